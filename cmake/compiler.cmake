@@ -1,0 +1,40 @@
+# How everything is compiled. Floats must be the same on every SIMD level, so contraction into FMA is off.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+set(DRAPPS_SANITIZE "" CACHE STRING "sanitizers for every target: empty, address,undefined or thread")
+
+add_library(drapps_compile_options INTERFACE)
+target_compile_options(drapps_compile_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers -Werror
+  -ffp-contract=off)
+if(DRAPPS_SANITIZE)
+  add_compile_options(-fsanitize=${DRAPPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  add_link_options(-fsanitize=${DRAPPS_SANITIZE})
+endif()
+
+# A file named for a SIMD level is the only code compiled for it; who calls it asks the CPU first.
+function(drapps_simd_flags)
+  foreach(source ${ARGN})
+    if(source MATCHES "_avx512\\.cc$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+        "-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vbmi;-mavx512vbmi2;-mavx512vnni;-mbmi2;-mfma")
+    elseif(source MATCHES "_avx2\\.cc$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-mavx2;-mbmi2;-mfma")
+    endif()
+  endforeach()
+endfunction()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()

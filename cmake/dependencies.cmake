@@ -1,0 +1,15 @@
+# What the core links: codecs and io_uring from the system; test libraries only where tests are built.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
+pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing)
+find_package(nlohmann_json REQUIRED)
+
+if(DRAPPS_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+  include(GoogleTest)
+  enable_testing()
+endif()

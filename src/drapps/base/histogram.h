@@ -1,0 +1,55 @@
+// Durations in logarithmic buckets, written by many threads without a lock.
+//
+// A duration of n nanoseconds falls into one of four buckets per power of two, so a quantile is known
+// within 19 %. Reading is not a snapshot: a reader may miss what was recorded a moment ago, never more.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace drapps {
+
+inline constexpr std::size_t kHistogramBuckets = 256;
+
+/// What a histogram had counted when it was read. Two of them subtract to the time between.
+struct HistogramCounts {
+  std::array<std::uint64_t, kHistogramBuckets> buckets{};
+  std::uint64_t count = 0;
+  std::uint64_t sum = 0;  // of the recorded values
+
+  double mean() const noexcept { return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count); }
+  /// Upper edge of the bucket in which the q-quantile lies, q in [0, 1]; 0 when empty.
+  std::uint64_t quantile(double q) const noexcept;
+  HistogramCounts& operator-=(const HistogramCounts& earlier) noexcept;
+};
+
+class Histogram {
+ public:
+  void record(std::uint64_t value) noexcept {
+    buckets_[bucket_of(value)].fetch_add(1, std::memory_order_relaxed);
+    sum_.fetch_add(value, std::memory_order_relaxed);
+  }
+  HistogramCounts counts() const noexcept;
+
+  static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
+    if (value < 4) return static_cast<std::size_t>(value);
+    const auto exponent = static_cast<std::size_t>(std::bit_width(value)) - 1;
+    return exponent * 4 + ((value >> (exponent - 2)) & 3) - 4;
+  }
+  /// Largest value of a bucket.
+  static constexpr std::uint64_t upper_edge(std::size_t bucket) noexcept {
+    if (bucket < 4) return bucket;
+    const std::size_t exponent = (bucket + 4) / 4;
+    const std::uint64_t quarter = (bucket + 4) % 4;
+    return ((4 + quarter + 1) << (exponent - 2)) - 1;
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kHistogramBuckets> buckets_{};
+  std::atomic<std::uint64_t> sum_{0};
+};
+
+}  // namespace drapps

@@ -1,0 +1,30 @@
+#include "drapps/base/knob.h"
+
+#include <algorithm>
+
+namespace drapps {
+namespace {
+
+constexpr std::array<std::int32_t, 19> kWorkerGrid{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768};
+constexpr std::array<std::int32_t, 9> kIoGrid{1, 2, 4, 8, 16, 32, 64, 128, 256};
+constexpr std::array<std::int32_t, 9> kPrefetchGrid{1, 2, 3, 4, 6, 8, 12, 16, 32};
+constexpr std::array<std::int32_t, 2> kFusedGrid{0, 1};
+
+}  // namespace
+
+const std::array<Knob, kKnobs>& knob_table() noexcept {
+  static const std::array<Knob, kKnobs> table{{
+      {KnobId::kWorkers, "workers", "threads", kWorkerGrid, KnobClock::kFast},
+      {KnobId::kIoDepth, "io_depth", "reads in flight", kIoGrid, KnobClock::kFast},
+      {KnobId::kPrefetchDepth, "prefetch_depth", "batches", kPrefetchGrid, KnobClock::kFast},
+      {KnobId::kFused, "fused", "0 = split lanes, 1 = one fused lane", kFusedGrid, KnobClock::kSlow},
+  }};
+  return table;
+}
+
+std::size_t notch_of(const Knob& knob, std::int32_t value) noexcept {
+  const auto above = std::upper_bound(knob.grid.begin(), knob.grid.end(), value);
+  return above == knob.grid.begin() ? 0 : static_cast<std::size_t>(above - knob.grid.begin()) - 1;
+}
+
+}  // namespace drapps
