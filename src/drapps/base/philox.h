@@ -57,8 +57,9 @@ class Draws {
   double uniform(double low, double high) noexcept { return low + (high - low) * uniform(); }
   /// Uniform in {0, …, bound - 1}; bound >= 1. The bias is below bound / 2^64.
   std::uint32_t below(std::uint32_t bound) noexcept {
-    const std::uint64_t wide = (static_cast<std::uint64_t>(u32()) << 32) | u32();
-    return static_cast<std::uint32_t>((static_cast<unsigned __int128>(wide) * bound) >> 64);
+    const std::uint64_t high = u32();
+    const std::uint64_t low = u32();
+    return static_cast<std::uint32_t>((high * bound + (low * bound >> 32)) >> 32);  // (high, low) · bound / 2^64
   }
   bool coin(double probability) noexcept { return uniform() < probability; }
 

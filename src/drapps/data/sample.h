@@ -45,7 +45,7 @@ struct Sample {
   std::vector<std::int32_t> box_rows;  // which of the record's boxes each of `boxes` is; ops that drop a box drop both
   Extent extent;
   Rect window;
-  std::optional<Erasure> erasure;
+  std::vector<Erasure> erasures;  // in the order they happen; reused: cleared, never shrunk
 };
 
 }  // namespace drapps
