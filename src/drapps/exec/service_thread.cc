@@ -1,0 +1,34 @@
+#include "drapps/exec/service_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <system_error>
+#include <utility>
+
+namespace drapps {
+
+Result<ServiceThread> ServiceThread::start(const std::string& name, std::function<void(std::stop_token)> body) {
+  // A thread inherits the mask of its maker. Blocking first leaves no moment in which it could take a signal.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::jthread thread;
+  std::string failure;
+  try {
+    thread = std::jthread(std::move(body));
+  } catch (const std::system_error& error) {
+    failure = error.what();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!thread.joinable()) {
+    return Error{
+        .code = ErrorCode::kResourceExhausted,
+        .message = "the system made no thread for " + name + " (" + failure + "); raise the limit on processes"};
+  }
+  pthread_setname_np(thread.native_handle(), name.substr(0, 15).c_str());
+  return ServiceThread(std::move(thread));
+}
+
+}  // namespace drapps

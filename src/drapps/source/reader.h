@@ -1,0 +1,97 @@
+// Getting the bytes of records, many at a time.
+//
+// The order of an epoch is known, so a pipeline submits requests ahead of need and the reader keeps `depth` of them in
+// progress. Two readers do the same: threads that block in pread, and one thread with an io_uring. Which one, and which
+// depth, changes when bytes arrive, never which bytes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "drapps/base/result.h"
+#include "drapps/data/buffer.h"
+#include "drapps/source/source.h"
+
+namespace drapps {
+
+/// One record to read. Owned by the caller, who leaves it alone from submit() until read_done(), and may then use it
+/// again: a request costs no allocation.
+struct ReadRequest {
+  // Asked.
+  Source* source = nullptr;
+  std::uint64_t index = 0;
+  std::array<Buffer*, kParts> into{};  // one per part of the record; grown as needed. Not used for parts in memory
+  std::uint64_t tag = 0;               // the caller's
+
+  // Answered, where it succeeded. The mask's entries are empty where the source has none.
+  std::array<std::span<const std::uint8_t>, kParts> bytes;  // in `into`, or in the source's memory
+  std::array<FileIdentity, kParts> identity;
+  // Answered in any case.
+  std::uint64_t wall_ns = 0;  // from the start of its I/O to its end; waiting for its turn is not in it
+  std::uint64_t cpu_ns = 0;   // of the I/O thread
+
+  ReadRequest* next = nullptr;  // the reader's, while it holds the request
+};
+
+/// Told about finished requests.
+class ReadSink {
+ public:
+  virtual ~ReadSink() = default;
+  /// `request` is the caller's again. Called exactly once per request, on an I/O thread or, for records in memory,
+  /// inside submit(); must not block and not call back into the reader except submit(). A failed read carries an Error
+  /// with stage kFetch, path, index and, where it applies, offset.
+  virtual void read_done(ReadRequest& request, Status status) noexcept = 0;
+};
+
+struct ReadLimits {
+  std::size_t max_file_bytes = std::size_t{1} << 30;  // kTooLarge above
+};
+
+enum class ReaderKind : std::uint8_t { kAuto, kPread, kUring };
+
+struct ReaderOptions {
+  ReaderKind kind =
+      ReaderKind::kAuto;  // kAuto: DRAPPS_IO (pread or uring) where set, else io_uring if the kernel lets us
+  int depth = 4;
+  ReadLimits limits;
+};
+
+inline constexpr int kMaxReadDepth = 256;
+
+/// Reads records. submit() and set_depth() may be called from any thread, at any moment. The destructor
+/// finishes what is in progress, completes what still waits as kCancelled, and returns after the last read_done().
+class Reader {
+ public:
+  virtual ~Reader() = default;
+
+  /// Queues a request; first come, first served. Records in memory complete at once.
+  virtual void submit(ReadRequest& request) = 0;
+  /// How many records are read at once, clamped to [1, kMaxReadDepth]. Less takes effect as reads finish.
+  virtual void set_depth(int depth) = 0;
+  /// kPread or kUring.
+  virtual ReaderKind kind() const noexcept = 0;
+};
+
+/// @param sink  outlives the reader.
+/// kInvalidArgument for a DRAPPS_IO that is neither; kUnsupported where kUring is asked for by name and the kernel
+/// refuses; kResourceExhausted without threads.
+Result<std::unique_ptr<Reader>> make_reader(const ReaderOptions& options, ReadSink& sink);
+
+/// Reads a record here and now, blocking.
+Status read_record(ReadRequest& request, const ReadLimits& limits = {});
+
+/// The same if nothing has to wait for storage: true when read, false when it would block (nothing is then answered,
+/// and the request goes to submit()). A warm page cache is read this way without a change of thread.
+Result<bool> try_read_record(ReadRequest& request, const ReadLimits& limits = {});
+
+/// Bytes of one whole file.
+struct FileBytes {
+  std::span<const std::uint8_t> bytes;  // in the buffer given
+  FileIdentity identity;
+};
+Result<FileBytes> read_file(const char* path, Buffer& into, const ReadLimits& limits = {});
+
+}  // namespace drapps

@@ -1,0 +1,168 @@
+// Where the records are: files or memory, by index.
+//
+// A record is one encoded image and, where the source has masks, one encoded mask. Beside it stand its targets: columns
+// of int64 labels and boxes. A source also remembers what was learnt of each record on the way, in 16 bytes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/data/sample.h"
+
+namespace drapps {
+
+enum class Part : std::uint8_t { kImage, kMask };
+inline constexpr std::size_t kParts = 2;
+
+/// What makes a file the same file as before. For memory: its size, and zeros.
+struct FileIdentity {
+  std::uint64_t size = 0;
+  std::int64_t mtime_ns = 0;
+  std::uint64_t inode = 0;
+  bool operator==(const FileIdentity&) const = default;
+};
+
+/// What is known of a record's cost, 0 where nothing is known. Saturates at 2^32 - 1.
+struct Hint {
+  std::uint32_t bytes = 0;
+  std::uint32_t pixels = 0;  // height x width of the image
+};
+
+/// Where one part lies: `path` is NUL-terminated, or null for a part in memory, whose bytes are `bytes`.
+struct Location {
+  const char* path = nullptr;
+  std::span<const std::uint8_t> bytes;
+};
+
+struct LabelColumn {
+  std::string name;
+  std::vector<std::int64_t> values;  // one per record
+};
+
+/// Targets of all records. Boxes are in CSR form: record i has boxes [box_offsets[i], box_offsets[i + 1]).
+struct Targets {
+  std::vector<LabelColumn> labels;
+  std::vector<std::uint64_t> box_offsets;  // size + 1 entries, or none where records have no boxes
+  std::vector<Box> boxes;                  // pixels of the whole image
+  std::vector<std::int64_t> box_labels;    // as many as boxes
+
+  bool has_boxes() const noexcept { return !box_offsets.empty(); }
+  /// kInvalidArgument naming the first column that does not fit `size` records.
+  Status check(std::uint64_t size) const;
+};
+
+/// The boxes of one record.
+struct BoxRange {
+  std::span<const Box> boxes;
+  std::span<const std::int64_t> labels;
+};
+
+/// Records by index. Everything but construction may be called from any thread; nothing locks.
+class Source {
+ public:
+  virtual ~Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  std::uint64_t size() const noexcept { return size_; }
+  bool has_mask() const noexcept { return has_mask_; }
+
+  /// Where a part of record `index` lies. Valid as long as the source. kMask requires has_mask().
+  virtual Location locate(std::uint64_t index, Part part) const noexcept = 0;
+  /// For messages: the path, or "memory[i]" and "memory[i].mask".
+  virtual std::string name(std::uint64_t index, Part part = Part::kImage) const = 0;
+
+  const Targets& targets() const noexcept { return targets_; }
+  std::int64_t label(std::size_t column, std::uint64_t index) const noexcept {
+    return targets_.labels[column].values[index];
+  }
+  /// Empty where the source has no boxes.
+  BoxRange boxes(std::uint64_t index) const noexcept;
+
+  Hint hint(std::uint64_t index) const noexcept;
+  void remember_bytes(std::uint64_t index, std::uint64_t bytes) noexcept;
+  void remember_pixels(std::uint64_t index, std::uint64_t pixels) noexcept;
+
+  /// Whether the image of record `index`, as the file of this identity, passed the structural check; empty where it was
+  /// not checked, or was another file then. Two identities are taken for one with a chance of 2^-62.
+  std::optional<bool> known_regular(std::uint64_t index, const FileIdentity& identity) const noexcept;
+  void remember_regular(std::uint64_t index, const FileIdentity& identity, bool regular) noexcept;
+
+ protected:
+  Source(std::uint64_t size, bool has_mask, Targets targets);
+
+ private:
+  struct Memory {
+    std::atomic<std::uint32_t> bytes{0};
+    std::atomic<std::uint32_t> pixels{0};
+    std::atomic<std::uint64_t> verdict{0};  // 62 bits of the identity's hash, 2 bits: 0 unknown, 1 irregular, 2 regular
+  };
+  std::uint64_t size_;
+  bool has_mask_;
+  Targets targets_;
+  std::unique_ptr<Memory[]> memory_;
+};
+
+/// Many paths in one block of bytes: the length of each plus 5 bytes.
+class PathList {
+ public:
+  void reserve(std::size_t paths, std::size_t bytes);
+  void append(std::string_view path);
+  std::uint64_t size() const noexcept { return offsets_.size(); }
+  /// NUL-terminated; valid until the next append.
+  const char* operator[](std::uint64_t index) const noexcept {
+    return bytes_.data() + bases_[index / kGroup] + offsets_[index];
+  }
+
+ private:
+  // Offsets are 32 bits from the base of their group; a group of paths, each at most kMaxPath long, never outgrows
+  // that.
+  static constexpr std::size_t kGroup = 65536;
+  std::vector<char> bytes_;
+  std::vector<std::uint64_t> bases_;
+  std::vector<std::uint32_t> offsets_;
+};
+
+/// One file per image, and optionally one per mask.
+class FileSource final : public Source {
+ public:
+  /// kInvalidArgument where the counts differ, or a path is empty, holds a NUL or is longer than the system opens.
+  /// Files are not touched before they are read.
+  static Result<std::unique_ptr<FileSource>> make(PathList images, PathList masks = {}, Targets targets = {});
+
+  Location locate(std::uint64_t index, Part part) const noexcept override;
+  std::string name(std::uint64_t index, Part part) const override;
+
+ private:
+  FileSource(PathList images, PathList masks, Targets targets);
+  PathList images_;
+  PathList masks_;
+};
+
+/// Encoded images (and masks) that are already in memory.
+class MemorySource final : public Source {
+ public:
+  using Bytes = std::span<const std::uint8_t>;
+  /// @param owner  keeps the bytes alive and unchanged as long as the source.
+  static Result<std::unique_ptr<MemorySource>> make(std::vector<Bytes> images, std::shared_ptr<const void> owner,
+                                                    std::vector<Bytes> masks = {}, Targets targets = {});
+
+  Location locate(std::uint64_t index, Part part) const noexcept override;
+  std::string name(std::uint64_t index, Part part) const override;
+
+ private:
+  MemorySource(std::vector<Bytes> images, std::shared_ptr<const void> owner, std::vector<Bytes> masks, Targets targets);
+  std::vector<Bytes> images_;
+  std::vector<Bytes> masks_;
+  std::shared_ptr<const void> owner_;
+};
+
+}  // namespace drapps
