@@ -7,6 +7,8 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")  # assertions stay
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
@@ -18,7 +20,7 @@ target_compile_options(drapps_compile_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers -Werror
   -ffp-contract=off)
 if(DRAPPS_SANITIZE)
-  add_compile_options(-fsanitize=${DRAPPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  add_compile_options(-fsanitize=${DRAPPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DRAPPS_SANITIZE})
 endif()
 
@@ -34,7 +36,9 @@ function(drapps_simd_flags)
   endforeach()
 endfunction()
 
+# Paths are hashed relative to the checkout, so that a fresh clone profits from what another one compiled.
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()

@@ -1,4 +1,4 @@
-# What the core links: codecs and io_uring from the system; test libraries only where tests are built.
+# What the core links: codecs and io_uring from the system; test and benchmark libraries only where those are built.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
@@ -9,7 +9,9 @@ find_package(nlohmann_json REQUIRED)
 
 if(DRAPPS_BUILD_TESTS)
   find_package(GTest REQUIRED)
-  find_package(benchmark REQUIRED)
   include(GoogleTest)
   enable_testing()
+endif()
+if(DRAPPS_BUILD_BENCHMARKS)
+  find_package(benchmark REQUIRED)
 endif()

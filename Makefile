@@ -1,0 +1,50 @@
+# Every target sets up what it needs, and is quick when that is there already. `make help` lists them.
+setup := tools/setup.sh system
+python := .venv/bin/python
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-full bench fuzz lint format wheel docs clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\): *## *\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo:  ## train on real photographs, fed by the stock loader and by DRAPPS; ARGS="--data DIR" for your own
+	@$(setup) dev extension
+	@$(python) -m demo $(ARGS)
+
+test:  ## everything CI runs, each suite within its time budget
+	@$(setup) dev
+	@$(python) tools/test.py $(ARGS)
+
+test-full:  ## the long matrices too; the result is kept in tests/results/
+	@$(setup) dev
+	@$(python) tools/test.py --full $(ARGS)
+
+bench:  ## measure against the stock loader and the yardstick into build/bench/; ARGS="SCENARIO"
+	@$(setup) dev extension
+	@$(python) -m benchmarks.run $(or $(ARGS),image-cpu)
+
+fuzz:  ## fuzz every target; ARGS="--seconds N --only NAME"
+	@$(setup) dev
+	@$(python) tools/fuzz.py $(ARGS)
+
+lint:  ## clang-format, clang-tidy, ruff and mypy, without changing anything
+	@$(setup) dev extension
+	@$(python) tools/lint.py $(ARGS)
+
+format:  ## format all C++ and Python
+	@$(setup) dev
+	@$(python) tools/lint.py --fix
+
+wheel:  ## wheels for every CPython >= 3.10 here into dist/, each tried in a clean environment
+	@$(setup) dev wheel
+	@$(python) tools/wheel.py
+
+docs:  ## the documentation into build/docs/
+	@$(setup) dev docs extension
+	@$(python) -m mkdocs build --quiet --strict --site-dir build/docs
+	@echo "docs: build/docs/index.html"
+
+clean:  ## remove all that was built; .venv and the compiler's cache stay
+	rm -rf build dist python/drapps/_core.*

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Makes this checkout ready to work in: tools/setup.sh STEP...
+#
+#   system     the Debian packages of tools/packages-debian.txt
+#   dev        .venv with what builds, lints and tests
+#   docs       .venv with what builds the documentation
+#   wheel      .venv with what repairs wheels
+#   extension  drapps._core, built in build/release and linked into python/drapps, importable from .venv
+#
+# A step that has nothing to do takes a moment, so every make target simply asks for all it needs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=.venv/bin/python
+
+system() {
+  local missing=() name
+  if ! command -v dpkg-query > /dev/null; then
+    echo "setup: not a Debian system; the packages to look for are in tools/packages-debian.txt" >&2
+    return
+  fi
+  local installed
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
+  while read -r name; do
+    grep -qxF "$name" <<< "$installed" || missing+=("$name")
+  done < <(grep -v '^#' tools/packages-debian.txt)
+  ((${#missing[@]})) || return 0
+
+  local sudo=()
+  ((EUID == 0)) || sudo=(sudo)
+  if ((EUID != 0)) && ! sudo -n true 2> /dev/null; then
+    echo "setup: system packages are missing and may not be installed from here. Please run:" >&2
+    echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  echo "setup: installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${sudo[@]}" apt-get update -qq
+  "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# Installs the requirement files named into .venv, once for each content they have.
+requirements() {
+  local group=$1 stamp hash
+  stamp=.venv/.installed-$group
+  hash=$(cat tools/requirements/"$group"*.txt | sha256sum)
+  [[ -f $stamp && $(< "$stamp") == "$hash" ]] && return
+  echo "setup: installing the Python packages of tools/requirements/$group*.txt into .venv"
+  [[ -x $python ]] || python3 -m venv .venv
+  if ! pip_install "$group"; then
+    # Where the package index in use has no CPU build of torch, PyTorch's own has.
+    PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" pip_install "$group"
+  fi
+  echo "$hash" > "$stamp"
+}
+
+pip_install() {
+  local pip=("$python" -m pip --disable-pip-version-check --quiet install)
+  "${pip[@]}" -r "tools/requirements/$1.txt" || return
+  [[ ! -f tools/requirements/$1-no-deps.txt ]] || "${pip[@]}" --no-deps -r "tools/requirements/$1-no-deps.txt"
+}
+
+extension() {
+  local log=build/extension.log
+  [[ -f build/release/build.ninja ]] || cmake --preset release > "$log" || { cat "$log" >&2; exit 1; }
+  cmake --build --preset release --target _core > "$log" || { cat "$log" >&2; exit 1; }
+  local path
+  path=$(echo .venv/lib/python3.*/site-packages)/drapps.pth
+  [[ -f $path ]] || echo "$PWD/python" > "$path"
+}
+
+mkdir -p build
+exec 9> build/.setup.lock
+flock 9  # two make targets at once take turns here
+for step in "$@"; do
+  case $step in
+    system | extension) "$step" ;;
+    dev | docs | wheel) requirements "$step" ;;
+    *) echo "setup: unknown step '$step'; known are system, dev, docs, wheel and extension" >&2 && exit 2 ;;
+  esac
+done
