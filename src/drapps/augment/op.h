@@ -3,25 +3,33 @@
 //   static constexpr std::string_view kTag;  stable name in a stored description
 //   static constexpr int kVersion;           rises when the same fields mean other pixels
 //   template <class V> void fields(V& v);    calls v("name", member) for each parameter, so that
-//                                            comparing, storing and binding need no further code
+//                                            storing and binding need no further code (fields.h)
+//   bool operator==(const Op&) const = default;
 //   Status check() const;                    parameters out of range, named, before anything runs
 //   Result<SampleSpec> infer(const SampleSpec& in) const;    what comes out of what comes in
-//   Status run(Sample& sample, OpContext& ctx) const;        makes it; `sample` then holds views
-//                                                            of the op's choice of ctx's memory
+//   Status run(Sample& sample, OpContext& ctx) const;        makes it: reads `sample`, whose pixels it
+//                                                            never writes to, and leaves in it views of
+//                                                            the same pixels or of ctx's memory
 //
 // An op that reads only a part of its input picture also has
 //
 //   Rect region(Extent whole, Draws draws) const;
 //
 // which is what run() will read, given the same draws: as the first op it lets the decoder decode
-// no more than that. run() accepts a sample whose window is any rectangle that contains it.
+// no more than that. run() accepts a sample whose window is any rectangle that contains it, and gives
+// the same bytes for each. Boxes are in pixels of the whole picture in either case.
 //
-// Ops are stateless and called from many threads. All randomness comes from ctx.draws.
+// Ops are stateless and called from many threads. All randomness comes from ctx.draws; the order of the
+// draws stands in each op's header and is part of the documented format of a stream: other draws mean
+// another kVersion. ops.h lists all ops and calls any of them.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
+#include "drapps/augment/fields.h"
 #include "drapps/base/philox.h"
 #include "drapps/base/result.h"
 #include "drapps/data/sample.h"
@@ -36,22 +44,23 @@ struct SampleSpec {
   bool fixed = false;  // every sample has exactly this extent
   bool has_mask = false;
   bool has_boxes = false;
-  bool erased = false;  // an erasure is pending: nothing may move pixels any more
+  bool erased = false;  // an erasure is pending: nothing may move or change pixels any more
+  bool operator==(const SampleSpec&) const = default;
 };
 
 /// Memory that one sample's ops share: two pictures and two masks, used in turn.
 class Scratch {
  public:
   explicit Scratch(MemoryLedger& ledger) noexcept
-      : images_{ImageBuffer(ledger), ImageBuffer(ledger)}, masks_{ImageBuffer(ledger), ImageBuffer(ledger)}, resizer_(ledger) {}
+      : images_{ImageBuffer(ledger), ImageBuffer(ledger)},
+        masks_{ImageBuffer(ledger), ImageBuffer(ledger)},
+        resizer_(ledger) {}
 
   /// A picture other than the latest one handed out, so that an op can read the one and write the other.
   Result<ImageView> next_image(std::int32_t channels, Extent extent) {
     return images_[image_turn_ ^= 1].reshape(channels, extent.height, extent.width);
   }
-  Result<ImageView> next_mask(Extent extent) {
-    return masks_[mask_turn_ ^= 1].reshape(1, extent.height, extent.width);
-  }
+  Result<ImageView> next_mask(Extent extent) { return masks_[mask_turn_ ^= 1].reshape(1, extent.height, extent.width); }
   /// The buffer itself, for a decoder that learns the size on the way.
   ImageBuffer& next_image_buffer() noexcept { return images_[image_turn_ ^= 1]; }
   ImageBuffer& next_mask_buffer() noexcept { return masks_[mask_turn_ ^= 1]; }

@@ -1,0 +1,30 @@
+// All ops, as one closed type, and what a caller does with any of them.
+#pragma once
+
+#include <string_view>
+#include <variant>
+
+#include "drapps/augment/center_crop.h"
+#include "drapps/augment/color_jitter.h"
+#include "drapps/augment/flip.h"
+#include "drapps/augment/grayscale.h"
+#include "drapps/augment/pad.h"
+#include "drapps/augment/random_crop.h"
+#include "drapps/augment/random_erasing.h"
+#include "drapps/augment/random_resized_crop.h"
+#include "drapps/augment/resize.h"
+
+namespace drapps {
+
+using Op = std::variant<RandomResizedCrop, Resize, CenterCrop, RandomCrop, HorizontalFlip, VerticalFlip, ColorJitter,
+                        Grayscale, RandomGrayscale, Pad, RandomErasing>;
+
+std::string_view tag_of(const Op& op) noexcept;
+int version_of(const Op& op) noexcept;
+Status check(const Op& op);
+Result<SampleSpec> infer(const Op& op, const SampleSpec& in);
+Status run(const Op& op, Sample& sample, OpContext& ctx);
+/// What run() reads of a picture of `whole`, not empty, with the same draws; all of it for an op without region().
+Rect region(const Op& op, Extent whole, const Draws& draws);
+
+}  // namespace drapps
