@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import io
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from demo import photos, tiles, wallpapers
+
+SIZES = [(2560, 1600), (1280, 1024), (1365, 1074), (2056, 3088), (6000, 4000)]
+
+
+def overlap(a: tiles.Box, b: tiles.Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("seed", range(4))
+def test_heldout_tiles_overlap_no_training_tile(size: tuple[int, int], seed: int) -> None:
+    plan = tiles.plan_class("a", size, train=60, heldout=20, seed=seed)
+    assert not any(overlap(a, b) for a, b in itertools.product(plan.train, plan.heldout))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_tiles_lie_inside_the_photograph_and_are_only_ever_reduced(size: tuple[int, int]) -> None:
+    plan = tiles.plan_class("a", size, train=60, heldout=20, seed=1)
+    for left, top, right, bottom in plan.train + plan.heldout:
+        assert left >= 0
+        assert top >= 0
+        assert right <= size[0]
+        assert bottom <= size[1]
+        assert right - left >= tiles.TILE[0]
+        assert bottom - top >= tiles.TILE[1]
+
+
+def test_training_tiles_differ_in_place_and_reduction() -> None:
+    plan = tiles.plan_class("a", (2560, 1600), train=60, heldout=20, seed=1)
+    assert len(set(plan.train)) == 60
+    assert len({right - left for left, _, right, _ in plan.train}) > 40
+
+
+def test_a_plan_follows_from_its_seed_and_class_alone() -> None:
+    def plan(name: str, seed: int) -> tiles.ClassTiles:
+        return tiles.plan_class(name, (2560, 1600), 20, 5, seed)
+
+    assert plan("a", 1) == plan("a", 1)
+    assert plan("a", 1) != plan("a", 2)
+    assert plan("a", 1) != plan("b", 1)
+
+
+def test_a_photograph_too_small_for_both_parts_is_refused() -> None:
+    with pytest.raises(ValueError, match="holds no tile"):
+        tiles.plan_class("a", (700, 400), 1, 1, 0)
+
+
+def test_the_table_has_at_least_32_classes_and_2400_training_tiles() -> None:
+    names = {photograph.name for photograph in wallpapers.PHOTOGRAPHS}
+    assert len(names) == len(wallpapers.PHOTOGRAPHS) >= 32
+    assert len(names) * photos.TRAIN_TILES >= 2400
+
+
+@pytest.mark.parametrize(("sampling", "factors"), [("444", (1, 1)), ("420", (2, 2))])
+def test_encoding_follows_sampling_and_grows_with_quality(
+    sampling: str, factors: tuple[int, int]
+) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (375, 500, 3), dtype=np.uint8)
+    tile = Image.fromarray(noise)
+    sizes = [len(photos.encode(tile, sampling, quality)) for quality in (90.0, 96.4, 96.8)]
+    assert sizes == sorted(set(sizes))
+    with Image.open(io.BytesIO(photos.encode(tile, sampling, 97.0))) as decoded:
+        assert decoded.layer[0][1:3] == factors
+
+
+@pytest.fixture
+def small_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two synthetic photographs, a few tiles of each, and a weight that their noise can reach."""
+    texture = np.random.default_rng(3).integers(0, 256, (40, 64, 3), dtype=np.uint8)
+    found = {}
+    for name, flip in (("one", False), ("two", True)):
+        picture = Image.fromarray(texture[::-1] if flip else texture)
+        found[name] = tmp_path / f"{name}.png"
+        picture.resize((1600, 1000), Image.Resampling.BILINEAR).save(found[name])
+    monkeypatch.setattr(wallpapers, "locate", lambda _: found)
+    monkeypatch.setattr(photos, "TRAIN_TILES", 3)
+    monkeypatch.setattr(photos, "HELDOUT_TILES", 2)
+    monkeypatch.setattr(photos, "TARGET_BYTES", 60_000)
+    return tmp_path / "photos"
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(root)): f.read_bytes() for f in root.rglob("*.jpg")}
+
+
+def test_the_set_is_laid_out_weighed_and_the_same_each_time(small_recipe: Path) -> None:
+    built = photos.ensure(small_recipe)
+    first = tree(small_recipe)
+    assert set(first) == {
+        f"{sampling}/{split}/{name}/{number:03}.jpg"
+        for sampling in ("444", "420")
+        for split, count in (("train", 3), ("heldout", 2))
+        for name in ("one", "two")
+        for number in range(count)
+    }
+    for sampling, mean in built.mean_bytes.items():
+        assert 0.8 < mean / 60_000 < 1.2, sampling
+    again = photos.ensure(small_recipe.parent / "again")
+    assert again.mean_bytes == built.mean_bytes
+    assert tree(small_recipe.parent / "again") == first
+
+
+def test_a_built_set_is_kept(small_recipe: Path) -> None:
+    photos.ensure(small_recipe)
+    file = small_recipe / "444/train/one/000.jpg"
+    file.write_bytes(b"kept")
+    photos.ensure(small_recipe)
+    assert file.read_bytes() == b"kept"
+
+
+def test_another_recipe_replaces_its_own_files_and_no_others(
+    small_recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photos.ensure(small_recipe)
+    foreign = small_recipe / "444/train/one/mine.jpg"
+    foreign.write_bytes(b"mine")
+    monkeypatch.setattr(photos, "TRAIN_TILES", 2)
+    photos.ensure(small_recipe)
+    assert not (small_recipe / "444/train/one/002.jpg").exists()
+    assert foreign.read_bytes() == b"mine"
+
+
+def test_an_interrupted_build_is_done_again(small_recipe: Path) -> None:
+    photos.ensure(small_recipe)
+    manifest = json.loads((small_recipe / "manifest.json").read_text())
+    (small_recipe / "manifest.json").write_text(json.dumps(manifest | {"complete": False}))
+    (small_recipe / "420/heldout/two/001.jpg").write_bytes(b"half")
+    photos.ensure(small_recipe)
+    assert (small_recipe / "420/heldout/two/001.jpg").read_bytes() != b"half"
