@@ -13,31 +13,31 @@ namespace drapps {
 
 /// One lane since the plant was made: counts only ever rise, so two observations subtract.
 struct LaneObservation {
-  bool valid = false;             // the plan has this lane, and it is in use now
-  HistogramCounts service_wall;   // ns per sample
-  HistogramCounts service_cpu;    // ns of thread-CPU time per sample
-  HistogramCounts queue_length;   // samples waiting, seen at each arrival
-  HistogramCounts wait;           // ns a sample waited in the queue
+  bool valid = false;            // the plan has this lane, and it is in use now
+  HistogramCounts service_wall;  // ns per sample
+  HistogramCounts service_cpu;   // ns of thread-CPU time per sample
+  HistogramCounts queue_length;  // samples waiting, seen at each arrival
+  HistogramCounts wait;          // ns a sample waited in the queue
 };
 
 /// One consistent copy of everything a policy may look at.
 struct Observation {
-  std::uint64_t time_ns = 0;         // monotonic clock at which it was taken
-  std::uint64_t batches = 0;         // batches delivered so far
-  std::uint64_t samples = 0;         // rows delivered so far
-  HistogramCounts step;              // ns between the consumer's calls of next(): its step and its wait
-  HistogramCounts stall;             // ns the consumer waited inside next()
+  std::uint64_t time_ns = 0;  // monotonic clock at which it was taken
+  std::uint64_t batches = 0;  // batches delivered so far
+  std::uint64_t samples = 0;  // rows delivered so far
+  HistogramCounts step;       // ns between the consumer's calls of next(): its step and its wait
+  HistogramCounts stall;      // ns the consumer waited inside next()
   std::array<LaneObservation, kLaneRoles> lanes;
-  Settings settings;                 // in force at time_ns
-  std::uint32_t ready_batches = 0;   // finished, not yet taken
-  std::uint64_t memory_used = 0;     // bytes of the RAM budget in use
-  double process_cpu_seconds = 0;    // CPU time of the whole process
-  bool finished = false;             // nothing left to prepare
+  Settings settings;                // in force at time_ns
+  std::uint32_t ready_batches = 0;  // finished, not yet taken
+  std::uint64_t memory_used = 0;    // bytes of the RAM budget in use
+  double process_cpu_seconds = 0;   // CPU time of the whole process
+  bool finished = false;            // nothing left to prepare
 };
 
 /// The limits within which knobs may move, fixed when the plant is made.
 struct Limits {
-  std::int32_t max_workers = 1;         // from cpu_budget
+  std::int32_t max_workers = 1;  // from cpu_budget
   std::int32_t max_io_depth = 1;
   std::int32_t max_prefetch_depth = 1;  // what ram_budget holds
   bool can_split = false;               // false pins the plan fused

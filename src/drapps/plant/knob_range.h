@@ -1,0 +1,42 @@
+// The values that a knob may take under the limits of a plant.
+//
+// They are the grid's up to the budget, and the budget itself, on the grid or not: ten allowed workers are ten, not
+// the eight below them. A notch is one place in this list.
+#pragma once
+
+#include <cstdint>
+
+#include "drapps/plant/plant.h"
+
+namespace drapps {
+
+class KnobRange {
+ public:
+  KnobRange(const Knob& knob, const Limits& limits) noexcept;
+
+  std::int32_t low() const noexcept { return low_; }
+  std::int32_t high() const noexcept { return high_; }
+  bool contains(std::int32_t value) const noexcept { return low_ <= value && value <= high_; }
+  /// The largest allowed value <= `value`, or low().
+  std::int32_t fit(std::int32_t value) const noexcept;
+  /// The next allowed value above; high() at the end.
+  std::int32_t up(std::int32_t value) const noexcept;
+  /// The next allowed value below; low() at the end.
+  std::int32_t down(std::int32_t value) const noexcept;
+
+ private:
+  const Knob* knob_;
+  std::int32_t low_;
+  std::int32_t high_;
+};
+
+KnobRange range_of(KnobId id, const Limits& limits) noexcept;
+
+/// Sixteenths shared as evenly as they go over the lanes in `weighted`, the odd ones to the first; all zero for none.
+std::array<std::int32_t, kLaneRoles> even_weights(const std::bitset<kLaneRoles>& weighted) noexcept;
+
+/// Whether every lane in `weighted` has at least 1/16 (a lane without workers would stop the plan), the others none,
+/// and all together the whole.
+bool weights_fit(const std::array<std::int32_t, kLaneRoles>& weights, const std::bitset<kLaneRoles>& weighted) noexcept;
+
+}  // namespace drapps

@@ -1,0 +1,98 @@
+// What decides: a pure function from what was seen and what it remembers to the settings it would like.
+//
+// A policy holds no clock, no thread and no hidden memory: the same observation and the same state give the same
+// proposal, so a recorded run replays decision by decision. Its state is a block of plain bytes of fixed size that
+// a trace can store. Learning happens elsewhere and swaps the policy.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+#include "drapps/plant/plant.h"
+
+namespace drapps {
+
+inline constexpr std::size_t kPolicyMemory = 1024;  // bytes that a policy may remember
+inline constexpr std::size_t kReasonBytes = 112;
+
+/// A short sentence of bounded length, kept in place; longer text is cut.
+class Reason {
+ public:
+  Reason() = default;
+  Reason(std::string_view text) noexcept {  // NOLINT(google-explicit-constructor)
+    length_ = static_cast<std::uint8_t>(std::min(text.size(), kReasonBytes));
+    std::copy_n(text.data(), length_, text_.data());
+  }
+  std::string_view view() const noexcept { return {text_.data(), length_}; }
+  bool operator==(const Reason& other) const noexcept { return view() == other.view(); }
+
+ private:
+  std::array<char, kReasonBytes> text_{};
+  std::uint8_t length_ = 0;
+};
+
+/// All that a policy knows besides the observation. `PolicyState{limits}` is the state in which every policy begins;
+/// its memory is then all zero bytes, and a policy's own type must read zero bytes as "nothing known yet".
+struct PolicyState {
+  Limits limits{};
+  Reason why{};  // the policy's reason for its last proposal
+  std::array<std::byte, kPolicyMemory> memory{};
+
+  template <class T>
+  T load() const noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kPolicyMemory);
+    T value;
+    std::memcpy(&value, memory.data(), sizeof(T));
+    return value;
+  }
+  template <class T>
+  void store(const T& value) noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kPolicyMemory);
+    std::memcpy(memory.data(), &value, sizeof(T));
+  }
+};
+static_assert(std::is_trivially_copyable_v<PolicyState>);
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  virtual std::string_view name() const noexcept = 0;
+
+  /// What this policy would like to be in force next. It may ask for anything: what stands between a policy and the
+  /// knobs moves them one notch at a time, later or not at all, and the next observation shows what is in force. A
+  /// state that was made with another plant is allowed: counters that ran backwards mean a new plant, not an error.
+  virtual Settings decide(const Observation& observation, PolicyState& state) const = 0;
+
+  /// False only for tests that want every knob moved at once: then only the budgets bind.
+  virtual bool guarded() const noexcept { return true; }
+};
+
+/// Why a knob was not brought all the way to what was proposed.
+enum class Hold : std::uint8_t {
+  kNone,
+  kNotch,     // on its way, one notch at a time
+  kClock,     // moved a moment ago
+  kCoolDown,  // the effect of the last change is still being watched
+  kBudget,    // the limits end here
+  kStale,     // the observation is too old to act on
+  kBroken,    // the observation contradicts the one before it
+};
+std::string_view name_of(Hold hold) noexcept;
+
+/// What became of one proposal.
+struct Decision {
+  std::uint64_t time_ns = 0;  // of the observation
+  Settings before{};
+  Settings proposed{};
+  Settings applied{};
+  std::array<Hold, kKnobs> holds{};
+  Hold weights_hold = Hold::kNone;
+  Reason why{};  // the policy's
+};
+
+}  // namespace drapps

@@ -1,0 +1,85 @@
+#include "drapps/plant/schema.h"
+
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace drapps {
+namespace {
+
+std::string hex(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+Error invalid(std::string message) { return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
+
+std::optional<std::int32_t> number(const nlohmann::json& json) {
+  if (!json.is_number_integer()) return std::nullopt;
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max()) return {};
+  const auto wide = json.get<std::int64_t>();
+  const auto narrow = static_cast<std::int32_t>(wide);
+  return narrow == wide ? std::optional(narrow) : std::nullopt;
+}
+
+}  // namespace
+
+std::string schema_text() {
+  std::string text;
+  for (const Knob& knob : knob_table()) {
+    text.append("knob ").append(knob.name).append(knob.clock == KnobClock::kFast ? " fast" : " slow");
+    for (const std::int32_t value : knob.grid) text.append(" ").append(std::to_string(value));
+    text.append("\n");
+  }
+  for (const std::string_view lane : kLaneNames) text.append("lane ").append(lane).append("\n");
+  text.append("weights of ").append(std::to_string(kWeightUnit)).append("\n");
+  return text;
+}
+
+std::uint64_t schema_hash() {
+  std::uint64_t hash = 0xCBF29CE484222325ull;
+  for (const char c : schema_text()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+  return hash;
+}
+
+nlohmann::json settings_to_json(const Settings& settings) {
+  nlohmann::json knobs = nlohmann::json::object();
+  for (const Knob& knob : knob_table()) knobs[std::string(knob.name)] = settings[knob.id];
+  nlohmann::json weights = nlohmann::json::object();
+  for (std::size_t i = 0; i < kLaneRoles; ++i) {
+    if (settings.lane_weights[i] != 0) weights[std::string(kLaneNames[i])] = settings.lane_weights[i];
+  }
+  return {{"schema", hex(schema_hash())}, {"knobs", std::move(knobs)}, {"lane_weights", std::move(weights)}};
+}
+
+Result<Settings> settings_from_json(const nlohmann::json& json) {
+  const auto part = [&](const char* name) { return json.is_object() ? json.value(name, nlohmann::json()) : json; };
+  if (part("schema") != hex(schema_hash())) {
+    return invalid("these settings belong to another version's knobs; export them again with this version");
+  }
+  const nlohmann::json knobs = part("knobs");
+  const nlohmann::json weights = part("lane_weights");
+  if (!knobs.is_object() || !weights.is_object()) return invalid("settings need the objects knobs and lane_weights");
+  Settings settings;
+  for (const Knob& knob : knob_table()) {
+    const auto value = number(knobs.value(std::string(knob.name), nlohmann::json()));
+    if (!value) return invalid("knob " + std::string(knob.name) + " is missing or not an integer");
+    settings[knob.id] = *value;
+  }
+  if (knobs.size() != kKnobs) return invalid("settings name a knob that does not exist");
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < kLaneRoles; ++i) {
+    const auto lane = weights.find(std::string(kLaneNames[i]));
+    if (lane == weights.end()) continue;
+    const auto value = number(*lane);
+    if (!value) return invalid("the weight of lane " + std::string(kLaneNames[i]) + " is not an integer");
+    settings.lane_weights[i] = *value;
+    ++known;
+  }
+  if (weights.size() != known) return invalid("settings name a lane that does not exist");
+  return settings;
+}
+
+}  // namespace drapps

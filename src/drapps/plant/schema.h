@@ -1,0 +1,29 @@
+// The schema of settings: which knobs and lanes exist, in which order, on which grids.
+//
+// Settings, traces and weights are arrays; they mean something only beside the lists they were made with. What is
+// stored carries the hash of those lists and is refused where the hash differs.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "drapps/base/knob.h"
+#include "drapps/base/result.h"
+
+namespace drapps {
+
+/// The lists in words: one line per knob (name, clock, grid) and one per lane. What is hashed, readable in a diff.
+std::string schema_text();
+
+/// FNV-1a, 64 bit, of schema_text(): the same on every machine.
+std::uint64_t schema_hash();
+
+/// {"schema": "<hash, 16 hex digits>", "knobs": {name: value}, "lane_weights": {lane: sixteenths}}; lanes of weight
+/// zero are left out.
+nlohmann::json settings_to_json(const Settings& settings);
+
+/// The reverse. kInvalidArgument where the schema differs, or a knob is missing, unknown or not an integer.
+Result<Settings> settings_from_json(const nlohmann::json& json);
+
+}  // namespace drapps

@@ -1,0 +1,52 @@
+#include "drapps/plant/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace drapps {
+namespace {
+
+Settings sample_settings() {
+  Settings settings{{6, 16, 4, 0}, {}};
+  settings.lane_weights[index_of(LaneRole::kDecode)] = 11;
+  settings.lane_weights[index_of(LaneRole::kAugment)] = 5;
+  return settings;
+}
+
+TEST(Schema, TextListsEveryKnobAndLane) {
+  const std::string text = schema_text();
+  for (const Knob& knob : knob_table()) EXPECT_NE(text.find("knob " + std::string(knob.name)), std::string::npos);
+  for (const auto lane : kLaneNames) EXPECT_NE(text.find("lane " + std::string(lane) + "\n"), std::string::npos);
+}
+
+TEST(Schema, SettingsSurviveJson) {
+  const auto back = settings_from_json(nlohmann::json::parse(settings_to_json(sample_settings()).dump()));
+  ASSERT_TRUE(back.ok()) << back.error().to_string();
+  EXPECT_EQ(*back, sample_settings());
+}
+
+TEST(Schema, OtherSchemaIsRefused) {
+  auto json = settings_to_json(sample_settings());
+  json["schema"] = "0000000000000000";
+  EXPECT_FALSE(settings_from_json(json).ok());
+  EXPECT_FALSE(settings_from_json(nlohmann::json::parse("[1, 2]")).ok());
+  EXPECT_FALSE(settings_from_json(nlohmann::json()).ok());
+}
+
+TEST(Schema, BadValuesAreRefused) {
+  for (const char* value : {"null", "1.5", "\"4\"", "3000000000", "99999999999999999999", "18446744073709551615"}) {
+    auto json = settings_to_json(sample_settings());
+    json["knobs"]["workers"] = nlohmann::json::parse(value);
+    EXPECT_FALSE(settings_from_json(json).ok()) << value;
+  }
+  auto json = settings_to_json(sample_settings());
+  json["knobs"]["wrokers"] = 4;
+  EXPECT_FALSE(settings_from_json(json).ok());
+  json = settings_to_json(sample_settings());
+  json["lane_weights"]["decoed"] = 4;
+  EXPECT_FALSE(settings_from_json(json).ok());
+}
+
+}  // namespace
+}  // namespace drapps
