@@ -12,7 +12,7 @@
 // are well mixed is tested, not proved.
 //
 // The round keys are words of the documented stream at (seed, epoch, position = round), ordinal kOrdinalOrder: two
-// words (low, high) each for K * 2^64 / N, the multiplier and the addend. Orders never change between versions.
+// words (high, low) each for K, the multiplier and the addend. Orders never change between versions.
 #pragma once
 
 #include <array>
@@ -24,6 +24,15 @@ namespace drapps {
 
 /// Reserved ordinal under which an epoch's order draws its keys.
 inline constexpr std::uint16_t kOrdinalOrder = 0xFFFE;
+
+/// Uniform in {0, …, bound - 1}; bound >= 1. Takes two words, high first, as Draws::below does; bias below bound /
+/// 2^64.
+inline std::uint64_t draw_below(Draws& draws, std::uint64_t bound) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  const std::uint64_t high = draws.u32();
+  const std::uint64_t word = high << 32 | draws.u32();
+  return static_cast<std::uint64_t>((static_cast<Wide>(word) * bound) >> 64);
+}
 
 /// Immutable; may be read from any thread. About 5 KiB.
 class Permutation {

@@ -83,9 +83,9 @@ Result<std::unique_ptr<Reader>> make_reader(const ReaderOptions& options, ReadSi
 /// Reads a record here and now, blocking.
 Status read_record(ReadRequest& request, const ReadLimits& limits = {});
 
-/// The same if nothing has to wait for storage: true when read, false when it would block (nothing is then answered,
-/// and the request goes to submit()). A warm page cache is read this way without a change of thread.
-Result<bool> try_read_record(ReadRequest& request, const ReadLimits& limits = {});
+/// The same if nothing has to wait for storage: a warm page cache is read this way without a change of thread. False
+/// when it would block or fails; nothing is then answered, and submit() reads it or says what is wrong.
+bool try_read_record(ReadRequest& request, const ReadLimits& limits = {});
 
 /// Bytes of one whole file.
 struct FileBytes {

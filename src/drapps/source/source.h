@@ -115,7 +115,8 @@ class Source {
 class PathList {
  public:
   void reserve(std::size_t paths, std::size_t bytes);
-  void append(std::string_view path);
+  /// kInvalidArgument where the path is empty, holds a NUL or is longer than the system opens.
+  Status append(std::string_view path);
   std::uint64_t size() const noexcept { return offsets_.size(); }
   /// NUL-terminated; valid until the next append.
   const char* operator[](std::uint64_t index) const noexcept {
@@ -134,7 +135,7 @@ class PathList {
 /// One file per image, and optionally one per mask.
 class FileSource final : public Source {
  public:
-  /// kInvalidArgument where the counts differ, or a path is empty, holds a NUL or is longer than the system opens.
+  /// kInvalidArgument where the counts differ; without masks, `masks` is empty.
   /// Files are not touched before they are read.
   static Result<std::unique_ptr<FileSource>> make(PathList images, PathList masks = {}, Targets targets = {});
 

@@ -1,0 +1,163 @@
+#include "drapps/source/source.h"
+
+#include <limits.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace drapps {
+namespace {
+
+Error invalid(std::string message) {
+  return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kSetup, .message = std::move(message)};
+}
+
+Error count_differs(const std::string& what, std::uint64_t has, std::uint64_t size) {
+  return invalid(what + " has " + std::to_string(has) + " entries for " + std::to_string(size) +
+                 " records; give one per record");
+}
+
+std::uint32_t saturated(std::uint64_t value) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, UINT32_MAX));
+}
+
+// The finaliser of SplitMix64: every bit of the input reaches every bit of the output.
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+constexpr std::uint64_t kIrregular = 1;
+constexpr std::uint64_t kRegular = 2;
+constexpr std::uint64_t kVerdictMask = 3;
+
+std::uint64_t fingerprint(const FileIdentity& identity) {
+  const std::uint64_t seed = mixed(identity.size + 0x9E3779B97F4A7C15u);
+  return mixed(mixed(seed ^ static_cast<std::uint64_t>(identity.mtime_ns)) ^ identity.inode) & ~kVerdictMask;
+}
+
+}  // namespace
+
+Status Targets::check(std::uint64_t size) const {
+  for (const LabelColumn& column : labels) {
+    if (column.values.size() != size)
+      return count_differs("label column '" + column.name + "'", column.values.size(), size);
+  }
+  if (!has_boxes()) {
+    if (!boxes.empty() || !box_labels.empty()) return invalid("there are boxes but no box_offsets to share them out");
+    return ok_status();
+  }
+  if (box_offsets.size() != size + 1) return count_differs("box_offsets", box_offsets.size() - 1, size);
+  if (box_offsets.front() != 0 || box_offsets.back() != boxes.size() ||
+      !std::is_sorted(box_offsets.begin(), box_offsets.end())) {
+    return invalid("box_offsets must rise from 0 to the number of boxes, which is " + std::to_string(boxes.size()));
+  }
+  if (box_labels.size() != boxes.size()) {
+    return invalid("there are " + std::to_string(box_labels.size()) + " box labels for " +
+                   std::to_string(boxes.size()) + " boxes; give one per box");
+  }
+  return ok_status();
+}
+
+Source::Source(std::uint64_t size, bool has_mask, Targets targets)
+    : size_(size), has_mask_(has_mask), targets_(std::move(targets)), memory_(std::make_unique<Memory[]>(size)) {}
+
+BoxRange Source::boxes(std::uint64_t index) const noexcept {
+  if (!targets_.has_boxes()) return {};
+  const std::uint64_t first = targets_.box_offsets[index];
+  const std::uint64_t count = targets_.box_offsets[index + 1] - first;
+  return {std::span(targets_.boxes).subspan(first, count), std::span(targets_.box_labels).subspan(first, count)};
+}
+
+Hint Source::hint(std::uint64_t index) const noexcept {
+  const Memory& memory = memory_[index];
+  return {memory.bytes.load(std::memory_order_relaxed), memory.pixels.load(std::memory_order_relaxed)};
+}
+
+void Source::remember_bytes(std::uint64_t index, std::uint64_t bytes) noexcept {
+  memory_[index].bytes.store(saturated(bytes), std::memory_order_relaxed);
+}
+
+void Source::remember_pixels(std::uint64_t index, std::uint64_t pixels) noexcept {
+  memory_[index].pixels.store(saturated(pixels), std::memory_order_relaxed);
+}
+
+std::optional<bool> Source::known_regular(std::uint64_t index, const FileIdentity& identity) const noexcept {
+  const std::uint64_t verdict = memory_[index].verdict.load(std::memory_order_relaxed);
+  if ((verdict & kVerdictMask) == 0 || (verdict & ~kVerdictMask) != fingerprint(identity)) return std::nullopt;
+  return (verdict & kVerdictMask) == kRegular;
+}
+
+void Source::remember_regular(std::uint64_t index, const FileIdentity& identity, bool regular) noexcept {
+  memory_[index].verdict.store(fingerprint(identity) | (regular ? kRegular : kIrregular), std::memory_order_relaxed);
+}
+
+void PathList::reserve(std::size_t paths, std::size_t bytes) {
+  offsets_.reserve(paths);
+  bases_.reserve(paths / kGroup + 1);
+  bytes_.reserve(bytes + paths);
+}
+
+Status PathList::append(std::string_view path) {
+  if (path.empty()) return invalid("path " + std::to_string(size()) + " is empty");
+  if (path.size() >= PATH_MAX) {
+    return invalid("path " + std::to_string(size()) + " has " + std::to_string(path.size()) +
+                   " bytes; the system opens at most " + std::to_string(PATH_MAX - 1));
+  }
+  if (path.find('\0') != std::string_view::npos) {
+    return invalid("path " + std::to_string(size()) + " holds a NUL byte, which no file name has");
+  }
+  if (offsets_.size() % kGroup == 0) bases_.push_back(bytes_.size());
+  offsets_.push_back(static_cast<std::uint32_t>(bytes_.size() - bases_.back()));
+  bytes_.insert(bytes_.end(), path.begin(), path.end());
+  bytes_.push_back('\0');
+  return ok_status();
+}
+
+Result<std::unique_ptr<FileSource>> FileSource::make(PathList images, PathList masks, Targets targets) {
+  if (masks.size() != 0 && masks.size() != images.size())
+    return count_differs("the list of masks", masks.size(), images.size());
+  DRAPPS_RETURN_IF_ERROR(targets.check(images.size()));
+  return std::unique_ptr<FileSource>(new FileSource(std::move(images), std::move(masks), std::move(targets)));
+}
+
+FileSource::FileSource(PathList images, PathList masks, Targets targets)
+    : Source(images.size(), masks.size() != 0, std::move(targets)),
+      images_(std::move(images)),
+      masks_(std::move(masks)) {}
+
+Location FileSource::locate(std::uint64_t index, Part part) const noexcept {
+  return {.path = part == Part::kImage ? images_[index] : masks_[index], .bytes = {}};
+}
+
+std::string FileSource::name(std::uint64_t index, Part part) const { return locate(index, part).path; }
+
+Result<std::unique_ptr<MemorySource>> MemorySource::make(std::vector<Bytes> images, std::shared_ptr<const void> owner,
+                                                         std::vector<Bytes> masks, Targets targets) {
+  if (!masks.empty() && masks.size() != images.size()) {
+    return count_differs("the list of masks", masks.size(), images.size());
+  }
+  DRAPPS_RETURN_IF_ERROR(targets.check(images.size()));
+  return std::unique_ptr<MemorySource>(
+      new MemorySource(std::move(images), std::move(owner), std::move(masks), std::move(targets)));
+}
+
+MemorySource::MemorySource(std::vector<Bytes> images, std::shared_ptr<const void> owner, std::vector<Bytes> masks,
+                           Targets targets)
+    : Source(images.size(), !masks.empty(), std::move(targets)),
+      images_(std::move(images)),
+      masks_(std::move(masks)),
+      owner_(std::move(owner)) {
+  for (std::uint64_t i = 0; i < size(); ++i) remember_bytes(i, images_[i].size());
+}
+
+Location MemorySource::locate(std::uint64_t index, Part part) const noexcept {
+  return {.path = nullptr, .bytes = part == Part::kImage ? images_[index] : masks_[index]};
+}
+
+std::string MemorySource::name(std::uint64_t index, Part part) const {
+  return "memory[" + std::to_string(index) + (part == Part::kImage ? "]" : "].mask");
+}
+
+}  // namespace drapps
