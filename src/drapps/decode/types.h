@@ -1,0 +1,56 @@
+// What a compressed picture is and how it is to be read: the words that every decoder shares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "drapps/base/error.h"
+#include "drapps/data/image.h"
+#include "drapps/data/sample.h"
+
+namespace drapps {
+
+enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
+
+/// kRgb gives three planes, kGray one; both as Pillow's convert("RGB") and convert("L") do. Transparency is dropped.
+enum class ColorMode : std::uint8_t { kRgb, kGray };
+
+/// kIgnore gives the picture as stored (Pillow's Image.open); kApply turns it upright as the EXIF or XMP orientation
+/// asks (PIL.ImageOps.exif_transpose). Broken metadata asks for nothing.
+enum class ExifMode : std::uint8_t { kIgnore, kApply };
+
+/// What becomes of 16-bit pictures.
+enum class DepthMode : std::uint8_t {
+  kRaise,  // kUnsupported, because the two ways below give very different pictures
+  kClip,   // what Pillow's convert makes: gray above 255 becomes 255, colour keeps the high byte
+  kScale,  // the high byte
+};
+
+/// Twice Pillow's MAX_IMAGE_PIXELS: what Pillow refuses as a decompression bomb.
+inline constexpr std::int64_t kMaxPixels = 2 * (std::int64_t{1024} * 1024 * 1024 / 4 / 3);
+
+struct DecodeOptions {
+  ColorMode color = ColorMode::kRgb;
+  ExifMode exif = ExifMode::kIgnore;
+  DepthMode depth = DepthMode::kRaise;
+  std::int64_t max_pixels = kMaxPixels;  // a larger picture is kTooLarge; checked before any memory is taken
+};
+
+/// What one look at the file says. It depends on the bytes and the options alone, so a caller may remember it for as
+/// long as the file stays the same.
+struct ImageInfo {
+  ImageFormat format = ImageFormat::kJpeg;
+  Extent extent;                 // of the picture as decode() gives it: upright under ExifMode::kApply
+  Extent stored;                 // of the picture as the file holds it
+  std::uint8_t orientation = 1;  // EXIF orientation 1..8 that decode() undoes; 1 under ExifMode::kIgnore
+  std::uint8_t depth = 8;        // bits per channel
+  bool irregular = false;        // no part of it can be trusted to decode alone: always decoded whole
+};
+
+/// An Error of stage kDecode. `message` says what was wrong, then what to do.
+inline Error decode_error(ErrorCode code, std::string message, std::int64_t offset = -1) {
+  return Error{.code = code, .stage = Stage::kDecode, .message = std::move(message), .offset = offset};
+}
+
+}  // namespace drapps
