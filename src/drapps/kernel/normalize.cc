@@ -1,0 +1,254 @@
+#include "drapps/kernel/normalize.h"
+
+#include <emmintrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "drapps/kernel/normalize_kernels.h"
+#include "drapps/kernel/planes.h"
+
+namespace drapps::kernel {
+namespace {
+
+/// Pixels converted at a time where they need a stop on the way: few enough for the first-level cache.
+constexpr std::size_t kTile = 512;
+
+std::uint16_t to_bfloat16(float value) noexcept {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+float computed(const ChannelTable::Arithmetic& a, float x) noexcept {
+  const float scaled = std::fma(x, a.scale_high, x * a.scale_low);
+  const float centred = scaled - a.mean;
+  return std::fma(centred, a.inverse_high, centred * a.inverse_low);
+}
+
+/// 1 / x as a sum of two floats.
+void split_inverse(float x, float& high, float& low) noexcept {
+  const double inverse = 1.0 / static_cast<double>(x);
+  high = static_cast<float>(inverse);
+  low = static_cast<float>(inverse - static_cast<double>(high));
+}
+
+void fill_table(ChannelTable& table, float divisor, float mean, float std) noexcept {
+  ChannelTable::Arithmetic& a = table.arithmetic;
+  split_inverse(divisor, a.scale_high, a.scale_low);
+  split_inverse(std, a.inverse_high, a.inverse_low);
+  a.mean = mean;
+  a.exact = true;
+  for (std::size_t x = 0; x < 256; ++x) {
+    const float value = (static_cast<float>(x) / divisor - mean) / std;
+    table.value[x] = value;
+    table.bfloat16[x] = to_bfloat16(value);
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    for (std::size_t k = 0; k < 4; ++k) table.bytes[k][x] = static_cast<std::uint8_t>(bits >> (8 * k));
+    a.exact = a.exact && std::bit_cast<std::uint32_t>(computed(a, static_cast<float>(x))) == bits;
+  }
+}
+
+Error invalid(std::string message) {
+  return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kBatch, .message = std::move(message)};
+}
+
+/// The columns [x0, x0 + n) of an output row, mirrored into `scratch` where asked.
+const std::uint8_t* columns(const std::uint8_t* row, std::size_t width, std::size_t x0, std::size_t n, bool mirror,
+                            std::uint8_t* scratch, Level level) noexcept {
+  if (!mirror) return row + x0;
+  reverse(scratch, row + (width - x0 - n), n, level);
+  return scratch;
+}
+
+template <class T>
+void interleave_any(T* out, const T* in, std::size_t stride, std::size_t n, std::size_t channels) noexcept {
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t c = 0; c < channels; ++c) out[channels * i + c] = in[c * stride + i];
+  }
+}
+
+/// One dtype: how bytes become elements and how elements of several planes join.
+struct Float32 {
+  using Element = float;
+  static void convert(float* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
+                      const NormalizeKernels& kernels, bool stream) noexcept {
+    kernels.to_float32(out, in, n, table, stream);
+  }
+  static void interleave3(float* out, const float* in, std::size_t n, const NormalizeKernels& kernels) noexcept {
+    kernels.interleave3x32(reinterpret_cast<std::uint32_t*>(out), reinterpret_cast<const std::uint32_t*>(in), kTile, n,
+                           true);
+  }
+};
+
+struct Bfloat16 {
+  using Element = std::uint16_t;
+  static void convert(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
+                      const NormalizeKernels& kernels, bool stream) noexcept {
+    kernels.to_bfloat16(out, in, n, table, stream);
+  }
+  static void interleave3(std::uint16_t* out, const std::uint16_t* in, std::size_t n,
+                          const NormalizeKernels& kernels) noexcept {
+    kernels.interleave3x16(out, in, kTile, n, true);
+  }
+};
+
+template <class Integer>
+struct Widened {
+  using Element = Integer;
+  static void convert(Integer* out, const std::uint8_t* in, std::size_t n, const ChannelTable& /*table*/,
+                      const NormalizeKernels& /*kernels*/, bool /*stream*/) noexcept {
+    std::copy_n(in, n, out);
+  }
+  static void interleave3(Integer* out, const Integer* in, std::size_t n,
+                          const NormalizeKernels& /*kernels*/) noexcept {
+    interleave_any(out, in, kTile, n, 3);
+  }
+};
+
+template <class Format>
+void store_as(typename Format::Element* out, ConstImageView in, Layout layout, bool mirror,
+              std::span<const ChannelTable> tables, Level level) noexcept {
+  using Element = typename Format::Element;
+  const NormalizeKernels& kernels = normalize_kernels(level);
+  const auto width = static_cast<std::size_t>(in.width);
+  const auto height = static_cast<std::size_t>(in.height);
+  const auto channels = static_cast<std::size_t>(in.channels);
+  alignas(64) std::uint8_t turned[kTile + kPadding];
+
+  if (layout == Layout::kNchw || channels == 1) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (std::size_t y = 0; y < height; ++y) {
+        const std::uint8_t* row = in.row(static_cast<std::int32_t>(c), static_cast<std::int32_t>(y));
+        Element* target = out + (c * height + y) * width;
+        const std::size_t tile = mirror ? kTile : width;
+        for (std::size_t x = 0; x < width; x += tile) {
+          const std::size_t n = std::min(tile, width - x);
+          Format::convert(target + x, columns(row, width, x, n, mirror, turned, level), n, tables[c], kernels, true);
+        }
+      }
+    }
+    return;
+  }
+  alignas(64) Element planes[kTile * Normalizer::kMaxChannels];
+  for (std::size_t y = 0; y < height; ++y) {
+    Element* target = out + y * width * channels;
+    for (std::size_t x = 0; x < width; x += kTile) {
+      const std::size_t n = std::min(kTile, width - x);
+      for (std::size_t c = 0; c < channels; ++c) {
+        const std::uint8_t* row = in.row(static_cast<std::int32_t>(c), static_cast<std::int32_t>(y));
+        Format::convert(planes + c * kTile, columns(row, width, x, n, mirror, turned, level), n, tables[c], kernels,
+                        false);
+      }
+      if (channels == 3) {
+        Format::interleave3(target + x * 3, planes, n, kernels);
+      } else {
+        interleave_any(target + x * channels, planes, kTile, n, channels);
+      }
+    }
+  }
+}
+
+void store_bytes(std::uint8_t* out, ConstImageView in, Layout layout, bool mirror, Level level) noexcept {
+  const auto width = static_cast<std::size_t>(in.width);
+  if (layout == Layout::kNchw || in.channels == 1) {
+    const ImageView target{out, in.channels, in.height, in.width, in.width, std::ptrdiff_t{in.width} * in.height};
+    if (mirror) {
+      flip_horizontal(target, in, level);
+    } else {
+      copy(target, in);
+    }
+    return;
+  }
+  const auto channels = static_cast<std::size_t>(in.channels);
+  alignas(64) std::uint8_t turned[Normalizer::kMaxChannels][kTile + kPadding];
+  for (std::int32_t y = 0; y < in.height; ++y) {
+    std::uint8_t* target = out + static_cast<std::size_t>(y) * width * channels;
+    for (std::size_t x = 0; x < width; x += kTile) {
+      const std::size_t n = std::min(kTile, width - x);
+      const std::uint8_t* planes[Normalizer::kMaxChannels]{};
+      for (std::size_t c = 0; c < channels; ++c) {
+        planes[c] = columns(in.row(static_cast<std::int32_t>(c), y), width, x, n, mirror, turned[c], level);
+      }
+      std::uint8_t* pixels = target + x * channels;
+      if (channels == 3) {
+        interleave3(pixels, planes[0], planes[1], planes[2], n, level);
+      } else if (channels == 4) {
+        interleave4(pixels, planes[0], planes[1], planes[2], planes[3], n, level);
+      } else {
+        for (std::size_t i = 0; i < n; ++i) {
+          for (std::size_t c = 0; c < channels; ++c) pixels[channels * i + c] = planes[c][i];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const NormalizeKernels& normalize_kernels(Level /*level*/) noexcept { return kNormalizePortable; }
+
+Result<Normalizer> Normalizer::standard(std::span<const float> mean, std::span<const float> std) {
+  if (mean.size() != std.size() || mean.empty() || mean.size() > kMaxChannels) {
+    return invalid("mean has " + std::to_string(mean.size()) + " values and std " + std::to_string(std.size()) +
+                   "; give one of each per channel, for 1 to 4 channels");
+  }
+  Normalizer result(static_cast<std::int32_t>(mean.size()), false);
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    if (!std::isfinite(mean[c]) || !std::isfinite(std[c]) || std[c] == 0.0F) {
+      return invalid("mean " + std::to_string(mean[c]) + " and std " + std::to_string(std[c]) + " of channel " +
+                     std::to_string(c) + " must be finite, and the std not zero");
+    }
+    fill_table(result.tables_[c], 255.0F, mean[c], std[c]);
+  }
+  return result;
+}
+
+Normalizer Normalizer::unit() {
+  Normalizer result(0, false);
+  for (ChannelTable& table : result.tables_) fill_table(table, 255.0F, 0.0F, 1.0F);
+  return result;
+}
+
+Normalizer Normalizer::raw() {
+  Normalizer result(0, true);
+  for (ChannelTable& table : result.tables_) fill_table(table, 1.0F, 0.0F, 1.0F);
+  return result;
+}
+
+Status Normalizer::check(std::int32_t channels, RowFormat format) const {
+  if (channels < 1 || channels > kMaxChannels) {
+    return invalid(std::to_string(channels) + " channels cannot be stored; pictures have 1 to 4");
+  }
+  if (channels_ != 0 && channels != channels_) {
+    return invalid("the picture has " + std::to_string(channels) + " channels and the normalisation " +
+                   std::to_string(channels_) + "; give one mean and std per channel");
+  }
+  const bool real = format.dtype == Dtype::kFloat32 || format.dtype == Dtype::kBfloat16;
+  if (!real && !raw_) {
+    return invalid("normalised pictures are not " + std::string(name_of(format.dtype)) +
+                   "; ask for float32 or bfloat16, or do not normalise");
+  }
+  return ok_status();
+}
+
+void Normalizer::store(void* out, ConstImageView in, RowFormat format, bool mirror, Level level) const noexcept {
+  switch (format.dtype) {
+    case Dtype::kUint8: store_bytes(static_cast<std::uint8_t*>(out), in, format.layout, mirror, level); break;
+    case Dtype::kInt32:
+      store_as<Widened<std::int32_t>>(static_cast<std::int32_t*>(out), in, format.layout, mirror, tables_, level);
+      break;
+    case Dtype::kInt64:
+      store_as<Widened<std::int64_t>>(static_cast<std::int64_t*>(out), in, format.layout, mirror, tables_, level);
+      break;
+    case Dtype::kFloat32: store_as<Float32>(static_cast<float*>(out), in, format.layout, mirror, tables_, level); break;
+    case Dtype::kBfloat16:
+      store_as<Bfloat16>(static_cast<std::uint16_t*>(out), in, format.layout, mirror, tables_, level);
+      break;
+  }
+  _mm_sfence();  // orders the stores that went past the caches before whatever announces the row
+}
+
+}  // namespace drapps::kernel

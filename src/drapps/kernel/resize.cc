@@ -1,0 +1,86 @@
+#include "drapps/kernel/resize.h"
+
+#include <cstring>
+
+#include "drapps/kernel/resize_kernels.h"
+
+namespace drapps::kernel {
+namespace {
+
+void copy_picture(ImageView out, ConstImageView in) noexcept {
+  for (std::int32_t c = 0; c < in.channels; ++c) {
+    for (std::int32_t y = 0; y < in.height; ++y) {
+      std::memcpy(out.row(c, y), in.row(c, y), static_cast<std::size_t>(in.width));
+    }
+  }
+}
+
+}  // namespace
+
+const ResizeKernels& resize_kernels(Level level) noexcept {
+  switch (level) {
+    case Level::kAvx512:
+    case Level::kAvx2:
+    case Level::kPortable: break;
+  }
+  return kResizePortable;
+}
+
+Status Resizer::resize(ImageView out, ConstImageView in, Filter filter, PassOrder order) {
+  if (in.width <= 0 || in.height <= 0 || out.width <= 0 || out.height <= 0 || in.channels != out.channels) {
+    return Error{.code = ErrorCode::kInvalidArgument,
+                 .stage = Stage::kAugment,
+                 .message = "a picture of " + std::to_string(in.height) + " x " + std::to_string(in.width) +
+                            " cannot be resized to " + std::to_string(out.height) + " x " + std::to_string(out.width) +
+                            "; both need at least one pixel and the same channels"};
+  }
+  const bool vertical_first = order == PassOrder::kPillow13 && out.height < in.height &&
+                              2 * (std::int64_t{in.width} - out.width) < std::int64_t{in.height} - out.height;
+  return run(out, in, filter, vertical_first);
+}
+
+Status Resizer::run(ImageView out, ConstImageView in, Filter filter, bool vertical_first) {
+  const bool across = out.width != in.width;
+  const bool down = out.height != in.height;
+  if (!across && !down) {
+    copy_picture(out, in);
+    return ok_status();
+  }
+  const ResizeKernels& kernels = resize_kernels(level_);
+  if (across) DRAPPS_RETURN_IF_ERROR(horizontal_.make(in.width, out.width, filter, Pass::kHorizontal, level_));
+  if (down) DRAPPS_RETURN_IF_ERROR(vertical_.make(in.height, out.height, filter, Pass::kVertical, level_));
+
+  // One plane at a time, so that what lies between the passes stays in the nearest caches.
+  const std::int32_t middle_width = vertical_first ? in.width : out.width;
+  const std::int32_t middle_height = vertical_first ? out.height : in.height;
+  const auto alignment = static_cast<std::ptrdiff_t>(kAlignment);
+  const std::ptrdiff_t middle_stride = (middle_width + alignment - 1) / alignment * alignment;
+  if (across && down) DRAPPS_RETURN_IF_ERROR(between_.ensure(static_cast<std::size_t>(middle_stride * middle_height)));
+
+  for (std::int32_t c = 0; c < in.channels; ++c) {
+    const ConstRows source{in.plane(c), in.row_stride};
+    const Rows target{out.plane(c), out.row_stride};
+    const Rows middle{between_.data(), middle_stride};
+    const ConstRows middle_read{between_.data(), middle_stride};
+    if (!down) {
+      kernels.horizontal(target, source, in.height, horizontal_.axis(), horizontal_.packed());
+    } else if (!across) {
+      kernels.vertical(target, source, in.width, vertical_.axis(), vertical_.packed());
+    } else if (vertical_first) {
+      kernels.vertical(middle, source, in.width, vertical_.axis(), vertical_.packed());
+      kernels.horizontal(target, middle_read, out.height, horizontal_.axis(), horizontal_.packed());
+    } else {
+      kernels.horizontal(middle, source, in.height, horizontal_.axis(), horizontal_.packed());
+      kernels.vertical(target, middle_read, out.width, vertical_.axis(), vertical_.packed());
+    }
+  }
+  return ok_status();
+}
+
+void Resizer::reset() noexcept {
+  horizontal_.reset();
+  vertical_.reset();
+  between_.reset();
+}
+
+}  // namespace drapps::kernel

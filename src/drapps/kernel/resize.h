@@ -1,0 +1,51 @@
+// Resizing pictures, byte for byte as Pillow's Image.resize does it.
+//
+// The antialiased filters run as two one-dimensional passes with 22-bit integer weights and uint8 in
+// between. A pass whose dimension does not change is skipped. Every SIMD level gives the same bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "drapps/base/memory_ledger.h"
+#include "drapps/base/result.h"
+#include "drapps/data/image.h"
+#include "drapps/kernel/level.h"
+#include "drapps/kernel/resize_plan.h"
+
+namespace drapps::kernel {
+
+/// Which pass runs first. The bytes differ: each pass rounds.
+enum class PassOrder : std::uint8_t {
+  kHorizontalFirst,  // Pillow up to 12
+  kPillow13,         // vertical first where out_h < h and 2 * (w - out_w) < h - out_h, else horizontal
+};
+
+/// Resizes pictures one after another, keeping its plans and its memory. For one thread at a time.
+class Resizer {
+ public:
+  explicit Resizer(MemoryLedger& ledger, Level level = active_level()) noexcept
+      : horizontal_(ledger), vertical_(ledger), between_(ledger), level_(level) {}
+
+  /// Fills `out` (its size is the target) from all of `in`; they do not overlap, have as many
+  /// channels, and are not empty. Writes nothing outside out's pixels. Allocates only for sizes larger
+  /// than any before. kInvalidArgument for an empty picture; kResourceExhausted where the ledger has
+  /// no more.
+  Status resize(ImageView out, ConstImageView in, Filter filter, PassOrder order);
+
+  /// Frees all memory.
+  void reset() noexcept;
+
+ private:
+  Status run(ImageView out, ConstImageView in, Filter filter, bool vertical_first);
+
+  PackedAxis horizontal_;
+  PackedAxis vertical_;
+  Buffer between_;
+  Level level_;
+};
+
+/// Nearest neighbour, exactly as Pillow's NEAREST: for masks, whose values must not mix. The views do not
+/// overlap, have as many channels, and are not empty.
+void resize_nearest(ImageView out, ConstImageView in) noexcept;
+
+}  // namespace drapps::kernel

@@ -1,0 +1,50 @@
+#include <algorithm>
+#include <array>
+
+#include "drapps/kernel/resize.h"
+
+namespace drapps::kernel {
+namespace {
+
+/// Pillow adds the step up in double precision rather than multiplying: the roundings are part of the result.
+struct Walk {
+  double at;
+  double step;
+  std::int32_t limit;
+
+  Walk(std::int32_t in, std::int32_t out) noexcept
+      : at(static_cast<double>(in) / out * 0.5), step(static_cast<double>(in) / out), limit(in) {}
+
+  /// The next source pixel, or -1 where the rounded sum has left the picture.
+  std::int32_t next() noexcept {
+    const auto pixel = static_cast<std::int32_t>(at);
+    at += step;
+    return pixel < limit ? pixel : -1;
+  }
+};
+
+}  // namespace
+
+void resize_nearest(ImageView out, ConstImageView in) noexcept {
+  constexpr std::int32_t kStrip = 512;
+  std::array<std::int32_t, kStrip> columns;
+  Walk across(in.width, out.width);
+  for (std::int32_t x0 = 0; x0 < out.width; x0 += kStrip) {
+    const std::int32_t n = std::min(kStrip, out.width - x0);
+    for (std::int32_t x = 0; x < n; ++x) columns[static_cast<std::size_t>(x)] = across.next();
+    Walk down(in.height, out.height);
+    for (std::int32_t y = 0; y < out.height; ++y) {
+      const std::int32_t source_y = down.next();
+      for (std::int32_t c = 0; c < out.channels; ++c) {
+        std::uint8_t* target = out.row(c, y) + x0;
+        const std::uint8_t* source = in.row(c, std::max(source_y, 0));
+        for (std::int32_t x = 0; x < n; ++x) {
+          const std::int32_t source_x = columns[static_cast<std::size_t>(x)];
+          target[x] = source_x < 0 || source_y < 0 ? std::uint8_t{0} : source[source_x];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace drapps::kernel
