@@ -1,0 +1,156 @@
+#include "drapps/policy/guard.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "drapps/plant/knob_range.h"
+
+namespace drapps {
+
+Settings fit_settings(const Settings& settings, const Limits& limits) noexcept {
+  Settings fitted = settings;
+  for (const Knob& knob : knob_table()) {
+    const KnobRange range(knob, limits);
+    if (!range.contains(fitted[knob.id])) fitted[knob.id] = range.fit(fitted[knob.id]);
+  }
+  if (!weights_fit(fitted.lane_weights, limits.weighted)) fitted.lane_weights = even_weights(limits.weighted);
+  return fitted;
+}
+
+Decision Guard::rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns) noexcept {
+  Decision decision{.time_ns = observation.time_ns, .before = observation.settings, .proposed = proposed};
+  const Hold fault = check(observation, now_ns);
+  decision.applied = fit_settings(observation.settings, limits_);
+
+  for (const Knob& knob : knob_table()) {
+    const auto i = static_cast<std::size_t>(knob.id);
+    const std::int32_t wanted = proposed[knob.id];
+    std::int32_t& value = decision.applied[knob.id];
+    Hold& hold = decision.holds[i];
+    if (value != decision.before[knob.id]) {
+      moved(clocks_[i], observation);
+      hold = value == wanted ? Hold::kNone : Hold::kBudget;
+      continue;
+    }
+    if (value == wanted) continue;
+    const KnobRange range(knob, limits_);
+    const std::int32_t target = range.fit(wanted);
+    if (target == value) {
+      hold = range.contains(wanted) ? Hold::kNotch : Hold::kBudget;
+    } else if (fault != Hold::kNone) {
+      hold = fault;
+    } else {
+      hold = may_move(clocks_[i], knob.clock, observation);
+      if (hold != Hold::kNone) continue;
+      value = target > value ? range.up(value) : range.down(value);
+      moved(clocks_[i], observation);
+      if (value != wanted) hold = value == target ? Hold::kBudget : Hold::kNotch;
+    }
+  }
+
+  if (decision.applied.lane_weights != decision.before.lane_weights) {
+    moved(weights_clock_, observation);
+    decision.weights_hold = decision.applied.lane_weights == proposed.lane_weights ? Hold::kNone : Hold::kBudget;
+  } else if (decision.applied.lane_weights != proposed.lane_weights) {
+    decision.weights_hold = fault != Hold::kNone ? fault : move_weights(decision.applied, proposed, observation);
+  }
+  return decision;
+}
+
+Hold Guard::check(const Observation& observation, std::uint64_t now_ns) noexcept {
+  const bool broken = ran_backwards(observation) || observation.time_ns > now_ns ||
+                      !std::isfinite(observation.process_cpu_seconds) || observation.process_cpu_seconds < 0;
+  const bool first = !seen_;
+  seen_ = true;
+  if (broken || first) {
+    // A clock that ran backwards cannot be compared with: every wait starts again from here.
+    epoch_time_ns_ = observation.time_ns;
+    epoch_batches_ = observation.batches;
+    const auto restart = [&](Clock& clock) {
+      clock.time_ns = observation.time_ns;
+      clock.batches = observation.batches;
+    };
+    std::for_each(clocks_.begin(), clocks_.end(), restart);
+    restart(weights_clock_);
+  } else {
+    count_epoch(observation);
+  }
+  const Hold fault = broken ? Hold::kBroken : now_ns - observation.time_ns > kStaleNs ? Hold::kStale : Hold::kNone;
+  if (fault != Hold::kNone) {
+    last_fault_ = fault;
+    rest_until_ = epoch_ + kRestEpochs;
+    return fault;
+  }
+  return epoch_ < rest_until_ ? last_fault_ : Hold::kNone;
+}
+
+bool Guard::ran_backwards(const Observation& observation) noexcept {
+  // A lane outside the plan is not compared: its counts may be absent, and count on when it returns.
+  std::array<std::uint64_t, kCounters> now = counters_;
+  std::size_t at = 0;
+  const auto put = [&](std::uint64_t value) { now[at++] = value; };
+  const auto put_counts = [&](const HistogramCounts& counts) { put(counts.count), put(counts.sum); };
+  put(observation.time_ns);
+  put(observation.batches);
+  put(observation.samples);
+  put_counts(observation.step);
+  put_counts(observation.stall);
+  for (const LaneObservation& lane : observation.lanes) {
+    if (!lane.valid) {
+      at += 8;
+      continue;
+    }
+    put_counts(lane.service_wall);
+    put_counts(lane.service_cpu);
+    put_counts(lane.queue_length);
+    put_counts(lane.wait);
+  }
+  const bool backwards = !std::equal(counters_.begin(), counters_.end(), now.begin(), std::less_equal<>());
+  counters_ = now;
+  return seen_ && backwards;
+}
+
+void Guard::count_epoch(const Observation& observation) noexcept {
+  if (observation.time_ns - epoch_time_ns_ < kFastPeriodNs) return;
+  if (observation.batches - epoch_batches_ < kFastBatches) return;
+  ++epoch_;
+  epoch_time_ns_ = observation.time_ns;
+  epoch_batches_ = observation.batches;
+}
+
+Hold Guard::may_move(const Clock& clock, KnobClock kind, const Observation& observation) const noexcept {
+  if (!clock.moved) return Hold::kNone;
+  const std::uint64_t waited = observation.time_ns - clock.time_ns;
+  const bool due = kind == KnobClock::kSlow
+                       ? waited >= kSlowPeriodNs
+                       : waited >= kFastPeriodNs && observation.batches - clock.batches >= kFastBatches;
+  if (!due) return Hold::kClock;
+  return epoch_ - clock.epoch < kCoolDownEpochs ? Hold::kCoolDown : Hold::kNone;
+}
+
+void Guard::moved(Clock& clock, const Observation& observation) const noexcept {
+  clock = {.moved = true, .time_ns = observation.time_ns, .batches = observation.batches, .epoch = epoch_};
+}
+
+Hold Guard::move_weights(Settings& settings, const Settings& proposed, const Observation& observation) noexcept {
+  std::size_t from = kLaneRoles;
+  std::size_t to = kLaneRoles;
+  const auto surplus = [&](std::size_t lane) {
+    return std::int64_t{settings.lane_weights[lane]} - proposed.lane_weights[lane];
+  };
+  for (std::size_t lane = 0; lane < kLaneRoles; ++lane) {
+    if (!limits_.weighted[lane]) continue;
+    const bool may_give = settings.lane_weights[lane] > 1 && surplus(lane) > 0;
+    if (may_give && (from == kLaneRoles || surplus(lane) > surplus(from))) from = lane;
+    if (surplus(lane) < 0 && (to == kLaneRoles || surplus(lane) < surplus(to))) to = lane;
+  }
+  if (from == kLaneRoles || to == kLaneRoles) return Hold::kBudget;
+  const Hold hold = may_move(weights_clock_, KnobClock::kFast, observation);
+  if (hold != Hold::kNone) return hold;
+  --settings.lane_weights[from];
+  ++settings.lane_weights[to];
+  moved(weights_clock_, observation);
+  return settings.lane_weights == proposed.lane_weights ? Hold::kNone : Hold::kNotch;
+}
+
+}  // namespace drapps

@@ -1,0 +1,73 @@
+// Between every policy and the knobs stands the guard: whatever is proposed, this is what may be done now.
+//
+// 1. Budgets bind always. Settings in force that lie outside the limits are brought inside at once, whatever the
+//    signals say.
+// 2. Stale or broken signals hold everything: an observation older than two seconds, a counter that ran backwards, a
+//    time that is not a number. Afterwards the guard rests for four decision epochs.
+// 3. A knob moves one notch towards its proposal (see plant/knob_range.h), on its own clock: a fast knob at most every
+//    half second or four batches, whichever is later; a slow one at most every ten seconds.
+// 4. A knob that moved rests: it may move again in the second decision epoch after the change at the earliest. An
+//    epoch is half a second and four batches, whichever is later.
+// 5. Lane weights are one fast knob: a notch takes 1/16 from the lane with the largest surplus against the proposal
+//    and gives it to the one that lacks most. No weighted lane falls below 1/16.
+//
+// Source: the L0 shield of the control plane's design; thresholds as there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "drapps/plant/policy.h"
+
+namespace drapps {
+
+inline constexpr std::uint64_t kFastPeriodNs = 500'000'000;
+inline constexpr std::uint64_t kFastBatches = 4;
+inline constexpr std::uint64_t kSlowPeriodNs = 10'000'000'000;
+inline constexpr std::uint64_t kStaleNs = 2'000'000'000;
+inline constexpr std::uint64_t kCoolDownEpochs = 2;
+inline constexpr std::uint64_t kRestEpochs = 4;  // after broken or stale signals
+
+/// `settings` with everything outside the limits brought to the nearest allowed value; weights that do not fit become
+/// even ones.
+Settings fit_settings(const Settings& settings, const Limits& limits) noexcept;
+
+/// One guard per plant and policy. Not thread-safe; reads no clock of its own.
+class Guard {
+ public:
+  explicit Guard(const Limits& limits) noexcept : limits_(limits) {}
+
+  /// What to apply, given what is in force (observation.settings), what is proposed, and the time of the plant's clock
+  /// now. `applied` equals `before` where nothing moves. Every call counts as a look at the plant, so the observations
+  /// must come in the order in which they were taken.
+  Decision rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns) noexcept;
+
+ private:
+  struct Clock {
+    bool moved = false;
+    std::uint64_t time_ns = 0;
+    std::uint64_t batches = 0;
+    std::uint64_t epoch = 0;
+  };
+  static constexpr std::size_t kCounters = 7 + kLaneRoles * 8;
+
+  Hold check(const Observation& observation, std::uint64_t now_ns) noexcept;
+  bool ran_backwards(const Observation& observation) noexcept;
+  void count_epoch(const Observation& observation) noexcept;
+  Hold may_move(const Clock& clock, KnobClock kind, const Observation& observation) const noexcept;
+  void moved(Clock& clock, const Observation& observation) const noexcept;
+  Hold move_weights(Settings& settings, const Settings& proposed, const Observation& observation) noexcept;
+
+  Limits limits_;
+  std::array<Clock, kKnobs> clocks_{};
+  Clock weights_clock_{};
+  std::array<std::uint64_t, kCounters> counters_{};  // of the last observation
+  std::uint64_t epoch_ = 0;
+  std::uint64_t epoch_time_ns_ = 0;
+  std::uint64_t epoch_batches_ = 0;
+  std::uint64_t rest_until_ = 0;  // epoch
+  Hold last_fault_ = Hold::kNone;
+  bool seen_ = false;
+};
+
+}  // namespace drapps

@@ -1,0 +1,19 @@
+// The default policy: the settings that the machine's limits suggest, and nothing moved afterwards.
+#pragma once
+
+#include "drapps/plant/policy.h"
+
+namespace drapps {
+
+/// Settings to start a plant with: every allowed worker, up to four batches ahead, up to eight reads in flight,
+/// one fused lane, and even weights for the lanes of a split plan. Always within the limits.
+Settings initial_settings(const Limits& limits) noexcept;
+
+/// Proposes what is in force, so a plant stays as it was started: with initial_settings(), or with exported ones.
+class Initial final : public Policy {
+ public:
+  std::string_view name() const noexcept override { return "initial"; }
+  Settings decide(const Observation& observation, PolicyState& state) const override;
+};
+
+}  // namespace drapps
