@@ -30,10 +30,12 @@ struct ColorJitter {
   }
   bool operator==(const ColorJitter&) const = default;
 
-  /// What one sample's draws say: steps in their order, −1 for one that is off, and each step's factor.
+  enum Step : std::uint8_t { kBrightness, kContrast, kSaturation, kHue };
+  /// What one sample's draws say.
   struct Drawn {
-    std::array<int, 4> order{};  // 0 brightness, 1 contrast, 2 saturation, 3 hue
-    std::array<double, 4> factor{};
+    std::array<Step, 4> order{};     // of all four steps
+    std::array<bool, 4> on{};        // by step
+    std::array<double, 4> factor{};  // by step
   };
   Drawn draw(Draws& draws) const noexcept;
 

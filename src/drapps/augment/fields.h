@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "drapps/data/sample.h"
+#include "drapps/kernel/planes.h"
 #include "drapps/kernel/resize.h"
 
 namespace drapps {
@@ -26,12 +28,8 @@ struct EnumNames;
 /// How a picture is resized. kRandom is bilinear or bicubic, each half of the time. Masks always take the nearest.
 enum class Interpolation : std::uint8_t { kNearest, kBilinear, kBicubic, kRandom };
 
-/// What lies outside a picture: a given level; its outermost pixels; its mirror image without, or with, its outermost
-/// pixels repeated.
-enum class PadMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric };
-
-/// What an erased rectangle holds: given levels, one normal deviate per channel, or one per channel and pixel.
-enum class EraseMode : std::uint8_t { kConstant, kNormalPerChannel, kNormalPerPixel };
+using PadMode = kernel::PadMode;
+using EraseMode = Erasure::Fill;
 
 template <>
 struct EnumNames<Interpolation> {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "drapps/base/philox.h"
 #include "drapps/data/image.h"
 
 namespace drapps {
@@ -23,7 +22,7 @@ struct Erasure {
   Rect rect;
   Fill fill = Fill::kConstant;
   std::array<float, 4> value{};  // per channel, in the units of the finished row; for kConstant
-  Draws draws{{}, 0};            // where the normal deviates come from, for the other fills
+  std::uint64_t key = 0;         // that the normal deviates are drawn with, for the other fills
 };
 
 /// Height and width of a whole picture.

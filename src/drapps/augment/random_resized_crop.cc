@@ -1,0 +1,35 @@
+#include "drapps/augment/random_resized_crop.h"
+
+#include "drapps/augment/checks.h"
+#include "drapps/augment/moves.h"
+
+namespace drapps {
+
+Status RandomResizedCrop::check() const {
+  DRAPPS_RETURN_IF_ERROR(check_sides(kTag, height, width));
+  DRAPPS_RETURN_IF_ERROR(check_range(kTag, "scale", scale, 0));
+  return check_range(kTag, "ratio", ratio, 1e-6);
+}
+
+Result<SampleSpec> RandomResizedCrop::infer(const SampleSpec& in) const {
+  DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
+  SampleSpec out = in;
+  out.extent = {height, width};
+  out.fixed = true;
+  return out;
+}
+
+Status RandomResizedCrop::run(Sample& sample, OpContext& ctx) const {
+  const Rect rect = geometry::random_resized_rect(sample.extent, scale, ratio, ctx.draws);
+  Interpolation chosen = interpolation;
+  if (chosen == Interpolation::kRandom) {
+    chosen = ctx.draws.coin(0.5) ? Interpolation::kBilinear : Interpolation::kBicubic;
+  }
+  return moves::resize(sample, ctx, rect, {height, width}, chosen, pass_order);
+}
+
+Rect RandomResizedCrop::region(Extent whole, Draws draws) const {
+  return geometry::random_resized_rect(whole, scale, ratio, draws);
+}
+
+}  // namespace drapps
