@@ -55,7 +55,7 @@ requirements() {
 }
 
 pip_install() {
-  local pip=("$python" -m pip --disable-pip-version-check --quiet install)
+  local pip=("$python" -m pip --disable-pip-version-check -qq install)
   "${pip[@]}" -r "tools/requirements/$1.txt" || return
   [[ ! -f tools/requirements/$1-no-deps.txt ]] || "${pip[@]}" --no-deps -r "tools/requirements/$1-no-deps.txt"
 }
@@ -63,7 +63,7 @@ pip_install() {
 extension() {
   local log=build/extension.log
   [[ -f build/release/build.ninja ]] || cmake --preset release > "$log" || { cat "$log" >&2; exit 1; }
-  cmake --build --preset release --target _core > "$log" || { cat "$log" >&2; exit 1; }
+  cmake --build --preset release --target _core_stub > "$log" || { cat "$log" >&2; exit 1; }
   local path
   path=$(echo .venv/lib/python3.*/site-packages)/drapps.pth
   [[ -f $path ]] || echo "$PWD/python" > "$path"

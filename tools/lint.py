@@ -1,0 +1,145 @@
+"""Check (or with --fix, repair) the style of all C++ and Python in the checkout.
+
+clang-tidy is slow, so what passed is remembered by content: a source is checked again only when
+it, a project header that it includes, its compiler flags or the configuration has changed. The
+memory lies in the user's cache folder and serves every clone. Tests and benchmarks are formatted
+but not tidied.
+
+The last line reads ``N passed, N failed, N skipped``, counted in tools.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = [p for p in ("python", "tools", "tests", "demo", "benchmarks") if (ROOT / p).is_dir()]
+CORES = len(os.sched_getaffinity(0))
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "drapps" / "clang-tidy"
+
+
+def cxx_files() -> list[Path]:
+    """All C++ files of the project."""
+    folders = [ROOT / name for name in ("src", "python/src", "fuzz", "benchmarks")]
+    return sorted(p for f in folders for p in f.rglob("*") if p.suffix in {".cc", ".h"})
+
+
+def run(*command: str | Path) -> str:
+    """Run a tool in the checkout.
+
+    Returns:
+        What it complains about; nothing where it is content.
+    """
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return "" if done.returncode == 0 else done.stdout or f"{command[0]} failed"
+
+
+def clang_format(fix: bool) -> str:
+    """Formatting of C++."""
+    return run("clang-format-19", *(["-i"] if fix else ["--dry-run", "-Werror"]), *cxx_files())
+
+
+def ruff_format(fix: bool) -> str:
+    """Formatting of Python."""
+    return run(tool("ruff"), "format", "--quiet", *([] if fix else ["--diff"]), *PYTHON)
+
+
+def ruff(fix: bool) -> str:
+    """Style of Python."""
+    return run(tool("ruff"), "check", "--quiet", *(["--fix"] if fix else []), *PYTHON)
+
+
+def mypy() -> str:
+    """Types of the Python package."""
+    return run(tool("mypy"), "--no-error-summary")
+
+
+def clang_tidy() -> str:
+    """Bugs that a compiler does not warn of, in every source that is shipped."""
+    commands = json.loads((ROOT / "build/release/compile_commands.json").read_text())
+    sources = set(cxx_files())
+    jobs = []
+    for entry in commands:
+        file = Path(entry["file"])
+        if file in sources and not re.search(r"_(test|bench)\.cc$", file.name):
+            jobs.append((file, entry["command"].replace(str(ROOT), "")))
+    jobs.sort(key=lambda job: -job[0].stat().st_size)  # long ones first, so that cores end together
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(CORES) as pool:
+        return "".join(pool.map(lambda job: tidy(*job), jobs))
+
+
+def tidy(file: Path, command: str) -> str:
+    """Check one source, unless exactly this was content before."""
+    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes() + command.encode())
+    for part in sorted(closure(file)):
+        digest.update(part.read_bytes())
+    remembered = CACHE / digest.hexdigest()
+    if remembered.exists():
+        remembered.touch()
+        return ""
+    problems = run("clang-tidy-19", "--quiet", "-p", "build/release", file)
+    problems = re.sub(r"^\d+ warnings.* generated\.\n", "", problems, flags=re.MULTILINE)
+    if not problems:
+        remembered.touch()
+    return problems
+
+
+def closure(file: Path) -> set[Path]:
+    """The file and all project headers that it includes, directly or not."""
+    seen: set[Path] = set()
+    pending = [file]
+    while pending:
+        part = pending.pop()
+        if part not in seen:
+            seen.add(part)
+            pending += includes(part)
+    return seen
+
+
+@cache
+def includes(file: Path) -> list[Path]:
+    """Project headers that a file names itself."""
+    names = re.findall(r'^\s*#\s*include\s+"([^"]+)"', file.read_text(), re.MULTILINE)
+    candidates = [folder / name for name in names for folder in (ROOT / "src", file.parent)]
+    return [path for path in candidates if path.is_file()]
+
+
+def tool(name: str) -> Path:
+    """A program of the virtual environment in use."""
+    return Path(sys.executable).parent / name
+
+
+def main() -> int:
+    """Run every tool; 1 where one of them complains."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fix", action="store_true", help="format files instead of checking")
+    fix = parser.parse_args().fix
+    checks: dict[str, Callable[[], str]] = {
+        "clang-format": lambda: clang_format(fix),
+        "ruff": lambda: ruff(fix),
+        "ruff format": lambda: ruff_format(fix),
+    }
+    if not fix:
+        checks |= {"mypy": mypy, "clang-tidy": clang_tidy}
+    failed = 0
+    for name, check in checks.items():
+        problems = check()
+        failed += bool(problems)
+        print(problems, f"{name}: {'see above' if problems else 'ok'}", sep="", flush=True)
+    print(f"{len(checks) - failed} passed, {failed} failed, 0 skipped")
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
