@@ -1,0 +1,57 @@
+// Where the columns of a batch lie in its slot.
+//
+// A slot opens with a fixed header, so that another process can read it, and then holds each column
+// from a multiple of 64 bytes on. Rows of a column follow one another without gaps, because that is what
+// the frameworks call contiguous.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "drapps/data/dtype.h"
+
+namespace drapps {
+
+/// One named tensor of a batch: shape [rows, row_shape…].
+struct Column {
+  std::string_view name;  // of static storage
+  Dtype dtype = Dtype::kUint8;
+  std::vector<std::int64_t> row_shape;
+  std::size_t row_bytes = 0;
+  std::size_t offset = 0;  // from the start of the slot
+};
+
+/// First bytes of every slot.
+struct SlotHeader {
+  static constexpr std::uint64_t kMagic = 0x3130'5350'5041'5244;  // "DRAPPS01"
+  std::uint64_t magic = kMagic;
+  std::uint64_t step = 0;  // of the epoch
+  std::uint32_t epoch = 0;
+  std::uint32_t rows = 0;  // rows that hold a sample
+};
+
+class BatchLayout {
+ public:
+  explicit BatchLayout(std::uint32_t capacity) : capacity_(capacity) {}
+
+  /// Adds a column and returns its place in columns().
+  std::size_t add(std::string_view name, Dtype dtype, std::vector<std::int64_t> row_shape);
+
+  const std::vector<Column>& columns() const noexcept { return columns_; }
+  std::uint32_t capacity() const noexcept { return capacity_; }  // rows
+  std::size_t bytes() const noexcept { return end_; }
+
+  std::byte* row(std::byte* slot, std::size_t column, std::uint32_t row) const noexcept {
+    return slot + columns_[column].offset + columns_[column].row_bytes * row;
+  }
+
+ private:
+  std::uint32_t capacity_;
+  std::vector<Column> columns_;
+  std::size_t end_ = 64;  // the header has the first 64 bytes
+};
+
+}  // namespace drapps

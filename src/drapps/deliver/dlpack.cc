@@ -1,0 +1,65 @@
+#include "drapps/deliver/dlpack.h"
+
+#include <vector>
+
+namespace drapps {
+namespace {
+
+DlDataType dl_type(Dtype dtype) {
+  const auto bits = static_cast<std::uint8_t>(size_of(dtype) * 8);
+  switch (dtype) {
+    case Dtype::kUint8: return {1, bits, 1};
+    case Dtype::kInt32:
+    case Dtype::kInt64: return {0, bits, 1};
+    case Dtype::kFloat32: return {2, bits, 1};
+    case Dtype::kBfloat16: return {4, bits, 1};
+  }
+  return {1, 8, 1};
+}
+
+/// The exported structure, what it points to, and what keeps the memory alive, freed together.
+template <class Managed>
+struct Export {
+  Managed managed{};
+  HeldSlot slot;
+  std::vector<std::int64_t> extents;  // shape, then strides
+};
+
+template <class Managed>
+Managed* make(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<const std::int64_t> shape) {
+  auto* exported = new Export<Managed>{.slot = slot, .extents = {shape.begin(), shape.end()}};
+  const std::size_t rank = shape.size();
+  exported->extents.resize(2 * rank);
+  std::int64_t stride = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    exported->extents[rank + i] = stride;
+    stride *= shape[i];
+  }
+  exported->managed.tensor = {.data = data,
+                              .device = {kDlCpu, 0},
+                              .ndim = static_cast<std::int32_t>(rank),
+                              .dtype = dl_type(dtype),
+                              .shape = exported->extents.data(),
+                              .strides = exported->extents.data() + rank,
+                              .byte_offset = 0};
+  exported->managed.manager_context = exported;
+  exported->managed.deleter = [](Managed* self) { delete static_cast<Export<Managed>*>(self->manager_context); };
+  return &exported->managed;
+}
+
+}  // namespace
+
+DlManagedTensor* export_dlpack(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<const std::int64_t> shape) {
+  return make<DlManagedTensor>(slot, data, dtype, shape);
+}
+
+DlManagedTensorVersioned* export_dlpack_versioned(const HeldSlot& slot, std::byte* data, Dtype dtype,
+                                                  std::span<const std::int64_t> shape) {
+  auto* managed = make<DlManagedTensorVersioned>(slot, data, dtype, shape);
+  managed->major = 1;
+  managed->minor = 0;
+  managed->flags = 0;
+  return managed;
+}
+
+}  // namespace drapps

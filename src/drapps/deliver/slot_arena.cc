@@ -1,0 +1,158 @@
+#include "drapps/deliver/slot_arena.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace drapps {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kPage = 4096;
+
+// A batch that the user drops just after taking the next one needs one spare; the second absorbs jitter.
+constexpr std::size_t kMostSpare = 2;
+
+/// Forks of this process so far, so that a slot can tell whether a child may hold it too.
+std::uint64_t fork_count() noexcept {
+  static std::atomic<std::uint64_t> forks{0};
+  static const int installed = pthread_atfork(nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); }, nullptr);
+  static_cast<void>(installed);
+  return forks.load(std::memory_order_relaxed);
+}
+
+Error system_error(const char* what, std::size_t bytes) {
+  return Error{.code = ErrorCode::kResourceExhausted,
+               .stage = Stage::kDeliver,
+               .message = std::string(what) + " of " + std::to_string(bytes) + " bytes failed: " + std::strerror(errno)};
+}
+
+}  // namespace
+
+HeldSlot::~HeldSlot() {
+  if (slot_ != nullptr && slot_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) SlotArena::release(slot_);
+}
+
+SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, UniqueHandle memory) noexcept
+    : slot_bytes_(slot_bytes), ledger_(ledger), memory_(std::move(memory)), maker_(getpid()) {}
+
+Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, MemoryLedger& ledger) {
+  fork_count();
+  UniqueHandle memory(memfd_create("drapps-batches", MFD_CLOEXEC));
+  if (!memory) return system_error("making a memfd", slot_bytes);
+  // Whole huge pages where a slot is large enough to profit, whole pages otherwise.
+  const std::size_t unit = slot_bytes >= 4 * kHugePage ? kHugePage : kPage;
+  const std::size_t rounded = (slot_bytes + unit - 1) / unit * unit;
+  return std::shared_ptr<SlotArena>(new SlotArena(rounded, ledger, std::move(memory)));
+}
+
+SlotArena::~SlotArena() {
+  if (getpid() == maker_) trim();
+}
+
+Result<Slot*> SlotArena::acquire() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!spare_.empty()) {
+      Slot* slot = spare_.back();
+      spare_.pop_back();
+      return slot;
+    }
+  }
+  if (!ledger_.try_reserve(slot_bytes_)) {
+    return Error{.code = ErrorCode::kResourceExhausted,
+                 .stage = Stage::kDeliver,
+                 .message = "a batch of " + std::to_string(slot_bytes_) + " bytes does not fit the RAM budget, of which " +
+                            std::to_string(ledger_.used()) + " of " + std::to_string(ledger_.limit()) +
+                            " bytes are in use; raise ram_budget or lower the batch size"};
+  }
+  auto slot = map_new();
+  if (!slot.ok()) ledger_.release(slot_bytes_);
+  return slot;
+}
+
+Result<Slot*> SlotArena::map_new() {
+  const std::scoped_lock lock(mutex_);
+  std::size_t offset = end_;
+  const bool reused = !free_ranges_.empty();
+  if (reused) {
+    offset = free_ranges_.back();
+  } else if (ftruncate(memory_.get(), static_cast<off_t>(end_ + slot_bytes_)) != 0) {
+    return system_error("growing batch memory", slot_bytes_);
+  }
+  void* data =
+      mmap(nullptr, slot_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), static_cast<off_t>(offset));
+  if (data == MAP_FAILED) return system_error("mapping batch memory", slot_bytes_);
+  if (reused) {
+    free_ranges_.pop_back();
+  } else {
+    end_ += slot_bytes_;
+  }
+  // Advice only: where the kernel has no huge pages for shared memory the slot works all the same.
+  madvise(data, slot_bytes_, MADV_HUGEPAGE);
+  madvise(data, slot_bytes_, MADV_DONTFORK);
+  auto* slot = new Slot;
+  slot->data = static_cast<std::byte*>(data);
+  slot->bytes = slot_bytes_;
+  slot->offset = offset;
+  return slot;
+}
+
+void SlotArena::abandon(Slot* slot) noexcept { keep_or_unmap(slot, true, true); }
+
+HeldSlot SlotArena::yield(Slot* slot) noexcept {
+  madvise(slot->data, slot->bytes, MADV_DOFORK);
+  slot->holders.store(1, std::memory_order_relaxed);
+  slot->fork_count = fork_count();
+  slot->arena = shared_from_this();
+  held_bytes_.fetch_add(slot->bytes, std::memory_order_relaxed);
+  ledger_.release(slot->bytes);
+  return HeldSlot(slot);
+}
+
+void SlotArena::release(Slot* slot) noexcept {
+  // In a child the slot is its parent's: nothing here may touch the arena, whose lock may be taken for ever.
+  if (getpid() != slot->arena->maker_) return;
+  const std::shared_ptr<SlotArena> arena = std::move(slot->arena);
+  arena->held_bytes_.fetch_sub(slot->bytes, std::memory_order_relaxed);
+  const bool reusable = slot->fork_count == fork_count();
+  if (reusable) madvise(slot->data, slot->bytes, MADV_DONTFORK);
+  arena->keep_or_unmap(slot, reusable && arena->ledger_.try_reserve(slot->bytes), reusable);
+}
+
+void SlotArena::keep_or_unmap(Slot* slot, bool charged, bool reusable) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (charged && reusable && spare_.size() < kMostSpare) {
+    spare_.push_back(slot);
+    return;
+  }
+  if (charged) ledger_.release(slot->bytes);
+  unmap(slot, reusable, *this);
+}
+
+void SlotArena::trim() noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (Slot* slot : spare_) {
+    ledger_.release(slot->bytes);
+    unmap(slot, true, *this);
+  }
+  spare_.clear();
+}
+
+void SlotArena::unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept {
+  munmap(slot->data, slot->bytes);
+  if (reuse_range) {
+    // Gives the pages back to the system; the range of the file is mapped again later.
+    fallocate(arena.memory_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(slot->offset),
+              static_cast<off_t>(slot->bytes));
+    arena.free_ranges_.push_back(slot->offset);
+  }
+  delete slot;
+}
+
+}  // namespace drapps

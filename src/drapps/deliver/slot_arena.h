@@ -1,0 +1,108 @@
+// Batch memory: equal slots in one memfd, lent to the user batch by batch.
+//
+// A slot is in one of three states:
+//   filling  the loader's; its bytes count against the RAM budget;
+//   held     a yielded batch: the user's alone, writable, counted apart from the budget, until its last
+//            reference dies; then it becomes
+//   spare    kept for the next batch while the budget has room for it, and unmapped otherwise.
+//
+// The memory is shared with no other process by default: it is MADV_DONTFORK until it is yielded and
+// MADV_DOFORK from then on, so a child reads any batch its parent holds. A slot that was held across a fork is
+// never reused, because the child may still read it; a release in a process that did not make the arena
+// does nothing. Releasing takes no lock that Python knows of, and is safe after everything else is gone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "drapps/base/memory_ledger.h"
+#include "drapps/base/result.h"
+#include "drapps/base/unique_handle.h"
+
+namespace drapps {
+
+class SlotArena;
+
+/// One mapped range of the arena. Made and destroyed by the arena only.
+struct Slot {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t offset = 0;               // of the range in the arena's memfd
+  std::atomic<std::uint32_t> holders{0};
+  std::uint64_t fork_count = 0;         // forks of this process when it was yielded
+  std::shared_ptr<SlotArena> arena;     // set while held: a held batch outlives its loader
+};
+
+/// Shares one held slot. Copies may live on any thread; the last one returns the slot.
+class HeldSlot {
+ public:
+  HeldSlot() = default;
+  explicit HeldSlot(Slot* slot) noexcept : slot_(slot) {}
+  HeldSlot(const HeldSlot& other) noexcept : slot_(other.slot_) {
+    if (slot_ != nullptr) slot_->holders.fetch_add(1, std::memory_order_relaxed);
+  }
+  HeldSlot(HeldSlot&& other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
+  HeldSlot& operator=(HeldSlot other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
+  ~HeldSlot();
+
+  std::byte* data() const noexcept { return slot_->data; }
+  explicit operator bool() const noexcept { return slot_ != nullptr; }
+
+ private:
+  Slot* slot_ = nullptr;
+};
+
+class SlotArena : public std::enable_shared_from_this<SlotArena> {
+ public:
+  /// @param slot_bytes capacity of each slot.
+  /// @param ledger     outlives the arena and every batch.
+  static Result<std::shared_ptr<SlotArena>> make(std::size_t slot_bytes, MemoryLedger& ledger);
+  ~SlotArena();
+  SlotArena(const SlotArena&) = delete;
+  SlotArena& operator=(const SlotArena&) = delete;
+
+  /// A slot to fill: a spare one or a new one. kResourceExhausted where the budget or the system has no more.
+  Result<Slot*> acquire();
+  /// Gives back a slot that was not yielded.
+  void abandon(Slot* slot) noexcept;
+  /// Turns a filled slot into the user's.
+  HeldSlot yield(Slot* slot) noexcept;
+  /// Unmaps the spare slots and gives their bytes back to the ledger.
+  void trim() noexcept;
+
+  std::size_t slot_bytes() const noexcept { return slot_bytes_; }
+  /// Bytes in batches that the user still holds.
+  std::size_t held_bytes() const noexcept { return held_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class HeldSlot;
+
+  SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, UniqueHandle memory) noexcept;
+  Result<Slot*> map_new();
+  static void unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept;
+  static void release(Slot* slot) noexcept;
+  void keep_or_unmap(Slot* slot, bool charged, bool reusable) noexcept;
+
+  const std::size_t slot_bytes_;
+  MemoryLedger& ledger_;
+  const UniqueHandle memory_;
+  const pid_t maker_;
+  std::atomic<std::size_t> held_bytes_{0};
+
+  std::mutex mutex_;  // guards all below
+  std::vector<Slot*> spare_;
+  std::vector<std::size_t> free_ranges_;  // offsets in the memfd with no mapping
+  std::size_t end_ = 0;                   // bytes of the memfd in use
+};
+
+}  // namespace drapps

@@ -1,0 +1,131 @@
+#include "drapps/deliver/slot_arena.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "drapps/deliver/batch_layout.h"
+#include "drapps/deliver/dlpack.h"
+
+namespace drapps {
+namespace {
+
+constexpr std::size_t kBytes = 8192;
+
+TEST(SlotArena, AYieldedBatchLeavesTheBudgetAndComesBackAsASpare) {
+  MemoryLedger ledger(2 * kBytes);
+  auto arena = *SlotArena::make(kBytes, ledger);
+  Slot* first = *arena->acquire();
+  EXPECT_EQ(ledger.used(), kBytes);
+  std::byte* const data = first->data;
+  HeldSlot held = arena->yield(first);
+  EXPECT_EQ(ledger.used(), 0u);
+  EXPECT_EQ(arena->held_bytes(), kBytes);
+  HeldSlot second_reference = held;
+  held = HeldSlot();
+  EXPECT_EQ(arena->held_bytes(), kBytes);
+  second_reference = HeldSlot();
+  EXPECT_EQ(arena->held_bytes(), 0u);
+  EXPECT_EQ(ledger.used(), kBytes);
+  Slot* again = *arena->acquire();
+  EXPECT_EQ(again->data, data);
+  arena->abandon(again);
+}
+
+TEST(SlotArena, TheBudgetIsHardAndHeldBatchesDoNotCount) {
+  MemoryLedger ledger(2 * kBytes);
+  auto arena = *SlotArena::make(kBytes, ledger);
+  Slot* a = *arena->acquire();
+  Slot* b = *arena->acquire();
+  const auto refused = arena->acquire();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
+  std::vector<HeldSlot> kept;
+  kept.push_back(arena->yield(a));
+  kept.push_back(arena->yield(b));
+  for (int i = 0; i < 50; ++i) kept.push_back(arena->yield(*arena->acquire()));
+  EXPECT_EQ(arena->held_bytes(), 52 * kBytes);
+  kept.clear();
+  EXPECT_EQ(arena->held_bytes(), 0u);
+  EXPECT_LE(ledger.used(), ledger.limit());
+  arena->trim();
+  EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(SlotArena, AHeldBatchOutlivesTheArenaAndAnyThreadMayReleaseIt) {
+  MemoryLedger ledger;
+  auto arena = *SlotArena::make(kBytes, ledger);
+  HeldSlot held = arena->yield(*arena->acquire());
+  arena.reset();
+  std::memset(held.data(), 7, kBytes);
+  std::thread([moved = std::move(held)]() mutable { moved = HeldSlot(); }).join();
+  EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(SlotArena, AChildReadsTheBatchThatItsParentHolds) {
+  MemoryLedger ledger;
+  auto arena = *SlotArena::make(kBytes, ledger);
+  HeldSlot held = arena->yield(*arena->acquire());
+  std::memset(held.data(), 42, kBytes);
+  std::byte* const before = held.data();
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte = 0;
+    const bool told = read(go[0], &byte, 1) == 1;
+    int wrong = told ? 0 : 1;
+    for (std::size_t i = 0; i < kBytes; ++i) wrong += held.data()[i] == std::byte{42} ? 0 : 1;
+    held = HeldSlot();  // must neither hang nor touch the parent's arena
+    _exit(wrong == 0 ? 0 : 1);
+  }
+  // The parent drops the batch and fills another: the child's must stay as it was.
+  held = HeldSlot();
+  Slot* next = *arena->acquire();
+  EXPECT_NE(next->data, before);
+  std::memset(next->data, 1, kBytes);
+  ASSERT_EQ(write(go[1], "g", 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  arena->abandon(next);
+  close(go[0]);
+  close(go[1]);
+}
+
+TEST(Dlpack, ExportsAViewThatKeepsTheSlotHeld) {
+  MemoryLedger ledger;
+  auto arena = *SlotArena::make(kBytes, ledger);
+  HeldSlot held = arena->yield(*arena->acquire());
+  const std::vector<std::int64_t> shape{2, 3, 5};
+  DlManagedTensorVersioned* exported = export_dlpack_versioned(held, held.data() + 64, Dtype::kFloat32, shape);
+  held = HeldSlot();
+  EXPECT_EQ(arena->held_bytes(), kBytes);
+  EXPECT_EQ(exported->tensor.ndim, 3);
+  EXPECT_EQ(exported->tensor.shape[2], 5);
+  EXPECT_EQ(exported->tensor.strides[0], 15);
+  EXPECT_EQ(exported->tensor.strides[2], 1);
+  EXPECT_EQ(exported->tensor.dtype.code, 2);
+  EXPECT_EQ(exported->tensor.dtype.bits, 32);
+  exported->deleter(exported);
+  EXPECT_EQ(arena->held_bytes(), 0u);
+}
+
+TEST(BatchLayout, ColumnsAreAlignedAndDoNotOverlap) {
+  BatchLayout layout(3);
+  const auto image = layout.add("image", Dtype::kUint8, {3, 5, 7});
+  const auto label = layout.add("label", Dtype::kInt64, {});
+  EXPECT_EQ(layout.columns()[image].row_bytes, 105u);
+  EXPECT_EQ(layout.columns()[image].offset % 64, 0u);
+  EXPECT_EQ(layout.columns()[label].offset % 64, 0u);
+  EXPECT_GE(layout.columns()[label].offset, layout.columns()[image].offset + 3 * 105);
+  EXPECT_GE(layout.bytes(), layout.columns()[label].offset + 3 * 8);
+  EXPECT_GE(layout.columns()[image].offset, sizeof(SlotHeader));
+}
+
+}  // namespace
+}  // namespace drapps

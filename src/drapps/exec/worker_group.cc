@@ -1,0 +1,153 @@
+#include "drapps/exec/worker_group.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "drapps/base/clock.h"
+
+namespace drapps {
+namespace {
+
+/// Signals belong to the program's own threads; a new thread inherits the mask of its maker.
+class BlockedSignals {
+ public:
+  BlockedSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+WorkerGroup::~WorkerGroup() {
+  {
+    const std::scoped_lock lock(mutex_);
+    wanted_ = 0;
+  }
+  for (auto& thread : threads_) thread.request_stop();
+}
+
+void WorkerGroup::set_budget(std::int32_t max_workers, double cores) {
+  cpu_budget_.set_cores(cores);
+  std::unique_lock lock(mutex_);
+  max_workers_ = std::max(max_workers, 1);
+  resize(lock);
+}
+
+void WorkerGroup::attach(WorkerClient& client, std::int32_t share) {
+  std::unique_lock lock(mutex_);
+  clients_.push_back({&client, std::max(share, 1), 0});
+  resize(lock);
+}
+
+void WorkerGroup::set_share(WorkerClient& client, std::int32_t share) {
+  std::unique_lock lock(mutex_);
+  if (Entry* entry = find(client)) entry->share = std::max(share, 1);
+  resize(lock);
+}
+
+void WorkerGroup::detach(WorkerClient& client) {
+  std::unique_lock lock(mutex_);
+  Entry* entry = find(client);
+  if (entry == nullptr) return;
+  entry->share = 0;
+  // Looked up again each time: other clients come and go meanwhile and move the entries.
+  left_.wait(lock, [&] { return find(client)->inside == 0; });
+  clients_.erase(clients_.begin() + (find(client) - clients_.data()));
+  resize(lock);
+}
+
+void WorkerGroup::wake(std::size_t items) {
+  const std::scoped_lock lock(mutex_);
+  ++wakes_;
+  if (items >= asleep_) {
+    work_.notify_all();
+  } else {
+    for (std::size_t i = 0; i < items; ++i) work_.notify_one();
+  }
+}
+
+std::int32_t WorkerGroup::size() const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<std::int32_t>(wanted_);
+}
+
+WorkerGroup::Entry* WorkerGroup::find(const WorkerClient& client) {
+  const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const Entry& e) { return e.client == &client; });
+  return found == clients_.end() ? nullptr : &*found;
+}
+
+void WorkerGroup::resize(std::unique_lock<std::mutex>& lock) {
+  std::int64_t sum = 0;
+  for (const Entry& entry : clients_) sum += entry.share;
+  const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(sum, max_workers_));
+  wanted_ = wanted;
+  ++wakes_;
+  work_.notify_all();
+  if (threads_.size() > wanted) {
+    // A retired worker may need the lock to end, so it is joined without it.
+    std::vector<std::jthread> retired(std::make_move_iterator(threads_.begin() + static_cast<std::ptrdiff_t>(wanted)),
+                                      std::make_move_iterator(threads_.end()));
+    threads_.resize(wanted);
+    for (auto& thread : retired) thread.request_stop();
+    lock.unlock();
+    retired.clear();
+    lock.lock();
+    return;
+  }
+  const BlockedSignals blocked;
+  while (threads_.size() < wanted_) {
+    threads_.emplace_back([this, id = threads_.size()](const std::stop_token& stop) { run(id, stop); });
+  }
+}
+
+bool WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    Entry& entry = clients_[(turn_ + i) % clients_.size()];
+    if (entry.inside >= entry.share) continue;
+    WorkerClient& client = *entry.client;
+    turn_ = (turn_ + i + 1) % clients_.size();
+    ++entry.inside;
+    lock.unlock();
+    const bool worked = client.run_one();
+    lock.lock();
+    Entry* still = find(client);  // present while this worker is inside, perhaps elsewhere
+    --still->inside;
+    if (still->share == 0) left_.notify_all();
+    if (worked) return true;
+    if (clients_.empty()) break;
+  }
+  return false;
+}
+
+void WorkerGroup::run(std::size_t id, std::stop_token stop) {
+  pthread_setname_np(pthread_self(), "drapps-worker");
+  std::uint64_t cpu_before = thread_cpu_ns();
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested() && id < wanted_) {
+    const std::uint64_t seen = wakes_;
+    if (serve(lock)) {
+      const std::uint64_t cpu = thread_cpu_ns();
+      const auto pause = cpu_budget_.charge(cpu - cpu_before, monotonic_ns());
+      cpu_before = cpu;
+      if (pause.count() > 0) {
+        work_.wait_for(lock, stop, pause, [&] { return id >= wanted_; });
+      }
+      continue;
+    }
+    ++asleep_;
+    work_.wait(lock, stop, [&] { return wakes_ != seen || id >= wanted_; });
+    --asleep_;
+  }
+}
+
+}  // namespace drapps

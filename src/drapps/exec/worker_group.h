@@ -1,0 +1,74 @@
+// The elastic pool of workers: one per process, shared by everything that has samples to prepare.
+//
+// A client offers work by run_one(); idle workers sleep until somebody wakes them. The number of workers
+// and each client's share may change at any moment: a worker that is no longer wanted finishes the sample
+// in hand and ends. Threads start with the first client, have all signals blocked, and know no Python.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "drapps/exec/cpu_budget.h"
+
+namespace drapps {
+
+/// Something that has samples to prepare.
+class WorkerClient {
+ public:
+  virtual ~WorkerClient() = default;
+  /// Takes one item and runs it; false when none was ready. Called by many workers at once.
+  virtual bool run_one() noexcept = 0;
+};
+
+class WorkerGroup {
+ public:
+  WorkerGroup() = default;
+  ~WorkerGroup();
+  WorkerGroup(const WorkerGroup&) = delete;
+  WorkerGroup& operator=(const WorkerGroup&) = delete;
+
+  /// No more workers than this for all clients together, and no more CPU time than `cores`.
+  void set_budget(std::int32_t max_workers, double cores);
+
+  /// `client` is served by up to `share` workers from now on.
+  void attach(WorkerClient& client, std::int32_t share);
+  void set_share(WorkerClient& client, std::int32_t share);
+  /// Returns when no worker is inside the client any more, nor will be.
+  void detach(WorkerClient& client);
+
+  /// Tells sleeping workers that `items` more may be ready. Call it without holding a lock that run_one takes.
+  void wake(std::size_t items = 1);
+
+  /// Workers alive now.
+  std::int32_t size() const;
+  CpuBudget& cpu_budget() noexcept { return cpu_budget_; }
+
+ private:
+  struct Entry {
+    WorkerClient* client;
+    std::int32_t share;
+    std::int32_t inside;
+  };
+
+  void run(std::size_t id, std::stop_token stop);
+  void resize(std::unique_lock<std::mutex>& lock);
+  Entry* find(const WorkerClient& client);
+  bool serve(std::unique_lock<std::mutex>& lock);
+
+  CpuBudget cpu_budget_;
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable_any work_;
+  std::condition_variable_any left_;  // a worker left a client
+  std::vector<Entry> clients_;
+  std::vector<std::jthread> threads_;
+  std::size_t wanted_ = 0;  // workers with an id below this stay
+  std::int32_t max_workers_ = 1;
+  std::size_t turn_ = 0;        // client that is asked first next
+  std::uint64_t wakes_ = 0;     // rises with every wake(), so that none is missed
+  std::size_t asleep_ = 0;
+};
+
+}  // namespace drapps

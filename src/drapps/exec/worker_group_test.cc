@@ -1,0 +1,155 @@
+#include "drapps/exec/worker_group.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "drapps/exec/stride.h"
+
+namespace drapps {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Has a fixed number of items; counts how many workers are inside at once.
+class Counting : public WorkerClient {
+ public:
+  explicit Counting(std::int64_t items, std::chrono::microseconds each = 0us) : left_(items), each_(each) {}
+
+  bool run_one() noexcept override {
+    if (left_.fetch_sub(1) <= 0) {
+      left_.fetch_add(1);
+      return false;
+    }
+    const int inside = inside_.fetch_add(1) + 1;
+    int most = most_.load();
+    while (most < inside && !most_.compare_exchange_weak(most, inside)) {
+    }
+    if (each_ > 0us) std::this_thread::sleep_for(each_);
+    inside_.fetch_sub(1);
+    done_.fetch_add(1);
+    done_.notify_all();
+    return true;
+  }
+
+  void add(std::int64_t items) { left_.fetch_add(items); }
+  std::int64_t done() const { return done_; }
+  int most() const { return most_; }
+  int inside() const { return inside_; }
+  void wait_for(std::int64_t items) const {
+    for (std::int64_t seen = done_; seen < items; seen = done_) done_.wait(seen);
+  }
+
+ private:
+  std::atomic<std::int64_t> left_;
+  std::chrono::microseconds each_;
+  std::atomic<std::int64_t> done_{0};
+  std::atomic<int> inside_{0};
+  std::atomic<int> most_{0};
+};
+
+TEST(WorkerGroup, RunsEverythingWhileItsSizeChanges) {
+  WorkerGroup group;
+  group.set_budget(7, CpuBudget::kUnlimited);
+  Counting client(0);
+  group.attach(client, 1);
+  std::mt19937 random(1);
+  std::int64_t sum = 0;
+  for (int i = 0; i < 300; ++i) {
+    const auto items = static_cast<std::int64_t>(random() % 20);
+    sum += items;
+    client.add(items);
+    group.wake(static_cast<std::size_t>(items));
+    if (i % 3 == 0) group.set_share(client, static_cast<std::int32_t>(random() % 9));
+  }
+  client.wait_for(sum);
+  EXPECT_EQ(client.done(), sum);
+  group.detach(client);
+}
+
+TEST(WorkerGroup, ServesAClientByNoMoreWorkersThanItsShareAndNeverMoreThanTheBudget) {
+  WorkerGroup group;
+  group.set_budget(3, CpuBudget::kUnlimited);
+  Counting narrow(40, 500us);
+  Counting wide(80, 500us);
+  group.attach(narrow, 1);
+  group.attach(wide, 8);
+  EXPECT_EQ(group.size(), 3);
+  narrow.wait_for(40);
+  wide.wait_for(80);
+  EXPECT_EQ(narrow.most(), 1);
+  EXPECT_LE(wide.most(), 3);
+  EXPECT_GE(wide.most(), 2);
+  group.detach(narrow);
+  group.detach(wide);
+}
+
+TEST(WorkerGroup, DetachLeavesNoWorkerInside) {
+  WorkerGroup group;
+  group.set_budget(4, CpuBudget::kUnlimited);
+  for (int i = 0; i < 20; ++i) {
+    Counting client(1000, 200us);
+    group.attach(client, 4);
+    client.wait_for(3);
+    group.detach(client);
+    EXPECT_EQ(client.inside(), 0);
+  }
+}
+
+TEST(CpuBudget, PausesForWhatIsAheadOfTheClock) {
+  CpuBudget budget;
+  EXPECT_EQ(budget.charge(1'000'000'000, 1), 0ns);
+  budget.set_cores(0.5);
+  std::uint64_t now = 10'000'000'000;
+  budget.charge(0, now);
+  std::uint64_t used = 0;
+  const std::uint64_t start = now;
+  while (now < start + 10'000'000'000) {
+    used += 1'000'000;
+    now += 1'000'000;
+    now += static_cast<std::uint64_t>(budget.charge(1'000'000, now).count());
+  }
+  EXPECT_NEAR(static_cast<double>(used) / 1e9, 5.0, 0.1);
+}
+
+TEST(StrideScheduler, SharesFollowTheWeights) {
+  StrideScheduler stride;
+  stride.set_weight(LaneRole::kDecode, 12);
+  stride.set_weight(LaneRole::kAugment, 3);
+  stride.set_weight(LaneRole::kCollate, 1);
+  std::bitset<kLaneRoles> ready;
+  ready.set(index_of(LaneRole::kDecode));
+  ready.set(index_of(LaneRole::kAugment));
+  ready.set(index_of(LaneRole::kCollate));
+  std::array<int, kLaneRoles> served{};
+  for (int i = 0; i < 1600; ++i) {
+    const auto lane = *stride.pick(ready);
+    ++served[index_of(lane)];
+    stride.charge(lane, 1.0);
+  }
+  EXPECT_NEAR(served[index_of(LaneRole::kDecode)], 1200, 2);
+  EXPECT_NEAR(served[index_of(LaneRole::kAugment)], 300, 2);
+  EXPECT_NEAR(served[index_of(LaneRole::kCollate)], 100, 2);
+}
+
+TEST(StrideScheduler, ALaneThatWasIdleDoesNotClaimThePast) {
+  StrideScheduler stride;
+  std::bitset<kLaneRoles> one;
+  one.set(index_of(LaneRole::kDecode));
+  for (int i = 0; i < 100; ++i) stride.charge(*stride.pick(one), 1.0);
+  std::bitset<kLaneRoles> both = one;
+  both.set(index_of(LaneRole::kAugment));
+  int augment = 0;
+  for (int i = 0; i < 20; ++i) {
+    const auto lane = *stride.pick(both);
+    augment += lane == LaneRole::kAugment ? 1 : 0;
+    stride.charge(lane, 1.0);
+  }
+  EXPECT_NEAR(augment, 10, 1);
+}
+
+}  // namespace
+}  // namespace drapps
