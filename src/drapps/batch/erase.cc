@@ -1,0 +1,76 @@
+#include "drapps/batch/erase.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "drapps/base/exact_math.h"
+#include "drapps/base/philox.h"
+
+namespace drapps {
+namespace {
+
+/// bfloat16 as its bits, so that it is a type of its own among the element types.
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+
+template <class T>
+T element(float value) noexcept {
+  if constexpr (std::is_same_v<T, float>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, Bfloat16>) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    return {static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)};
+  } else {
+    return static_cast<T>(std::nearbyint(std::clamp(value, 0.0F, 255.0F)));
+  }
+}
+
+Draws deviates(const Erasure& erasure, std::int32_t channel, std::int32_t y) noexcept {
+  return Draws(
+      {.seed = erasure.key, .epoch = static_cast<std::uint32_t>(y), .position = static_cast<std::uint64_t>(channel)},
+      0);
+}
+
+float deviate(Draws& draws) noexcept { return static_cast<float>(exact::normal(draws.u32())); }
+
+template <class T>
+void erase_as(T* row, Layout layout, std::int32_t channels, Extent extent, const Erasure& erasure) noexcept {
+  const bool planes = layout == Layout::kNchw;
+  const std::ptrdiff_t step = planes ? 1 : channels;
+  const Rect& rect = erasure.rect;
+  for (std::int32_t c = 0; c < channels; ++c) {
+    T level = element<T>(erasure.value[static_cast<std::size_t>(c)]);
+    if (erasure.fill == Erasure::Fill::kNormalPerChannel) {
+      Draws draws = deviates(erasure, c, 0);
+      level = element<T>(deviate(draws));
+    }
+    T* const plane = row + (planes ? std::ptrdiff_t{c} * extent.height * extent.width : c);
+    for (std::int32_t y = 0; y < rect.height; ++y) {
+      T* out = plane + (std::ptrdiff_t{rect.top + y} * extent.width + rect.left) * step;
+      if (erasure.fill == Erasure::Fill::kNormalPerPixel) {
+        Draws draws = deviates(erasure, c, y);
+        for (std::int32_t x = 0; x < rect.width; ++x, out += step) *out = element<T>(deviate(draws));
+      } else {
+        for (std::int32_t x = 0; x < rect.width; ++x, out += step) *out = level;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void erase(std::byte* row, kernel::RowFormat format, std::int32_t channels, Extent extent,
+           const Erasure& erasure) noexcept {
+  const auto as = [&]<class T>(T* out) { erase_as(out, format.layout, channels, extent, erasure); };
+  switch (format.dtype) {
+    case Dtype::kUint8: return as(reinterpret_cast<std::uint8_t*>(row));
+    case Dtype::kInt32: return as(reinterpret_cast<std::int32_t*>(row));
+    case Dtype::kInt64: return as(reinterpret_cast<std::int64_t*>(row));
+    case Dtype::kFloat32: return as(reinterpret_cast<float*>(row));
+    case Dtype::kBfloat16: return as(reinterpret_cast<Bfloat16*>(row));
+  }
+}
+
+}  // namespace drapps

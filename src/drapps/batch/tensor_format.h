@@ -1,0 +1,59 @@
+// What the pictures of a batch look like: torchvision's ToTensor (or PILToTensor) and Normalize, as a description.
+//
+//   dtype             scale   mean, std   an element of channel c
+//   float, bfloat16   yes     empty       x / 255
+//   float, bfloat16   yes     given       (x / 255 - mean[c]) / std[c], each step rounded to float32
+//   any               no      empty       x
+//
+// bfloat16 is the float32 value rounded to the nearest, ties to even.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "drapps/augment/fields.h"
+#include "drapps/augment/op.h"
+#include "drapps/base/result.h"
+#include "drapps/data/dtype.h"
+
+namespace drapps {
+
+template <>
+struct EnumNames<Dtype> {
+  static constexpr std::array<std::string_view, 5> kNames{"uint8", "int32", "int64", "float32", "bfloat16"};
+};
+template <>
+struct EnumNames<Layout> {
+  static constexpr std::array<std::string_view, 2> kNames{"nchw", "nhwc"};
+};
+
+struct TensorFormat {
+  static constexpr std::string_view kTag = "tensor";
+  static constexpr int kVersion = 1;
+
+  Dtype dtype = Dtype::kFloat32;
+  Layout layout = Layout::kNchw;
+  bool scale = true;
+  std::vector<float> mean;  // one for all channels, or one for each
+  std::vector<float> std;
+
+  template <class V>
+  void fields(V& v) {
+    v("dtype", dtype);
+    v("layout", layout);
+    v("scale", scale);
+    v("mean", mean);
+    v("std", std);
+  }
+  bool operator==(const TensorFormat&) const = default;
+
+  /// kInvalidArgument for a combination that the table above does not have.
+  Status check() const;
+  /// The shape of one row, {channels, height, width} or {height, width, channels}. kInvalidArgument where the
+  /// pictures have no common size, or mean and std do not fit their channels.
+  Result<std::vector<std::int64_t>> infer(const SampleSpec& in) const;
+};
+
+}  // namespace drapps
