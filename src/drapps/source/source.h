@@ -36,7 +36,8 @@ struct Hint {
   std::uint32_t pixels = 0;  // height x width of the image
 };
 
-/// Where one part lies: `path` is NUL-terminated, or null for a part in memory, whose bytes are `bytes`.
+/// Where one part lies: `path` is NUL-terminated, or null for a part in memory, whose bytes are `bytes`. The parts of a
+/// record are all files or all in memory.
 struct Location {
   const char* path = nullptr;
   std::span<const std::uint8_t> bytes;

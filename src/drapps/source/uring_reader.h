@@ -1,0 +1,100 @@
+// Reading through io_uring: one thread keeps `depth` files on their way.
+//
+// 1. A record's part goes through OPENAT, fstat, READ until it is whole, CLOSE; then comes its next part. fstat is a
+// plain
+//    call: the attributes of a file just opened are at hand, while the ring would send it to a kernel thread.
+// 2. Each record on its way has a place in a fixed table, and its number is the user data of its operation: a record
+// has
+//    one operation in the ring at a time. Closing is counted but not waited for.
+// 3. The thread sleeps in the ring. An eventfd that the ring polls wakes it for new requests, a new depth or the end,
+// and
+//    is written only when the thread said that it goes to sleep with room to spare.
+#pragma once
+
+#include <liburing.h>
+
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include "drapps/base/unique_handle.h"
+#include "drapps/exec/service_thread.h"
+#include "drapps/source/read_file.h"
+
+namespace drapps {
+
+class UringReader final : public Reader {
+ public:
+  /// kUnsupported where the kernel, a sandbox or a limit refuses the ring or one of the operations.
+  static Result<std::unique_ptr<Reader>> make(const ReaderOptions& options, ReadSink& sink);
+  ~UringReader() override;
+
+  void submit(ReadRequest& request) override;
+  void set_depth(int depth) override;
+  ReaderKind kind() const noexcept override { return ReaderKind::kUring; }
+
+ private:
+  /// A ring that is closed with its owner.
+  class Ring {
+   public:
+    Ring() = default;
+    ~Ring() {
+      if (open_) io_uring_queue_exit(&ring_);
+    }
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+    Status open();
+    io_uring* get() noexcept { return &ring_; }
+
+   private:
+    io_uring ring_{};
+    bool open_ = false;
+  };
+
+  /// One record on its way.
+  struct Flight {
+    ReadRequest* request = nullptr;
+    Part part = Part::kImage;
+    UniqueHandle file;       // open while its bytes are read
+    FileIdentity identity;   // of the open file
+    std::uint64_t done = 0;  // bytes read of it
+    std::uint64_t started_ns = 0;
+  };
+
+  UringReader(const ReaderOptions& options, ReadSink& sink);
+
+  void serve();
+  void take_requests();
+  bool sleep_until_completion();
+  void handle(const io_uring_cqe& completion);
+  void begin_part(std::size_t place, int flags = kOpenFlags);
+  void opened(std::size_t place, int result);
+  void read_more(std::size_t place);
+  void received(std::size_t place, int result);
+  void finish(std::size_t place, Status status);
+  void close_file(Flight& flight);
+  void watch_wake();
+  void wake() noexcept;
+  io_uring_sqe* entry();
+
+  const ReadLimits limits_;
+  ReadSink& sink_;
+  Ring ring_;
+  UniqueHandle event_;
+
+  // The ring thread's own.
+  std::vector<Flight> flights_;
+  std::vector<std::size_t> free_;
+  std::size_t closing_ = 0;
+  std::uint64_t cpu_mark_ = 0;  // CPU time of the thread up to here is accounted for
+
+  std::mutex mutex_;  // guards the rest
+  ReadQueue queue_;
+  int depth_;
+  bool asleep_ = false;  // with room for another request: the next submit() wakes the thread
+  bool stopping_ = false;
+
+  ServiceThread thread_;
+};
+
+}  // namespace drapps
