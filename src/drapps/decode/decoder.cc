@@ -6,14 +6,22 @@
 #include "drapps/decode/jpeg/reader.h"
 #include "drapps/decode/jpeg/structure.h"
 #include "drapps/decode/orient.h"
+#include "drapps/decode/png/reader.h"
+#include "drapps/decode/png/structure.h"
 #include "drapps/decode/sniff.h"
+#include "drapps/decode/webp/reader.h"
+#include "drapps/decode/webp/structure.h"
 
 namespace drapps {
 
 struct Decoder::State {
-  explicit State(MemoryLedger& ledger) : jpeg(ledger), stored(ledger) {}
+  explicit State(MemoryLedger& ledger) : jpeg(ledger), arena(ledger), stored(ledger) {}
+
+  Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
+              const DecodeOptions& options, const ImageView& out);
 
   jpeg::Reader jpeg;
+  Arena arena;         // for PNG and WebP
   ImageBuffer stored;  // the picture before it is turned upright
 };
 
@@ -25,10 +33,20 @@ Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const De
   if (!format.ok()) return format.error();
   switch (*format) {
     case ImageFormat::kJpeg: return jpeg::inspect(bytes, options);
-    case ImageFormat::kPng:
+    case ImageFormat::kPng: return png::inspect(bytes, options);
     case ImageFormat::kWebp: break;
   }
-  return decode_error(ErrorCode::kUnsupported, "PNG and WebP are not read yet");
+  return webp::inspect(bytes, options);
+}
+
+Status Decoder::State::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
+                            const DecodeOptions& options, const ImageView& out) {
+  switch (info.format) {
+    case ImageFormat::kJpeg: return jpeg.read(bytes, info, part, out);
+    case ImageFormat::kPng: return png::read(bytes, info, part, options, arena, out);
+    case ImageFormat::kWebp: break;
+  }
+  return webp::read(bytes, info, part, options, arena, out);
 }
 
 Result<ImageView> Decoder::decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
@@ -44,13 +62,14 @@ Result<ImageView> Decoder::decode(std::span<const std::uint8_t> bytes, const Ima
     if (!stored.ok()) return stored;
     target = *stored;
   }
-  DRAPPS_RETURN_IF_ERROR(state_->jpeg.read(bytes, info, part, target));
+  DRAPPS_RETURN_IF_ERROR(state_->read(bytes, info, part, options, target));
   if (info.orientation != 1) orient(*upright, target, info.orientation);
   return upright;
 }
 
 void Decoder::reset() noexcept {
   state_->jpeg.reset();
+  state_->arena.reset();
   state_->stored.reset();
 }
 

@@ -1,0 +1,234 @@
+// libpng inflates, undoes the row filters and the interlacing; everything that Pillow does its own way (which chunks
+// count, what a checksum means, palettes, depths) is done here. So libpng never sees the file itself but a stream made
+// of its picture: a header, a palette of one colour where it insists on one, the data chunks, an end.
+#include "drapps/decode/png/reader.h"
+
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <png.h>
+
+#include "drapps/decode/png/structure.h"
+#include "drapps/decode/rows.h"
+
+namespace drapps::png {
+namespace {
+
+/// The stream for libpng, produced as it is read.
+class Stream {
+ public:
+  Stream(std::span<const std::uint8_t> file, const Header& header) : file_(file), next_(header.data_at) {
+    constexpr std::uint8_t kSignature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+    for (const std::uint8_t byte : kSignature) put(byte);
+    put_number(13);
+    put_number(chunk_type("IHDR"));
+    put_number(static_cast<std::uint32_t>(header.extent.width));
+    put_number(static_cast<std::uint32_t>(header.extent.height));
+    put(header.depth);
+    put(header.color_type);
+    put(0);
+    put(0);
+    put(header.interlaced ? 1 : 0);
+    put_number(0);  // checksums are not looked at
+    if (header.color_type == PNG_COLOR_TYPE_PALETTE) {
+      put_number(3);
+      put_number(chunk_type("PLTE"));
+      for (int i = 0; i < 7; ++i) put(0);
+    }
+    part_ = {small_.data(), filled_};
+  }
+
+  /// Copies up to `count` bytes; fewer only behind the end.
+  std::size_t take(std::uint8_t* out, std::size_t count) {
+    std::size_t taken = 0;
+    while (taken < count) {
+      if (part_.empty() && !advance()) break;
+      const std::size_t step = std::min(count - taken, part_.size());
+      std::memcpy(out + taken, part_.data(), step);
+      part_ = part_.subspan(step);
+      taken += step;
+    }
+    return taken;
+  }
+
+  /// Place in the file of what is being read.
+  std::size_t place() const { return std::min(place_, file_.size()); }
+
+ private:
+  void put(std::uint8_t byte) { small_[filled_++] = byte; }
+  void put_number(std::uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) put(static_cast<std::uint8_t>(value >> shift));
+  }
+
+  /// Next part: the picture data of a chunk between its header and its checksum, which are made up.
+  bool advance() {
+    if (!body_.empty()) {
+      part_ = std::exchange(body_, {});
+      place_ += part_.size();
+      return true;
+    }
+    if (ended_) return false;
+    filled_ = 0;
+    if (in_data_) put_number(0);  // checksum of the chunk before
+    const std::optional<Chunk> chunk = chunk_at(file_, next_);
+    if (chunk && chunk->type == chunk_type("IDAT")) {
+      in_data_ = true;
+      place_ = chunk->at;
+      body_ = chunk->body;
+      next_ = chunk->at + chunk->length + 4;
+      put_number(static_cast<std::uint32_t>(body_.size()));
+      put_number(chunk_type("IDAT"));
+    } else {
+      ended_ = true;
+      place_ = next_;
+      put_number(0);
+      put_number(chunk_type("IEND"));
+      put_number(0);
+    }
+    part_ = {small_.data(), filled_};
+    return true;
+  }
+
+  std::span<const std::uint8_t> file_;
+  std::size_t next_;  // header of the next chunk
+  std::size_t place_ = 0;
+  std::array<std::uint8_t, 64> small_{};
+  std::size_t filled_ = 0;
+  std::span<const std::uint8_t> part_, body_;
+  bool in_data_ = false, ended_ = false;
+};
+
+struct Context {
+  Stream stream;
+  Arena& arena;
+  std::jmp_buf return_point{};
+  std::array<char, 128> message{};
+};
+
+// Called from C frames, and left by longjmp: no local here may need a destructor.
+[[noreturn]] void leave(png_structp png, png_const_charp message) {
+  auto* context = static_cast<Context*>(png_get_error_ptr(png));
+  std::strncpy(context->message.data(), message, context->message.size() - 1);
+  std::longjmp(context->return_point, 1);
+}
+void ignore(png_structp, png_const_charp) {}
+void supply(png_structp png, png_bytep out, std::size_t count) {
+  auto* context = static_cast<Context*>(png_get_io_ptr(png));
+  if (context->stream.take(out, count) < count) png_error(png, "Not enough image data");
+}
+png_voidp allocate(png_structp png, png_alloc_size_t bytes) {
+  return static_cast<Arena*>(png_get_mem_ptr(png))->allocate(bytes);
+}
+void keep(png_structp, png_voidp) {}
+
+/// Rows of libpng's bytes to planes.
+class Painter {
+ public:
+  Painter(const Header& header, DepthMode depth, const Rect& region, const ImageView& out, std::uint8_t* row)
+      : header_(header), depth_(depth), region_(region), out_(out), row_(row) {}
+
+  /// Bytes that a row of the region takes once it is one of rows.h.
+  static std::size_t row_bytes(const Rect& region) { return 4 * static_cast<std::size_t>(region.width); }
+
+  void paint(std::int32_t y, const std::uint8_t* source) {
+    if (y < region_.top || y >= region_.top + region_.height) return;
+    const std::int32_t at = y - region_.top;
+    const int channels = channels_of(header_.color_type);
+    const auto values = static_cast<std::size_t>(region_.width) * channels;
+    source += static_cast<std::ptrdiff_t>(region_.left) * channels * (header_.depth == 16 ? 2 : 1);
+    if (header_.color_type == PNG_COLOR_TYPE_PALETTE) {
+      for (std::size_t x = 0; x < values; ++x) std::copy_n(header_.palette[source[x]].begin(), 3, row_ + 3 * x);
+      return store_rgb(out_, at, row_);
+    }
+    if (header_.depth == 16) {
+      // Pillow keeps 16-bit gray until convert() clips it, and takes the high byte of all other 16-bit rows at once.
+      const bool clip = header_.color_type == PNG_COLOR_TYPE_GRAY && depth_ == DepthMode::kClip;
+      for (std::size_t i = 0; i < values; ++i) {
+        row_[i] = !clip ? source[2 * i] : source[2 * i] != 0 ? std::uint8_t{255} : source[2 * i + 1];
+      }
+      source = row_;
+    } else if (header_.depth < 8) {
+      const int scale = 255 / ((1 << header_.depth) - 1);
+      for (std::size_t i = 0; i < values; ++i) row_[i] = static_cast<std::uint8_t>(source[i] * scale);
+      source = row_;
+    }
+    switch (header_.color_type) {
+      case PNG_COLOR_TYPE_GRAY: return store_gray(out_, at, source);
+      case PNG_COLOR_TYPE_GRAY_ALPHA: return store_gray_alpha(out_, at, source);
+      case PNG_COLOR_TYPE_RGB: return store_rgb(out_, at, source);
+      default: return store_rgba(out_, at, source);
+    }
+  }
+
+ private:
+  static int channels_of(std::uint8_t color_type) {
+    constexpr int kChannels[7] = {1, 0, 3, 1, 2, 0, 4};
+    return kChannels[color_type];
+  }
+
+  const Header& header_;
+  DepthMode depth_;
+  Rect region_;
+  ImageView out_;
+  std::uint8_t* row_;
+};
+
+/// False on any failure; context.message or the arena says which. Nothing in here may own anything.
+bool read_rows(Context& context, const Header& header, const DecodeOptions& options, const Rect& region,
+               const ImageView& out) {
+  if (setjmp(context.return_point) != 0) return false;
+  png_structp png =
+      png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &context, leave, ignore, &context.arena, allocate, keep);
+  png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
+  if (info == nullptr) return false;
+  png_set_read_fn(png, &context, supply);
+  png_set_crc_action(png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
+  png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  png_read_info(png, info);
+  png_set_packing(png);
+  const int passes = png_set_interlace_handling(png);
+  png_read_update_info(png, info);
+  const std::size_t stride = png_get_rowbytes(png, info);
+  auto* row = static_cast<std::uint8_t*>(context.arena.allocate(Painter::row_bytes(region)));
+  // The passes of an interlaced picture meet in memory; otherwise one row is enough.
+  const std::size_t height = static_cast<std::size_t>(header.extent.height);
+  auto* rows = static_cast<std::uint8_t*>(context.arena.allocate(passes == 1 ? stride : stride * height));
+  if (row == nullptr || rows == nullptr) return false;
+  Painter painter(header, options.depth, region, out, row);
+  for (int pass = 0; pass < passes; ++pass) {
+    for (std::int32_t y = 0; y < header.extent.height; ++y) {
+      std::uint8_t* target = passes == 1 ? rows : rows + stride * static_cast<std::size_t>(y);
+      png_read_row(png, target, nullptr);
+      if (pass == passes - 1) painter.paint(y, target);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
+            const DecodeOptions& options, Arena& arena, const ImageView& out) {
+  const Result<Header> header = read_header(bytes, options);
+  if (!header.ok()) return header.error();
+  if (header->extent != info.stored) {
+    return decode_error(ErrorCode::kCorrupt, "the PNG has changed since it was inspected; inspect it again");
+  }
+  arena.rewind();
+  Context context{.stream = Stream(bytes, *header), .arena = arena};
+  if (read_rows(context, *header, options, region, out)) return ok_status();
+  if (arena.exhausted()) return arena.error();
+  const std::string_view message = context.message.data();
+  const auto at = static_cast<std::int64_t>(context.stream.place());
+  if (message == "Not enough image data") {
+    return decode_error(ErrorCode::kTruncated, "the PNG ends before its picture is complete; fetch the file again", at);
+  }
+  return decode_error(ErrorCode::kCorrupt, "libpng: " + std::string(message) + "; the file is damaged", at);
+}
+
+}  // namespace drapps::png

@@ -1,0 +1,28 @@
+// The structural check of a WebP file: its RIFF chunks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "drapps/base/result.h"
+#include "drapps/decode/types.h"
+
+namespace drapps::webp {
+
+/// What decoding needs to know. An animation is read as its first frame on a black canvas, as Pillow does.
+struct Picture {
+  Extent canvas;
+  Rect frame;                          // where the decoded picture stands on the canvas
+  std::span<const std::uint8_t> data;  // what libwebp decodes: the file, or the first frame's chunks
+  bool alpha = false;
+  std::uint8_t orientation = 1;
+};
+
+/// Walks the chunks. kTruncated where the file is shorter than its RIFF header says; what follows the RIFF data does
+/// not matter.
+Result<Picture> read_structure(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
+
+/// read_structure() in the words of Decoder::inspect().
+Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
+
+}  // namespace drapps::webp
