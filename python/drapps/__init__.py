@@ -1,5 +1,65 @@
-"""Feeds neural-network training, and tunes itself while it does."""
+"""DRAPPS feeds neural-network training: files in, augmented batches out, nothing to tune.
 
-from drapps._core import __version__
+    import drapps
 
-__all__ = ["__version__"]
+    loader = drapps.image_folder("photos").random_resized_crop(224).flip().shuffle().batch(256)
+    for batch in loader.torch():
+        train(batch["image"], batch["label"])
+
+``drapps.torch.DataLoader`` takes the place of ``torch.utils.data.DataLoader``. Importing this
+package loads no framework and starts nothing; every name below is loaded at first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from drapps.batch import Batch
+    from drapps.errors import DataNotFoundError, PipelineError, SampleError
+    from drapps.loader import Loader, LoaderIterator
+    from drapps.pipeline import Pipeline, image_bytes, image_folder, images
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Batch": "drapps.batch",
+    "DataNotFoundError": "drapps.errors",
+    "Loader": "drapps.loader",
+    "LoaderIterator": "drapps.loader",
+    "Pipeline": "drapps.pipeline",
+    "PipelineError": "drapps.errors",
+    "SampleError": "drapps.errors",
+    "image_bytes": "drapps.pipeline",
+    "image_folder": "drapps.pipeline",
+    "images": "drapps.pipeline",
+}
+
+__all__ = [
+    "Batch",
+    "DataNotFoundError",
+    "Loader",
+    "LoaderIterator",
+    "Pipeline",
+    "PipelineError",
+    "SampleError",
+    "__version__",
+    "image_bytes",
+    "image_folder",
+    "images",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "torch":
+        return importlib.import_module("drapps.torch")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'drapps' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "torch"])

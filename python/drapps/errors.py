@@ -1,0 +1,43 @@
+"""What DRAPPS raises: wrong use of an interface, and samples that cannot be delivered."""
+
+from __future__ import annotations
+
+
+class PipelineError(ValueError):
+    """A pipeline, a state or an option that makes no sense; the message says what to change."""
+
+
+class DataNotFoundError(PipelineError, FileNotFoundError):
+    """A folder without what a source needs: the folder itself, its classes, or their pictures."""
+
+
+class SampleError(RuntimeError):
+    """A sample that could not be delivered. The iterator that raised it stays usable.
+
+    Attributes:
+        stage: where it failed: ``fetch``, ``decode``, ``augment``, ``batch`` or ``deliver``.
+        code: the kind of failure, such as ``truncated`` or ``not_found``.
+        path: the file, or an empty string for a record in memory.
+        offset: byte of the file at which it was noticed, or -1.
+        index: index of the sample in its source, or -1.
+        message: what was wrong and what to do, without the place.
+    """
+
+    def __init__(
+        self, stage: str, code: str, path: str, offset: int, index: int, message: str
+    ) -> None:
+        super().__init__(stage, code, path, offset, index, message)
+        self.stage = stage
+        self.code = code
+        self.path = path
+        self.offset = offset
+        self.index = index
+        self.message = message
+
+    def __str__(self) -> str:
+        place = self.path or "a record in memory"
+        if self.index >= 0:
+            place += f" (sample {self.index})"
+        if self.offset >= 0:
+            place += f" at byte {self.offset}"
+        return f"{self.stage}: {self.code}: {place}: {self.message}"

@@ -1,0 +1,175 @@
+"""The loader that a `Pipeline` ends in: iterate it, once per epoch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from drapps import _core, state
+from drapps.batch import Batch
+from drapps.epochs import Epochs
+from drapps.errors import PipelineError
+from drapps.source import Source
+from drapps.stream import Stream
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+KIND = "drapps.Loader"
+
+
+class Loader:
+    """Batches of a pipeline; made by `Pipeline.batch`.
+
+    Each ``iter()`` is a fresh pass over the next epoch, and several may live at once. What is
+    yielded depends on the description, the epoch and the position alone, never on the machine, the
+    policy or the budgets.
+    """
+
+    def __init__(self, source: Source, spec: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        """Checks the description. Nothing runs before the first ``iter()``.
+
+        Raises:
+            PipelineError: the description makes no sense; the message says which part and why.
+        """
+        self._source = source
+        self._spec = dict(spec)
+        try:
+            self._native = _core.Loader(source.native(), json.dumps(spec), json.dumps(options))
+        except ValueError as error:
+            raise PipelineError(str(error)) from None
+        self._epochs = Epochs()
+        self._latest: LoaderIterator | None = None
+
+    def __iter__(self) -> LoaderIterator:
+        epoch, start = self._epochs.take()
+        self._latest = LoaderIterator(Stream(self._native, epoch, start), self._record)
+        return self._latest
+
+    def __len__(self) -> int:
+        """Steps of a whole epoch, the same on every rank."""
+        return self._native.steps(self._epochs.upcoming[0], 0)
+
+    @property
+    def dataset_size(self) -> int:
+        """Samples in the source."""
+        return len(self._source)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names in the order of their labels; empty where the source has none."""
+        return self._source.classes
+
+    def numpy(self) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+        """One pass over the next epoch as dictionaries of writable arrays, without a copy."""
+        return (batch.numpy() for batch in self)
+
+    def torch(self) -> Iterator[dict[str, torch.Tensor]]:
+        """One pass over the next epoch as dictionaries of ``torch.Tensor``, without a copy."""
+        return (batch.torch() for batch in self)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next ``iter()`` takes this epoch number, and goes on in a loaded state of it."""
+        self._epochs.pin(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the latest iterator is: a JSON-able record that counts the batches it yielded.
+
+        At the end of an epoch it is the beginning of the next one. It may be loaded with another
+        batch size or world size.
+        """
+        if self._latest is None or len(self._latest) == 0:
+            return self._record(*self._epochs.upcoming)
+        return self._latest.state_dict()
+
+    def load_state_dict(self, record: Mapping[str, Any]) -> None:
+        """The next ``iter()`` goes on where `record` was made.
+
+        Raises:
+            PipelineError: no record of `state_dict`, or one of another dataset, order or pipeline.
+        """
+        epoch, position = state.check(record, KIND, self._identity())
+        if position > len(self._source):
+            raise PipelineError(
+                f"the state's position {position} lies behind the {len(self._source)} samples"
+            )
+        self._latest = None
+        self._epochs.resume(epoch, position)
+
+    def _record(self, epoch: int, position: int) -> dict[str, Any]:
+        return state.record(KIND, epoch, position, self._identity())
+
+    def _identity(self) -> dict[str, Any]:
+        sampler = self._spec["sampler"]
+        what = json.dumps(
+            [self._spec[part] for part in ("decode", "ops", "tensor")], sort_keys=True
+        )
+        return {
+            "size": len(self._source),
+            "dataset": self._source.digest(),
+            "shuffle": sampler["shuffle"],
+            "shuffle_seed": sampler["seed"],
+            "seed": self._spec["seed"],
+            "pipeline": hashlib.blake2b(what.encode(), digest_size=8).hexdigest(),
+        }
+
+    def explain(self) -> dict[str, Any]:
+        """What runs and why: ``plan`` (ops, lanes, memory) and ``decisions`` (knobs moved)."""
+        explanation: dict[str, Any] = json.loads(self._native.explain())
+        return explanation
+
+    def freeze(self, frozen: bool = True) -> None:
+        """Stops the control plane: no knob moves until ``freeze(False)``."""
+        self._native.freeze(frozen)
+
+    def export_settings(self) -> dict[str, Any]:
+        """The knobs as they stand; ``Pipeline.batch(…, settings=…)`` starts from them."""
+        settings: dict[str, Any] = json.loads(self._native.settings())
+        return settings
+
+    def memory(self) -> dict[str, int]:
+        """Bytes owned by the loader, and those in batches that you hold."""
+        return self._native.memory()
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """The bad samples that the latest iterator met; empty before the first ``iter()``."""
+        return [] if self._latest is None else self._latest.ledger()
+
+
+class LoaderIterator(Iterator[Batch]):
+    """One pass over one epoch. Errors do not end it: the next call goes on behind the bad batch."""
+
+    def __init__(self, stream: Stream, record: Any) -> None:
+        self._stream = stream
+        self._record = record
+
+    def __next__(self) -> Batch:
+        return Batch(self._stream.next())
+
+    def __iter__(self) -> LoaderIterator:
+        return self
+
+    def __len__(self) -> int:
+        """Steps that are still to come."""
+        return max(0, self._stream.left)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """(epoch, position) after the batches yielded."""
+        return self._stream.place
+
+    def state_dict(self) -> dict[str, Any]:
+        """As `Loader.state_dict`, of this iterator."""
+        record: dict[str, Any] = self._record(*self.place)
+        return record
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """The bad samples that this iterator met."""
+        return self._stream.ledger()
+
+    def close(self) -> None:
+        """Stops working ahead. Batches that were yielded stay valid."""
+        self._stream.close()

@@ -1,0 +1,237 @@
+"""Op descriptions: the plain records that the core's planner takes, and how arguments become them.
+
+A record is ``{"op": tag, field: value, …}``; tags and fields are those of ``src/drapps/augment``.
+The core checks ranges; here only what could be misread on the way is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from drapps.errors import PipelineError
+
+Op = dict[str, Any]
+Size = int | Sequence[int]
+
+INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
+PASS_ORDERS = ("horizontal_first", "pillow13")
+PAD_MODES = ("constant", "edge", "reflect", "symmetric")
+ERASE_MODES = ("constant", "normal_per_channel", "normal_per_pixel")
+
+
+def random_resized_crop(
+    size: Size,
+    scale: Sequence[float] = (0.08, 1.0),
+    ratio: Sequence[float] = (3 / 4, 4 / 3),
+    interpolation: str = "bilinear",
+    pass_order: str = "horizontal_first",
+) -> Op:
+    """A random part, resized to `size`."""
+    height, width = pair("size", size)
+    return {
+        "op": "random_resized_crop",
+        "height": height,
+        "width": width,
+        "scale": interval("scale", scale),
+        "ratio": interval("ratio", ratio),
+        "interpolation": one_of("interpolation", interpolation, (*INTERPOLATIONS, "random")),
+        "pass_order": one_of("pass_order", pass_order, PASS_ORDERS),
+    }
+
+
+def resize(
+    size: Size | None,
+    max_size: int | None = None,
+    interpolation: str = "bilinear",
+    pass_order: str = "horizontal_first",
+) -> Op:
+    """One number is the shorter side, two are (height, width); ``None`` leaves `max_size` alone."""
+    op: Op = {"op": "resize"}
+    if size is None and max_size is None:
+        raise PipelineError("resize needs a size, or a max_size for the longer side")
+    if isinstance(size, int) or (size is not None and len(size) == 1):
+        op["short_side"] = pair("size", size)[0]
+    elif size is not None:
+        if max_size is not None:
+            raise PipelineError("max_size goes with one size, for the shorter side, not with two")
+        op["height"], op["width"] = pair("size", size)
+    if max_size is not None:
+        op["max_size"] = whole("max_size", max_size, 1)
+    op["interpolation"] = one_of("interpolation", interpolation, INTERPOLATIONS)
+    op["pass_order"] = one_of("pass_order", pass_order, PASS_ORDERS)
+    return op
+
+
+def center_crop(size: Size) -> Op:
+    """The middle."""
+    height, width = pair("size", size)
+    return {"op": "center_crop", "height": height, "width": width}
+
+
+def random_crop(
+    size: Size,
+    padding: Size = 0,
+    pad_if_needed: bool = False,
+    fill: Size = 0,
+    mode: str = "constant",
+    mask_fill: int = 0,
+) -> Op:
+    """A part at a random place, after padding."""
+    height, width = pair("size", size)
+    left, top, right, bottom = borders(padding)
+    return {
+        "op": "random_crop",
+        "height": height,
+        "width": width,
+        "pad_left": left,
+        "pad_top": top,
+        "pad_right": right,
+        "pad_bottom": bottom,
+        "pad_if_needed": bool(pad_if_needed),
+        "mode": one_of("mode", mode, PAD_MODES),
+        "fill": levels(fill),
+        "mask_fill": whole("mask_fill", mask_fill, 0),
+    }
+
+
+def horizontal_flip(p: float = 0.5) -> Op:
+    """Left and right change places."""
+    return {"op": "horizontal_flip", "p": chance(p)}
+
+
+def vertical_flip(p: float = 0.5) -> Op:
+    """Top and bottom change places."""
+    return {"op": "vertical_flip", "p": chance(p)}
+
+
+def color_jitter(
+    brightness: float | Sequence[float] = 0.0,
+    contrast: float | Sequence[float] = 0.0,
+    saturation: float | Sequence[float] = 0.0,
+    hue: float | Sequence[float] = 0.0,
+) -> Op:
+    """One number x means [max(0, 1 - x), 1 + x], for the hue [-x, x]; two are the range itself."""
+
+    def factor(name: str, value: float | Sequence[float]) -> list[float]:
+        if isinstance(value, (int, float)):
+            if value < 0:
+                raise PipelineError(f"{name}={value} must not be negative")
+            return [max(0.0, 1.0 - value), 1.0 + value]
+        return interval(name, value)
+
+    return {
+        "op": "color_jitter",
+        "brightness": factor("brightness", brightness),
+        "contrast": factor("contrast", contrast),
+        "saturation": factor("saturation", saturation),
+        "hue": [-abs(hue), abs(hue)] if isinstance(hue, (int, float)) else interval("hue", hue),
+    }
+
+
+def grayscale(channels: int = 1) -> Op:
+    """The luma, in `channels` channels."""
+    return {"op": "grayscale", "channels": whole("channels", channels, 1)}
+
+
+def random_grayscale(p: float = 0.1) -> Op:
+    """The luma in as many channels as there were."""
+    return {"op": "random_grayscale", "p": chance(p)}
+
+
+def pad(padding: Size, fill: Size = 0, mode: str = "constant", mask_fill: int = 0) -> Op:
+    """A border."""
+    left, top, right, bottom = borders(padding)
+    return {
+        "op": "pad",
+        "left": left,
+        "top": top,
+        "right": right,
+        "bottom": bottom,
+        "mode": one_of("mode", mode, PAD_MODES),
+        "fill": levels(fill),
+        "mask_fill": whole("mask_fill", mask_fill, 0),
+    }
+
+
+def random_erasing(
+    p: float = 0.5,
+    scale: Sequence[float] = (0.02, 0.33),
+    ratio: Sequence[float] = (0.3, 3.3),
+    mode: str = "constant",
+    value: float | Sequence[float] = 0.0,
+    count: Size = 1,
+) -> Op:
+    """Rectangles of the finished row overwritten."""
+    lowest, highest = pair("count", count)
+    return {
+        "op": "random_erasing",
+        "p": chance(p),
+        "scale": interval("scale", scale),
+        "ratio": interval("ratio", ratio),
+        "mode": one_of("mode", mode, ERASE_MODES),
+        "value": floats("value", [value] if isinstance(value, (int, float)) else value),
+        "min_count": lowest,
+        "max_count": highest,
+    }
+
+
+def whole(name: str, value: Any, lowest: int) -> int:
+    """A whole number from `lowest` on, in whichever integer type."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < lowest:
+        raise PipelineError(f"{name}={value!r} must be a whole number from {lowest}")
+    return int(value.__index__())
+
+
+def pair(name: str, value: Any) -> tuple[int, int]:
+    """(height, width) from one number or a sequence of one or two."""
+    numbers = list(value) if isinstance(value, Sequence) else [value]
+    if not 1 <= len(numbers) <= 2 or isinstance(value, str):
+        raise PipelineError(f"{name}={value!r} must be one whole number, or two: height and width")
+    both = [whole(name, number, 1) for number in numbers]
+    return both[0], both[-1]
+
+
+def borders(padding: Any) -> tuple[int, int, int, int]:
+    """(left, top, right, bottom) from one number, (horizontal, vertical), or all four."""
+    numbers = list(padding) if isinstance(padding, Sequence) else [padding]
+    if len(numbers) not in (1, 2, 4) or isinstance(padding, str):
+        raise PipelineError(f"padding={padding!r} must be 1, 2 or 4 whole numbers")
+    side = [whole("padding", number, 0) for number in numbers]
+    return side[0], side[1 % len(side)], side[2 % len(side)], side[3 % len(side)]
+
+
+def levels(fill: Any) -> list[int]:
+    """Byte values, from one number or one per channel."""
+    numbers = list(fill) if isinstance(fill, Sequence) else [fill]
+    return [whole("fill", number, 0) for number in numbers]
+
+
+def floats(name: str, values: Any) -> list[float]:
+    """A list of numbers."""
+    try:
+        return [float(value) for value in values]
+    except (TypeError, ValueError):
+        raise PipelineError(f"{name}={values!r} must be numbers, one per channel") from None
+
+
+def interval(name: str, values: Any) -> list[float]:
+    """Two numbers, the lower first."""
+    both = floats(name, values)
+    if len(both) != 2 or both[0] > both[1]:
+        raise PipelineError(f"{name}={values!r} must be two numbers, the lower first")
+    return both
+
+
+def chance(p: Any) -> float:
+    """A probability."""
+    if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0.0 <= p <= 1.0:
+        raise PipelineError(f"p={p!r} must be a probability from 0 to 1")
+    return float(p)
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    """A name that is among `choices`."""
+    if value not in choices:
+        raise PipelineError(f"{name}={value!r} must be one of {', '.join(choices)}")
+    return str(value)

@@ -1,0 +1,336 @@
+"""The fluent description of a pipeline: what to read, what to do with it, in which order.
+
+A `Pipeline` is immutable; each method returns another one, so that a training and a validation
+pipeline may share their beginning. `Pipeline.batch` ends the description and gives the `Loader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from drapps import ops
+from drapps.errors import PipelineError
+from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
+
+if TYPE_CHECKING:
+    from drapps.loader import Loader
+    from drapps.source import PathLike
+
+SPEC_VERSION = 1
+REMAINDERS = ("even", "pad", "drop")
+POLICIES = ("initial", "hill_climb", "random")
+
+
+def image_folder(path: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Pipeline:
+    """Pictures in one folder per class; labels follow the sorted class names.
+
+    Raises:
+        DataNotFoundError: no such folder, no class folders, or a class without pictures.
+    """
+    return Pipeline(folder_source(path, extensions))
+
+
+def images(
+    paths: Iterable[PathLike],
+    labels: Any = None,
+    masks: Iterable[PathLike] | None = None,
+    boxes: tuple[Any, Any, Any] | None = None,
+) -> Pipeline:
+    """Picture files in the given order.
+
+    Args:
+        paths: the files, N of them.
+        labels: N integers; -1 for every sample where absent.
+        masks: N picture files of class ids, which move with the pictures.
+        boxes: ``(offsets, corners, labels)``: int64 ``(N + 1,)``, float32 ``(M, 4)`` as x0, y0, x1,
+            y1 in pixels, int64 ``(M,)``; sample i has the boxes from offsets[i] to offsets[i + 1].
+    """
+    return Pipeline(file_source(paths, labels, masks, boxes))
+
+
+def image_bytes(
+    records: Iterable[bytes],
+    labels: Any = None,
+    masks: Iterable[bytes] | None = None,
+    boxes: tuple[Any, Any, Any] | None = None,
+) -> Pipeline:
+    """Encoded pictures (JPEG, PNG, WebP) in memory; otherwise as `images`."""
+    return Pipeline(memory_source(records, labels, masks, boxes))
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What to do with the samples of a source. Start with `drapps.image_folder` or its siblings.
+
+    Ops run in the order of their calls. Every random op draws from (seed, epoch, position), so a
+    stream depends on nothing else. Arguments that make no sense raise `PipelineError` at once.
+    """
+
+    source: Source
+    _decode: Mapping[str, str] = field(default_factory=dict)
+    _ops: tuple[ops.Op, ...] = ()
+    _tensor: Mapping[str, Any] = field(default_factory=dict)
+    _sampler: Mapping[str, Any] = field(default_factory=dict)
+    _whole: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Class names in the order of their labels; empty where the source has none."""
+        return self.source.classes
+
+    def decode(self, *, color: str = "rgb", exif: str = "ignore", depth: str = "raise") -> Pipeline:
+        """How files become pictures.
+
+        Args:
+            color: ``rgb`` or ``gray``.
+            exif: ``apply`` turns the picture as its EXIF orientation says, ``ignore`` does not.
+            depth: 16-bit files: ``raise`` refuses them, ``clip`` cuts at 255 as Pillow does,
+                ``scale`` keeps the upper eight bits' range.
+        """
+        decode = {
+            "color": ops.one_of("color", color, ("rgb", "gray")),
+            "exif": ops.one_of("exif", exif, ("ignore", "apply")),
+            "depth": ops.one_of("depth", depth, ("raise", "clip", "scale")),
+        }
+        return replace(self, _decode=decode)
+
+    def _then(self, op: ops.Op) -> Pipeline:
+        if any(before["op"] == "random_erasing" for before in self._ops) and (
+            op["op"] != "random_erasing"
+        ):
+            raise PipelineError(f"{op['op']} cannot follow random_erasing: erase last")
+        return replace(self, _ops=(*self._ops, op))
+
+    def random_resized_crop(
+        self,
+        size: ops.Size,
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3 / 4, 4 / 3),
+        interpolation: str = "bilinear",
+        pass_order: str = "horizontal_first",
+    ) -> Pipeline:
+        """A random part of the picture, resized to `size` (one number or height, width)."""
+        return self._then(ops.random_resized_crop(size, scale, ratio, interpolation, pass_order))
+
+    def resize(
+        self,
+        size: ops.Size | None,
+        max_size: int | None = None,
+        interpolation: str = "bilinear",
+        pass_order: str = "horizontal_first",
+    ) -> Pipeline:
+        """Resized, antialiased: one number is the shorter side, two are height and width."""
+        return self._then(ops.resize(size, max_size, interpolation, pass_order))
+
+    def center_crop(self, size: ops.Size) -> Pipeline:
+        """The middle of the picture, with zeros around where it is smaller."""
+        return self._then(ops.center_crop(size))
+
+    def random_crop(
+        self,
+        size: ops.Size,
+        padding: ops.Size = 0,
+        pad_if_needed: bool = False,
+        fill: ops.Size = 0,
+        mode: str = "constant",
+        mask_fill: int = 0,
+    ) -> Pipeline:
+        """A part of `size` at a random place, after padding."""
+        return self._then(ops.random_crop(size, padding, pad_if_needed, fill, mode, mask_fill))
+
+    def flip(self, p: float = 0.5) -> Pipeline:
+        """Left and right change places with probability `p`."""
+        return self._then(ops.horizontal_flip(p))
+
+    def flip_vertical(self, p: float = 0.5) -> Pipeline:
+        """Top and bottom change places with probability `p`."""
+        return self._then(ops.vertical_flip(p))
+
+    def color_jitter(
+        self,
+        brightness: float | Sequence[float] = 0.0,
+        contrast: float | Sequence[float] = 0.0,
+        saturation: float | Sequence[float] = 0.0,
+        hue: float | Sequence[float] = 0.0,
+    ) -> Pipeline:
+        """Brightness, contrast, saturation and hue by random factors, in random order."""
+        return self._then(ops.color_jitter(brightness, contrast, saturation, hue))
+
+    def grayscale(self, channels: int = 1) -> Pipeline:
+        """The luma, once or three times."""
+        return self._then(ops.grayscale(channels))
+
+    def random_grayscale(self, p: float = 0.1) -> Pipeline:
+        """The luma in as many channels as there were, with probability `p`."""
+        return self._then(ops.random_grayscale(p))
+
+    def pad(
+        self, padding: ops.Size, fill: ops.Size = 0, mode: str = "constant", mask_fill: int = 0
+    ) -> Pipeline:
+        """A border: one width, (horizontal, vertical), or (left, top, right, bottom)."""
+        return self._then(ops.pad(padding, fill, mode, mask_fill))
+
+    def random_erasing(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        mode: str = "constant",
+        value: float | Sequence[float] = 0.0,
+        count: ops.Size = 1,
+    ) -> Pipeline:
+        """Rectangles of the finished, normalised row overwritten; `count` is one or (min, max)."""
+        return self._then(ops.random_erasing(p, scale, ratio, mode, value, count))
+
+    def normalize(self, mean: Sequence[float], std: Sequence[float]) -> Pipeline:
+        """``(x / 255 - mean) / std`` per channel, with torch's rounding."""
+        tensor = {"mean": ops.floats("mean", mean), "std": ops.floats("std", std)}
+        if len(tensor["mean"]) != len(tensor["std"]) or not tensor["mean"]:
+            raise PipelineError(f"mean={mean} and std={std} must have one number per channel each")
+        if 0.0 in tensor["std"]:
+            raise PipelineError(f"std={std} must not hold a zero: it divides")
+        return replace(self, _tensor={**self._tensor, **tensor})
+
+    def to(self, dtype: str, layout: str = "nchw", scale: bool = True) -> Pipeline:
+        """The form of the batch: float32 ``nchw`` in [0, 1] where this is not called.
+
+        Args:
+            dtype: ``float32``, ``bfloat16`` or ``uint8``.
+            layout: ``nchw`` or ``nhwc``.
+            scale: floats are divided by 255.
+        """
+        tensor = {
+            "dtype": ops.one_of("dtype", dtype, ("float32", "bfloat16", "uint8")),
+            "layout": ops.one_of("layout", layout, ("nchw", "nhwc")),
+            "scale": bool(scale) and dtype != "uint8",
+        }
+        return replace(self, _tensor={**self._tensor, **tensor})
+
+    def shuffle(self, seed: int = 0) -> Pipeline:
+        """Each epoch in another order, drawn from `seed`; give all ranks the same one."""
+        return self._sample(shuffle=True, seed=_seed(seed))
+
+    def shard(self, rank: int, world: int, remainder: str = "even") -> Pipeline:
+        """This rank's share of every global batch; all ranks take equal steps.
+
+        Args:
+            rank: of this process, from 0.
+            world: number of ranks.
+            remainder: the last global batch is split unevenly (``even``), filled up with repeated,
+                flagged rows (``pad``), or left out (``drop``).
+        """
+        world = ops.whole("world", world, 1)
+        rank = ops.whole("rank", rank, 0)
+        if rank >= world:
+            raise PipelineError(f"rank={rank} must be below world={world}")
+        remainder = ops.one_of("remainder", remainder, REMAINDERS)
+        return self._sample(rank=rank, world=world, remainder=remainder)
+
+    def _sample(self, **changes: Any) -> Pipeline:
+        return replace(self, _sampler={**self._sampler, **changes})
+
+    def seed(self, seed: int) -> Pipeline:
+        """Seed of the random ops; 0 where this is not called."""
+        return replace(self, _whole={**self._whole, "seed": _seed(seed)})
+
+    def on_error(self, action: str) -> Pipeline:
+        """What a bad sample does: ``raise`` (default), ``skip`` its row, or ``replace`` it."""
+        action = ops.one_of("action", action, ("raise", "skip", "replace"))
+        return replace(self, _whole={**self._whole, "on_error": action})
+
+    def max_boxes(self, count: int) -> Pipeline:
+        """The most boxes of one sample that a batch keeps; the source's largest by default."""
+        return replace(self, _whole={**self._whole, "max_boxes": ops.whole("count", count, 1)})
+
+    def describe(self) -> dict[str, Any]:
+        """The description as plain, JSON-able data, with every default written out."""
+        tensor = {
+            "dtype": "float32",
+            "layout": "nchw",
+            "scale": True,
+            "mean": [],
+            "std": [],
+            **self._tensor,
+        }
+        if tensor["dtype"] == "uint8" and tensor["mean"]:
+            raise PipelineError("normalize makes floats: use .to('float32') or .to('bfloat16')")
+        return {
+            "version": SPEC_VERSION,
+            "decode": {"color": "rgb", "exif": "ignore", "depth": "raise", **self._decode},
+            "ops": [dict(op) for op in self._ops],
+            "tensor": tensor,
+            "sampler": {
+                "shuffle": False,
+                "seed": 0,
+                "rank": 0,
+                "world": 1,
+                "batch": 1,
+                "remainder": "even",
+                **self._sampler,
+            },
+            "seed": 0,
+            "on_error": "raise",
+            **self._whole,
+        }
+
+    def batch(
+        self,
+        size: int,
+        drop_last: bool = False,
+        *,
+        policy: str = "initial",
+        cpu_budget: float | None = None,
+        ram_budget: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Loader:
+        """The loader.
+
+        Args:
+            size: samples per batch and rank.
+            drop_last: leave out a last global batch that is smaller: ``shard``'s ``drop``.
+            policy: who moves the knobs: ``initial`` sets them from the machine's limits and leaves
+                them alone, ``hill_climb`` follows the training step's time.
+            cpu_budget: the most cores to use; those that this process may use where absent.
+            ram_budget: the most bytes the loader may own, batches that you hold apart.
+            settings: what `Loader.export_settings` gave: start from these.
+
+        Raises:
+            PipelineError: the description makes no sense as a whole, such as pictures of different
+                sizes in one batch; the message says which op.
+        """
+        from drapps.loader import Loader
+
+        whole = self._sample(batch=ops.whole("size", size, 1))
+        if drop_last:
+            whole = whole._sample(remainder="drop")
+        options = loader_options(policy, cpu_budget, ram_budget, settings)
+        return Loader(whole.source, whole.describe(), options)
+
+
+def loader_options(
+    policy: str,
+    cpu_budget: float | None,
+    ram_budget: int | None,
+    settings: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """How a loader runs, none of which changes what it yields.
+
+    Raises:
+        PipelineError: an unknown policy, or a budget that is not positive.
+    """
+    if cpu_budget is not None and not cpu_budget > 0:
+        raise PipelineError(f"cpu_budget={cpu_budget} must be a positive number of cores")
+    return {
+        "policy": ops.one_of("policy", policy, POLICIES),
+        "cpu_budget": None if cpu_budget is None else float(cpu_budget),
+        "ram_budget": None if ram_budget is None else ops.whole("ram_budget", ram_budget, 1),
+        "settings": None if settings is None else dict(settings),
+    }
+
+
+def _seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise PipelineError(f"seed={seed!r} must be a whole number from 0 to 2**64 - 1")
+    return seed

@@ -1,0 +1,68 @@
+"""One native iterator with what every front needs around it: steps, failures, a place to resume."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drapps import _core
+from drapps.errors import SampleError
+
+if TYPE_CHECKING:
+    from drapps.source import Int64Array
+
+
+class Stream:
+    """Batches of one epoch from `start` on. Not for several threads at once.
+
+    Attributes:
+        epoch: its number.
+    """
+
+    def __init__(
+        self,
+        native: _core.Loader,
+        epoch: int,
+        start: int = 0,
+        order: Int64Array | None = None,
+        seed: int | None = None,
+        steps: int | None = None,
+    ) -> None:
+        self.epoch = epoch
+        self._start = start
+        self._left = native.steps(epoch, start) if steps is None else steps
+        self._native = native.iterate(epoch, start, order, seed)
+
+    def next(self) -> _core.Batch:
+        """The next batch.
+
+        Raises:
+            StopIteration: the epoch is over.
+            SampleError: a sample of this batch is bad; the next call goes on behind the batch.
+        """
+        try:
+            batch = self._native.next()
+        except _core.SampleError as error:
+            self._left -= 1
+            raise SampleError(*error.args) from None
+        self._left -= 1
+        return batch
+
+    @property
+    def left(self) -> int:
+        """Steps that are still to come."""
+        return self._left
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where to go on after the batches yielded: (epoch, position)."""
+        if self._left <= 0:
+            return self.epoch + 1, 0
+        return self.epoch, max(self._start, self._native.position)
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """The bad samples so far: stage, code, path, offset, index and message of each."""
+        return self._native.ledger()
+
+    def close(self) -> None:
+        """Stops working ahead and lets go of all memory but the batches that were yielded."""
+        self._native.close()

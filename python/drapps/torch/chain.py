@@ -1,0 +1,155 @@
+"""A chain of transforms on its way to native ops.
+
+A sample starts as a Pillow picture, becomes a tensor of bytes or floats, and may be normalised
+then. Which native op reproduces a transform depends on where in the chain that stands: resizing a
+tensor is other arithmetic than resizing a picture, and an erasure must come last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from drapps.ops import Op
+from drapps.torch.recognise import NotLifted, name_of, short_name
+
+
+class Form(Enum):
+    """What a sample is at some place of the chain."""
+
+    PICTURE = "a Pillow picture"
+    BYTES = "a tensor of bytes"
+    FLOATS = "a tensor of floats"
+
+
+class Chain:
+    """Collects ops and the form of the result.
+
+    Attributes:
+        ops: native ops so far.
+        form: of the sample behind them.
+        channels: of the sample behind them.
+        scale: how bytes became floats: ``none``, ``divide`` (by 255) or ``multiply`` (by 1/255).
+        mean, std: of the normalisation; empty before it.
+        pass_order: of the resizes, that of the installed Pillow.
+        numeric: the transforms that map values alone, in order: with them a ramp of all byte values
+            can be run through the user's own objects.
+        lifted: how the report calls what was recognised.
+        resizes: whether the pass order matters.
+    """
+
+    def __init__(self, pass_order: str) -> None:
+        self.ops: list[Op] = []
+        self.form = Form.PICTURE
+        self.channels = 3
+        self.scale = "none"
+        self.mean: list[float] = []
+        self.std: list[float] = []
+        self.pass_order = pass_order
+        self.numeric: list[Callable[[Any], Any]] = []
+        self.lifted: list[str] = []
+        self.resizes = False
+
+    @property
+    def erases(self) -> bool:
+        """Whether something was erased."""
+        return any(op["op"] == "random_erasing" for op in self.ops)
+
+    def add(self, op: Op) -> None:
+        """A transform of pictures.
+
+        Raises:
+            NotLifted: the sample is a tensor already.
+        """
+        if self.form is not Form.PICTURE:
+            raise NotLifted(
+                f"{op['op']} runs on {self.form.value} here, with PyTorch's arithmetic instead of "
+                "Pillow's: put the conversion to a tensor behind it"
+            )
+        self.ops.append(op)
+        self.resizes |= "pass_order" in op
+
+    def add_move(self, op: Op) -> None:
+        """A transform that moves values and changes none, on pictures or tensors.
+
+        Raises:
+            NotLifted: something was erased before, which the native path does last.
+        """
+        if self.erases:
+            raise NotLifted(
+                f"{op['op']} comes after RandomErasing, which the native path does last"
+            )
+        self.ops.append(op)
+
+    def add_erasing(self, op: Op) -> None:
+        """RandomErasing, on tensors.
+
+        Raises:
+            NotLifted: the sample is a picture, or of bytes.
+        """
+        if self.form is not Form.FLOATS:
+            raise NotLifted(f"RandomErasing runs on {self.form.value} here")
+        self.ops.append(op)
+
+    def to_tensor(self, form: Form, scale: str, transform: Callable[[Any], Any]) -> None:
+        """A conversion of a picture, or of bytes to floats.
+
+        Raises:
+            NotLifted: the values were converted before.
+        """
+        if self.form is Form.FLOATS or (self.form is Form.BYTES and form is Form.BYTES):
+            raise NotLifted(f"{short_name(transform)} runs on {self.form.value} here")
+        self.form, self.scale = form, scale
+        self.numeric.append(transform)
+
+    def normalize(
+        self, mean: list[float], std: list[float], transform: Callable[[Any], Any]
+    ) -> None:
+        """(x - mean) / std per channel, on floats.
+
+        Raises:
+            NotLifted: not on floats, a second time, or after an erasure.
+        """
+        if self.form is not Form.FLOATS or self.mean or self.erases:
+            where = "a second time" if self.mean else f"on {self.form.value}"
+            raise NotLifted(
+                f"Normalize runs {'after RandomErasing' if self.erases else where} here"
+            )
+        self.mean, self.std = self._per_channel(mean), self._per_channel(std)
+        self.numeric.append(transform)
+
+    def _per_channel(self, values: list[float]) -> list[float]:
+        if len(values) not in (1, self.channels):
+            raise NotLifted(f"Normalize has {len(values)} numbers for {self.channels} channels")
+        return values if len(values) == self.channels else values * self.channels
+
+
+Recogniser = Callable[[Any, Chain], None]
+
+
+def recognise(
+    transform: object,
+    chain: Chain,
+    table: Mapping[str, Recogniser],
+    containers: Mapping[str, Callable[[Any], Iterable[object]]],
+) -> None:
+    """Appends a transform, or the members of a container, to `chain`.
+
+    Raises:
+        NotLifted: one of them has no native form; the sentence names it.
+    """
+    name = name_of(transform)
+    if name in containers:
+        for member in containers[name](transform):
+            recognise(member, chain, table, containers)
+        return
+    if name not in table:
+        raise NotLifted(f"the transform {name} is not known")
+    table[name](transform, chain)
+    chain.lifted.append(described(transform))
+
+
+def described(transform: object) -> str:
+    """A transform as its repr says, on one line."""
+    return " ".join(repr(transform).split())

@@ -1,0 +1,53 @@
+"""The iterator of a lifted loader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data._utils.pin_memory import pin_memory
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.dlpack import from_dlpack
+
+from drapps.stream import Stream
+
+if TYPE_CHECKING:
+    from drapps.torch.loader import DataLoader
+
+Begin = Callable[[int], Stream]
+
+
+class LiftedIterator(_BaseDataLoaderIter):
+    """One pass over one epoch: ``[images, labels]`` per batch, as `default_collate` gives them.
+
+    The base class draws the base seed, decides about pinning and records profiler ranges exactly as
+    it does for the stock iterators. An exception does not end the iteration.
+    """
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        self._begin = loader._begin(int(self._base_seed))
+        self._stream: Stream | None = None
+        if self._num_workers > 0:
+            self.stream()  # as stock workers, which read ahead from here on
+
+    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+        super()._reset(loader, first_iter)
+        if self._stream is not None:
+            self._stream.close()
+        self._begin = loader._begin(int(self._base_seed))
+        self._stream = None
+        self.stream()
+
+    def stream(self) -> Stream:
+        """The native iterator, begun at first use."""
+        if self._stream is None:
+            self._stream = self._begin()
+        return self._stream
+
+    def _next_data(self) -> Any:
+        tensors = self.stream().next().tensors
+        data = [from_dlpack(tensors["image"]), from_dlpack(tensors["label"])]
+        if self._pin_memory:
+            return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
+        return data

@@ -1,0 +1,176 @@
+"""From a torch DataLoader to the native description that yields the same distributions.
+
+What is kept: which samples, which distributions of random numbers, and the arithmetic on pixels,
+byte for byte. What is not: the random numbers themselves. Whatever is not certain stays with stock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.utils.data
+
+from drapps.errors import PipelineError
+from drapps.torch import transforms_timm, transforms_v1, transforms_v2
+from drapps.torch.chain import Chain, Form, recognise
+from drapps.torch.folder import Folder, recognise_folder
+from drapps.torch.order import Kind, Order, recognise_order
+from drapps.torch.recognise import NotLifted, name_of
+from drapps.torch.report import LiftReport
+
+TABLE = {**transforms_v1.TABLE, **transforms_v2.TABLE, **transforms_timm.TABLE}
+CONTAINERS = {**transforms_v1.CONTAINERS, **transforms_v2.CONTAINERS}
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """What to run natively.
+
+    Attributes:
+        folder: the dataset.
+        order: of its samples.
+        spec: the core's description, with seeds left at 0.
+        report: what the user is told.
+    """
+
+    folder: Folder
+    order: Order
+    spec: dict[str, Any]
+    report: LiftReport
+
+
+def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe:
+    """How to run `loader` natively.
+
+    Raises:
+        NotLifted: it does something that has no native form; the sentence says what.
+    """
+    _require_plain(loader)
+    folder = recognise_folder(loader.dataset)
+    chain = chain_of(folder.dataset.transform)
+    order = recognise_order(loader, len(folder))
+    spec = {
+        "version": 1,
+        "decode": {"color": "rgb", "exif": "ignore", "depth": "clip"},
+        "ops": chain.ops,
+        "tensor": {
+            "dtype": "uint8" if chain.form is Form.BYTES else "float32",
+            "layout": "nchw",
+            "scale": chain.scale != "none",
+            **({"reciprocal": True} if chain.scale == "multiply" else {}),
+            "mean": chain.mean,
+            "std": chain.std,
+        },
+        "sampler": {
+            "shuffle": order.kind is Kind.SHUFFLED,
+            "seed": 0,
+            "rank": order.rank,
+            "world": order.rank + 1 if order.kind is Kind.SAMPLER else 1,
+            "batch": order.batch_size,
+            "remainder": "drop" if order.drop_last else "even",
+        },
+        "seed": 0,
+        "on_error": on_error,
+    }
+    report = LiftReport(
+        native=True,
+        dataset=folder.description,
+        transforms=tuple(chain.lifted),
+        order=str(order),
+        pillow_order=chain.pass_order if chain.resizes else "",
+        notes=_notes(loader),
+    )
+    return Recipe(folder, order, spec, report)
+
+
+def chain_of(transform: Any) -> Chain:
+    """The native form of a transform of a Pillow picture.
+
+    Raises:
+        NotLifted: a part of it has none, or its result is no tensor.
+    """
+    chain = Chain(installed_pass_order())
+    try:
+        recognise(transform, chain, TABLE, CONTAINERS)
+    except PipelineError as error:
+        raise NotLifted(f"a transform cannot be described: {error}") from None
+    if chain.form is Form.PICTURE:
+        raise NotLifted("the transforms end in a Pillow picture, not in a tensor")
+    _require_equal_values(chain)
+    return chain
+
+
+def installed_pass_order() -> str:
+    """The order of the resize passes in the installed Pillow.
+
+    Raises:
+        NotLifted: Pillow is absent, or is Pillow-SIMD, whose arithmetic is another.
+    """
+    try:
+        import PIL
+    except ImportError:
+        raise NotLifted("Pillow is not installed, whose arithmetic is to be matched") from None
+    if ".post" in PIL.__version__:
+        raise NotLifted(f"Pillow-SIMD {PIL.__version__} resizes by another arithmetic than Pillow")
+    major = int(PIL.__version__.partition(".")[0])
+    return "pillow13" if major >= 13 else "horizontal_first"
+
+
+def _require_plain(loader: torch.utils.data.DataLoader[Any]) -> None:
+    if isinstance(loader.dataset, torch.utils.data.IterableDataset):
+        raise NotLifted("the dataset is iterable-style")
+    if loader.collate_fn is not torch.utils.data.default_collate:
+        raise NotLifted(f"collate_fn is {name_of(loader.collate_fn)}")
+    if loader.worker_init_fn is not None:
+        raise NotLifted("worker_init_fn is set, and native threads would never call it")
+
+
+def _require_equal_values(chain: Chain) -> None:
+    """Runs all 256 byte values through the user's own conversions and compares.
+
+    This catches what recognition cannot see, such as another default dtype of torch.
+    """
+    from PIL import Image
+
+    ramp = bytes(range(256))
+    planes = [Image.frombytes("L", (256, 1), ramp)] * chain.channels
+    value: Any = planes[0] if chain.channels == 1 else Image.merge("RGB", planes)
+    for transform in chain.numeric:
+        value = transform(value)
+    found = value.as_subclass(torch.Tensor) if isinstance(value, torch.Tensor) else value
+    expected = _expected_values(chain)
+    if not isinstance(found, torch.Tensor) or found.dtype != expected.dtype:
+        raise NotLifted(f"the transforms give {getattr(found, 'dtype', type(found).__name__)}")
+    if not torch.equal(found, expected):
+        raise NotLifted("the conversion to numbers gives other values than its formula says")
+
+
+def _expected_values(chain: Chain) -> torch.Tensor:
+    ramp = torch.arange(256, dtype=torch.uint8).expand(chain.channels, 1, 256)
+    if chain.form is Form.BYTES:
+        return ramp
+    value = ramp.to(torch.float32)
+    if chain.scale == "divide":
+        value = value / 255
+    elif chain.scale == "multiply":
+        value = value * (1.0 / 255)
+    if chain.mean:
+        mean = torch.tensor(chain.mean, dtype=torch.float32).view(-1, 1, 1)
+        std = torch.tensor(chain.std, dtype=torch.float32).view(-1, 1, 1)
+        value = (value - mean) / std
+    return value
+
+
+def _notes(loader: torch.utils.data.DataLoader[Any]) -> tuple[str, ...]:
+    notes = ["random numbers are DRAPPS' own: same distributions, other draws"]
+    if loader.num_workers:
+        notes.append(
+            f"num_workers={loader.num_workers} starts no processes: threads work within cpu_budget"
+        )
+    if loader.timeout:
+        notes.append("timeout is not used")
+    if not loader.in_order:
+        notes.append("in_order=False is not used: batches come in order")
+    return tuple(notes)

@@ -1,0 +1,124 @@
+"""The native side of a lifted loader: what was made of its recipe, and each pass over it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from drapps import _core, state
+from drapps.errors import PipelineError
+from drapps.source import Source
+from drapps.stream import Stream
+from drapps.torch.lifting import Recipe
+from drapps.torch.order import Kind, digest
+from drapps.torch.recognise import NotLifted
+
+KIND = "drapps.torch.DataLoader"
+
+
+class Native:
+    """A recipe and the native loader made of it."""
+
+    def __init__(self, recipe: Recipe, options: Mapping[str, Any], earlier: Native | None) -> None:
+        """Makes the native loader; the files of `earlier` are used again where they are the same.
+
+        Raises:
+            NotLifted: the files or the description cannot be run natively.
+        """
+        self.recipe = recipe
+        same = earlier is not None and recipe.folder.unchanged_since(earlier.recipe.folder)
+        self.source: Source = (
+            earlier.source if same and earlier is not None else recipe.folder.source()
+        )
+        try:
+            self.core = _core.Loader(
+                self.source.native(), json.dumps(recipe.spec), json.dumps(options)
+            )
+        except ValueError as error:
+            raise NotLifted(f"the native path refuses it: {error}") from None
+
+    def serves(self, recipe: Recipe) -> bool:
+        """Whether this is what `recipe` would make."""
+        mine = self.recipe
+        return mine.spec == recipe.spec and recipe.folder.unchanged_since(mine.folder)
+
+    @functools.cached_property
+    def _dataset_digest(self) -> str:
+        return self.source.digest()
+
+    def identity(self) -> dict[str, Any]:
+        """What a state must agree with."""
+        sampler = self.recipe.order
+        return {
+            "size": len(self.source),
+            "dataset": self._dataset_digest,
+            "order": sampler.kind.value,
+        }
+
+
+class Pass:
+    """One pass over one epoch, from its `iter()` on."""
+
+    def __init__(
+        self, native: Native, epoch: int, start: int, seed: int, resumed: Mapping[str, Any] | None
+    ) -> None:
+        self._native = native
+        self._epoch = epoch
+        self._start = start
+        self._seed = seed
+        self._resumed = resumed
+        self._order: Any = None
+        self._sampler_epoch = getattr(native.recipe.order.sampler, "epoch", None)
+        self._stream: Stream | None = None
+
+    def begin(self) -> Stream:
+        """Starts the native iterator.
+
+        Raises:
+            PipelineError: it was to be resumed, and the user's sampler gives another order now.
+        """
+        order = self._native.recipe.order
+        order.draw_as_stock()
+        steps = None
+        if order.kind is Kind.SAMPLER:
+            self._order = order.indices()
+            steps = order.steps(max(0, len(self._order) - self._start))
+            self._check_order()
+        self._stream = Stream(
+            self._native.core, self._epoch, self._start, self._order, self._seed, steps
+        )
+        return self._stream
+
+    def _check_order(self) -> None:
+        if self._resumed is None:
+            return
+        before = self._order[: self._start]
+        if len(before) < self._start or digest(before) != self._resumed.get("consumed"):
+            raise PipelineError(
+                "the sampler gives another order than when the state was saved: seed it, and set "
+                "its epoch, as they were then"
+            )
+
+    @property
+    def over(self) -> bool:
+        """Whether all batches were yielded."""
+        return self._stream is not None and self._stream.left <= 0
+
+    def record(self) -> dict[str, Any]:
+        """The state after the batches yielded."""
+        place = (self._epoch, self._start) if self._stream is None else self._stream.place
+        record = state.record(KIND, *place, self._native.identity())
+        record["seed"] = self._seed
+        if isinstance(self._sampler_epoch, int):
+            record["sampler_epoch"] = self._sampler_epoch
+        if self._order is not None:
+            record["consumed"] = digest(self._order[: place[1]])
+        elif self._resumed is not None and "consumed" in self._resumed:
+            record["consumed"] = self._resumed["consumed"]
+        return record
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """The bad samples so far."""
+        return [] if self._stream is None else self._stream.ledger()

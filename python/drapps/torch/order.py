@@ -1,0 +1,127 @@
+"""Where the order of the samples comes from: our own sampler, or the user's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sized
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.utils.data
+from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+
+from drapps.torch.recognise import NotLifted, name_of, require_pristine
+
+if TYPE_CHECKING:
+    from drapps.source import Int64Array
+
+
+class Kind(Enum):
+    """How the order is made."""
+
+    SEQUENTIAL = "sequential"
+    SHUFFLED = "shuffled"
+    SAMPLER = "sampler"
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The order of one loader's samples.
+
+    Attributes:
+        kind: how it is made.
+        sampler: the user's sampler, which `Kind.SAMPLER` iterates once per epoch.
+        batch_size: samples per batch.
+        drop_last: leave out a last batch that is smaller.
+        size: samples of the dataset.
+        draws_globally: the stock sampler would draw one number from the global generator per epoch.
+    """
+
+    kind: Kind
+    sampler: Any
+    batch_size: int
+    drop_last: bool
+    size: int
+    draws_globally: bool = False
+
+    def __str__(self) -> str:
+        if self.kind is Kind.SEQUENTIAL:
+            return "sequential"
+        if self.kind is Kind.SHUFFLED:
+            return "shuffled by DRAPPS' sampler from the seed that each iter() draws"
+        return f"given by {name_of(self.sampler)}"
+
+    def indices(self) -> Int64Array:
+        """One epoch of the user's sampler.
+
+        Raises:
+            IndexError: it named a sample that the dataset does not have.
+        """
+        import numpy as np
+
+        drawn = np.fromiter((int(index) for index in self.sampler), np.int64)
+        wrong = (drawn < -self.size) | (drawn >= self.size)
+        if wrong.any():
+            index = int(drawn[wrong][0])
+            raise IndexError(f"the sampler named index {index} of a dataset of {self.size}")
+        drawn[drawn < 0] += self.size
+        return drawn
+
+    def draw_as_stock(self) -> None:
+        """Draws what the stock sampler would: the user's global generator ends up the same."""
+        if self.draws_globally:
+            torch.empty((), dtype=torch.int64).random_()
+
+    def steps(self, count: int) -> int:
+        """Batches of `count` samples."""
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    @property
+    def rank(self) -> int:
+        """The rank that the core folds into the seed, so that ranks with one seed draw apart."""
+        if self.kind is not Kind.SAMPLER:
+            return 0
+        rank = getattr(self.sampler, "rank", None)
+        if isinstance(rank, int):
+            return rank
+        distributed = torch.distributed
+        if distributed.is_available() and distributed.is_initialized():
+            return int(distributed.get_rank())
+        return 0
+
+
+def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Order:
+    """How `loader` orders `size` samples.
+
+    Raises:
+        NotLifted: it does not batch, or batches by a class of its own.
+    """
+    batches = loader.batch_sampler
+    if batches is None:
+        raise NotLifted("batch_size=None yields single samples")
+    if type(batches) is not BatchSampler:
+        raise NotLifted(f"the batch sampler is {name_of(batches)}")
+    require_pristine(batches, ("__iter__", "__len__"))
+    sampler: Any = batches.sampler
+    kind, draws = Kind.SAMPLER, False
+    if type(sampler) is SequentialSampler and len(sampler.data_source) == size:
+        kind = Kind.SEQUENTIAL
+    elif type(sampler) is RandomSampler and _is_permutation(sampler, size, loader.generator):
+        kind, draws = Kind.SHUFFLED, sampler.generator is None
+    elif not isinstance(sampler, Sized):
+        raise NotLifted(f"the sampler {name_of(sampler)} has no length, so it may never end")
+    return Order(kind, sampler, batches.batch_size, batches.drop_last, size, draws)
+
+
+def _is_permutation(sampler: RandomSampler, size: int, generator: Any) -> bool:
+    # With a generator of its own the order is reproducible without the loader's seed: keep it.
+    own = sampler.generator is not None and sampler.generator is not generator
+    whole = len(sampler.data_source) == size and sampler.num_samples == size
+    return whole and not sampler.replacement and not own
+
+
+def digest(indices: Int64Array) -> str:
+    """Sixteen hex digits of an order, by which a resumed sampler is recognised."""
+    return hashlib.blake2b(indices.tobytes(), digest_size=8).hexdigest()

@@ -1,0 +1,44 @@
+"""What became of a user's loader: lifted or not, what of it, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LiftReport:
+    """The answer of ``DataLoader.lifted()``; true where the native path runs.
+
+    Attributes:
+        native: the native path runs; otherwise the stock loader's own iterator does.
+        reasons: why not, one sentence each; empty where `native`.
+        dataset: what the dataset was recognised as; empty where it was not.
+        transforms: the transforms that became native ops, in order, as the user wrote them.
+        order: where the order of the samples comes from; empty where not `native`.
+        pillow_order: the order of the two resize passes that is matched, which is the installed
+            Pillow's; empty where nothing is resized.
+        notes: what else differs from the stock loader.
+    """
+
+    native: bool
+    reasons: tuple[str, ...] = ()
+    dataset: str = ""
+    transforms: tuple[str, ...] = ()
+    order: str = ""
+    pillow_order: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.native
+
+    def __str__(self) -> str:
+        if self.native:
+            lines = [f"lifted: {self.dataset}"]
+            lines += [f"  native: {transform}" for transform in self.transforms]
+            lines.append(f"  order: {self.order}")
+            if self.pillow_order:
+                lines.append(f"  resize passes: {self.pillow_order}, as the installed Pillow")
+        else:
+            lines = ["not lifted: the stock loader's own iterator runs"]
+            lines += [f"  because {reason}" for reason in self.reasons]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])

@@ -1,0 +1,223 @@
+"""torchvision.transforms: the first API, and what the second one shares with it.
+
+Arguments keep their attribute names in both, so most recognisers serve both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drapps import ops
+from drapps.torch.chain import Chain, Form, Recogniser
+from drapps.torch.recognise import NotLifted, number, numbers, require_pristine, short_name
+
+METHODS = ("__call__", "forward", "get_params", "make_params", "transform", "_call_kernel")
+INTERPOLATIONS = ("bilinear", "bicubic")
+
+
+def interpolation_of(transform: Any) -> str:
+    """The name of torchvision's InterpolationMode."""
+    name = str(getattr(transform.interpolation, "value", transform.interpolation))
+    if name not in INTERPOLATIONS:
+        raise NotLifted(f"{short_name(transform)} resizes by {name}, which has no native form")
+    return name
+
+
+def fill_of(transform: Any) -> list[int]:
+    """The levels of a constant border."""
+    fill = transform.fill
+    if fill is None:
+        return [0]
+    if not isinstance(fill, (int, float, list, tuple)):
+        raise NotLifted(f"{short_name(transform)} fills with {fill!r}")
+    levels = [fill] if isinstance(fill, (int, float)) else list(fill)
+    if any(level != int(level) or not 0 <= level <= 255 for level in levels):
+        raise NotLifted(f"{short_name(transform)} fills with {fill!r}, which are no byte values")
+    return [int(level) for level in levels]
+
+
+def plain_size(size: Any) -> Any:
+    """A size as plain numbers."""
+    return size if size is None or isinstance(size, int) else [int(side) for side in size]
+
+
+def random_resized_crop(transform: Any, chain: Chain) -> None:
+    """RandomResizedCrop."""
+    chain.add(
+        ops.random_resized_crop(
+            plain_size(transform.size),
+            numbers(transform.scale),
+            numbers(transform.ratio),
+            interpolation_of(transform),
+            chain.pass_order,
+        )
+    )
+
+
+def resize(transform: Any, chain: Chain) -> None:
+    """Resize."""
+    chain.add(
+        ops.resize(
+            plain_size(transform.size),
+            transform.max_size,
+            interpolation_of(transform),
+            chain.pass_order,
+        )
+    )
+
+
+def center_crop(transform: Any, chain: Chain) -> None:
+    """CenterCrop."""
+    chain.add(ops.center_crop(plain_size(transform.size)))
+
+
+def random_crop(transform: Any, chain: Chain) -> None:
+    """RandomCrop."""
+    padding = 0 if transform.padding is None else plain_size(transform.padding)
+    if padding and transform.pad_if_needed and transform.padding_mode in ("reflect", "symmetric"):
+        raise NotLifted("RandomCrop pads twice by mirroring, which has no native form")
+    chain.add(
+        ops.random_crop(
+            plain_size(transform.size),
+            padding,
+            transform.pad_if_needed,
+            fill_of(transform),
+            str(transform.padding_mode),
+        )
+    )
+
+
+def pad(transform: Any, chain: Chain) -> None:
+    """Pad."""
+    padding = plain_size(transform.padding)
+    chain.add(ops.pad(padding, fill_of(transform), str(transform.padding_mode)))
+
+
+def horizontal_flip(transform: Any, chain: Chain) -> None:
+    """RandomHorizontalFlip."""
+    chain.add_move(ops.horizontal_flip(number(transform.p)))
+
+
+def vertical_flip(transform: Any, chain: Chain) -> None:
+    """RandomVerticalFlip."""
+    chain.add_move(ops.vertical_flip(number(transform.p)))
+
+
+def color_jitter(transform: Any, chain: Chain) -> None:
+    """ColorJitter."""
+
+    def span(value: Any, neutral: float) -> list[float]:
+        return [neutral, neutral] if value is None else numbers(value)
+
+    chain.add(
+        ops.color_jitter(
+            span(transform.brightness, 1.0),
+            span(transform.contrast, 1.0),
+            span(transform.saturation, 1.0),
+            span(transform.hue, 0.0),
+        )
+    )
+
+
+def grayscale(transform: Any, chain: Chain) -> None:
+    """Grayscale."""
+    chain.add(ops.grayscale(transform.num_output_channels))
+    chain.channels = int(transform.num_output_channels)
+
+
+def random_grayscale(transform: Any, chain: Chain) -> None:
+    """RandomGrayscale."""
+    chain.add(ops.random_grayscale(number(transform.p)))
+
+
+def to_tensor(transform: Any, chain: Chain) -> None:
+    """ToTensor."""
+    if chain.form is Form.PICTURE:
+        chain.to_tensor(Form.FLOATS, "divide", transform)
+    else:
+        raise NotLifted(f"{short_name(transform)} runs on {chain.form.value} here")
+
+
+def pil_to_tensor(transform: Any, chain: Chain) -> None:
+    """PILToTensor."""
+    if chain.form is not Form.PICTURE:
+        raise NotLifted(f"{short_name(transform)} runs on {chain.form.value} here")
+    chain.to_tensor(Form.BYTES, "none", transform)
+
+
+def convert_image_dtype(transform: Any, chain: Chain) -> None:
+    """ConvertImageDtype."""
+    to_floats(transform, chain, "divide")
+
+
+def to_floats(transform: Any, chain: Chain, scale: str) -> None:
+    """A conversion of tensors to ``transform.dtype``; one to what they are already does nothing."""
+    dtype = str(transform.dtype)
+    if chain.form is Form.PICTURE:
+        raise NotLifted(f"{short_name(transform)} runs on a Pillow picture here")
+    if dtype == {Form.BYTES: "torch.uint8", Form.FLOATS: "torch.float32"}[chain.form]:
+        return
+    if dtype != "torch.float32":
+        raise NotLifted(f"{short_name(transform)} converts {chain.form.value} to {dtype}")
+    chain.to_tensor(Form.FLOATS, scale, transform)
+
+
+def normalize(transform: Any, chain: Chain) -> None:
+    """Normalize."""
+    chain.normalize(numbers(transform.mean), numbers(transform.std), transform)
+
+
+def random_erasing(transform: Any, chain: Chain) -> None:
+    """RandomErasing; random values are one normal deviate per channel and pixel."""
+    value = transform.value
+    if value is None or value == "random":
+        mode, values = "normal_per_pixel", [0.0]
+    elif isinstance(value, str):
+        raise NotLifted(f"RandomErasing has the value {value!r}")
+    else:
+        mode, values = "constant", numbers(value)
+    scale, ratio = numbers(transform.scale), numbers(transform.ratio)
+    chain.add_erasing(ops.random_erasing(number(transform.p), scale, ratio, mode, values))
+
+
+def checked(recogniser: Recogniser) -> Recogniser:
+    """The recogniser, for objects whose behaviour was not replaced."""
+
+    def run(transform: Any, chain: Chain) -> None:
+        require_pristine(transform, METHODS)
+        recogniser(transform, chain)
+
+    return run
+
+
+_HOME = "torchvision.transforms.transforms."
+
+TABLE: dict[str, Recogniser] = {
+    _HOME + name: checked(recogniser)
+    for name, recogniser in {
+        "RandomResizedCrop": random_resized_crop,
+        "Resize": resize,
+        "CenterCrop": center_crop,
+        "RandomCrop": random_crop,
+        "Pad": pad,
+        "RandomHorizontalFlip": horizontal_flip,
+        "RandomVerticalFlip": vertical_flip,
+        "ColorJitter": color_jitter,
+        "Grayscale": grayscale,
+        "RandomGrayscale": random_grayscale,
+        "ToTensor": to_tensor,
+        "PILToTensor": pil_to_tensor,
+        "ConvertImageDtype": convert_image_dtype,
+        "Normalize": normalize,
+        "RandomErasing": random_erasing,
+    }.items()
+}
+
+
+def members(container: Any) -> list[object]:
+    """The transforms of a Compose or a Sequential, in order."""
+    require_pristine(container, METHODS)
+    return list(getattr(container, "transforms", container))
+
+
+CONTAINERS = {_HOME + "Compose": members, "torch.nn.modules.container.Sequential": members}
