@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <vector>
 
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/initial.h"

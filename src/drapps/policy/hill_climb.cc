@@ -1,0 +1,245 @@
+#include "drapps/policy/hill_climb.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+#include "drapps/plant/knob_range.h"
+#include "drapps/policy/step_window.h"
+
+namespace drapps {
+namespace {
+
+constexpr double kNoise = 0.03;         // a change of the mean step below this is no change
+constexpr double kNoiseErrors = 3;      // nor is one below this many standard errors
+constexpr double kPlainlyWorse = 0.15;  // ends a trial early
+constexpr double kShift = 0.15;         // of step or stretch: another situation
+constexpr double kStalled = 0.03;       // stall from which faster preparation can show
+constexpr double kNotStalled = 0.01;
+constexpr std::uint32_t kEarlyBlocks = 3;
+constexpr std::uint64_t kSettleNs = 1'000'000'000;
+constexpr std::uint64_t kSettleMaxNs = 5'000'000'000;
+constexpr std::uint64_t kPatienceFastNs = 15'000'000'000;  // for the guard to let a trial through
+constexpr std::uint64_t kPatienceSlowNs = 30'000'000'000;
+
+constexpr std::array<KnobId, kKnobs> kOrder{KnobId::kWorkers, KnobId::kPrefetchDepth, KnobId::kIoDepth, KnobId::kFused};
+
+enum class Phase : std::uint8_t { kStart, kMeasure, kMove, kTrial, kReturn };
+
+struct Trial {
+  std::uint8_t at;        // in kOrder
+  std::int8_t direction;  // -1 or +1
+  std::int32_t before, value;
+  std::uint64_t asked_ns;  // when the knob was first asked to move
+};
+
+/// What the climb remembers. Zero bytes are its beginning.
+struct Climb {
+  Phase phase;
+  std::uint8_t cursor;                       // the knob to try next, in kOrder
+  std::uint8_t failed;                       // bit 2·knob: down does not help; bit 2·knob + 1: up does not
+  std::uint8_t strange_windows;              // in a row that do not look like the reference
+  std::array<std::int8_t, kKnobs> favoured;  // direction to try first; 0 is up
+  Trial trial;
+  Settings settings;  // in force while measuring
+  std::uint64_t settle_from_ns, settle_until_batches;
+  StepWindow window;
+  StepMeasure base;       // at the settings before the trial
+  StepMeasure reference;  // of the present situation; step_ns 0: not measured yet
+  double best_ns;         // fastest step of the present situation: fewer workers are judged against it
+};
+static_assert(std::is_trivially_copyable_v<Climb> && sizeof(Climb) <= kPolicyMemory);
+
+std::uint8_t bit(std::size_t at, int direction) {
+  return static_cast<std::uint8_t>(1u << (2 * at + (direction > 0 ? 1 : 0)));
+}
+
+bool apart(double a, double b) { return a > 0 && b > 0 && (a > b * (1 + kShift) || b > a * (1 + kShift)); }
+
+bool shifted(const StepMeasure& now, const StepMeasure& then) {
+  return apart(now.step_ns, then.step_ns) || apart(now.stretch, then.stretch) ||
+         (now.stall >= kStalled && then.stall < kNotStalled) || (now.stall < kNotStalled && then.stall >= kStalled);
+}
+
+/// One decision. Gathers the climb's state, the observation and the reason while deciding.
+class Decider {
+ public:
+  Decider(const Observation& seen, PolicyState& state) : seen_(seen), state_(state), climb_(state.load<Climb>()) {}
+
+  Settings decide() {
+    const Settings proposal = propose();
+    state_.store(climb_);
+    return proposal;
+  }
+
+ private:
+  Settings propose() {
+    if (climb_.phase == Phase::kMove || climb_.phase == Phase::kReturn) return wait_for_the_knob();
+    if (climb_.phase == Phase::kStart || seen_.settings != climb_.settings) return begin_measuring();
+    if (settling()) return seen_.settings;
+    if (!climb_.window.add(seen_)) return begin_measuring();
+    if (climb_.phase == Phase::kTrial) {
+      const bool early = climb_.window.blocks() >= kEarlyBlocks &&
+                         climb_.window.measure().step_ns > climb_.base.step_ns * (1 + kPlainlyWorse);
+      return early || climb_.window.complete() ? judge(climb_.window.measure()) : seen_.settings;
+    }
+    // A window across a change of situation has a wide error; waiting for it to narrow would only delay the answer.
+    const bool strange = climb_.reference.step_ns > 0 && climb_.window.long_enough() &&
+                         shifted(climb_.window.measure(), climb_.reference);
+    return strange || climb_.window.complete() ? start_trial(climb_.window.measure()) : seen_.settings;
+  }
+
+  Settings begin_measuring() {
+    settle(Phase::kMeasure);
+    return seen_.settings;
+  }
+
+  Settings wait_for_the_knob() {
+    const Trial& trial = climb_.trial;
+    const bool trying = climb_.phase == Phase::kMove;
+    const std::int32_t target = trying ? trial.value : trial.before;
+    const Knob& knob = knob_table()[static_cast<std::size_t>(kOrder[trial.at])];
+    if (seen_.settings[knob.id] == target) {
+      settle(trying ? Phase::kTrial : Phase::kMeasure);
+      return seen_.settings;
+    }
+    const std::uint64_t patience = knob.clock == KnobClock::kSlow ? kPatienceSlowNs : kPatienceFastNs;
+    if (seen_.time_ns < trial.asked_ns || seen_.time_ns - trial.asked_ns > patience) {
+      climb_.failed |= bit(trial.at, trial.direction);
+      say("%s does not move to %d", knob.name.data(), target);
+      return begin_measuring();
+    }
+    return with(knob.id, target);
+  }
+
+  void settle(Phase next) {
+    climb_.phase = next;
+    climb_.settings = seen_.settings;
+    climb_.settle_from_ns = seen_.time_ns;
+    climb_.settle_until_batches = seen_.batches + seen_.ready_batches + 2;
+    climb_.window.restart();
+  }
+
+  bool settling() const {
+    if (seen_.time_ns < climb_.settle_from_ns) return false;  // a new plant: the window will notice
+    const std::uint64_t waited = seen_.time_ns - climb_.settle_from_ns;
+    return waited < kSettleNs || (waited < kSettleMaxNs && seen_.batches < climb_.settle_until_batches);
+  }
+
+  Settings start_trial(const StepMeasure& now) {
+    climb_.window.restart();
+    climb_.window.add(seen_);
+    if (climb_.reference.step_ns > 0 && shifted(now, climb_.reference)) {
+      if (++climb_.strange_windows < 2) return seen_.settings;
+      climb_.failed = 0;
+      climb_.cursor = 0;
+      climb_.reference.step_ns = 0;
+      say("the situation changed: step %.2f ms, stall %.1f %%, stretch %.2f", now.step_ns * 1e-6, now.stall * 100,
+          now.stretch);
+    }
+    climb_.strange_windows = 0;
+    if (climb_.reference.step_ns == 0) {
+      climb_.reference = now;
+      climb_.best_ns = now.step_ns;
+    }
+    climb_.base = now;
+    return next_trial();
+  }
+
+  /// From the base measurement to the next (knob, direction) worth trying.
+  Settings next_trial() {
+    for (std::size_t turn = 0; turn < kKnobs; ++turn) {
+      const std::size_t at = (climb_.cursor + turn) % kKnobs;
+      const int first = climb_.favoured[at] < 0 ? -1 : 1;
+      for (const int direction : {first, -first}) {
+        const std::int32_t before = seen_.settings[kOrder[at]];
+        const std::int32_t value = neighbour(at, direction);
+        if (value == before || (climb_.failed & bit(at, direction)) != 0 || !worth_trying(at, direction)) continue;
+        climb_.cursor = static_cast<std::uint8_t>(at);
+        climb_.phase = Phase::kMove;
+        climb_.trial = {static_cast<std::uint8_t>(at), static_cast<std::int8_t>(direction), before, value,
+                        seen_.time_ns};
+        say("tries %s %d -> %d: step %.2f ms, stall %.1f %%", name(at), before, value, climb_.base.step_ns * 1e-6,
+            climb_.base.stall * 100);
+        return with(kOrder[at], value);
+      }
+    }
+    climb_.phase = Phase::kMeasure;
+    climb_.settings = seen_.settings;
+    if (climb_.base.stall >= kStalled) {
+      say("holds: nothing left to try makes the step faster");
+    } else {
+      say("holds: the step does not wait for data");
+    }
+    return seen_.settings;
+  }
+
+  bool worth_trying(std::size_t at, int direction) const {
+    return climb_.base.stall >= kStalled || (kOrder[at] == KnobId::kWorkers && direction < 0);
+  }
+
+  Settings judge(const StepMeasure& now) {
+    const Trial& trial = climb_.trial;
+    const double gain = 1 - now.step_ns / climb_.base.step_ns;
+    const double noise = std::max(kNoise, kNoiseErrors * std::hypot(now.error, climb_.base.error));
+    const bool faster = gain > noise;
+    const bool spare = kOrder[trial.at] == KnobId::kWorkers && trial.direction < 0 && climb_.base.stall < kNotStalled &&
+                       now.stall < kNotStalled && now.step_ns <= climb_.best_ns * (1 + kNoise);
+    climb_.favoured[trial.at] = faster || spare ? trial.direction : static_cast<std::int8_t>(-trial.direction);
+    if (!faster && !spare) {
+      climb_.failed |= bit(trial.at, trial.direction);
+      climb_.phase = Phase::kReturn;
+      climb_.trial.asked_ns = seen_.time_ns;
+      say("%s %d -> %d did not help: step %+.1f %%; returns", name(trial.at), trial.before, trial.value, -gain * 100);
+      return with(kOrder[trial.at], trial.before);
+    }
+    climb_.failed = bit(trial.at, -trial.direction);
+    climb_.base = climb_.reference = now;
+    climb_.best_ns = faster ? now.step_ns : std::min(climb_.best_ns, now.step_ns);
+    climb_.settings = seen_.settings;
+    climb_.window.restart();
+    climb_.window.add(seen_);
+    const Trial kept = trial;
+    const Settings next = next_trial();
+    const Reason then = state_.why;
+    say("keeps %s %d: step %+.1f %%; %.*s", name(kept.at), kept.value, -gain * 100,
+        static_cast<int>(then.view().size()), then.view().data());
+    return next;
+  }
+
+  std::int32_t neighbour(std::size_t at, int direction) const {
+    const KnobRange range = range_of(kOrder[at], state_.limits);
+    const std::int32_t value = seen_.settings[kOrder[at]];
+    return direction > 0 ? range.up(value) : range.down(value);
+  }
+
+  Settings with(KnobId id, std::int32_t value) const {
+    Settings settings = seen_.settings;
+    settings[id] = value;
+    return settings;
+  }
+
+  static const char* name(std::size_t at) { return knob_table()[static_cast<std::size_t>(kOrder[at])].name.data(); }
+
+  [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) {
+    char text[kReasonBytes + 1];
+    std::va_list values;
+    va_start(values, format);
+    std::vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    state_.why = Reason(text);
+  }
+
+  const Observation& seen_;
+  PolicyState& state_;
+  Climb climb_;
+};
+
+}  // namespace
+
+Settings HillClimb::decide(const Observation& observation, PolicyState& state) const {
+  return Decider(observation, state).decide();
+}
+
+}  // namespace drapps

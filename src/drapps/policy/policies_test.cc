@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+
+#include "drapps/plant/knob_range.h"
+#include "drapps/policy/guard.h"
+#include "drapps/policy/initial.h"
+#include "drapps/policy/random_walk.h"
+#include "drapps/policy/registry.h"
+
+namespace drapps {
+namespace {
+
+Limits some_limits() {
+  Limits limits{.max_workers = 10, .max_io_depth = 32, .max_prefetch_depth = 3, .can_split = true};
+  limits.weighted = 0b0011'0110;
+  return limits;
+}
+
+TEST(Initial, StartsWithinAnyLimits) {
+  for (const Limits& limits : {Limits{}, some_limits(), Limits{.max_workers = 0, .max_prefetch_depth = -5},
+                               Limits{.max_workers = 1000, .max_io_depth = 1000, .max_prefetch_depth = 1000}}) {
+    EXPECT_EQ(fit_settings(initial_settings(limits), limits), initial_settings(limits));
+  }
+  EXPECT_EQ(initial_settings(some_limits())[KnobId::kWorkers], 10);
+  EXPECT_EQ(initial_settings(some_limits())[KnobId::kPrefetchDepth], 3);
+}
+
+TEST(Initial, MovesNothingWhateverIsInForce) {
+  Observation seen;
+  seen.settings.knobs = {3, 5, 7, 0};
+  PolicyState state{some_limits()};
+  EXPECT_EQ(Initial().decide(seen, state), seen.settings);
+}
+
+TEST(RandomWalk, StaysWithinTheBudgetsAndReachesAllOfThem) {
+  const Limits limits = some_limits();
+  const RandomWalk policy(7, true);
+  PolicyState state{limits};
+  std::set<std::int32_t> workers;
+  std::set<std::int32_t> fused;
+  for (int i = 0; i < 500; ++i) {
+    const Settings settings = policy.decide({}, state);
+    ASSERT_EQ(fit_settings(settings, limits), settings);
+    workers.insert(settings[KnobId::kWorkers]);
+    fused.insert(settings[KnobId::kFused]);
+  }
+  EXPECT_EQ(workers, (std::set<std::int32_t>{1, 2, 3, 4, 6, 8, 10}));
+  EXPECT_EQ(fused.size(), 2u);
+}
+
+TEST(RandomWalk, RepeatsWithItsSeed) {
+  PolicyState one{some_limits()};
+  PolicyState two{some_limits()};
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(RandomWalk(3).decide({}, one), RandomWalk(3).decide({}, two));
+  EXPECT_NE(RandomWalk(4).decide({}, one), RandomWalk(3).decide({}, two));
+}
+
+TEST(Registry, MakesEveryPolicyByItsName) {
+  for (const char* name : {"initial", "hill_climb", "random", "random_raw", "faulty"}) {
+    const auto policy = make_policy(name);
+    ASSERT_TRUE(policy.ok());
+    EXPECT_EQ((*policy)->name(), name);
+  }
+  EXPECT_FALSE((*make_policy("random_raw"))->guarded());
+  EXPECT_TRUE((*make_policy("random"))->guarded());
+}
+
+TEST(Registry, UnknownNameListsTheKnownOnes) {
+  const auto policy = make_policy("hillclimb");
+  ASSERT_FALSE(policy.ok());
+  EXPECT_EQ(policy.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(policy.error().message.find("hill_climb"), std::string::npos);
+}
+
+TEST(Faulty, ThrowsAtItsSecondDecision) {
+  const auto policy = make_policy("faulty");
+  PolicyState state{some_limits()};
+  EXPECT_NO_THROW((*policy)->decide({}, state));
+  EXPECT_THROW((*policy)->decide({}, state), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace drapps

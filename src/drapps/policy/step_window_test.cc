@@ -1,0 +1,116 @@
+#include "drapps/policy/step_window.h"
+
+#include <gtest/gtest.h>
+
+namespace drapps {
+namespace {
+
+constexpr double kMs = 1e6;
+
+/// Records `steps` steps of `ms`, `stall_ms` of each waited, and lets that time pass.
+void run(Observation& seen, int steps, double ms, double stall_ms = 0) {
+  for (int i = 0; i < steps; ++i) {
+    const auto ns = static_cast<std::uint64_t>(ms * kMs);
+    ++seen.step.buckets[Histogram::bucket_of(ns)];
+    ++seen.step.count;
+    seen.step.sum += ns;
+    seen.stall.sum += static_cast<std::uint64_t>(stall_ms * kMs);
+    seen.time_ns += ns;
+  }
+}
+
+TEST(StepWindow, MeasuresStepStallAndStretch) {
+  Observation seen;
+  StepWindow window;
+  auto& decode = seen.lanes[index_of(LaneRole::kDecode)];
+  auto& fetch = seen.lanes[index_of(LaneRole::kFetch)];
+  decode.valid = fetch.valid = true;
+  window.add(seen);
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_FALSE(window.complete());
+    run(seen, 5, i % 2 == 0 ? 99 : 101, 25);
+    decode.service_wall.sum += 300;
+    decode.service_cpu.sum += 200;
+    fetch.service_wall.sum += 1'000'000;
+    window.add(seen);
+  }
+  run(seen, 1, 100, 25);
+  window.add(seen);
+  ASSERT_TRUE(window.complete());
+  const StepMeasure measure = window.measure();
+  EXPECT_NEAR(measure.step_ns, 100 * kMs, 0.01 * kMs);
+  EXPECT_NEAR(measure.stall, 0.25, 0.001);
+  EXPECT_NEAR(measure.stretch, 1.5, 1e-9);
+  EXPECT_GT(measure.error, 0);
+  EXPECT_LT(measure.error, 0.01);
+}
+
+TEST(StepWindow, GrowsWhileTheErrorIsWideButNotForever) {
+  Observation seen;
+  StepWindow window;
+  window.add(seen);
+  int blocks = 0;
+  for (; !window.complete(); ++blocks) {
+    run(seen, 10, blocks % 2 == 0 ? 30 : 70);
+    window.add(seen);
+    if (blocks >= 8) {
+      EXPECT_TRUE(window.long_enough());
+    }
+  }
+  EXPECT_GE(seen.time_ns, 9'000 * kMs);
+  EXPECT_LT(seen.time_ns, 10'000 * kMs);
+}
+
+TEST(StepWindow, LeavesPausesOut) {
+  Observation seen;
+  StepWindow window;
+  run(seen, 100, 50);
+  window.add(seen);
+  for (int i = 0; i < 12; ++i) {
+    run(seen, 10, 50);
+    if (i == 5) run(seen, 1, 20'000);
+    window.add(seen);
+  }
+  EXPECT_NEAR(window.measure().step_ns, 50 * kMs, 0.1 * kMs);
+}
+
+TEST(StepWindow, ThirdPauseInARowIsTheNewNormal) {
+  Observation seen;
+  StepWindow window;
+  run(seen, 1000, 50);
+  window.add(seen);
+  for (int i = 0; i < 6; ++i) {
+    run(seen, 4, 2'000);
+    window.add(seen);
+  }
+  EXPECT_NEAR(window.measure().step_ns, 2'000 * kMs, 1 * kMs);
+  EXPECT_EQ(window.blocks(), 4u);
+}
+
+TEST(StepWindow, SlowStepsAreNoPause) {
+  Observation seen;
+  StepWindow window;
+  run(seen, 10, 3'000);
+  window.add(seen);
+  run(seen, 4, 3'100);
+  window.add(seen);
+  EXPECT_EQ(window.blocks(), 1u);
+}
+
+TEST(StepWindow, BeginsAgainWhereCountersRanBackwards) {
+  Observation seen;
+  StepWindow window;
+  run(seen, 100, 50);
+  EXPECT_TRUE(window.add(seen));
+  run(seen, 100, 50);
+  EXPECT_TRUE(window.add(seen));
+  Observation fresh;
+  EXPECT_FALSE(window.add(fresh));
+  EXPECT_EQ(window.blocks(), 0u);
+  run(fresh, 10, 20);
+  EXPECT_TRUE(window.add(fresh));
+  EXPECT_NEAR(window.measure().step_ns, 20 * kMs, 1);
+}
+
+}  // namespace
+}  // namespace drapps
