@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <png.h>
 
@@ -108,7 +109,19 @@ struct Context {
   Arena& arena;
   std::jmp_buf return_point{};
   std::array<char, 128> message{};
+  std::int64_t rows_left = 0;         // still to be inflated, over all passes
+  const std::uint8_t* row = nullptr;  // the row being read
 };
+
+/// Rows of all passes of an interlaced picture; a pass without columns has none.
+std::int64_t interlaced_rows(const Extent& extent) {
+  const auto height = static_cast<std::uint32_t>(extent.height), width = static_cast<std::uint32_t>(extent.width);
+  std::int64_t rows = 0;
+  for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; ++pass) {
+    if (PNG_PASS_COLS(width, pass) > 0) rows += PNG_PASS_ROWS(height, pass);
+  }
+  return rows;
+}
 
 // Called from C frames, and left by longjmp: no local here may need a destructor.
 [[noreturn]] void leave(png_structp png, png_const_charp message) {
@@ -125,6 +138,9 @@ png_voidp allocate(png_structp png, png_alloc_size_t bytes) {
   return static_cast<Arena*>(png_get_mem_ptr(png))->allocate(bytes);
 }
 void keep(png_structp, png_voidp) {}
+void count_row(png_structp png, png_row_infop, png_bytep) {
+  --static_cast<Context*>(png_get_user_transform_ptr(png))->rows_left;
+}
 
 /// Rows of libpng's bytes to planes.
 class Painter {
@@ -179,9 +195,13 @@ class Painter {
 };
 
 /// False on any failure; context.message or the arena says which. Nothing in here may own anything.
-bool read_rows(Context& context, const Header& header, const DecodeOptions& options, const Rect& region,
-               const ImageView& out) {
-  if (setjmp(context.return_point) != 0) return false;
+bool read_rows(Context& context, const Header& header, Painter& painter) {
+  if (setjmp(context.return_point) != 0) {
+    // Behind the last row libpng looks for the end of the compressed data. Pillow does not, so a failure there is none.
+    if (context.row == nullptr || context.rows_left != 0) return false;
+    painter.paint(header.extent.height - 1, context.row);
+    return true;
+  }
   png_structp png =
       png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &context, leave, ignore, &context.arena, allocate, keep);
   png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
@@ -189,22 +209,26 @@ bool read_rows(Context& context, const Header& header, const DecodeOptions& opti
   png_set_read_fn(png, &context, supply);
   png_set_crc_action(png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  // Pillow's blocks: whether a wrong checksum behind the last row is noticed depends on what was read along with it.
+  png_set_compression_buffer_size(png, 65536);
   png_read_info(png, info);
   png_set_packing(png);
+  png_set_read_user_transform_fn(png, count_row);
+  png_set_user_transform_info(png, &context, 0, 0);
   const int passes = png_set_interlace_handling(png);
   png_read_update_info(png, info);
-  const std::size_t stride = png_get_rowbytes(png, info);
-  auto* row = static_cast<std::uint8_t*>(context.arena.allocate(Painter::row_bytes(region)));
   // The passes of an interlaced picture meet in memory; otherwise one row is enough.
-  const std::size_t height = static_cast<std::size_t>(header.extent.height);
+  const std::size_t stride = png_get_rowbytes(png, info), step = passes == 1 ? 0 : stride;
+  const auto height = static_cast<std::size_t>(header.extent.height);
   auto* rows = static_cast<std::uint8_t*>(context.arena.allocate(passes == 1 ? stride : stride * height));
-  if (row == nullptr || rows == nullptr) return false;
-  Painter painter(header, options.depth, region, out, row);
+  if (rows == nullptr) return false;
+  context.rows_left = passes == 1 ? header.extent.height : interlaced_rows(header.extent);
   for (int pass = 0; pass < passes; ++pass) {
     for (std::int32_t y = 0; y < header.extent.height; ++y) {
-      std::uint8_t* target = passes == 1 ? rows : rows + stride * static_cast<std::size_t>(y);
-      png_read_row(png, target, nullptr);
-      if (pass == passes - 1) painter.paint(y, target);
+      std::uint8_t* row = rows + step * static_cast<std::size_t>(y);
+      context.row = row;
+      png_read_row(png, row, nullptr);
+      if (pass == passes - 1) painter.paint(y, row);
     }
   }
   return true;
@@ -220,8 +244,11 @@ Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Re
     return decode_error(ErrorCode::kCorrupt, "the PNG has changed since it was inspected; inspect it again");
   }
   arena.rewind();
+  auto* scratch = static_cast<std::uint8_t*>(arena.allocate(Painter::row_bytes(region)));
+  if (scratch == nullptr) return arena.error();
+  Painter painter(*header, options.depth, region, out, scratch);
   Context context{.stream = Stream(bytes, *header), .arena = arena};
-  if (read_rows(context, *header, options, region, out)) return ok_status();
+  if (read_rows(context, *header, painter)) return ok_status();
   if (arena.exhausted()) return arena.error();
   const std::string_view message = context.message.data();
   const auto at = static_cast<std::int64_t>(context.stream.place());

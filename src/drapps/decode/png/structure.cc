@@ -54,9 +54,7 @@ std::size_t least_length(std::uint32_t type, const Header& header) {
 
 class Walk {
  public:
-  Walk(std::span<const std::uint8_t> bytes, const DecodeOptions& options) : bytes_(bytes), options_(options) {
-    for (unsigned i = 0; i < 256; ++i) header_.palette[i].fill(static_cast<std::uint8_t>(i));
-  }
+  Walk(std::span<const std::uint8_t> bytes, const DecodeOptions& options) : bytes_(bytes), options_(options) {}
 
   Result<Header> run() {
     DRAPPS_RETURN_IF_ERROR(before_data());

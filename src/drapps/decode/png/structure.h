@@ -37,7 +37,7 @@ struct Header {
   std::uint8_t color_type = 0;  // 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGB and alpha
   bool interlaced = false;
   std::size_t data_at = 0;                                 // header of the first data chunk
-  std::array<std::array<std::uint8_t, 3>, 256> palette{};  // entries the file lacks are a gray ramp, as in Pillow
+  std::array<std::array<std::uint8_t, 3>, 256> palette{};  // entries the file lacks are black, as in Pillow
   std::uint8_t orientation = 1;
 };
 
