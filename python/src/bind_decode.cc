@@ -1,0 +1,120 @@
+// One picture at a time from Python: for tests, tools and the curious. Loaders do not come through here.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "drapps/decode/decoder.h"
+
+namespace nb = nanobind;
+
+namespace drapps {
+namespace {
+
+using Region = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+using Pixels = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<3>>;
+
+std::span<const std::uint8_t> view_of(const nb::bytes& bytes) {
+  return {static_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+template <class Mode>
+Mode mode_of(std::string_view what, std::string_view name,
+             std::initializer_list<std::pair<std::string_view, Mode>> modes) {
+  std::string names;
+  for (const auto& [known, mode] : modes) {
+    if (name == known) return mode;
+    names.append(names.empty() ? "" : ", ").append(known);
+  }
+  throw nb::value_error((std::string(what) + " is one of " + names).c_str());
+}
+
+DecodeOptions options_of(std::string_view color, std::string_view exif, std::string_view depth) {
+  return {
+      .color = mode_of<ColorMode>("color", color, {{"rgb", ColorMode::kRgb}, {"gray", ColorMode::kGray}}),
+      .exif = mode_of<ExifMode>("exif", exif, {{"ignore", ExifMode::kIgnore}, {"apply", ExifMode::kApply}}),
+      .depth = mode_of<DepthMode>(
+          "depth", depth, {{"raise", DepthMode::kRaise}, {"clip", DepthMode::kClip}, {"scale", DepthMode::kScale}})};
+}
+
+[[noreturn]] void raise(const Error& error) {
+  const nb::object type = nb::module_::import_("drapps._core").attr("SampleError");
+  const nb::tuple arguments = nb::make_tuple(std::string(name_of(error.stage)), std::string(name_of(error.code)),
+                                             error.path, error.offset, error.index, error.message);
+  PyErr_SetObject(type.ptr(), arguments.ptr());
+  throw nb::python_error();
+}
+
+/// One per thread, so that the pictures of a test follow each other through the same decoder as in a worker.
+Decoder& decoder() {
+  thread_local Decoder instance(MemoryLedger::unlimited());
+  return instance;
+}
+
+nb::dict inspect(const nb::bytes& bytes, const std::string& exif) {
+  const Result<ImageInfo> info = decoder().inspect(view_of(bytes), options_of("rgb", exif, "clip"));
+  if (!info.ok()) raise(info.error());
+  constexpr const char* kNames[] = {"jpeg", "png", "webp"};
+  nb::dict dict;
+  dict["format"] = kNames[static_cast<std::size_t>(info->format)];
+  dict["height"] = info->extent.height;
+  dict["width"] = info->extent.width;
+  dict["orientation"] = info->orientation;
+  dict["depth"] = info->depth;
+  dict["irregular"] = info->irregular;
+  return dict;
+}
+
+Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const std::string& color,
+              const std::string& exif, const std::string& depth) {
+  const DecodeOptions options = options_of(color, exif, depth);
+  const std::span<const std::uint8_t> data = view_of(bytes);
+  Decoder& reader = decoder();
+  auto work = [&]() -> Result<ImageView> {
+    thread_local ImageBuffer buffer(MemoryLedger::unlimited());
+    const nb::gil_scoped_release release;
+    const Result<ImageInfo> info = reader.inspect(data, options);
+    if (!info.ok()) return info.error();
+    Rect rect{0, 0, info->extent.height, info->extent.width};
+    if (region) rect = {std::get<0>(*region), std::get<1>(*region), std::get<2>(*region), std::get<3>(*region)};
+    return reader.decode(data, *info, rect, options, buffer);
+  };
+  const Result<ImageView> view = work();
+  if (!view.ok()) raise(view.error());
+  const auto height = static_cast<std::size_t>(view->height), width = static_cast<std::size_t>(view->width);
+  const auto channels = static_cast<std::size_t>(view->channels);
+  auto pixels = std::make_unique<std::uint8_t[]>(height * width * channels);
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t y = 0; y < height; ++y) {
+      const std::uint8_t* row = view->row(static_cast<std::int32_t>(c), static_cast<std::int32_t>(y));
+      for (std::size_t x = 0; x < width; ++x) pixels[(y * width + x) * channels + c] = row[x];
+    }
+  }
+  std::uint8_t* data_out = pixels.release();
+  const nb::capsule owner(data_out, [](void* p) noexcept { delete[] static_cast<std::uint8_t*>(p); });
+  return Pixels(data_out, {height, width, channels}, owner);
+}
+
+}  // namespace
+
+void bind_decode(nb::module_& module) {
+  module.def("inspect_image", &inspect, nb::arg("bytes"), nb::arg("exif") = "ignore",
+             "What the header and the structural check say of a JPEG, PNG or WebP: format, height, width, "
+             "orientation, depth, irregular. Raises SampleError.");
+  module.def("decode_image", &decode, nb::arg("bytes"), nb::arg("region") = nb::none(), nb::arg("color") = "rgb",
+             nb::arg("exif") = "ignore", nb::arg("depth") = "raise",
+             "Pixels of a JPEG, PNG or WebP as uint8 of shape (height, width, 3), or (height, width, 1) for "
+             "color='gray'. region is (top, left, height, width). Raises SampleError.");
+}
+
+}  // namespace drapps
