@@ -1,0 +1,459 @@
+#include "drapps/source/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <new>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace {
+
+std::atomic<std::uint64_t> g_allocations{0};
+
+}  // namespace
+
+// Counts what the whole program allocates, so that a test can say that reading allocates nothing. Not inlined: GCC
+// would see malloc on one side and operator delete on the other, and warn.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace drapps {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr auto kDeadline = std::chrono::seconds(120);  // against hanging, not a matter of speed
+
+/// Remembers how each request ended, in order. Allocates nothing for those that succeed.
+class Recorder final : public ReadSink {
+ public:
+  struct Outcome {
+    std::uint64_t tag;
+    Status status;
+  };
+  explicit Recorder(std::size_t expected = 4096) { outcomes_.reserve(expected); }
+
+  void read_done(ReadRequest& request, Status status) noexcept override {
+    const std::lock_guard lock(mutex_);
+    outcomes_.push_back({request.tag, std::move(status)});
+    if (outcomes_.size() >= awaited_) done_.notify_all();
+  }
+  bool wait_for(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    awaited_ = count;
+    return done_.wait_for(lock, kDeadline, [&] { return outcomes_.size() >= count; });
+  }
+  std::vector<Outcome>& outcomes() { return outcomes_; }  // once all are awaited
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    outcomes_.clear();
+  }
+
+ private:
+  std::mutex mutex_;  // guards the rest
+  std::condition_variable done_;
+  std::size_t awaited_ = 0;
+  std::vector<Outcome> outcomes_;
+};
+
+std::string content_of(std::uint64_t index, std::size_t bytes) {
+  std::mt19937 random(static_cast<std::uint32_t>(index));
+  std::string text(bytes, '\0');
+  for (char& c : text) c = static_cast<char>(random());
+  return text;
+}
+
+std::string text_of(std::span<const std::uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
+
+/// A folder of files that a test fills.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "drapps-reader-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+  }
+  ~Folder() { fs::remove_all(root_); }
+  std::string path(const std::string& name) const { return root_ + "/" + name; }
+  std::string put(const std::string& name, const std::string& content) const {
+    std::ofstream(path(name), std::ios::binary) << content;
+    return path(name);
+  }
+
+ private:
+  std::string root_;
+};
+
+std::unique_ptr<FileSource> source_of(const std::vector<std::string>& images,
+                                      const std::vector<std::string>& masks = {}) {
+  PathList lists[2];
+  for (const std::string& path : images) EXPECT_TRUE(lists[0].append(path).ok());
+  for (const std::string& path : masks) EXPECT_TRUE(lists[1].append(path).ok());
+  return std::move(*FileSource::make(std::move(lists[0]), std::move(lists[1])));
+}
+
+/// A request with memory of its own.
+struct Slot {
+  Buffer image{MemoryLedger::unlimited()};
+  Buffer mask{MemoryLedger::unlimited()};
+  ReadRequest request;
+
+  explicit Slot(Source& source, std::uint64_t index = 0, std::uint64_t tag = 0) {
+    request.source = &source;
+    request.index = index;
+    request.into = {&image, &mask};
+    request.tag = tag;
+  }
+};
+
+class ReaderTest : public testing::TestWithParam<ReaderKind> {
+ protected:
+  std::unique_ptr<Reader> made(ReadSink& sink, int depth = 4, ReadLimits limits = {}) {
+    auto reader = make_reader({.kind = GetParam(), .depth = depth, .limits = limits}, sink);
+    if (!reader.ok() && GetParam() == ReaderKind::kUring && reader.error().code == ErrorCode::kUnsupported)
+      return nullptr;
+    EXPECT_TRUE(reader.ok()) << reader.error().message;
+    return std::move(*reader);
+  }
+  /// Reads record 0 of the file at `path`, which must fail.
+  Error error_of(const std::string& path, ReadLimits limits = {}, MemoryLedger& ledger = MemoryLedger::unlimited()) {
+    Recorder recorder;
+    const auto reader = made(recorder, 4, limits);
+    const auto source = source_of({path});
+    Slot slot(*source);
+    slot.image = Buffer(ledger);
+    reader->submit(slot.request);
+    EXPECT_TRUE(recorder.wait_for(1));
+    const Status status = recorder.outcomes()[0].status;
+    EXPECT_FALSE(status.ok());
+    if (status.ok()) return {};
+    EXPECT_EQ(status.error().path, path);
+    EXPECT_EQ(status.error().index, 0);
+    EXPECT_EQ(status.error().stage, Stage::kFetch);
+    const Status here = read_record(slot.request, limits);
+    EXPECT_FALSE(here.ok());
+    if (!here.ok()) {
+      EXPECT_EQ(here.error().to_string(), status.error().to_string()) << "a worker says the same";
+    }
+    EXPECT_FALSE(try_read_record(slot.request, limits));
+    return status.error();
+  }
+  void SetUp() override {
+    Recorder recorder;
+    if (made(recorder) == nullptr) GTEST_SKIP() << "no io_uring here";
+  }
+  Folder folder_;
+};
+
+TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
+  std::vector<std::string> images;
+  std::vector<std::string> masks;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    images.push_back(folder_.put("i" + std::to_string(i), content_of(i, 1 + i * 7919)));
+    masks.push_back(folder_.put("m" + std::to_string(i), content_of(1000 + i, 1 + i * 31)));
+  }
+  const auto source = source_of(images, masks);
+  Recorder recorder;
+  const auto reader = made(recorder);
+  std::deque<Slot> slots;
+  for (std::uint64_t i = 0; i < 40; ++i) reader->submit(slots.emplace_back(*source, i, i).request);
+  ASSERT_TRUE(recorder.wait_for(40));
+  for (const auto& outcome : recorder.outcomes()) ASSERT_TRUE(outcome.status.ok());
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const ReadRequest& request = slots[i].request;
+    EXPECT_EQ(text_of(request.bytes[0]), content_of(i, 1 + i * 7919));
+    EXPECT_EQ(text_of(request.bytes[1]), content_of(1000 + i, 1 + i * 31));
+    struct stat status{};
+    ASSERT_EQ(::stat(masks[i].c_str(), &status), 0);
+    EXPECT_EQ(request.identity[1],
+              (FileIdentity{static_cast<std::uint64_t>(status.st_size),
+                            status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_ino}));
+    EXPECT_EQ(source->hint(i).bytes, 1 + i * 7919);
+    EXPECT_GT(request.wall_ns, 0u);
+  }
+}
+
+TEST_P(ReaderTest, BadFilesAreTypedErrors) {
+  EXPECT_EQ(error_of(folder_.path("gone")).code, ErrorCode::kNotFound);
+  const std::string file = folder_.put("file", "content");
+  EXPECT_EQ(error_of(file + "/below").code, ErrorCode::kNotFound);
+
+  const Error empty = error_of(folder_.put("empty", ""));
+  EXPECT_EQ(empty.code, ErrorCode::kTruncated);
+  EXPECT_EQ(empty.offset, 0);
+  EXPECT_THAT(empty.message, HasSubstr("empty"));
+
+  fs::create_directory(folder_.path("directory"));
+  EXPECT_EQ(error_of(folder_.path("directory")).code, ErrorCode::kUnsupported);
+  EXPECT_THAT(error_of(folder_.path("directory")).message, HasSubstr("directory"));
+
+  ASSERT_EQ(::mkfifo(folder_.path("fifo").c_str(), 0600), 0);
+  EXPECT_THAT(error_of(folder_.path("fifo")).message, HasSubstr("FIFO"));
+  EXPECT_THAT(error_of("/dev/zero").message, HasSubstr("device"));
+
+  const Error large = error_of(file, {.max_file_bytes = 6});
+  EXPECT_EQ(large.code, ErrorCode::kTooLarge);
+  EXPECT_THAT(large.message, HasSubstr("7 bytes"));
+
+  if (::geteuid() != 0) {  // root reads everything
+    ASSERT_EQ(::chmod(file.c_str(), 0), 0);
+    EXPECT_EQ(error_of(file).code, ErrorCode::kPermission);
+  }
+}
+
+TEST_P(ReaderTest, FileThatEndsBeforeItsSizeIsTruncatedAtThatByte) {
+  // Attributes in sysfs have the size of a page and end much earlier: what a file that shrinks after it was opened
+  // looks like.
+  const std::string path = "/sys/devices/system/cpu/online";
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (text.empty()) GTEST_SKIP() << "no sysfs here";
+  const Error error = error_of(path);
+  EXPECT_EQ(error.code, ErrorCode::kTruncated);
+  EXPECT_EQ(error.offset, static_cast<std::int64_t>(text.size()));
+}
+
+TEST_P(ReaderTest, FilesThatChangeBetweenEpochsAreNoticed) {
+  const auto source = source_of({folder_.put("a", content_of(1, 5000))});
+  Recorder recorder;
+  const auto reader = made(recorder);
+  Slot slot(*source);
+  reader->submit(slot.request);
+  ASSERT_TRUE(recorder.wait_for(1));
+  source->remember_regular(0, slot.request.identity[0], true);
+
+  fs::resize_file(folder_.path("a"), 4000);
+  reader->submit(slot.request);
+  ASSERT_TRUE(recorder.wait_for(2));
+  ASSERT_TRUE(recorder.outcomes()[1].status.ok());
+  EXPECT_EQ(text_of(slot.request.bytes[0]), content_of(1, 5000).substr(0, 4000));
+  EXPECT_EQ(source->known_regular(0, slot.request.identity[0]), std::nullopt);
+
+  fs::remove(folder_.path("a"));
+  reader->submit(slot.request);
+  ASSERT_TRUE(recorder.wait_for(3));
+  ASSERT_FALSE(recorder.outcomes()[2].status.ok());
+  EXPECT_EQ(recorder.outcomes()[2].status.error().code, ErrorCode::kNotFound);
+}
+
+TEST_P(ReaderTest, BadMaskFailsTheRecordAndIsNamed) {
+  const auto source = source_of({folder_.put("image", "x")}, {folder_.path("mask")});
+  Recorder recorder;
+  const auto reader = made(recorder);
+  Slot slot(*source);
+  reader->submit(slot.request);
+  ASSERT_TRUE(recorder.wait_for(1));
+  ASSERT_FALSE(recorder.outcomes()[0].status.ok());
+  EXPECT_EQ(recorder.outcomes()[0].status.error().path, folder_.path("mask"));
+}
+
+TEST_P(ReaderTest, BudgetAndDescriptorsThatRunOutAreErrorsOfTheSample) {
+  const std::string path = folder_.put("big", content_of(1, 100'000));
+  MemoryLedger small(50'000);
+  EXPECT_EQ(error_of(path, {}, small).code, ErrorCode::kResourceExhausted);
+
+  Recorder recorder;
+  const auto reader = made(recorder);
+  const auto source = source_of({path});
+  Slot slot(*source);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  reader->submit(slot.request);
+  const bool answered = recorder.wait_for(1);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(answered);
+  ASSERT_FALSE(recorder.outcomes()[0].status.ok());
+  EXPECT_EQ(recorder.outcomes()[0].status.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(recorder.outcomes()[0].status.error().message, HasSubstr("ulimit -n"));
+}
+
+TEST_P(ReaderTest, MemoryCompletesInsideSubmitWithoutACopy) {
+  const auto owner = std::make_shared<std::string>("abcdef");
+  const auto* const data = reinterpret_cast<const std::uint8_t*>(owner->data());
+  const auto source = std::move(*MemorySource::make({{data, 4}, {data + 4, 0}}, owner, {{data + 4, 2}, {data, 1}}));
+  Recorder recorder;
+  const auto reader = made(recorder);
+  ReadRequest request;
+  request.source = source.get();
+  reader->submit(request);
+  ASSERT_EQ(recorder.outcomes().size(), 1u);
+  EXPECT_EQ(request.bytes[0].data(), data);
+  EXPECT_EQ(request.bytes[1].data(), data + 4);
+  EXPECT_EQ(request.identity[0].size, 4u);
+  EXPECT_TRUE(try_read_record(request));
+
+  request.index = 1;
+  reader->submit(request);
+  ASSERT_FALSE(recorder.outcomes()[1].status.ok());
+  EXPECT_EQ(recorder.outcomes()[1].status.error().to_string(), read_record(request).error().to_string());
+  EXPECT_EQ(recorder.outcomes()[1].status.error().path, "memory[1]");
+}
+
+TEST_P(ReaderTest, DepthOneReadsInTheOrderOfSubmission) {
+  std::vector<std::string> images;
+  for (std::uint64_t i = 0; i < 100; ++i)
+    images.push_back(folder_.put(std::to_string(i), content_of(i, 1 + i % 7 * 50'000)));
+  const auto source = source_of(images);
+  Recorder recorder;
+  const auto reader = made(recorder, 32);
+  reader->set_depth(-5);
+  std::deque<Slot> slots;
+  for (std::uint64_t i = 0; i < 100; ++i) reader->submit(slots.emplace_back(*source, i, i).request);
+  ASSERT_TRUE(recorder.wait_for(100));
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(recorder.outcomes()[i].tag, i);
+}
+
+TEST_P(ReaderTest, ClosingCompletesEveryRequestExactlyOnce) {
+  const auto source = source_of({folder_.put("a", content_of(1, 300'000))});
+  for (int round = 0; round < 20; ++round) {
+    Recorder recorder;
+    std::deque<Slot> slots;
+    {
+      const auto reader = made(recorder, 2);
+      for (std::uint64_t i = 0; i < 200; ++i) reader->submit(slots.emplace_back(*source, 0, i).request);
+    }
+    std::vector<int> seen(200);
+    for (const auto& outcome : recorder.outcomes()) {
+      ++seen[outcome.tag];
+      if (!outcome.status.ok()) {
+        EXPECT_EQ(outcome.status.error().code, ErrorCode::kCancelled);
+      }
+    }
+    for (const int times : seen) ASSERT_EQ(times, 1);
+  }
+}
+
+TEST_P(ReaderTest, ReadingAllocatesNothingOnceBuffersHaveGrown) {
+  std::vector<std::string> images;
+  for (std::uint64_t i = 0; i < 16; ++i) images.push_back(folder_.put(std::to_string(i), content_of(i, 40'000)));
+  const auto source = source_of(images, images);
+  Recorder recorder;
+  const auto reader = made(recorder, 8);
+  std::deque<Slot> slots;
+  for (std::uint64_t i = 0; i < 16; ++i) slots.emplace_back(*source, i, i);
+  std::uint64_t before = 0;
+  for (int round = 0; round < 50; ++round) {
+    if (round == 2) before = g_allocations.load();
+    for (Slot& slot : slots) reader->submit(slot.request);
+    ASSERT_TRUE(recorder.wait_for(16));
+    recorder.clear();
+  }
+  EXPECT_EQ(g_allocations.load(), before);
+}
+
+/// Each finished request is checked and submitted again for another record, until enough were read.
+class Cycle final : public ReadSink {
+ public:
+  Cycle(const std::vector<std::string>& contents, std::uint64_t goal) : contents_(contents), goal_(goal) {}
+  void start(Reader& reader) { reader_ = &reader; }
+
+  void read_done(ReadRequest& request, Status status) noexcept override {
+    const std::string& expected = contents_[request.index];
+    if (!status.ok() || text_of(request.bytes[0]) != expected) failures_.fetch_add(1);
+    const std::uint64_t finished = finished_.fetch_add(1) + 1;
+    request.index = (request.index * 5 + 1) % contents_.size();
+    if (finished + request.tag > goal_) {  // the tag is how many requests there are
+      if (retired_.fetch_add(1) + 1 == request.tag) retired_.notify_all();
+    } else {
+      reader_->submit(request);
+    }
+  }
+  void wait(std::uint64_t requests) {
+    for (std::uint64_t seen = retired_.load(); seen != requests; seen = retired_.load()) retired_.wait(seen);
+  }
+  std::uint64_t finished() const { return finished_.load(); }
+  int failures() const { return failures_.load(); }
+
+ private:
+  const std::vector<std::string>& contents_;
+  const std::uint64_t goal_;
+  Reader* reader_ = nullptr;
+  std::atomic<std::uint64_t> finished_{0};
+  std::atomic<std::uint64_t> retired_{0};
+  std::atomic<int> failures_{0};
+};
+
+TEST_P(ReaderTest, DepthMayChangeAtAnyMomentWhileManyThreadsSubmit) {
+  constexpr std::uint64_t kGoal = 6000;
+  constexpr std::uint64_t kRequests = 96;
+  std::vector<std::string> contents;
+  std::vector<std::string> images;
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    contents.push_back(content_of(i, 1 + i * 400));
+    images.push_back(folder_.put(std::to_string(i), contents.back()));
+  }
+  const auto source = source_of(images);
+  Cycle cycle(contents, kGoal);
+  const auto reader = made(cycle, 3);
+  cycle.start(*reader);
+  std::deque<Slot> slots;
+  for (std::uint64_t i = 0; i < kRequests; ++i) slots.emplace_back(*source, i % 64, kRequests);
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t t = 0; t < 3; ++t) {
+      threads.emplace_back([&, t] {
+        for (std::uint64_t i = t; i < kRequests; i += 3) reader->submit(slots[i].request);
+      });
+    }
+    threads.emplace_back([&](const std::stop_token& stop) {
+      std::mt19937 random(9);
+      while (!stop.stop_requested()) {
+        reader->set_depth(1 + static_cast<int>(random() % 24));
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+      }
+    });
+    cycle.wait(kRequests);
+  }
+  EXPECT_EQ(cycle.failures(), 0);
+  EXPECT_GE(cycle.finished(), kGoal - kRequests);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ReaderTest, testing::Values(ReaderKind::kPread, ReaderKind::kUring),
+                         [](const auto& kind) {
+                           return kind.param == ReaderKind::kPread ? std::string("Pread") : std::string("Uring");
+                         });
+
+TEST(TryReadTest, WarmFileIsReadAtOnce) {
+  const Folder folder;
+  const auto source = source_of({folder.put("a", content_of(3, 70'000))});
+  Slot slot(*source);
+  if (!try_read_record(slot.request)) GTEST_SKIP() << "this kernel or file system does not say whether it would block";
+  EXPECT_EQ(text_of(slot.request.bytes[0]), content_of(3, 70'000));
+  EXPECT_EQ(slot.request.identity[0].size, 70'000u);
+}
+
+TEST(MakeReaderTest, EnvironmentForcesAReader) {
+  Recorder recorder;
+  ASSERT_EQ(::setenv("DRAPPS_IO", "pread", 1), 0);
+  EXPECT_EQ((*make_reader({}, recorder))->kind(), ReaderKind::kPread);
+  ASSERT_EQ(::setenv("DRAPPS_IO", "quantum", 1), 0);
+  const auto refused = make_reader({}, recorder);
+  EXPECT_EQ((*make_reader({.kind = ReaderKind::kPread}, recorder))->kind(), ReaderKind::kPread);
+  ASSERT_EQ(::unsetenv("DRAPPS_IO"), 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("'quantum'"));
+  EXPECT_TRUE(make_reader({}, recorder).ok()) << "without a word, whatever the kernel allows";
+}
+
+}  // namespace
+}  // namespace drapps
