@@ -46,6 +46,9 @@ void fill_table(ChannelTable& table, float divisor, float mean, float std) noexc
     table.value[x] = value;
     table.bfloat16[x] = to_bfloat16(value);
     const auto bits = std::bit_cast<std::uint32_t>(value);
+    for (std::size_t k = 0; k < 2; ++k) {
+      table.bfloat16_bytes[k][x] = static_cast<std::uint8_t>(table.bfloat16[x] >> (8 * k));
+    }
     for (std::size_t k = 0; k < 4; ++k) table.bytes[k][x] = static_cast<std::uint8_t>(bits >> (8 * k));
     a.exact = a.exact && std::bit_cast<std::uint32_t>(computed(a, static_cast<float>(x))) == bits;
   }
@@ -188,7 +191,14 @@ void store_bytes(std::uint8_t* out, ConstImageView in, Layout layout, bool mirro
 
 }  // namespace
 
-const NormalizeKernels& normalize_kernels(Level /*level*/) noexcept { return kNormalizePortable; }
+const NormalizeKernels& normalize_kernels(Level level) noexcept {
+  switch (level) {
+    case Level::kAvx512: return kNormalizeAvx512;
+    case Level::kAvx2: return kNormalizeAvx2;
+    case Level::kPortable: break;
+  }
+  return kNormalizePortable;
+}
 
 Result<Normalizer> Normalizer::standard(std::span<const float> mean, std::span<const float> std) {
   if (mean.size() != std.size() || mean.empty() || mean.size() > kMaxChannels) {

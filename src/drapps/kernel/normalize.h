@@ -34,9 +34,10 @@ constexpr std::size_t row_size(RowFormat format, std::int32_t channels, std::int
 
 /// One channel's numbers, in the forms that the kernels read.
 struct ChannelTable {
-  std::array<float, 256> value{};
-  std::array<std::array<std::uint8_t, 256>, 4> bytes{};  // byte k of each value
-  std::array<std::uint16_t, 256> bfloat16{};
+  float value[256]{};
+  std::uint8_t bytes[4][256]{};  // byte k of each value
+  std::uint16_t bfloat16[256]{};
+  std::uint8_t bfloat16_bytes[2][256]{};  // byte k of each
 
   /// x -> ((x * scale - mean) * inverse), each factor a sum of two floats so that the products round as
   /// the divisions would. Used only where `exact`: all 256 values were compared.

@@ -8,7 +8,14 @@
 namespace drapps::kernel {
 namespace {
 
-const PlaneKernels& plane_kernels(Level /*level*/) noexcept { return kPlanesPortable; }
+const PlaneKernels& plane_kernels(Level level) noexcept {
+  switch (level) {
+    case Level::kAvx512: return kPlanesAvx512;
+    case Level::kAvx2: return kPlanesAvx2;
+    case Level::kPortable: break;
+  }
+  return kPlanesPortable;
+}
 
 /// Pixel of the picture, 0 … size - 1, that stands at `position`, which may be outside it.
 std::int32_t source_of(std::int32_t position, std::int32_t size, PadMode mode) noexcept {
