@@ -25,15 +25,15 @@ std::atomic<std::uint64_t> g_allocations{0};
 
 }  // namespace
 
-// Counts what the whole program allocates, so that a test can say that reading allocates nothing. Not inlined: GCC
-// would see malloc on one side and operator delete on the other, and warn.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
+// Counts what the whole program allocates, so that a test can say that reading allocates nothing. Weak, since a
+// sanitizer brings its own.
+[[gnu::weak]] void* operator new(std::size_t bytes) {
   g_allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::weak]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::weak]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace drapps {
 namespace {
@@ -351,6 +351,7 @@ TEST_P(ReaderTest, ReadingAllocatesNothingOnceBuffersHaveGrown) {
   const auto reader = made(recorder, 8);
   std::deque<Slot> slots;
   for (std::uint64_t i = 0; i < 16; ++i) slots.emplace_back(*source, i, i);
+  if (g_allocations.load() == 0) GTEST_SKIP() << "a sanitizer allocates here";
   std::uint64_t before = 0;
   for (int round = 0; round < 50; ++round) {
     if (round == 2) before = g_allocations.load();
@@ -361,7 +362,8 @@ TEST_P(ReaderTest, ReadingAllocatesNothingOnceBuffersHaveGrown) {
   EXPECT_EQ(g_allocations.load(), before);
 }
 
-/// Each finished request is checked and submitted again for another record, until enough were read.
+/// Each finished request is checked and submitted again for another record, until enough were read. The tag of each is
+/// how many requests there are.
 class Cycle final : public ReadSink {
  public:
   Cycle(const std::vector<std::string>& contents, std::uint64_t goal) : contents_(contents), goal_(goal) {}
@@ -372,8 +374,9 @@ class Cycle final : public ReadSink {
     if (!status.ok() || text_of(request.bytes[0]) != expected) failures_.fetch_add(1);
     const std::uint64_t finished = finished_.fetch_add(1) + 1;
     request.index = (request.index * 5 + 1) % contents_.size();
-    if (finished + request.tag > goal_) {  // the tag is how many requests there are
-      if (retired_.fetch_add(1) + 1 == request.tag) retired_.notify_all();
+    const std::uint64_t requests = request.tag;
+    if (finished + requests > goal_) {
+      if (retired_.fetch_add(1) + 1 == requests) retired_.notify_all();  // `request` may be gone
     } else {
       reader_->submit(request);
     }
