@@ -1,0 +1,96 @@
+#include "drapps/control/client.h"
+
+#include <exception>
+#include <utility>
+
+namespace drapps {
+
+Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy)
+    : Client(std::move(plant), std::move(policy), PolicyState{}) {}
+
+Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, const PolicyState& state)
+    : plant_(std::move(plant)),
+      policy_(std::move(policy)),
+      log_(policy_->name()),
+      state_(state),
+      guard_(plant_->limits()) {
+  state_.limits = plant_->limits();
+  seen_ = plant_->observe();
+  settings_ = seen_.settings;
+  decided_ns_ = seen_.time_ns;
+  decided_batches_ = seen_.batches;
+}
+
+void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
+  if (closed_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  if (frozen_ || stopped_) return;
+  try {
+    decide(clock);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  } catch (...) {
+    fail("an unknown exception");
+  }
+}
+
+void Client::decide(const std::function<std::uint64_t()>& clock) {
+  seen_ = plant_->observe();
+  settings_ = seen_.settings;
+  if (seen_.finished) return;
+  // A clock or a count that ran backwards is due at once: the guard has to see it.
+  const bool waited = seen_.time_ns - decided_ns_ >= kFastPeriodNs && seen_.batches - decided_batches_ >= kFastBatches;
+  if (policy_->guarded() && !waited) return;
+  decided_ns_ = seen_.time_ns;
+  decided_batches_ = seen_.batches;
+
+  const Settings proposed = policy_->decide(seen_, state_);
+  Decision decision;
+  if (policy_->guarded()) {
+    decision = guard_.rule(seen_, proposed, clock());
+  } else {
+    decision = {.time_ns = seen_.time_ns,
+                .before = seen_.settings,
+                .proposed = proposed,
+                .applied = fit_settings(proposed, state_.limits)};
+  }
+  decision.why = state_.why;
+  if (decision.applied != decision.before) {
+    plant_->apply(decision.applied);
+    settings_ = decision.applied;
+  }
+  log_.add(decision, seen_);
+}
+
+void Client::freeze() {
+  const std::lock_guard lock(mutex_);
+  frozen_ = true;
+  log_.frozen(true);
+}
+
+void Client::unfreeze() {
+  const std::lock_guard lock(mutex_);
+  frozen_ = false;
+  log_.frozen(false);
+}
+
+void Client::stop(std::string_view why) noexcept {
+  const std::lock_guard lock(mutex_);
+  fail(why);
+}
+
+void Client::fail(std::string_view why) noexcept {
+  stopped_ = true;
+  try {
+    log_.stopped(why);
+  } catch (const std::exception&) {
+    // No memory for the sentence; the loader goes on all the same.
+  }
+}
+
+Standing Client::standing() const {
+  const std::lock_guard lock(mutex_);
+  return {settings_, state_};
+}
+
+}  // namespace drapps

@@ -1,0 +1,156 @@
+#include "drapps/control/client.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "drapps/control/fake_plant_test.h"
+#include "drapps/policy/faulty.h"
+#include "drapps/policy/random_walk.h"
+
+namespace drapps {
+namespace {
+
+/// Wants one worker, and says so.
+class FewerWorkers final : public Policy {
+ public:
+  std::string_view name() const noexcept override { return "fewer"; }
+  Settings decide(const Observation& observation, PolicyState& state) const override {
+    state.store(state.load<int>() + 1);
+    state.why = Reason("one is enough");
+    Settings settings = observation.settings;
+    settings[KnobId::kWorkers] = 1;
+    return settings;
+  }
+};
+
+struct Throws17 final : Policy {
+  std::string_view name() const noexcept override { return "17"; }
+  Settings decide(const Observation&, PolicyState&) const override { throw 17; }
+};
+
+std::int32_t workers(const FakePlant& plant) { return plant.settings()[KnobId::kWorkers]; }
+
+TEST(Client, BringsAProposalThroughTheGuardToThePlant) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<FewerWorkers>());
+  std::vector<std::int32_t> seen;
+  for (int i = 0; i < 5; ++i) {
+    plant->run(10, 50);
+    client.tick(plant->clock());
+    seen.push_back(workers(*plant));
+  }
+  EXPECT_EQ(seen, (std::vector<std::int32_t>{6, 6, 4, 4, 3}));
+  EXPECT_EQ(client.standing().settings, plant->settings());
+}
+
+TEST(Client, DecidesNotBeforeHalfASecondAndFourBatches) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<FewerWorkers>());
+  plant->run(10, 49);
+  client.tick(plant->clock());
+  EXPECT_EQ(client.standing().state.load<int>(), 0);
+  plant->run(1, 10);
+  client.tick(plant->clock());
+  EXPECT_EQ(client.standing().state.load<int>(), 1);
+  plant->run(3, 1000);
+  client.tick(plant->clock());
+  EXPECT_EQ(client.standing().state.load<int>(), 1);
+  plant->run(1, 1000);
+  client.tick(plant->clock());
+  EXPECT_EQ(client.standing().state.load<int>(), 2);
+}
+
+TEST(Client, RawPolicyJumpsAtEveryTickWithinTheBudget) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<RandomWalk>(5, true));
+  for (int i = 0; i < 100; ++i) {
+    client.tick(plant->clock());
+    ASSERT_EQ(fit_settings(plant->settings(), plant->limits()), plant->settings());
+  }
+  EXPECT_GT(plant->applied, 90);
+}
+
+TEST(Client, FrozenMovesNothingUntilUnfrozen) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<FewerWorkers>());
+  client.freeze();
+  EXPECT_EQ(client.log().to_json()["status"], "frozen");
+  for (int i = 0; i < 5; ++i) {
+    plant->run(10, 100);
+    client.tick(plant->clock());
+  }
+  EXPECT_EQ(plant->applied, 0);
+  client.unfreeze();
+  client.tick(plant->clock());
+  EXPECT_EQ(plant->applied, 1);
+  EXPECT_EQ(client.log().to_json()["status"], "running");
+}
+
+TEST(Client, ThrowingPolicyStopsControlAndLeavesTheKnobs) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<Faulty>());
+  const Settings before = plant->settings();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(client.log().stop_reason(), i < 2 ? "" : "control stopped: injected fault");
+    plant->run(10, 100);
+    client.tick(plant->clock());
+  }
+  const int observed = plant->observed;
+  client.tick(plant->clock());
+  EXPECT_EQ(plant->observed, observed);
+  EXPECT_EQ(plant->settings(), before);
+  EXPECT_EQ(client.log().to_json()["status"], "stopped");
+  EXPECT_EQ(client.log().to_json()["stop_reason"], "control stopped: injected fault");
+}
+
+TEST(Client, ThrowingPlantAndStrangeExceptionsStopItToo) {
+  const auto plant = std::make_shared<FakePlant>();
+  plant->apply_throws = true;
+  Client refused(plant, std::make_unique<FewerWorkers>());
+  Client strange(plant, std::make_unique<Throws17>());
+  plant->run(10, 100);
+  refused.tick(plant->clock());
+  strange.tick(plant->clock());
+  EXPECT_EQ(refused.log().stop_reason(), "control stopped: the plant refused");
+  EXPECT_EQ(strange.log().stop_reason(), "control stopped: an unknown exception");
+}
+
+TEST(Client, HoldsOnStaleObservations) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<FewerWorkers>());
+  plant->run(10, 100);
+  client.tick(plant->clock(3'000'000'000));
+  EXPECT_EQ(plant->applied, 0);
+  const auto entries = client.log().to_json()["entries"];
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0]["held"], "the signals are stale");
+}
+
+TEST(Client, LeavesAFinishedOrClosedPlantAlone) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<FewerWorkers>());
+  plant->run(10, 100);
+  plant->change([](Observation& seen) { seen.finished = true; });
+  client.tick(plant->clock());
+  EXPECT_EQ(plant->applied, 0);
+  plant->change([](Observation& seen) { seen.finished = false; });
+  client.close();
+  client.tick(plant->clock());
+  EXPECT_EQ(plant->applied, 0);
+}
+
+TEST(Client, GoesOnFromAnEarlierStanding) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client first(plant, std::make_unique<FewerWorkers>());
+  plant->run(10, 100);
+  first.tick(plant->clock());
+  const auto next = std::make_shared<FakePlant>();
+  Client second(next, std::make_unique<FewerWorkers>(), first.standing().state);
+  next->run(10, 100);
+  second.tick(next->clock());
+  EXPECT_EQ(second.standing().state.load<int>(), 2);
+}
+
+}  // namespace
+}  // namespace drapps

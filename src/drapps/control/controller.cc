@@ -1,0 +1,77 @@
+#include "drapps/control/controller.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "drapps/base/clock.h"
+
+namespace drapps {
+
+Controller::~Controller() {
+  // Not under the mutex: the thread takes it on its way out.
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Controller::add(const std::shared_ptr<Client>& client) {
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty() && !thread_.joinable()) {
+    auto thread = ServiceThread::start("drapps-control", [this](std::stop_token stop) { run(std::move(stop)); });
+    if (!thread.ok()) {
+      client->stop(thread.error().message);
+      return;
+    }
+    thread_ = std::move(*thread);
+  }
+  if (!failure_.empty()) {
+    client->stop(failure_);
+    return;
+  }
+  clients_.push_back(client);
+  changed_.notify_all();
+}
+
+void Controller::remove(const std::shared_ptr<Client>& client) noexcept {
+  client->close();
+  const std::lock_guard lock(mutex_);
+  std::erase(clients_, client);
+}
+
+void Controller::run(std::stop_token stop) noexcept {
+  std::string failure;
+  try {
+    loop(std::move(stop));
+    return;
+  } catch (const std::exception& error) {
+    failure = error.what();
+  } catch (...) {
+    failure = "an unknown exception";
+  }
+  const std::lock_guard lock(mutex_);
+  failure_ = failure.empty() ? "an exception without a message" : failure;
+  for (const auto& client : clients_) client->stop(failure_);
+  clients_.clear();
+}
+
+void Controller::loop(std::stop_token stop) {
+  std::vector<std::shared_ptr<Client>> due;
+  auto next = std::chrono::steady_clock::now();
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait(lock, stop, [&] { return !clients_.empty(); })) return;
+      next = std::max(next + options_.tick, std::chrono::steady_clock::now());
+      changed_.wait_until(lock, stop, next, [] { return false; });
+      if (stop.stop_requested()) return;
+      due = clients_;
+    }
+    // Clients are ticked without the lock, so that adding and removing never wait for a plant.
+    if (options_.before_tick) options_.before_tick();
+    for (const auto& client : due) client->tick(monotonic_ns);
+    due.clear();
+  }
+}
+
+}  // namespace drapps

@@ -1,0 +1,56 @@
+// The loop of the control plane: one thread for all plants of the process.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <vector>
+
+#include "drapps/control/client.h"
+#include "drapps/exec/service_thread.h"
+
+namespace drapps {
+
+/// Ticks every client it was given, ten times a second. Its thread is made with the first client and sleeps while there
+/// is none. Plants time their observations by monotonic_ns(). All members may be called from any thread.
+///
+/// Whatever goes wrong here, the loaders go on: a client that fails stops alone, a failure of the loop itself stops all
+/// clients and is recorded in the log of each ("control stopped: …"). A thread that cannot be made does so too.
+///
+/// After fork() the child has no thread: there, a Controller is abandoned, never used or destroyed.
+class Controller {
+ public:
+  struct Options {
+    std::chrono::milliseconds tick{100};
+    std::function<void()> before_tick{};  // called by the loop; for tests, which make it throw
+  };
+
+  Controller() : Controller(Options{}) {}
+  explicit Controller(Options options) : options_(std::move(options)) {}
+  /// Ends the thread and waits for it: at most for a tick.
+  ~Controller();
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
+
+  /// Brings a client under control.
+  void add(const std::shared_ptr<Client>& client);
+  /// Lets it go. Waits for no tick that is under way; after that one the plant is asked nothing more. Unknown clients
+  /// are ignored.
+  void remove(const std::shared_ptr<Client>& client) noexcept;
+
+ private:
+  void run(std::stop_token stop) noexcept;
+  void loop(std::stop_token stop);
+
+  const Options options_;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable_any changed_;
+  std::vector<std::shared_ptr<Client>> clients_;
+  std::string failure_;  // why the loop ended, empty while it did not
+  ServiceThread thread_;
+};
+
+}  // namespace drapps

@@ -1,0 +1,149 @@
+#include "drapps/control/decision_log.h"
+
+#include <nlohmann/json.hpp>
+
+namespace drapps {
+namespace {
+
+constexpr std::uint64_t kBeforeNs = 3'000'000'000;
+constexpr std::uint64_t kAfterFromNs = 1'000'000'000;
+constexpr std::uint64_t kAfterToNs = 6'000'000'000;
+
+std::string name_of_subject(std::size_t subject) {
+  if (subject < kKnobs) return std::string(knob_table()[subject].name);
+  return "weight " + std::string(kLaneNames[subject - kKnobs]);
+}
+
+std::int32_t value_of(const Settings& settings, std::size_t subject) {
+  return subject < kKnobs ? settings.knobs[subject] : settings.lane_weights[subject - kKnobs];
+}
+
+nlohmann::json milliseconds(const std::optional<double>& ns) {
+  return ns ? nlohmann::json(*ns * 1e-6) : nlohmann::json();
+}
+
+}  // namespace
+
+void DecisionLog::add(const Decision& decision, const Observation& observation) {
+  const std::lock_guard lock(mutex_);
+  if (decisions_++ == 0) first_ns_ = decision.time_ns;
+  const bool moved = decision.applied != decision.before;
+  measure_after(observation, moved);
+
+  const StepMark now{observation.time_ns, observation.step.count, observation.step.sum};
+  if (!marks_.empty() && (now.time_ns < marks_.back().time_ns || now.count < marks_.back().count)) marks_.clear();
+  marks_.push_back(now);
+  while (marks_.size() > 2 && now.time_ns - marks_[1].time_ns >= kBeforeNs) marks_.pop_front();
+
+  bool written = false;
+  for (std::size_t subject = 0; subject < kSubjects; ++subject) {
+    const bool is_knob = subject < kKnobs;
+    const Entry entry{.time_ns = decision.time_ns,
+                      .subject = subject,
+                      .before = value_of(decision.before, subject),
+                      .proposed = value_of(decision.proposed, subject),
+                      .applied = value_of(decision.applied, subject),
+                      .hold = is_knob ? decision.holds[subject] : decision.weights_hold,
+                      .why = decision.why,
+                      .step_before_ns = step_before(now),
+                      .step_after_ns = {}};
+    const bool held = entry.applied == entry.before && entry.proposed != entry.before;
+    const bool news = entry.applied != entry.before || (held && entry.hold != last_holds_[subject]);
+    last_holds_[subject] = held ? entry.hold : Hold::kNone;
+    moves_ += entry.applied != entry.before;
+    held_ += held;
+    if (!news) continue;
+    push(entry);
+    written = true;
+  }
+  if (!written && !decision.why.view().empty() && !(decision.why == last_why_)) {
+    push({.time_ns = decision.time_ns,
+          .subject = {},
+          .hold = Hold::kNone,
+          .why = decision.why,
+          .step_before_ns = step_before(now),
+          .step_after_ns = {}});
+  }
+  last_why_ = decision.why;
+  if (moved) moved_ns_ = decision.time_ns;
+}
+
+void DecisionLog::measure_after(const Observation& observation, bool moved) {
+  if (moved_ns_ == 0) return;
+  const StepMark now{observation.time_ns, observation.step.count, observation.step.sum};
+  if (after_ && now.count > after_->count && now.sum >= after_->sum) {
+    const double mean = static_cast<double>(now.sum - after_->sum) / static_cast<double>(now.count - after_->count);
+    for (auto entry = entries_.rbegin(); entry != entries_.rend() && entry->time_ns >= moved_ns_; ++entry) {
+      if (entry->subject && entry->applied != entry->before) entry->step_after_ns = mean;
+    }
+  }
+  const std::uint64_t passed = now.time_ns < moved_ns_ ? kAfterToNs : now.time_ns - moved_ns_;
+  if (moved || passed >= kAfterToNs) {
+    after_.reset();
+    moved_ns_ = 0;
+  } else if (!after_ && passed >= kAfterFromNs) {
+    after_ = now;
+  }
+}
+
+std::optional<double> DecisionLog::step_before(const StepMark& now) const {
+  const StepMark& then = marks_.front();
+  if (now.count <= then.count || now.sum < then.sum) return std::nullopt;
+  return static_cast<double>(now.sum - then.sum) / static_cast<double>(now.count - then.count);
+}
+
+void DecisionLog::push(Entry entry) {
+  if (entries_.size() == kEntries) {
+    entries_.pop_front();
+    ++dropped_;
+  }
+  entries_.push_back(std::move(entry));
+}
+
+void DecisionLog::stopped(std::string_view why) {
+  const std::lock_guard lock(mutex_);
+  if (stop_reason_.empty()) stop_reason_ = "control stopped: " + std::string(why);
+}
+
+void DecisionLog::frozen(bool frozen) {
+  const std::lock_guard lock(mutex_);
+  frozen_ = frozen;
+}
+
+std::string DecisionLog::stop_reason() const {
+  const std::lock_guard lock(mutex_);
+  return stop_reason_;
+}
+
+bool DecisionLog::is_frozen() const {
+  const std::lock_guard lock(mutex_);
+  return frozen_;
+}
+
+nlohmann::json DecisionLog::to_json() const {
+  const std::lock_guard lock(mutex_);
+  nlohmann::json entries = nlohmann::json::array();
+  for (const Entry& entry : entries_) {
+    const auto value = [&](std::int32_t number) { return entry.subject ? nlohmann::json(number) : nlohmann::json(); };
+    // Signals may be broken: an entry may be older than the first.
+    const double seconds = (static_cast<double>(entry.time_ns) - static_cast<double>(first_ns_)) * 1e-9;
+    entries.push_back({{"time_s", seconds},
+                       {"knob", entry.subject ? nlohmann::json(name_of_subject(*entry.subject)) : nlohmann::json()},
+                       {"before", value(entry.before)},
+                       {"proposed", value(entry.proposed)},
+                       {"applied", value(entry.applied)},
+                       {"why", std::string(entry.why.view())},
+                       {"held", entry.hold == Hold::kNone ? nlohmann::json() : nlohmann::json(name_of(entry.hold))},
+                       {"step_ms_before", milliseconds(entry.step_before_ns)},
+                       {"step_ms_after", milliseconds(entry.step_after_ns)}});
+  }
+  return {{"policy", policy_},
+          {"status", !stop_reason_.empty() ? "stopped"
+                     : frozen_             ? "frozen"
+                                           : "running"},
+          {"stop_reason", stop_reason_.empty() ? nlohmann::json() : nlohmann::json(stop_reason_)},
+          {"totals", {{"decisions", decisions_}, {"moves", moves_}, {"held", held_}, {"dropped", dropped_}}},
+          {"entries", std::move(entries)}};
+}
+
+}  // namespace drapps

@@ -1,0 +1,87 @@
+// What the control plane did, and why: the decisions section of explain().
+//
+// A ring of bounded length; what falls out of it stays in the totals. An entry is one knob that moved (or one lane's
+// weight), a proposal that was held back, or a remark of the policy. The mean step time before a move covers the last
+// three seconds before it; the one after, up to five seconds from one second after it, or to the next move.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "drapps/plant/policy.h"
+
+namespace drapps {
+
+/// Written by the control thread, read by any.
+class DecisionLog {
+ public:
+  static constexpr std::size_t kEntries = 256;
+
+  /// @param policy  the name of the policy that decides.
+  explicit DecisionLog(std::string_view policy) : policy_(policy) {}
+
+  /// Takes in one decision and the observation it was made from. A proposal that is held back for the same reason as in
+  /// the decision before, and a remark that repeats, are counted and not written again.
+  void add(const Decision& decision, const Observation& observation);
+  /// The control plane has stopped for good; only the first call counts. The knobs stay where they are.
+  void stopped(std::string_view why);
+  void frozen(bool frozen);
+
+  /// "control stopped: <why>", or empty while it runs.
+  std::string stop_reason() const;
+  bool is_frozen() const;
+
+  /// {"policy", "status": "running" | "frozen" | "stopped", "stop_reason": null | "control stopped: …",
+  ///  "totals": {"decisions", "moves", "held", "dropped"},
+  ///  "entries": [{"time_s", "knob", "before", "proposed", "applied", "why", "held", "step_ms_before",
+  ///               "step_ms_after"}]}
+  /// oldest first. time_s counts from the first decision. `knob` is a knob's name, "weight <lane>", or null in a
+  /// remark, whose values are null too; `held` is the guard's reason or null; step times are null where nothing was
+  /// measured.
+  nlohmann::json to_json() const;
+
+ private:
+  static constexpr std::size_t kSubjects = kKnobs + kLaneRoles;
+
+  struct Entry {
+    std::uint64_t time_ns = 0;
+    std::optional<std::size_t> subject;  // a knob's place in the table, then lanes; none for a remark
+    std::int32_t before = 0;
+    std::int32_t proposed = 0;
+    std::int32_t applied = 0;
+    Hold hold = Hold::kNone;
+    Reason why;
+    std::optional<double> step_before_ns;
+    std::optional<double> step_after_ns;
+  };
+  struct StepMark {
+    std::uint64_t time_ns, count, sum;
+  };
+
+  void push(Entry entry);
+  void measure_after(const Observation& observation, bool moved);
+  std::optional<double> step_before(const StepMark& now) const;
+
+  const std::string policy_;
+  mutable std::mutex mutex_;  // guards all below
+  std::deque<Entry> entries_;
+  std::deque<StepMark> marks_;     // of the last seconds
+  std::optional<StepMark> after_;  // where measuring after the last move begins
+  std::uint64_t moved_ns_ = 0;     // of the moves still to be measured after; 0: none
+  std::uint64_t first_ns_ = 0;
+  std::uint64_t decisions_ = 0;
+  std::uint64_t moves_ = 0;
+  std::uint64_t held_ = 0;
+  std::uint64_t dropped_ = 0;
+  std::array<Hold, kSubjects> last_holds_{};
+  Reason last_why_;
+  std::string stop_reason_;
+  bool frozen_ = false;
+};
+
+}  // namespace drapps

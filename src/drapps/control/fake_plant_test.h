@@ -1,0 +1,85 @@
+// For the tests of this folder: a plant whose counters follow a clock that the test turns, or the steady clock.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+
+#include "drapps/base/clock.h"
+#include "drapps/plant/plant.h"
+#include "drapps/policy/initial.h"
+
+namespace drapps {
+
+class FakePlant : public Plant {
+ public:
+  explicit FakePlant(bool live = false) : live_(live) {
+    limits_.weighted = 0b0110;
+    seen_.settings = initial_settings(limits_);
+    seen_.time_ns = live ? monotonic_ns() : 1'000'000'000;
+  }
+
+  /// `steps` steps of `ms` each.
+  void run(int steps, double ms) {
+    const std::lock_guard lock(mutex_);
+    run_locked(steps, ms);
+  }
+  void change(const std::function<void(Observation&)>& how) {
+    const std::lock_guard lock(mutex_);
+    how(seen_);
+  }
+  /// A clock that shows `late_ns` more than the plant's.
+  std::function<std::uint64_t()> clock(std::uint64_t late_ns = 0) const {
+    return [this, late_ns] {
+      const std::lock_guard lock(mutex_);
+      return seen_.time_ns + late_ns;
+    };
+  }
+  Settings settings() const {
+    const std::lock_guard lock(mutex_);
+    return seen_.settings;
+  }
+
+  Limits limits() const override { return limits_; }
+  Observation observe() const override {
+    ++observed;
+    if (gate) gate();
+    const std::lock_guard lock(mutex_);
+    if (live_) {
+      run_locked(4, 1);
+      seen_.time_ns = monotonic_ns();
+    }
+    return seen_;
+  }
+  void apply(const Settings& settings) override {
+    if (apply_throws) throw std::runtime_error("the plant refused");
+    const std::lock_guard lock(mutex_);
+    seen_.settings = settings;
+    ++applied;
+  }
+
+  mutable std::atomic<int> observed = 0;
+  std::atomic<int> applied = 0;
+  std::atomic<bool> apply_throws = false;
+  std::function<void()> gate;  // set before the plant is under control
+
+ private:
+  void run_locked(int steps, double ms) const {
+    const auto ns = static_cast<std::uint64_t>(ms * 1e6);
+    for (int i = 0; i < steps; ++i) {
+      ++seen_.step.buckets[Histogram::bucket_of(ns)];
+      ++seen_.step.count;
+      seen_.step.sum += ns;
+      ++seen_.batches;
+      seen_.time_ns += ns;
+    }
+  }
+
+  const bool live_;
+  Limits limits_{.max_workers = 8, .max_io_depth = 16, .max_prefetch_depth = 8, .can_split = true};
+  mutable std::mutex mutex_;  // guards seen_
+  mutable Observation seen_;
+};
+
+}  // namespace drapps
