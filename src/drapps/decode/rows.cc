@@ -1,6 +1,9 @@
 #include "drapps/decode/rows.h"
 
+#include <cstddef>
 #include <cstring>
+
+#include "drapps/kernel/planes.h"
 
 namespace drapps {
 namespace {
@@ -37,6 +40,10 @@ constexpr unsigned multiply_255(unsigned a, unsigned b) {
 }  // namespace
 
 void store_rgb(const ImageView& out, std::int32_t y, const std::uint8_t* source) {
+  if (out.channels == 3) {
+    return kernel::deinterleave3(out.row(0, y), out.row(1, y), out.row(2, y), source,
+                                 static_cast<std::size_t>(out.width));
+  }
   store(out, y, [source](std::int32_t x, auto rgb) -> decltype(rgb) {
     return {source[3 * x], source[3 * x + 1], source[3 * x + 2]};
   });

@@ -161,8 +161,13 @@ Outcome Reader::State::decode(std::span<const std::uint8_t> bytes, const ImageIn
     while (cinfo.output_scanline < cinfo.output_height) {
       if (jpeg_read_scanlines(&cinfo, row, 1) == 0) return Outcome::kTruncated;
     }
-    // Errors behind the picture count, as they do in Pillow; data that is merely missing there does not.
-    jpeg_finish_decompress(&cinfo);
+    // Errors behind the picture count, as they do in Pillow; data that is merely missing there does not. But its
+    // libjpeg-turbo 3 objects to a second frame header before it misses the rest of one, and version 2 after.
+    const auto cut_at = [this](int marker) { return cinfo.unread_marker == marker; };
+    const bool complete = jpeg_finish_decompress(&cinfo) != FALSE;
+    if (!complete && (cut_at(0xC0) || cut_at(0xC1) || cut_at(0xC2) || cut_at(0xC9) || cut_at(0xCA))) {
+      ERREXIT(&cinfo, JERR_SOF_DUPLICATE);
+    }
     return Outcome::kDone;
   }
   const auto unit_width = 8 * cinfo.max_h_samp_factor, unit_height = 8 * cinfo.max_v_samp_factor;
