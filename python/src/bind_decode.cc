@@ -108,10 +108,10 @@ Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const
 }  // namespace
 
 void bind_decode(nb::module_& module) {
-  module.def("inspect_image", &inspect, nb::arg("bytes"), nb::arg("exif") = "ignore",
+  module.def("inspect", &inspect, nb::arg("bytes"), nb::arg("exif") = "ignore",
              "What the header and the structural check say of a JPEG, PNG or WebP: format, height, width, "
              "orientation, depth, irregular. Raises SampleError.");
-  module.def("decode_image", &decode, nb::arg("bytes"), nb::arg("region") = nb::none(), nb::arg("color") = "rgb",
+  module.def("decode", &decode, nb::arg("bytes"), nb::arg("region") = nb::none(), nb::arg("color") = "rgb",
              nb::arg("exif") = "ignore", nb::arg("depth") = "raise",
              "Pixels of a JPEG, PNG or WebP as uint8 of shape (height, width, 3), or (height, width, 1) for "
              "color='gray'. region is (top, left, height, width). Raises SampleError.");
