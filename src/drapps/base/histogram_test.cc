@@ -1,0 +1,61 @@
+#include "drapps/base/histogram.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace drapps {
+namespace {
+
+TEST(Histogram, EveryValueLiesInItsBucket) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100'000; ++i) {
+    const std::uint64_t value = random() >> (random() % 64);
+    const std::size_t bucket = Histogram::bucket_of(value);
+    ASSERT_LT(bucket, kHistogramBuckets);
+    ASSERT_LE(value, Histogram::upper_edge(bucket));
+    if (bucket > 0) {
+      ASSERT_GT(value, Histogram::upper_edge(bucket - 1));
+    }
+  }
+}
+
+TEST(Histogram, QuantilesAreKnownWithinABucket) {
+  Histogram histogram;
+  for (std::uint64_t value = 1; value <= 10'000; ++value) histogram.record(value * 1000);
+  const HistogramCounts counts = histogram.counts();
+  EXPECT_EQ(counts.count, 10'000u);
+  EXPECT_DOUBLE_EQ(counts.mean(), 5'000'500.0);
+  EXPECT_NEAR(static_cast<double>(counts.quantile(0.5)), 5e6, 0.25 * 5e6);
+  EXPECT_NEAR(static_cast<double>(counts.quantile(0.99)), 9.9e6, 0.25 * 9.9e6);
+  EXPECT_EQ(HistogramCounts{}.quantile(0.5), 0u);
+}
+
+TEST(Histogram, DifferencesAreWhatHappenedBetween) {
+  Histogram histogram;
+  histogram.record(10);
+  const HistogramCounts before = histogram.counts();
+  histogram.record(1000);
+  HistogramCounts between = histogram.counts();
+  between -= before;
+  EXPECT_EQ(between.count, 1u);
+  EXPECT_EQ(between.sum, 1000u);
+}
+
+TEST(Histogram, ThreadsLoseNothing) {
+  Histogram histogram;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (std::uint64_t value = 0; value < 20'000; ++value) histogram.record(value);
+      });
+    }
+  }
+  EXPECT_EQ(histogram.counts().count, 80'000u);
+}
+
+}  // namespace
+}  // namespace drapps

@@ -1,0 +1,228 @@
+#include "drapps/control/loader.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "drapps/base/process_local.h"
+#include "drapps/control/controller.h"
+#include "drapps/plant/schema.h"
+#include "drapps/policy/guard.h"
+#include "drapps/policy/initial.h"
+#include "drapps/policy/registry.h"
+
+namespace drapps {
+namespace {
+
+using nlohmann::json;
+
+// Passes whose decisions explain() still shows.
+constexpr std::size_t kRemembered = 16;
+
+Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
+
+Controller& controller() { return process_local<Controller>(); }
+
+}  // namespace
+
+Result<LoaderOptions> parse_options(std::string_view text) {
+  const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object()) return invalid("the options are not a JSON object");
+  LoaderOptions options;
+  for (const auto& [key, value] : root.items()) {
+    if (value.is_null()) continue;
+    if (key == "policy") {
+      if (!value.is_string()) return invalid("policy must be a name");
+      options.policy = value.get<std::string>();
+    } else if (key == "cpu_budget") {
+      if (!value.is_number() || !(value.get<double>() > 0)) return invalid("cpu_budget must be a number of cores > 0");
+      options.budget.cpus = value.get<double>();
+    } else if (key == "ram_budget") {
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0) {
+        return invalid("ram_budget must be a number of bytes > 0");
+      }
+      options.budget.bytes = value.get<std::size_t>();
+    } else if (key == "settings") {
+      auto settings = settings_from_json(value);
+      if (!settings.ok()) return std::move(settings).error();
+      options.settings = *settings;
+    } else {
+      return invalid("there is no option named \"" + key + "\"");
+    }
+  }
+  return options;
+}
+
+Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<Source> source, LoaderOptions options) {
+  if (auto policy = make_policy(options.policy); !policy.ok()) return std::move(policy).error();
+  auto plan = Plan::make(std::move(spec), *source);
+  if (!plan.ok()) return std::move(plan).error();
+  std::unique_ptr<Loader> loader(new Loader(*std::move(plan), std::move(source), std::move(options)));
+  if (auto sampler = loader->sampler({}); !sampler.ok()) return std::move(sampler).error();
+  loader->enter_process();
+  const std::size_t budget = Engine::get().ram_budget();
+  if (loader->plan_->layout.bytes() > budget) {
+    return invalid("one batch takes " + std::to_string(loader->plan_->layout.bytes()) +
+                   " bytes and ram_budget gives " + std::to_string(budget) + "; raise it or lower the batch size");
+  }
+  return loader;
+}
+
+Loader::~Loader() {
+  if (process_ == getpid()) return;
+  // Another process's locks may be taken for ever: nothing of it is touched.
+  static_cast<void>(claim_.release());
+  static_cast<void>(new std::vector<Controlled>(std::move(passes_)));
+}
+
+void Loader::enter_process() {
+  if (process_ == getpid()) return;
+  static_cast<void>(claim_.release());
+  static_cast<void>(new std::vector<Controlled>(std::move(passes_)));
+  passes_.clear();
+  process_ = getpid();
+  claim_ = Engine::get().claim(options_.budget);
+}
+
+Result<Sampler> Loader::sampler(const Pass& pass) const {
+  SamplerSpec spec = plan_->spec.sampler;
+  if (pass.seed) spec.seed = *pass.seed;
+  if (pass.order != nullptr) {
+    const auto bad = std::find_if(pass.order->begin(), pass.order->end(),
+                                  [&](std::uint64_t index) { return index >= source_->size(); });
+    if (bad != pass.order->end()) {
+      return invalid("the order names sample " + std::to_string(*bad) + " of a source of " +
+                     std::to_string(source_->size()));
+    }
+    return Sampler::make_explicit(spec, pass.order, pass.epoch, pass.start);
+  }
+  return Sampler::make(spec, pass.epoch, pass.start);
+}
+
+Result<std::uint64_t> Loader::steps(const Pass& pass) const {
+  auto made = sampler(pass);
+  if (!made.ok()) return std::move(made).error();
+  return made->steps();
+}
+
+Standing Loader::standing(const Limits& limits) const {
+  if (!passes_.empty()) {
+    Standing standing = passes_.back().client->standing();
+    standing.settings = fit_settings(standing.settings, limits);
+    return standing;
+  }
+  return {.settings = options_.settings ? fit_settings(*options_.settings, limits) : initial_settings(limits),
+          .state = PolicyState{.limits = limits}};
+}
+
+Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
+  auto order = sampler(pass);
+  if (!order.ok()) return std::move(order).error();
+  enter_process();
+  Engine& engine = Engine::get();
+  const Standing from = standing(live_limits(*plan_, engine));
+  const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
+  auto executor = Executor::make(plan_, source_, *order, seed, from.settings, engine);
+  if (!executor.ok()) return std::move(executor).error();
+  auto plant = std::make_shared<LivePlant>(**executor, engine);
+  auto client = std::make_shared<Client>(plant, *make_policy(options_.policy), from.state);
+  if (frozen_) client->freeze();
+  controller().add(client);
+  if (passes_.size() == kRemembered) passes_.erase(passes_.begin());
+  passes_.push_back({pass.epoch, client, plant});
+  return std::unique_ptr<Iterator>(new Iterator(*std::move(executor), std::move(plant), std::move(client)));
+}
+
+json Loader::explain() const {
+  json root;
+  root["plan"] = json::parse(plan_->to_json());
+  const Engine& engine = Engine::get();
+  root["plan"]["budget"] = {{"cpus", engine.cpu_budget()}, {"ram_bytes", engine.ram_budget()}};
+  root["plan"]["machine"] = {{"cpus", engine.machine().cpus},
+                             {"memory_bytes", engine.machine().memory_bytes},
+                             {"local_ranks", engine.machine().local_ranks}};
+  root["plan"]["settings"] = settings_to_json(settings());
+  if (process_ != getpid() || passes_.empty()) {
+    root["decisions"] = DecisionLog(options_.policy).to_json();
+    return root;
+  }
+  // The latest pass says how things stand; the entries and totals are those of all that are remembered.
+  json decisions = passes_.back().client->log().to_json();
+  json entries = json::array();
+  json totals = json::object();
+  for (const Controlled& pass : passes_) {
+    json log = pass.client->log().to_json();
+    for (json& entry : log["entries"]) {
+      entry["epoch"] = pass.epoch;
+      entries.push_back(std::move(entry));
+    }
+    for (const auto& [name, count] : log["totals"].items()) {
+      totals[name] = totals.value(name, std::uint64_t{0}) + count.get<std::uint64_t>();
+    }
+  }
+  decisions["entries"] = std::move(entries);
+  decisions["totals"] = std::move(totals);
+  root["decisions"] = std::move(decisions);
+  return root;
+}
+
+Settings Loader::settings() const {
+  if (process_ == getpid() && !passes_.empty()) return passes_.back().plant->observe().settings;
+  return standing(live_limits(*plan_, Engine::get())).settings;
+}
+
+void Loader::apply(const Settings& settings) {
+  options_.settings = settings;
+  if (process_ != getpid() || passes_.empty()) return;
+  const auto& plant = passes_.back().plant;
+  plant->apply(fit_settings(settings, plant->limits()));
+}
+
+void Loader::freeze(bool frozen) {
+  frozen_ = frozen;
+  if (process_ != getpid()) return;
+  for (const Controlled& pass : passes_) frozen ? pass.client->freeze() : pass.client->unfreeze();
+}
+
+Iterator::Iterator(std::unique_ptr<Executor> executor, std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client)
+    : maker_(getpid()),
+      executor_(std::move(executor)),
+      plant_(std::move(plant)),
+      client_(std::move(client)),
+      position_(executor_->position()) {}
+
+Iterator::~Iterator() { close(); }
+
+void Iterator::close() {
+  if (executor_ == nullptr) return;
+  if (maker_ != getpid()) {
+    // The threads that work for it are the parent's; here it is only memory, and stays so.
+    static_cast<void>(executor_.release());
+    static_cast<void>(new auto(std::move(plant_)));
+    static_cast<void>(new auto(std::move(client_)));
+    return;
+  }
+  client_->close();
+  plant_->detach();
+  controller().remove(client_);
+  bad_ = executor_->bad_samples();
+  executor_.reset();
+}
+
+std::optional<Executor::Next> Iterator::next(std::chrono::milliseconds patience) {
+  if (maker_ != getpid()) {
+    return invalid("this iterator belongs to process " + std::to_string(maker_) + ", which made it before a fork; call "
+                   "iter() on the loader again in this one");
+  }
+  if (executor_ == nullptr) return Executor::Finished{};
+  auto next = executor_->next(patience);
+  position_ = executor_->position();
+  return next;
+}
+
+std::vector<Error> Iterator::bad_samples() const {
+  return executor_ == nullptr || maker_ != getpid() ? bad_ : executor_->bad_samples();
+}
+
+}  // namespace drapps

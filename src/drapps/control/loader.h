@@ -1,0 +1,122 @@
+// A described pipeline over a source, under control: what every front, in any language, is a thin cover of.
+//
+//   auto loader = Loader::make(spec, source, options);
+//   auto iterator = (*loader)->iterate({.epoch = 0});
+//   while (auto next = (*iterator)->next(50ms)) …
+//
+// Loaders and iterators are used by one thread at a time. In a child of fork() a loader goes on with an engine of
+// the child's own; an iterator belongs to the process that made it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drapps/control/client.h"
+#include "drapps/control/live_plant.h"
+#include "drapps/pipeline/engine.h"
+#include "drapps/pipeline/executor.h"
+
+namespace drapps {
+
+struct LoaderOptions {
+  std::string policy = "initial";
+  Budget budget;
+  std::optional<Settings> settings;  // to start with; the policy's own where absent
+};
+
+/// {"policy", "cpu_budget", "ram_budget", "settings"}: all optional, null as absent.
+Result<LoaderOptions> parse_options(std::string_view json);
+
+class Iterator;
+
+class Loader {
+ public:
+  struct Pass {
+    std::uint32_t epoch = 0;
+    std::uint64_t start = 0;            // global position
+    IndexList order;                    // the user's own order of this rank, or null
+    std::optional<std::uint64_t> seed;  // instead of the description's two
+  };
+
+  /// kInvalidArgument says what is wrong with the description, the source or the options.
+  static Result<std::unique_ptr<Loader>> make(PipelineSpec spec, std::shared_ptr<Source> source, LoaderOptions options);
+  ~Loader();
+
+  /// Steps of an epoch from a position on; the same on every rank.
+  Result<std::uint64_t> steps(const Pass& pass) const;
+  /// Starts a pass. Several may live at once, and outlive the loader.
+  Result<std::unique_ptr<Iterator>> iterate(const Pass& pass);
+
+  /// {"plan": …, "decisions": …}: what runs, and what the control plane did, oldest first.
+  nlohmann::json explain() const;
+  /// The knobs as they stand now: of the latest pass, or those the next one begins with.
+  Settings settings() const;
+  /// Moves the knobs of the latest pass, and of those to come, within the budgets.
+  void apply(const Settings& settings);
+  /// Stops (or resumes) the control plane: no knob moves by itself.
+  void freeze(bool frozen);
+
+ private:
+  friend class Iterator;
+
+  /// One pass as the loader remembers it: what it decided outlives it.
+  struct Controlled {
+    std::uint32_t epoch;
+    std::shared_ptr<Client> client;
+    std::shared_ptr<LivePlant> plant;
+  };
+
+  Loader(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, LoaderOptions options)
+      : plan_(std::move(plan)), source_(std::move(source)), options_(std::move(options)) {}
+  Result<Sampler> sampler(const Pass& pass) const;
+  void enter_process();
+  Standing standing(const Limits& limits) const;
+
+  const std::shared_ptr<const Plan> plan_;
+  const std::shared_ptr<Source> source_;
+  LoaderOptions options_;
+  bool frozen_ = false;
+  pid_t process_ = 0;  // that claim_ and passes_ belong to
+  std::unique_ptr<Engine::Claim> claim_;
+  std::vector<Controlled> passes_;  // oldest first; the latest one stands for the loader
+};
+
+/// One pass over one epoch. Destroying it waits for the samples in hand and drops the rest; batches that were
+/// yielded stay.
+class Iterator {
+ public:
+  ~Iterator();
+  Iterator(const Iterator&) = delete;
+  Iterator& operator=(const Iterator&) = delete;
+
+  /// As Executor::next; in another process than its maker's, an Error that says so.
+  std::optional<Executor::Next> next(std::chrono::milliseconds patience);
+  /// Ends the pass early: next() is Finished from then on.
+  void close();
+
+  std::uint64_t position() const noexcept { return position_; }
+  /// Bad samples so far.
+  std::vector<Error> bad_samples() const;
+  /// What it counted, or null once closed.
+  const Executor* executor() const noexcept { return executor_.get(); }
+
+ private:
+  friend class Loader;
+  Iterator(std::unique_ptr<Executor> executor, std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client);
+
+  const pid_t maker_;
+  std::unique_ptr<Executor> executor_;  // null once closed
+  std::shared_ptr<LivePlant> plant_;
+  std::shared_ptr<Client> client_;
+  std::uint64_t position_;
+  std::vector<Error> bad_;  // of a closed pass
+};
+
+}  // namespace drapps

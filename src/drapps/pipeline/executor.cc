@@ -1,0 +1,149 @@
+#include "drapps/pipeline/executor.h"
+
+#include <algorithm>
+#include <string>
+
+#include "drapps/base/clock.h"
+
+namespace drapps {
+namespace {
+
+// A front batch without memory is an error once nothing has given any back for so long.
+constexpr std::uint64_t kNoSlotPatienceNs = 10'000'000'000;
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
+                                                 Sampler sampler, std::uint64_t seed, const Settings& settings,
+                                                 Engine& engine) {
+  auto arena = SlotArena::make(plan->layout.bytes(), engine.memory());
+  if (!arena.ok()) return std::move(arena).error();
+  std::unique_ptr<Executor> executor(
+      new Executor(std::move(plan), std::move(source), sampler, seed, engine, std::move(*arena)));
+  auto reader = make_reader({.depth = settings[KnobId::kIoDepth]}, *executor);
+  if (!reader.ok()) return std::move(reader).error();
+  executor->reader_ = std::move(*reader);
+  executor->settings_ = settings;
+  engine.workers().attach(*executor, settings[KnobId::kWorkers]);
+  executor->apply(settings);
+  return executor;
+}
+
+Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
+                   Engine& engine, std::shared_ptr<SlotArena> arena)
+    : plan_(std::move(plan)),
+      source_(std::move(source)),
+      sampler_(sampler),
+      engine_(engine),
+      arena_(std::move(arena)),
+      preparer_(plan_, source_, sampler_, seed),
+      ring_(kRing),
+      position_(sampler_.start_position()) {}
+
+Executor::~Executor() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  engine_.workers().detach(*this);
+  reader_.reset();
+  for (BatchState& batch : ring_) {
+    if (batch.started()) arena_->abandon(batch.slot);
+  }
+  arena_->trim();
+}
+
+std::optional<Executor::Next> Executor::next(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (asked_ns_ == 0) {
+    asked_ns_ = monotonic_ns();
+    if (last_asked_ns_ != 0) metrics_.step.record(asked_ns_ - last_asked_ns_);
+    last_asked_ns_ = asked_ns_;
+  }
+  if (deliver_step_ == sampler_.steps()) {
+    asked_ns_ = 0;
+    last_asked_ns_ = 0;
+    return Finished{};
+  }
+  if (!landed_.wait_for(lock, patience, [this] { return batch_of(deliver_step_).landed(); })) {
+    if (no_slot_ && monotonic_ns() - no_slot_since_ns_ > kNoSlotPatienceNs) {
+      no_slot_since_ns_ = monotonic_ns();
+      return *no_slot_;
+    }
+    lock.unlock();
+    // Memory given back by another loader wakes nobody here.
+    engine_.workers().wake();
+    return std::nullopt;
+  }
+  Next next = deliver();
+  metrics_.stall.record(monotonic_ns() - asked_ns_);
+  asked_ns_ = 0;
+  const Reads reads = read_ahead();
+  const std::uint32_t rows = sampler_.batch(deliver_step_ - 1).rows;
+  lock.unlock();
+  submit(reads);
+  engine_.workers().wake(rows);
+  return next;
+}
+
+Executor::Next Executor::deliver() {
+  BatchState& landed = batch_of(deliver_step_);
+  const std::uint64_t step = deliver_step_++;
+  position_ = sampler_.position_after(step);
+  metrics_.batches.fetch_add(1, std::memory_order_relaxed);
+  auto failed = std::move(landed.failed);
+  Slot* slot = std::exchange(landed.slot, nullptr);
+  std::sort(failed.begin(), failed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+
+  if (!failed.empty() && plan_->spec.on_error == OnError::kRaise) {
+    arena_->abandon(slot);
+    return std::move(failed.front().second);
+  }
+  std::vector<std::uint32_t> bad_rows;
+  for (const auto& [row, error] : failed) bad_rows.push_back(row);
+  const std::uint32_t rows = plan_->drop_rows(slot->data, landed.rows, bad_rows);
+  plan_->write_header(slot->data, step, sampler_.epoch(), rows);
+  metrics_.samples.fetch_add(rows, std::memory_order_relaxed);
+  return Batch{.slot = arena_->yield(slot), .plan = plan_, .rows = rows, .step = step, .position = position_};
+}
+
+void Executor::apply(const Settings& settings) {
+  {
+    const std::scoped_lock lock(mutex_);
+    settings_ = settings;
+    for (std::size_t lane = 0; lane < kLaneRoles; ++lane) {
+      stride_.set_weight(static_cast<LaneRole>(lane), settings.lane_weights[lane]);
+    }
+  }
+  reader_->set_depth(settings[KnobId::kIoDepth]);
+  engine_.workers().set_share(*this, settings[KnobId::kWorkers]);
+}
+
+Settings Executor::settings() const {
+  const std::scoped_lock lock(mutex_);
+  return settings_;
+}
+
+std::uint32_t Executor::ready_batches() const {
+  const std::scoped_lock lock(mutex_);
+  std::uint32_t ready = 0;
+  for (std::uint64_t step = deliver_step_; step < deliver_step_ + kRing; ++step) ready += batch_of(step).landed() ? 1 : 0;
+  return ready;
+}
+
+bool Executor::finished() const {
+  const std::scoped_lock lock(mutex_);
+  return fetch_step_ == sampler_.steps() && tasks_.size() == free_tasks_.size();
+}
+
+std::uint64_t Executor::position() const {
+  const std::scoped_lock lock(mutex_);
+  return position_;
+}
+
+std::vector<Error> Executor::bad_samples() const {
+  const std::scoped_lock lock(mutex_);
+  return bad_;
+}
+
+}  // namespace drapps

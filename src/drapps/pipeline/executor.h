@@ -1,0 +1,176 @@
+// Runs a plan over one epoch: from indices to batches, in order, on the engine's workers.
+//
+// 1. The sampler gives the order. The executor reads ahead in it, at most io_depth records at a time and no
+//    further than the batches under way; a worker reads by itself what needs no waiting.
+// 2. A worker takes one sample at a time, the earliest first, and runs a whole lane on it: all of
+//    it in a fused plan; decode, augment or collate in a split one, where the stride scheduler says which.
+// 3. A sample's row is written straight into its batch's slot. A batch is delivered, in order, when its last row
+//    has landed; at most prefetch_depth batches are under way or waiting.
+// 4. Memory comes from the engine's ledger. A sample that finds none left waits until others have finished,
+//    and is an error only where nothing else is under way.
+//
+// Nothing of this order depends on the knobs: they change when, never what.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "drapps/base/knob.h"
+#include "drapps/exec/stride.h"
+#include "drapps/exec/worker_group.h"
+#include "drapps/pipeline/batch_state.h"
+#include "drapps/pipeline/engine.h"
+#include "drapps/pipeline/metrics.h"
+#include "drapps/pipeline/prepare.h"
+#include "drapps/pipeline/task.h"
+#include "drapps/source/reader.h"
+#include "drapps/source/sampler.h"
+
+namespace drapps {
+
+class Executor final : public WorkerClient, private ReadSink {
+ public:
+  struct Finished {};
+  using Next = std::variant<Batch, Error, Finished>;
+
+  /// Starts working at once. Everything given is kept alive as long as needed.
+  /// @param seed of the ops, beside the order's.
+  static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
+                                                Sampler sampler, std::uint64_t seed, const Settings& settings,
+                                                Engine& engine);
+  /// Waits for samples in hand, drops the rest.
+  ~Executor() override;
+
+  /// The next batch, in order; or the error of a bad sample in it under OnError::kRaise, after which the next call
+  /// goes on with the following batch; or Finished. Empty where `patience` ran out: call again. One consumer.
+  std::optional<Next> next(std::chrono::milliseconds patience);
+
+  /// Moves the knobs, at any moment, from any thread.
+  void apply(const Settings& settings);
+  Settings settings() const;
+
+  const Metrics& metrics() const noexcept { return metrics_; }
+  const Plan& plan() const noexcept { return *plan_; }
+  /// Batches that have landed and were not taken.
+  std::uint32_t ready_batches() const;
+  bool finished() const;
+  /// Global position that the batches taken so far have consumed.
+  std::uint64_t position() const;
+  std::uint64_t steps() const noexcept { return sampler_.steps(); }
+  /// Bytes in batches that the user holds.
+  std::size_t held_bytes() const noexcept { return arena_->held_bytes(); }
+  /// Bad samples so far, the first kLedgerSize of them; under kReplace and kSkip too.
+  std::vector<Error> bad_samples() const;
+
+  static constexpr std::size_t kLedgerSize = 10'000;
+
+  bool run_one() noexcept override;
+
+ private:
+  /// The farthest that batches may be ahead of the consumer, whatever the knob says.
+  static constexpr std::uint64_t kRing = 64;
+
+  struct Job {
+    SampleTask* task = nullptr;
+    LaneRole lane = LaneRole::kPrepare;
+    std::byte* slot = nullptr;
+  };
+
+  /// Reads to hand to the reader once the lock is released.
+  struct Reads {
+    std::array<SampleTask*, kMaxReadDepth> request;
+    std::size_t count = 0;
+  };
+
+  Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
+           Engine& engine, std::shared_ptr<SlotArena> arena);
+
+  // The scheduler (executor_schedule.cc). All require mutex_.
+  Job pick();
+  LaneRole entry_lane() const;
+  bool can_start_next() const;
+  bool open(std::uint64_t step);
+  SampleTask* start_next();
+  void enqueue(LaneRole lane, SampleTask& task);
+  SampleTask* dequeue(LaneRole lane);
+  std::vector<SampleTask*>& queue_of(LaneRole lane) noexcept;
+  Reads read_ahead();
+  std::size_t most_tasks() const;
+  std::size_t most_split_tasks() const;
+  void lend_workspace(SampleTask& task);
+  void return_workspace(SampleTask& task);
+  void release_memory();
+  bool alone(const SampleTask& task) const;
+  void saw_read(bool at_once);
+
+  // What workers do (executor_work.cc). None holds mutex_ on entry.
+  void work(const Job& job);
+  bool fetch(SampleTask& task, Status& status);
+  Status run_lane(LaneRole lane, SampleTask& task, std::byte* slot);
+  Status run_all(SampleTask& task, std::byte* slot);
+  bool starve(const Job& job, Status& status);
+  void replace(SampleTask& task, std::byte* slot, Status& status);
+  void report(Error error);
+  void finish(SampleTask& task, Status status);
+  void submit(const Reads& reads);
+  void read_done(ReadRequest& request, Status status) noexcept override;
+
+  BatchState& batch_of(std::uint64_t step) noexcept { return ring_[step % kRing]; }
+  const BatchState& batch_of(std::uint64_t step) const noexcept { return ring_[step % kRing]; }
+  Next deliver();
+
+  const std::shared_ptr<const Plan> plan_;
+  const std::shared_ptr<Source> source_;
+  const Sampler sampler_;
+  Engine& engine_;
+  const std::shared_ptr<SlotArena> arena_;
+  const Preparer preparer_;
+  Metrics metrics_;
+
+  mutable std::mutex mutex_;  // guards all below but the reader
+  std::condition_variable landed_;
+  Settings settings_;
+  bool stopping_ = false;
+
+  std::uint64_t deliver_step_ = 0;  // the batch that the consumer takes next
+  std::uint64_t fetch_step_ = 0;    // the sample that is started next
+  std::uint32_t fetch_row_ = 0;
+  std::vector<BatchState> ring_;
+
+  std::vector<std::unique_ptr<SampleTask>> tasks_;
+  std::vector<SampleTask*> free_tasks_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;
+  std::vector<Workspace*> free_workspaces_;
+
+  StrideScheduler stride_;
+  std::vector<SampleTask*> ready_;    // to be prepared, read or not; a heap, earliest on top
+  std::vector<SampleTask*> augment_;  // decoded (split plan); likewise
+  std::vector<SampleTask*> collate_;  // augmented (split plan); likewise
+  std::vector<SampleTask*> starved_;  // found no memory; tried again when another task has finished
+  std::size_t reading_ = 0;           // requests that the reader has
+  std::size_t working_ = 0;           // tasks that a worker has
+  std::size_t split_tasks_ = 0;       // tasks between decode and the end of collate
+
+  // Whether records come without waiting for storage: then workers read them, and nothing is read ahead.
+  bool warm_ = true;
+  std::uint32_t streak_ = 0;  // tries in a row that say the opposite
+  std::uint64_t started_ = 0;
+
+  std::optional<Error> no_slot_;       // why the front batch has no memory
+  std::uint64_t no_slot_since_ns_ = 0;
+  std::uint64_t asked_ns_ = 0;  // when the consumer asked for the front batch, 0 while it does not wait
+  std::uint64_t last_asked_ns_ = 0;
+  std::uint64_t position_ = 0;
+  std::vector<Error> bad_;
+
+  std::unique_ptr<Reader> reader_;  // last: its threads call read_done()
+};
+
+}  // namespace drapps

@@ -1,0 +1,183 @@
+// The scheduler's half of the executor: which sample, which lane, which memory. All of it runs under mutex_.
+#include <algorithm>
+
+#include "drapps/base/clock.h"
+#include "drapps/pipeline/executor.h"
+
+namespace drapps {
+namespace {
+
+// Two tries in a row change the mind about whether storage makes readers wait; where it does, one sample in so
+// many is tried again without waiting, because a cache may have warmed up.
+constexpr std::uint32_t kStreak = 2;
+constexpr std::uint64_t kProbeEvery = 64;
+
+/// Orders a heap so that the earliest sample is on top.
+bool later(const SampleTask* a, const SampleTask* b) noexcept {
+  return a->step != b->step ? a->step > b->step : a->row_in_batch > b->row_in_batch;
+}
+
+}  // namespace
+
+LaneRole Executor::entry_lane() const {
+  return settings_[KnobId::kFused] != 0 ? LaneRole::kPrepare : LaneRole::kDecode;
+}
+
+std::size_t Executor::most_split_tasks() const { return 2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + 2; }
+
+std::size_t Executor::most_tasks() const {
+  return 2 * static_cast<std::size_t>(settings_[KnobId::kIoDepth]) +
+         2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + most_split_tasks();
+}
+
+bool Executor::open(std::uint64_t step) {
+  const auto depth = std::min<std::uint64_t>(static_cast<std::uint64_t>(settings_[KnobId::kPrefetchDepth]), kRing);
+  if (step >= deliver_step_ + depth) return false;
+  BatchState& batch = batch_of(step);
+  if (batch.started()) return true;
+  auto slot = arena_->acquire();
+  if (!slot.ok()) {
+    if (step == deliver_step_ && !no_slot_) {
+      no_slot_ = std::move(slot).error();
+      no_slot_since_ns_ = monotonic_ns();
+    }
+    return false;
+  }
+  no_slot_.reset();
+  batch.slot = *slot;
+  batch.rows = batch.left = sampler_.batch(step).rows;
+  return true;
+}
+
+bool Executor::can_start_next() const {
+  return fetch_step_ < sampler_.steps() && tasks_.size() - free_tasks_.size() < most_tasks();
+}
+
+SampleTask* Executor::start_next() {
+  if (free_tasks_.empty()) {
+    tasks_.push_back(std::make_unique<SampleTask>(engine_.memory()));
+    free_tasks_.reserve(tasks_.size());
+    free_tasks_.push_back(tasks_.back().get());
+  }
+  SampleTask* task = free_tasks_.back();
+  free_tasks_.pop_back();
+  task->step = fetch_step_;
+  task->row_in_batch = fetch_row_;
+  task->row = sampler_.row(fetch_step_, fetch_row_);
+  task->source = source_.get();
+  task->index = task->row.index;
+  task->fresh = true;
+  task->replaced = false;
+  task->measured = started_++ % Metrics::kKernelSampling == 0;
+  task->kernel_cpu_ns = 0;
+  if (++fetch_row_ == sampler_.batch(fetch_step_).rows) {
+    fetch_row_ = 0;
+    ++fetch_step_;
+  }
+  return task;
+}
+
+std::vector<SampleTask*>& Executor::queue_of(LaneRole lane) noexcept {
+  switch (lane) {
+    case LaneRole::kAugment: return augment_;
+    case LaneRole::kCollate: return collate_;
+    default: return ready_;
+  }
+}
+
+void Executor::enqueue(LaneRole lane, SampleTask& task) {
+  auto& queue = queue_of(lane);
+  metrics_[lane].queue_length.record(queue.size());
+  task.queued_ns = monotonic_ns();
+  queue.push_back(&task);
+  std::push_heap(queue.begin(), queue.end(), later);
+}
+
+SampleTask* Executor::dequeue(LaneRole lane) {
+  auto& queue = queue_of(lane);
+  std::pop_heap(queue.begin(), queue.end(), later);
+  SampleTask* task = queue.back();
+  queue.pop_back();
+  metrics_[lane].wait.record(monotonic_ns() - task->queued_ns);
+  return task;
+}
+
+Executor::Job Executor::pick() {
+  if (stopping_) return {};
+  const LaneRole entry = entry_lane();
+  // A lane that leads into others takes nothing new while those are full.
+  const bool room = entry == LaneRole::kPrepare || split_tasks_ < most_split_tasks();
+  const bool queued = room && !ready_.empty() && open(ready_.front()->step);
+  const bool next = room && !queued && warm_ && can_start_next() && open(fetch_step_);
+  std::bitset<kLaneRoles> ready;
+  ready[index_of(entry)] = queued || next;
+  ready[index_of(LaneRole::kAugment)] = !augment_.empty();
+  ready[index_of(LaneRole::kCollate)] = !collate_.empty();
+  const auto lane = stride_.pick(ready);
+  if (!lane) return {};
+
+  Job job;
+  job.lane = *lane;
+  job.task = *lane == entry && next ? start_next() : dequeue(*lane);
+  if (*lane == entry) {
+    job.task->fused = entry == LaneRole::kPrepare;
+    if (!job.task->fused) ++split_tasks_;
+    lend_workspace(*job.task);
+  }
+  job.slot = batch_of(job.task->step).slot->data;
+  ++working_;
+  return job;
+}
+
+Executor::Reads Executor::read_ahead() {
+  Reads reads;
+  if (warm_ || stopping_) return reads;
+  while (reading_ < static_cast<std::size_t>(settings_[KnobId::kIoDepth]) && reads.count < reads.request.size() &&
+         can_start_next()) {
+    SampleTask* task = start_next();
+    if (started_ % kProbeEvery == 0) {
+      enqueue(entry_lane(), *task);
+      continue;
+    }
+    reads.request[reads.count++] = task;
+    ++reading_;
+  }
+  return reads;
+}
+
+void Executor::saw_read(bool at_once) {
+  if (at_once == warm_) {
+    streak_ = 0;
+  } else if (++streak_ == kStreak) {
+    warm_ = at_once;
+    streak_ = 0;
+  }
+}
+
+void Executor::lend_workspace(SampleTask& task) {
+  if (free_workspaces_.empty()) {
+    workspaces_.push_back(std::make_unique<Workspace>(engine_.memory()));
+    free_workspaces_.reserve(workspaces_.size());
+    free_workspaces_.push_back(workspaces_.back().get());
+  }
+  task.workspace = free_workspaces_.back();
+  free_workspaces_.pop_back();
+}
+
+void Executor::return_workspace(SampleTask& task) {
+  if (task.workspace == nullptr) return;
+  free_workspaces_.push_back(std::exchange(task.workspace, nullptr));
+}
+
+void Executor::release_memory() {
+  for (Workspace* workspace : free_workspaces_) workspace->reset();
+  for (SampleTask* task : free_tasks_) {
+    for (Buffer& buffer : task->buffers) buffer.reset();
+  }
+}
+
+bool Executor::alone(const SampleTask& task) const {
+  return working_ == 1 && reading_ == 0 && split_tasks_ == (task.fused ? 0u : 1u);
+}
+
+}  // namespace drapps

@@ -1,0 +1,191 @@
+// The workers' half of the executor: reading, running lanes, and what happens when that fails.
+#include <string>
+
+#include "drapps/base/clock.h"
+#include "drapps/pipeline/executor.h"
+
+namespace drapps {
+namespace {
+
+// Draws in place of one bad sample before the loader gives up on it.
+constexpr std::uint32_t kReplacements = 16;
+
+}  // namespace
+
+bool Executor::run_one() noexcept {
+  Job job;
+  Reads reads;
+  {
+    const std::scoped_lock lock(mutex_);
+    reads = read_ahead();
+    job = pick();
+  }
+  submit(reads);
+  if (job.task == nullptr) return false;
+  work(job);
+  return true;
+}
+
+void Executor::submit(const Reads& reads) {
+  for (std::size_t i = 0; i < reads.count; ++i) reader_->submit(*reads.request[i]);
+}
+
+void Executor::work(const Job& job) {
+  SampleTask& task = *job.task;
+  Status status = ok_status();
+  if (task.fresh && !fetch(task, status)) return;
+
+  const bool whole = job.lane == LaneRole::kPrepare || job.lane == LaneRole::kCollate;
+  if (status.ok()) {
+    const std::uint64_t wall = monotonic_ns();
+    const std::uint64_t cpu = thread_cpu_ns();
+    status = run_lane(job.lane, task, job.slot);
+    const std::uint64_t spent = monotonic_ns() - wall;
+    metrics_[job.lane].service_wall.record(spent);
+    metrics_[job.lane].service_cpu.record(thread_cpu_ns() - cpu);
+    const std::scoped_lock lock(mutex_);
+    stride_.charge(job.lane, static_cast<double>(spent));
+    if (status.ok() && !whole) {
+      enqueue(job.lane == LaneRole::kDecode ? LaneRole::kAugment : LaneRole::kCollate, task);
+      --working_;
+      return;
+    }
+  }
+  if (!status.ok() && status.error().code == ErrorCode::kResourceExhausted && starve(job, status)) return;
+  if (!status.ok() && plan_->spec.on_error == OnError::kReplace) replace(task, job.slot, status);
+  finish(task, std::move(status));
+}
+
+Status Executor::run_lane(LaneRole lane, SampleTask& task, std::byte* slot) {
+  switch (lane) {
+    case LaneRole::kDecode: return preparer_.decode(task);
+    case LaneRole::kAugment: return preparer_.augment(task);
+    case LaneRole::kCollate: return preparer_.collate(task, slot);
+    default: return run_all(task, slot);
+  }
+}
+
+Status Executor::run_all(SampleTask& task, std::byte* slot) {
+  DRAPPS_RETURN_IF_ERROR(preparer_.decode(task));
+  DRAPPS_RETURN_IF_ERROR(preparer_.augment(task));
+  return preparer_.collate(task, slot);
+}
+
+/// Reads what needs no waiting. False where it does: the reader has the task then.
+bool Executor::fetch(SampleTask& task, Status& status) {
+  const Result<bool> read = try_read_record(task);
+  const bool waits = read.ok() && !*read;
+  if (!waits) {
+    metrics_[LaneRole::kFetch].service_wall.record(task.wall_ns);
+    metrics_[LaneRole::kFetch].service_cpu.record(task.cpu_ns);
+    task.fresh = false;
+  }
+  if (!read.ok()) {
+    status = read.error();
+    return true;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    saw_read(!waits);
+    if (!waits) return true;
+    return_workspace(task);
+    if (!task.fused) --split_tasks_;
+    --working_;
+    ++reading_;
+  }
+  reader_->submit(task);
+  return false;
+}
+
+void Executor::read_done(ReadRequest& request, Status status) noexcept {
+  auto& task = static_cast<SampleTask&>(request);
+  metrics_[LaneRole::kFetch].service_wall.record(request.wall_ns);
+  metrics_[LaneRole::kFetch].service_cpu.record(request.cpu_ns);
+  Reads reads;
+  {
+    const std::scoped_lock lock(mutex_);
+    --reading_;
+    // A failed read is tried once more by the worker that takes the task, which knows what to do about errors.
+    task.fresh = !status.ok();
+    enqueue(entry_lane(), task);
+    if (!stopping_) reads = read_ahead();
+  }
+  submit(reads);
+  engine_.workers().wake();
+}
+
+/// Puts a task that found no memory aside. False where nothing else can give any back, and it failed again
+/// with all that is idle released; `status` says why, or that it succeeded.
+bool Executor::starve(const Job& job, Status& status) {
+  SampleTask& task = *job.task;
+  {
+    const std::scoped_lock lock(mutex_);
+    release_memory();
+    task.workspace->reset();
+    for (Buffer& buffer : task.buffers) buffer.reset();
+    task.fresh = true;
+    if (!alone(task)) {
+      return_workspace(task);
+      if (!task.fused) --split_tasks_;
+      --working_;
+      starved_.push_back(&task);
+      return true;
+    }
+    // What waits was read ahead of need; it is read again.
+    for (SampleTask* waiting : ready_) {
+      for (Buffer& buffer : waiting->buffers) buffer.reset();
+      waiting->fresh = true;
+    }
+  }
+  status = read_record(task);
+  task.fresh = false;
+  if (status.ok()) status = run_all(task, job.slot);
+  return false;
+}
+
+void Executor::replace(SampleTask& task, std::byte* slot, Status& status) {
+  Error first = std::move(status).error();
+  task.replaced = true;
+  status = first;
+  for (std::uint32_t attempt = 0; attempt < kReplacements && !status.ok(); ++attempt) {
+    preparer_.replace(task, attempt);
+    status = read_record(task);
+    if (status.ok()) status = run_all(task, slot);
+  }
+  if (status.ok()) {
+    report(std::move(first));
+    return;
+  }
+  first.message += "; and none of " + std::to_string(kReplacements) + " samples drawn in its place was good";
+  status = std::move(first);
+}
+
+void Executor::report(Error error) {
+  metrics_.failed_samples.fetch_add(1, std::memory_order_relaxed);
+  const std::scoped_lock lock(mutex_);
+  if (bad_.size() < kLedgerSize) bad_.push_back(std::move(error));
+}
+
+void Executor::finish(SampleTask& task, Status status) {
+  if (!status.ok()) report(status.error());
+  if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
+  bool landed = false;
+  bool resumed = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    BatchState& batch = batch_of(task.step);
+    if (!status.ok()) batch.failed.emplace_back(task.row_in_batch, std::move(status).error());
+    landed = --batch.left == 0 && task.step == deliver_step_;
+    return_workspace(task);
+    if (!task.fused) --split_tasks_;
+    --working_;
+    free_tasks_.push_back(&task);
+    resumed = !starved_.empty();
+    for (SampleTask* starved : starved_) enqueue(entry_lane(), *starved);
+    starved_.clear();
+  }
+  if (landed) landed_.notify_all();
+  if (resumed) engine_.workers().wake();
+}
+
+}  // namespace drapps

@@ -1,0 +1,36 @@
+// What the data plane counts about itself, written without locks and read by whoever wants to know.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "drapps/base/histogram.h"
+#include "drapps/base/lane.h"
+
+namespace drapps {
+
+struct LaneMetrics {
+  Histogram service_wall;  // ns per sample
+  Histogram service_cpu;   // ns of thread-CPU time per sample
+  Histogram queue_length;  // samples that waited when one more arrived
+  Histogram wait;          // ns that a sample waited
+};
+
+struct Metrics {
+  std::array<LaneMetrics, kLaneRoles> lanes;
+  Histogram step;   // ns from one call of next() to the following one
+  Histogram stall;  // ns that next() waited
+  std::atomic<std::uint64_t> batches{0};
+  std::atomic<std::uint64_t> samples{0};
+  std::atomic<std::uint64_t> failed_samples{0};
+  /// Thread-CPU ns inside decode, resize, colour and normalise calls of one sample in kKernelSampling.
+  std::atomic<std::uint64_t> kernel_cpu_sampled{0};
+
+  static constexpr std::uint64_t kKernelSampling = 16;
+
+  LaneMetrics& operator[](LaneRole role) noexcept { return lanes[index_of(role)]; }
+  const LaneMetrics& operator[](LaneRole role) const noexcept { return lanes[index_of(role)]; }
+};
+
+}  // namespace drapps

@@ -1,0 +1,119 @@
+#include "drapps/pipeline/plan.h"
+
+#include <new>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "drapps/base/lane.h"
+#include "drapps/batch/compact.h"
+
+namespace drapps {
+namespace {
+
+Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
+
+/// What the decoder makes of any record of the source.
+SampleSpec decoded(const PipelineSpec& spec, const Source& source) {
+  return {.channels = spec.decode.color == ColorMode::kGray ? 1 : 3,
+          .has_mask = source.has_mask(),
+          .has_boxes = source.targets().has_boxes()};
+}
+
+Result<std::vector<SampleSpec>> infer_all(const PipelineSpec& spec, const Source& source) {
+  std::vector<SampleSpec> stages{decoded(spec, source)};
+  for (std::size_t i = 0; i < spec.ops.size(); ++i) {
+    const std::string where = "op " + std::to_string(i + 1) + " (" + std::string(tag_of(spec.ops[i])) + "): ";
+    if (Status status = check(spec.ops[i]); !status.ok()) return invalid(where + status.error().message);
+    auto made = infer(spec.ops[i], stages.back());
+    if (!made.ok()) return invalid(where + made.error().message);
+    stages.push_back(*made);
+  }
+  if (!stages.back().fixed) {
+    return invalid("the pictures have no common size, so they make no batch: "
+                   "add random_resized_crop, center_crop, random_crop or resize(height, width)");
+  }
+  return stages;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& source) {
+  spec.sampler.size = source.size();
+  if (spec.sampler.batch < 1) return invalid("batch must be at least 1");
+  if (source.size() == 0) return invalid("the source has no samples");
+  auto stages = infer_all(spec, source);
+  if (!stages.ok()) return std::move(stages).error();
+  const SampleSpec& last = stages->back();
+  auto picture = PictureWriter::make(spec.tensor, last);
+  if (!picture.ok()) return std::move(picture).error();
+  auto row_shape = spec.tensor.infer(last);
+  if (!row_shape.ok()) return std::move(row_shape).error();
+  std::optional<MaskWriter> mask;
+  if (last.has_mask) {
+    auto writer = MaskWriter::make(Dtype::kUint8, last);
+    if (!writer.ok()) return std::move(writer).error();
+    mask = *writer;
+  }
+
+  BatchLayout layout(spec.sampler.batch);
+  Columns columns;
+  columns.image = layout.add("image", spec.tensor.dtype, *row_shape);
+  for (const LabelColumn& label : source.targets().labels) {
+    columns.labels.push_back(layout.add(label.name, Dtype::kInt64, {}));
+  }
+  if (mask) columns.mask = layout.add("mask", Dtype::kUint8, {last.extent.height, last.extent.width});
+  if (last.has_boxes) {
+    columns.boxes = layout.add("boxes", Dtype::kFloat32, {spec.max_boxes, 4});
+    layout.add("box_labels", Dtype::kInt64, {spec.max_boxes});
+    layout.add("box_counts", Dtype::kInt64, {});
+  }
+  columns.index = layout.add("index", Dtype::kInt64, {});
+  columns.position = layout.add("position", Dtype::kInt64, {});
+  columns.flags = layout.add("flags", Dtype::kUint8, {});
+
+  const bool has_boxes = last.has_boxes;
+  return std::make_shared<const Plan>(Plan{.spec = std::move(spec),
+                                           .stages = *std::move(stages),
+                                           .picture = *picture,
+                                           .mask = mask,
+                                           .layout = std::move(layout),
+                                           .columns = std::move(columns),
+                                           .has_boxes = has_boxes});
+}
+
+std::uint32_t Plan::drop_rows(std::byte* slot, std::uint32_t rows, std::span<const std::uint32_t> bad) const {
+  if (bad.empty()) return rows;
+  for (const Column& column : layout.columns()) compact_rows(slot + column.offset, column.row_bytes, rows, bad);
+  return rows - static_cast<std::uint32_t>(bad.size());
+}
+
+void Plan::write_header(std::byte* slot, std::uint64_t step, std::uint32_t epoch, std::uint32_t rows) const {
+  new (slot) SlotHeader{.step = step, .epoch = epoch, .rows = rows};
+}
+
+std::string Plan::to_json() const {
+  using nlohmann::json;
+  json root;
+  root["spec"] = json::parse(drapps::to_json(spec));
+  root["stages"] = json::array();
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const SampleSpec& stage = stages[i];
+    root["stages"].push_back({{"op", i == 0 ? "decode" : std::string(tag_of(spec.ops[i - 1]))},
+                              {"channels", stage.channels},
+                              {"height", stage.extent.height},
+                              {"width", stage.extent.width},
+                              {"fixed_size", stage.fixed}});
+  }
+  root["lanes"] = {{"fused", {"fetch", "prepare"}}, {"split", {"fetch", "decode", "augment", "collate"}}};
+  root["columns"] = json::array();
+  for (const Column& column : layout.columns()) {
+    root["columns"].push_back({{"name", std::string(column.name)},
+                               {"dtype", std::string(name_of(column.dtype))},
+                               {"row_shape", column.row_shape},
+                               {"row_bytes", column.row_bytes}});
+  }
+  root["batch_bytes"] = layout.bytes();
+  return root.dump();
+}
+
+}  // namespace drapps

@@ -1,0 +1,144 @@
+#include "drapps/pipeline/prepare.h"
+
+#include <cstring>
+#include <utility>
+
+#include "drapps/base/clock.h"
+
+namespace drapps {
+namespace {
+
+/// Adds the thread-CPU time of its scope to a sample that is measured.
+class KernelTimer {
+ public:
+  explicit KernelTimer(SampleTask& task) noexcept : task_(task), start_(task.measured ? thread_cpu_ns() : 0) {}
+  ~KernelTimer() {
+    if (task_.measured) task_.kernel_cpu_ns += thread_cpu_ns() - start_;
+  }
+  KernelTimer(const KernelTimer&) = delete;
+  KernelTimer& operator=(const KernelTimer&) = delete;
+
+ private:
+  SampleTask& task_;
+  std::uint64_t start_;
+};
+
+template <class T>
+void put(std::byte* at, T value) noexcept {
+  std::memcpy(at, &value, sizeof(T));
+}
+
+}  // namespace
+
+Error Preparer::named(Error error, const SampleTask& task, Part part) const {
+  error.path = source_->name(task.index, part);
+  error.index = static_cast<std::int64_t>(task.index);
+  return error;
+}
+
+Result<ImageInfo> Preparer::inspect(SampleTask& task, Part part, const DecodeOptions& options) const {
+  const auto bytes = task.bytes[static_cast<std::size_t>(part)];
+  return task.workspace->decoder.inspect(bytes, options);
+}
+
+Status Preparer::decode(SampleTask& task) const {
+  Workspace& work = *task.workspace;
+  Sample& sample = work.sample;
+  const DecodeOptions& options = plan_->spec.decode;
+  const auto bytes = task.bytes[static_cast<std::size_t>(Part::kImage)];
+
+  const KernelTimer timer(task);
+  auto info = inspect(task, Part::kImage, options);
+  if (!info.ok()) return named(std::move(info).error(), task, Part::kImage);
+  sample.extent = info->extent;
+  sample.window = Rect{0, 0, info->extent.height, info->extent.width};
+  // A mask is decoded whole and cut to the same window, so the two always match.
+  if (!plan_->spec.ops.empty()) sample.window = region(plan_->spec.ops.front(), info->extent, draws_of(task, 0));
+  auto image = work.decoder.decode(bytes, *info, sample.window, options, work.scratch.next_image_buffer());
+  if (!image.ok()) return named(std::move(image).error(), task, Part::kImage);
+  sample.image = *image;
+  source_->remember_pixels(task.index, static_cast<std::uint64_t>(info->extent.height) *
+                                           static_cast<std::uint64_t>(info->extent.width));
+
+  sample.mask.reset();
+  sample.erasures.clear();
+  sample.boxes.clear();
+  sample.box_rows.clear();
+  const BoxRange boxes = source_->boxes(task.index);
+  for (std::size_t i = 0; i < boxes.boxes.size(); ++i) {
+    sample.boxes.push_back(boxes.boxes[i]);
+    sample.box_rows.push_back(static_cast<std::int32_t>(i));
+  }
+  return source_->has_mask() ? decode_mask(task) : ok_status();
+}
+
+Status Preparer::decode_mask(SampleTask& task) const {
+  Workspace& work = *task.workspace;
+  Sample& sample = work.sample;
+  const auto bytes = task.bytes[static_cast<std::size_t>(Part::kMask)];
+  DecodeOptions options = plan_->spec.decode;
+  options.color = ColorMode::kGray;
+  auto info = inspect(task, Part::kMask, options);
+  if (!info.ok()) return named(std::move(info).error(), task, Part::kMask);
+  if (info->extent != sample.extent) {
+    return named(Error{.code = ErrorCode::kCorrupt,
+                       .stage = Stage::kDecode,
+                       .message = "the mask has " + std::to_string(info->extent.height) + " x " +
+                                  std::to_string(info->extent.width) + " pixels and its image " +
+                                  std::to_string(sample.extent.height) + " x " + std::to_string(sample.extent.width) +
+                                  "; make them equal"},
+                 task, Part::kMask);
+  }
+  auto mask = work.decoder.decode(bytes, *info, sample.window, options, work.scratch.next_mask_buffer());
+  if (!mask.ok()) return named(std::move(mask).error(), task, Part::kMask);
+  sample.mask = *mask;
+  return ok_status();
+}
+
+Status Preparer::augment(SampleTask& task) const {
+  Workspace& work = *task.workspace;
+  for (std::size_t i = 0; i < plan_->spec.ops.size(); ++i) {
+    OpContext context{draws_of(task, i), work.scratch};
+    const KernelTimer timer(task);
+    Status status = run(plan_->spec.ops[i], work.sample, context);
+    if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
+  }
+  return ok_status();
+}
+
+Status Preparer::collate(SampleTask& task, std::byte* slot) const {
+  const Sample& sample = task.workspace->sample;
+  const Plan::Columns& columns = plan_->columns;
+  const auto at = [&](std::size_t column) { return plan_->layout.row(slot, column, task.row_in_batch); };
+  {
+    const KernelTimer timer(task);
+    Status status = plan_->picture.write(sample, at(columns.image));
+    if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
+  }
+  put(at(columns.index), static_cast<std::int64_t>(task.index));
+  put(at(columns.position), static_cast<std::int64_t>(task.row.position));
+  put(at(columns.flags), static_cast<std::uint8_t>((task.row.padded ? kFlagPadded : 0) |
+                                                   (task.replaced ? kFlagReplaced : 0)));
+  for (std::size_t i = 0; i < columns.labels.size(); ++i) {
+    put(at(columns.labels[i]), source_->label(i, task.index));
+  }
+  if (plan_->mask) {
+    Status status = plan_->mask->write(sample, at(columns.mask));
+    if (!status.ok()) return named(std::move(status).error(), task, Part::kMask);
+  }
+  if (plan_->has_boxes) {
+    const auto room = static_cast<std::size_t>(plan_->spec.max_boxes);
+    auto count = write_boxes(sample, {reinterpret_cast<float*>(at(columns.boxes)), 4 * room});
+    if (!count.ok()) return named(std::move(count).error(), task, Part::kImage);
+    write_box_values(sample, source_->boxes(task.index).labels,
+                     {reinterpret_cast<std::int64_t*>(at(columns.boxes + 1)), room});
+    put(at(columns.boxes + 2), static_cast<std::int64_t>(*count));
+  }
+  return ok_status();
+}
+
+void Preparer::replace(SampleTask& task, std::uint32_t attempt) const {
+  task.index = sampler_.replacement(task.row.position, attempt);
+}
+
+}  // namespace drapps

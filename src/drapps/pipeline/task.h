@@ -1,0 +1,49 @@
+// One sample under way, and the memory that its steps work in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "drapps/augment/op.h"
+#include "drapps/data/buffer.h"
+#include "drapps/data/sample.h"
+#include "drapps/decode/decoder.h"
+#include "drapps/source/reader.h"
+#include "drapps/source/sampler.h"
+
+namespace drapps {
+
+/// What decoding and augmenting one sample needs; passed on from sample to sample, so it is warm and grown.
+struct Workspace {
+  explicit Workspace(MemoryLedger& ledger) : decoder(ledger), scratch(ledger) {}
+
+  Decoder decoder;
+  Scratch scratch;
+  Sample sample;
+
+  void reset() noexcept {
+    decoder.reset();
+    scratch.reset();
+  }
+};
+
+/// Owned by the executor, lent to one thread at a time. It is its own request for the record's bytes.
+struct SampleTask : ReadRequest {
+  explicit SampleTask(MemoryLedger& ledger) : buffers{Buffer(ledger), Buffer(ledger)} {
+    for (std::size_t part = 0; part < kParts; ++part) into[part] = &buffers[part];
+  }
+
+  std::array<Buffer, kParts> buffers;
+  Sampler::Row row;
+  std::uint64_t step = 0;          // of the epoch
+  std::uint32_t row_in_batch = 0;
+  bool fresh = true;               // its bytes have not been read
+  bool replaced = false;           // another sample stands in for it
+  bool fused = true;               // the mode it was started in
+  Workspace* workspace = nullptr;  // from decoding to the end
+  std::uint64_t queued_ns = 0;     // when it joined the queue it waits in
+  std::uint64_t kernel_cpu_ns = 0; // of this sample, where it is one of those measured
+  bool measured = false;
+};
+
+}  // namespace drapps
