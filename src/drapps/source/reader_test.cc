@@ -167,8 +167,8 @@ TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
   std::vector<std::string> images;
   std::vector<std::string> masks;
   for (std::uint64_t i = 0; i < 40; ++i) {
-    images.push_back(folder_.put("i" + std::to_string(i), content_of(i, 1 + i * 7919)));
-    masks.push_back(folder_.put("m" + std::to_string(i), content_of(1000 + i, 1 + i * 31)));
+    images.push_back(folder_.put(std::to_string(i) + ".jpg", content_of(i, 1 + i * 7919)));
+    masks.push_back(folder_.put(std::to_string(i) + ".png", content_of(1000 + i, 1 + i * 31)));
   }
   const auto source = source_of(images, masks);
   Recorder recorder;
