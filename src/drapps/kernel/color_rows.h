@@ -94,9 +94,9 @@ void turn_hue(std::uint8_t* const out[3], const std::uint8_t* const in[3], std::
       const int t = rounded(v * (1.0 - static_cast<double>(fs) * (1.0 - static_cast<double>(within))));
       const int k = sector == 6 ? 0 : sector;
       // Sectors 0 … 5 give (v t p), (q v p), (p v t), (p q v), (t p v), (v p q).
-      const int out_r = k == 1 ? q : (k == 2) | (k == 3) ? p : k == 4 ? t : value;
-      const int out_g = k == 0 ? t : (k == 1) | (k == 2) ? value : k == 3 ? q : p;
-      const int out_b = (k == 0) | (k == 1) ? p : k == 2 ? t : k == 5 ? q : value;
+      const int out_r = k == 1 ? q : ((k == 2) | (k == 3)) ? p : k == 4 ? t : value;
+      const int out_g = k == 0 ? t : ((k == 1) | (k == 2)) ? value : k == 3 ? q : p;
+      const int out_b = ((k == 0) | (k == 1)) ? p : k == 2 ? t : k == 5 ? q : value;
       target.plane[0][i] = static_cast<std::uint8_t>(s == 0 ? value : out_r);
       target.plane[1][i] = static_cast<std::uint8_t>(s == 0 ? value : out_g);
       target.plane[2][i] = static_cast<std::uint8_t>(s == 0 ? value : out_b);
