@@ -43,7 +43,7 @@ struct Climb {
   std::array<std::int8_t, kKnobs> favoured;  // direction to try first; 0 is up
   Trial trial;
   Settings settings;  // in force while measuring
-  std::uint64_t settle_from_ns, settle_until_batches;
+  std::uint64_t settle_from_ns, settle_from_batches, settle_until_batches;
   StepWindow window;
   StepMeasure base;       // at the settings before the trial
   StepMeasure reference;  // of the present situation; step_ns 0: not measured yet
@@ -78,7 +78,7 @@ class Decider {
     if (climb_.phase == Phase::kMove || climb_.phase == Phase::kReturn) return wait_for_the_knob();
     if (climb_.phase == Phase::kStart || seen_.settings != climb_.settings) return begin_measuring();
     if (settling()) return seen_.settings;
-    if (!climb_.window.add(seen_)) return begin_measuring();
+    climb_.window.add(seen_);
     if (climb_.phase == Phase::kTrial) {
       const bool early = climb_.window.blocks() >= kEarlyBlocks &&
                          climb_.window.measure().step_ns > climb_.base.step_ns * (1 + kPlainlyWorse);
@@ -105,7 +105,8 @@ class Decider {
       return seen_.settings;
     }
     const std::uint64_t patience = knob.clock == KnobClock::kSlow ? kPatienceSlowNs : kPatienceFastNs;
-    if (seen_.time_ns < trial.asked_ns || seen_.time_ns - trial.asked_ns > patience) {
+    climb_.trial.asked_ns = std::min(trial.asked_ns, seen_.time_ns);  // a new plant may have a new clock
+    if (seen_.time_ns - trial.asked_ns > patience) {
       climb_.failed |= bit(trial.at, trial.direction);
       say("%s does not move to %d", knob.name.data(), target);
       return begin_measuring();
@@ -117,12 +118,14 @@ class Decider {
     climb_.phase = next;
     climb_.settings = seen_.settings;
     climb_.settle_from_ns = seen_.time_ns;
+    climb_.settle_from_batches = seen_.batches;
     climb_.settle_until_batches = seen_.batches + seen_.ready_batches + 2;
     climb_.window.restart();
   }
 
   bool settling() const {
-    if (seen_.time_ns < climb_.settle_from_ns) return false;  // a new plant: the window will notice
+    // A new plant begins empty: there is nothing old in it to wait for.
+    if (seen_.time_ns < climb_.settle_from_ns || seen_.batches < climb_.settle_from_batches) return false;
     const std::uint64_t waited = seen_.time_ns - climb_.settle_from_ns;
     return waited < kSettleNs || (waited < kSettleMaxNs && seen_.batches < climb_.settle_until_batches);
   }

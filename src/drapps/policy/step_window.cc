@@ -48,15 +48,13 @@ bool StepWindow::paused(const Observation& observation) noexcept {
   return pause && pauses_ <= kPausesInARow;
 }
 
-bool StepWindow::add(const Observation& observation) noexcept {
+void StepWindow::add(const Observation& observation) noexcept {
   const Mark now = mark_of(observation);
-  if (begun_ && (now.time_ns < last_.time_ns || now.steps < last_.steps || now.step_ns < last_.step_ns ||
-                 now.stall_ns < last_.stall_ns)) {
-    restart();
-    add(observation);
-    return false;
+  if (now.time_ns < last_.time_ns || now.steps < last_.steps || now.step_ns < last_.step_ns ||
+      now.stall_ns < last_.stall_ns) {
+    begun_ = false;
   }
-  if (begun_ && now.steps == last_.steps) return true;  // the block goes on
+  if (begun_ && now.steps == last_.steps) return;  // the block goes on
   const bool pause = paused(observation);
   if (begun_ && !pause) {
     const Mark block{.time_ns = now.time_ns - last_.time_ns,
@@ -74,7 +72,6 @@ bool StepWindow::add(const Observation& observation) noexcept {
   }
   begun_ = true;
   last_ = now;
-  return true;
 }
 
 bool StepWindow::long_enough() const noexcept {

@@ -6,7 +6,9 @@
 //    vary by 2 % on a quiet machine, by 14 % beside one burning process).
 // 3. The standard error comes from the spread of the block means. While it is above 1 %, the window grows, to at most
 //    nine seconds. Neighbouring blocks are correlated, so the true error is larger; who compares windows leaves room.
-// 4. A step of over a second that is also eight times the usual (a checkpoint, a validation pass) says nothing about
+// 4. Counters that ran backwards are a new plant (the next epoch of the same loader): the window goes on there with a
+//    new block, so that windows are not bound to the length of an epoch.
+// 5. A step of over a second that is also eight times the usual (a checkpoint, a validation pass) says nothing about
 // the
 //    loader: its block is left out. Three such blocks in a row are no pause but the new normal, and count.
 #pragma once
@@ -29,8 +31,8 @@ struct StepMeasure {
 class StepWindow {
  public:
   void restart() noexcept { *this = {}; }
-  /// Takes the next observation in. False where its counters ran backwards (a new plant): the window begins there.
-  bool add(const Observation& observation) noexcept;
+  /// Takes the next observation in.
+  void add(const Observation& observation) noexcept;
   /// Whether it has the length, the steps and the blocks of a window, and is complete but for its error.
   bool long_enough() const noexcept;
   bool complete() const noexcept;
