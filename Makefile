@@ -43,7 +43,7 @@ wheel:  ## wheels for every CPython >= 3.10 here into dist/, each tried in a cle
 
 docs:  ## the documentation into build/docs/
 	@$(setup) dev docs extension
-	@$(python) -m mkdocs build --quiet --strict --site-dir build/docs
+	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict --site-dir build/docs
 	@echo "docs: build/docs/index.html"
 
 clean:  ## remove all that was built; .venv and the compiler's cache stay

@@ -53,8 +53,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="time for each target")
     parser.add_argument("--only", default="", help="part of the names of the targets to run")
     options = parser.parse_args()
-    if not (BUILD / "build.ninja").exists():
-        subprocess.run(["cmake", "--preset", "asan"], cwd=ROOT, check=True)
+    subprocess.run(["cmake", "--preset", "asan"], cwd=ROOT, check=True)
     subprocess.run(["cmake", "--build", "--preset", "asan"], cwd=ROOT, check=True)
     sources = sorted((ROOT / "fuzz").glob(f"*{options.only}*_fuzz.cc"))
     targets = [BUILD / "fuzz" / source.stem for source in sources]

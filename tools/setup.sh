@@ -62,7 +62,7 @@ pip_install() {
 
 extension() {
   local log=build/extension.log
-  [[ -f build/release/build.ninja ]] || cmake --preset release > "$log" || { cat "$log" >&2; exit 1; }
+  [[ build/release/build.ninja -nt CMakePresets.json ]] || cmake --preset release > "$log" || { cat "$log" >&2; exit 1; }
   cmake --build --preset release --target _core_stub > "$log" || { cat "$log" >&2; exit 1; }
   local path
   path=$(echo .venv/lib/python3.*/site-packages)/drapps.pth

@@ -126,8 +126,7 @@ class Run:
 
     def build(self, preset: str) -> None:
         """Build everything of a preset."""
-        if not (ROOT / "build" / preset / "build.ninja").exists():
-            self.must("cmake", "--preset", preset)
+        self.must("cmake", "--preset", preset)
         self.must("cmake", "--build", "--preset", preset)
 
     def simd_levels(self, preset: str, **env: str) -> None:
