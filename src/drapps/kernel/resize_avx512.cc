@@ -361,6 +361,9 @@ void vertical(Rows out, ConstRows in, std::int32_t width, const Axis& axis, cons
     short_column(target, rows, width, four_digits(digits), four_digits(digits + pitch),
                  four_digits(digits + 2 * pitch));
   }
+  // The compiler leaves this out where vectors are arguments; the plain code that follows would run at a third of its
+  // speed.
+  _mm256_zeroupper();
 }
 
 }  // namespace
