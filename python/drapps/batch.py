@@ -18,11 +18,12 @@ REPLACED = 2  # bit of ``flags``: a row that stands for a sample that could not 
 class Batch(Mapping[str, "_core.Tensor"]):
     """The tensors of one batch by name.
 
-    There are always ``image``, ``label``, ``index``, ``position`` and ``flags``. ``image`` is
+    There are always ``image``, ``index``, ``position`` and ``flags``. ``image`` is
     ``(rows, channels, height, width)`` or ``(rows, height, width, channels)`` in the
     dtype that ``Pipeline.to`` names; ``label``, ``index`` (in the source) and ``position`` (in the
     epoch's global order) are int64 of ``(rows,)``; ``flags`` is uint8 of ``(rows,)`` with the bits
-    `PADDED` and `REPLACED`. Sources with masks or boxes add ``mask``, ``boxes``, ``box_labels`` and
+    `PADDED` and `REPLACED`. Sources add what they
+    have: ``label``, ``mask``, ``boxes``, ``box_labels`` and
     ``box_counts``.
 
     Every tensor speaks DLPack and the buffer protocol. It is writable and nobody else's, and it

@@ -42,7 +42,7 @@ def images(
 
     Args:
         paths: the files, N of them.
-        labels: N integers; -1 for every sample where absent.
+        labels: N integers; without them batches have no ``label``.
         masks: N picture files of class ids, which move with the pictures.
         boxes: ``(offsets, corners, labels)``: int64 ``(N + 1,)``, float32 ``(M, 4)`` as x0, y0, x1,
             y1 in pixels, int64 ``(M,)``; sample i has the boxes from offsets[i] to offsets[i + 1].
@@ -241,7 +241,7 @@ class Pipeline:
         return replace(self, _whole={**self._whole, "on_error": action})
 
     def max_boxes(self, count: int) -> Pipeline:
-        """The most boxes of one sample that a batch keeps; the source's largest by default."""
+        """Rows of a batch's box columns; a sample with more is bad. 100 where not called."""
         return replace(self, _whole={**self._whole, "max_boxes": ops.whole("count", count, 1)})
 
     def describe(self) -> dict[str, Any]:

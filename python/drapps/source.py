@@ -99,7 +99,7 @@ def folder_source(root: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Sou
         classes = sorted(entry.name for entry in entries if entry.is_dir())
     if not classes:
         raise DataNotFoundError(
-            f"{str(top)!r} has no class folders: put each class's pictures into a folder of its own, "
+            f"{str(top)!r} has no class folders: put each class's pictures into one of its own, "
             "or use drapps.images(paths, labels)"
         )
     paths: list[bytes] = []

@@ -121,6 +121,8 @@ def installed_pass_order() -> str:
 def _require_plain(loader: torch.utils.data.DataLoader[Any]) -> None:
     if isinstance(loader.dataset, torch.utils.data.IterableDataset):
         raise NotLifted("the dataset is iterable-style")
+    if loader.batch_sampler is None:
+        raise NotLifted("batch_size=None yields single samples")
     if loader.collate_fn is not torch.utils.data.default_collate:
         raise NotLifted(f"collate_fn is {name_of(loader.collate_fn)}")
     if loader.worker_init_fn is not None:

@@ -96,11 +96,9 @@ def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Orde
     """How `loader` orders `size` samples.
 
     Raises:
-        NotLifted: it does not batch, or batches by a class of its own.
+        NotLifted: it batches by a class of its own, or its sampler may never end.
     """
     batches = loader.batch_sampler
-    if batches is None:
-        raise NotLifted("batch_size=None yields single samples")
     if type(batches) is not BatchSampler:
         raise NotLifted(f"the batch sampler is {name_of(batches)}")
     require_pristine(batches, ("__iter__", "__len__"))

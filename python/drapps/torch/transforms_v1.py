@@ -72,10 +72,15 @@ def center_crop(transform: Any, chain: Chain) -> None:
 
 
 def random_crop(transform: Any, chain: Chain) -> None:
-    """RandomCrop."""
+    """RandomCrop, which pads a second time where pad_if_needed finds a side too short."""
     padding = 0 if transform.padding is None else plain_size(transform.padding)
     if padding and transform.pad_if_needed and transform.padding_mode in ("reflect", "symmetric"):
         raise NotLifted("RandomCrop pads twice by mirroring, which has no native form")
+    add_random_crop(transform, padding, chain)
+
+
+def add_random_crop(transform: Any, padding: Any, chain: Chain) -> None:
+    """RandomCrop with its padding as `drapps.ops.borders` takes it."""
     chain.add(
         ops.random_crop(
             plain_size(transform.size),

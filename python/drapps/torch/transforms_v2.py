@@ -9,6 +9,12 @@ from drapps.torch.chain import Chain, Form, Recogniser
 from drapps.torch.recognise import NotLifted
 
 
+def random_crop(transform: Any, chain: Chain) -> None:
+    """RandomCrop, which pads once and keeps its padding as left, right, top, bottom."""
+    left, right, top, bottom = transform.padding or (0, 0, 0, 0)
+    v1.add_random_crop(transform, [left, top, right, bottom], chain)
+
+
 def to_image(transform: Any, chain: Chain) -> None:
     """ToImage."""
     if chain.form is Form.FLOATS:
@@ -53,7 +59,7 @@ TABLE: dict[str, Recogniser] = {
         "_geometry.RandomResizedCrop": v1.random_resized_crop,
         "_geometry.Resize": v1.resize,
         "_geometry.CenterCrop": v1.center_crop,
-        "_geometry.RandomCrop": v1.random_crop,
+        "_geometry.RandomCrop": random_crop,
         "_geometry.Pad": v1.pad,
         "_geometry.RandomHorizontalFlip": v1.horizontal_flip,
         "_geometry.RandomVerticalFlip": v1.vertical_flip,

@@ -1,0 +1,58 @@
+"""Fixtures that several test modules share: torchvision where it is there, small photo sets."""
+
+import importlib.util
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+
+def pytest_configure() -> None:
+    # torchvision's registrations need its compiled operators, which its transforms do not.
+    if importlib.util.find_spec("torchvision") is not None:
+        name = "torchvision._meta_registrations"
+        sys.modules.setdefault(name, types.ModuleType(name))
+
+
+@pytest.fixture(scope="session")
+def torchvision():
+    return pytest.importorskip("torchvision")
+
+
+def picture(seed: int, height: int, width: int) -> Image.Image:
+    """Smooth colours with some noise: what photographs are to a codec."""
+    draw = np.random.default_rng(seed)
+    coarse = draw.integers(0, 256, (5, 6, 3), dtype=np.uint8)
+    smooth = np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC))
+    noise = draw.integers(-9, 10, smooth.shape)
+    return Image.fromarray(np.clip(smooth.astype(int) + noise, 0, 255).astype(np.uint8))
+
+
+def write_folder(root: Path, classes: int, each: int) -> Path:
+    """A folder per class, JPEG of several subsamplings and PNG in turn, no two sizes alike."""
+    for label in range(classes):
+        folder = root / f"class_{label}"
+        folder.mkdir(parents=True)
+        for number in range(each):
+            seed = label * each + number
+            made = picture(seed, 90 + 7 * seed % 60, 100 + 11 * seed % 70)
+            if number % 4 == 3:
+                made.save(folder / f"{number:02}.png")
+            else:
+                made.save(folder / f"{number:02}.jpg", quality=92, subsampling=number % 4)
+    return root
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory) -> Path:
+    """Three classes of seven pictures; do not write to it."""
+    return write_folder(tmp_path_factory.mktemp("photos"), classes=3, each=7)
+
+
+@pytest.fixture
+def own_photos(tmp_path) -> Path:
+    """The same, for a test that changes it."""
+    return write_folder(tmp_path / "photos", classes=3, each=7)

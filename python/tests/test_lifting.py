@@ -1,0 +1,380 @@
+"""What is recognised, as a table, and what is not, with the reason."""
+
+import functools
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import drapps.torch  # noqa: E402
+from drapps.torch.lifting import chain_of  # noqa: E402
+from drapps.torch.recognise import NotLifted  # noqa: E402
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+@pytest.fixture(scope="module")
+def v1(torchvision):
+    return torchvision.transforms
+
+
+@pytest.fixture(scope="module")
+def v2(torchvision):
+    return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
+
+
+@pytest.fixture(scope="module")
+def folder(torchvision):
+    return torchvision.datasets.ImageFolder
+
+
+def one_op(compose, transform, to_tensor):
+    (op,) = chain_of(compose([transform, to_tensor])).ops
+    return {name: value for name, value in op.items() if name != "pass_order"}
+
+
+PICTURE_OPS = [
+    (
+        lambda t: t.RandomResizedCrop(24, scale=(0.5, 1), ratio=(1, 2)),
+        {
+            "op": "random_resized_crop",
+            "height": 24,
+            "width": 24,
+            "scale": [0.5, 1.0],
+            "ratio": [1.0, 2.0],
+            "interpolation": "bilinear",
+        },
+    ),
+    (
+        lambda t: t.Resize(30, interpolation=t.InterpolationMode.BICUBIC),
+        {"op": "resize", "short_side": 30, "interpolation": "bicubic"},
+    ),
+    (lambda t: t.Resize([30]), {"op": "resize", "short_side": 30, "interpolation": "bilinear"}),
+    (
+        lambda t: t.Resize((30, 20), antialias=False),
+        {"op": "resize", "height": 30, "width": 20, "interpolation": "bilinear"},
+    ),
+    (
+        lambda t: t.Resize(30, max_size=40),
+        {"op": "resize", "short_side": 30, "max_size": 40, "interpolation": "bilinear"},
+    ),
+    (lambda t: t.CenterCrop((9, 8)), {"op": "center_crop", "height": 9, "width": 8}),
+    (
+        lambda t: t.RandomCrop(8, padding=(1, 2), pad_if_needed=True, fill=7),
+        {
+            "op": "random_crop",
+            "height": 8,
+            "width": 8,
+            "pad_left": 1,
+            "pad_top": 2,
+            "pad_right": 1,
+            "pad_bottom": 2,
+            "pad_if_needed": True,
+            "mode": "constant",
+            "fill": [7],
+            "mask_fill": 0,
+        },
+    ),
+    (
+        lambda t: t.Pad((1, 2, 3, 4), fill=(5, 6, 7), padding_mode="edge"),
+        {
+            "op": "pad",
+            "left": 1,
+            "top": 2,
+            "right": 3,
+            "bottom": 4,
+            "mode": "edge",
+            "fill": [5, 6, 7],
+            "mask_fill": 0,
+        },
+    ),
+    (lambda t: t.RandomHorizontalFlip(0.25), {"op": "horizontal_flip", "p": 0.25}),
+    (lambda t: t.RandomVerticalFlip(), {"op": "vertical_flip", "p": 0.5}),
+    (
+        lambda t: t.ColorJitter(0.4, (0.5, 2), hue=0.1),
+        {
+            "op": "color_jitter",
+            "brightness": [0.6, 1.4],
+            "contrast": [0.5, 2.0],
+            "saturation": [1.0, 1.0],
+            "hue": [-0.1, 0.1],
+        },
+    ),
+    (lambda t: t.Grayscale(3), {"op": "grayscale", "channels": 3}),
+    (lambda t: t.RandomGrayscale(0.2), {"op": "random_grayscale", "p": 0.2}),
+]
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+@pytest.mark.parametrize(("make", "expected"), PICTURE_OPS)
+def test_each_transform_becomes_its_op(request, v1, api, make, expected):
+    assert one_op(v1.Compose, make(request.getfixturevalue(api)), v1.ToTensor()) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"value": 0.5}, ("constant", [0.5])),
+        ({"value": (0.1, 0.2, 0.3)}, ("constant", [0.1, 0.2, 0.3])),
+        ({"value": "random"}, ("normal_per_pixel", [0.0])),
+    ],
+)
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_erasing_comes_last_and_keeps_its_value(request, v1, api, arguments, expected):
+    erasing = request.getfixturevalue(api).RandomErasing(0.3, (0.1, 0.2), (0.5, 2.0), **arguments)
+    chain = chain_of(
+        v1.Compose([v1.CenterCrop(8), v1.ToTensor(), v1.Normalize(MEAN, STD), erasing])
+    )
+    op = chain.ops[-1]
+    assert (op["p"], op["scale"], op["ratio"]) == (0.3, [0.1, 0.2], [0.5, 2.0])
+    assert (op["mode"], op["value"]) == expected
+
+
+def test_conversions_say_how_bytes_become_numbers(v1, v2):
+    def numbers(*transforms):
+        chain = chain_of(v1.Compose(transforms))
+        return chain.form.name, chain.scale, chain.mean
+
+    assert numbers(v1.ToTensor()) == ("FLOATS", "divide", [])
+    assert numbers(v1.PILToTensor()) == ("BYTES", "none", [])
+    to_float = v1.ConvertImageDtype(torch.float32)
+    assert numbers(v1.PILToTensor(), to_float) == ("FLOATS", "divide", [])
+    to_float = v2.ToDtype(torch.float32, scale=True)
+    assert numbers(v2.ToImage(), to_float) == ("FLOATS", "multiply", [])
+    assert numbers(v2.ToImage(), to_float, v2.ToPureTensor())[0] == "FLOATS"
+    assert numbers(v2.PILToTensor(), v2.ToDtype(torch.float32)) == ("FLOATS", "none", [])
+    assert numbers(v1.ToTensor(), v1.Normalize(MEAN, STD)) == ("FLOATS", "divide", MEAN)
+    tensor_mean = v1.Normalize(torch.tensor([0.5]), torch.tensor([0.25]))
+    assert numbers(v1.ToTensor(), tensor_mean) == ("FLOATS", "divide", [0.5, 0.5, 0.5])
+    assert numbers(v1.Grayscale(), v1.ToTensor(), v1.Normalize([0.5], [0.5]))[2] == [0.5]
+
+
+def test_containers_are_flattened_and_nothing_is_forgotten(v1, v2):
+    inner = v2.Compose([v2.RandomHorizontalFlip(), v2.Identity(), v2.RGB()])
+    chain = chain_of(v1.Compose([v1.CenterCrop(8), inner, torch.nn.Sequential(v2.ToImage())]))
+    assert [op["op"] for op in chain.ops] == ["center_crop", "horizontal_flip"]
+    assert len(chain.lifted) == 5
+
+
+def test_flips_are_lifted_on_either_side_of_the_tensor(v1):
+    chain = chain_of(v1.Compose([v1.ToTensor(), v1.RandomVerticalFlip(), v1.Normalize(MEAN, STD)]))
+    assert [op["op"] for op in chain.ops] == ["vertical_flip"]
+
+
+@pytest.fixture(scope="module")
+def create(v1):
+    return pytest.importorskip("timm.data").create_transform if v1 else None
+
+
+def test_timm_training(create):
+    chain = chain_of(create(24, is_training=True, re_prob=0.25, re_count=3, re_mode="pixel"))
+    names = ["random_resized_crop", "horizontal_flip", "color_jitter", "random_erasing"]
+    assert [op["op"] for op in chain.ops] == names
+    erasing = chain.ops[-1]
+    assert (erasing["mode"], erasing["min_count"], erasing["max_count"]) == (
+        "normal_per_pixel",
+        1,
+        3,
+    )
+    assert erasing["ratio"] == pytest.approx([0.3, 1 / 0.3])
+    assert erasing["scale"] == pytest.approx([0.02, 1 / 3])
+
+
+def test_timm_random_interpolation(create):
+    chain = chain_of(create(24, is_training=True, interpolation="random"))
+    assert chain.ops[0]["interpolation"] == "random"
+
+
+def test_timm_evaluation(create):
+    chain = chain_of(create((3, 24, 24), interpolation="bicubic"))
+    assert [op["op"] for op in chain.ops] == ["resize", "center_crop"]
+    assert chain.mean == pytest.approx(MEAN)
+
+
+def test_timm_bytes_for_its_prefetcher(create):
+    assert chain_of(create(24, use_prefetcher=True)).form.name == "BYTES"
+
+
+def test_timm_policies_are_named(create):
+    with pytest.raises(NotLifted, match=r"timm\.data\.auto_augment\.RandAugment"):
+        chain_of(create(24, is_training=True, auto_augment="rand-m9-mstd0.5"))
+
+
+def reject(transform, match):
+    with pytest.raises(NotLifted, match=match):
+        chain_of(transform)
+
+
+def test_unknown_transforms_are_named(v1, v2):
+    reject(
+        v1.Compose([v1.GaussianBlur(3), v1.ToTensor()]), r"transforms\.GaussianBlur is not known"
+    )
+    reject(v2.Compose([v2.RandAugment(), v2.ToImage()]), "RandAugment is not known")
+    reject(v1.RandomApply([v1.Grayscale(3)]), "RandomApply is not known")
+    reject(v1.Lambda(lambda x: x), "Lambda is not known")
+    reject(lambda x: x, "<lambda> is not known")
+    reject(functools.partial(max, 1), "partial is not known")
+
+
+def test_subclasses_and_patched_objects_are_not_lifted(v1):
+    class MyFlip(v1.RandomHorizontalFlip):
+        def forward(self, img):
+            return img
+
+    reject(v1.Compose([MyFlip(), v1.ToTensor()]), "MyFlip is not known")
+    patched = v1.RandomHorizontalFlip()
+    patched.forward = lambda img: img
+    reject(v1.Compose([patched, v1.ToTensor()]), "forward was replaced")
+    hooked = v1.RandomHorizontalFlip()
+    hooked.register_forward_hook(lambda *_: None)
+    reject(v1.Compose([hooked, v1.ToTensor()]), "has hooks")
+
+
+def test_a_class_patched_by_the_user_is_not_lifted(v1, monkeypatch):
+    monkeypatch.setattr(v1.CenterCrop, "forward", lambda _self, img: img)
+    reject(v1.Compose([v1.CenterCrop(8), v1.ToTensor()]), r"CenterCrop\.forward was replaced")
+
+
+def test_arithmetic_that_has_no_native_form_is_not_lifted(v1, v2):
+    to_float = v2.ToDtype(torch.float32, scale=True)
+    reject(
+        v2.Compose([v2.ToImage(), v2.Resize((8, 8)), to_float]), "resize runs on a tensor of bytes"
+    )
+    reject(v1.Compose([v1.ToTensor(), v1.ColorJitter(0.1)]), "runs on a tensor of floats")
+    nearest = v1.InterpolationMode.NEAREST
+    reject(v1.Compose([v1.Resize(8, interpolation=nearest), v1.ToTensor()]), "resizes by nearest")
+    reject(v1.Compose([v1.ToTensor(), v1.ConvertImageDtype(torch.float64)]), "to torch.float64")
+    reject(v1.CenterCrop(8), "end in a Pillow picture")
+    normal = v1.Normalize(MEAN, STD)
+    reject(v1.Compose([v1.ToTensor(), normal, normal]), "a second time")
+    reject(v1.Compose([v1.ToTensor(), v1.RandomErasing(), normal]), "after RandomErasing")
+    late = v1.RandomHorizontalFlip()
+    reject(v1.Compose([v1.ToTensor(), v1.RandomErasing(), late]), "comes after RandomErasing")
+    reject(v1.Compose([v1.ToTensor(), v1.Normalize([0.5] * 2, [0.5] * 2)]), "2 numbers for 3")
+    mirrored = v1.RandomCrop(8, padding=2, pad_if_needed=True, padding_mode="reflect")
+    reject(v1.Compose([mirrored, v1.ToTensor()]), "pads twice by mirroring")
+
+
+def test_another_default_dtype_is_noticed(v1):
+    torch.set_default_dtype(torch.float64)
+    try:
+        reject(v1.ToTensor(), "give torch.float64")
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_the_pass_order_is_that_of_the_installed_pillow(v1, photos, folder, monkeypatch):
+    import PIL
+
+    chain = v1.Compose([v1.Resize((8, 8)), v1.ToTensor()])
+    for version, order in (("13.0.0", "pillow13"), ("12.3.0", "horizontal_first")):
+        monkeypatch.setattr(PIL, "__version__", version)
+        assert chain_of(chain).ops[0]["pass_order"] == order
+        report = drapps.torch.DataLoader(folder(photos, chain)).lifted()
+        assert report.pillow_order == order
+        assert order in str(report)
+    monkeypatch.setattr(PIL, "__version__", "9.5.0.post2")
+    reject(chain, "Pillow-SIMD")
+
+
+def report_of(dataset, **arguments):
+    return drapps.torch.DataLoader(dataset, **arguments).lifted()
+
+
+@pytest.fixture
+def plain(v1):
+    return v1.Compose([v1.Resize((16, 16)), v1.ToTensor()])
+
+
+def test_a_folder_is_lifted_and_the_report_says_what(folder, photos, plain):
+    report = report_of(folder(photos, plain), batch_size=4, shuffle=True, num_workers=2)
+    assert report
+    assert report.native
+    assert report.dataset == "ImageFolder of 21 files"
+    assert len(report.transforms) == 2
+    assert "shuffled" in report.order
+    assert not report.reasons
+    assert any("num_workers=2" in note for note in report.notes)
+    assert "lifted: ImageFolder" in str(report)
+
+
+def test_subsets_of_subsets_are_lifted(folder, photos, plain):
+    data = folder(photos, plain)
+    inner = torch.utils.data.Subset(data, [20, 3, 11, 5])
+    outer = torch.utils.data.Subset(inner, [3, 0, -3])
+    report = report_of(outer)
+    assert report
+    assert report.dataset == "ImageFolder of 3 files (a subset)"
+    labels = [int(label) for _, label in drapps.torch.DataLoader(outer)]
+    assert labels == [label for _, label in outer]
+
+
+def test_what_a_dataset_does_besides_reading_pictures_keeps_it_with_stock(
+    folder, photos, own_photos, plain, torchvision
+):
+    def reason(dataset, **arguments):
+        report = report_of(dataset, **arguments)
+        assert not report
+        (sentence,) = report.reasons
+        assert sentence in str(report)
+        return sentence
+
+    class Mine(folder):
+        pass
+
+    class Views(torch.utils.data.Subset):
+        pass
+
+    assert "Mine, not an image folder" in reason(Mine(photos, plain))
+    assert "Views" in reason(Views(folder(photos, plain), [0]))
+    assert "list" in reason([1, 2, 3])
+    assert "target_transform" in reason(folder(photos, plain, target_transform=str))
+    assert "has no transform" in reason(folder(photos))
+    assert "reads files by" in reason(folder(photos, plain, loader=lambda path: path))
+    assert "lift=False" in reason(folder(photos, plain), lift=False)
+    assert "collate_fn" in reason(folder(photos, plain), collate_fn=list)
+    assert "worker_init_fn" in reason(folder(photos, plain), worker_init_fn=print)
+    assert "single samples" in reason(folder(photos, plain), batch_size=None)
+    lists = [[0, 1], [2]]
+    assert "batch sampler is builtins.list" in reason(folder(photos, plain), batch_sampler=lists)
+    endless = folder(photos, plain)
+    assert "no length" in reason(endless, sampler=iter([1, 2]))
+    patched = folder(photos, plain)
+    patched.samples = [(path, float(label)) for path, label in patched.samples]
+    assert "not all of type int" in reason(patched)
+    (own_photos / "class_0" / "picture.bmp").write_bytes(b"BM")
+    assert ".bmp files" in reason(folder(own_photos, plain))
+    variable = torchvision.transforms.Compose(
+        [torchvision.transforms.Resize(16), torchvision.transforms.ToTensor()]
+    )
+    assert "the native path refuses it" in reason(folder(photos, variable))
+
+
+def test_options_that_stock_cannot_follow_are_named():
+    report = report_of([1, 2], on_error="skip", cpu_budget=1, seed=3)
+    assert report.notes == ("on_error is not used", "seed is not used", "cpu_budget is not used")
+
+
+def test_a_changed_transform_is_followed(folder, photos, plain, v1):
+    data = folder(photos, plain)
+    loader = drapps.torch.DataLoader(data, batch_size=4)
+    assert next(iter(loader))[0].shape == (4, 3, 16, 16)
+    data.transform = v1.Compose([v1.Resize((12, 10)), v1.ToTensor()])
+    assert next(iter(loader))[0].shape == (4, 3, 12, 10)
+    data.transform = v1.Compose([v1.Resize((6, 6)), v1.GaussianBlur(3), v1.ToTensor()])
+    assert not loader.lifted()
+    assert next(iter(loader))[0].shape == (4, 3, 6, 6)
+
+
+def test_recognition_needs_no_torchvision():
+    script = (
+        "import sys, drapps.torch as d\n"
+        "assert not any(name.startswith(('torchvision', 'timm', 'PIL')) for name in sys.modules)\n"
+        "loader = d.DataLoader([1, 2, 3])\n"
+        "assert [int(x) for x in loader] == [1, 2, 3] and not loader.lifted()\n"
+        "assert not any(name.startswith(('torchvision', 'timm')) for name in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
