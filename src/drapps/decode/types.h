@@ -17,7 +17,8 @@ enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
 enum class ColorMode : std::uint8_t { kRgb, kGray };
 
 /// kIgnore gives the picture as stored (Pillow's Image.open); kApply turns it upright as the EXIF or XMP orientation
-/// asks (PIL.ImageOps.exif_transpose). Broken metadata asks for nothing.
+/// asks (PIL.ImageOps.exif_transpose). Broken metadata asks for nothing, where Pillow may raise; metadata that a PNG
+/// keeps in compressed or "Raw profile" text is not looked at.
 enum class ExifMode : std::uint8_t { kIgnore, kApply };
 
 /// What becomes of 16-bit pictures.

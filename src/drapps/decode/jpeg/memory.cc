@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <jerror.h>
 
@@ -100,6 +101,8 @@ struct Calls {
   }
   static void self_destruct(j_common_ptr) {}
 };
+
+static_assert(std::is_standard_layout_v<MemoryManager>);  // so that Calls::self() finds it
 
 MemoryManager::MemoryManager(Arena& arena) noexcept : arena_(&arena) {
   functions_.alloc_small = Calls::allocate;

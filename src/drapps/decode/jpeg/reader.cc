@@ -61,7 +61,10 @@ struct Reader::State {
 
   Outcome decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region, const ImageView& out);
   bool start();
+  JSAMPARRAY allocate_rows(JDIMENSION count);
   bool read_rows(const Rect& region, const ImageView& out, std::int32_t from, std::int32_t left, StoreRow store);
+  bool read_whole(const Rect& region, const ImageView& out, StoreRow store);
+  bool read_part(const Rect& region, const ImageView& out, StoreRow store);
   void begin(std::span<const std::uint8_t> bytes);
 
   Arena arena;
@@ -121,13 +124,16 @@ bool Reader::State::start() {
   return jpeg_start_decompress(&cinfo) != FALSE;
 }
 
+JSAMPARRAY Reader::State::allocate_rows(JDIMENSION count) {
+  return (*cinfo.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&cinfo), JPOOL_IMAGE,
+                                    cinfo.output_width * static_cast<JDIMENSION>(cinfo.output_components), count);
+}
+
 /// Reads scanlines [from, bottom of region) and keeps those of the region. `left`: the region's first column in them.
 bool Reader::State::read_rows(const Rect& region, const ImageView& out, std::int32_t from, std::int32_t left,
                               StoreRow store) {
   constexpr JDIMENSION kRows = 4;
-  const JSAMPARRAY rows =
-      (*cinfo.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&cinfo), JPOOL_IMAGE,
-                                 cinfo.output_width * static_cast<JDIMENSION>(cinfo.output_components), kRows);
+  const JSAMPARRAY rows = allocate_rows(kRows);
   const std::int32_t bottom = region.top + region.height;
   const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(left) * cinfo.output_components;
   for (std::int32_t y = from; y < bottom;) {
@@ -138,6 +144,39 @@ bool Reader::State::read_rows(const Rect& region, const ImageView& out, std::int
     }
   }
   return true;
+}
+
+/// Decodes to the end of the file.
+bool Reader::State::read_whole(const Rect& region, const ImageView& out, StoreRow store) {
+  if (!read_rows(region, out, 0, region.left, store)) return false;
+  JSAMPROW row = allocate_rows(1)[0];
+  while (cinfo.output_scanline < cinfo.output_height) {
+    if (jpeg_read_scanlines(&cinfo, &row, 1) == 0) return false;
+  }
+  // Errors behind the picture count, as they do in Pillow; data that is merely missing there does not. But the
+  // libjpeg-turbo 3 in Pillow objects to a second frame header before it misses the rest of one, version 2 after.
+  const bool complete = jpeg_finish_decompress(&cinfo) != FALSE;
+  const int marker = cinfo.unread_marker;
+  const bool frame = (marker >= 0xC0 && marker <= 0xC2) || marker == 0xC9 || marker == 0xCA;
+  if (!complete && frame) ERREXIT(&cinfo, JERR_SOF_DUPLICATE);
+  return true;
+}
+
+/// Decodes no more than the region needs; only for files of regular structure.
+bool Reader::State::read_part(const Rect& region, const ImageView& out, StoreRow store) {
+  const auto width = static_cast<std::int32_t>(cinfo.output_width);
+  const std::int32_t unit_width = 8 * cinfo.max_h_samp_factor, unit_height = 8 * cinfo.max_v_samp_factor;
+  const std::int32_t first = std::max(0, (region.left / unit_width - 1) * unit_width);
+  const std::int32_t end = std::min(width, ((region.left + region.width - 1) / unit_width + 2) * unit_width);
+  std::int32_t left = region.left;
+  if (first > 0 || end < width) {
+    auto offset = static_cast<JDIMENSION>(first), columns = static_cast<JDIMENSION>(end - first);
+    jpeg_crop_scanline(&cinfo, &offset, &columns);
+    left -= static_cast<std::int32_t>(offset);
+  }
+  const std::int32_t from = std::max(0, (region.top / unit_height - 1) * unit_height);
+  if (from > 0) jpeg_skip_scanlines(&cinfo, static_cast<JDIMENSION>(from));
+  return read_rows(region, out, static_cast<std::int32_t>(cinfo.output_scanline), left, store);
 }
 
 Outcome Reader::State::decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
@@ -152,40 +191,8 @@ Outcome Reader::State::decode(std::span<const std::uint8_t> bytes, const ImageIn
   const StoreRow store = cinfo.num_components == 1   ? store_gray
                          : cinfo.num_components == 3 ? store_rgb
                                                      : store_inverted_cmyk;
-  if (info.irregular) {
-    const Rect all{region.top, region.left, region.height, region.width};
-    if (!read_rows(all, out, 0, region.left, store)) return Outcome::kTruncated;
-    const JSAMPARRAY row =
-        (*cinfo.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&cinfo), JPOOL_IMAGE,
-                                   cinfo.output_width * static_cast<JDIMENSION>(cinfo.output_components), 1);
-    while (cinfo.output_scanline < cinfo.output_height) {
-      if (jpeg_read_scanlines(&cinfo, row, 1) == 0) return Outcome::kTruncated;
-    }
-    // Errors behind the picture count, as they do in Pillow; data that is merely missing there does not. But its
-    // libjpeg-turbo 3 objects to a second frame header before it misses the rest of one, and version 2 after.
-    const auto cut_at = [this](int marker) { return cinfo.unread_marker == marker; };
-    const bool complete = jpeg_finish_decompress(&cinfo) != FALSE;
-    if (!complete && (cut_at(0xC0) || cut_at(0xC1) || cut_at(0xC2) || cut_at(0xC9) || cut_at(0xCA))) {
-      ERREXIT(&cinfo, JERR_SOF_DUPLICATE);
-    }
-    return Outcome::kDone;
-  }
-  const auto unit_width = 8 * cinfo.max_h_samp_factor, unit_height = 8 * cinfo.max_v_samp_factor;
-  std::int32_t left = region.left, from = 0;
-  const std::int32_t first = std::max(0, (region.left / unit_width - 1) * unit_width);
-  const std::int32_t last =
-      std::min(info.stored.width, ((region.left + region.width - 1) / unit_width + 2) * unit_width);
-  if (first > 0 || last < info.stored.width) {
-    auto x = static_cast<JDIMENSION>(first), width = static_cast<JDIMENSION>(last - first);
-    jpeg_crop_scanline(&cinfo, &x, &width);
-    left -= static_cast<std::int32_t>(x);
-  }
-  if (region.top >= 2 * unit_height) {
-    from = (region.top / unit_height - 1) * unit_height;
-    jpeg_skip_scanlines(&cinfo, static_cast<JDIMENSION>(from));
-    from = static_cast<std::int32_t>(cinfo.output_scanline);
-  }
-  return read_rows(region, out, from, left, store) ? Outcome::kDone : Outcome::kTruncated;
+  const bool done = info.irregular ? read_whole(region, out, store) : read_part(region, out, store);
+  return done ? Outcome::kDone : Outcome::kTruncated;
 }
 
 Status Reader::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
