@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from PIL import Image, ImageEnhance
 
 from drapps import _core
 
-kernel: Any = _core.kernel
+kernel: Any = vars(_core)["kernel"]
 LEVELS: list[str] = kernel.levels()
 ORDER = "pillow13" if int(PIL.__version__.split(".")[0]) >= 13 else "horizontal"
 FILTERS = {
@@ -22,6 +25,8 @@ FILTERS = {
     "bicubic": Image.Resampling.BICUBIC,
     "nearest": Image.Resampling.NEAREST,
 }
+
+GOLDEN = Path(__file__).parents[2] / "tests" / "golden" / "resize.json"
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -49,7 +54,9 @@ sizes = st.one_of(st.integers(1, 24), st.integers(1, 700))
 
 @settings(max_examples=150, deadline=None)
 @given(sizes, sizes, sizes, sizes, st.sampled_from(sorted(FILTERS)), st.integers(0, 2**32 - 1))
-def test_resize_gives_pillows_bytes(h: int, w: int, out_h: int, out_w: int, name: str, seed: int) -> None:
+def test_resize_gives_pillows_bytes(
+    h: int, w: int, out_h: int, out_w: int, name: str, seed: int
+) -> None:
     pixels = noise(h, w, 3, seed)
     expected = from_pil(to_pil(pixels).resize((out_w, out_h), FILTERS[name]))
     for level in LEVELS:
@@ -71,6 +78,24 @@ def test_resize_gives_pillows_bytes_for_crops_of_photographs(name: str, level: s
         )
 
 
+def golden_picture(height: int, width: int) -> Pixels:
+    """The input of tests/golden/make_resize.py: uint8 (height, width, 3)."""
+    i = np.arange(height * width * 3, dtype=np.uint64)
+    mixed = (i * np.uint64(2654435761) + (i >> np.uint64(7)) * np.uint64(40503)) % np.uint64(2**32)
+    pixels: Pixels = (mixed >> np.uint64(24)).astype(np.uint8)
+    return pixels.reshape(height, width, 3)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("order", ["horizontal", "pillow13"])
+def test_both_pass_orders_give_the_stored_bytes(order: str, level: str) -> None:
+    """Whichever Pillow is installed: the hashes were stored under both."""
+    golden = json.loads(GOLDEN.read_text())
+    for h, w, out_h, out_w, name, crc in golden[order]["cases"]:
+        resized = kernel.resize(golden_picture(h, w), out_h, out_w, name, order, level)
+        assert zlib.crc32(resized.tobytes()) == crc, (h, w, out_h, out_w, name)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("channels", [1, 4])
 def test_resize_keeps_channels_apart(channels: int, level: str) -> None:
@@ -83,16 +108,16 @@ def test_resize_keeps_channels_apart(channels: int, level: str) -> None:
         ],
         axis=2,
     )
-    np.testing.assert_array_equal(
-        kernel.resize(pixels, 40, 33, "bicubic", ORDER, level), expected
-    )
+    np.testing.assert_array_equal(kernel.resize(pixels, 40, 33, "bicubic", ORDER, level), expected)
 
 
 factors = st.one_of(st.sampled_from([0.0, 1.0, 0.5, 1.5]), st.floats(0, 3))
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 300), st.sampled_from([1, 3]), factors, st.integers(0, 99))
+@given(
+    st.integers(1, 40), st.integers(1, 300), st.sampled_from([1, 3]), factors, st.integers(0, 99)
+)
 def test_enhancements_give_pillows_bytes(
     h: int, w: int, channels: int, factor: float, seed: int
 ) -> None:

@@ -1,0 +1,93 @@
+#include "drapps/kernel/normalize.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "drapps/kernel/test_picture.h"
+
+namespace drapps::kernel {
+namespace {
+
+const std::vector<float> kMean{0.485F, 0.456F, 0.406F};
+const std::vector<float> kStd{0.229F, 0.224F, 0.225F};
+
+Normalizer imagenet() { return Normalizer::standard(kMean, kStd).value(); }
+
+// Every level and format, at widths around the vectors' and the tiles' edges, into aligned and unaligned rows.
+TEST(Normalize, EveryLevelGivesTheReferencesBits) {
+  // The second has arithmetic that is not exact, so that the levels that compute fall back to the table.
+  const Normalizer awkward =
+      Normalizer::standard(std::vector{0.1F, 3e7F, -0.0F}, std::vector{1e-38F, 3e-5F, 2.9e38F}).value();
+  for (const Normalizer& normalizer : {imagenet(), awkward, Normalizer::unit(), Normalizer::raw()}) {
+    for (const std::int32_t width : {1, 3, 31, 64, 65, 224, 511, 513, 1100}) {
+      TestPicture picture(3, 3, width);
+      picture.randomize(static_cast<std::uint32_t>(width));
+      for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kUint8, Dtype::kInt32, Dtype::kInt64}) {
+        for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+          const RowFormat format{dtype, layout};
+          if (!normalizer.check(3, format).ok()) continue;
+          const std::size_t size = row_size(format, 3, 3, width);
+          for (const bool mirror : {false, true}) {
+            std::vector<std::uint8_t> expected(size);
+            normalizer.store(expected.data(), picture.view(), format, mirror, Level::kPortable);
+            for (const Level level : supported_levels()) {
+              for (const std::size_t offset : {std::size_t{0}, size_of(dtype)}) {
+                Buffer row(MemoryLedger::unlimited());
+                ASSERT_TRUE(row.ensure(size + 128).ok());
+                std::memset(row.data(), 0xA5, size + 128);
+                normalizer.store(row.data() + offset, picture.view(), format, mirror, level);
+                EXPECT_EQ(std::memcmp(row.data() + offset, expected.data(), size), 0)
+                    << name_of(level) << ' ' << name_of(dtype) << ' ' << width;
+                for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(row.data()[offset + size + i], 0xA5);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Normalize, TheTableIsDividedStepByStep) {
+  const Normalizer normalizer = imagenet();
+  for (std::size_t x = 0; x < 256; ++x) {
+    const float scaled = static_cast<float>(x) / 255.0F;
+    const float centred = scaled - 0.456F;
+    EXPECT_EQ(normalizer.table(1)[x], centred / 0.224F);
+  }
+}
+
+TEST(Normalize, MirroringReadsRowsFromTheRight) {
+  TestPicture picture(1, 1, 5);
+  for (std::int32_t x = 0; x < 5; ++x) picture.view().row(0, 0)[x] = static_cast<std::uint8_t>(x);
+  std::vector<float> row(5);
+  Normalizer::raw().store(row.data(), picture.view(), {Dtype::kFloat32, Layout::kNchw}, true);
+  EXPECT_EQ(row, (std::vector<float>{4, 3, 2, 1, 0}));
+}
+
+TEST(Normalize, Bfloat16RoundsTiesToEven) {
+  TestPicture picture(1, 1, 1);
+  picture.view().row(0, 0)[0] = 255;
+  for (const Level level : supported_levels()) {
+    // 255 / 255 + 2^-8 is half-way between 1 and 1 + 2^-7: the even one is 1.
+    const Normalizer normalizer = Normalizer::standard(std::vector{-0.00390625F}, std::vector{1.0F}).value();
+    std::uint16_t number = 0;
+    normalizer.store(&number, picture.view(), {Dtype::kBfloat16, Layout::kNchw}, false, level);
+    EXPECT_EQ(number, 0x3F80) << name_of(level);
+  }
+}
+
+TEST(Normalize, WhatCannotBeMadeIsRefused) {
+  EXPECT_FALSE(Normalizer::standard(kMean, std::vector{1.0F}).ok());
+  EXPECT_FALSE(Normalizer::standard(std::vector{0.0F}, std::vector{0.0F}).ok());
+  EXPECT_FALSE(Normalizer::standard({}, {}).ok());
+  EXPECT_FALSE(imagenet().check(1, {Dtype::kFloat32, Layout::kNchw}).ok());
+  EXPECT_FALSE(imagenet().check(3, {Dtype::kUint8, Layout::kNchw}).ok());
+  EXPECT_FALSE(Normalizer::raw().check(5, {Dtype::kUint8, Layout::kNchw}).ok());
+  EXPECT_TRUE(Normalizer::raw().check(4, {Dtype::kInt64, Layout::kNhwc}).ok());
+}
+
+}  // namespace
+}  // namespace drapps::kernel

@@ -1,0 +1,113 @@
+#include "drapps/kernel/resize.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "drapps/kernel/test_picture.h"
+
+namespace drapps::kernel {
+namespace {
+
+struct Sizes {
+  std::int32_t h, w, out_h, out_w;
+};
+
+// One pixel, one row, one column, primes, both directions, unchanged sides, and every way of reading the
+// source: one window, two, long taps.
+constexpr std::array kSizes{
+    Sizes{1, 1, 1, 1},       Sizes{1, 1, 9, 17},     Sizes{1, 83, 1, 29},      Sizes{83, 1, 29, 1},
+    Sizes{2, 3, 67, 131},    Sizes{31, 37, 53, 41},  Sizes{53, 41, 31, 37},    Sizes{250, 300, 224, 224},
+    Sizes{101, 97, 101, 31}, Sizes{101, 97, 31, 97}, Sizes{64, 64, 64, 64},    Sizes{200, 520, 20, 100},
+    Sizes{97, 701, 89, 97},  Sizes{701, 97, 97, 89}, Sizes{61, 1000, 59, 113}, Sizes{40, 2003, 7, 11},
+    Sizes{2003, 40, 11, 7},  Sizes{19, 640, 5, 1},   Sizes{640, 19, 1, 5},     Sizes{300, 200, 120, 199},
+};
+
+TEST(Resize, EveryLevelGivesTheReferencesBytes) {
+  for (const Level level : supported_levels()) {
+    for (const Sizes& s : kSizes) {
+      for (const Filter filter : {Filter::kBilinear, Filter::kBicubic}) {
+        for (const PassOrder order : {PassOrder::kHorizontalFirst, PassOrder::kPillow13}) {
+          TestPicture in(3, s.h, s.w);
+          in.randomize(static_cast<std::uint32_t>(s.h * 1000 + s.w));
+          TestPicture expected(3, s.out_h, s.out_w), actual(3, s.out_h, s.out_w);
+          Resizer reference(MemoryLedger::unlimited(), Level::kPortable), resizer(MemoryLedger::unlimited(), level);
+          ASSERT_TRUE(reference.resize(expected.view(), in.view(), filter, order).ok());
+          ASSERT_TRUE(resizer.resize(actual.view(), in.view(), filter, order).ok());
+          EXPECT_TRUE(actual == expected)
+              << name_of(level) << ": " << s.h << " x " << s.w << " to " << s.out_h << " x " << s.out_w;
+          EXPECT_TRUE(actual.guards_hold()) << name_of(level);
+        }
+      }
+    }
+  }
+}
+
+TEST(Resize, AFlatPictureStaysFlat) {
+  for (const Level level : supported_levels()) {
+    TestPicture in(1, 75, 81), out(1, 50, 97);
+    for (std::int32_t y = 0; y < 75; ++y) std::memset(in.view().row(0, y), 255, 81);
+    Resizer resizer(MemoryLedger::unlimited(), level);
+    ASSERT_TRUE(resizer.resize(out.view(), in.view(), Filter::kBicubic, PassOrder::kPillow13).ok());
+    for (std::int32_t y = 0; y < 50; ++y) {
+      for (std::int32_t x = 0; x < 97; ++x) ASSERT_EQ(out.view().row(0, y)[x], 255);
+    }
+  }
+}
+
+TEST(Resize, TheOrdersDifferOnlyWherePillow13RunsTheVerticalPassFirst) {
+  const auto differ = [](const Sizes& s) {
+    TestPicture in(1, s.h, s.w), a(1, s.out_h, s.out_w), b(1, s.out_h, s.out_w);
+    in.randomize(5);
+    Resizer resizer(MemoryLedger::unlimited());
+    EXPECT_TRUE(resizer.resize(a.view(), in.view(), Filter::kBilinear, PassOrder::kHorizontalFirst).ok());
+    EXPECT_TRUE(resizer.resize(b.view(), in.view(), Filter::kBilinear, PassOrder::kPillow13).ok());
+    return !(a == b);
+  };
+  EXPECT_TRUE(differ({300, 250, 224, 224}));   // 2 * 26 < 76
+  EXPECT_FALSE(differ({276, 250, 224, 224}));  // 2 * 26 = 52
+  EXPECT_FALSE(differ({100, 50, 224, 224}));   // does not shrink
+}
+
+TEST(Resize, AnEmptyPictureIsRefused) {
+  TestPicture in(1, 4, 4), out(1, 0, 4);
+  Resizer resizer(MemoryLedger::unlimited());
+  const Status status = resizer.resize(out.view(), in.view(), Filter::kBilinear, PassOrder::kPillow13);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(Resize, MemoryIsChargedOnceAndGivenBack) {
+  MemoryLedger ledger;
+  Resizer resizer(ledger);
+  TestPicture big(3, 301, 403), small(3, 97, 89), out(3, 64, 64);
+  ASSERT_TRUE(resizer.resize(out.view(), big.view(), Filter::kBicubic, PassOrder::kHorizontalFirst).ok());
+  const std::size_t used = ledger.used();
+  EXPECT_GT(used, 0U);
+  ASSERT_TRUE(resizer.resize(out.view(), small.view(), Filter::kBicubic, PassOrder::kHorizontalFirst).ok());
+  EXPECT_EQ(ledger.used(), used);
+  resizer.reset();
+  EXPECT_EQ(ledger.used(), 0U);
+}
+
+TEST(Resize, ABudgetThatIsTooSmallIsAnError) {
+  MemoryLedger ledger(1000);
+  Resizer resizer(ledger);
+  TestPicture in(1, 50, 50), out(1, 20, 20);
+  const Status status = resizer.resize(out.view(), in.view(), Filter::kBilinear, PassOrder::kPillow13);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kResourceExhausted);
+}
+
+TEST(ResizeNearest, TakesPixelsAsTheyAre) {
+  TestPicture in(1, 2, 3), out(1, 4, 6);
+  for (std::int32_t i = 0; i < 6; ++i) in.view().row(0, i / 3)[i % 3] = static_cast<std::uint8_t>(10 * i);
+  resize_nearest(out.view(), in.view());
+  for (std::int32_t y = 0; y < 4; ++y) {
+    for (std::int32_t x = 0; x < 6; ++x) EXPECT_EQ(out.view().row(0, y)[x], 10 * (3 * (y / 2) + x / 2));
+  }
+  EXPECT_TRUE(out.guards_hold());
+}
+
+}  // namespace
+}  // namespace drapps::kernel
