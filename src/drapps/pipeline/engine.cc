@@ -40,18 +40,14 @@ Engine::Claim::~Claim() {
 }
 
 void Engine::enforce() {
-  double cpus = machine_.cpus;
-  std::size_t bytes = default_ram(machine_);
-  bool explicit_bytes = false;
+  Budget smallest;
   for (const Budget& budget : budgets_) {
-    if (budget.cpus) cpus = std::min(cpus, *budget.cpus);
-    if (budget.bytes) {
-      bytes = explicit_bytes ? std::min(bytes, *budget.bytes) : *budget.bytes;
-      explicit_bytes = true;
-    }
+    if (budget.cpus) smallest.cpus = std::min(smallest.cpus.value_or(*budget.cpus), *budget.cpus);
+    if (budget.bytes) smallest.bytes = std::min(smallest.bytes.value_or(*budget.bytes), *budget.bytes);
   }
+  const double cpus = smallest.cpus.value_or(machine_.cpus);
   cpus_ = cpus;
-  memory_.set_limit(bytes);
+  memory_.set_limit(smallest.bytes.value_or(default_ram(machine_)));
   // The kernel itself holds threads to the machine's cores; only less than that needs the token bucket.
   workers_.set_budget(static_cast<std::int32_t>(std::ceil(cpus)),
                       cpus < machine_.cpus ? cpus : CpuBudget::kUnlimited);

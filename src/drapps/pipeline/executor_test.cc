@@ -1,0 +1,252 @@
+#include "drapps/pipeline/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "drapps/pipeline/test_pictures.h"
+
+namespace drapps {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kSamples = 53;
+constexpr std::uint32_t kBatch = 8;
+
+PipelineSpec spec_of(OnError on_error = OnError::kRaise) {
+  PipelineSpec spec;
+  spec.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}, ColorJitter{}};
+  spec.sampler = {.shuffle = true, .seed = 3, .batch = kBatch};
+  spec.on_error = on_error;
+  return spec;
+}
+
+/// A source whose record i is a small picture of its own; the records in `bad` are no pictures.
+std::shared_ptr<Source> pictures(std::vector<std::uint32_t> bad = {}) {
+  auto bytes = std::make_shared<std::vector<std::vector<std::uint8_t>>>();
+  std::vector<MemorySource::Bytes> records;
+  for (std::uint32_t i = 0; i < kSamples; ++i) bytes->push_back(testing_pictures::png(20 + i % 7, 24 + i % 5, i));
+  for (const std::uint32_t i : bad) (*bytes)[i].resize(30);
+  for (const auto& each : *bytes) records.emplace_back(each);
+  Targets targets;
+  targets.labels.push_back({"label", {}});
+  for (std::int64_t i = 0; i < kSamples; ++i) targets.labels[0].values.push_back(i * 10);
+  return *MemorySource::make(std::move(records), bytes, {}, std::move(targets));
+}
+
+Settings settings_of(std::int32_t workers, std::int32_t depth, bool fused, std::int32_t io = 4) {
+  Settings settings;
+  settings[KnobId::kWorkers] = workers;
+  settings[KnobId::kIoDepth] = io;
+  settings[KnobId::kPrefetchDepth] = depth;
+  settings[KnobId::kFused] = fused ? 1 : 0;
+  settings.lane_weights[index_of(LaneRole::kDecode)] = 8;
+  settings.lane_weights[index_of(LaneRole::kAugment)] = 4;
+  settings.lane_weights[index_of(LaneRole::kCollate)] = 4;
+  return settings;
+}
+
+class ExecutorTest : public testing::Test {
+ protected:
+  ExecutorTest() { claim_ = engine_.claim({.cpus = 7, .bytes = std::size_t{64} << 20}); }
+
+  std::unique_ptr<Executor> start(const std::shared_ptr<Source>& source, const Settings& settings,
+                                  OnError on_error = OnError::kRaise, std::uint64_t from = 0) {
+    auto plan = Plan::make(spec_of(on_error), *source);
+    EXPECT_TRUE(plan.ok()) << plan.error().message;
+    auto sampler = Sampler::make((*plan)->spec.sampler, 0, from);
+    EXPECT_TRUE(sampler.ok());
+    auto executor = Executor::make(*plan, source, *sampler, 0, settings, engine_);
+    EXPECT_TRUE(executor.ok());
+    return *std::move(executor);
+  }
+
+  static Executor::Next take(Executor& executor) {
+    for (int patience = 0; patience < 12; ++patience) {
+      if (auto next = executor.next(5000ms)) return *std::move(next);
+    }
+    ADD_FAILURE() << "no batch within a minute";
+    return Executor::Finished{};
+  }
+
+  /// Everything in a batch but padding between columns.
+  static std::string content(const Batch& batch) {
+    std::string all;
+    for (const Column& column : batch.plan->layout.columns()) {
+      all.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
+    }
+    return all;
+  }
+
+  static std::vector<std::string> drain(Executor& executor) {
+    std::vector<std::string> batches;
+    for (;;) {
+      Executor::Next next = take(executor);
+      if (std::holds_alternative<Executor::Finished>(next)) return batches;
+      if (const auto* error = std::get_if<Error>(&next)) {
+        batches.push_back("error " + error->path);
+      } else {
+        batches.push_back(content(std::get<Batch>(next)));
+      }
+    }
+  }
+
+  Engine engine_;
+  std::unique_ptr<Engine::Claim> claim_;
+};
+
+TEST_F(ExecutorTest, TheStreamIsTheSameForAnyWorkersAndEitherPlan) {
+  const auto source = pictures();
+  const auto expected = drain(*start(source, settings_of(1, 1, true)));
+  ASSERT_EQ(expected.size(), 7u);
+  for (const std::int32_t workers : {1, 2, 7}) {
+    for (const bool fused : {true, false}) {
+      EXPECT_EQ(drain(*start(source, settings_of(workers, 3, fused))), expected) << workers << " " << fused;
+    }
+  }
+}
+
+TEST_F(ExecutorTest, TheStreamIsTheSameWhileEveryKnobMoves) {
+  const auto source = pictures();
+  const auto expected = drain(*start(source, settings_of(1, 1, true)));
+  std::mt19937 random(5);
+  for (int round = 0; round < 10; ++round) {
+    auto executor = start(source, settings_of(2, 2, true));
+    std::atomic<bool> done{false};
+    std::jthread mover([&] {
+      while (!done) {
+        executor->apply(settings_of(static_cast<std::int32_t>(random() % 7 + 1), static_cast<std::int32_t>(random() % 6 + 1),
+                                    random() % 2 == 0, static_cast<std::int32_t>(random() % 16 + 1)));
+        std::this_thread::sleep_for(100us);
+      }
+    });
+    EXPECT_EQ(drain(*executor), expected);
+    done = true;
+  }
+}
+
+TEST_F(ExecutorTest, TheRestOfAnEpochIsTheSameFromAnyPosition) {
+  const auto source = pictures();
+  const auto expected = drain(*start(source, settings_of(2, 2, true)));
+  for (std::size_t step = 0; step <= expected.size(); ++step) {
+    const std::uint64_t from = std::min<std::uint64_t>(step * kBatch, kSamples);
+    const auto rest = drain(*start(source, settings_of(2, 2, true), OnError::kRaise, from));
+    EXPECT_EQ(rest, (std::vector<std::string>(expected.begin() + static_cast<std::ptrdiff_t>(step), expected.end())));
+  }
+}
+
+TEST_F(ExecutorTest, ABadSampleRaisesOnceAndTheNextBatchGoesOn) {
+  const auto good = drain(*start(pictures(), settings_of(2, 2, true)));
+  auto executor = start(pictures({17}), settings_of(2, 2, true));
+  const auto batches = drain(*executor);
+  ASSERT_EQ(batches.size(), good.size());
+  int errors = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    if (batches[i] == "error memory[17]") {
+      ++errors;
+    } else {
+      EXPECT_EQ(batches[i], good[i]);
+    }
+  }
+  EXPECT_EQ(errors, 1);
+  ASSERT_EQ(executor->bad_samples().size(), 1u);
+  EXPECT_EQ(executor->bad_samples()[0].index, 17);
+  EXPECT_EQ(executor->bad_samples()[0].stage, Stage::kDecode);
+}
+
+TEST_F(ExecutorTest, SkippingDropsTheRowAndShiftsNothing) {
+  const auto good = pictures();
+  for (const bool fused : {true, false}) {
+    auto executor = start(pictures({3, 17, 40}), settings_of(2, 2, fused), OnError::kSkip);
+    auto reference = start(good, settings_of(2, 2, fused), OnError::kSkip);
+    std::uint32_t rows = 0;
+    for (;;) {
+      Executor::Next next = take(*executor);
+      Executor::Next whole = take(*reference);
+      if (std::holds_alternative<Executor::Finished>(next)) break;
+      const Batch& batch = std::get<Batch>(next);
+      const Batch& full = std::get<Batch>(whole);
+      EXPECT_EQ(batch.position, full.position);
+      rows += batch.rows;
+      // Each row that is left is the full batch's row of the same position.
+      const auto& layout = batch.plan->layout;
+      const auto& columns = batch.plan->columns;
+      std::uint32_t at = 0;
+      for (std::uint32_t row = 0; row < batch.rows; ++row, ++at) {
+        const auto* position = reinterpret_cast<const std::int64_t*>(layout.row(batch.slot.data(), columns.position, row));
+        while (*reinterpret_cast<const std::int64_t*>(layout.row(full.slot.data(), columns.position, at)) != *position) ++at;
+        EXPECT_EQ(std::memcmp(layout.row(batch.slot.data(), columns.image, row),
+                              layout.row(full.slot.data(), columns.image, at),
+                              layout.columns()[columns.image].row_bytes),
+                  0);
+      }
+    }
+    EXPECT_EQ(rows, kSamples - 3);
+  }
+}
+
+TEST_F(ExecutorTest, ReplacingFillsTheRowFromAnotherSampleTheSameEachTime) {
+  const auto source = pictures({0, 9, 18, 27});
+  const auto first = drain(*start(source, settings_of(1, 1, true), OnError::kReplace));
+  const auto second = drain(*start(source, settings_of(7, 4, false), OnError::kReplace));
+  EXPECT_EQ(first, second);
+  auto executor = start(source, settings_of(2, 2, true), OnError::kReplace);
+  std::uint32_t replaced = 0;
+  std::uint32_t rows = 0;
+  for (;;) {
+    Executor::Next next = take(*executor);
+    if (std::holds_alternative<Executor::Finished>(next)) break;
+    const Batch& batch = std::get<Batch>(next);
+    rows += batch.rows;
+    for (std::uint32_t row = 0; row < batch.rows; ++row) {
+      const std::byte flags = *batch.plan->layout.row(batch.slot.data(), batch.plan->columns.flags, row);
+      replaced += flags == std::byte{kFlagReplaced} ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(rows, kSamples);
+  EXPECT_EQ(replaced, 4u);
+  EXPECT_EQ(executor->bad_samples().size(), 4u);
+}
+
+TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {
+  const auto source = pictures();
+  const auto expected = drain(*start(source, settings_of(2, 2, true)));
+  const auto plan = Plan::make(spec_of(), *source);
+  // Room for a batch or two and a few buffers: workers have to wait for one another's memory.
+  const std::size_t tight = 2 * (*plan)->layout.bytes() + (std::size_t{96} << 10);
+  const auto claim = engine_.claim({.cpus = 7, .bytes = tight});
+  EXPECT_EQ(drain(*start(source, settings_of(7, 6, false))), expected);
+  EXPECT_LE(engine_.memory().peak(), std::max(engine_.memory().limit(), std::size_t{64} << 20));
+  EXPECT_EQ(engine_.memory().used(), 0u);
+}
+
+TEST_F(ExecutorTest, EndingInTheMiddleLeavesNothingBehind) {
+  const auto source = pictures();
+  for (int i = 0; i < 30; ++i) {
+    auto executor = start(source, settings_of(7, 4, i % 2 == 0));
+    for (int k = 0; k < i % 4; ++k) take(*executor);
+  }
+  EXPECT_EQ(engine_.memory().used(), 0u);
+}
+
+TEST_F(ExecutorTest, TwoLiveExecutorsDoNotDisturbEachOther) {
+  const auto source = pictures();
+  const auto expected = drain(*start(source, settings_of(2, 2, true)));
+  auto one = start(source, settings_of(2, 2, true));
+  auto two = start(source, settings_of(2, 3, false));
+  std::vector<std::string> first;
+  std::vector<std::string> second;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    first.push_back(content(std::get<Batch>(take(*one))));
+    second.push_back(content(std::get<Batch>(take(*two))));
+  }
+  EXPECT_EQ(first, expected);
+  EXPECT_EQ(second, expected);
+}
+
+}  // namespace
+}  // namespace drapps
