@@ -20,7 +20,6 @@ using testing::encode_jpeg;
 using testing::encode_png;
 using testing::encode_webp;
 using ::testing::HasSubstr;
-using testing::JpegOptions;
 using testing::pixels_of;
 
 /// A decoder and its buffer, as one worker has them.

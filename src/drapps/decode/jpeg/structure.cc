@@ -1,10 +1,9 @@
 #include "drapps/decode/jpeg/structure.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "drapps/decode/check.h"
 #include "drapps/decode/exif.h"
@@ -58,14 +57,14 @@ class Walk {
 
   Result<ImageInfo> run(const DecodeOptions& options) {
     DRAPPS_RETURN_IF_ERROR(to_scan());
-    if (!frame_) return corrupt("a scan before any frame header; the file is damaged", at_);
-    DRAPPS_RETURN_IF_ERROR(check_extent(frame_->extent, options, 0));
-    ImageInfo info{.format = ImageFormat::kJpeg, .extent = frame_->extent, .stored = frame_->extent};
+    if (frame_.components == 0) return corrupt("a scan before any frame header; the file is damaged", at_);
+    DRAPPS_RETURN_IF_ERROR(check_extent(frame_.extent, options, 0));
+    ImageInfo info{.format = ImageFormat::kJpeg, .extent = frame_.extent, .stored = frame_.extent};
     if (options.exif == ExifMode::kApply) {
       info.orientation = effective_orientation(exif_, xmp_);
       if (info.orientation >= 5) std::swap(info.extent.height, info.extent.width);
     }
-    info.irregular = !regular_ || !frame_->regular || !scan_is_regular();
+    info.irregular = !regular_ || !frame_.regular || !scan_is_regular();
     return info;
   }
 
@@ -144,7 +143,7 @@ class Walk {
     }
     if (body.size() % 3 != 0) return corrupt("the frame header has a wrong length; the file is damaged", at_);
     const bool complete = body.size() == 6 + 3 * static_cast<std::size_t>(frame.components);
-    frame.regular = complete && !frame_ && (marker == kSof0 || marker == kSof1);
+    frame.regular = complete && frame_.components == 0 && (marker == kSof0 || marker == kSof1);
     for (int i = 0; complete && i < frame.components; ++i) {
       const int sampling = body[7 + 3 * static_cast<std::size_t>(i)];
       const int horizontal = sampling >> 4, vertical = sampling & 15;
@@ -180,7 +179,7 @@ class Walk {
 
   /// Entropy-coded data, restart markers in turn where an interval is set, and the end marker.
   bool scan_is_regular() const {
-    if (scan_components_ != frame_->components) return false;
+    if (scan_components_ != frame_.components) return false;
     std::uint64_t restarts = 0;
     std::size_t place = find_marker(bytes_, at_);
     while (place < bytes_.size() && is_restart(bytes_[place + 1])) {
@@ -197,7 +196,7 @@ class Walk {
       return static_cast<std::uint64_t>((size + 8 * factor - 1) / (8 * factor));
     };
     const std::uint64_t all =
-        units(frame_->extent.width, frame_->horizontal) * units(frame_->extent.height, frame_->vertical);
+        units(frame_.extent.width, frame_.horizontal) * units(frame_.extent.height, frame_.vertical);
     return (all - 1) / restart_interval_;
   }
 
@@ -206,7 +205,7 @@ class Walk {
   std::span<const std::uint8_t> bytes_;
   std::size_t at_ = 0;
   bool regular_ = true;
-  std::optional<Frame> frame_;
+  Frame frame_;  // no components before the first frame header
   std::uint32_t restart_interval_ = 0;
   int scan_components_ = 0;
   std::uint32_t exif_ = 0, xmp_ = 0;
