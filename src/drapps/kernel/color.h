@@ -2,7 +2,7 @@
 //
 // Each is Pillow's own arithmetic: a blend of the picture with a degenerate of it (ImageEnhance), or a way
 // through Pillow's 8-bit HSV. Pictures have one or three planes (grey or RGB), `out` the size of `in`; out
-// may be the very same view as in. A factor of 1 (a hue of 0) copies; blends round towards zero and,
+// may be the very same view as in. A factor of 1 copies; blends round towards zero and,
 // outside [0, 1], clip.
 #pragma once
 
@@ -22,8 +22,8 @@ void adjust_contrast(ImageView out, ConstImageView in, float factor, Level level
 /// Blend with the picture's own grey version; `factor` >= 0. A grey picture is copied.
 void adjust_saturation(ImageView out, ConstImageView in, float factor, Level level = active_level()) noexcept;
 
-/// Turns the hue by `shift` turns, -0.5 … 0.5. A grey picture is copied. The way through 8-bit HSV loses a little even
-/// at 0, as torchvision's does.
+/// Turns the hue by `shift` turns, -0.5 … 0.5. A grey picture is copied. The way through 8-bit HSV loses a
+/// little even at 0, as torchvision's does.
 void adjust_hue(ImageView out, ConstImageView in, double shift, Level level = active_level()) noexcept;
 
 /// Luma of ITU-R 601, (19595 r + 38470 g + 7471 b + 32768) >> 16, into each plane of `out`, which has
