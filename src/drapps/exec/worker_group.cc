@@ -111,11 +111,12 @@ void WorkerGroup::resize(std::unique_lock<std::mutex>& lock) {
 }
 
 bool WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
+  // Clients that come or go meanwhile wake everybody, so a round over the old ones misses nothing.
+  const std::size_t first = turn_++;
   for (std::size_t i = 0; i < clients_.size(); ++i) {
-    Entry& entry = clients_[(turn_ + i) % clients_.size()];
+    Entry& entry = clients_[(first + i) % clients_.size()];
     if (entry.inside >= entry.share) continue;
     WorkerClient& client = *entry.client;
-    turn_ = (turn_ + i + 1) % clients_.size();
     ++entry.inside;
     lock.unlock();
     const bool worked = client.run_one();
@@ -124,7 +125,6 @@ bool WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
     --still->inside;
     if (still->share == 0) left_.notify_all();
     if (worked) return true;
-    if (clients_.empty()) break;
   }
   return false;
 }

@@ -87,6 +87,25 @@ TEST(WorkerGroup, ServesAClientByNoMoreWorkersThanItsShareAndNeverMoreThanTheBud
   group.detach(wide);
 }
 
+TEST(WorkerGroup, OneWorkerServesEveryClient) {
+  WorkerGroup group;
+  group.set_budget(1, CpuBudget::kUnlimited);
+  Counting idle(0);
+  Counting first(0);
+  Counting second(0);
+  group.attach(idle, 1);
+  group.attach(first, 1);
+  group.attach(second, 1);
+  for (int i = 1; i <= 100; ++i) {
+    (i % 2 == 0 ? first : second).add(1);
+    group.wake();
+    (i % 2 == 0 ? first : second).wait_for((i + 1) / 2);
+  }
+  group.detach(first);
+  group.detach(idle);
+  group.detach(second);
+}
+
 TEST(WorkerGroup, DetachLeavesNoWorkerInside) {
   WorkerGroup group;
   group.set_budget(4, CpuBudget::kUnlimited);
