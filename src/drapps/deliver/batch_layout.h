@@ -8,7 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "drapps/data/dtype.h"
@@ -17,7 +17,7 @@ namespace drapps {
 
 /// One named tensor of a batch: shape [rows, row_shape…].
 struct Column {
-  std::string_view name;  // of static storage
+  std::string name;
   Dtype dtype = Dtype::kUint8;
   std::vector<std::int64_t> row_shape;
   std::size_t row_bytes = 0;
@@ -38,7 +38,7 @@ class BatchLayout {
   explicit BatchLayout(std::uint32_t capacity) : capacity_(capacity) {}
 
   /// Adds a column and returns its place in columns().
-  std::size_t add(std::string_view name, Dtype dtype, std::vector<std::int64_t> row_shape);
+  std::size_t add(std::string name, Dtype dtype, std::vector<std::int64_t> row_shape);
 
   const std::vector<Column>& columns() const noexcept { return columns_; }
   std::uint32_t capacity() const noexcept { return capacity_; }  // rows
