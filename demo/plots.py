@@ -65,7 +65,7 @@ def plot(
         body.append(_text(_WIDTH - _RIGHT, at(0, rule[0])[1] - 5, rule[1], "end"))
     for number, line in enumerate(lines):
         body += _drawn(line, [at(x, y) for x, y in line.points])
-        x = _WIDTH - _RIGHT - 150 * (len(lines) - number)
+        x = _WIDTH - _RIGHT - 165 * (len(lines) - number)
         body.append(f'<rect class="{line.css} key" x="{x}" y="9" width="18" height="4"/>')
         body.append(_text(x + 24, 16, line.name, "start"))
     title = escape(f"{y_label} over {x_label}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from typing import Any
 
 
@@ -19,6 +20,8 @@ def main() -> None:
         channel.write(json.dumps(event, default=str) + "\n")
         channel.flush()
 
+    # Torch's advice against more workers than cores would tear the progress bars of the probe.
+    warnings.filterwarnings("ignore", message="This DataLoader will create")
     from demo import accelerator, probe, train
 
     {"probe": probe.run, "train": train.run, "accelerate": accelerator.run}[spec["job"]](spec, emit)

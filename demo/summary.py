@@ -78,17 +78,17 @@ def phase_rates(steps: Steps, burst: Sequence[float]) -> dict[str, tuple[float, 
 
 
 def rate_curve(steps: Steps, window_s: float = 1.5) -> list[tuple[float, float]]:
-    """Samples/s over time: at each step, over the window that ends there."""
+    """Samples/s over time: at each step, over the whole steps that fill the window before it."""
     curve = []
-    first = 0
-    inside = 0.0
+    first = 0  # the step at whose end the window begins
+    inside = -steps[0][2] if steps else 0.0
     for time, _, samples in steps:
         inside += samples
-        while steps[first][0] <= time - window_s:
-            inside -= steps[first][2]
+        while first + 1 < len(steps) and steps[first + 1][0] <= time - window_s:
             first += 1
-        if time >= window_s:
-            curve.append((time, inside / window_s))
+            inside -= steps[first][2]
+        if steps[first][0] <= time - window_s:
+            curve.append((time, inside / (time - steps[first][0])))
     return curve
 
 

@@ -117,7 +117,12 @@ def test_the_rate_over_time_is_that_of_the_last_window() -> None:
     curve = dict(summary.rate_curve(steps, window_s=1.0))
     assert curve[4.0] == pytest.approx(40.0)
     assert curve[10.0] == pytest.approx(80.0)
-    assert min(curve) == pytest.approx(1.0)
+    assert min(curve) == pytest.approx(1.25)
+
+
+def test_the_rate_of_even_steps_is_even_whatever_the_window() -> None:
+    curve = summary.rate_curve([[0.34 * n, 0.0, 64.0] for n in range(1, 41)], window_s=1.5)
+    assert [rate for _, rate in curve] == pytest.approx([64 / 0.34] * len(curve))
 
 
 def test_decisions_are_read_from_a_log_and_from_a_list() -> None:
