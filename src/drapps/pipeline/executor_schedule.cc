@@ -67,6 +67,7 @@ SampleTask* Executor::start_next() {
   task->source = source_.get();
   task->index = task->row.index;
   task->fresh = true;
+  task->read_failed = false;
   task->replaced = false;
   task->measured = started_++ % Metrics::kKernelSampling == 0;
   task->kernel_cpu_ns = 0;

@@ -73,16 +73,17 @@ Status Executor::run_all(SampleTask& task, std::byte* slot) {
 
 /// Reads what needs no waiting. False where it does: the reader has the task then.
 bool Executor::fetch(SampleTask& task, Status& status) {
-  const Result<bool> read = try_read_record(task);
-  const bool waits = read.ok() && !*read;
+  // What the reader failed at is read here once more, waiting if need be: its error is the sample's.
+  if (task.read_failed) {
+    status = read_record(task);
+    task.fresh = false;
+    return true;
+  }
+  const bool waits = !try_read_record(task);
   if (!waits) {
     metrics_[LaneRole::kFetch].service_wall.record(task.wall_ns);
     metrics_[LaneRole::kFetch].service_cpu.record(task.cpu_ns);
     task.fresh = false;
-  }
-  if (!read.ok()) {
-    status = read.error();
-    return true;
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -106,7 +107,7 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
     const std::scoped_lock lock(mutex_);
     --reading_;
     // A failed read is tried once more by the worker that takes the task, which knows what to do about errors.
-    task.fresh = !status.ok();
+    task.fresh = task.read_failed = !status.ok();
     enqueue(entry_lane(), task);
     if (!stopping_) reads = read_ahead();
   }

@@ -35,14 +35,15 @@ struct SampleTask : ReadRequest {
 
   std::array<Buffer, kParts> buffers;
   Sampler::Row row;
-  std::uint64_t step = 0;          // of the epoch
+  std::uint64_t step = 0;  // of the epoch
   std::uint32_t row_in_batch = 0;
-  bool fresh = true;               // its bytes have not been read
-  bool replaced = false;           // another sample stands in for it
-  bool fused = true;               // the mode it was started in
-  Workspace* workspace = nullptr;  // from decoding to the end
-  std::uint64_t queued_ns = 0;     // when it joined the queue it waits in
-  std::uint64_t kernel_cpu_ns = 0; // of this sample, where it is one of those measured
+  bool fresh = true;                // its bytes have not been read
+  bool read_failed = false;         // the reader tried, and an error is what came back
+  bool replaced = false;            // another sample stands in for it
+  bool fused = true;                // the mode it was started in
+  Workspace* workspace = nullptr;   // from decoding to the end
+  std::uint64_t queued_ns = 0;      // when it joined the queue it waits in
+  std::uint64_t kernel_cpu_ns = 0;  // of this sample, where it is one of those measured
   bool measured = false;
 };
 
