@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from drapps import _core
 from python.tests.decode_files import (
@@ -256,3 +258,19 @@ def test_orientation_in_xmp_counts_where_exif_has_none(kind: str, form: str) -> 
         data = encode(image, kind, xmp=packet)
     assert _core.inspect(data, exif="apply")["orientation"] == 6
     assert_same(data, exif="apply")
+
+
+def test_a_mask_keeps_its_palette_indices() -> None:
+    indices = np.random.default_rng(5).integers(0, 21, (37, 53), dtype=np.uint8)
+    for image in (Image.fromarray(indices, "L"), Image.fromarray(indices, "P")):
+        if image.mode == "P":
+            image.putpalette([value * 7 % 256 for value in range(63)])
+        out = io.BytesIO()
+        image.save(out, "PNG")
+        opened = np.array(Image.open(io.BytesIO(out.getvalue())))
+        assert np.array_equal(_core.decode(out.getvalue(), color="indices")[:, :, 0], opened)
+    for file_format in ("PNG", "JPEG", "WEBP"):
+        out = io.BytesIO()
+        Image.new("RGB", (8, 8)).save(out, file_format)
+        with pytest.raises(_core.SampleError, match="mask"):
+            _core.decode(out.getvalue(), color="indices")

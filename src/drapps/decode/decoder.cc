@@ -32,11 +32,14 @@ Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const De
   const Result<ImageFormat> format = sniff(bytes);
   if (!format.ok()) return format.error();
   switch (*format) {
-    case ImageFormat::kJpeg: return jpeg::inspect(bytes, options);
     case ImageFormat::kPng: return png::inspect(bytes, options);
+    case ImageFormat::kJpeg:
     case ImageFormat::kWebp: break;
   }
-  return webp::inspect(bytes, options);
+  if (options.color == ColorMode::kIndices) {
+    return decode_error(ErrorCode::kUnsupported, "a mask must be a palette or gray PNG, which keeps class ids as they are");
+  }
+  return *format == ImageFormat::kJpeg ? jpeg::inspect(bytes, options) : webp::inspect(bytes, options);
 }
 
 Status Decoder::State::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,

@@ -14,7 +14,9 @@ namespace drapps {
 enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
 
 /// kRgb gives three planes, kGray one; both as Pillow's convert("RGB") and convert("L") do. Transparency is dropped.
-enum class ColorMode : std::uint8_t { kRgb, kGray };
+/// kIndices is for masks: one plane of the numbers that a palette or gray PNG holds, as Pillow's open() shows them;
+/// anything else is kUnsupported, because its numbers would not be class ids.
+enum class ColorMode : std::uint8_t { kRgb, kGray, kIndices };
 
 /// kIgnore gives the picture as stored (Pillow's Image.open); kApply turns it upright as the EXIF or XMP orientation
 /// asks (PIL.ImageOps.exif_transpose). Broken metadata asks for nothing, where Pillow may raise; metadata that a PNG

@@ -14,7 +14,7 @@ Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArg
 
 /// What the decoder makes of any record of the source.
 SampleSpec decoded(const PipelineSpec& spec, const Source& source) {
-  return {.channels = spec.decode.color == ColorMode::kGray ? 1 : 3,
+  return {.channels = spec.decode.color == ColorMode::kRgb ? 3 : 1,
           .has_mask = source.has_mask(),
           .has_boxes = source.targets().has_boxes()};
 }

@@ -77,7 +77,7 @@ Status Preparer::decode_mask(SampleTask& task) const {
   Sample& sample = work.sample;
   const auto bytes = task.bytes[static_cast<std::size_t>(Part::kMask)];
   DecodeOptions options = plan_->spec.decode;
-  options.color = ColorMode::kGray;
+  options.color = ColorMode::kIndices;
   auto info = inspect(task, Part::kMask, options);
   if (!info.ok()) return named(std::move(info).error(), task, Part::kMask);
   if (info->extent != sample.extent) {

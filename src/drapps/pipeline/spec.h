@@ -31,7 +31,7 @@ struct EnumNames<Remainder> {
 };
 template <>
 struct EnumNames<ColorMode> {
-  static constexpr std::array<std::string_view, 2> kNames{"rgb", "gray"};
+  static constexpr std::array<std::string_view, 3> kNames{"rgb", "gray", "indices"};
 };
 template <>
 struct EnumNames<ExifMode> {

@@ -145,8 +145,9 @@ void count_row(png_structp png, png_row_infop, png_bytep) {
 /// Rows of libpng's bytes to planes.
 class Painter {
  public:
-  Painter(const Header& header, DepthMode depth, const Rect& region, const ImageView& out, std::uint8_t* row)
-      : header_(header), depth_(depth), region_(region), out_(out), row_(row) {}
+  Painter(const Header& header, const DecodeOptions& options, const Rect& region, const ImageView& out,
+          std::uint8_t* row)
+      : header_(header), options_(options), region_(region), out_(out), row_(row) {}
 
   /// Bytes that a row of the region takes once it is one of rows.h.
   static std::size_t row_bytes(const Rect& region) { return 4 * static_cast<std::size_t>(region.width); }
@@ -158,12 +159,13 @@ class Painter {
     const auto values = static_cast<std::size_t>(region_.width) * channels;
     source += static_cast<std::ptrdiff_t>(region_.left) * channels * (header_.depth == 16 ? 2 : 1);
     if (header_.color_type == PNG_COLOR_TYPE_PALETTE) {
+      if (options_.color == ColorMode::kIndices) return store_gray(out_, at, source);
       for (std::size_t x = 0; x < values; ++x) std::copy_n(header_.palette[source[x]].begin(), 3, row_ + 3 * x);
       return store_rgb(out_, at, row_);
     }
     if (header_.depth == 16) {
       // Pillow keeps 16-bit gray until convert() clips it, and takes the high byte of all other 16-bit rows at once.
-      const bool clip = header_.color_type == PNG_COLOR_TYPE_GRAY && depth_ == DepthMode::kClip;
+      const bool clip = header_.color_type == PNG_COLOR_TYPE_GRAY && options_.depth == DepthMode::kClip;
       for (std::size_t i = 0; i < values; ++i) {
         row_[i] = !clip ? source[2 * i] : source[2 * i] != 0 ? std::uint8_t{255} : source[2 * i + 1];
       }
@@ -188,7 +190,7 @@ class Painter {
   }
 
   const Header& header_;
-  DepthMode depth_;
+  const DecodeOptions& options_;
   Rect region_;
   ImageView out_;
   std::uint8_t* row_;
@@ -246,7 +248,7 @@ Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Re
   arena.rewind();
   auto* scratch = static_cast<std::uint8_t*>(arena.allocate(Painter::row_bytes(region)));
   if (scratch == nullptr) return arena.error();
-  Painter painter(*header, options.depth, region, out, scratch);
+  Painter painter(*header, options, region, out, scratch);
   Context context{.stream = Stream(bytes, *header), .arena = arena};
   if (read_rows(context, *header, painter)) return ok_status();
   if (arena.exhausted()) return arena.error();

@@ -190,6 +190,9 @@ Result<Header> read_header(std::span<const std::uint8_t> bytes, const DecodeOpti
 Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
   const Result<Header> header = read_header(bytes, options);
   if (!header.ok()) return header.error();
+  if (options.color == ColorMode::kIndices && header->color_type != 0 && header->color_type != 3) {
+    return decode_error(ErrorCode::kUnsupported, "a mask must be a palette or gray PNG; this one holds colours");
+  }
   ImageInfo info{.format = ImageFormat::kPng,
                  .extent = header->extent,
                  .stored = header->extent,
