@@ -1,0 +1,120 @@
+"""What the ``test_hold_*`` modules share: small pictures, loaders under any policy, digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import drapps
+from drapps import _core
+from drapps.stream import Stream
+from python.tests.decode_files import encode, jpeg, picture
+
+PACKAGES = Path(drapps.__file__).parents[1]
+Piece = tuple[int, str]
+
+
+def records(count: int, largest: int = 120) -> list[bytes]:
+    """Encoded pictures of many sizes, codecs and subsamplings."""
+    made = []
+    for seed in range(count):
+        height, width = 17 + 37 * seed % largest, 17 + 53 * seed % largest
+        if seed % 5 == 3:
+            made.append(encode(picture("RGB", height, width, seed), "PNG"))
+        elif seed % 5 == 4:
+            made.append(encode(picture("RGB", height, width, seed), "WEBP", quality=80))
+        else:
+            made.append(jpeg(("4:4:4", "4:2:2", "4:2:0")[seed % 5], height, width))
+    return made
+
+
+def write_files(root: Path, contents: Iterable[bytes], ending: str = ".jpg") -> list[Path]:
+    """One numbered file per record."""
+    root.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number, content in enumerate(contents):
+        paths.append(root / f"{number:04}{ending}")
+        paths[-1].write_bytes(content)
+    return paths
+
+
+def train(pipeline: drapps.Pipeline) -> drapps.Pipeline:
+    """Random ops of every kind that draws."""
+    pipeline = pipeline.random_resized_crop(24, scale=(0.2, 1.0)).flip()
+    return pipeline.color_jitter(0.3, 0.3, 0.3, 0.05).random_erasing().shuffle(5).seed(9)
+
+
+def core(pipeline: drapps.Pipeline, batch: int = 5, **options: Any) -> _core.Loader:
+    """A loader of the core, whose policies include those made for tests."""
+    spec = pipeline.describe()
+    spec["sampler"]["batch"] = batch
+    return _core.Loader(pipeline.source.native(), json.dumps(spec), json.dumps(options))
+
+
+def piece(batch: Any) -> Piece:
+    """(rows, digest over every column of a batch)."""
+    tensors = batch.tensors if hasattr(batch, "tensors") else batch
+    digest = hashlib.blake2b(digest_size=12)
+    for name in sorted(tensors):
+        array = np.asarray(tensors[name])
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return batch.rows, digest.hexdigest()
+
+
+def pieces(
+    loader: _core.Loader,
+    epoch: int = 0,
+    start: int = 0,
+    each: Callable[[int], None] = lambda _: None,
+) -> list[Piece]:
+    """Digests of one pass, in order; `each` is called with the number of batches taken."""
+    stream = Stream(loader, epoch, start)
+    found: list[Piece] = []
+    while True:
+        try:
+            found.append(piece(stream.next()))
+        except StopIteration:
+            return found
+        each(len(found))
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Waits for something that must happen; the deadline only guards against hanging."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def start_script(script: str, *arguments: Any, **environment: str) -> subprocess.Popen[str]:
+    """A fresh interpreter that runs `script` and finds the package under test."""
+    path = os.pathsep.join([str(PACKAGES), str(Path(__file__).parents[2])])
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+    )
+
+
+def run_script(script: str, *arguments: Any, timeout: float = 60, **environment: str) -> str:
+    """Its output; it must succeed in time and write nothing to stderr."""
+    with start_script(script, *arguments, **environment) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    assert (process.returncode, err) == (0, ""), f"exit {process.returncode}: {err}\n{out}"
+    return out
