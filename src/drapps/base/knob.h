@@ -1,6 +1,7 @@
 // The knob table: every number that the control plane may move, described once.
 //
-// A knob takes the values of its grid and nothing between; one notch is one place on the grid.
+// A knob takes the values of its grid up to its budget, and the budget itself (plant/knob_range.h); one notch is one
+// place in that list.
 #pragma once
 
 #include <array>

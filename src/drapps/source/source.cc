@@ -21,22 +21,6 @@ std::uint32_t saturated(std::uint64_t value) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, UINT32_MAX));
 }
 
-// The finaliser of SplitMix64: every bit of the input reaches every bit of the output.
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
-constexpr std::uint64_t kIrregular = 1;
-constexpr std::uint64_t kRegular = 2;
-constexpr std::uint64_t kVerdictMask = 3;
-
-std::uint64_t fingerprint(const FileIdentity& identity) {
-  const std::uint64_t seed = mixed(identity.size + 0x9E3779B97F4A7C15u);
-  return mixed(mixed(seed ^ static_cast<std::uint64_t>(identity.mtime_ns)) ^ identity.inode) & ~kVerdictMask;
-}
-
 }  // namespace
 
 Status Targets::check(std::uint64_t size) const {
@@ -81,16 +65,6 @@ void Source::remember_bytes(std::uint64_t index, std::uint64_t bytes) noexcept {
 
 void Source::remember_pixels(std::uint64_t index, std::uint64_t pixels) noexcept {
   memory_[index].pixels.store(saturated(pixels), std::memory_order_relaxed);
-}
-
-std::optional<bool> Source::known_regular(std::uint64_t index, const FileIdentity& identity) const noexcept {
-  const std::uint64_t verdict = memory_[index].verdict.load(std::memory_order_relaxed);
-  if ((verdict & kVerdictMask) == 0 || (verdict & ~kVerdictMask) != fingerprint(identity)) return std::nullopt;
-  return (verdict & kVerdictMask) == kRegular;
-}
-
-void Source::remember_regular(std::uint64_t index, const FileIdentity& identity, bool regular) noexcept {
-  memory_[index].verdict.store(fingerprint(identity) | (regular ? kRegular : kIrregular), std::memory_order_relaxed);
 }
 
 void PathList::reserve(std::size_t paths, std::size_t bytes) {

@@ -1,14 +1,13 @@
 // Where the records are: files or memory, by index.
 //
 // A record is one encoded image and, where the source has masks, one encoded mask. Beside it stand its targets: columns
-// of int64 labels and boxes. A source also remembers what was learnt of each record on the way, in 16 bytes.
+// of int64 labels and boxes. A source also remembers what was learnt of each record on the way, in 8 bytes.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -92,11 +91,6 @@ class Source {
   void remember_bytes(std::uint64_t index, std::uint64_t bytes) noexcept;
   void remember_pixels(std::uint64_t index, std::uint64_t pixels) noexcept;
 
-  /// Whether the image of record `index`, as the file of this identity, passed the structural check; empty where it was
-  /// not checked, or was another file then. Two identities are taken for one with a chance of 2^-62.
-  std::optional<bool> known_regular(std::uint64_t index, const FileIdentity& identity) const noexcept;
-  void remember_regular(std::uint64_t index, const FileIdentity& identity, bool regular) noexcept;
-
  protected:
   Source(std::uint64_t size, bool has_mask, Targets targets);
 
@@ -104,7 +98,6 @@ class Source {
   struct Memory {
     std::atomic<std::uint32_t> bytes{0};
     std::atomic<std::uint32_t> pixels{0};
-    std::atomic<std::uint64_t> verdict{0};  // 62 bits of the identity's hash, 2 bits: 0 unknown, 1 irregular, 2 regular
   };
   std::uint64_t size_;
   bool has_mask_;

@@ -5,7 +5,6 @@
 
 #include <limits.h>
 
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,27 +111,6 @@ TEST(SourceTest, HintsAreWhatWasSeenAndSaturate) {
   EXPECT_EQ(source->hint(0).bytes, 1234u);
   EXPECT_EQ(source->hint(0).pixels, UINT32_MAX);
   EXPECT_EQ(source->hint(1).bytes, 0u);
-}
-
-TEST(SourceTest, AVerdictHoldsForTheSameFileOnly) {
-  const auto source = std::move(*FileSource::make(paths({"a"})));
-  const FileIdentity file{.size = 100, .mtime_ns = 7, .inode = 12};
-  EXPECT_EQ(source->known_regular(0, file), std::nullopt);
-  source->remember_regular(0, file, false);
-  EXPECT_EQ(source->known_regular(0, file), false);
-  source->remember_regular(0, file, true);
-  EXPECT_EQ(source->known_regular(0, file), true);
-  for (const FileIdentity& other : std::array<FileIdentity, 4>{{{.size = 99, .mtime_ns = 7, .inode = 12},
-                                                                {.size = 100, .mtime_ns = 8, .inode = 12},
-                                                                {.size = 100, .mtime_ns = 7, .inode = 13},
-                                                                {.size = 100, .mtime_ns = 12, .inode = 7}}}) {
-    EXPECT_EQ(source->known_regular(0, other), std::nullopt);
-  }
-}
-
-TEST(SourceTest, NothingIsTheIdentityOfAnUnknownFile) {
-  const auto source = std::move(*FileSource::make(paths({"a"})));
-  EXPECT_EQ(source->known_regular(0, {}), std::nullopt);
 }
 
 }  // namespace
