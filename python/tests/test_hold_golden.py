@@ -95,7 +95,7 @@ def test_normalise_equals_torch_for_all_256_values_of_each_channel():
 
 
 def test_masks_move_with_their_pictures_by_nearest_neighbour():
-    ids = [Image.fromarray((np.asarray(picture("L", *size)) // 16)) for size in SIZES]
+    ids = [Image.fromarray(np.asarray(picture("L", *size)) // 16) for size in SIZES]
     sources = [encode(picture("RGB", *size), "PNG") for size in SIZES]
     masks = [encode(mask, "PNG") for mask in ids]
     pipeline = drapps.image_bytes(sources, masks=masks).resize((45, 51), pass_order=ORDER)
