@@ -27,11 +27,12 @@ bool fits(ConstImageView view, std::int32_t channels, Extent extent) noexcept {
 
 Result<kernel::Normalizer> normalizer_of(const TensorFormat& format, std::int32_t channels) {
   if (!format.scale) return kernel::Normalizer::raw();
-  if (format.mean.empty()) return kernel::Normalizer::unit();
-  if (format.mean.size() > 1) return kernel::Normalizer::standard(format.mean, format.std);
+  const auto scaling = format.reciprocal ? kernel::Scaling::kReciprocal : kernel::Scaling::kDivide;
+  if (format.mean.empty()) return kernel::Normalizer::unit(scaling);
+  if (format.mean.size() > 1) return kernel::Normalizer::standard(format.mean, format.std, scaling);
   const std::vector<float> mean(static_cast<std::size_t>(channels), format.mean[0]);
   const std::vector<float> std(static_cast<std::size_t>(channels), format.std[0]);
-  return kernel::Normalizer::standard(mean, std);
+  return kernel::Normalizer::standard(mean, std, scaling);
 }
 
 }  // namespace

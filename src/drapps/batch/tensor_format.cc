@@ -20,6 +20,7 @@ Status TensorFormat::check() const {
   if (!mean.empty() && !scale) {
     return op_error(kTag, "mean and std are those of pictures in [0, 1], so they need scale");
   }
+  if (reciprocal && !scale) return op_error(kTag, "reciprocal is a way to scale, so it needs scale");
   for (std::size_t c = 0; c < mean.size(); ++c) {
     if (!std::isfinite(mean[c]) || !std::isfinite(std[c]) || std[c] == 0.0F) {
       return op_error(kTag, "mean and std of channel " + std::to_string(c) +

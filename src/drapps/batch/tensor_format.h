@@ -5,6 +5,7 @@
 //   float, bfloat16   yes     given       (x / 255 - mean[c]) / std[c], each step rounded to float32
 //   any               no      empty       x
 //
+// With `reciprocal`, x / 255 is x · (1 / 255) instead, as torchvision's v2.ToDtype computes it.
 // bfloat16 is the float32 value rounded to the nearest, ties to even.
 #pragma once
 
@@ -36,6 +37,7 @@ struct TensorFormat {
   Dtype dtype = Dtype::kFloat32;
   Layout layout = Layout::kNchw;
   bool scale = true;
+  bool reciprocal = false;  // see above
   std::vector<float> mean;  // one for all channels, or one for each
   std::vector<float> std;
 
@@ -44,6 +46,7 @@ struct TensorFormat {
     v("dtype", dtype);
     v("layout", layout);
     v("scale", scale);
+    v("reciprocal", reciprocal);
     v("mean", mean);
     v("std", std);
   }

@@ -35,14 +35,32 @@ void split_inverse(float x, float& high, float& low) noexcept {
   low = static_cast<float>(inverse - static_cast<double>(high));
 }
 
-void fill_table(ChannelTable& table, float divisor, float mean, float std) noexcept {
+/// What a byte is multiplied or divided by.
+struct Scale {
+  float by;
+  Scaling how;
+  float operator()(float x) const noexcept { return how == Scaling::kDivide ? x / by : x * by; }
+};
+
+constexpr Scale kUnscaled{1.0F, Scaling::kDivide};
+
+Scale scale_of(Scaling scaling) noexcept {
+  return scaling == Scaling::kDivide ? Scale{255.0F, scaling} : Scale{static_cast<float>(1.0 / 255.0), scaling};
+}
+
+void fill_table(ChannelTable& table, Scale scale, float mean, float std) noexcept {
   ChannelTable::Arithmetic& a = table.arithmetic;
-  split_inverse(divisor, a.scale_high, a.scale_low);
+  if (scale.how == Scaling::kDivide) {
+    split_inverse(scale.by, a.scale_high, a.scale_low);
+  } else {
+    a.scale_high = scale.by;
+    a.scale_low = 0;
+  }
   split_inverse(std, a.inverse_high, a.inverse_low);
   a.mean = mean;
   a.exact = true;
   for (std::size_t x = 0; x < 256; ++x) {
-    const float value = (static_cast<float>(x) / divisor - mean) / std;
+    const float value = (scale(static_cast<float>(x)) - mean) / std;
     table.value[x] = value;
     table.bfloat16[x] = to_bfloat16(value);
     const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -200,7 +218,7 @@ const NormalizeKernels& normalize_kernels(Level level) noexcept {
   return kNormalizePortable;
 }
 
-Result<Normalizer> Normalizer::standard(std::span<const float> mean, std::span<const float> std) {
+Result<Normalizer> Normalizer::standard(std::span<const float> mean, std::span<const float> std, Scaling scaling) {
   if (mean.size() != std.size() || mean.empty() || mean.size() > kMaxChannels) {
     return invalid("mean has " + std::to_string(mean.size()) + " values and std " + std::to_string(std.size()) +
                    "; give one of each per channel, for 1 to 4 channels");
@@ -211,20 +229,20 @@ Result<Normalizer> Normalizer::standard(std::span<const float> mean, std::span<c
       return invalid("mean " + std::to_string(mean[c]) + " and std " + std::to_string(std[c]) + " of channel " +
                      std::to_string(c) + " must be finite, and the std not zero");
     }
-    fill_table(result.tables_[c], 255.0F, mean[c], std[c]);
+    fill_table(result.tables_[c], scale_of(scaling), mean[c], std[c]);
   }
   return result;
 }
 
-Normalizer Normalizer::unit() {
+Normalizer Normalizer::unit(Scaling scaling) {
   Normalizer result(0, false);
-  for (ChannelTable& table : result.tables_) fill_table(table, 255.0F, 0.0F, 1.0F);
+  for (ChannelTable& table : result.tables_) fill_table(table, scale_of(scaling), 0.0F, 1.0F);
   return result;
 }
 
 Normalizer Normalizer::raw() {
   Normalizer result(0, true);
-  for (ChannelTable& table : result.tables_) fill_table(table, 1.0F, 0.0F, 1.0F);
+  for (ChannelTable& table : result.tables_) fill_table(table, kUnscaled, 0.0F, 1.0F);
   return result;
 }
 

@@ -18,6 +18,12 @@
 
 namespace drapps::kernel {
 
+/// How bytes come into [0, 1]. The results differ in the last bit of some values.
+enum class Scaling : std::uint8_t {
+  kDivide,      // x / 255, as torchvision's ToTensor
+  kReciprocal,  // x · (1 / 255 rounded to float32), as torchvision's v2.ToDtype
+};
+
 /// How one picture lies in its row of a batch.
 struct RowFormat {
   Dtype dtype = Dtype::kFloat32;
@@ -52,11 +58,12 @@ class Normalizer {
  public:
   static constexpr std::int32_t kMaxChannels = 4;
 
-  /// (x / 255 - mean[c]) / std[c]. kInvalidArgument unless both have the same 1 … 4 finite values and no std
-  /// is zero.
-  static Result<Normalizer> standard(std::span<const float> mean, std::span<const float> std);
-  /// x / 255, for any number of channels up to 4.
-  static Normalizer unit();
+  /// (x / 255 - mean[c]) / std[c], x scaled as `scaling` says. kInvalidArgument unless both have the same 1 … 4 finite
+  /// values and no std is zero.
+  static Result<Normalizer> standard(std::span<const float> mean, std::span<const float> std,
+                                     Scaling scaling = Scaling::kDivide);
+  /// x scaled, for any number of channels up to 4.
+  static Normalizer unit(Scaling scaling = Scaling::kDivide);
   /// x itself, for any number of channels up to 4: the only one that makes integers.
   static Normalizer raw();
 

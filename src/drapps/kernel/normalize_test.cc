@@ -20,7 +20,8 @@ TEST(Normalize, EveryLevelGivesTheReferencesBits) {
   // The second has arithmetic that is not exact, so that the levels that compute fall back to the table.
   const Normalizer awkward =
       Normalizer::standard(std::vector{0.1F, 3e7F, -0.0F}, std::vector{1e-38F, 3e-5F, 2.9e38F}).value();
-  for (const Normalizer& normalizer : {imagenet(), awkward, Normalizer::unit(), Normalizer::raw()}) {
+  for (const Normalizer& normalizer :
+       {imagenet(), awkward, Normalizer::unit(), Normalizer::unit(Scaling::kReciprocal), Normalizer::raw()}) {
     for (const std::int32_t width : {1, 3, 31, 64, 65, 224, 511, 513, 1100}) {
       TestPicture picture(3, 3, width);
       picture.randomize(static_cast<std::uint32_t>(width));
@@ -48,6 +49,21 @@ TEST(Normalize, EveryLevelGivesTheReferencesBits) {
       }
     }
   }
+}
+
+TEST(Normalize, TheReciprocalIsAnotherScalingThanTheDivision) {
+  const Normalizer divided = Normalizer::unit();
+  const Normalizer multiplied = Normalizer::unit(Scaling::kReciprocal);
+  const Normalizer normalized = Normalizer::standard(kMean, kStd, Scaling::kReciprocal).value();
+  const auto reciprocal = static_cast<float>(1.0 / 255.0);
+  int different = 0;
+  for (std::size_t x = 0; x < 256; ++x) {
+    const float scaled = static_cast<float>(x) * reciprocal;
+    EXPECT_EQ(multiplied.table(0)[x], scaled);
+    EXPECT_EQ(normalized.table(2)[x], (scaled - 0.406F) / 0.225F);
+    different += divided.table(0)[x] != scaled ? 1 : 0;
+  }
+  EXPECT_GT(different, 0);
 }
 
 TEST(Normalize, TheTableIsDividedStepByStep) {

@@ -1,0 +1,116 @@
+"""Lifted chains against the stock loader: where nothing is random, no value may differ."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils import data  # noqa: E402
+
+import drapps.torch  # noqa: E402
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+@pytest.fixture
+def v1(torchvision):
+    return torchvision.transforms
+
+
+@pytest.fixture
+def v2(torchvision):
+    import importlib
+
+    return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
+
+
+CHAINS = {
+    "imagenet": lambda t: [t.Resize(48), t.CenterCrop(40), t.ToTensor(), t.Normalize(MEAN, STD)],
+    "bicubic": lambda t: [
+        t.Resize((33, 47), interpolation=t.InterpolationMode.BICUBIC),
+        t.ToTensor(),
+    ],
+    "upscale": lambda t: [t.Resize((210, 190)), t.ToTensor()],
+    "bytes": lambda t: [t.Resize(50, max_size=60), t.CenterCrop((44, 36)), t.PILToTensor()],
+    "gray": lambda t: [t.CenterCrop(64), t.Grayscale(), t.ToTensor(), t.Normalize([0.4], [0.3])],
+    "gray thrice": lambda t: [t.CenterCrop(64), t.Grayscale(3), t.PILToTensor()],
+    "flips": lambda t: [
+        t.CenterCrop(50),
+        t.RandomHorizontalFlip(1.0),
+        t.ToTensor(),
+        t.RandomVerticalFlip(1.0),
+    ],
+    "padded": lambda t: [
+        t.Pad((3, 1, 2, 5), fill=(9, 8, 7)),
+        t.CenterCrop(240),
+        t.Pad(4, padding_mode="reflect"),
+        t.PILToTensor(),
+    ],
+    "padded crop": lambda t: [
+        t.Resize((20, 26)),
+        t.RandomCrop((26, 40), padding=(7, 3), fill=5),
+        t.PILToTensor(),
+    ],
+    "gray always": lambda t: [t.CenterCrop(30), t.RandomGrayscale(1.0), t.ToTensor()],
+    "jitter": lambda t: [
+        t.Resize((40, 40)),
+        t.ColorJitter(brightness=(1.3, 1.3)),
+        t.ColorJitter(contrast=(0.7, 0.7)),
+        t.ColorJitter(saturation=(1.6, 1.6)),
+        t.ColorJitter(hue=(0.2, 0.2)),
+        t.PILToTensor(),
+    ],
+    "whole crop": lambda t: [
+        t.Resize((64, 64)),
+        t.RandomResizedCrop(40, scale=(1, 1), ratio=(1, 1)),
+        t.ToTensor(),
+    ],
+    "converted": lambda t: [t.CenterCrop(32), t.PILToTensor(), t.ConvertImageDtype(torch.float32)],
+}
+
+
+def assert_equal(photos, torchvision, chain):
+    folder = torchvision.datasets.ImageFolder(photos, chain)
+    lifted = drapps.torch.DataLoader(folder, 5)
+    report = lifted.lifted()
+    assert report, str(report)
+    stock = data.DataLoader(folder, 5)
+    for (images, labels), (expected, expected_labels) in zip(lifted, stock, strict=True):
+        assert images.dtype == expected.dtype
+        assert images.shape == expected.shape
+        assert int((images != expected).sum()) == 0
+        assert torch.equal(labels, expected_labels)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_first_api(photos, torchvision, v1, name):
+    assert_equal(photos, torchvision, v1.Compose(CHAINS[name](v1)))
+
+
+@pytest.mark.parametrize("name", [name for name in CHAINS if name != "converted"])
+def test_the_second_api_on_pictures(photos, torchvision, v2, name):
+    assert_equal(photos, torchvision, v2.Compose(CHAINS[name](v2)))
+
+
+@pytest.mark.parametrize("mean", [(), MEAN])
+def test_the_second_api_multiplies_where_the_first_divides(photos, torchvision, v2, mean):
+    tail = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+    if mean:
+        tail.append(v2.Normalize(MEAN, STD))
+    assert_equal(photos, torchvision, v2.Compose([v2.Resize(40), v2.CenterCrop(32), *tail]))
+
+
+def test_timm_evaluation(photos, torchvision):
+    create = pytest.importorskip("timm.data").create_transform
+    for mode in ("center", "squash"):
+        assert_equal(photos, torchvision, create(48, crop_mode=mode, interpolation="bicubic"))
+
+
+def test_a_subset_in_the_users_order(photos, torchvision, v1):
+    chain = v1.Compose([v1.CenterCrop(32), v1.ToTensor()])
+    folder = torchvision.datasets.ImageFolder(photos, chain)
+    part = data.Subset(folder, [20, 0, 7, 7])
+    sampler = [3, 1, 1, 0]
+    ((mine, labels),) = drapps.torch.DataLoader(part, 4, sampler=sampler)
+    ((stock, expected),) = data.DataLoader(part, 4, sampler=sampler)
+    assert torch.equal(mine, stock)
+    assert torch.equal(labels, expected)
