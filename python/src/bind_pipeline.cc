@@ -7,6 +7,9 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <string>
@@ -28,6 +31,25 @@ using BoxColumns = nb::typed<nb::tuple, Int64Column, FloatRows, Int64Column>;
 
 // How often a waiting next() lets Python run its signal handlers.
 constexpr std::chrono::milliseconds kSignalPeriod{50};
+
+/// While it lives, other threads may run Python. An interpreter that has begun to end kills a thread that asks for the
+/// GIL (before 3.14), by unwinding its stack; no destructor survives that, so such a thread, a daemon, stops here.
+class WithoutGil {
+ public:
+  WithoutGil() : thread_(PyEval_SaveThread()) {}
+  ~WithoutGil() {
+    try {
+      PyEval_RestoreThread(thread_);
+    } catch (abi::__forced_unwind&) {
+      for (;;) pause();
+    }
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* const thread_;
+};
 
 /// args of SampleError, and a line of a ledger.
 nb::tuple error_args(const Error& error) {
@@ -98,7 +120,8 @@ Targets targets_of(const std::optional<Int64Column>& labels, const std::optional
 
 SharedSource files(const nb::sequence& paths, const std::optional<Int64Column>& labels,
                    const std::optional<nb::sequence>& masks, const std::optional<BoxColumns>& boxes) {
-  return {value_of(FileSource::make(path_list(paths), masks ? path_list(*masks) : PathList{}, targets_of(labels, boxes)))};
+  return {
+      value_of(FileSource::make(path_list(paths), masks ? path_list(*masks) : PathList{}, targets_of(labels, boxes)))};
 }
 
 SharedSource memory(const nb::sequence& records, const std::optional<Int64Column>& labels,
@@ -226,8 +249,7 @@ Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::option
                      std::optional<std::uint64_t> seed) {
   Loader::Pass pass{.epoch = epoch, .start = start, .order = nullptr, .seed = seed};
   if (order) {
-    pass.order =
-        std::make_shared<const std::vector<std::uint64_t>>(order->data(), order->data() + order->size());
+    pass.order = std::make_shared<const std::vector<std::uint64_t>>(order->data(), order->data() + order->size());
   }
   return pass;
 }
@@ -236,7 +258,7 @@ Batch next_batch(Iterator& iterator, const nb::object& sample_error) {
   std::optional<Executor::Next> next;
   while (!next) {
     {
-      const nb::gil_scoped_release released;
+      const WithoutGil released;
       next = iterator.next(kSignalPeriod);
     }
     if (!next && PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -312,12 +334,13 @@ void bind_pipeline(nb::module_& module) {
       .def_prop_ro("tensors", &tensors_of);
 
   nb::class_<Iterator>(module, "Iterator", "One pass over one epoch.")
-      .def("next", [sample_error](Iterator& self) { return next_batch(self, sample_error); },
-           "The next batch, StopIteration, or SampleError, after which the next call goes on.")
+      .def(
+          "next", [sample_error](Iterator& self) { return next_batch(self, sample_error); },
+          "The next batch, StopIteration, or SampleError, after which the next call goes on.")
       .def_prop_ro("position", &Iterator::position)
       .def("ledger", [](const Iterator& self) { return ledger_of(self.bad_samples()); })
       .def("counters", &counters, "What this pass counted so far; empty once closed.")
-      .def("close", &Iterator::close, nb::call_guard<nb::gil_scoped_release>());
+      .def("close", &Iterator::close, nb::call_guard<WithoutGil>());
 
   nb::class_<Loader>(module, "Loader", "A described pipeline over a source.")
       .def(nb::new_([](const SharedSource& source, std::string_view spec, std::string_view options) {

@@ -153,7 +153,7 @@ print(batch.rows, line["stage"], line["code"], line["path"])
         Path(folder).chmod(0o755)
         paths[1].chmod(0)
         found = run_script(script, *paths, PYTHONDONTWRITEBYTECODE="1").strip()
-    assert found == f"2 fetch permission {paths[1]}"
+    assert found == f"2 fetch permission denied {paths[1]}"
 
 
 def test_names_that_are_no_utf8_are_read_and_told(tmp_path):

@@ -1,0 +1,208 @@
+"""Ends, forks and signals: no hang, no noise, no lost batch."""
+
+import signal
+import time
+
+import pytest
+
+from python.tests.hold_streams import run_script, start_script
+
+# Made in each child: a loader over enough batches that some are always under way, and its stream.
+PREPARE = """
+import multiprocessing, os, sys, threading, time
+import numpy as np
+import drapps
+from python.tests.hold_streams import core, piece, pieces, records, train
+source = train(drapps.image_bytes(records(40)))
+wanted = pieces(core(source, 2))
+loader = source.batch(2)
+
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return pid
+
+def wait(pid):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, 9)
+    raise SystemExit("the child hangs")
+"""
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "iterator = iter(loader); next(iterator)",
+        "iterator = iter(loader)",
+        "kept = [iter(loader) for _ in range(5)]; next(kept[3])",
+        "iterator = iter(loader); loader.me = [loader, iterator]; next(iterator)",
+        "iterator = iter(loader); next(iterator); sys.exit()",
+        "iterator = iter(loader); next(iterator); threading.Thread(target=list, args=(iterator,)"
+        ", daemon=True).start()",
+        "import atexit; iterator = iter(loader); atexit.register(next, iterator)",
+        "loader = source.batch(2, policy='hill_climb'); it = iter(loader); next(it)",
+    ],
+)
+def test_exit_with_live_iterators_is_quiet(ending):
+    assert run_script(f"{PREPARE}\n{ending}", timeout=20) == ""
+
+
+def test_a_child_reads_a_held_batch_and_uses_the_loader_afresh():
+    script = f"""{PREPARE}
+iterator = iter(loader)
+held = next(iterator)
+seen = np.asarray(held["image"]).copy()
+
+def work():
+    assert np.array_equal(np.asarray(held["image"]), seen)
+    assert piece(held) == wanted[0]
+    loader.set_epoch(0)
+    assert [piece(batch) for batch in loader] == wanted
+    try:
+        next(iterator)
+    except drapps.SampleError as error:
+        assert "fork" in str(error) and "iter()" in str(error)
+    else:
+        raise AssertionError("the parent's iterator went on in the child")
+
+for _ in range(3):
+    assert wait(in_child(work)) == 0
+assert [piece(batch) for batch in iterator] == wanted[1:]
+loader.set_epoch(0)
+assert [piece(batch) for batch in loader] == wanted
+"""
+    assert run_script(script) == ""
+
+
+def test_forks_at_any_moment_leave_both_sides_whole():
+    script = f"""{PREPARE}
+iterator = iter(loader)
+found = []
+
+def work():
+    loader.set_epoch(0)
+    assert [piece(batch) for batch in loader] == wanted
+    assert [piece(batch) for batch in held] == found
+
+held, children = [], []
+for batch in iterator:
+    held.append(batch)
+    found.append(piece(batch))
+    children.append(in_child(work))
+    if len(children) == 2:
+        assert [wait(child) for child in children] == [0, 0]
+        children = []
+assert found == wanted
+assert [piece(batch) for batch in held] == wanted
+"""
+    assert run_script(script, timeout=120) == ""
+
+
+def test_a_batch_that_a_child_may_read_is_not_written_over():
+    script = f"""{PREPARE}
+iterator = iter(loader)
+held = next(iterator)
+ready, go = os.pipe(), os.pipe()
+
+def work():
+    os.write(ready[1], b"x")
+    os.read(go[0], 1)
+    assert piece(held) == wanted[0]
+
+child = in_child(work)
+os.read(ready[0], 1)
+del held
+for _ in range(3):
+    for batch in loader:
+        np.asarray(batch["image"])[...] = 9
+        del batch
+os.write(go[1], b"x")
+assert wait(child) == 0
+"""
+    assert run_script(script) == ""
+
+
+@pytest.mark.parametrize("ending", ["", "sys.exit(0)", "iterator = iter(loader); next(iterator)"])
+def test_a_child_that_ends_as_an_interpreter_is_quiet_too(ending):
+    script = f"""{PREPARE}
+iterator = iter(loader)
+kept = [next(iterator), np.asarray(next(iterator)["image"])]
+pid = os.fork()
+if pid == 0:
+    del kept
+    {ending}
+else:
+    assert wait(pid) == 0
+    assert [piece(batch) for batch in iterator] == wanted[2:]
+"""
+    assert run_script(script) == ""
+
+
+def test_children_of_multiprocessing_work():
+    script = f"""{PREPARE}
+def work(results):
+    loader.set_epoch(0)
+    results.put([piece(batch) for batch in loader])
+
+iterator = iter(loader)
+first = piece(next(iterator))
+context = multiprocessing.get_context("fork")
+results = context.Queue()
+children = [context.Process(target=work, args=(results,)) for _ in range(2)]
+for child in children:
+    child.start()
+assert all(results.get(timeout=30) == wanted for _ in children)
+for child in children:
+    child.join(30)
+    assert child.exitcode == 0
+assert [first] + [piece(batch) for batch in iterator] == wanted
+"""
+    assert run_script(script) == ""
+
+
+def test_ctrl_c_in_a_waiting_next_is_a_keyboard_interrupt():
+    script = f"""{PREPARE}
+loader = source.batch(40, cpu_budget=0.0005)
+iterator = iter(loader)
+print("waiting", flush=True)
+next(iterator)
+"""
+    process = start_script(script)
+    try:
+        assert process.stdout.readline() == "waiting\n"
+        time.sleep(0.5)  # into next(); it takes minutes there
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+    finally:
+        process.kill()
+    assert time.monotonic() - sent < 10
+    assert err.splitlines()[0] == "Traceback (most recent call last):"
+    assert err.splitlines()[-1] == "KeyboardInterrupt"
+    assert "self._native.next()" in err
+    assert process.returncode == -signal.SIGINT
+
+
+def test_a_handler_of_the_user_runs_in_a_waiting_next_and_the_loader_goes_on():
+    script = f"""{PREPARE}
+import signal
+ran = []
+signal.signal(signal.SIGALRM, lambda *_: ran.append(1) or loader.set_epoch(0))
+loader = source.batch(2, cpu_budget=0.05)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+found = [piece(batch) for batch in loader]
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert found == wanted and ran
+"""
+    assert run_script(script) == ""
