@@ -5,7 +5,8 @@
 namespace drapps {
 namespace {
 
-constexpr std::array<std::int32_t, 19> kWorkerGrid{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768};
+constexpr std::array<std::int32_t, 19> kWorkerGrid{1,  2,  3,  4,   6,   8,   12,  16,  24, 32,
+                                                   48, 64, 96, 128, 192, 256, 384, 512, 768};
 constexpr std::array<std::int32_t, 9> kIoGrid{1, 2, 4, 8, 16, 32, 64, 128, 256};
 constexpr std::array<std::int32_t, 9> kPrefetchGrid{1, 2, 3, 4, 6, 8, 12, 16, 32};
 constexpr std::array<std::int32_t, 2> kFusedGrid{0, 1};

@@ -14,7 +14,7 @@ enum class LaneRole : std::uint8_t { kFetch, kDecode, kAugment, kTokenise, kPyth
 inline constexpr std::size_t kLaneRoles = 8;
 
 inline constexpr std::array<std::string_view, kLaneRoles> kLaneNames{"fetch",  "decode",  "augment",  "tokenise",
-                                                                    "python", "collate", "transfer", "prepare"};
+                                                                     "python", "collate", "transfer", "prepare"};
 
 constexpr std::size_t index_of(LaneRole role) noexcept { return static_cast<std::size_t>(role); }
 constexpr std::string_view name_of(LaneRole role) noexcept { return kLaneNames[index_of(role)]; }

@@ -4,9 +4,9 @@
 // passes the limit. All members may be called from any thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <atomic>
 #include <limits>
 
 namespace drapps {

@@ -46,8 +46,7 @@ inline Status ok_status() { return std::monostate{}; }
 }  // namespace drapps
 
 /// Returns the error of `expression` (a Result) from the enclosing function, if it has one.
-#define DRAPPS_RETURN_IF_ERROR(expression)                        \
-  do {                                                            \
-    if (auto drapps_status_ = (expression); !drapps_status_.ok()) \
-      return std::move(drapps_status_).error();                   \
+#define DRAPPS_RETURN_IF_ERROR(expression)                                                                  \
+  do {                                                                                                      \
+    if (auto drapps_status_ = (expression); !drapps_status_.ok()) return std::move(drapps_status_).error(); \
   } while (false)

@@ -63,8 +63,8 @@ Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<
   loader->enter_process();
   const std::size_t budget = Engine::get().ram_budget();
   if (loader->plan_->layout.bytes() > budget) {
-    return invalid("one batch takes " + std::to_string(loader->plan_->layout.bytes()) +
-                   " bytes and ram_budget gives " + std::to_string(budget) + "; raise it or lower the batch size");
+    return invalid("one batch takes " + std::to_string(loader->plan_->layout.bytes()) + " bytes and ram_budget gives " +
+                   std::to_string(budget) + "; raise it or lower the batch size");
   }
   return loader;
 }
@@ -212,7 +212,8 @@ void Iterator::close() {
 
 std::optional<Executor::Next> Iterator::next(std::chrono::milliseconds patience) {
   if (maker_ != getpid()) {
-    return invalid("this iterator belongs to process " + std::to_string(maker_) + ", which made it before a fork; call "
+    return invalid("this iterator belongs to process " + std::to_string(maker_) +
+                   ", which made it before a fork; call "
                    "iter() on the loader again in this one");
   }
   if (executor_ == nullptr) return Executor::Finished{};

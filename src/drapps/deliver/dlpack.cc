@@ -49,7 +49,8 @@ Managed* make(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<cons
 
 }  // namespace
 
-DlManagedTensor* export_dlpack(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<const std::int64_t> shape) {
+DlManagedTensor* export_dlpack(const HeldSlot& slot, std::byte* data, Dtype dtype,
+                               std::span<const std::int64_t> shape) {
   return make<DlManagedTensor>(slot, data, dtype, shape);
 }
 

@@ -27,9 +27,10 @@ std::uint64_t fork_count() noexcept {
 }
 
 Error system_error(const char* what, std::size_t bytes) {
-  return Error{.code = ErrorCode::kResourceExhausted,
-               .stage = Stage::kDeliver,
-               .message = std::string(what) + " of " + std::to_string(bytes) + " bytes failed: " + std::strerror(errno)};
+  return Error{
+      .code = ErrorCode::kResourceExhausted,
+      .stage = Stage::kDeliver,
+      .message = std::string(what) + " of " + std::to_string(bytes) + " bytes failed: " + std::strerror(errno)};
 }
 
 }  // namespace
@@ -67,8 +68,9 @@ Result<Slot*> SlotArena::acquire() {
   if (!ledger_.try_reserve(slot_bytes_)) {
     return Error{.code = ErrorCode::kResourceExhausted,
                  .stage = Stage::kDeliver,
-                 .message = "a batch of " + std::to_string(slot_bytes_) + " bytes does not fit the RAM budget, of which " +
-                            std::to_string(ledger_.used()) + " of " + std::to_string(ledger_.limit()) +
+                 .message = "a batch of " + std::to_string(slot_bytes_) +
+                            " bytes does not fit the RAM budget, of which " + std::to_string(ledger_.used()) + " of " +
+                            std::to_string(ledger_.limit()) +
                             " bytes are in use; raise ram_budget or lower the batch size"};
   }
   auto slot = map_new();

@@ -34,10 +34,10 @@ class SlotArena;
 struct Slot {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
-  std::size_t offset = 0;               // of the range in the arena's memfd
+  std::size_t offset = 0;  // of the range in the arena's memfd
   std::atomic<std::uint32_t> holders{0};
-  std::uint64_t fork_count = 0;         // forks of this process when it was yielded
-  std::shared_ptr<SlotArena> arena;     // set while held: a held batch outlives its loader
+  std::uint64_t fork_count = 0;      // forks of this process when it was yielded
+  std::shared_ptr<SlotArena> arena;  // set while held: a held batch outlives its loader
 };
 
 /// Shares one held slot. Copies may live on any thread; the last one returns the slot.

@@ -82,7 +82,8 @@ std::int32_t WorkerGroup::size() const {
 }
 
 WorkerGroup::Entry* WorkerGroup::find(const WorkerClient& client) {
-  const auto found = std::find_if(clients_.begin(), clients_.end(), [&](const Entry& e) { return e.client == &client; });
+  const auto found =
+      std::find_if(clients_.begin(), clients_.end(), [&](const Entry& e) { return e.client == &client; });
   return found == clients_.end() ? nullptr : &*found;
 }
 

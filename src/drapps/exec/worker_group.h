@@ -66,8 +66,8 @@ class WorkerGroup {
   std::vector<std::jthread> threads_;
   std::size_t wanted_ = 0;  // workers with an id below this stay
   std::int32_t max_workers_ = 1;
-  std::size_t turn_ = 0;        // client that is asked first next
-  std::uint64_t wakes_ = 0;     // rises with every wake(), so that none is missed
+  std::size_t turn_ = 0;     // client that is asked first next
+  std::uint64_t wakes_ = 0;  // rises with every wake(), so that none is missed
   std::size_t asleep_ = 0;
 };
 

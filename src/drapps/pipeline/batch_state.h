@@ -14,9 +14,9 @@ namespace drapps {
 
 /// One place of the ring. Guarded by the executor's mutex.
 struct BatchState {
-  Slot* slot = nullptr;      // from its first row's start to its delivery
-  std::uint32_t rows = 0;    // of this rank
-  std::uint32_t left = 0;    // rows that have not landed
+  Slot* slot = nullptr;                                 // from its first row's start to its delivery
+  std::uint32_t rows = 0;                               // of this rank
+  std::uint32_t left = 0;                               // rows that have not landed
   std::vector<std::pair<std::uint32_t, Error>> failed;  // row and why
 
   bool started() const noexcept { return slot != nullptr; }
@@ -29,7 +29,7 @@ struct Batch {
   std::shared_ptr<const Plan> plan;  // columns are plan->layout's
   std::uint32_t rows = 0;            // after bad rows were dropped; may be 0
   std::uint64_t step = 0;
-  std::uint64_t position = 0;        // of the epoch, consumed once every rank has this batch
+  std::uint64_t position = 0;  // of the epoch, consumed once every rank has this batch
 };
 
 }  // namespace drapps

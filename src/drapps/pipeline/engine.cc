@@ -49,8 +49,7 @@ void Engine::enforce() {
   cpus_ = cpus;
   memory_.set_limit(smallest.bytes.value_or(default_ram(machine_)));
   // The kernel itself holds threads to the machine's cores; only less than that needs the token bucket.
-  workers_.set_budget(static_cast<std::int32_t>(std::ceil(cpus)),
-                      cpus < machine_.cpus ? cpus : CpuBudget::kUnlimited);
+  workers_.set_budget(static_cast<std::int32_t>(std::ceil(cpus)), cpus < machine_.cpus ? cpus : CpuBudget::kUnlimited);
 }
 
 double Engine::cpu_budget() const {

@@ -29,8 +29,8 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
   return executor;
 }
 
-Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
-                   Engine& engine, std::shared_ptr<SlotArena> arena)
+Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
+                   std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena)
     : plan_(std::move(plan)),
       source_(std::move(source)),
       sampler_(sampler),
@@ -127,7 +127,8 @@ Settings Executor::settings() const {
 std::uint32_t Executor::ready_batches() const {
   const std::scoped_lock lock(mutex_);
   std::uint32_t ready = 0;
-  for (std::uint64_t step = deliver_step_; step < deliver_step_ + kRing; ++step) ready += batch_of(step).landed() ? 1 : 0;
+  for (std::uint64_t step = deliver_step_; step < deliver_step_ + kRing; ++step)
+    ready += batch_of(step).landed() ? 1 : 0;
   return ready;
 }
 

@@ -163,7 +163,7 @@ class Executor final : public WorkerClient, private ReadSink {
   std::uint32_t streak_ = 0;  // tries in a row that say the opposite
   std::uint64_t started_ = 0;
 
-  std::optional<Error> no_slot_;       // why the front batch has no memory
+  std::optional<Error> no_slot_;  // why the front batch has no memory
   std::uint64_t no_slot_since_ns_ = 0;
   std::uint64_t asked_ns_ = 0;  // when the consumer asked for the front batch, 0 while it does not wait
   std::uint64_t last_asked_ns_ = 0;

@@ -119,8 +119,9 @@ TEST_F(ExecutorTest, TheStreamIsTheSameWhileEveryKnobMoves) {
     std::atomic<bool> done{false};
     std::jthread mover([&] {
       while (!done) {
-        executor->apply(settings_of(static_cast<std::int32_t>(random() % 7 + 1), static_cast<std::int32_t>(random() % 6 + 1),
-                                    random() % 2 == 0, static_cast<std::int32_t>(random() % 16 + 1)));
+        executor->apply(settings_of(static_cast<std::int32_t>(random() % 7 + 1),
+                                    static_cast<std::int32_t>(random() % 6 + 1), random() % 2 == 0,
+                                    static_cast<std::int32_t>(random() % 16 + 1)));
         std::this_thread::sleep_for(100us);
       }
     });
@@ -177,12 +178,14 @@ TEST_F(ExecutorTest, SkippingDropsTheRowAndShiftsNothing) {
       const auto& columns = batch.plan->columns;
       std::uint32_t at = 0;
       for (std::uint32_t row = 0; row < batch.rows; ++row, ++at) {
-        const auto* position = reinterpret_cast<const std::int64_t*>(layout.row(batch.slot.data(), columns.position, row));
-        while (*reinterpret_cast<const std::int64_t*>(layout.row(full.slot.data(), columns.position, at)) != *position) ++at;
-        EXPECT_EQ(std::memcmp(layout.row(batch.slot.data(), columns.image, row),
-                              layout.row(full.slot.data(), columns.image, at),
-                              layout.columns()[columns.image].row_bytes),
-                  0);
+        const auto* position =
+            reinterpret_cast<const std::int64_t*>(layout.row(batch.slot.data(), columns.position, row));
+        while (*reinterpret_cast<const std::int64_t*>(layout.row(full.slot.data(), columns.position, at)) != *position)
+          ++at;
+        EXPECT_EQ(
+            std::memcmp(layout.row(batch.slot.data(), columns.image, row),
+                        layout.row(full.slot.data(), columns.image, at), layout.columns()[columns.image].row_bytes),
+            0);
       }
     }
     EXPECT_EQ(rows, kSamples - 3);

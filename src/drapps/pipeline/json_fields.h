@@ -80,8 +80,9 @@ class JsonReader {
     if (!value.is_number_integer()) return false;
     const bool fits = value.is_number_unsigned() ? std::in_range<T>(value.get<std::uint64_t>())
                                                  : std::in_range<T>(value.get<std::int64_t>());
-    if (fits) member = value.is_number_unsigned() ? static_cast<T>(value.get<std::uint64_t>())
-                                                  : static_cast<T>(value.get<std::int64_t>());
+    if (fits)
+      member = value.is_number_unsigned() ? static_cast<T>(value.get<std::uint64_t>())
+                                          : static_cast<T>(value.get<std::int64_t>());
     return fits;
   }
   template <std::floating_point T>

@@ -29,8 +29,9 @@ Result<std::vector<SampleSpec>> infer_all(const PipelineSpec& spec, const Source
     stages.push_back(*made);
   }
   if (!stages.back().fixed) {
-    return invalid("the pictures have no common size, so they make no batch: "
-                   "add random_resized_crop, center_crop, random_crop or resize(height, width)");
+    return invalid(
+        "the pictures have no common size, so they make no batch: "
+        "add random_resized_crop, center_crop, random_crop or resize(height, width)");
   }
   return stages;
 }

@@ -23,7 +23,7 @@ inline constexpr std::uint8_t kFlagReplaced = 2;  // another sample stands in fo
 
 /// Immutable; shared by everything that runs it and by the batches that came of it.
 struct Plan {
-  PipelineSpec spec;  // with the source's size
+  PipelineSpec spec;               // with the source's size
   std::vector<SampleSpec> stages;  // what the decoder makes, then what each op makes
   PictureWriter picture;
   std::optional<MaskWriter> mask;
@@ -36,8 +36,8 @@ struct Plan {
     std::size_t position = 0;
     std::size_t flags = 0;
     std::vector<std::size_t> labels;  // one per label column of the source
-    std::size_t mask = 0;   // where Plan::mask is set
-    std::size_t boxes = 0;  // where has_boxes; followed by box_labels and box_counts
+    std::size_t mask = 0;             // where Plan::mask is set
+    std::size_t boxes = 0;            // where has_boxes; followed by box_labels and box_counts
   } columns;
   bool has_boxes = false;
 

@@ -57,8 +57,8 @@ Status Preparer::decode(SampleTask& task) const {
   auto image = work.decoder.decode(bytes, *info, sample.window, options, work.scratch.next_image_buffer());
   if (!image.ok()) return named(std::move(image).error(), task, Part::kImage);
   sample.image = *image;
-  source_->remember_pixels(task.index, static_cast<std::uint64_t>(info->extent.height) *
-                                           static_cast<std::uint64_t>(info->extent.width));
+  source_->remember_pixels(
+      task.index, static_cast<std::uint64_t>(info->extent.height) * static_cast<std::uint64_t>(info->extent.width));
 
   sample.mask.reset();
   sample.erasures.clear();
@@ -117,8 +117,8 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
   }
   put(at(columns.index), static_cast<std::int64_t>(task.index));
   put(at(columns.position), static_cast<std::int64_t>(task.row.position));
-  put(at(columns.flags), static_cast<std::uint8_t>((task.row.padded ? kFlagPadded : 0) |
-                                                   (task.replaced ? kFlagReplaced : 0)));
+  put(at(columns.flags),
+      static_cast<std::uint8_t>((task.row.padded ? kFlagPadded : 0) | (task.replaced ? kFlagReplaced : 0)));
   for (std::size_t i = 0; i < columns.labels.size(); ++i) {
     put(at(columns.labels[i]), source_->label(i, task.index));
   }

@@ -48,7 +48,7 @@ struct PipelineSpec {
   DecodeOptions decode;
   std::vector<Op> ops;  // op i draws with ordinal i + 1
   TensorFormat tensor;
-  SamplerSpec sampler;  // its size is the source's
+  SamplerSpec sampler;           // its size is the source's
   std::uint64_t seed = 0;        // of the ops, beside the order's
   std::int32_t max_boxes = 100;  // rows of the box columns; a sample with more is bad
   OnError on_error = OnError::kRaise;

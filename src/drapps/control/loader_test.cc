@@ -1,0 +1,155 @@
+#include "drapps/control/loader.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "drapps/pipeline/test_pictures.h"
+#include "drapps/plant/knob_range.h"
+
+namespace drapps {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::shared_ptr<Source> pictures(std::uint32_t count) {
+  auto bytes = std::make_shared<std::vector<std::vector<std::uint8_t>>>();
+  std::vector<MemorySource::Bytes> records;
+  for (std::uint32_t i = 0; i < count; ++i) bytes->push_back(testing_pictures::png(20 + i % 7, 24 + i % 5, i));
+  for (const auto& each : *bytes) records.emplace_back(each);
+  return *MemorySource::make(std::move(records), bytes);
+}
+
+std::unique_ptr<Loader> loader_of(std::shared_ptr<Source> source, LoaderOptions options = {}) {
+  PipelineSpec spec;
+  spec.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}};
+  spec.sampler = {.shuffle = true, .batch = 8};
+  auto loader = Loader::make(std::move(spec), std::move(source), std::move(options));
+  EXPECT_TRUE(loader.ok()) << loader.error().message;
+  return *std::move(loader);
+}
+
+std::vector<std::string> drain(Iterator& iterator, std::chrono::milliseconds step = 0ms) {
+  std::vector<std::string> batches;
+  for (;;) {
+    const auto next = iterator.next(10s);
+    if (!next || !std::holds_alternative<Batch>(*next)) return batches;
+    const auto& batch = std::get<Batch>(*next);
+    const Column& image = batch.plan->layout.columns()[batch.plan->columns.image];
+    batches.emplace_back(reinterpret_cast<const char*>(batch.slot.data() + image.offset), image.row_bytes * batch.rows);
+    std::this_thread::sleep_for(step);
+  }
+}
+
+TEST(Loader, TheStreamIsTheSameUnderAnyPolicy) {
+  const auto source = pictures(101);
+  const auto expected = drain(**loader_of(source)->iterate({.epoch = 3}));
+  ASSERT_EQ(expected.size(), 13u);
+  for (const char* policy : {"hill_climb", "random", "random_raw", "faulty"}) {
+    const auto loader = loader_of(source, {.policy = policy, .budget = {.cpus = 7}});
+    EXPECT_EQ(drain(**loader->iterate({.epoch = 3}), 30ms), expected) << policy;
+  }
+}
+
+TEST(Loader, WhatARandomPolicyMovesStandsInTheLogAndWithinTheBudget) {
+  const auto loader = loader_of(pictures(400), {.policy = "random_raw", .budget = {.cpus = 3}});
+  drain(**loader->iterate({}), 20ms);
+  const auto log = loader->explain()["decisions"];
+  EXPECT_EQ(log["status"], "running");
+  EXPECT_GT(log["totals"]["moves"].get<int>(), 0);
+  for (const auto& entry : log["entries"]) {
+    if (entry["knob"] != "workers") continue;
+    EXPECT_LE(entry["applied"].get<int>(), 3);
+  }
+}
+
+TEST(Loader, AFailedPolicyIsSaidAndTheLoaderGoesOn) {
+  const auto loader = loader_of(pictures(400), {.policy = "faulty"});
+  EXPECT_EQ(drain(**loader->iterate({}), 40ms).size(), 50u);
+  const auto log = loader->explain()["decisions"];
+  EXPECT_EQ(log["status"], "stopped");
+  EXPECT_NE(log["stop_reason"].get<std::string>().find("control stopped"), std::string::npos);
+}
+
+TEST(Loader, FrozenKnobsStay) {
+  const auto loader = loader_of(pictures(400), {.policy = "random_raw", .budget = {.cpus = 7}});
+  loader->freeze(true);
+  auto iterator = *loader->iterate({});
+  const Settings before = loader->settings();
+  drain(*iterator, 10ms);
+  EXPECT_EQ(loader->settings(), before);
+}
+
+TEST(Loader, AppliedSettingsAreFittedAndCarriedToTheNextPass) {
+  const auto loader = loader_of(pictures(40), {.budget = {.cpus = 2}});
+  Settings settings = loader->settings();
+  settings[KnobId::kWorkers] = 500;
+  settings[KnobId::kFused] = 0;
+  loader->apply(settings);
+  const auto iterator = *loader->iterate({});
+  EXPECT_EQ(loader->settings()[KnobId::kWorkers], 2);
+  EXPECT_EQ(loader->settings()[KnobId::kFused], 0);
+}
+
+TEST(Loader, AnIteratorOutlivesItsLoaderAndMayBeClosedEarly) {
+  auto loader = loader_of(pictures(101));
+  auto iterator = *loader->iterate({});
+  loader.reset();
+  EXPECT_EQ(drain(*iterator).size(), 13u);
+  auto second = loader_of(pictures(101));
+  auto early = *second->iterate({});
+  early->next(10s);
+  early->close();
+  EXPECT_TRUE(std::holds_alternative<Executor::Finished>(*early->next(10s)));
+}
+
+TEST(Loader, TheSmallestBudgetHoldsForAll) {
+  const auto wide = loader_of(pictures(20), {.budget = {.cpus = 4, .bytes = std::size_t{64} << 20}});
+  EXPECT_EQ(Engine::get().ram_budget(), std::size_t{64} << 20);
+  {
+    const auto narrow = loader_of(pictures(20), {.budget = {.cpus = 1.5, .bytes = std::size_t{32} << 20}});
+    EXPECT_EQ(Engine::get().ram_budget(), std::size_t{32} << 20);
+    EXPECT_EQ(Engine::get().cpu_budget(), 1.5);
+  }
+  EXPECT_EQ(Engine::get().cpu_budget(), 4);
+}
+
+TEST(Loader, ABatchThatDoesNotFitTheBudgetIsRefusedBeforeTheFirst) {
+  PipelineSpec spec;
+  spec.ops = {CenterCrop{.height = 512, .width = 512}};
+  spec.sampler.batch = 256;
+  const auto refused = Loader::make(spec, pictures(20), {.budget = {.bytes = 1 << 20}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("ram_budget"), std::string::npos);
+}
+
+TEST(Loader, OptionsSayWhatIsWrongWithThem) {
+  EXPECT_TRUE(parse_options(R"({"policy":null,"cpu_budget":1.5,"ram_budget":1000000,"settings":null})").ok());
+  for (const char* bad : {"[]", R"({"policy":3})", R"({"cpu_budget":0})", R"({"ram_budget":-5})", R"({"workers":3})",
+                          R"({"settings":{}})"}) {
+    EXPECT_FALSE(parse_options(bad).ok()) << bad;
+  }
+  EXPECT_FALSE(Loader::make({}, pictures(3), {.policy = "best"}).ok());
+}
+
+TEST(Loader, AChildOfForkGoesOnWithTheLoaderButNotWithTheIterator) {
+  const auto loader = loader_of(pictures(101));
+  const auto expected = drain(**loader->iterate({.epoch = 1}));
+  auto live = *loader->iterate({.epoch = 1});
+  live->next(10s);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto refused = live->next(1s);
+    const bool told = refused && std::holds_alternative<Error>(*refused);
+    const bool same = drain(**loader->iterate({.epoch = 1})) == expected;
+    live.reset();
+    _exit(told && same ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(drain(*live).size(), expected.size() - 1);
+}
+
+}  // namespace
+}  // namespace drapps

@@ -1,0 +1,77 @@
+#include "drapps/pipeline/spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "drapps/pipeline/plan.h"
+#include "drapps/pipeline/test_pictures.h"
+
+namespace drapps {
+namespace {
+
+using ::testing::HasSubstr;
+
+PipelineSpec rich() {
+  PipelineSpec spec;
+  spec.decode = {.color = ColorMode::kGray, .exif = ExifMode::kApply, .depth = DepthMode::kClip, .max_pixels = 1000};
+  spec.ops = {Resize{.short_side = 40}, RandomCrop{}, ColorJitter{}, RandomErasing{.value = {0.5F}}};
+  spec.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc, .mean = {0.25F}, .std = {0.5F}};
+  spec.sampler = {
+      .shuffle = true, .seed = 0xFFFFFFFFFFFFFFFFu, .rank = 1, .world = 2, .batch = 3, .remainder = Remainder::kDrop};
+  spec.seed = 7;
+  spec.max_boxes = 5;
+  spec.on_error = OnError::kSkip;
+  return spec;
+}
+
+std::string refusal(std::string_view json) {
+  const auto spec = parse_spec(json);
+  return spec.ok() ? "accepted" : spec.error().message;
+}
+
+TEST(Spec, JsonGivesBackEveryField) {
+  const PipelineSpec spec = rich();
+  const auto again = parse_spec(to_json(spec));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(to_json(*again), to_json(spec));
+  EXPECT_EQ(again->ops, spec.ops);
+  EXPECT_EQ(again->tensor, spec.tensor);
+  EXPECT_EQ(again->sampler, spec.sampler);
+  EXPECT_EQ(again->on_error, spec.on_error);
+  EXPECT_EQ(again->decode.max_pixels, 1000);
+}
+
+TEST(Spec, WhatIsWrongIsNamed) {
+  EXPECT_THAT(refusal("nonsense"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(refusal(R"({"version":99})"), HasSubstr("version 99"));
+  EXPECT_THAT(refusal(R"({"opps":[]})"), HasSubstr("\"opps\""));
+  EXPECT_THAT(refusal(R"({"ops":[{"height":3}]})"), HasSubstr("ops[0]"));
+  EXPECT_THAT(refusal(R"({"ops":[{"op":"explode"}]})"), HasSubstr("explode"));
+  EXPECT_THAT(refusal(R"({"ops":[{"op":"resize","heigth":3}]})"), HasSubstr("heigth"));
+  EXPECT_THAT(refusal(R"({"ops":[{"op":"resize","height":"3"}]})"), HasSubstr("height"));
+  EXPECT_THAT(refusal(R"({"ops":[{"op":"resize","height":99999999999}]})"), HasSubstr("height"));
+  EXPECT_THAT(refusal(R"({"ops":[{"op":"resize","version":2}]})"), HasSubstr("version 2"));
+  EXPECT_THAT(refusal(R"({"sampler":{"remainder":"maybe"}})"), HasSubstr("even, pad, drop"));
+  EXPECT_THAT(refusal(R"({"tensor":{"mean":0.5}})"), HasSubstr("mean"));
+  EXPECT_THAT(refusal(R"({"decode":[]})"), HasSubstr("decode"));
+  EXPECT_THAT(refusal(R"({"seed":-1})"), HasSubstr("seed"));
+  EXPECT_THAT(refusal(R"({"on_error":"ignore"})"), HasSubstr("raise, skip, replace"));
+}
+
+TEST(Plan, RefusesWhatMakesNoBatchAndSaysWhatToDo) {
+  const auto picture = testing_pictures::png(8, 8, 1);
+  const auto source = *MemorySource::make({picture}, nullptr);
+  const auto refused = [&](PipelineSpec spec) {
+    const auto plan = Plan::make(std::move(spec), *source);
+    return plan.ok() ? std::string("accepted") : plan.error().message;
+  };
+  EXPECT_THAT(refused({}), HasSubstr("random_resized_crop"));
+  EXPECT_THAT(refused({.ops = {Resize{.height = -1, .width = 3}}}), HasSubstr("op 1 (resize)"));
+  EXPECT_THAT(refused({.ops = {CenterCrop{.height = 4, .width = 4}}, .sampler = {.batch = 0}}), HasSubstr("batch"));
+  EXPECT_THAT(refused({.ops = {CenterCrop{.height = 4, .width = 4}}, .tensor = {.mean = {0, 0}, .std = {1, 1}}}),
+              HasSubstr("mean"));
+  EXPECT_EQ(refused({.ops = {CenterCrop{.height = 4, .width = 4}}}), "accepted");
+}
+
+}  // namespace
+}  // namespace drapps
