@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from drapps import _core, state
@@ -39,15 +39,16 @@ class Loader:
         self._spec = dict(spec)
         try:
             self._native = _core.Loader(source.native(), json.dumps(spec), json.dumps(options))
+            self._native.steps(0, 0)
         except ValueError as error:
             raise PipelineError(str(error)) from None
         self._epochs = Epochs()
-        self._latest: LoaderIterator | None = None
+        self._latest: Stream | None = None  # outlives its iterator: it knows where that stood
 
     def __iter__(self) -> LoaderIterator:
         epoch, start = self._epochs.take()
-        self._latest = LoaderIterator(Stream(self._native, epoch, start), self._record)
-        return self._latest
+        self._latest = Stream(self._native, epoch, start)
+        return LoaderIterator(self._latest, self._record)
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank."""
@@ -81,9 +82,9 @@ class Loader:
         At the end of an epoch it is the beginning of the next one. It may be loaded with another
         batch size or world size.
         """
-        if self._latest is None or len(self._latest) == 0:
+        if self._latest is None or self._latest.left <= 0:
             return self._record(*self._epochs.upcoming)
-        return self._latest.state_dict()
+        return self._record(*self._latest.place)
 
     def load_state_dict(self, record: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `record` was made.
@@ -140,11 +141,17 @@ class Loader:
 
 
 class LoaderIterator(Iterator[Batch]):
-    """One pass over one epoch. Errors do not end it: the next call goes on behind the bad batch."""
+    """One pass over one epoch. Errors do not end it: the next call goes on behind the bad batch.
 
-    def __init__(self, stream: Stream, record: Any) -> None:
+    It works ahead until it is exhausted, closed, or no longer referenced.
+    """
+
+    def __init__(self, stream: Stream, record: Callable[[int, int], dict[str, Any]]) -> None:
         self._stream = stream
         self._record = record
+
+    def __del__(self) -> None:
+        self._stream.close()
 
     def __next__(self) -> Batch:
         return Batch(self._stream.next())
@@ -156,15 +163,9 @@ class LoaderIterator(Iterator[Batch]):
         """Steps that are still to come."""
         return max(0, self._stream.left)
 
-    @property
-    def place(self) -> tuple[int, int]:
-        """(epoch, position) after the batches yielded."""
-        return self._stream.place
-
     def state_dict(self) -> dict[str, Any]:
         """As `Loader.state_dict`, of this iterator."""
-        record: dict[str, Any] = self._record(*self.place)
-        return record
+        return self._record(*self._stream.place)
 
     def ledger(self) -> list[dict[str, Any]]:
         """The bad samples that this iterator met."""

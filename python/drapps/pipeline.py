@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SPEC_VERSION = 1
 REMAINDERS = ("even", "pad", "drop")
-POLICIES = ("initial", "hill_climb", "random")
+POLICIES = ("initial", "hill_climb", "random", "random_raw")  # the last two are for tests
 
 
 def image_folder(path: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Pipeline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drapps import _core
-from drapps.errors import SampleError
+from drapps.errors import PipelineError, SampleError
 
 if TYPE_CHECKING:
     from drapps.source import Int64Array
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 class Stream:
     """Batches of one epoch from `start` on. Not for several threads at once.
+
+    It closes itself at the end of the epoch; whoever hands it out closes it when it is abandoned.
+    Where it stands, and what went wrong, can be asked for in any case.
 
     Attributes:
         epoch: its number.
@@ -29,8 +32,11 @@ class Stream:
     ) -> None:
         self.epoch = epoch
         self._start = start
-        self._left = native.steps(epoch, start) if steps is None else steps
-        self._native = native.iterate(epoch, start, order, seed)
+        try:
+            self._left = native.steps(epoch, start) if steps is None else steps
+            self._native = native.iterate(epoch, start, order, seed)
+        except ValueError as error:
+            raise PipelineError(str(error)) from None
 
     def next(self) -> _core.Batch:
         """The next batch.
@@ -41,6 +47,9 @@ class Stream:
         """
         try:
             batch = self._native.next()
+        except StopIteration:
+            self.close()
+            raise
         except _core.SampleError as error:
             self._left -= 1
             raise SampleError(*error.args) from None

@@ -242,3 +242,21 @@ def test_settings_are_exported_and_taken_back(photos):
     again = train(photos, settings=settings)
     assert again.export_settings() == settings
     assert np.array_equal(drain(again)[2], drain(train(photos))[2])
+
+
+def test_more_ranks_than_samples_are_refused_at_the_users_line(photos):
+    pipeline = drapps.image_folder(photos).center_crop(16)
+    with pytest.raises(drapps.PipelineError, match="rank"):
+        pipeline.shard(0, 22, "even").batch(1)
+    assert len(pipeline.shard(0, 22, "pad").batch(1)) == 1
+
+
+def test_an_abandoned_iterator_gives_its_memory_back_and_is_remembered(photos):
+    loader = train(photos)
+    before = loader.memory()["used"]
+    iterator = iter(loader)
+    next(iterator)
+    assert loader.memory()["used"] > before
+    del iterator
+    assert loader.memory()["used"] <= before
+    assert loader.state_dict()["position"] == 4

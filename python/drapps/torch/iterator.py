@@ -31,6 +31,10 @@ class LiftedIterator(_BaseDataLoaderIter):
         if self._num_workers > 0:
             self.stream()  # as stock workers, which read ahead from here on
 
+    def __del__(self) -> None:
+        if getattr(self, "_stream", None) is not None:
+            self.stream().close()
+
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
         if self._stream is not None:
