@@ -43,11 +43,17 @@ void Executor::work(const Job& job) {
     const std::uint64_t spent = monotonic_ns() - wall;
     metrics_[job.lane].service_wall.record(spent);
     metrics_[job.lane].service_cpu.record(thread_cpu_ns() - cpu);
-    const std::scoped_lock lock(mutex_);
-    stride_.charge(job.lane, static_cast<double>(spent));
-    if (status.ok() && !whole) {
-      enqueue(job.lane == LaneRole::kDecode ? LaneRole::kAugment : LaneRole::kCollate, task);
-      --working_;
+    const bool onward = status.ok() && !whole;
+    {
+      const std::scoped_lock lock(mutex_);
+      stride_.charge(job.lane, static_cast<double>(spent));
+      if (onward) {
+        enqueue(job.lane == LaneRole::kDecode ? LaneRole::kAugment : LaneRole::kCollate, task);
+        --working_;
+      }
+    }
+    if (onward) {
+      engine_.workers().wake();
       return;
     }
   }
@@ -102,6 +108,8 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
   auto& task = static_cast<SampleTask&>(request);
   metrics_[LaneRole::kFetch].service_wall.record(request.wall_ns);
   metrics_[LaneRole::kFetch].service_cpu.record(request.cpu_ns);
+  // The workers pay for what reading cost; an I/O thread never sleeps over it.
+  static_cast<void>(engine_.workers().cpu_budget().charge(request.cpu_ns, monotonic_ns()));
   Reads reads;
   {
     const std::scoped_lock lock(mutex_);
