@@ -35,9 +35,10 @@ class SampleError(RuntimeError):
         self.message = message
 
     def __str__(self) -> str:
-        place = self.path or "a record in memory"
+        place = self.path
         if self.index >= 0:
             place += f" (sample {self.index})"
         if self.offset >= 0:
             place += f" at byte {self.offset}"
-        return f"{self.stage}: {self.code}: {place}: {self.message}"
+        parts = [self.stage, self.code, place.strip(), self.message]
+        return ": ".join(part for part in parts if part)

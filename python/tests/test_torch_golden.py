@@ -1,6 +1,10 @@
 """Lifted chains against the stock loader: where nothing is random, no value may differ."""
 
+import importlib
+
+import numpy as np
 import pytest
+from PIL import Image
 
 torch = pytest.importorskip("torch")
 
@@ -18,8 +22,6 @@ def v1(torchvision):
 
 @pytest.fixture
 def v2(torchvision):
-    import importlib
-
     return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
 
 
@@ -114,3 +116,34 @@ def test_a_subset_in_the_users_order(photos, torchvision, v1):
     ((stock, expected),) = data.DataLoader(part, 4, sampler=sampler)
     assert torch.equal(mine, stock)
     assert torch.equal(labels, expected)
+
+
+@pytest.fixture(scope="module")
+def odd_files(tmp_path_factory):
+    """One class of files in every mode and dialect that a folder may hold."""
+    folder = tmp_path_factory.mktemp("odd") / "only"
+    folder.mkdir()
+    draw = np.random.default_rng(1).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    base = Image.fromarray(draw).resize((83, 61), Image.Resampling.BICUBIC)
+    for mode in ("CMYK", "L"):
+        base.convert(mode).save(folder / f"{mode}.jpg", quality=90)
+    base.save(folder / "progressive.JPEG", quality=90, progressive=True)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    base.save(folder / "turned.jpg", quality=90, exif=exif)
+    for mode in ("1", "L", "LA", "P", "RGBA"):
+        base.convert(mode).save(folder / f"{mode}.png")
+    base.convert("P").save(folder / "transparent.png", transparency=3)
+    deep = np.asarray(base.convert("L")).astype(np.uint16) * 9
+    Image.fromarray(deep).save(folder / "deep.png")
+    base.save(folder / "lossy.webp", quality=80)
+    base.convert("RGBA").save(folder / "exact.webp", lossless=True)
+    Image.fromarray(np.full((1, 1, 3), 200, np.uint8)).save(folder / "single.png")
+    base.crop((0, 0, 1, 61)).save(folder / "narrow.jpg")
+    return folder.parent
+
+
+@pytest.mark.parametrize("crop", [False, True])
+def test_every_kind_of_file_gives_the_pixels_of_pillow(odd_files, torchvision, v1, crop):
+    shape = v1.CenterCrop(40) if crop else v1.Resize((37, 41))
+    assert_equal(odd_files, torchvision, v1.Compose([shape, v1.PILToTensor()]))
