@@ -1,0 +1,55 @@
+"""Contestant: DRAPPS with its defaults, giving torch tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch  # noqa: F401  (imported before any clock starts, as the stock loader's is)
+
+import drapps
+from benchmarks import feed
+
+
+def loader(spec: dict[str, Any]) -> drapps.Loader:
+    """The pipeline of the scenario over the folder `spec["root"]`."""
+    return (
+        drapps.image_folder(spec["root"])
+        .random_resized_crop(spec["crop"], pass_order=spec["pass_order"])
+        .flip()
+        .normalize(spec["mean"], spec["std"])
+        .shuffle(spec["seed"])
+        .batch(spec["batch"])
+    )
+
+
+class DrappsFeed:
+    """See `feed.Feed`."""
+
+    group = 1
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._loader = loader(spec)
+        self._pass = iter(self._loader)
+        self._ended = 0.0  # kernel CPU of the passes that have ended
+
+    def batches(self) -> Iterator[int]:
+        """Takes batches as torch tensors."""
+        while True:
+            for batch in self._pass:
+                yield len(batch.torch()["image"])
+            self._ended = self.counters()["kernel_cpu_s"]
+            self._pass = iter(self._loader)
+
+    def counters(self) -> dict[str, float]:
+        """CPU time inside kernels, from the samples that were timed."""
+        counted = self._pass._stream._native.counters()  # type: ignore[attr-defined]
+        return {"kernel_cpu_s": self._ended + counted["kernel_cpu_s"]}
+
+    def close(self) -> None:
+        """Ends the pass."""
+        self._pass.close()
+
+
+if __name__ == "__main__":
+    feed.serve(DrappsFeed)

@@ -1,0 +1,143 @@
+"""Scenario image-cpu; scenario.md says what it measures and why so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack
+from importlib import metadata
+from typing import Any
+
+from benchmarks import report
+from benchmarks.contestant import ROOT, Answer, Contestant, ContestantError, python, rate, rounds
+from benchmarks.image_cpu import data
+
+NAME = "image-cpu"
+WARM_S = 1.0
+PROBE_S = 2.0
+STARTS = 3
+WANTED = {"stock": 3.0, "yardstick": 0.9, "kernel_cpu_share": 0.85}
+
+_YARDSTICK = ROOT / "build/release/benchmarks/yardstick"
+_LOG = ROOT / "build/bench/yardstick.log"
+
+
+def measure(count: int, seconds: float) -> report.Result:
+    """Measures both chroma samplings in `count` rounds, `seconds` for each contestant in each."""
+    _build_yardstick()
+    result = report.Result(NAME)
+    for sampling, found in data.ensure().items():
+        print(f"{NAME}, {sampling[0]}:{sampling[1]}:{sampling[2]}", flush=True)
+        _measure(sampling, _spec(found), count, seconds, result)
+    return result
+
+
+def _spec(found: data.Data) -> dict[str, Any]:
+    """What all contestants are told."""
+    pillow = int(metadata.version("pillow").split(".")[0])
+    return {
+        "root": str(found.folder),
+        "files": str(found.files),
+        "rows": found.samples,
+        "starts": STARTS,
+        "batch": 64,
+        "crop": 224,
+        "seed": 4,
+        "pass_order": "pillow13" if pillow >= 13 else "horizontal_first",
+        "mean": [0.485, 0.456, 0.406],
+        "std": [0.229, 0.224, 0.225],
+    }
+
+
+def _build_yardstick() -> None:
+    _LOG.parent.mkdir(parents=True, exist_ok=True)
+    with _LOG.open("w") as log:
+        for step in ([], ["--build"]):
+            target = ["--target", _YARDSTICK.name] if step else []
+            command = ["cmake", *step, "--preset", "release", *target]
+            done = subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, check=False)
+            if done.returncode:
+                raise ContestantError(f"the yardstick does not build, see {_LOG}")
+
+
+def _measure(
+    sampling: str, spec: dict[str, Any], count: int, seconds: float, result: report.Result
+) -> None:
+    with ExitStack() as stack:
+        yardstick = stack.enter_context(_yardstick(spec))
+        _compare(spec, yardstick)
+        probe = _probe(spec)
+        workers = max(probe, key=lambda each: probe[each])
+        contestants = [
+            stack.enter_context(Contestant("drapps", python("benchmarks.image_cpu.drapps"), spec)),
+            stack.enter_context(_stock(spec, workers)),
+            yardstick,
+        ]
+        answers = rounds(contestants, count, WARM_S, seconds)
+        figures = {
+            each.name: report.figures(answers[each.name], each.started, each.peak_bytes())
+            for each in contestants
+        }
+    figures["stock"] |= {"num_workers": workers, "probe_samples_per_s": probe}
+    result.figures[sampling] = figures
+    result.rounds[sampling] = {
+        name: [{key: value for key, value in answer.items() if key != "gaps_s"} for answer in each]
+        for name, each in answers.items()
+    }
+    ratios = {
+        "stock": report.ratio(answers["drapps"], answers["stock"]),
+        "yardstick": report.ratio(answers["drapps"], answers["yardstick"]),
+        "yardstick_cpu": figures["yardstick"]["cpu_s_per_sample"]
+        / figures["drapps"]["cpu_s_per_sample"],
+        "kernel_cpu_share": _kernel_cpu_share(answers["drapps"]),
+    }
+    result.ratios |= {f"{name}_{sampling}": value for name, value in ratios.items()}
+    result.wanted |= {f"{name}_{sampling}": value for name, value in WANTED.items()}
+
+
+def _yardstick(spec: dict[str, Any]) -> Contestant:
+    threads = len(os.sched_getaffinity(0))
+    return Contestant("yardstick", [_YARDSTICK], {**spec, "threads": threads})
+
+
+def _stock(spec: dict[str, Any], workers: int) -> Contestant:
+    told = {**spec, "workers": workers}
+    return Contestant("stock", python("benchmarks.image_cpu.torch"), told)
+
+
+def _compare(spec: dict[str, Any], yardstick: Contestant) -> None:
+    """Raises ContestantError where outputs differ."""
+    done = subprocess.run(
+        [*python("benchmarks.image_cpu.compare"), json.dumps(spec)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    if done.returncode:
+        raise ContestantError("the outputs differ")
+    sums = json.loads(done.stdout)
+    if yardstick.ask(check=len(sums))["crc32"] != sums:
+        raise ContestantError("the outputs differ: the yardstick's are not those of DRAPPS")
+    print(f"  {len(sums)} batches compared: Pillow, DRAPPS and the yardstick agree", flush=True)
+
+
+def _probe(spec: dict[str, Any]) -> dict[int, float]:
+    """The stock loader's samples/s at several numbers of workers."""
+    cores = len(os.sched_getaffinity(0))
+    rates = {}
+    for workers in sorted({max(1, cores // 2), cores, cores + (cores + 1) // 2, 2 * cores}):
+        with _stock({**spec, "starts": 1}, workers) as stock:
+            answer: Answer = stock.ask(warm_s=WARM_S, measure_s=PROBE_S)
+        rates[workers] = rate(answer)
+    found = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
+    print(f"  stock loader's samples/s by num_workers: {found}", flush=True)
+    return rates
+
+
+def _kernel_cpu_share(answers: Sequence[Answer]) -> float:
+    """CPU time inside kernels over that of all threads but the consumer's, of all rounds."""
+    kernel = sum(answer["kernel_cpu_s"] for answer in answers)
+    others = sum(answer["cpu_s"] - answer["consumer_cpu_s"] for answer in answers)
+    return float(kernel / others)

@@ -1,0 +1,141 @@
+"""What every benchmark writes and prints, in one form.
+
+build/bench/SCENARIO.json:
+
+    scenario, date, commit
+    machine   what it ran on, and how busy that was with other things
+    figures   the absolute numbers: case → contestant → figure
+    ratios    flat: name → number; of throughputs, the median over the rounds
+    rounds    the raw numbers: case → contestant → one object a round
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contestant import ROOT, Answer, rate
+
+BUILD = ROOT / "build/bench"
+KEPT = ROOT / "benchmarks/results"
+
+MIB = 1 << 20
+
+
+@dataclass
+class Result:
+    """What a scenario measured.
+
+    Attributes:
+        scenario: its name.
+        figures: case → contestant → figure.
+        ratios: flat.
+        wanted: the least that some of the ratios should be.
+        rounds: case → contestant → answers, in the order of the rounds.
+    """
+
+    scenario: str
+    figures: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    ratios: dict[str, float] = field(default_factory=dict)
+    wanted: dict[str, float] = field(default_factory=dict)
+    rounds: dict[str, dict[str, list[Answer]]] = field(default_factory=dict)
+
+
+def figures(answers: Sequence[Answer], started: Answer, peak_bytes: int) -> dict[str, Any]:
+    """The figures of one contestant from its rounds."""
+    samples = sum(answer["samples"] for answer in answers)
+    gaps = sorted(gap for answer in answers for gap in answer.get("gaps_s", ()))
+    first = started.get("first_batch_s")
+    return {
+        "samples_per_s": statistics.median(map(rate, answers)),
+        "cpu_s_per_sample": sum(answer["cpu_s"] for answer in answers) / samples,
+        "p99_gap_s": gaps[int(0.99 * len(gaps))] if gaps else None,
+        "first_batch_s": statistics.median(first) if first else None,
+        "peak_bytes": peak_bytes,
+    }
+
+
+def ratio(over: Sequence[Answer], under: Sequence[Answer]) -> float:
+    """The median over the rounds of one contestant's throughput over another's."""
+    return statistics.median(rate(a) / rate(b) for a, b in zip(over, under, strict=True))
+
+
+def save(result: Result, load_before: float, keep: bool) -> list[Path]:
+    """Writes the JSON, and with `keep` a dated copy; returns where."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    content = {
+        "scenario": result.scenario,
+        "date": now.isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": {**machine(), "load_before": load_before, "load_after": os.getloadavg()[0]},
+        **{name: value for name, value in asdict(result).items() if name != "scenario"},
+    }
+    files = [BUILD / f"{result.scenario}.json"]
+    if keep:
+        files.append(KEPT / f"{now.date()}-{result.scenario}.json")
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content, indent=1) + "\n")
+    return files
+
+
+def machine() -> dict[str, Any]:
+    """What the benchmark runs on."""
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return {
+        "cpu": cpu[1] if cpu else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in ("torch", "torchvision", "pillow")},
+    }
+
+
+def commit() -> str:
+    """The commit checked out, and whether anything differs from it."""
+    head = _git("rev-parse", "HEAD") or "unknown"
+    return head + ("+changes" if _git("status", "--porcelain") else "")
+
+
+def _git(*words: str) -> str:
+    command = ["git", "-C", str(ROOT), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def table(result: Result) -> str:
+    """All figures and ratios as text."""
+    heads = ("samples/s", "CPU ms/sample", "p99 gap ms", "first batch ms", "peak MiB")
+    lines = [f"{'':<22}" + "".join(f"{head:>16}" for head in heads)]
+    for case, contestants in result.figures.items():
+        for name, figure in contestants.items():
+            cells = (
+                _text(figure["samples_per_s"], 1, 0),
+                _text(figure["cpu_s_per_sample"], 1e3, 3),
+                _text(figure["p99_gap_s"], 1e3, 1),
+                _text(figure["first_batch_s"], 1e3, 0),
+                _text(figure["peak_bytes"], 1 / MIB, 0),
+            )
+            lines.append(f"{case + ' ' + name:<22}" + "".join(f"{cell:>16}" for cell in cells))
+    lines.append("")
+    lines += [_ratio_line(name, value, result.wanted) for name, value in result.ratios.items()]
+    return "\n".join(lines)
+
+
+def _ratio_line(name: str, value: float, wanted: Mapping[str, float]) -> str:
+    goal = f"   (wanted: at least {wanted[name]:g})" if name in wanted else ""
+    return f"{name:<22}{value:>16.3f}{goal}"
+
+
+def _text(value: float | None, scale: float, digits: int) -> str:
+    return "-" if value is None else f"{value * scale:,.{digits}f}"
