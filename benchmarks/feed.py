@@ -87,7 +87,8 @@ def _measure(feed: Feed, batches: Iterator[int], warm_s: float, measure_s: float
 
 def _take(batches: Iterator[int], group: int, seconds: float) -> tuple[int, list[float]]:
     """Takes whole groups until the time is over; returns the samples and when each batch came."""
-    samples, ends = 0, []
+    samples = 0
+    ends: list[float] = []
     limit = time.perf_counter() + seconds
     while not ends or ends[-1] < limit or len(ends) % group:
         samples += next(batches)

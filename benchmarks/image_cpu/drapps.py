@@ -43,7 +43,7 @@ class DrappsFeed:
 
     def counters(self) -> dict[str, float]:
         """CPU time inside kernels, from the samples that were timed."""
-        counted = self._pass._stream._native.counters()  # type: ignore[attr-defined]
+        counted = self._pass._stream._native.counters()
         return {"kernel_cpu_s": self._ended + counted["kernel_cpu_s"]}
 
     def close(self) -> None:
