@@ -41,7 +41,8 @@ Mode mode_of(std::string_view what, std::string_view name,
 
 DecodeOptions options_of(std::string_view color, std::string_view exif, std::string_view depth) {
   return {
-      .color = mode_of<ColorMode>("color", color, {{"rgb", ColorMode::kRgb}, {"gray", ColorMode::kGray}, {"indices", ColorMode::kIndices}}),
+      .color = mode_of<ColorMode>(
+          "color", color, {{"rgb", ColorMode::kRgb}, {"gray", ColorMode::kGray}, {"indices", ColorMode::kIndices}}),
       .exif = mode_of<ExifMode>("exif", exif, {{"ignore", ExifMode::kIgnore}, {"apply", ExifMode::kApply}}),
       .depth = mode_of<DepthMode>(
           "depth", depth, {{"raise", DepthMode::kRaise}, {"clip", DepthMode::kClip}, {"scale", DepthMode::kScale}})};

@@ -14,7 +14,9 @@ std::size_t charged(std::size_t capacity) { return capacity + kPadding; }
 }  // namespace
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : ledger_(other.ledger_), data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
+    : ledger_(other.ledger_),
+      data_(std::exchange(other.data_, nullptr)),
+      capacity_(std::exchange(other.capacity_, 0)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   if (this != &other) {
@@ -33,9 +35,9 @@ Status Buffer::ensure(std::size_t bytes) {
   const std::size_t capacity = (bytes + bytes / 8 + kGranule - 1) / kGranule * kGranule;
   if (capacity < bytes || !ledger_->try_reserve(charged(capacity))) {
     return Error{.code = ErrorCode::kResourceExhausted,
-                 .message = "a buffer of " + std::to_string(capacity) + " bytes does not fit the RAM budget, of which " +
-                            std::to_string(ledger_->used()) + " of " + std::to_string(ledger_->limit()) +
-                            " bytes are in use; raise ram_budget"};
+                 .message = "a buffer of " + std::to_string(capacity) +
+                            " bytes does not fit the RAM budget, of which " + std::to_string(ledger_->used()) + " of " +
+                            std::to_string(ledger_->limit()) + " bytes are in use; raise ram_budget"};
   }
   data_ = static_cast<std::uint8_t*>(::operator new(charged(capacity), std::align_val_t{kAlignment}, std::nothrow));
   if (data_ == nullptr) {

@@ -38,9 +38,9 @@ struct Extent {
 /// first op asked for: `window` then lies inside `extent`. From the first op on, the window is the
 /// whole extent.
 struct Sample {
-  ImageView image;                // uint8 planes
-  std::optional<ImageView> mask;  // one plane of class ids
-  std::vector<Box> boxes;         // reused: cleared, never shrunk
+  ImageView image;                     // uint8 planes
+  std::optional<ImageView> mask;       // one plane of class ids
+  std::vector<Box> boxes;              // reused: cleared, never shrunk
   std::vector<std::int32_t> box_rows;  // which of the record's boxes each of `boxes` is; ops that drop a box drop both
   Extent extent;
   Rect window;

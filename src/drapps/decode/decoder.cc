@@ -37,7 +37,8 @@ Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const De
     case ImageFormat::kWebp: break;
   }
   if (options.color == ColorMode::kIndices) {
-    return decode_error(ErrorCode::kUnsupported, "a mask must be a palette or gray PNG, which keeps class ids as they are");
+    return decode_error(ErrorCode::kUnsupported,
+                        "a mask must be a palette or gray PNG, which keeps class ids as they are");
   }
   return *format == ImageFormat::kJpeg ? jpeg::inspect(bytes, options) : webp::inspect(bytes, options);
 }

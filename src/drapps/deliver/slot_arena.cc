@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 
 namespace drapps {
 namespace {
@@ -27,10 +27,10 @@ std::uint64_t fork_count() noexcept {
 }
 
 Error system_error(const char* what, std::size_t bytes) {
-  return Error{
-      .code = ErrorCode::kResourceExhausted,
-      .stage = Stage::kDeliver,
-      .message = std::string(what) + " of " + std::to_string(bytes) + " bytes failed: " + std::strerror(errno)};
+  return Error{.code = ErrorCode::kResourceExhausted,
+               .stage = Stage::kDeliver,
+               .message = std::string(what) + " of " + std::to_string(bytes) +
+                          " bytes failed: " + std::generic_category().message(errno)};
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ bool WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
   return false;
 }
 
-void WorkerGroup::run(std::size_t id, std::stop_token stop) {
+void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
   pthread_setname_np(pthread_self(), "drapps-worker");
   std::uint64_t cpu_before = thread_cpu_ns();
   std::unique_lock lock(mutex_);

@@ -53,7 +53,7 @@ class WorkerGroup {
     std::int32_t inside;
   };
 
-  void run(std::size_t id, std::stop_token stop);
+  void run(std::size_t id, const std::stop_token& stop);
   void resize(std::unique_lock<std::mutex>& lock);
   Entry* find(const WorkerClient& client);
   bool serve(std::unique_lock<std::mutex>& lock);
