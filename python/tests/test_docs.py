@@ -1,0 +1,48 @@
+"""The Python blocks of the documentation run, page by page, in a folder that holds photos/."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[int, str]]:
+    """Line and text of each Python block."""
+    text = page.read_text()
+    return [
+        (text.count("\n", 0, found.start(2)) + 1, found[2])
+        for found in FENCE.finditer(text)
+        if found[1] == "python"
+    ]
+
+
+WITH_BLOCKS = [page for page in PAGES if blocks(page)]
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, monkeypatch):
+    code = blocks(page)
+    if any("torch" in text for _, text in code):
+        pytest.importorskip("torch")
+        pytest.importorskip("torchvision")
+    (tmp_path / "photos").symlink_to(photos)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__docs__"}
+    for line, text in code:
+        exec(compile("\n" * (line - 1) + text, str(page), "exec"), names)
+
+
+def test_pages_that_should_have_blocks_have_them():
+    assert {"README.md", "five-minutes.md", "torch.md", "resume.md", "bad-files.md"} <= {
+        page.name for page in WITH_BLOCKS
+    }
+
+
+def test_every_link_within_the_repository_leads_somewhere():
+    for page in [*PAGES, *(ROOT / name for name in ("HACKING.md", "CHANGELOG.md"))]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
