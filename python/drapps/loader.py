@@ -36,12 +36,12 @@ class Loader:
             PipelineError: the description makes no sense; the message says which part and why.
         """
         self._source = source
-        self._spec = dict(spec)
         try:
             self._native = _core.Loader(source.native(), json.dumps(spec), json.dumps(options))
             self._native.steps(0, 0)
         except ValueError as error:
             raise PipelineError(str(error)) from None
+        self._identity = identity(source, spec)
         self._epochs = Epochs()
         self._latest: Stream | None = None  # outlives its iterator: it knows where that stood
 
@@ -92,7 +92,7 @@ class Loader:
         Raises:
             PipelineError: no record of `state_dict`, or one of another dataset, order or pipeline.
         """
-        epoch, position = state.check(record, KIND, self._identity())
+        epoch, position = state.check(record, KIND, self._identity)
         if position > len(self._source):
             raise PipelineError(
                 f"the state's position {position} lies behind the {len(self._source)} samples"
@@ -101,21 +101,7 @@ class Loader:
         self._epochs.resume(epoch, position)
 
     def _record(self, epoch: int, position: int) -> dict[str, Any]:
-        return state.record(KIND, epoch, position, self._identity())
-
-    def _identity(self) -> dict[str, Any]:
-        sampler = self._spec["sampler"]
-        what = json.dumps(
-            [self._spec[part] for part in ("decode", "ops", "tensor")], sort_keys=True
-        )
-        return {
-            "size": len(self._source),
-            "dataset": self._source.digest(),
-            "shuffle": sampler["shuffle"],
-            "shuffle_seed": sampler["seed"],
-            "seed": self._spec["seed"],
-            "pipeline": hashlib.blake2b(what.encode(), digest_size=8).hexdigest(),
-        }
+        return state.record(KIND, epoch, position, self._identity)
 
     def explain(self) -> dict[str, Any]:
         """What runs and why: ``plan`` (ops, lanes, memory) and ``decisions`` (knobs moved)."""
@@ -174,3 +160,19 @@ class LoaderIterator(Iterator[Batch]):
     def close(self) -> None:
         """Stops working ahead. Batches that were yielded stay valid."""
         self._stream.close()
+
+
+def identity(source: Source, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What a state must agree with: everything that decides which samples an epoch holds, and how.
+
+    Batch size and ranks are left out, because a position means the same under any.
+    """
+    what = json.dumps([spec[part] for part in ("decode", "ops", "tensor")], sort_keys=True)
+    return {
+        "size": len(source),
+        "dataset": source.digest(),
+        "shuffle": spec["sampler"]["shuffle"],
+        "shuffle_seed": spec["sampler"]["seed"],
+        "seed": spec["seed"],
+        "pipeline": hashlib.blake2b(what.encode(), digest_size=8).hexdigest(),
+    }

@@ -174,14 +174,14 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         Raises:
             PipelineError: the loader is not lifted.
         """
-        native = self._required()
         latest = self._latest
-        if latest is None or latest.over:
-            epoch, position = self._epochs.upcoming
-            if position == 0 or self._resumed is None:
-                return state.record(KIND, epoch, position, native.identity())
+        if latest is not None and not latest.over:
+            return latest.record()
+        epoch, position = self._epochs.upcoming
+        if position > 0 and self._resumed is not None:
             return dict(self._resumed)
-        return latest.record()
+        native = self._required() if latest is None else latest.native
+        return state.record(KIND, epoch, position, native.identity())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state_dict` was made, with its seed.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +11,7 @@ from drapps.errors import PipelineError
 from drapps.source import Source
 from drapps.stream import Stream
 from drapps.torch.lifting import Recipe
-from drapps.torch.order import Kind, digest
+from drapps.torch.order import Consumed, Kind
 from drapps.torch.recognise import NotLifted
 
 KIND = "drapps.torch.DataLoader"
@@ -38,38 +37,39 @@ class Native:
             )
         except ValueError as error:
             raise NotLifted(f"the native path refuses it: {error}") from None
+        self._dataset = self.source.digest()
 
     def serves(self, recipe: Recipe) -> bool:
         """Whether this is what `recipe` would make."""
         mine = self.recipe
         return mine.spec == recipe.spec and recipe.folder.unchanged_since(mine.folder)
 
-    @functools.cached_property
-    def _dataset_digest(self) -> str:
-        return self.source.digest()
-
     def identity(self) -> dict[str, Any]:
         """What a state must agree with."""
         sampler = self.recipe.order
         return {
             "size": len(self.source),
-            "dataset": self._dataset_digest,
+            "dataset": self._dataset,
             "order": sampler.kind.value,
         }
 
 
 class Pass:
-    """One pass over one epoch, from its `iter()` on."""
+    """One pass over one epoch, from its `iter()` on.
+
+    Attributes:
+        native: what it runs on.
+    """
 
     def __init__(
         self, native: Native, epoch: int, start: int, seed: int, resumed: Mapping[str, Any] | None
     ) -> None:
-        self._native = native
+        self.native = native
         self._epoch = epoch
         self._start = start
         self._seed = seed
         self._resumed = resumed
-        self._order: Any = None
+        self._consumed: Consumed | None = None
         self._sampler_epoch = getattr(native.recipe.order.sampler, "epoch", None)
         self._stream: Stream | None = None
 
@@ -79,23 +79,24 @@ class Pass:
         Raises:
             PipelineError: it was to be resumed, and the user's sampler gives another order now.
         """
-        order = self._native.recipe.order
+        order = self.native.recipe.order
         order.draw_as_stock()
-        steps = None
+        indices, steps = None, None
         if order.kind is Kind.SAMPLER:
-            self._order = order.indices()
-            steps = order.steps(max(0, len(self._order) - self._start))
-            self._check_order()
+            indices = order.indices()
+            steps = order.steps(max(0, len(indices) - self._start))
+            self._consumed = Consumed(indices)
+            self._check_order(len(indices))
         self._stream = Stream(
-            self._native.core, self._epoch, self._start, self._order, self._seed, steps
+            self.native.core, self._epoch, self._start, indices, self._seed, steps
         )
         return self._stream
 
-    def _check_order(self) -> None:
-        if self._resumed is None:
+    def _check_order(self, length: int) -> None:
+        if self._resumed is None or self._consumed is None:
             return
-        before = self._order[: self._start]
-        if len(before) < self._start or digest(before) != self._resumed.get("consumed"):
+        found = self._consumed.upto(self._start)
+        if length < self._start or found != self._resumed.get("consumed"):
             raise PipelineError(
                 "the sampler gives another order than when the state was saved: seed it, and set "
                 "its epoch, as they were then"
@@ -109,12 +110,12 @@ class Pass:
     def record(self) -> dict[str, Any]:
         """The state after the batches yielded."""
         place = (self._epoch, self._start) if self._stream is None else self._stream.place
-        record = state.record(KIND, *place, self._native.identity())
+        record = state.record(KIND, *place, self.native.identity())
         record["seed"] = self._seed
         if isinstance(self._sampler_epoch, int):
             record["sampler_epoch"] = self._sampler_epoch
-        if self._order is not None:
-            record["consumed"] = digest(self._order[: place[1]])
+        if self._consumed is not None:
+            record["consumed"] = self._consumed.upto(place[1])
         elif self._resumed is not None and "consumed" in self._resumed:
             record["consumed"] = self._resumed["consumed"]
         return record

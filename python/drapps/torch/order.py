@@ -120,6 +120,16 @@ def _is_permutation(sampler: RandomSampler, size: int, generator: Any) -> bool:
     return whole and not sampler.replacement and not own
 
 
-def digest(indices: Int64Array) -> str:
-    """Sixteen hex digits of an order, by which a resumed sampler is recognised."""
-    return hashlib.blake2b(indices.tobytes(), digest_size=8).hexdigest()
+class Consumed:
+    """Digests of the beginnings of one order, by which a resumed sampler is recognised."""
+
+    def __init__(self, indices: Int64Array) -> None:
+        self._indices = indices
+        self._hash = hashlib.blake2b(digest_size=8)
+        self._done = 0
+
+    def upto(self, position: int) -> str:
+        """Sixteen hex digits of the first indices; `position` never goes back."""
+        self._hash.update(self._indices[self._done : position].tobytes())
+        self._done = max(self._done, position)
+        return self._hash.hexdigest()
