@@ -16,7 +16,7 @@ from demo import feeds, meter, network
 
 Emit = Callable[[dict[str, Any]], None]
 
-_PEAK_RATE = 0.2
+_PEAK_RATE = 0.1
 
 
 class Trainer:
