@@ -378,3 +378,32 @@ def test_recognition_needs_no_torchvision():
         "assert not any(name.startswith(('torchvision', 'timm')) for name in sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+def test_a_missing_torch_gives_its_pip_line():
+    script = (
+        "import sys\n"
+        "sys.modules['torch'] = None\n"
+        "import drapps\n"
+        "try:\n"
+        "    drapps.torch\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == "drapps.torch needs PyTorch: pip install torch"
+
+
+def test_splits_by_torch_are_lifted(folder, photos, plain):
+    parts = data_split(folder(photos, plain))
+    assert [len(part) for part in parts] == [15, 6]
+    for part in parts:
+        wanted = [label for _, label in part]
+        assert drapps.torch.DataLoader(part).lifted()
+        assert [int(label) for _, label in drapps.torch.DataLoader(part)] == wanted
+
+
+def data_split(dataset):
+    return torch.utils.data.random_split(dataset, [15, 6], torch.Generator().manual_seed(1))

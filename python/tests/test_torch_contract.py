@@ -345,7 +345,8 @@ def test_a_loader_can_be_copied_and_pickled(folder):
     loader = drapps.torch.DataLoader(folder, 4, seed=3)
     wanted = [images.clone() for images, _ in loader]
     for again in (copy.copy(loader), pickle.loads(pickle.dumps(loader))):
-        again.set_epoch(0)
+        again.set_epoch(0)  # which leaves the original alone
+        assert loader.state_dict()["epoch"] == 1
         found = [images for images, _ in again]
         assert all(torch.equal(a, b) for a, b in zip(wanted, found, strict=True))
 

@@ -88,6 +88,7 @@ def test_the_first_api(photos, torchvision, v1, name):
     assert_equal(photos, torchvision, v1.Compose(CHAINS[name](v1)))
 
 
+@pytest.mark.filterwarnings("ignore:The transform `ToTensor:UserWarning")
 @pytest.mark.parametrize("name", [name for name in CHAINS if name != "converted"])
 def test_the_second_api_on_pictures(photos, torchvision, v2, name):
     assert_equal(photos, torchvision, v2.Compose(CHAINS[name](v2)))

@@ -81,7 +81,7 @@ def recognise_folder(dataset: Any) -> Folder:
     depth = 0
     while type(dataset) is torch.utils.data.Subset:
         require_pristine(dataset, METHODS)
-        inner = list(dataset.indices)
+        inner = [int(index) for index in dataset.indices]
         indices = inner if indices is None else [inner[index] for index in indices]
         dataset = dataset.dataset
         depth += 1

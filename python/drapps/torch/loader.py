@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -227,4 +228,10 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
 
     def __getstate__(self) -> dict[str, Any]:
         # Native parts stay here; a copy makes its own at first use.
-        return {**self.__dict__, "_native": None, "_latest": None, "_iterator": None}
+        own = {
+            "_native": None,
+            "_latest": None,
+            "_iterator": None,
+            "_epochs": copy.copy(self._epochs),
+        }
+        return {**self.__dict__, **own}
