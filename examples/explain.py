@@ -1,6 +1,7 @@
 """What runs and what was tuned: `python examples/explain.py DIR [SECONDS]`.
 
-DIR holds one folder of pictures per class. A step that sleeps stands for training.
+DIR holds one folder of pictures per class, enough that an epoch takes seconds. A step that sleeps
+stands for training.
 """
 
 import sys
