@@ -1,4 +1,4 @@
-"""The networks: a small one for a CPU, a millisecond or two a picture, and a ResNet-18 for a GPU."""
+"""The networks: a small one for a CPU, a millisecond or two a picture; a ResNet-18 for a GPU."""
 
 from __future__ import annotations
 
