@@ -27,6 +27,8 @@ def main() -> int:
     load_before = os.getloadavg()[0]
     try:
         result: report.Result = scenario.measure(options.rounds, options.seconds)
+    except KeyboardInterrupt:
+        return 130
     except (ContestantError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1
