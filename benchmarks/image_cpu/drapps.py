@@ -31,20 +31,24 @@ class DrappsFeed:
     def __init__(self, spec: dict[str, Any]) -> None:
         self._loader = loader(spec)
         self._pass = iter(self._loader)
-        self._ended = 0.0  # kernel CPU of the passes that have ended
+        self._ended = self._running = (
+            0.0  # kernel CPU of the passes that have ended, and of this one
+        )
 
     def batches(self) -> Iterator[int]:
         """Takes batches as torch tensors."""
         while True:
             for batch in self._pass:
+                # A pass that has ended counts nothing any more.
+                self._running = self._pass._stream._native.counters()["kernel_cpu_s"]
                 yield len(batch.torch()["image"])
-            self._ended = self.counters()["kernel_cpu_s"]
+            self._ended += self._running
+            self._running = 0.0
             self._pass = iter(self._loader)
 
     def counters(self) -> dict[str, float]:
         """CPU time inside kernels, from the samples that were timed."""
-        counted = self._pass._stream._native.counters()
-        return {"kernel_cpu_s": self._ended + counted["kernel_cpu_s"]}
+        return {"kernel_cpu_s": self._ended + self._running}
 
     def close(self) -> None:
         """Ends the pass."""
