@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTHON = [p for p in ("python", "tools", "tests", "demo", "benchmarks") if (ROOT / p).is_dir()]
+PYTHON = [p for p in ("python", "tools", "tests", "demo", "benchmarks", "examples") if (ROOT / p).is_dir()]
 CORES = len(os.sched_getaffinity(0))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "drapps" / "clang-tidy"
 
