@@ -31,9 +31,8 @@ class DrappsFeed:
     def __init__(self, spec: dict[str, Any]) -> None:
         self._loader = loader(spec)
         self._pass = iter(self._loader)
-        self._ended = self._running = (
-            0.0  # kernel CPU of the passes that have ended, and of this one
-        )
+        self._ended = 0.0  # kernel CPU of the passes that have ended
+        self._running = 0.0  # and of this one
 
     def batches(self) -> Iterator[int]:
         """Takes batches as torch tensors."""
