@@ -199,7 +199,7 @@ def test_a_handler_of_the_user_runs_in_a_waiting_next_and_the_loader_goes_on():
 import signal
 ran = []
 signal.signal(signal.SIGALRM, lambda *_: ran.append(1) or loader.set_epoch(0))
-loader = source.batch(2, cpu_budget=0.05)
+loader = source.batch(2, cpu_budget=0.01)
 signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
 found = [piece(batch) for batch in loader]
 signal.setitimer(signal.ITIMER_REAL, 0)

@@ -72,13 +72,11 @@ Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<
 Loader::~Loader() {
   if (process_ == getpid()) return;
   // Another process's locks may be taken for ever: nothing of it is touched.
-  static_cast<void>(claim_.release());
   static_cast<void>(new std::vector<Controlled>(std::move(passes_)));
 }
 
 void Loader::enter_process() {
   if (process_ == getpid()) return;
-  static_cast<void>(claim_.release());
   static_cast<void>(new std::vector<Controlled>(std::move(passes_)));
   passes_.clear();
   process_ = getpid();
@@ -131,7 +129,7 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   controller().add(client);
   if (passes_.size() == kRemembered) passes_.erase(passes_.begin());
   passes_.push_back({pass.epoch, client, plant});
-  return std::unique_ptr<Iterator>(new Iterator(*std::move(executor), std::move(plant), std::move(client)));
+  return std::unique_ptr<Iterator>(new Iterator(claim_, *std::move(executor), std::move(plant), std::move(client)));
 }
 
 json Loader::explain() const {
@@ -185,8 +183,10 @@ void Loader::freeze(bool frozen) {
   for (const Controlled& pass : passes_) frozen ? pass.client->freeze() : pass.client->unfreeze();
 }
 
-Iterator::Iterator(std::unique_ptr<Executor> executor, std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client)
+Iterator::Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Executor> executor,
+                   std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client)
     : maker_(getpid()),
+      claim_(std::move(claim)),
       executor_(std::move(executor)),
       plant_(std::move(plant)),
       client_(std::move(client)),
@@ -208,6 +208,7 @@ void Iterator::close() {
   controller().remove(client_);
   bad_ = executor_->bad_samples();
   executor_.reset();
+  claim_.reset();
 }
 
 std::optional<Executor::Next> Iterator::next(std::chrono::milliseconds patience) {

@@ -83,9 +83,9 @@ class Loader {
   const std::shared_ptr<Source> source_;
   LoaderOptions options_;
   bool frozen_ = false;
-  pid_t process_ = 0;  // that claim_ and passes_ belong to
-  std::unique_ptr<Engine::Claim> claim_;
-  std::vector<Controlled> passes_;  // oldest first; the latest one stands for the loader
+  pid_t process_ = 0;                     // that claim_ and passes_ belong to
+  std::shared_ptr<Engine::Claim> claim_;  // shared with the passes
+  std::vector<Controlled> passes_;        // oldest first; the latest one stands for the loader
 };
 
 /// One pass over one epoch. Destroying it waits for the samples in hand and drops the rest; batches that were
@@ -109,10 +109,12 @@ class Iterator {
 
  private:
   friend class Loader;
-  Iterator(std::unique_ptr<Executor> executor, std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client);
+  Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Executor> executor, std::shared_ptr<LivePlant> plant,
+           std::shared_ptr<Client> client);
 
   const pid_t maker_;
-  std::unique_ptr<Executor> executor_;  // null once closed
+  std::shared_ptr<Engine::Claim> claim_;  // budgets hold as long as something runs under them
+  std::unique_ptr<Executor> executor_;    // null once closed
   std::shared_ptr<LivePlant> plant_;
   std::shared_ptr<Client> client_;
   std::uint64_t position_;

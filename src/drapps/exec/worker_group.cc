@@ -76,6 +76,24 @@ void WorkerGroup::wake(std::size_t items) {
   }
 }
 
+bool WorkerGroup::release_idle(const WorkerClient& but) {
+  std::unique_lock lock(mutex_);
+  bool later = false;
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    WorkerClient& client = *clients_[i].client;
+    if (&client == &but || clients_[i].share == 0) continue;
+    ++clients_[i].inside;
+    lock.unlock();
+    later |= client.release_idle();
+    lock.lock();
+    Entry* still = find(client);  // as in serve()
+    --still->inside;
+    if (still->share == 0) left_.notify_all();
+    i = static_cast<std::size_t>(still - clients_.data());
+  }
+  return later;
+}
+
 std::int32_t WorkerGroup::size() const {
   const std::scoped_lock lock(mutex_);
   return static_cast<std::int32_t>(wanted_);

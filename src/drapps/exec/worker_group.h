@@ -21,6 +21,9 @@ class WorkerClient {
   virtual ~WorkerClient() = default;
   /// Takes one item and runs it; false when none was ready. Called by many workers at once.
   virtual bool run_one() noexcept = 0;
+  /// Gives back the memory that it keeps for items to come, because another client has none. True where it works in
+  /// more, which will come back later. From any thread.
+  virtual bool release_idle() noexcept { return false; }
 };
 
 class WorkerGroup {
@@ -41,6 +44,10 @@ class WorkerGroup {
 
   /// Tells sleeping workers that `items` more may be ready. Call it without holding a lock that run_one takes.
   void wake(std::size_t items = 1);
+
+  /// Has every other client release_idle(); whether one of them said true. Call it without holding a lock that those
+  /// take.
+  bool release_idle(const WorkerClient& but);
 
   /// Workers alive now.
   std::int32_t size() const;

@@ -11,6 +11,10 @@ namespace {
 // A front batch without memory is an error once nothing has given any back for so long.
 constexpr std::uint64_t kNoSlotPatienceNs = 10'000'000'000;
 
+bool lacks_memory(const std::pair<std::uint32_t, Error>& failed) {
+  return failed.second.code == ErrorCode::kResourceExhausted;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
@@ -70,14 +74,18 @@ std::optional<Executor::Next> Executor::next(std::chrono::milliseconds patience)
       no_slot_since_ns_ = monotonic_ns();
       return *no_slot_;
     }
-    lock.unlock();
     // Memory given back by another loader wakes nobody here.
+    resume_starved();
+    const bool no_slot = no_slot_.has_value();
+    lock.unlock();
+    if (no_slot) engine_.workers().release_idle(*this);
     engine_.workers().wake();
     return std::nullopt;
   }
   Next next = deliver();
   metrics_.stall.record(monotonic_ns() - asked_ns_);
   asked_ns_ = 0;
+  resume_starved();
   const Reads reads = read_ahead();
   const std::uint32_t rows = sampler_.batch(deliver_step_ - 1).rows;
   lock.unlock();
@@ -95,9 +103,11 @@ Executor::Next Executor::deliver() {
   Slot* slot = std::exchange(landed.slot, nullptr);
   std::sort(failed.begin(), failed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
 
-  if (!failed.empty() && plan_->spec.on_error == OnError::kRaise) {
+  auto raised = std::find_if(failed.begin(), failed.end(), lacks_memory);
+  if (plan_->spec.on_error == OnError::kRaise) raised = failed.begin();
+  if (raised != failed.end()) {
     arena_->abandon(slot);
-    return std::move(failed.front().second);
+    return std::move(raised->second);
   }
   std::vector<std::uint32_t> bad_rows;
   for (const auto& [row, error] : failed) bad_rows.push_back(row);

@@ -6,8 +6,10 @@
 //    it in a fused plan; decode, augment or collate in a split one, where the stride scheduler says which.
 // 3. A sample's row is written straight into its batch's slot. A batch is delivered, in order, when its last row
 //    has landed; at most prefetch_depth batches are under way or waiting.
-// 4. Memory comes from the engine's ledger. A sample that finds none left waits until others have finished,
-//    and is an error only where nothing else is under way.
+// 4. Memory comes from the engine's ledger. A sample that finds none left waits until others have finished. Where
+//    nothing else is under way, everybody's idle memory is released; then it is an error, at once or, where other
+//    executors work within the same budget, after some seconds. Such an error is raised under every OnError: it says
+//    nothing about the sample, and what a batch holds must not depend on the budget.
 //
 // Nothing of this order depends on the knobs: they change when, never what.
 #pragma once
@@ -72,6 +74,7 @@ class Executor final : public WorkerClient, private ReadSink {
   static constexpr std::size_t kLedgerSize = 10'000;
 
   bool run_one() noexcept override;
+  bool release_idle() noexcept override;
 
  private:
   /// The farthest that batches may be ahead of the consumer, whatever the knob says.
@@ -116,6 +119,9 @@ class Executor final : public WorkerClient, private ReadSink {
   Status run_lane(LaneRole lane, SampleTask& task, std::byte* slot);
   Status run_all(SampleTask& task, std::byte* slot);
   bool starve(const Job& job, Status& status);
+  void renew(SampleTask& task);
+  void set_aside(SampleTask& task);
+  void resume_starved();
   void replace(SampleTask& task, std::byte* slot, Status& status);
   void report(Error error);
   void finish(SampleTask& task, Status status);
@@ -156,6 +162,7 @@ class Executor final : public WorkerClient, private ReadSink {
   std::vector<SampleTask*> starved_;  // found no memory; tried again when another task has finished
   std::size_t reading_ = 0;           // requests that the reader has
   std::size_t working_ = 0;           // tasks that a worker has
+  bool solo_ = false;                 // one task has all memory to itself; nothing else starts
   std::size_t split_tasks_ = 0;       // tasks between decode and the end of collate
 
   // Whether records come without waiting for storage: then workers read them, and nothing is read ahead.

@@ -36,6 +36,10 @@ bool Executor::open(std::uint64_t step) {
   BatchState& batch = batch_of(step);
   if (batch.started()) return true;
   auto slot = arena_->acquire();
+  if (!slot.ok() && step == deliver_step_) {
+    release_memory();
+    slot = arena_->acquire();
+  }
   if (!slot.ok()) {
     if (step == deliver_step_ && !no_slot_) {
       no_slot_ = std::move(slot).error();
@@ -68,6 +72,7 @@ SampleTask* Executor::start_next() {
   task->index = task->row.index;
   task->fresh = true;
   task->read_failed = false;
+  task->starved_ns = 0;
   task->replaced = false;
   task->measured = started_++ % Metrics::kKernelSampling == 0;
   task->kernel_cpu_ns = 0;
@@ -104,7 +109,7 @@ SampleTask* Executor::dequeue(LaneRole lane) {
 }
 
 Executor::Job Executor::pick() {
-  if (stopping_) return {};
+  if (stopping_ || solo_) return {};
   const LaneRole entry = entry_lane();
   // A lane that leads into others takes nothing new while those are full.
   const bool room = entry == LaneRole::kPrepare || split_tasks_ < most_split_tasks();
@@ -132,7 +137,7 @@ Executor::Job Executor::pick() {
 
 Executor::Reads Executor::read_ahead() {
   Reads reads;
-  if (warm_ || stopping_) return reads;
+  if (warm_ || stopping_ || solo_) return reads;
   while (reading_ < static_cast<std::size_t>(settings_[KnobId::kIoDepth]) && reads.count < reads.request.size() &&
          can_start_next()) {
     SampleTask* task = start_next();

@@ -10,6 +10,11 @@ namespace {
 // Draws in place of one bad sample before the loader gives up on it.
 constexpr std::uint32_t kReplacements = 16;
 
+// A sample without memory, which other executors may still give back, is an error once the consumer has waited so long.
+constexpr std::uint64_t kMemoryPatienceNs = 10'000'000'000;
+
+bool exhausted(const Status& status) { return !status.ok() && status.error().code == ErrorCode::kResourceExhausted; }
+
 }  // namespace
 
 bool Executor::run_one() noexcept {
@@ -57,8 +62,13 @@ void Executor::work(const Job& job) {
       return;
     }
   }
-  if (!status.ok() && status.error().code == ErrorCode::kResourceExhausted && starve(job, status)) return;
-  if (!status.ok() && plan_->spec.on_error == OnError::kReplace) replace(task, job.slot, status);
+  // A replacement that found no memory is tried once more, from the bad sample on, as any other sample.
+  for (int tries = 0; tries < 2; ++tries) {
+    if (exhausted(status) && starve(job, status)) return;
+    if (status.ok() || exhausted(status) || plan_->spec.on_error != OnError::kReplace) break;
+    replace(task, job.slot, status);
+    if (!exhausted(status)) break;
+  }
   finish(task, std::move(status));
 }
 
@@ -123,44 +133,87 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
   engine_.workers().wake();
 }
 
-/// Puts a task that found no memory aside. False where nothing else can give any back, and it failed again
-/// with all that is idle released; `status` says why, or that it succeeded.
+/// Brings a task back to where it was before its bytes were read, with no memory of its own.
+void Executor::renew(SampleTask& task) {
+  task.workspace->reset();
+  for (Buffer& buffer : task.buffers) buffer.reset();
+  task.index = task.row.index;
+  task.replaced = false;
+  task.fresh = true;
+}
+
+/// Leaves a task until memory may have come back; see resume_starved().
+void Executor::set_aside(SampleTask& task) {
+  return_workspace(task);
+  if (!task.fused) --split_tasks_;
+  --working_;
+  starved_.push_back(&task);
+}
+
+/// What to do about a task that found no memory. True: it was set aside. False: nothing else was under way, and it was
+/// tried again alone with all that is idle released; `status` says how that ended.
 bool Executor::starve(const Job& job, Status& status) {
   SampleTask& task = *job.task;
   {
     const std::scoped_lock lock(mutex_);
     release_memory();
-    task.workspace->reset();
-    for (Buffer& buffer : task.buffers) buffer.reset();
-    task.fresh = true;
+    renew(task);
     if (!alone(task)) {
-      return_workspace(task);
-      if (!task.fused) --split_tasks_;
-      --working_;
-      starved_.push_back(&task);
+      set_aside(task);
       return true;
     }
+    solo_ = true;
     // What waits was read ahead of need; it is read again.
     for (SampleTask* waiting : ready_) {
       for (Buffer& buffer : waiting->buffers) buffer.reset();
       waiting->fresh = true;
     }
   }
+  const bool shared = engine_.workers().release_idle(*this);
   status = read_record(task);
   task.fresh = false;
   if (status.ok()) status = run_all(task, job.slot);
-  return false;
+
+  bool aside = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    solo_ = false;
+    // Batches that land before this one, and other executors, will still give memory back.
+    const bool front = task.step == deliver_step_;
+    if (front && asked_ns_ != 0 && task.starved_ns == 0) task.starved_ns = monotonic_ns();
+    const bool patient = shared && (task.starved_ns == 0 || monotonic_ns() - task.starved_ns < kMemoryPatienceNs);
+    aside = exhausted(status) && (!front || patient);
+    if (aside) {
+      renew(task);
+      set_aside(task);
+    }
+  }
+  engine_.workers().wake(kRing);
+  return aside;
+}
+
+void Executor::resume_starved() {
+  for (SampleTask* task : starved_) enqueue(entry_lane(), *task);
+  starved_.clear();
+}
+
+bool Executor::release_idle() noexcept {
+  arena_->trim();
+  const std::scoped_lock lock(mutex_);
+  release_memory();
+  return deliver_step_ != sampler_.steps();
 }
 
 void Executor::replace(SampleTask& task, std::byte* slot, Status& status) {
   Error first = std::move(status).error();
   task.replaced = true;
   status = first;
-  for (std::uint32_t attempt = 0; attempt < kReplacements && !status.ok(); ++attempt) {
+  for (std::uint32_t attempt = 0; attempt < kReplacements && !status.ok() && !exhausted(status); ++attempt) {
     preparer_.replace(task, attempt);
     status = read_record(task);
     if (status.ok()) status = run_all(task, slot);
   }
+  if (exhausted(status)) return;
   if (status.ok()) {
     report(std::move(first));
     return;
@@ -190,8 +243,7 @@ void Executor::finish(SampleTask& task, Status status) {
     --working_;
     free_tasks_.push_back(&task);
     resumed = !starved_.empty();
-    for (SampleTask* starved : starved_) enqueue(entry_lane(), *starved);
-    starved_.clear();
+    resume_starved();
   }
   if (landed) landed_.notify_all();
   if (resumed) engine_.workers().wake();

@@ -42,6 +42,7 @@ struct SampleTask : ReadRequest {
   bool replaced = false;            // another sample stands in for it
   bool fused = true;                // the mode it was started in
   Workspace* workspace = nullptr;   // from decoding to the end
+  std::uint64_t starved_ns = 0;     // since when it keeps the consumer waiting for memory, 0 while it does not
   std::uint64_t queued_ns = 0;      // when it joined the queue it waits in
   std::uint64_t kernel_cpu_ns = 0;  // of this sample, where it is one of those measured
   bool measured = false;
