@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ namespace nb = nanobind;
 namespace drapps {
 namespace {
 
-using namespace nb::literals;
+using nb::literals::operator""_a;
 using Int64Column = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FloatRows = nb::ndarray<const float, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 using BoxColumns = nb::typed<nb::tuple, Int64Column, FloatRows, Int64Column>;
@@ -204,7 +205,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int /*flags*/) noexcept {
     return -1;
   }
   const std::size_t rank = tensor->shape.size();
-  auto* extents = new Py_ssize_t[2 * rank];
+  auto* extents = new (std::nothrow) Py_ssize_t[2 * rank];
+  if (extents == nullptr) {
+    PyErr_NoMemory();
+    return -1;
+  }
   Py_ssize_t stride = static_cast<Py_ssize_t>(size_of(tensor->dtype));
   view->itemsize = stride;
   for (std::size_t i = rank; i-- > 0;) {
