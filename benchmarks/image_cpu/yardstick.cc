@@ -113,6 +113,7 @@ class Yardstick {
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> made{0};
     std::vector<std::jthread> threads;
+    threads.reserve(benches_.size());
     for (Bench& bench : benches_) {
       threads.emplace_back([&] {
         while (!stop.load(std::memory_order_relaxed)) {
@@ -165,12 +166,12 @@ class Yardstick {
 
 int run(const char* text) {
   Yardstick yardstick(json::parse(text));
-  std::cout << "{}" << std::endl;  // ready
+  std::cout << "{}\n" << std::flush;  // ready
   for (std::string line; std::getline(std::cin, line);) {
     const json command = json::parse(line);
     const json answer = command.contains("check") ? yardstick.check(command["check"])
                                                   : yardstick.measure(command.at("warm_s"), command.at("measure_s"));
-    std::cout << answer.dump() << std::endl;
+    std::cout << answer.dump() << '\n' << std::flush;
   }
   return 0;
 }

@@ -17,7 +17,7 @@
 #include "drapps/augment/ops.h"
 
 namespace nb = nanobind;
-using namespace nb::literals;
+using nb::literals::operator""_a;
 
 namespace drapps {
 namespace {

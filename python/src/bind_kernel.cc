@@ -18,7 +18,7 @@
 #include "drapps/kernel/resize.h"
 
 namespace nb = nanobind;
-using namespace nb::literals;
+using nb::literals::operator""_a;
 
 namespace drapps {
 namespace {

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <new>
+#include <utility>
 
 namespace drapps {
 
@@ -25,6 +27,12 @@ T& process_local() {
   if (current.compare_exchange_strong(made, fresh, std::memory_order_acq_rel)) return fresh->value;
   delete fresh;
   return made->value;
+}
+
+/// Keeps `value` for ever, untouched: for what belongs to another process, whose locks may be taken for ever.
+template <class T>
+void abandon(T value) noexcept {
+  static_cast<void>(new (std::nothrow) T(std::move(value)));
 }
 
 }  // namespace drapps

@@ -83,7 +83,7 @@ void Client::fail(std::string_view why) noexcept {
   stopped_ = true;
   try {
     log_.stopped(why);
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     // No memory for the sentence; the loader goes on all the same.
   }
 }

@@ -55,7 +55,7 @@ void Controller::run(std::stop_token stop) noexcept {
   clients_.clear();
 }
 
-void Controller::loop(std::stop_token stop) {
+void Controller::loop(const std::stop_token& stop) {
   std::vector<std::shared_ptr<Client>> due;
   auto next = std::chrono::steady_clock::now();
   for (;;) {

@@ -43,7 +43,7 @@ class Controller {
 
  private:
   void run(std::stop_token stop) noexcept;
-  void loop(std::stop_token stop);
+  void loop(const std::stop_token& stop);
 
   const Options options_;
   std::mutex mutex_;  // guards all below

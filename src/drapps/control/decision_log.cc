@@ -92,12 +92,12 @@ std::optional<double> DecisionLog::step_before(const StepMark& now) const {
   return static_cast<double>(now.sum - then.sum) / static_cast<double>(now.count - then.count);
 }
 
-void DecisionLog::push(Entry entry) {
+void DecisionLog::push(const Entry& entry) {
   if (entries_.size() == kEntries) {
     entries_.pop_front();
     ++dropped_;
   }
-  entries_.push_back(std::move(entry));
+  entries_.push_back(entry);
 }
 
 void DecisionLog::stopped(std::string_view why) {

@@ -63,7 +63,7 @@ class DecisionLog {
     std::uint64_t time_ns, count, sum;
   };
 
-  void push(Entry entry);
+  void push(const Entry& entry);
   void measure_after(const Observation& observation, bool moved);
   std::optional<double> step_before(const StepMark& now) const;
 

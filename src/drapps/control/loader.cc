@@ -72,12 +72,12 @@ Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<
 Loader::~Loader() {
   if (process_ == getpid()) return;
   // Another process's locks may be taken for ever: nothing of it is touched.
-  static_cast<void>(new std::vector<Controlled>(std::move(passes_)));
+  abandon(std::move(passes_));
 }
 
 void Loader::enter_process() {
   if (process_ == getpid()) return;
-  static_cast<void>(new std::vector<Controlled>(std::move(passes_)));
+  abandon(std::move(passes_));
   passes_.clear();
   process_ = getpid();
   claim_ = Engine::get().claim(options_.budget);
@@ -198,9 +198,9 @@ void Iterator::close() {
   if (executor_ == nullptr) return;
   if (maker_ != getpid()) {
     // The threads that work for it are the parent's; here it is only memory, and stays so.
-    static_cast<void>(executor_.release());
-    static_cast<void>(new auto(std::move(plant_)));
-    static_cast<void>(new auto(std::move(client_)));
+    abandon(std::move(executor_));
+    abandon(std::move(plant_));
+    abandon(std::move(client_));
     return;
   }
   client_->close();

@@ -9,7 +9,8 @@
 #include "drapps/kernel/color_kernels.h"
 
 namespace drapps::kernel {
-namespace {
+// Unnamed on purpose: each level compiles these for itself, and the linker must not merge them.
+namespace {  // NOLINT(google-build-namespaces)
 
 inline int luma_of(int r, int g, int b) noexcept { return (r * 19595 + g * 38470 + b * 7471 + 0x8000) >> 16; }
 

@@ -23,7 +23,7 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
   auto arena = SlotArena::make(plan->layout.bytes(), engine.memory());
   if (!arena.ok()) return std::move(arena).error();
   std::unique_ptr<Executor> executor(
-      new Executor(std::move(plan), std::move(source), sampler, seed, engine, std::move(*arena)));
+      new Executor(std::move(plan), std::move(source), std::move(sampler), seed, engine, std::move(*arena)));
   auto reader = make_reader({.depth = settings[KnobId::kIoDepth]}, *executor);
   if (!reader.ok()) return std::move(reader).error();
   executor->reader_ = std::move(*reader);
@@ -37,7 +37,7 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> sou
                    std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena)
     : plan_(std::move(plan)),
       source_(std::move(source)),
-      sampler_(sampler),
+      sampler_(std::move(sampler)),
       engine_(engine),
       arena_(std::move(arena)),
       preparer_(plan_, source_, sampler_, seed),

@@ -122,8 +122,8 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
   for (std::size_t i = 0; i < columns.labels.size(); ++i) {
     put(at(columns.labels[i]), source_->label(i, task.index));
   }
-  if (plan_->mask) {
-    Status status = plan_->mask->write(sample, at(columns.mask));
+  if (const auto& mask = plan_->mask) {
+    Status status = mask->write(sample, at(columns.mask));
     if (!status.ok()) return named(std::move(status).error(), task, Part::kMask);
   }
   if (plan_->has_boxes) {
