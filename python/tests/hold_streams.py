@@ -22,6 +22,39 @@ from python.tests.decode_files import encode, jpeg, picture
 PACKAGES = Path(drapps.__file__).parents[1]
 Piece = tuple[int, str]
 
+# The beginning of a script: a loader over enough batches that some are always under way, what it
+# gives, and forks that cannot hang.
+PREPARE = """
+import multiprocessing, os, sys, threading, time
+import numpy as np
+import drapps
+from python.tests.hold_streams import core, piece, pieces, records, train
+source = train(drapps.image_bytes(records(40)))
+wanted = pieces(core(source, 2))
+loader = source.batch(2)
+
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return pid
+
+def wait(pid):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, 9)
+    raise SystemExit("the child hangs")
+"""
+
 
 def records(count: int, largest: int = 120) -> list[bytes]:
     """Encoded pictures of many sizes, codecs and subsamplings."""
