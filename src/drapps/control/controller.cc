@@ -39,10 +39,10 @@ void Controller::remove(const std::shared_ptr<Client>& client) noexcept {
   std::erase(clients_, client);
 }
 
-void Controller::run(std::stop_token stop) noexcept {
+void Controller::run(const std::stop_token& stop) noexcept {
   std::string failure;
   try {
-    loop(std::move(stop));
+    loop(stop);
     return;
   } catch (const std::exception& error) {
     failure = error.what();

@@ -42,7 +42,7 @@ class Controller {
   void remove(const std::shared_ptr<Client>& client) noexcept;
 
  private:
-  void run(std::stop_token stop) noexcept;
+  void run(const std::stop_token& stop) noexcept;
   void loop(const std::stop_token& stop);
 
   const Options options_;
