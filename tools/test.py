@@ -189,7 +189,7 @@ def fuzz(run: Run) -> None:
 def tsan(run: Run) -> None:
     """Test the layers that have threads with the thread sanitizer."""
     run.build("tsan")
-    run.ctest("tsan", TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1")
+    run.ctest("tsan", TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 die_after_fork=0")
 
 
 @dataclass
