@@ -16,7 +16,7 @@ class SampleError(RuntimeError):
 
     Attributes:
         stage: where it failed: ``fetch``, ``decode``, ``augment``, ``batch`` or ``deliver``.
-        code: the kind of failure, such as ``truncated`` or ``not_found``.
+        code: the kind of failure, such as ``truncated`` or ``not found``.
         path: the file, or an empty string for a record in memory.
         offset: byte of the file at which it was noticed, or -1.
         index: index of the sample in its source, or -1.

@@ -118,7 +118,11 @@ class Loader:
         return settings
 
     def memory(self) -> dict[str, int]:
-        """Bytes owned by the loader, and those in batches that you hold."""
+        """Bytes of this process, all its loaders together.
+
+        ``used``, ``peak`` and ``limit`` are of the RAM budget; ``held`` are those in batches that
+        you hold, which are no part of it.
+        """
         return self._native.memory()
 
     def ledger(self) -> list[dict[str, Any]]:

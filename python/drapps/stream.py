@@ -28,12 +28,10 @@ class Stream:
         start: int = 0,
         order: Int64Array | None = None,
         seed: int | None = None,
-        steps: int | None = None,
     ) -> None:
         self.epoch = epoch
         self._start = start
         try:
-            self._left = native.steps(epoch, start) if steps is None else steps
             self._native = native.iterate(epoch, start, order, seed)
         except ValueError as error:
             raise PipelineError(str(error)) from None
@@ -51,20 +49,18 @@ class Stream:
             self.close()
             raise
         except _core.SampleError as error:
-            self._left -= 1
             raise SampleError(*error.args) from None
-        self._left -= 1
         return batch
 
     @property
     def left(self) -> int:
         """Steps that are still to come."""
-        return self._left
+        return self._native.left
 
     @property
     def place(self) -> tuple[int, int]:
         """Where to go on after the batches yielded: (epoch, position)."""
-        if self._left <= 0:
+        if self._native.left == 0:
             return self.epoch + 1, 0
         return self.epoch, max(self._start, self._native.position)
 

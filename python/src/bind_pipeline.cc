@@ -287,7 +287,6 @@ nb::dict counters(const Iterator& iterator) {
   counted["kernel_cpu_s"] =
       static_cast<double>(metrics.kernel_cpu_sampled.load()) * 1e-9 * static_cast<double>(Metrics::kKernelSampling);
   counted["stall_s"] = static_cast<double>(metrics.stall.counts().sum) * 1e-9;
-  counted["held_bytes"] = executor->held_bytes();
   return counted;
 }
 
@@ -297,6 +296,7 @@ nb::dict memory_of() {
   memory["used"] = ledger.used();
   memory["peak"] = ledger.peak();
   memory["limit"] = ledger.limit();
+  memory["held"] = ledger.held();
   return memory;
 }
 
@@ -343,6 +343,7 @@ void bind_pipeline(nb::module_& module) {
           "next", [sample_error](Iterator& self) { return next_batch(self, sample_error); },
           "The next batch, StopIteration, or SampleError, after which the next call goes on.")
       .def_prop_ro("position", &Iterator::position)
+      .def_prop_ro("left", &Iterator::left)
       .def("ledger", [](const Iterator& self) { return ledger_of(self.bad_samples()); })
       .def("counters", &counters, "What this pass counted so far; empty once closed.")
       .def("close", &Iterator::close, nb::call_guard<WithoutGil>());

@@ -82,7 +82,7 @@ for epoch in range(5):
     iterator = loader.iterate(epoch)
     for step in range(6):
         held.append(iterator.next().tensors)
-    assert iterator.counters()["held_bytes"] >= 6 * size
+    assert loader.memory()["held"] >= len(held) * size
 assert len(held) == 30 and 30 * size > 48 * MIB
 assert loader.memory()["peak"] <= 48 * MIB
 del held, iterator

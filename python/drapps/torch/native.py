@@ -81,15 +81,12 @@ class Pass:
         """
         order = self.native.recipe.order
         order.draw_as_stock()
-        indices, steps = None, None
+        indices = None
         if order.kind is Kind.SAMPLER:
             indices = order.indices()
-            steps = order.steps(max(0, len(indices) - self._start))
             self._consumed = Consumed(indices)
             self._check_order(len(indices))
-        self._stream = Stream(
-            self.native.core, self._epoch, self._start, indices, self._seed, steps
-        )
+        self._stream = Stream(self.native.core, self._epoch, self._start, indices, self._seed)
         return self._stream
 
     def _check_order(self, length: int) -> None:

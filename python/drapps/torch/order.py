@@ -74,10 +74,6 @@ class Order:
         if self.draws_globally:
             torch.empty((), dtype=torch.int64).random_()
 
-    def steps(self, count: int) -> int:
-        """Batches of `count` samples."""
-        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
-
     @property
     def rank(self) -> int:
         """The rank that the core folds into the seed, so that ranks with one seed draw apart."""

@@ -27,6 +27,11 @@ class MemoryLedger {
   std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
+  /// Bytes that were given to the user: no part of the limit, counted apart.
+  std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
+  void add_held(std::size_t bytes) noexcept { held_.fetch_add(bytes, std::memory_order_relaxed); }
+  void drop_held(std::size_t bytes) noexcept { held_.fetch_sub(bytes, std::memory_order_relaxed); }
+
   /// A lower limit takes nothing back; it only refuses until enough was released.
   void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
 
@@ -37,6 +42,7 @@ class MemoryLedger {
   std::atomic<std::size_t> limit_;
   std::atomic<std::size_t> used_{0};
   std::atomic<std::size_t> peak_{0};
+  std::atomic<std::size_t> held_{0};
 };
 
 }  // namespace drapps

@@ -190,7 +190,8 @@ Iterator::Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Executo
       executor_(std::move(executor)),
       plant_(std::move(plant)),
       client_(std::move(client)),
-      position_(executor_->position()) {}
+      position_(executor_->position()),
+      left_(executor_->left()) {}
 
 Iterator::~Iterator() { close(); }
 
@@ -220,6 +221,7 @@ std::optional<Executor::Next> Iterator::next(std::chrono::milliseconds patience)
   if (executor_ == nullptr) return Executor::Finished{};
   auto next = executor_->next(patience);
   position_ = executor_->position();
+  left_ = executor_->left();
   return next;
 }
 

@@ -101,7 +101,10 @@ class Iterator {
   /// Ends the pass early: next() is Finished from then on.
   void close();
 
+  /// Global position that the batches taken so far have consumed.
   std::uint64_t position() const noexcept { return position_; }
+  /// Steps still to be taken.
+  std::uint64_t left() const noexcept { return left_; }
   /// Bad samples so far.
   std::vector<Error> bad_samples() const;
   /// What it counted, or null once closed.
@@ -118,6 +121,7 @@ class Iterator {
   std::shared_ptr<LivePlant> plant_;
   std::shared_ptr<Client> client_;
   std::uint64_t position_;
+  std::uint64_t left_;
   std::vector<Error> bad_;  // of a closed pass
 };
 

@@ -112,7 +112,7 @@ HeldSlot SlotArena::yield(Slot* slot) noexcept {
   slot->holders.store(1, std::memory_order_relaxed);
   slot->fork_count = fork_count();
   slot->arena = shared_from_this();
-  held_bytes_.fetch_add(slot->bytes, std::memory_order_relaxed);
+  ledger_.add_held(slot->bytes);
   ledger_.release(slot->bytes);
   return HeldSlot(slot);
 }
@@ -121,7 +121,7 @@ void SlotArena::release(Slot* slot) noexcept {
   // In a child the slot is its parent's: nothing here may touch the arena, whose lock may be taken for ever.
   if (getpid() != slot->arena->maker_) return;
   const std::shared_ptr<SlotArena> arena = std::move(slot->arena);
-  arena->held_bytes_.fetch_sub(slot->bytes, std::memory_order_relaxed);
+  arena->ledger_.drop_held(slot->bytes);
   const bool reusable = slot->fork_count == fork_count();
   if (reusable) madvise(slot->data, slot->bytes, MADV_DONTFORK);
   arena->keep_or_unmap(slot, reusable && arena->ledger_.try_reserve(slot->bytes), reusable);

@@ -2,7 +2,7 @@
 //
 // A slot is in one of three states:
 //   filling  the loader's; its bytes count against the RAM budget;
-//   held     a yielded batch: the user's alone, writable, counted apart from the budget, until its last
+//   held     a yielded batch: the user's alone, writable, counted apart by the ledger, until its last
 //            reference dies; then it becomes
 //   spare    kept for the next batch while the budget has room for it, and unmapped otherwise.
 //
@@ -81,8 +81,6 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   void trim() noexcept;
 
   std::size_t slot_bytes() const noexcept { return slot_bytes_; }
-  /// Bytes in batches that the user still holds.
-  std::size_t held_bytes() const noexcept { return held_bytes_.load(std::memory_order_relaxed); }
 
  private:
   friend class HeldSlot;
@@ -97,7 +95,6 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   MemoryLedger& ledger_;
   const UniqueHandle memory_;
   const pid_t maker_;
-  std::atomic<std::size_t> held_bytes_{0};
 
   std::mutex mutex_;  // guards all below
   std::vector<Slot*> spare_;

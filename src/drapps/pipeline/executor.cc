@@ -152,6 +152,11 @@ std::uint64_t Executor::position() const {
   return position_;
 }
 
+std::uint64_t Executor::left() const {
+  const std::scoped_lock lock(mutex_);
+  return sampler_.steps() - deliver_step_;
+}
+
 std::vector<Error> Executor::bad_samples() const {
   const std::scoped_lock lock(mutex_);
   return bad_;

@@ -65,9 +65,8 @@ class Executor final : public WorkerClient, private ReadSink {
   bool finished() const;
   /// Global position that the batches taken so far have consumed.
   std::uint64_t position() const;
-  std::uint64_t steps() const noexcept { return sampler_.steps(); }
-  /// Bytes in batches that the user holds.
-  std::size_t held_bytes() const noexcept { return arena_->held_bytes(); }
+  /// Steps that were not taken yet.
+  std::uint64_t left() const;
   /// Bad samples so far, the first kLedgerSize of them; under kReplace and kSkip too.
   std::vector<Error> bad_samples() const;
 

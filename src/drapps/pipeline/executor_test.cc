@@ -73,13 +73,13 @@ class ExecutorTest : public testing::Test {
     return Executor::Finished{};
   }
 
-  /// Everything in a batch but padding between columns.
+  /// A digest of everything in a batch but padding between columns; short, so that a failure is readable.
   static std::string content(const Batch& batch) {
     std::string all;
     for (const Column& column : batch.plan->layout.columns()) {
       all.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
     }
-    return all;
+    return std::to_string(batch.rows) + " rows " + std::to_string(std::hash<std::string>{}(all));
   }
 
   static std::vector<std::string> drain(Executor& executor) {
@@ -88,7 +88,8 @@ class ExecutorTest : public testing::Test {
       Executor::Next next = take(executor);
       if (std::holds_alternative<Executor::Finished>(next)) return batches;
       if (const auto* error = std::get_if<Error>(&next)) {
-        batches.push_back("error " + error->path);
+        batches.push_back("error " + error->path +
+                          (error->code == ErrorCode::kResourceExhausted ? ": " + error->message : ""));
       } else {
         batches.push_back(content(std::get<Batch>(next)));
       }
@@ -219,8 +220,8 @@ TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {
   const auto source = pictures();
   const auto expected = drain(*start(source, settings_of(2, 2, true)));
   const auto plan = Plan::make(spec_of(), *source);
-  // Room for a batch or two and a few buffers: workers have to wait for one another's memory.
-  const std::size_t tight = 2 * (*plan)->layout.bytes() + (std::size_t{96} << 10);
+  // Room for two batches and one sample at work: workers have to wait for one another's memory.
+  const std::size_t tight = 2 * (*plan)->layout.bytes() + (std::size_t{192} << 10);
   const auto claim = engine_.claim({.cpus = 7, .bytes = tight});
   EXPECT_EQ(drain(*start(source, settings_of(7, 6, false))), expected);
   EXPECT_LE(engine_.memory().peak(), std::max(engine_.memory().limit(), std::size_t{64} << 20));
