@@ -18,7 +18,7 @@ Controller::~Controller() {
 void Controller::add(const std::shared_ptr<Client>& client) {
   const std::lock_guard lock(mutex_);
   if (failure_.empty() && !thread_.joinable()) {
-    auto thread = ServiceThread::start("drapps-control", [this](std::stop_token stop) { run(std::move(stop)); });
+    auto thread = ServiceThread::start("drapps-control", [this](const std::stop_token& stop) { run(stop); });
     if (!thread.ok()) {
       client->stop(thread.error().message);
       return;
