@@ -77,8 +77,7 @@ Loader::~Loader() {
 
 void Loader::enter_process() {
   if (process_ == getpid()) return;
-  abandon(std::move(passes_));
-  passes_.clear();
+  if (!passes_.empty()) abandon(std::exchange(passes_, {}));
   process_ = getpid();
   claim_ = Engine::get().claim(options_.budget);
 }
