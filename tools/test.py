@@ -183,7 +183,7 @@ def asan(run: Run) -> None:
 
 def fuzz(run: Run) -> None:
     """Fuzz every parser for a short time."""
-    run.script("tools/fuzz.py", "--seconds", "300" if run.full else "10")
+    run.script("tools/fuzz.py", "--seconds", "120" if run.full else "10")
 
 
 def tsan(run: Run) -> None:
