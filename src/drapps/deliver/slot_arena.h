@@ -80,8 +80,6 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   /// Unmaps the spare slots and gives their bytes back to the ledger.
   void trim() noexcept;
 
-  std::size_t slot_bytes() const noexcept { return slot_bytes_; }
-
  private:
   friend class HeldSlot;
 

@@ -17,7 +17,7 @@ class Preparer {
   Preparer(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, const Sampler& sampler, std::uint64_t seed)
       : plan_(std::move(plan)), source_(std::move(source)), sampler_(sampler), seed_(seed) {}
 
-  /// From bytes (task.read.bytes) to the part of the picture that the first op reads.
+  /// From bytes (task.bytes) to the part of the picture that the first op reads.
   Status decode(SampleTask& task) const;
   /// Every op of the description, in order.
   Status augment(SampleTask& task) const;
