@@ -20,5 +20,7 @@ struct PixelKernels {
 };
 
 extern const PixelKernels kPixelsPortable;  // the reference
+extern const PixelKernels kPixelsAvx2;
+extern const PixelKernels kPixelsAvx512;
 
 }  // namespace drapps::kernel::jpeg

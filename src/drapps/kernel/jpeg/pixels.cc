@@ -7,7 +7,14 @@
 namespace drapps::kernel::jpeg {
 namespace {
 
-const PixelKernels& pixel_kernels(Level) noexcept { return kPixelsPortable; }
+const PixelKernels& pixel_kernels(Level level) noexcept {
+  switch (level) {
+    case Level::kAvx512: return kPixelsAvx512;
+    case Level::kAvx2: return kPixelsAvx2;
+    case Level::kPortable: break;
+  }
+  return kPixelsPortable;
+}
 
 }  // namespace
 

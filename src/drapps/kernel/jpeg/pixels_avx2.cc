@@ -1,0 +1,107 @@
+// Two blocks and 32 pixels at a time.
+#include <immintrin.h>
+
+#include "drapps/kernel/jpeg/idct_vector.h"
+#include "drapps/kernel/jpeg/pixel_kernels.h"
+#include "drapps/kernel/jpeg/upsample_rows.h"
+
+namespace drapps::kernel::jpeg {
+namespace {
+
+struct Vector256 {
+  using Vec = __m256i;
+  static constexpr std::size_t kBlocks = 2;
+
+  static __m128i row_of(const std::int16_t* from) { return _mm_load_si128(reinterpret_cast<const __m128i*>(from)); }
+  /// Columns in the order of the pairs of frequencies that are multiplied together: 4 0 2 6 7 1 5 3.
+  static Vec ordered(Vec v) {
+    const __m128i order = _mm_setr_epi8(8, 9, 0, 1, 4, 5, 12, 13, 14, 15, 2, 3, 10, 11, 6, 7);
+    return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(order));
+  }
+
+  /// A row of the first block and the same row of each of its neighbours.
+  static Vec load_rows(const std::int16_t* row) {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(row_of(row)), row_of(row + kBlock), 1);
+  }
+  static Vec repeat_row(const std::int16_t* row) { return _mm256_broadcastsi128_si256(row_of(row)); }
+  static Vec load(const std::int16_t* from) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(from)); }
+  static void store(std::int16_t* to, Vec v) { _mm256_store_si256(reinterpret_cast<__m256i*>(to), v); }
+
+  static bool any_beyond_14_bits(Vec v) {
+    const Vec cut = _mm256_srai_epi16(_mm256_slli_epi16(v, 2), 2);
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi16(cut, v)) != -1;
+  }
+  /// Two rows as pairs, in columns 4 0 2 6 and 7 1 5 3.
+  static void interleave(Vec& first, Vec& last, Vec a, Vec b) {
+    a = ordered(a);
+    b = ordered(b);
+    first = _mm256_unpacklo_epi16(a, b);
+    last = _mm256_unpackhi_epi16(a, b);
+  }
+
+  static Vec zero() { return _mm256_setzero_si256(); }
+  template <int kLow, int kHigh>
+  static Vec pairs() {
+    return _mm256_set1_epi32(
+        static_cast<int>(static_cast<unsigned>(kHigh) << 16 | (static_cast<unsigned>(kLow) & 0xFFFF)));
+  }
+  /// The upper 16 bits of each 32 of one vector, the lower of the other.
+  static Vec upper_words(Vec upper, Vec lower) { return _mm256_blend_epi16(lower, upper, 0xAA); }
+  static Vec swap_words(Vec v) { return _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(v, 0xB1), 0xB1); }
+  template <int kBits>
+  static Vec shift_left32(Vec v) {
+    return _mm256_slli_epi32(v, kBits);
+  }
+  template <int kBits>
+  static Vec shift_right32(Vec v) {
+    return _mm256_srai_epi32(v, kBits);
+  }
+  template <int kBits>
+  static Vec shift_right32_logical(Vec v) {
+    return _mm256_srli_epi32(v, kBits);
+  }
+  static Vec add16(Vec a, Vec b) { return _mm256_add_epi16(a, b); }
+  static Vec add32(Vec a, Vec b) { return _mm256_add_epi32(a, b); }
+  static Vec sub32(Vec a, Vec b) { return _mm256_sub_epi32(a, b); }
+  static Vec mul16(Vec a, Vec b) { return _mm256_mullo_epi16(a, b); }
+  static Vec mul16_rounded(Vec a, Vec b) { return _mm256_mulhrs_epi16(a, b); }
+  /// The sum of both products of each pair, added to `sum`.
+  static Vec dot(Vec a, Vec b) { return _mm256_madd_epi16(a, b); }
+  static Vec dot(Vec sum, Vec a, Vec b) { return _mm256_add_epi32(sum, dot(a, b)); }
+  template <int kLow, int kHigh>
+  static void plus_minus(Vec& plus, Vec& minus, Vec sum, Vec a) {
+    const Vec product = dot(a, pairs<kLow, kHigh>());
+    plus = add32(sum, product);
+    minus = sub32(sum, product);
+  }
+  static Vec pack32(Vec a, Vec b) { return _mm256_packs_epi32(a, b); }
+  static Vec pack16(Vec a, Vec b) { return _mm256_packs_epi16(a, b); }
+  static Vec low32(Vec a, Vec b) { return _mm256_unpacklo_epi32(a, b); }
+  static Vec high32(Vec a, Vec b) { return _mm256_unpackhi_epi32(a, b); }
+  static Vec low64(Vec a, Vec b) { return _mm256_unpacklo_epi64(a, b); }
+  static Vec high64(Vec a, Vec b) { return _mm256_unpackhi_epi64(a, b); }
+
+  /// Four rows of all blocks, from the left and the right half of each. A lane has its signed bytes in the order
+  /// (x / 2 % 2, y, x % 2).
+  static void store_rows(std::uint8_t* out, std::ptrdiff_t stride, Vec left, Vec right) {
+    const Vec by_row = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+    const Vec centre = _mm256_set1_epi8(-128);
+    left = _mm256_shuffle_epi8(_mm256_xor_si256(left, centre), by_row);
+    right = _mm256_shuffle_epi8(_mm256_xor_si256(right, centre), by_row);
+    // Each lane has two rows of its block; a row of all blocks is a lane.
+    const Vec rows01 = _mm256_permute4x64_epi64(low32(left, right), 0xD8);
+    const Vec rows23 = _mm256_permute4x64_epi64(high32(left, right), 0xD8);
+    store_row(out, _mm256_castsi256_si128(rows01));
+    store_row(out + stride, _mm256_extracti128_si256(rows01, 1));
+    store_row(out + 2 * stride, _mm256_castsi256_si128(rows23));
+    store_row(out + 3 * stride, _mm256_extracti128_si256(rows23, 1));
+  }
+  static void store_row(std::uint8_t* out, __m128i row) { _mm_storeu_si128(reinterpret_cast<__m128i*>(out), row); }
+};
+
+}  // namespace
+
+const PixelKernels kPixelsAvx2{InverseDct<Vector256>::run, upsample_across, upsample_down, upsample_both,
+                               kPixelsPortable.ycc_to_rgb};
+
+}  // namespace drapps::kernel::jpeg
