@@ -119,16 +119,18 @@ struct InverseDct {
 
   static void run(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* blocks, std::size_t count,
                   const std::int16_t* quant) {
-    std::size_t b = 0;
-    for (; b + kBlocks <= count; b += kBlocks) group(out + 8 * b, stride, blocks + kBlock * b, quant);
-    const std::size_t left = count - b;
-    if (left == 0) return;
-    alignas(64) std::int16_t last[kBlock * kBlocks]{};
+    if (count >= kBlocks) {
+      // The last group overlaps the one before it where the count is no multiple.
+      for (std::size_t b = 0; b + kBlocks < count; b += kBlocks) group(out + 8 * b, stride, blocks + kBlock * b, quant);
+      const std::size_t b = count - kBlocks;
+      return group(out + 8 * b, stride, blocks + kBlock * b, quant);
+    }
+    alignas(64) std::int16_t few[kBlock * kBlocks]{};
     alignas(64) std::uint8_t pixels[8 * 8 * kBlocks];
-    std::memcpy(last, blocks + kBlock * b, left * kBlock * sizeof(std::int16_t));
-    group(pixels, 8 * kBlocks, last, quant);
+    std::memcpy(few, blocks, count * kBlock * sizeof(std::int16_t));
+    group(pixels, 8 * kBlocks, few, quant);
     for (std::size_t y = 0; y < 8; ++y) {
-      std::memcpy(out + static_cast<std::ptrdiff_t>(y) * stride + 8 * b, pixels + 8 * kBlocks * y, 8 * left);
+      std::memcpy(out + static_cast<std::ptrdiff_t>(y) * stride, pixels + 8 * kBlocks * y, 8 * count);
     }
   }
 };

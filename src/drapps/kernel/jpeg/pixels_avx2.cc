@@ -4,6 +4,7 @@
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
 #include "drapps/kernel/jpeg/upsample_rows.h"
+#include "drapps/kernel/jpeg/ycc_vector.h"
 
 namespace drapps::kernel::jpeg {
 namespace {
@@ -97,11 +98,31 @@ struct Vector256 {
     store_row(out + 3 * stride, _mm256_extracti128_si256(rows23, 1));
   }
   static void store_row(std::uint8_t* out, __m128i row) { _mm_storeu_si128(reinterpret_cast<__m128i*>(out), row); }
+
+  static Vec load_bytes(const std::uint8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
+  static void store_bytes(std::uint8_t* to, Vec v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v); }
+  static Vec bytes(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
+  static Vec words(int value) { return _mm256_set1_epi16(static_cast<short>(value)); }
+  template <int kLow, int kHigh>
+  static Vec byte_pairs() {
+    return words(kHigh * 256 + (kLow & 255));
+  }
+  static Vec and_bits(Vec a, Vec b) { return _mm256_and_si256(a, b); }
+  static Vec xor_bits(Vec a, Vec b) { return _mm256_xor_si256(a, b); }
+  template <int kBits>
+  static Vec shift_right16(Vec v) {
+    return _mm256_srai_epi16(v, kBits);
+  }
+  static Vec sub16(Vec a, Vec b) { return _mm256_sub_epi16(a, b); }
+  static Vec dot_bytes(Vec a, Vec b) { return _mm256_maddubs_epi16(a, b); }
+  static Vec pack16_unsigned(Vec a, Vec b) { return _mm256_packus_epi16(a, b); }
+  static Vec low8(Vec a, Vec b) { return _mm256_unpacklo_epi8(a, b); }
+  static Vec high8(Vec a, Vec b) { return _mm256_unpackhi_epi8(a, b); }
 };
 
 }  // namespace
 
 const PixelKernels kPixelsAvx2{InverseDct<Vector256>::run, upsample_across, upsample_down, upsample_both,
-                               kPixelsPortable.ycc_to_rgb};
+                               YccToRgb<Vector256>::run};
 
 }  // namespace drapps::kernel::jpeg

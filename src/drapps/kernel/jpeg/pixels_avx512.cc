@@ -4,6 +4,7 @@
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
 #include "drapps/kernel/jpeg/upsample_rows.h"
+#include "drapps/kernel/jpeg/ycc_vector.h"
 
 namespace drapps::kernel::jpeg {
 namespace {
@@ -117,11 +118,31 @@ struct Vector512 {
     store_row(out + 3 * stride, _mm512_extracti64x4_epi64(rows23, 1));
   }
   static void store_row(std::uint8_t* out, __m256i row) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), row); }
+
+  static Vec load_bytes(const std::uint8_t* from) { return _mm512_loadu_si512(from); }
+  static void store_bytes(std::uint8_t* to, Vec v) { _mm512_storeu_si512(to, v); }
+  static Vec bytes(int value) { return _mm512_set1_epi8(static_cast<char>(value)); }
+  static Vec words(int value) { return _mm512_set1_epi16(static_cast<short>(value)); }
+  template <int kLow, int kHigh>
+  static Vec byte_pairs() {
+    return words(kHigh * 256 + (kLow & 255));
+  }
+  static Vec and_bits(Vec a, Vec b) { return _mm512_and_si512(a, b); }
+  static Vec xor_bits(Vec a, Vec b) { return _mm512_xor_si512(a, b); }
+  template <int kBits>
+  static Vec shift_right16(Vec v) {
+    return _mm512_srai_epi16(v, kBits);
+  }
+  static Vec sub16(Vec a, Vec b) { return _mm512_sub_epi16(a, b); }
+  static Vec dot_bytes(Vec a, Vec b) { return _mm512_maddubs_epi16(a, b); }
+  static Vec pack16_unsigned(Vec a, Vec b) { return _mm512_packus_epi16(a, b); }
+  static Vec low8(Vec a, Vec b) { return _mm512_unpacklo_epi8(a, b); }
+  static Vec high8(Vec a, Vec b) { return _mm512_unpackhi_epi8(a, b); }
 };
 
 }  // namespace
 
 const PixelKernels kPixelsAvx512{InverseDct<Vector512>::run, upsample_across, upsample_down, upsample_both,
-                                 kPixelsPortable.ycc_to_rgb};
+                                 YccToRgb<Vector512>::run};
 
 }  // namespace drapps::kernel::jpeg
