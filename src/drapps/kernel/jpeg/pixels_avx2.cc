@@ -3,7 +3,7 @@
 
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
-#include "drapps/kernel/jpeg/upsample_rows.h"
+#include "drapps/kernel/jpeg/upsample_vector.h"
 #include "drapps/kernel/jpeg/ycc_vector.h"
 
 namespace drapps::kernel::jpeg {
@@ -118,11 +118,24 @@ struct Vector256 {
   static Vec pack16_unsigned(Vec a, Vec b) { return _mm256_packus_epi16(a, b); }
   static Vec low8(Vec a, Vec b) { return _mm256_unpacklo_epi8(a, b); }
   static Vec high8(Vec a, Vec b) { return _mm256_unpackhi_epi8(a, b); }
+  static Vec average(Vec a, Vec b) { return _mm256_avg_epu8(a, b); }
+  template <int kBits>
+  static Vec shift_left16(Vec v) {
+    return _mm256_slli_epi16(v, kBits);
+  }
+  static Vec complement(Vec v) { return _mm256_xor_si256(v, _mm256_set1_epi8(-1)); }
+  /// The upper 8 bits of each 16 of one vector, the lower of the other.
+  static Vec upper_bytes(Vec upper, Vec lower) { return _mm256_blendv_epi8(lower, upper, words(-256)); }
+  /// What interleaving made of the lower and of the upper half of each lane, in the order of the lanes.
+  static void store_two(std::uint8_t* to, Vec low, Vec high) {
+    store_bytes(to, _mm256_permute2x128_si256(low, high, 0x20));
+    store_bytes(to + 32, _mm256_permute2x128_si256(low, high, 0x31));
+  }
 };
 
 }  // namespace
 
-const PixelKernels kPixelsAvx2{InverseDct<Vector256>::run, upsample_across, upsample_down, upsample_both,
-                               YccToRgb<Vector256>::run};
+const PixelKernels kPixelsAvx2{InverseDct<Vector256>::run, Upsample<Vector256>::across, Upsample<Vector256>::down,
+                               Upsample<Vector256>::both, YccToRgb<Vector256>::run};
 
 }  // namespace drapps::kernel::jpeg

@@ -3,7 +3,7 @@
 #include "drapps/kernel/avx512.h"
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
-#include "drapps/kernel/jpeg/upsample_rows.h"
+#include "drapps/kernel/jpeg/upsample_vector.h"
 #include "drapps/kernel/jpeg/ycc_vector.h"
 
 namespace drapps::kernel::jpeg {
@@ -138,11 +138,23 @@ struct Vector512 {
   static Vec pack16_unsigned(Vec a, Vec b) { return _mm512_packus_epi16(a, b); }
   static Vec low8(Vec a, Vec b) { return _mm512_unpacklo_epi8(a, b); }
   static Vec high8(Vec a, Vec b) { return _mm512_unpackhi_epi8(a, b); }
+  static Vec average(Vec a, Vec b) { return _mm512_avg_epu8(a, b); }
+  template <int kBits>
+  static Vec shift_left16(Vec v) {
+    return _mm512_slli_epi16(v, kBits);
+  }
+  static Vec complement(Vec v) { return _mm512_ternarylogic_epi64(v, v, v, 0x55); }
+  static Vec upper_bytes(Vec upper, Vec lower) { return _mm512_mask_blend_epi8(0xAAAAAAAAAAAAAAAA, lower, upper); }
+  static void store_two(std::uint8_t* to, Vec low, Vec high) {
+    const Vec first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), last = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    store_bytes(to, _mm512_permutex2var_epi64(low, first, high));
+    store_bytes(to + 64, _mm512_permutex2var_epi64(low, last, high));
+  }
 };
 
 }  // namespace
 
-const PixelKernels kPixelsAvx512{InverseDct<Vector512>::run, upsample_across, upsample_down, upsample_both,
-                                 YccToRgb<Vector512>::run};
+const PixelKernels kPixelsAvx512{InverseDct<Vector512>::run, Upsample<Vector512>::across, Upsample<Vector512>::down,
+                                 Upsample<Vector512>::both, YccToRgb<Vector512>::run};
 
 }  // namespace drapps::kernel::jpeg

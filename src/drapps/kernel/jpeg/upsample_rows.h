@@ -1,6 +1,6 @@
-// The loops of upsample.h in plain C++, compiled once per SIMD level: the compiler turns them into vectors by itself.
-// Included by pixels_<level>.cc only, which is why everything here has internal linkage: an inline function compiled
-// for AVX-512 must never be the copy that the linker keeps for all.
+// The loops of upsample.h in plain C++: the reference, and what is left for rows shorter than a vector. Included by
+// pixels_<level>.cc only, which is why everything here has internal linkage: an inline function compiled for AVX-512
+// must never be the copy that the linker keeps for all.
 //
 // The arithmetic is that of libjpeg-turbo's jdsample.c. Where two outputs of a sample round differently, they do so
 // against each other (1 and 2, 8 and 7): on average the picture keeps its brightness.
