@@ -1,0 +1,167 @@
+#include "drapps/decode/jpeg/index_memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <utility>
+
+namespace drapps::jpeg {
+namespace {
+
+// 65535 pixels a side, in MCUs of at least 8.
+constexpr std::uint32_t kMaxMcus = 8192;
+
+bool same_picture(const IndexShape& a, const IndexShape& b) noexcept {
+  return a.mcus_across == b.mcus_across && a.mcus_down == b.mcus_down && a.headers == b.headers &&
+         a.file_bytes == b.file_bytes;
+}
+
+/// How much an index says: the whole rows it reaches, then its entries. Comparable between shapes of one picture.
+std::pair<std::size_t, std::size_t> worth(const IndexShape& shape, std::size_t entries) noexcept {
+  return {entries / shape.groups_across(), entries};
+}
+
+}  // namespace
+
+bool plausible(const IndexShape& shape, std::size_t entries) noexcept {
+  return shape.mcus_across - 1 < kMaxMcus && shape.mcus_down - 1 < kMaxMcus &&
+         (shape.group == 8 || shape.group == shape.mcus_across) && entries != 0 && entries <= shape.entries();
+}
+
+MemoryIndexStore::MemoryIndexStore(MemoryLedger& ledger, std::uint64_t records, std::size_t budget)
+    : ledger_(ledger), own_(budget) {
+  if (records > (std::numeric_limits<std::size_t>::max() - sizeof *this) / sizeof(Block*)) return;
+  const std::size_t fixed = sizeof *this + static_cast<std::size_t>(records) * sizeof(Block*);
+  if (!reserve(fixed)) return;
+  slots_.reset(new (std::nothrow) Block*[static_cast<std::size_t>(records)]());
+  if (slots_ == nullptr) {
+    release(fixed);
+    return;
+  }
+  records_ = records;
+  share_ = records == 0 ? 0 : (budget - fixed) / static_cast<std::size_t>(records);
+}
+
+MemoryIndexStore::~MemoryIndexStore() {
+  for (std::uint64_t i = 0; i < records_; ++i) std::free(slots_[i]);
+  ledger_.release(own_.used());
+}
+
+std::uint32_t MemoryIndexStore::group(std::uint32_t mcus_across, std::uint32_t mcus_down) const noexcept {
+  const IndexShape fine{.mcus_across = mcus_across, .mcus_down = mcus_down, .group = 8};
+  return plausible(fine, 1) && size_of(fine.entries()) <= share_ ? 8 : mcus_across;
+}
+
+bool MemoryIndexStore::get(const IndexKey& key, ScanIndex& index) {
+  index.entries.clear();
+  if (key.record >= records_) return false;
+  Stripe& stripe = stripes_[key.record % kStripes];
+  const std::lock_guard lock(stripe.mutex);
+  Block*& slot = slots_[key.record];
+  if (slot != nullptr && slot->identity != key.identity) drop(stripe, slot);
+  if (slot == nullptr) return false;
+  copy_to(*slot, index);
+  return true;
+}
+
+void MemoryIndexStore::offer(const IndexKey& key, const IndexShape& shape, std::span<const IndexEntry> entries) {
+  if (key.record >= records_ || !plausible(shape, entries.size())) return;
+  Stripe& stripe = stripes_[key.record % kStripes];
+  const std::lock_guard lock(stripe.mutex);
+  Block*& slot = slots_[key.record];
+  if (slot != nullptr && (slot->identity != key.identity || !same_picture(slot->shape, shape))) drop(stripe, slot);
+  if (slot != nullptr && worth(shape, entries.size()) <= worth(slot->shape, slot->count)) return;
+
+  // The offer holds all that the old block does, so the old one goes first: two never stand beside each other.
+  const auto count = static_cast<std::uint32_t>(entries.size());
+  const std::size_t before = slot == nullptr ? 0 : size_of(slot->count);
+  const std::size_t after = size_of(count);
+  if (after > before && !reserve(after - before)) {
+    ++stripe.statistics.refused;
+    return;
+  }
+  if (slot != nullptr) stripe.remove(*slot);
+  std::free(slot);
+  slot = static_cast<Block*>(std::malloc(sizeof(Block) + std::size_t{count} * sizeof(IndexEntry)));
+  if (slot == nullptr) {
+    release(std::max(before, after));
+    ++stripe.statistics.refused;
+    return;
+  }
+  if (before > after) release(before - after);
+  new (slot) Block{key.identity, shape, count};
+  std::uninitialized_copy(entries.begin(), entries.end(), slot->entries());
+  stripe.add(*slot);
+}
+
+bool MemoryIndexStore::copy(std::uint64_t record, IndexKey& key, ScanIndex& index) const {
+  index.entries.clear();
+  if (record >= records_) return false;
+  const std::lock_guard lock(stripes_[record % kStripes].mutex);
+  const Block* const slot = slots_[record];
+  if (slot == nullptr) return false;
+  key = {.record = record, .identity = slot->identity};
+  copy_to(*slot, index);
+  return true;
+}
+
+IndexStatistics MemoryIndexStore::statistics() const {
+  IndexStatistics sum;
+  for (const Stripe& stripe : stripes_) {
+    const std::lock_guard lock(stripe.mutex);
+    sum.records += stripe.statistics.records;
+    sum.complete += stripe.statistics.complete;
+    sum.entries += stripe.statistics.entries;
+    sum.complete_entries += stripe.statistics.complete_entries;
+    sum.refused += stripe.statistics.refused;
+  }
+  return sum;
+}
+
+void MemoryIndexStore::Stripe::add(const Block& block) noexcept {
+  const std::size_t all = block.shape.entries();
+  ++statistics.records;
+  statistics.complete += block.count == all;
+  statistics.entries += block.count;
+  statistics.complete_entries += all;
+}
+
+void MemoryIndexStore::Stripe::remove(const Block& block) noexcept {
+  const std::size_t all = block.shape.entries();
+  --statistics.records;
+  statistics.complete -= block.count == all;
+  statistics.entries -= block.count;
+  statistics.complete_entries -= all;
+}
+
+/// malloc keeps 8 bytes before a block and rounds the sum to 16.
+std::size_t MemoryIndexStore::size_of(std::size_t entries) noexcept {
+  return (sizeof(Block) + entries * sizeof(IndexEntry) + 8 + 15) / 16 * 16;
+}
+
+bool MemoryIndexStore::reserve(std::size_t bytes) noexcept {
+  if (!own_.try_reserve(bytes)) return false;
+  if (ledger_.try_reserve(bytes)) return true;
+  own_.release(bytes);
+  return false;
+}
+
+void MemoryIndexStore::release(std::size_t bytes) noexcept {
+  own_.release(bytes);
+  ledger_.release(bytes);
+}
+
+void MemoryIndexStore::drop(Stripe& stripe, Block*& slot) noexcept {
+  stripe.remove(*slot);
+  release(size_of(slot->count));
+  std::free(slot);
+  slot = nullptr;
+}
+
+void MemoryIndexStore::copy_to(const Block& block, ScanIndex& index) {
+  index.shape = block.shape;
+  index.entries.assign(block.entries(), block.entries() + block.count);
+}
+
+}  // namespace drapps::jpeg
