@@ -4,9 +4,9 @@
 //               "mean": [...], "std": [...], "threads": 2}'
 //
 // 1. All files named in LIST, one a line, are read before any clock starts. Sample i of the N is file i mod count.
-// 2. Each thread takes the next row of the epoch's shuffled order, and decodes, resizes, mirrors and normalises it into
-//    its place of a preallocated batch: the crops, in the order, of a drapps.Loader with that seed, so the same bytes.
-//    There is no queue, no input or output and no consumer.
+// 2. Each thread takes the next row of the epoch's shuffled order, and decodes (the crop alone, by libjpeg-turbo),
+//    resizes, mirrors and normalises it into its place of a preallocated batch: the crops, in the order, of a
+//    drapps.Loader with that seed, so the same bytes. There is no queue, no input or output and no consumer.
 // 3. Commands are lines of JSON on standard input, each answered by a line on standard output:
 //    {"check": K}                      the CRC-32 of each of the first K batches
 //    {"warm_s": W, "measure_s": S}     the loop for W seconds, then S seconds by the clock
@@ -27,7 +27,8 @@
 #include "drapps/augment/random_resized_crop.h"
 #include "drapps/base/clock.h"
 #include "drapps/decode/crc32.h"
-#include "drapps/decode/decoder.h"
+#include "drapps/decode/jpeg/structure.h"
+#include "drapps/decode/jpeg/turbo_reader.h"
 #include "drapps/kernel/normalize.h"
 #include "drapps/source/sampler.h"
 
@@ -76,7 +77,7 @@ double process_cpu_s() {
 
 /// What one thread works in.
 struct Bench {
-  Decoder decoder{MemoryLedger::unlimited()};
+  jpeg::TurboReader reader{MemoryLedger::unlimited()};
   kernel::Resizer resizer{MemoryLedger::unlimited()};
   ImageBuffer decoded{MemoryLedger::unlimited()};
   ImageBuffer resized{MemoryLedger::unlimited()};
@@ -140,9 +141,10 @@ class Yardstick {
     const Sampler::Row row = sampler_.row(n / batch_, static_cast<std::uint32_t>(n % batch_));
     const File& file = files_[row.index % files_.size()];
     const Coordinate at = sampler_.coordinate(row.position);
-    const ImageInfo info = must(bench.decoder.inspect(file, {}));
+    const ImageInfo info = must(jpeg::inspect(file, {}));
     const Rect region = crop_.region(info.extent, Draws(at, 1));
-    ImageView image = must(bench.decoder.decode(file, info, region, {}, bench.decoded));
+    ImageView image = must(bench.decoded.reshape(3, region.height, region.width));
+    must(bench.reader.read(file, info, region, image));
     if (region.height != crop_.height || region.width != crop_.width) {
       const ImageView out = must(bench.resized.reshape(3, crop_.height, crop_.width));
       must(bench.resizer.resize(out, image, kernel::Filter::kBilinear, crop_.pass_order));

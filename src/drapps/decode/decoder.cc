@@ -15,17 +15,17 @@
 namespace drapps {
 
 struct Decoder::State {
-  explicit State(MemoryLedger& ledger) : jpeg(ledger), arena(ledger), stored(ledger) {}
+  State(MemoryLedger& ledger, kernel::Level level) : jpeg(ledger, level), arena(ledger), stored(ledger) {}
 
   Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
-              const DecodeOptions& options, const ImageView& out);
+              const DecodeOptions& options, const ImageView& out, const jpeg::IndexUse* memory);
 
   jpeg::Reader jpeg;
   Arena arena;         // for PNG and WebP
   ImageBuffer stored;  // the picture before it is turned upright
 };
 
-Decoder::Decoder(MemoryLedger& ledger) : state_(std::make_unique<State>(ledger)) {}
+Decoder::Decoder(MemoryLedger& ledger, kernel::Level level) : state_(std::make_unique<State>(ledger, level)) {}
 Decoder::~Decoder() = default;
 
 Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
@@ -44,9 +44,9 @@ Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const De
 }
 
 Status Decoder::State::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
-                            const DecodeOptions& options, const ImageView& out) {
+                            const DecodeOptions& options, const ImageView& out, const jpeg::IndexUse* memory) {
   switch (info.format) {
-    case ImageFormat::kJpeg: return jpeg.read(bytes, info, part, out);
+    case ImageFormat::kJpeg: return jpeg.read(bytes, info, part, out, memory);
     case ImageFormat::kPng: return png::read(bytes, info, part, options, arena, out);
     case ImageFormat::kWebp: break;
   }
@@ -54,7 +54,7 @@ Status Decoder::State::read(std::span<const std::uint8_t> bytes, const ImageInfo
 }
 
 Result<ImageView> Decoder::decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
-                                  const DecodeOptions& options, ImageBuffer& out) {
+                                  const DecodeOptions& options, ImageBuffer& out, const jpeg::IndexUse* memory) {
   DRAPPS_RETURN_IF_ERROR(check_region(region, info.extent));
   const std::int32_t channels = options.color == ColorMode::kRgb ? 3 : 1;
   Result<ImageView> upright = out.reshape(channels, region.height, region.width);
@@ -66,7 +66,7 @@ Result<ImageView> Decoder::decode(std::span<const std::uint8_t> bytes, const Ima
     if (!stored.ok()) return stored;
     target = *stored;
   }
-  DRAPPS_RETURN_IF_ERROR(state_->read(bytes, info, part, options, target));
+  DRAPPS_RETURN_IF_ERROR(state_->read(bytes, info, part, options, target, memory));
   if (info.orientation != 1) orient(*upright, target, info.orientation);
   return upright;
 }

@@ -23,7 +23,9 @@
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/decode/jpeg/index.h"
 #include "drapps/decode/types.h"
+#include "drapps/kernel/level.h"
 
 namespace drapps {
 
@@ -31,7 +33,7 @@ namespace drapps {
 /// PNG allocate nothing in the steady state; libwebp takes its working memory from malloc.
 class Decoder {
  public:
-  explicit Decoder(MemoryLedger& ledger);
+  explicit Decoder(MemoryLedger& ledger, kernel::Level level = kernel::active_level());
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
@@ -42,9 +44,10 @@ class Decoder {
 
   /// The pixels of exactly `region` of the picture, in the coordinates of info.extent: a view of `out`, three planes
   /// (RGB) or one (gray).
-  /// @param info what inspect() gave for these bytes and options.
+  /// @param info   what inspect() gave for these bytes and options.
+  /// @param memory null, or where what this decode learns of a JPEG is kept for the next one of the same file.
   Result<ImageView> decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
-                           const DecodeOptions& options, ImageBuffer& out);
+                           const DecodeOptions& options, ImageBuffer& out, const jpeg::IndexUse* memory = nullptr);
 
   /// Frees all memory; the next picture takes it anew.
   void reset() noexcept;

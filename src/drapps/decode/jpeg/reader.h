@@ -1,33 +1,42 @@
-// JPEG pixels by libjpeg-turbo: the accurate integer DCT and smooth upsampling, as Pillow sets them.
+// JPEG pixels: by the decoder of this folder where the file is one for it, by libjpeg-turbo otherwise. The same pixels
+// and the same verdicts either way.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/decode/jpeg/index.h"
+#include "drapps/decode/jpeg/render.h"
+#include "drapps/decode/jpeg/scan_reader.h"
+#include "drapps/decode/jpeg/turbo_reader.h"
 #include "drapps/decode/types.h"
 
 namespace drapps::jpeg {
 
-/// One decompress object, reused from picture to picture. One thread.
+/// One thread; memory is charged to the ledger and kept from picture to picture.
 class Reader {
  public:
-  explicit Reader(MemoryLedger& ledger);
-  ~Reader();
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  explicit Reader(MemoryLedger& ledger, kernel::Level level = kernel::active_level())
+      : scan_(ledger, level), renderer_(ledger, level), turbo_(ledger) {}
 
   /// Writes `region` of the stored picture (orientation is the caller's) into `out`, of the region's extent.
-  Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region, const ImageView& out);
+  /// @param memory  null, or what is to be learnt of the file and used the next time.
+  Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region, const ImageView& out,
+              const IndexUse* memory = nullptr);
 
-  /// Frees all memory but the object itself.
+  /// Frees all memory.
   void reset() noexcept;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  Result<bool> try_read(std::span<const std::uint8_t> bytes, const Rect& region, const ImageView& out,
+                        const IndexUse* memory);
+
+  ScanReader scan_;
+  Renderer renderer_;
+  TurboReader turbo_;
+  ScanIndex index_;  // of the picture at hand
 };
 
 }  // namespace drapps::jpeg

@@ -7,30 +7,10 @@
 
 #include "drapps/decode/check.h"
 #include "drapps/decode/exif.h"
+#include "drapps/decode/jpeg/markers.h"
 
 namespace drapps::jpeg {
 namespace {
-
-enum Marker : std::uint8_t {
-  kSof0 = 0xC0,
-  kSof1 = 0xC1,
-  kDht = 0xC4,
-  kDac = 0xCC,
-  kRst0 = 0xD0,
-  kRst7 = 0xD7,
-  kSoi = 0xD8,
-  kEoi = 0xD9,
-  kSos = 0xDA,
-  kDqt = 0xDB,
-  kDnl = 0xDC,
-  kDri = 0xDD,
-  kDhp = 0xDE,
-  kExp = 0xDF,
-  kApp0 = 0xE0,
-  kApp1 = 0xE1,
-  kApp15 = 0xEF,
-  kCom = 0xFE,
-};
 
 bool is_frame(std::uint8_t marker) {
   return (marker >= 0xC0 && marker <= 0xCF && marker != kDht && marker != 0xC8 && marker != kDac) || marker == kDhp;
@@ -44,7 +24,7 @@ bool stands_alone(std::uint8_t marker) {
   return is_restart(marker) || marker == kSoi || marker == kEoi || marker == 0xC8 || (marker >= 0xF0 && marker <= 0xFD);
 }
 
-struct Frame {
+struct FrameHeader {
   Extent extent;
   int components = 0;
   int horizontal = 1, vertical = 1;  // largest sampling factors
@@ -133,7 +113,7 @@ class Walk {
                           "a JPEG of " + std::to_string(body[0]) + " bits per sample; convert it to 8 bits",
                           static_cast<std::int64_t>(at_));
     }
-    Frame frame;
+    FrameHeader frame;
     frame.extent = {body[1] << 8 | body[2], body[3] << 8 | body[4]};
     frame.components = body[5];
     if (frame.components != 1 && frame.components != 3 && frame.components != 4) {
@@ -205,7 +185,7 @@ class Walk {
   std::span<const std::uint8_t> bytes_;
   std::size_t at_ = 0;
   bool regular_ = true;
-  Frame frame_;  // no components before the first frame header
+  FrameHeader frame_;  // no components before the first frame header
   std::uint32_t restart_interval_ = 0;
   int scan_components_ = 0;
   std::uint32_t exif_ = 0, xmp_ = 0;
