@@ -354,7 +354,7 @@ def test_a_loader_can_be_copied_and_pickled(folder):
 def test_explain_and_settings_belong_to_the_native_path(folder):
     loader = drapps.torch.DataLoader(folder, 4)
     list(loader)
-    assert {"plan", "decisions"} <= set(loader.explain())
+    assert {"plan", "forms", "decisions"} <= set(loader.explain())
     loader.freeze()
     assert loader.export_settings()
     stock = drapps.torch.DataLoader(Squares())

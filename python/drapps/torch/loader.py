@@ -202,10 +202,11 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             tell(state_dict["sampler_epoch"])
 
     def explain(self) -> dict[str, Any]:
-        """What runs and why: ``plan`` and ``decisions``; for the stock iterator, the reasons."""
+        """What runs and why: ``plan``, ``forms`` and ``decisions``; for the stock iterator, the reasons."""
         native = self._prepared()
         if isinstance(native, LiftReport):
-            return {"plan": {"engine": "stock", "reasons": list(native.reasons)}, "decisions": []}
+            plan = {"engine": "stock", "reasons": list(native.reasons)}
+            return {"plan": plan, "forms": {}, "decisions": []}
         explanation: dict[str, Any] = json.loads(native.core.explain())
         return explanation
 

@@ -24,6 +24,13 @@ Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArg
 
 Controller& controller() { return process_local<Controller>(); }
 
+/// Bytes for the indexes of pictures: an eighth of the RAM budget that is left beside what batches under way need at
+/// the least, so that they never are what a small budget lacks.
+std::size_t index_budget(const Engine& engine, const Plan& plan) {
+  const std::size_t batches = 8 * plan.layout.bytes();
+  return (engine.ram_budget() - std::min(engine.ram_budget(), batches)) / 8;
+}
+
 }  // namespace
 
 Result<LoaderOptions> parse_options(std::string_view text) {
@@ -73,13 +80,19 @@ Loader::~Loader() {
   if (process_ == getpid()) return;
   // Another process's locks may be taken for ever: nothing of it is touched.
   abandon(std::move(passes_));
+  abandon(std::move(indexes_));
 }
 
 void Loader::enter_process() {
   if (process_ == getpid()) return;
-  if (!passes_.empty()) abandon(std::exchange(passes_, {}));
+  if (process_ != 0) {
+    abandon(std::exchange(passes_, {}));
+    abandon(std::exchange(indexes_, {}));
+  }
   process_ = getpid();
-  claim_ = Engine::get().claim(options_.budget);
+  Engine& engine = Engine::get();
+  claim_ = engine.claim(options_.budget);
+  indexes_ = std::make_shared<jpeg::MemoryIndexStore>(engine.memory(), source_->size(), index_budget(engine, *plan_));
 }
 
 Result<Sampler> Loader::sampler(const Pass& pass) const {
@@ -120,7 +133,7 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   Engine& engine = Engine::get();
   const Standing from = standing(live_limits(*plan_, engine));
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
-  auto executor = Executor::make(plan_, source_, *order, seed, from.settings, engine);
+  auto executor = Executor::make(plan_, source_, *order, seed, from.settings, engine, indexes_);
   if (!executor.ok()) return std::move(executor).error();
   auto plant = std::make_shared<LivePlant>(**executor, engine);
   auto client = std::make_shared<Client>(plant, *make_policy(options_.policy), from.state);
@@ -140,6 +153,13 @@ json Loader::explain() const {
                              {"memory_bytes", engine.machine().memory_bytes},
                              {"local_ranks", engine.machine().local_ranks}};
   root["plan"]["settings"] = settings_to_json(settings());
+  root["forms"] = json::object();
+  if (process_ == getpid()) {
+    const auto known = indexes_->statistics();
+    root["forms"]["jpeg_index"] = {{"samples", known.records},   {"complete", known.complete},
+                                   {"entries", known.entries},   {"coverage", known.coverage()},
+                                   {"bytes", indexes_->bytes()}, {"refused", known.refused}};
+  }
   if (process_ != getpid() || passes_.empty()) {
     root["decisions"] = DecisionLog(options_.policy).to_json();
     return root;

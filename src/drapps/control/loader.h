@@ -20,6 +20,7 @@
 
 #include "drapps/control/client.h"
 #include "drapps/control/live_plant.h"
+#include "drapps/decode/jpeg/index_memory.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/executor.h"
 
@@ -54,7 +55,8 @@ class Loader {
   /// Starts a pass. Several may live at once, and outlive the loader.
   Result<std::unique_ptr<Iterator>> iterate(const Pass& pass);
 
-  /// {"plan": …, "decisions": …}: what runs, and what the control plane did, oldest first.
+  /// {"plan": …, "forms": …, "decisions": …}: what runs, what is kept of the samples from pass to pass, and what the
+  /// control plane did, oldest first.
   nlohmann::json explain() const;
   /// The knobs as they stand now: of the latest pass, or those the next one begins with.
   Settings settings() const;
@@ -83,9 +85,10 @@ class Loader {
   const std::shared_ptr<Source> source_;
   LoaderOptions options_;
   bool frozen_ = false;
-  pid_t process_ = 0;                     // that claim_ and passes_ belong to
+  pid_t process_ = 0;                     // that the following belong to
   std::shared_ptr<Engine::Claim> claim_;  // shared with the passes
   std::vector<Controlled> passes_;        // oldest first; the latest one stands for the loader
+  std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
 };
 
 /// One pass over one epoch. Destroying it waits for the samples in hand and drops the rest; batches that were

@@ -19,11 +19,11 @@ bool lacks_memory(const std::pair<std::uint32_t, Error>& failed) {
 
 Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
                                                  Sampler sampler, std::uint64_t seed, const Settings& settings,
-                                                 Engine& engine) {
+                                                 Engine& engine, std::shared_ptr<jpeg::IndexStore> indexes) {
   auto arena = SlotArena::make(plan->layout.bytes(), engine.memory());
   if (!arena.ok()) return std::move(arena).error();
-  std::unique_ptr<Executor> executor(
-      new Executor(std::move(plan), std::move(source), std::move(sampler), seed, engine, std::move(*arena)));
+  std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(source), std::move(sampler), seed, engine,
+                                                  std::move(*arena), std::move(indexes)));
   auto reader = make_reader({.depth = settings[KnobId::kIoDepth]}, *executor);
   if (!reader.ok()) return std::move(reader).error();
   executor->reader_ = std::move(*reader);
@@ -34,13 +34,14 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
 }
 
 Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
-                   std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena)
+                   std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena,
+                   std::shared_ptr<jpeg::IndexStore> indexes)
     : plan_(std::move(plan)),
       source_(std::move(source)),
       sampler_(std::move(sampler)),
       engine_(engine),
       arena_(std::move(arena)),
-      preparer_(plan_, source_, sampler_, seed),
+      preparer_(plan_, source_, sampler_, seed, std::move(indexes)),
       ring_(kRing),
       position_(sampler_.start_position()) {}
 

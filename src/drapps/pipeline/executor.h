@@ -43,10 +43,11 @@ class Executor final : public WorkerClient, private ReadSink {
   using Next = std::variant<Batch, Error, Finished>;
 
   /// Starts working at once. Everything given is kept alive as long as needed.
-  /// @param seed of the ops, beside the order's.
+  /// @param seed    of the ops, beside the order's.
+  /// @param indexes of the source's pictures, or null: what one pass learns for the next.
   static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
                                                 Sampler sampler, std::uint64_t seed, const Settings& settings,
-                                                Engine& engine);
+                                                Engine& engine, std::shared_ptr<jpeg::IndexStore> indexes = nullptr);
   /// Waits for samples in hand, drops the rest.
   ~Executor() override;
 
@@ -92,7 +93,7 @@ class Executor final : public WorkerClient, private ReadSink {
   };
 
   Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
-           Engine& engine, std::shared_ptr<SlotArena> arena);
+           Engine& engine, std::shared_ptr<SlotArena> arena, std::shared_ptr<jpeg::IndexStore> indexes);
 
   // The scheduler (executor_schedule.cc). All require mutex_.
   Job pick();

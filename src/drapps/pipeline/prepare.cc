@@ -54,7 +54,9 @@ Status Preparer::decode(SampleTask& task) const {
   sample.window = Rect{0, 0, info->extent.height, info->extent.width};
   // A mask is decoded whole and cut to the same window, so the two always match.
   if (!plan_->spec.ops.empty()) sample.window = region(plan_->spec.ops.front(), info->extent, draws_of(task, 0));
-  auto image = work.decoder.decode(bytes, *info, sample.window, options, work.scratch.next_image_buffer());
+  const jpeg::IndexUse index{indexes_.get(), {task.index, task.identity[static_cast<std::size_t>(Part::kImage)]}};
+  auto image = work.decoder.decode(bytes, *info, sample.window, options, work.scratch.next_image_buffer(),
+                                   indexes_ == nullptr ? nullptr : &index);
   if (!image.ok()) return named(std::move(image).error(), task, Part::kImage);
   sample.image = *image;
   source_->remember_pixels(

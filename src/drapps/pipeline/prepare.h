@@ -14,8 +14,14 @@ class Preparer {
  public:
   /// @param sampler outlives the preparer.
   /// @param seed    of the ops, beside the order's.
-  Preparer(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, const Sampler& sampler, std::uint64_t seed)
-      : plan_(std::move(plan)), source_(std::move(source)), sampler_(sampler), seed_(seed) {}
+  /// @param indexes of the source's pictures, which decoding learns and uses; or null.
+  Preparer(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, const Sampler& sampler, std::uint64_t seed,
+           std::shared_ptr<jpeg::IndexStore> indexes)
+      : plan_(std::move(plan)),
+        source_(std::move(source)),
+        sampler_(sampler),
+        seed_(seed),
+        indexes_(std::move(indexes)) {}
 
   /// From bytes (task.bytes) to the part of the picture that the first op reads.
   Status decode(SampleTask& task) const;
@@ -43,6 +49,7 @@ class Preparer {
   std::shared_ptr<Source> source_;
   const Sampler& sampler_;
   const std::uint64_t seed_;
+  const std::shared_ptr<jpeg::IndexStore> indexes_;
 };
 
 }  // namespace drapps
