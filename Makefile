@@ -4,7 +4,7 @@ python := .venv/bin/python
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full bench fuzz lint format wheel docs clean
+.PHONY: help demo test test-full bench bench-peers fuzz lint format wheel docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\): *## *\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -24,6 +24,10 @@ test-full:  ## the long matrices too; the result is kept in tests/results/
 bench:  ## measure against the stock loader and the yardstick into build/bench/; ARGS="SCENARIO"
 	@$(setup) dev extension
 	@$(python) -m benchmarks.run $(or $(ARGS),image-cpu)
+
+bench-peers:  ## measure against every rival loader, each in an environment of its own; ARGS="--fresh"
+	@$(setup) dev extension
+	@$(python) -m benchmarks.run image-peers $(ARGS)
 
 fuzz:  ## fuzz every target; ARGS="--seconds N --only NAME"
 	@$(setup) dev

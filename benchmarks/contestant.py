@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +23,38 @@ Answer = dict[str, Any]
 
 
 class ContestantError(RuntimeError):
-    """A contestant's process ended; its own message stands above, on the terminal."""
+    """A contestant's process ended; its own message stands above, on the terminal or in its log."""
 
 
 class Contestant:
     """A process that loads when it is asked to, and is idle in between. A context.
 
+    Its messages go to the terminal, or to the file `log`. With `limit_s` it has so many seconds
+    for each answer, and is killed where it takes longer.
+
     Attributes:
         started: the answer that it gave unasked, once it was ready.
     """
 
-    def __init__(self, name: str, command: Sequence[str | Path], spec: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        spec: Mapping[str, Any],
+        log: Path | None = None,
+        limit_s: float | None = None,
+    ) -> None:
         self.name = name
-        self._process = subprocess.Popen(
-            [*command, json.dumps(spec)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._log, self._limit_s, self._killed = log, limit_s, False
+        with log.open("w") if log else nullcontext() as messages:
+            self._process = subprocess.Popen(
+                [*command, json.dumps(spec)],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=messages,
+                text=True,
+            )
         self.started = self._answer()
 
     def __enter__(self) -> Contestant:
@@ -48,7 +66,7 @@ class Contestant:
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._kill()
             self._process.wait()
 
     def ask(self, **command: Any) -> Answer:
@@ -67,12 +85,30 @@ class Contestant:
 
     def _answer(self) -> Answer:
         assert self._process.stdout is not None
+        timer = threading.Timer(self._limit_s or 0, self._kill)
+        if self._limit_s:
+            timer.start()
         line = self._process.stdout.readline()
+        timer.cancel()
         if not line:
-            raise ContestantError(f"{self.name}: ended with status {self._process.wait()}")
+            raise ContestantError(f"{self.name}: {self._last_words()}")
         self._settle()
         answer: Answer = json.loads(line)
         return answer
+
+    def _last_words(self) -> str:
+        """Why its answer is missing."""
+        status = self._process.wait()
+        if self._killed:
+            return f"no answer within {self._limit_s:.0f} s"
+        return f"ended with status {status}" + (f": {last_error(self._log)}" if self._log else "")
+
+    def _kill(self) -> None:
+        """Ends it and its workers at once."""
+        self._killed = True
+        for pid in reversed(meter.tree(self._process.pid)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _settle(self) -> None:
         """Waits until what was asked for ahead is done, so that the next contestant is alone."""
@@ -95,7 +131,16 @@ def _shrunk_by(pid: int) -> int:
     """By how many bytes a process has been larger than it is now."""
     status = Path(f"/proc/{pid}/status").read_text()
     fields = dict(line.split(":", 1) for line in status.splitlines())
+    if "VmHWM" not in fields:  # it has just ended
+        return 0
     return (int(fields["VmHWM"].split()[0]) - int(fields["VmRSS"].split()[0])) * 1024
+
+
+def last_error(log: Path) -> str:
+    """The line of a program's messages that says most likely why it ended; empty without any."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return (errors or lines or [""])[-1]
 
 
 def python(module: str) -> list[str]:

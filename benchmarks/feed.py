@@ -10,13 +10,15 @@ yardstick speaks the same. The first line comes unasked, once the loader has giv
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
+
+from demo import meter
 
 
 class Feed(Protocol):
@@ -97,9 +99,10 @@ def _take(batches: Iterator[int], group: int, seconds: float) -> tuple[int, list
 
 
 def _cpu_s() -> float:
-    """CPU time of this process and of its workers."""
+    """CPU time of this process and of all that live below it, however they were started."""
     ticks = 0
-    for worker in multiprocessing.active_children():
-        fields = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
+    for pid in meter.tree(os.getpid())[1:]:
+        with suppress(OSError):  # it has just ended
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
     return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")

@@ -18,7 +18,7 @@ import platform
 import re
 import statistics
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -38,7 +38,7 @@ class Result:
 
     Attributes:
         scenario: its name.
-        figures: case → contestant → figure.
+        figures: case → contestant → figure; of a contestant that cannot run, `cannot_run`: why.
         ratios: flat.
         wanted: the least that some of the ratios should be.
         rounds: case → contestant → answers, in the order of the rounds.
@@ -116,25 +116,28 @@ def _git(*words: str) -> str:
 def table(result: Result) -> str:
     """All figures and ratios as text."""
     heads = ("samples/s", "CPU ms/sample", "p99 gap ms", "first batch ms", "peak MiB")
-    lines = [f"{'':<22}" + "".join(f"{head:>16}" for head in heads)]
-    for case, contestants in result.figures.items():
-        for name, figure in contestants.items():
-            cells = (
-                _text(figure["samples_per_s"], 1, 0),
-                _text(figure["cpu_s_per_sample"], 1e3, 3),
-                _text(figure["p99_gap_s"], 1e3, 1),
-                _text(figure["first_batch_s"], 1e3, 0),
-                _text(figure["peak_bytes"], 1 / MIB, 0),
-            )
-            lines.append(f"{case + ' ' + name:<22}" + "".join(f"{cell:>16}" for cell in cells))
+    rows = [
+        (f"{case} {name}", f) for case, all_ in result.figures.items() for name, f in all_.items()
+    ]
+    width = 2 + max(20, *(len(name) for name in [*result.ratios, *(name for name, _ in rows)]))
+    lines = [f"{'':<{width}}" + "".join(f"{head:>16}" for head in heads)]
+    for name, figure in rows:
+        if "cannot_run" in figure:
+            lines.append(f"{name:<{width}}  cannot run: {figure['cannot_run']}")
+            continue
+        cells = (
+            _text(figure["samples_per_s"], 1, 0),
+            _text(figure["cpu_s_per_sample"], 1e3, 3),
+            _text(figure["p99_gap_s"], 1e3, 1),
+            _text(figure["first_batch_s"], 1e3, 0),
+            _text(figure["peak_bytes"], 1 / MIB, 0),
+        )
+        lines.append(f"{name:<{width}}" + "".join(f"{cell:>16}" for cell in cells))
     lines.append("")
-    lines += [_ratio_line(name, value, result.wanted) for name, value in result.ratios.items()]
+    for name, value in result.ratios.items():
+        goal = f"   (wanted: at least {result.wanted[name]:g})" if name in result.wanted else ""
+        lines.append(f"{name:<{width}}{value:>16.3f}{goal}")
     return "\n".join(lines)
-
-
-def _ratio_line(name: str, value: float, wanted: Mapping[str, float]) -> str:
-    goal = f"   (wanted: at least {wanted[name]:g})" if name in wanted else ""
-    return f"{name:<22}{value:>16.3f}{goal}"
 
 
 def _text(value: float | None, scale: float, digits: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import os
 import sys
 from pathlib import Path
@@ -19,20 +20,28 @@ def main() -> int:
     """Measures, prints the table and writes the JSON; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("scenario", nargs="?", choices=SCENARIOS, default="image-cpu")
-    parser.add_argument("--rounds", type=int, default=5, help="default 5")
+    parser.add_argument("--rounds", type=int, help="default 5, of image-peers 3")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
+    parser.add_argument("--fresh", action="store_true", help="do not continue (image-peers)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="contestants (image-peers)")
     options = parser.parse_args()
     scenario = importlib.import_module(f"benchmarks.{options.scenario.replace('-', '_')}.scenario")
+    more = {name: value for name in ("fresh", "only") if (value := getattr(options, name))}
+    if not set(more) <= set(inspect.signature(scenario.measure).parameters):
+        parser.error(f"{options.scenario} knows no --{' and no --'.join(more)}")
+    rounds = options.rounds or getattr(scenario, "ROUNDS", 5)
     load_before = os.getloadavg()[0]
     try:
-        result: report.Result = scenario.measure(options.rounds, options.seconds)
+        result: report.Result = scenario.measure(rounds, options.seconds, **more)
     except KeyboardInterrupt:
         return 130
     except (ContestantError, OSError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1
     files = report.save(result, load_before, options.keep)
+    if hasattr(scenario, "illustrate"):
+        files += scenario.illustrate(files[0])
     print(f"\n{report.table(result)}\n")
     print(f"load average {load_before:.1f} before. {', '.join(map(str, files))}")
     return 0

@@ -1,0 +1,72 @@
+"""Contestant: DRAPPS, at three stages of what it knows about the files.
+
+first           nothing: every epoch is a loader's first
+warm            the index that earlier epochs have left
+coefficients    the files' lossless coefficient form
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch  # noqa: F401  (imported before any clock starts, as the stock loader's is)
+
+import drapps
+from benchmarks.image_peers.peer import Peer, run
+
+_WARM_EPOCHS = 2
+
+
+def _loader(spec: dict[str, Any]) -> drapps.Loader:
+    return (
+        drapps.image_folder(spec["root"])
+        .random_resized_crop(
+            spec["crop"], spec["scale"], spec["ratio"], pass_order=spec["pass_order"]
+        )
+        .flip(spec["flip"])
+        .normalize(spec["mean"], spec["std"])
+        .shuffle(spec["seed"])
+        .batch(spec["batch"], **_VARIANTS[spec["variant"]])
+    )
+
+
+# What tells a loader of each variant what it may use.
+_VARIANTS: dict[str, dict[str, Any]] = {"first": {}, "warm": {}, "coefficients": {}}
+
+
+class DrappsPeer(Peer):
+    """See `Peer`; `variant` is one of the above."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        super().__init__(spec)
+        self._loader = _loader(spec)
+        self._pass: Any = iter(self._loader)
+
+    def arrays(self) -> Iterator[tuple[Any, Any]]:
+        """Batches as torch tensors.
+
+        Beyond the first batch, which is timed on its own, a loader of the later variants goes
+        through whole epochs before it gives another one.
+        """
+        learning = 0 if self.spec["variant"] == "first" else _WARM_EPOCHS
+        begun = False
+        while True:
+            for batch in self._pass:
+                if learning and begun:
+                    continue
+                begun = True
+                tensors = batch.torch()
+                yield tensors["image"], tensors["label"]
+            learning = max(0, learning - 1)
+            if self.spec["variant"] == "first":
+                self._loader = _loader(self.spec)
+            self._pass = iter(self._loader)
+
+    def close(self) -> None:
+        """Ends the pass."""
+        self._pass.close()
+
+
+if __name__ == "__main__":
+    run(DrappsPeer)
