@@ -202,7 +202,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             tell(state_dict["sampler_epoch"])
 
     def explain(self) -> dict[str, Any]:
-        """What runs and why: ``plan``, ``forms`` and ``decisions``; for the stock iterator, the reasons."""
+        """What runs and why: ``plan``, ``forms``, ``decisions``; the reasons for the stock iterator."""
         native = self._prepared()
         if isinstance(native, LiftReport):
             plan = {"engine": "stock", "reasons": list(native.reasons)}
