@@ -8,9 +8,10 @@
 namespace drapps::kernel::jpeg {
 
 /// Where coefficient k of the scan stands in a block, row by row. A run may end up to 15 past the end of the block, and
-/// its value then goes where libjpeg puts it; the end of the block, which counts 128, puts a 0 there.
+/// its value then goes where libjpeg puts it; the end of the block, which counts 128, puts a 0 there, even where it was
+/// looked up together with such a run.
 inline constexpr auto kZigzag = [] {
-  std::array<std::uint8_t, 64 + 128> at{};
+  std::array<std::uint8_t, 64 + 15 + 128> at{};
   at.fill(63);
   // Along the anti-diagonals, upwards and downwards in turn.
   for (int diagonal = 0, k = 0; diagonal < 15; ++diagonal) {
