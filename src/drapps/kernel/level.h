@@ -10,7 +10,7 @@ namespace drapps::kernel {
 /// Each level contains the ones before it.
 enum class Level : std::uint8_t {
   kPortable,  // what every x86-64 has
-  kAvx2,      // AVX2, BMI2, FMA
+  kAvx2,      // AVX2, BMI1, BMI2, FMA
   kAvx512,    // AVX-512 F, BW, VL, DQ, VBMI, VBMI2, VNNI
 };
 

@@ -79,10 +79,10 @@ std::uint64_t pair_of(const Looks<kBits>& looks, std::uint32_t look) {
     bits = bits_of(last);
     last = next;
   }
-  const std::uint64_t advance = before + advance_of(last);
-  return (bits + bits_of(last)) | advance << 8 | (before == 0 ? advance : before) << 16 | std::uint64_t{before} << 24 |
-         std::uint64_t{bits + code_bits_of(last)} << 32 | std::uint64_t{63 - value_bits_of(last)} << 40 |
-         std::uint64_t{value} << 48;
+  bits += bits_of(last);
+  const std::uint64_t advance = before + advance_of(last), end = 64 - bits;
+  return bits | advance << 8 | (before == 0 ? advance : before) << 16 | std::uint64_t{before} << 24 | end << 32 |
+         std::uint64_t{value_bits_of(last)} << 40 | std::uint64_t{value} << 48;
 }
 
 const HuffmanKernels& kernels(Level level) noexcept {

@@ -37,8 +37,8 @@ struct HuffmanTable {
 
   /// Of an AC code, one or two: a first one, whose value is known from the look, and a last one. Bits of it all in
   /// 0..7, coefficients in 8..15; coefficients to the first value in 16..23 (to the last one where there is no first),
-  /// coefficients before the last code in 24..31; bits before the last value in 32..39, and 63 less those of it in
-  /// 40..47; the first value in 48..63.
+  /// coefficients before the last code in 24..31; where the last value ends, counted from the last of 64 bits, in
+  /// 32..39, and its bits in 40..47; the first value in 48..63.
   std::array<std::uint64_t, std::size_t{1} << kPairBits> pair;
 
   /// Of an AC code, as many as fit, without values: bits of it all in 0..7, coefficients before the last code in 8..15,

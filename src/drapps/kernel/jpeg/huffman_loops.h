@@ -1,4 +1,9 @@
-// One source for every level of huffman_kernels.h: what differs is the instructions for its shifts.
+// One source for every level of huffman_kernels.h: what differs is the instructions for its shifts, and field(), which
+// the file of the level defines before it includes this one:
+//
+//   std::uint64_t field(std::uint64_t bits, std::uint64_t place);
+//
+// The bits from number place & 0xFF on, as many as place >> 8 & 0xFF says.
 #pragma once
 
 #include <array>
@@ -36,6 +41,15 @@ class Bits {
     ahead_ <<= entry & 63;
     count_ -= entry;
   }
+  /// Undoes a take() of that many bits. Slow, but it spares the loop a copy of everything.
+  void give_back(std::uint64_t bits) {
+    const std::uint64_t count = (count_ & 63) + bits;
+    next_ -= (count + 7) / 8;
+    ahead_ = 0;
+    count_ = 0;
+    refill();
+    take(static_cast<std::uint32_t>(-count & 7));
+  }
   std::uint64_t ahead() const { return ahead_; }
   template <class Entries>
   auto look(const Entries& entries) const {
@@ -52,12 +66,16 @@ class Bits {
   std::uint32_t count_ = 0;
 };
 
-/// The signed number `offset` bits ahead; of 63 - `shift` bits. Only the lowest 6 bits of either count.
-inline std::int16_t value_at(std::uint64_t ahead, std::uint64_t offset, std::uint64_t shift) {
-  const std::uint64_t bits = ahead << (offset & 63);
-  const auto negative = static_cast<std::uint64_t>(static_cast<std::int64_t>(~bits) >> 63);
-  const std::uint64_t magnitude = (bits ^ negative) >> 1 >> (shift & 63);
-  return static_cast<std::int16_t>((magnitude ^ negative) - negative);
+/// The number that `size` bits stand for (T.81, F.2.2.1, EXTEND); only the lowest 6 bits of `size` count. 0 for no
+/// bits.
+inline std::int16_t value_of(std::uint64_t bits, std::uint64_t size) {
+  const std::uint64_t negative = (bits >> (size - 1 & 63)) - 1;  // all ones where the highest bit is 0
+  return static_cast<std::int16_t>(bits + (negative << (size & 63)) - negative);
+}
+
+/// The value behind the code of an entry of HuffmanTable::single.
+inline std::int16_t value_behind(std::uint64_t ahead, std::uint32_t entry) {
+  return value_of(field(ahead, ((64 - entry) & 63) | (entry >> 16 & 0xFF00)), entry >> 24);
 }
 
 inline std::uint32_t find(const HuffmanTable& table, const Bits& bits) {
@@ -72,7 +90,7 @@ inline bool take_dc(const HuffmanTable& table, Bits& bits, std::int32_t& predict
   const std::uint32_t entry = find(table, bits);
   if (entry == 0) [[unlikely]]
     return false;
-  predictor += value_at(bits.ahead(), entry >> 8, 63 - (entry >> 24));
+  predictor += value_behind(bits.ahead(), entry);
   bits.take(entry);
   return true;
 }
@@ -83,7 +101,7 @@ inline bool take_ac(const HuffmanTable& table, Bits& bits, std::int16_t* block, 
   if (entry == 0) [[unlikely]]
     return false;
   k += entry >> 16 & 0xFF;
-  block[kZigzag[k - 1]] = value_at(bits.ahead(), entry >> 8, 63 - (entry >> 24));
+  block[kZigzag[k - 1]] = value_behind(bits.ahead(), entry);
   bits.take(entry);
   return true;
 }
@@ -103,15 +121,14 @@ inline Step take_pair(const HuffmanTable& table, Bits& bits, std::int16_t* block
   const std::uint64_t entry = bits.look(table.pair);
   if (entry == 0) [[unlikely]]
     return !take_ac(table, bits, block, k) ? Step::kBad : k > 63 ? Step::kEnd : Step::kMore;
-  const Bits before = bits;
-  const std::uint32_t start = k;
+  block[kZigzag[k + (entry >> 16 & 0xFF) - 1]] = static_cast<std::int16_t>(std::rotr(entry, 48));
   k += entry >> 8 & 0xFF;
-  block[kZigzag[start + (entry >> 16 & 0xFF) - 1]] = static_cast<std::int16_t>(std::rotr(entry, 48));
-  block[kZigzag[k - 1]] = value_at(bits.ahead(), std::rotr(entry, 32), std::rotr(entry, 40));
+  block[kZigzag[k - 1]] = value_of(field(bits.ahead(), std::rotr(entry, 32)), std::rotr(entry, 40));
   bits.take(static_cast<std::uint32_t>(entry));
   if (k <= 63) return Step::kMore;
+  const std::uint32_t start = k - static_cast<std::uint32_t>(entry >> 8 & 0xFF);
   if (start + (entry >> 24 & 0xFF) > 63) [[unlikely]] {
-    bits = before;
+    bits.give_back(entry & 0xFF);
     k = start;
     return take_ac(table, bits, block, k) ? Step::kEnd : Step::kBad;
   }
