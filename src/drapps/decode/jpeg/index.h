@@ -28,7 +28,7 @@ struct IndexShape {
   std::uint32_t mcus_across = 0;
   std::uint32_t mcus_down = 0;
   std::uint32_t group = 0;    // MCUs per entry: 8, or mcus_across
-  std::uint32_t headers = 0;  // CRC-32 of the file up to its entropy-coded data
+  std::uint32_t headers = 0;  // CRC-32 of the last 1,024 bytes before the entropy-coded data
   std::uint64_t file_bytes = 0;
   bool operator==(const IndexShape&) const = default;
 
