@@ -1,5 +1,7 @@
-// Two blocks and 32 pixels at a time.
+// Two blocks and 32 pixels at a time. A lane of 128 bits belongs to one block from the coefficients to the pixels.
 #include <immintrin.h>
+
+#include <cstring>
 
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
@@ -11,16 +13,15 @@ namespace {
 
 struct Vector256 {
   using Vec = __m256i;
-  static constexpr std::size_t kBlocks = 2;
 
   static __m128i row_of(const std::int16_t* from) { return _mm_load_si128(reinterpret_cast<const __m128i*>(from)); }
-  /// Columns in the order of the pairs of frequencies that are multiplied together: 4 0 2 6 7 1 5 3.
+  /// Words of each lane in the order of kColumns.
   static Vec ordered(Vec v) {
-    const __m128i order = _mm_setr_epi8(8, 9, 0, 1, 4, 5, 12, 13, 14, 15, 2, 3, 10, 11, 6, 7);
+    const __m128i order = _mm_setr_epi8(8, 9, 0, 1, 4, 5, 12, 13, 14, 15, 2, 3, 6, 7, 10, 11);
     return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(order));
   }
 
-  /// A row of the first block and the same row of each of its neighbours.
+  /// A row of the first block and the same row of the next.
   static Vec load_rows(const std::int16_t* row) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(row_of(row)), row_of(row + kBlock), 1);
   }
@@ -32,7 +33,7 @@ struct Vector256 {
     const Vec cut = _mm256_srai_epi16(_mm256_slli_epi16(v, 2), 2);
     return _mm256_movemask_epi8(_mm256_cmpeq_epi16(cut, v)) != -1;
   }
-  /// Two rows as pairs, in columns 4 0 2 6 and 7 1 5 3.
+  /// Two rows as pairs, in two times four columns.
   static void interleave(Vec& first, Vec& last, Vec a, Vec b) {
     a = ordered(a);
     b = ordered(b);
@@ -40,7 +41,6 @@ struct Vector256 {
     last = _mm256_unpackhi_epi16(a, b);
   }
 
-  static Vec zero() { return _mm256_setzero_si256(); }
   template <int kLow, int kHigh>
   static Vec pairs() {
     return _mm256_set1_epi32(
@@ -48,7 +48,6 @@ struct Vector256 {
   }
   /// The upper 16 bits of each 32 of one vector, the lower of the other.
   static Vec upper_words(Vec upper, Vec lower) { return _mm256_blend_epi16(lower, upper, 0xAA); }
-  static Vec swap_words(Vec v) { return _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(v, 0xB1), 0xB1); }
   template <int kBits>
   static Vec shift_left32(Vec v) {
     return _mm256_slli_epi32(v, kBits);
@@ -82,14 +81,14 @@ struct Vector256 {
   static Vec low64(Vec a, Vec b) { return _mm256_unpacklo_epi64(a, b); }
   static Vec high64(Vec a, Vec b) { return _mm256_unpackhi_epi64(a, b); }
 
-  /// Four rows of all blocks, from the left and the right half of each. A lane has its signed bytes in the order
+  /// Four rows of both blocks, from the left and the right half of each. A lane has its signed bytes in the order
   /// (x / 2 % 2, y, x % 2).
   static void store_rows(std::uint8_t* out, std::ptrdiff_t stride, Vec left, Vec right) {
     const Vec by_row = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
     const Vec centre = _mm256_set1_epi8(-128);
     left = _mm256_shuffle_epi8(_mm256_xor_si256(left, centre), by_row);
     right = _mm256_shuffle_epi8(_mm256_xor_si256(right, centre), by_row);
-    // Each lane has two rows of its block; a row of all blocks is a lane.
+    // Each lane has two rows of its block; a row of both blocks is a lane.
     const Vec rows01 = _mm256_permute4x64_epi64(low32(left, right), 0xD8);
     const Vec rows23 = _mm256_permute4x64_epi64(high32(left, right), 0xD8);
     store_row(out, _mm256_castsi256_si128(rows01));
@@ -133,9 +132,63 @@ struct Vector256 {
   }
 };
 
+using V = Vector256;
+using Vec = V::Vec;
+using Dct = InverseDct<V>;
+
+void transform_two(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* blocks, const std::int16_t* quant) {
+  Vec rows[8];
+  for (std::size_t v = 0; v < 8; ++v) {
+    rows[v] = V::mul16(V::load_rows(blocks + 8 * v), V::repeat_row(quant + 8 * v));
+  }
+  if (V::any_beyond_14_bits(rows[0])) [[unlikely]]
+    rows[0] = Dct::cut_flat_rows(rows[0], 8, blocks);
+  Dct::Pairs columns[2];
+  V::interleave(columns[0].p40, columns[1].p40, rows[4], rows[0]);
+  V::interleave(columns[0].p26, columns[1].p26, rows[2], rows[6]);
+  V::interleave(columns[0].p71, columns[1].p71, rows[7], rows[1]);
+  V::interleave(columns[0].p35, columns[1].p35, rows[3], rows[5]);
+
+  Vec first[8], second[8], packed[8];
+  Dct::transform<true>(first, columns[0]);
+  Dct::transform<true>(second, columns[1]);
+  for (std::size_t y = 0; y < 8; ++y) {
+    packed[y] = V::pack32(V::shift_right32<11>(first[y]), V::shift_right32<11>(second[y]));
+  }
+  for (std::size_t y = 0; y < 8; y += 4) {
+    const Vec low01 = V::low32(packed[y], packed[y + 1]), high01 = V::high32(packed[y], packed[y + 1]);
+    const Vec low23 = V::low32(packed[y + 2], packed[y + 3]), high23 = V::high32(packed[y + 2], packed[y + 3]);
+    const Dct::Pairs row{V::low64(low01, low23), V::high64(low01, low23), V::low64(high01, high23),
+                         V::high64(high01, high23)};
+    Vec samples[8], words[4];  // words of four rows: two neighbouring pixels each
+    Dct::transform<false>(samples, row);
+    for (std::size_t k = 0; k < 4; ++k) {
+      const Vec upper = V::upper_words(samples[2 * k + 1], V::shift_right32_logical<16>(samples[2 * k]));
+      words[k] = V::mul16_rounded(upper, V::words(1 << 13));
+    }
+    V::store_rows(out + static_cast<std::ptrdiff_t>(y) * stride, stride, V::pack16(words[0], words[1]),
+                  V::pack16(words[2], words[3]));
+  }
+}
+
+void inverse_dct(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* blocks, std::size_t count,
+                 const std::int16_t* quant) {
+  if (count >= 2) {
+    for (std::size_t b = 0; b + 2 < count; b += 2) transform_two(out + 8 * b, stride, blocks + kBlock * b, quant);
+    // The last two overlap the two before them where the count is odd.
+    transform_two(out + 8 * (count - 2), stride, blocks + kBlock * (count - 2), quant);
+  } else if (count == 1) {
+    alignas(64) std::int16_t two[2 * kBlock]{};
+    std::uint8_t pixels[8 * 16];
+    std::memcpy(two, blocks, sizeof(two) / 2);
+    transform_two(pixels, 16, two, quant);
+    for (std::ptrdiff_t y = 0; y < 8; ++y) std::memcpy(out + y * stride, pixels + 16 * y, 8);
+  }
+}
+
 }  // namespace
 
-const PixelKernels kPixelsAvx2{InverseDct<Vector256>::run, Upsample<Vector256>::across, Upsample<Vector256>::down,
+const PixelKernels kPixelsAvx2{inverse_dct, Upsample<Vector256>::across, Upsample<Vector256>::down,
                                Upsample<Vector256>::both, YccToRgb<Vector256>::run};
 
 }  // namespace drapps::kernel::jpeg

@@ -1,5 +1,5 @@
 // Four blocks and 64 pixels at a time. Two things are better here than with 32 bytes: vpdpwssd adds to a sum in the
-// instruction that multiplies, and bytes move anywhere by vpermt2b.
+// instruction that multiplies, and words and bytes move anywhere by one shuffle of two vectors.
 #include "drapps/kernel/avx512.h"
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
@@ -24,57 +24,60 @@ constexpr Table table_by(Rule rule) {
   return table;
 }
 
-/// Order of the columns in a lane: pairs of frequencies that are multiplied together.
-constexpr std::size_t kOrder[8]{4, 0, 2, 6, 7, 1, 5, 3};
-
-/// Word i of a vector that interleaves two, four columns of each, from place `start` of the order.
-constexpr Words interleaved(std::size_t start) {
-  return table_by<Words, 32>([start](std::size_t i) { return i / 8 * 8 + kOrder[start + i % 8 / 2] + i % 2 * 32; });
+/// Word i of two rows of two blocks as pairs, from vectors that hold two rows of both: the first or the second of each.
+constexpr Words row_pairs(std::size_t row) {
+  return table_by<Words, 32>(
+      [row](std::size_t i) { return i / 16 * 16 + row * 8 + kColumns[i % 16 / 2] + i % 2 * 32; });
 }
-constexpr Words kFirstColumns = interleaved(0), kLastColumns = interleaved(4);
+constexpr Words kFirstRows = row_pairs(0), kSecondRows = row_pairs(1);
 
-/// Byte i of rows y and y + 1, 32 bytes each: of the lane of its block, which has (x / 2 % 2, y, x % 2), x / 4 chooses
-/// the vector.
-constexpr Bytes row_pair(std::size_t y) {
+/// The upper halves of two vectors of 32 bits, in turn.
+constexpr Words kUpperWords = table_by<Words, 32>([](std::size_t i) { return i / 2 * 2 + 1 + i % 2 * 32; });
+
+/// Byte i of rows y and y + 1, 32 bytes each, of four blocks. A block has its bytes in a lane, (x / 2 % 2, y, x % 2);
+/// x / 4 chooses the vector.
+constexpr Bytes pixel_rows(std::size_t y) {
   return table_by<Bytes, 64>([y](std::size_t i) {
     const std::size_t x = i % 8, block = i % 32 / 8;
     return x / 4 * 64 + block * 16 + x / 2 % 2 * 8 + (y + i / 32) * 2 + x % 2;
   });
 }
-constexpr Bytes kRows01 = row_pair(0), kRows23 = row_pair(2);
+constexpr Bytes kRows01 = pixel_rows(0), kRows23 = pixel_rows(2);
 
 struct Vector512 {
   using Vec = __m512i;
-  static constexpr std::size_t kBlocks = 4;
 
-  static __m128i row_of(const std::int16_t* from) { return _mm_load_si128(reinterpret_cast<const __m128i*>(from)); }
-
-  static Vec load_rows(const std::int16_t* row) {
-    Vec v = _mm512_castsi128_si512(row_of(row));
-    v = _mm512_mask_broadcast_i64x2(v, 0x0C, row_of(row + kBlock));
-    v = _mm512_mask_broadcast_i64x2(v, 0x30, row_of(row + 2 * kBlock));
-    return _mm512_mask_broadcast_i64x2(v, 0xC0, row_of(row + 3 * kBlock));
+  static __m256i rows_of(const std::int16_t* from) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(from)); }
+  /// Two neighbouring rows of a block, then those of the next.
+  static Vec load_rows(const std::int16_t* from) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(rows_of(from)), rows_of(from + kBlock), 1);
   }
-  static Vec repeat_row(const std::int16_t* row) { return _mm512_broadcast_i64x2(row_of(row)); }
+  static Vec repeat_rows(const std::int16_t* from) { return _mm512_broadcast_i64x4(rows_of(from)); }
   static Vec load(const std::int16_t* from) { return _mm512_load_si512(from); }
   static void store(std::int16_t* to, Vec v) { _mm512_store_si512(to, v); }
 
+  /// Of the first of two rows of both blocks.
   static bool any_beyond_14_bits(Vec v) {
-    return _mm512_cmpgt_epu16_mask(_mm512_add_epi16(v, _mm512_set1_epi16(8192)), _mm512_set1_epi16(16383)) != 0;
+    const Vec from_zero = _mm512_add_epi16(v, _mm512_set1_epi16(8192));
+    return _mm512_mask_cmpgt_epu16_mask(0x00FF00FF, from_zero, _mm512_set1_epi16(16383)) != 0;
   }
-  static void interleave(Vec& first, Vec& last, Vec a, Vec b) {
-    first = _mm512_permutex2var_epi16(a, load(kFirstColumns.at), b);
-    last = _mm512_permutex2var_epi16(a, load(kLastColumns.at), b);
+  static Vec pick_words(Vec a, const Words& index, Vec b) { return _mm512_permutex2var_epi16(a, load(index.at), b); }
+  /// Lanes of 128 bits, those of even or of odd number, of both vectors.
+  static Vec even_lanes(Vec a, Vec b) { return _mm512_shuffle_i64x2(a, b, 0x88); }
+  static Vec odd_lanes(Vec a, Vec b) { return _mm512_shuffle_i64x2(a, b, 0xDD); }
+  /// Elements of 32 bits, likewise, within each lane.
+  static Vec even32(Vec a, Vec b) {
+    return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0x88));
+  }
+  static Vec odd32(Vec a, Vec b) {
+    return _mm512_castps_si512(_mm512_shuffle_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), 0xDD));
   }
 
-  static Vec zero() { return _mm512_setzero_si512(); }
   template <int kLow, int kHigh>
   static Vec pairs() {
     return _mm512_set1_epi32(
         static_cast<int>(static_cast<unsigned>(kHigh) << 16 | (static_cast<unsigned>(kLow) & 0xFFFF)));
   }
-  static Vec upper_words(Vec upper, Vec lower) { return _mm512_mask_blend_epi16(0xAAAAAAAA, lower, upper); }
-  static Vec swap_words(Vec v) { return _mm512_rol_epi32(v, 16); }
   template <int kBits>
   static Vec shift_left32(Vec v) {
     return _mm512_slli_epi32(v, kBits);
@@ -82,10 +85,6 @@ struct Vector512 {
   template <int kBits>
   static Vec shift_right32(Vec v) {
     return _mm512_srai_epi32(v, kBits);
-  }
-  template <int kBits>
-  static Vec shift_right32_logical(Vec v) {
-    return _mm512_srli_epi32(v, kBits);
   }
   static Vec add16(Vec a, Vec b) { return _mm512_add_epi16(a, b); }
   static Vec add32(Vec a, Vec b) { return _mm512_add_epi32(a, b); }
@@ -101,10 +100,6 @@ struct Vector512 {
   }
   static Vec pack32(Vec a, Vec b) { return _mm512_packs_epi32(a, b); }
   static Vec pack16(Vec a, Vec b) { return _mm512_packs_epi16(a, b); }
-  static Vec low32(Vec a, Vec b) { return _mm512_unpacklo_epi32(a, b); }
-  static Vec high32(Vec a, Vec b) { return _mm512_unpackhi_epi32(a, b); }
-  static Vec low64(Vec a, Vec b) { return _mm512_unpacklo_epi64(a, b); }
-  static Vec high64(Vec a, Vec b) { return _mm512_unpackhi_epi64(a, b); }
 
   static void store_rows(std::uint8_t* out, std::ptrdiff_t stride, Vec left, Vec right) {
     const Vec centre = _mm512_set1_epi8(-128);
@@ -152,9 +147,74 @@ struct Vector512 {
   }
 };
 
+using V = Vector512;
+using Vec = V::Vec;
+using Dct = InverseDct<V>;
+
+/// Two blocks after the first pass: pairs [of rows 0 … 3 or 4 … 7][of columns 4 0 and 7 1, or 2 6 and 3 5]. Lanes are
+/// (block, which of both), elements rows.
+struct Columns {
+  Vec at[2][2];
+};
+
+[[gnu::always_inline]] inline Columns first_pass(const std::int16_t* blocks, const std::int16_t* quant) {
+  Vec rows[4];  // two rows each
+  for (std::size_t k = 0; k < 4; ++k) {
+    rows[k] = V::mul16(V::load_rows(blocks + 16 * k), V::repeat_rows(quant + 16 * k));
+  }
+  if (V::any_beyond_14_bits(rows[0])) [[unlikely]]
+    rows[0] = Dct::cut_flat_rows(rows[0], 16, blocks);
+  const Dct::Pairs pairs{V::pick_words(rows[2], kFirstRows, rows[0]), V::pick_words(rows[1], kFirstRows, rows[3]),
+                         V::pick_words(rows[3], kSecondRows, rows[0]), V::pick_words(rows[1], kSecondRows, rows[2])};
+  Vec samples[8], packed[4];
+  Dct::transform<true>(samples, pairs);
+  for (std::size_t k = 0; k < 4; ++k) {
+    packed[k] = V::pack32(V::shift_right32<11>(samples[2 * k]), V::shift_right32<11>(samples[2 * k + 1]));
+  }
+  return {{{V::even32(packed[0], packed[1]), V::odd32(packed[0], packed[1])},
+           {V::even32(packed[2], packed[3]), V::odd32(packed[2], packed[3])}}};
+}
+
+/// Rows 0 … 3 or 4 … 7 of four blocks, of which a and b hold two each.
+template <std::size_t kHalf>
+[[gnu::always_inline]] inline void second_pass(std::uint8_t* out, std::ptrdiff_t stride, const Columns& a,
+                                               const Columns& b) {
+  const Vec *left = a.at[kHalf], *right = b.at[kHalf];
+  const Dct::Pairs rows{V::even_lanes(left[0], right[0]), V::even_lanes(left[1], right[1]),
+                        V::odd_lanes(left[0], right[0]), V::odd_lanes(left[1], right[1])};
+  Vec samples[8], words[4];  // words of four rows: two neighbouring pixels each
+  Dct::transform<false>(samples, rows);
+  for (std::size_t k = 0; k < 4; ++k) {
+    words[k] = V::mul16_rounded(V::pick_words(samples[2 * k], kUpperWords, samples[2 * k + 1]), V::words(1 << 13));
+  }
+  V::store_rows(out + 4 * static_cast<std::ptrdiff_t>(kHalf) * stride, stride, V::pack16(words[0], words[1]),
+                V::pack16(words[2], words[3]));
+}
+
+/// The passes of neighbouring groups take turns: one alone is a chain that leaves half of the processor waiting.
+void inverse_dct(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* blocks, std::size_t count,
+                 const std::int16_t* quant) {
+  if (count < 4) return kPixelsAvx2.inverse_dct(out, stride, blocks, count, quant);
+  Columns a = first_pass(blocks, quant), b = first_pass(blocks + 2 * kBlock, quant);
+  std::size_t at = 0;
+  while (at + 4 < count) {
+    // The last group overlaps the one before it where the count is no multiple.
+    const std::size_t next = at + 8 <= count ? at + 4 : count - 4;
+    const Columns next_a = first_pass(blocks + kBlock * next, quant);
+    second_pass<0>(out + 8 * at, stride, a, b);
+    const Columns next_b = first_pass(blocks + kBlock * (next + 2), quant);
+    second_pass<1>(out + 8 * at, stride, a, b);
+    a = next_a;
+    b = next_b;
+    at = next;
+  }
+  second_pass<0>(out + 8 * at, stride, a, b);
+  second_pass<1>(out + 8 * at, stride, a, b);
+}
+
 }  // namespace
 
-const PixelKernels kPixelsAvx512{InverseDct<Vector512>::run, Upsample<Vector512>::across, Upsample<Vector512>::down,
+const PixelKernels kPixelsAvx512{inverse_dct, Upsample<Vector512>::across, Upsample<Vector512>::down,
                                  Upsample<Vector512>::both, YccToRgb<Vector512>::run};
 
 }  // namespace drapps::kernel::jpeg
