@@ -26,6 +26,7 @@ class Feed(Protocol):
 
     Attributes:
         group: batches after which its pace repeats; a measurement covers a multiple of it.
+        notes: if there is such an attribute, what else joins each answer.
     """
 
     group: int
@@ -84,6 +85,7 @@ def _measure(feed: Feed, batches: Iterator[int], warm_s: float, measure_s: float
         "cpu_s": _cpu_s() - cpu,
         "gaps_s": [after - before for before, after in zip([began, *ends], ends, strict=False)],
         **{name: value - counters[name] for name, value in feed.counters().items()},
+        **getattr(feed, "notes", {}),
     }
 
 

@@ -12,6 +12,10 @@ def _around(cores: int) -> Sequence[int]:
     return sorted({max(1, cores // 2), cores, cores + (cores + 1) // 2, 2 * cores})
 
 
+def _within(cores: int) -> Sequence[int]:
+    return sorted({max(1, cores // 2), cores})  # FFCV takes no more threads than cores
+
+
 def _none(_cores: int) -> Sequence[int]:
     return ()
 
@@ -79,6 +83,7 @@ ENTRIES = (
         "ffcv",
         ("ffcv",),
         {"raw": False},
+        _within,
         differs="reads one file that holds all JPEG data, each photograph once; fast DCT; "
         "OpenCV's area resize",
     ),
@@ -87,6 +92,7 @@ ENTRIES = (
         "ffcv",
         ("ffcv",),
         {"raw": True},
+        _within,
         differs="not the same pictures: raw pixels reduced to 256 on the longer side, in one file "
         "that holds each photograph once; OpenCV's area resize",
     ),

@@ -7,6 +7,7 @@ coefficients    the files' lossless coefficient form
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,8 +32,8 @@ def _loader(spec: dict[str, Any]) -> drapps.Loader:
     )
 
 
-# What tells a loader of each variant what it may use.
-_VARIANTS: dict[str, dict[str, Any]] = {"first": {}, "warm": {}, "coefficients": {}}
+# The options by which a loader of each variant is asked for it.
+_VARIANTS: dict[str, dict[str, Any]] = {"first": {}, "warm": {}}
 
 
 class DrappsPeer(Peer):
@@ -40,8 +41,11 @@ class DrappsPeer(Peer):
 
     def __init__(self, spec: dict[str, Any]) -> None:
         super().__init__(spec)
+        if spec["variant"] not in _VARIANTS:
+            sys.exit(f"a loader cannot be asked for {spec['variant']}")
         self._loader = _loader(spec)
         self._pass: Any = iter(self._loader)
+        self.notes: dict[str, Any] = {"index_coverage": []}  # after each epoch before the measured
 
     def arrays(self) -> Iterator[tuple[Any, Any]]:
         """Batches as torch tensors.
@@ -58,7 +62,10 @@ class DrappsPeer(Peer):
                 begun = True
                 tensors = batch.torch()
                 yield tensors["image"], tensors["label"]
-            learning = max(0, learning - 1)
+            if learning:
+                learning -= 1
+                index = self._loader.explain()["forms"]["jpeg_index"]
+                self.notes["index_coverage"].append(index["coverage"])
             if self.spec["variant"] == "first":
                 self._loader = _loader(self.spec)
             self._pass = iter(self._loader)

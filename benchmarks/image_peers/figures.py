@@ -39,6 +39,8 @@ def add(result: report.Result, case: Case, count: int) -> None:
         first = {"first_batch_s": [each for answer in mine for each in answer["first_batch_s"]]}
         peak = max(answer["peak_bytes"] for answer in mine)
         figures[entry.name] = {**report.figures(mine, first, peak), **about}
+        if any(mine[0].get("index_coverage", ())):
+            figures[entry.name]["index_coverage"] = mine[0]["index_coverage"]
         if entry.name in case.probes:
             figures[entry.name] |= {
                 "num_workers": case.workers[entry.name],
