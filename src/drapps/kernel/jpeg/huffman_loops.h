@@ -69,7 +69,7 @@ class Bits {
 /// The number that `size` bits stand for (T.81, F.2.2.1, EXTEND); only the lowest 6 bits of `size` count. 0 for no
 /// bits.
 inline std::int16_t value_of(std::uint64_t bits, std::uint64_t size) {
-  const std::uint64_t negative = (bits >> (size - 1 & 63)) - 1;  // all ones where the highest bit is 0
+  const std::uint64_t negative = (bits >> ((size - 1) & 63)) - 1;  // all ones where the highest bit is 0
   return static_cast<std::int16_t>(bits + (negative << (size & 63)) - negative);
 }
 
