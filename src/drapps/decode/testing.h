@@ -19,9 +19,9 @@ namespace drapps::testing {
 using Bytes = std::vector<std::uint8_t>;
 
 /// Interleaved pixels: gradients under noise, so that flat and dense blocks occur. The same for the same arguments.
-inline Bytes photo(Extent extent, int channels) {
+inline Bytes photo(Extent extent, int channels, std::uint32_t seed = 1) {
   Bytes pixels(static_cast<std::size_t>(extent.height) * extent.width * channels);
-  std::uint32_t state = 1;
+  std::uint32_t state = seed;
   std::size_t at = 0;
   for (int y = 0; y < extent.height; ++y) {
     for (int x = 0; x < extent.width; ++x) {
@@ -41,13 +41,21 @@ struct JpegOptions {
   bool progressive = false;
   unsigned restart_interval = 0;  // in MCUs
   int quality = 85;
+  bool optimize = false;   // Huffman tables of its own
+  bool baseline = true;    // quantisers of 8 bits
+  bool rgb = false;        // components are R, G and B
+  bool jfif = true;        // says so in a marker
+  std::uint32_t seed = 1;  // of the noise
+  int flat = 0;            // lowest bits of the pixels that are dropped
 };
 
 inline Bytes encode_jpeg(Extent extent, const JpegOptions& options) {
-  const Bytes pixels = photo(extent, options.channels);
+  Bytes pixels = photo(extent, options.channels, options.seed);
+  for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(pixel >> options.flat << options.flat);
   jpeg_compress_struct cinfo;
   jpeg_error_mgr errors;
   cinfo.err = jpeg_std_error(&errors);
+  errors.emit_message = [](j_common_ptr, int) {};
   jpeg_create_compress(&cinfo);
   unsigned char* memory = nullptr;
   unsigned long size = 0;
@@ -57,14 +65,17 @@ inline Bytes encode_jpeg(Extent extent, const JpegOptions& options) {
   cinfo.input_components = options.channels;
   cinfo.in_color_space = options.channels == 1 ? JCS_GRAYSCALE : options.channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&cinfo);
-  jpeg_set_quality(&cinfo, options.quality, TRUE);
+  if (options.rgb) jpeg_set_colorspace(&cinfo, JCS_RGB);
+  if (!options.jfif) cinfo.write_JFIF_header = FALSE;
+  cinfo.optimize_coding = options.optimize ? TRUE : FALSE;
+  jpeg_set_quality(&cinfo, options.quality, options.baseline ? TRUE : FALSE);
   cinfo.comp_info[0].h_samp_factor = options.horizontal;
   cinfo.comp_info[0].v_samp_factor = options.vertical;
   cinfo.restart_interval = options.restart_interval;
   if (options.progressive) jpeg_simple_progression(&cinfo);
   jpeg_start_compress(&cinfo, TRUE);
   while (cinfo.next_scanline < cinfo.image_height) {
-    auto* row = const_cast<JSAMPLE*>(&pixels[std::size_t{cinfo.next_scanline} * extent.width * options.channels]);
+    JSAMPLE* row = &pixels[std::size_t{cinfo.next_scanline} * extent.width * options.channels];
     jpeg_write_scanlines(&cinfo, &row, 1);
   }
   jpeg_finish_compress(&cinfo);

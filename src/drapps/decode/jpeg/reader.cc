@@ -21,7 +21,7 @@ std::uint32_t header_sum(std::span<const std::uint8_t> headers) {
 Status Reader::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
                     const ImageView& out, const IndexUse* memory) {
   if (!info.irregular) {
-    const Result<bool> done = try_read(bytes, region, out, memory);
+    const Result<bool> done = try_read(bytes, info, region, out, memory);
     if (!done.ok()) return done.error();
     if (*done) return ok_status();
   }
@@ -29,10 +29,10 @@ Status Reader::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, 
 }
 
 /// False where libjpeg has to do it: another kind of picture, or damage, of which libjpeg makes something.
-Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const Rect& region, const ImageView& out,
-                              const IndexUse* memory) {
+Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
+                              const ImageView& out, const IndexUse* memory) {
   const std::optional<Frame> frame = read_frame(bytes);
-  if (!frame) return false;
+  if (!frame || frame->extent != info.stored) return false;
   std::size_t known = 0;
   if (memory != nullptr) {
     const auto across = static_cast<std::uint32_t>(frame->mcus_across());

@@ -30,8 +30,8 @@ class Reader {
   void reset() noexcept;
 
  private:
-  Result<bool> try_read(std::span<const std::uint8_t> bytes, const Rect& region, const ImageView& out,
-                        const IndexUse* memory);
+  Result<bool> try_read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
+                        const ImageView& out, const IndexUse* memory);
 
   ScanReader scan_;
   Renderer renderer_;

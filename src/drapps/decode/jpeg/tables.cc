@@ -15,13 +15,14 @@ Result<const HuffmanTable*> TableCache::get(kernel::jpeg::CodeClass kind, std::s
   };
   auto found = std::find_if(places_.begin(), places_.end(), same);
   if (found == places_.end()) {
-    found = places_.begin() + static_cast<std::ptrdiff_t>(next_);
-    next_ = (next_ + 1) % kPlaces;
+    found = std::min_element(places_.begin(), places_.end(),
+                             [](const Place& a, const Place& b) { return a.last_asked < b.last_asked; });
     found->kind = kind;
     found->size = code.size();
     std::copy(code.begin(), code.end(), found->code.begin());
     found->good = kernel::jpeg::make_table(*new (tables + (found - places_.begin())) HuffmanTable, kind, code);
   }
+  found->last_asked = ++asked_;
   return found->good ? tables + (found - places_.begin()) : nullptr;
 }
 

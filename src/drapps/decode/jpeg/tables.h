@@ -28,13 +28,14 @@ class TableCache {
  private:
   struct Place {
     std::array<std::uint8_t, 16 + 256> code;
-    std::size_t size = 0;  // 0: free
+    std::size_t size = 0;          // 0: free
+    std::uint64_t last_asked = 0;  // of all asking
     kernel::jpeg::CodeClass kind{};
     bool good = false;
   };
   std::array<Place, kPlaces> places_;
-  std::size_t next_ = 0;  // to be given up
-  Buffer memory_;         // a table for each place
+  std::uint64_t asked_ = 0;
+  Buffer memory_;  // a table for each place
 };
 
 }  // namespace drapps::jpeg
