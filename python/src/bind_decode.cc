@@ -65,7 +65,7 @@ Decoder& decoder() {
 nb::dict inspect(const nb::bytes& bytes, const std::string& exif) {
   const Result<ImageInfo> info = decoder().inspect(view_of(bytes), options_of("rgb", exif, "clip"));
   if (!info.ok()) raise(info.error());
-  constexpr const char* kNames[] = {"jpeg", "png", "webp"};
+  constexpr const char* kNames[] = {"jpeg", "png", "webp", "coefficients"};
   nb::dict dict;
   dict["format"] = kNames[static_cast<std::size_t>(info->format)];
   dict["height"] = info->extent.height;

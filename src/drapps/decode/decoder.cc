@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "drapps/decode/check.h"
+#include "drapps/decode/jpeg/coefficients.h"
 #include "drapps/decode/jpeg/reader.h"
 #include "drapps/decode/jpeg/structure.h"
 #include "drapps/decode/orient.h"
@@ -15,12 +16,14 @@
 namespace drapps {
 
 struct Decoder::State {
-  State(MemoryLedger& ledger, kernel::Level level) : jpeg(ledger, level), arena(ledger), stored(ledger) {}
+  State(MemoryLedger& ledger, kernel::Level level)
+      : jpeg(ledger, level), coefficients(ledger, level), arena(ledger), stored(ledger) {}
 
   Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
               const DecodeOptions& options, const ImageView& out, const jpeg::IndexUse* memory);
 
   jpeg::Reader jpeg;
+  jpeg::CoefficientDecoder coefficients;
   Arena arena;         // for PNG and WebP
   ImageBuffer stored;  // the picture before it is turned upright
 };
@@ -31,16 +34,17 @@ Decoder::~Decoder() = default;
 Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
   const Result<ImageFormat> format = sniff(bytes);
   if (!format.ok()) return format.error();
-  switch (*format) {
-    case ImageFormat::kPng: return png::inspect(bytes, options);
-    case ImageFormat::kJpeg:
-    case ImageFormat::kWebp: break;
-  }
-  if (options.color == ColorMode::kIndices) {
+  if (*format != ImageFormat::kPng && options.color == ColorMode::kIndices) {
     return decode_error(ErrorCode::kUnsupported,
                         "a mask must be a palette or gray PNG, which keeps class ids as they are");
   }
-  return *format == ImageFormat::kJpeg ? jpeg::inspect(bytes, options) : webp::inspect(bytes, options);
+  switch (*format) {
+    case ImageFormat::kJpeg: return jpeg::inspect(bytes, options);
+    case ImageFormat::kPng: return png::inspect(bytes, options);
+    case ImageFormat::kCoefficients: return jpeg::inspect_coefficients(bytes, options);
+    case ImageFormat::kWebp: break;
+  }
+  return webp::inspect(bytes, options);
 }
 
 Status Decoder::State::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
@@ -48,6 +52,7 @@ Status Decoder::State::read(std::span<const std::uint8_t> bytes, const ImageInfo
   switch (info.format) {
     case ImageFormat::kJpeg: return jpeg.read(bytes, info, part, out, memory);
     case ImageFormat::kPng: return png::read(bytes, info, part, options, arena, out);
+    case ImageFormat::kCoefficients: return coefficients.read(bytes, info, part, out);
     case ImageFormat::kWebp: break;
   }
   return webp::read(bytes, info, part, options, arena, out);
@@ -73,6 +78,7 @@ Result<ImageView> Decoder::decode(std::span<const std::uint8_t> bytes, const Ima
 
 void Decoder::reset() noexcept {
   state_->jpeg.reset();
+  state_->coefficients.reset();
   state_->arena.reset();
   state_->stored.reset();
 }

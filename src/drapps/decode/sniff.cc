@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "drapps/decode/jpeg/coefficients_format.h"
+
 namespace drapps {
 namespace {
 
@@ -70,8 +72,10 @@ Result<ImageFormat> sniff(std::span<const std::uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size() < 256 ? bytes.size() : 256);
   if (text.starts_with(kJpegSignature)) return ImageFormat::kJpeg;
   if (text.starts_with(kPngSignature)) return ImageFormat::kPng;
+  if (text.starts_with(jpeg::kCoefficientMagic)) return ImageFormat::kCoefficients;
   if (text.starts_with("RIFF") && text.size() >= 12 && text.substr(8, 4) == "WEBP") return ImageFormat::kWebp;
   const bool started = kJpegSignature.starts_with(text) || kPngSignature.starts_with(text) ||
+                       jpeg::kCoefficientMagic.starts_with(text) ||
                        (text.size() < 12 && (text.starts_with("RIFF") || "RIFF"sv.starts_with(text)));
   if (started) {
     return decode_error(ErrorCode::kTruncated, "the file ends within its signature; fetch it again",

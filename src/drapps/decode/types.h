@@ -11,7 +11,8 @@
 
 namespace drapps {
 
-enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
+/// kCoefficients is a JPEG without its Huffman codes: see jpeg/coefficients.h.
+enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp, kCoefficients };
 
 /// kRgb gives three planes, kGray one; both as Pillow's convert("RGB") and convert("L") do. Transparency is dropped.
 /// kIndices is for masks: one plane of the numbers that a palette or gray PNG holds, as Pillow's open() shows them;

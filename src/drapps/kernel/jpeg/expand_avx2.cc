@@ -1,0 +1,84 @@
+// Eight coefficients at a time: a row of the block has a byte of the mask, and that byte has a shuffle.
+#include <immintrin.h>
+
+#include "drapps/kernel/jpeg/expand_kernels.h"
+
+namespace drapps::kernel::jpeg {
+namespace {
+
+/// For each byte of a mask: brings the values that it counts to the upper halves of their words, and zeros elsewhere.
+struct alignas(64) Shuffles {
+  std::uint8_t at[256][16];
+};
+constexpr Shuffles kShuffles = [] {
+  Shuffles shuffles{};
+  for (unsigned mask = 0; mask < 256; ++mask) {
+    std::uint8_t next = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      shuffles.at[mask][2 * i] = 0x80;
+      shuffles.at[mask][2 * i + 1] = (mask >> i & 1) != 0 ? next++ : std::uint8_t{0x80};
+    }
+  }
+  return shuffles;
+}();
+
+__m128i load16(const std::uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+__m256i two(__m128i low, const std::uint8_t* high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(low), load16(high), 1);
+}
+
+const std::uint8_t* expand_avx2(std::int16_t* blocks, const std::uint8_t* masks, const std::uint8_t* dc,
+                                const std::uint8_t* values, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i, blocks += kBlock) {
+    const std::uint64_t mask = mask_at(masks, i);
+    if ((mask & kWide) != 0) [[unlikely]] {
+      scatter(blocks, mask, dc + kDcBytes * i, values);
+      values += value_bytes(mask);
+      continue;
+    }
+    for (int v = 0; v < 8; v += 2) {
+      const std::uint64_t rows = mask >> 8 * v;
+      const std::uint64_t first = rows & 0xFF, second = rows >> 8 & 0xFF;
+      const std::uint8_t* const next = values + __builtin_popcountll(first);
+      const __m256i bytes = two(load16(values), next);
+      const __m256i order = two(load16(kShuffles.at[first]), kShuffles.at[second]);
+      const __m256i words = _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, order), 8);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(blocks + 8 * v), words);
+      values = next + __builtin_popcountll(second);
+    }
+    std::memcpy(blocks, dc + kDcBytes * i, kDcBytes);
+  }
+  return values;
+}
+
+std::uint64_t lane_sum_avx2(const std::uint8_t* data, std::size_t lanes) {
+  const __m256i low = _mm256_set1_epi64x(0xFFFFFFFF);
+  __m256i sums[2][4]{};  // by half of a lane: lower, upper, lower_twice, upper_twice
+  for (std::size_t i = 0; i < lanes; ++i) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data + kLane * i + 32 * half));
+      __m256i* const sum = sums[half];
+      sum[0] = _mm256_add_epi64(sum[0], _mm256_and_si256(words, low));
+      sum[1] = _mm256_add_epi64(sum[1], _mm256_srli_epi64(words, 32));
+      sum[2] = _mm256_add_epi64(sum[2], sum[0]);
+      sum[3] = _mm256_add_epi64(sum[3], sum[1]);
+    }
+  }
+  const std::uint64_t* const factors[4]{kLaneFactors.lower.data(), kLaneFactors.upper.data(),
+                                        kLaneFactors.lower_twice.data(), kLaneFactors.upper_twice.data()};
+  std::uint64_t total = 0;
+  for (std::size_t half = 0; half < 2; ++half) {
+    for (std::size_t kind = 0; kind < 4; ++kind) {
+      alignas(32) std::uint64_t lane[4];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(lane), sums[half][kind]);
+      for (std::size_t j = 0; j < 4; ++j) total += lane[j] * factors[kind][4 * half + j];
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+const ExpandKernels kExpandAvx2{count_value_bytes, expand_avx2, pack_blocks, lane_sum_avx2};
+
+}  // namespace drapps::kernel::jpeg

@@ -1,0 +1,84 @@
+// A block at a time.
+#include "drapps/kernel/avx512.h"
+#include "drapps/kernel/jpeg/expand_kernels.h"
+
+namespace drapps::kernel::jpeg {
+namespace {
+
+const std::uint8_t* expand_avx512(std::int16_t* blocks, const std::uint8_t* masks, const std::uint8_t* dc,
+                                  const std::uint8_t* values, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i, blocks += kBlock) {
+    const std::uint64_t mask = mask_at(masks, i), others = mask & ~kWide;
+    const __m512i bytes = _mm512_maskz_expand_epi8(others, _mm512_loadu_si512(values));
+    __m512i first = _mm512_cvtepi8_epi16(_mm512_castsi512_si256(bytes));
+    __m512i last = _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(bytes, 1));
+    values += __builtin_popcountll(others);
+    if ((mask & kWide) != 0) [[unlikely]] {
+      const __m512i high = _mm512_maskz_expand_epi8(others, _mm512_loadu_si512(values));
+      constexpr __mmask64 kLowBytes = 0x5555555555555555;
+      first = _mm512_mask_mov_epi8(_mm512_slli_epi16(_mm512_cvtepi8_epi16(_mm512_castsi512_si256(high)), 8), kLowBytes,
+                                   first);
+      last = _mm512_mask_mov_epi8(_mm512_slli_epi16(_mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(high, 1)), 8),
+                                  kLowBytes, last);
+      values += __builtin_popcountll(others);
+    }
+    first = _mm512_mask_loadu_epi16(first, 1, dc + kDcBytes * i);
+    _mm512_store_si512(blocks, first);
+    _mm512_store_si512(blocks + kBlock / 2, last);
+  }
+  _mm256_zeroupper();
+  return values;
+}
+
+std::uint8_t* pack_avx512(std::uint8_t* masks, std::uint8_t* dc, std::uint8_t* values, const std::int16_t* blocks,
+                          std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i, blocks += kBlock) {
+    const __m512i first = _mm512_load_si512(blocks), last = _mm512_load_si512(blocks + kBlock / 2);
+    const __m256i first_low = _mm512_cvtepi16_epi8(first), last_low = _mm512_cvtepi16_epi8(last);
+    const auto both = [](std::uint64_t low, std::uint64_t high) { return (high << 32 | low) & ~kWide; };
+    std::uint64_t mask = both(_mm512_test_epi16_mask(first, first), _mm512_test_epi16_mask(last, last));
+    const std::uint64_t beyond = both(_mm512_cmpneq_epi16_mask(first, _mm512_cvtepi8_epi16(first_low)),
+                                      _mm512_cmpneq_epi16_mask(last, _mm512_cvtepi8_epi16(last_low)));
+    const __m512i low = _mm512_inserti64x4(_mm512_castsi256_si512(first_low), last_low, 1);
+    _mm512_storeu_si512(values, _mm512_maskz_compress_epi8(mask, low));
+    values += __builtin_popcountll(mask);
+    if (beyond != 0) [[unlikely]] {
+      const __m512i high = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(_mm512_srli_epi16(first, 8))),
+                                              _mm512_cvtepi16_epi8(_mm512_srli_epi16(last, 8)), 1);
+      _mm512_storeu_si512(values, _mm512_maskz_compress_epi8(mask, high));
+      values += __builtin_popcountll(mask);
+      mask |= kWide;
+    }
+    std::memcpy(masks + kMaskBytes * i, &mask, sizeof mask);
+    std::memcpy(dc + kDcBytes * i, blocks, kDcBytes);
+  }
+  _mm256_zeroupper();
+  return values;
+}
+
+std::uint64_t lane_sum_avx512(const std::uint8_t* data, std::size_t lanes) {
+  const __m512i low = _mm512_set1_epi64(0xFFFFFFFF);
+  __m512i lower = _mm512_setzero_si512(), upper = lower, lower_twice = lower, upper_twice = lower;
+  for (std::size_t i = 0; i < lanes; ++i) {
+    const __m512i words = _mm512_loadu_si512(data + kLane * i);
+    lower = _mm512_add_epi64(lower, _mm512_and_si512(words, low));
+    upper = _mm512_add_epi64(upper, _mm512_srli_epi64(words, 32));
+    lower_twice = _mm512_add_epi64(lower_twice, lower);
+    upper_twice = _mm512_add_epi64(upper_twice, upper);
+  }
+  const auto times = [](__m512i sum, const std::array<std::uint64_t, 8>& factors) {
+    return _mm512_mullo_epi64(sum, _mm512_load_si512(factors.data()));
+  };
+  const __m512i once = _mm512_add_epi64(times(lower, kLaneFactors.lower), times(upper, kLaneFactors.upper));
+  const __m512i twice =
+      _mm512_add_epi64(times(lower_twice, kLaneFactors.lower_twice), times(upper_twice, kLaneFactors.upper_twice));
+  const auto sum = static_cast<std::uint64_t>(_mm512_reduce_add_epi64(_mm512_add_epi64(once, twice)));
+  _mm256_zeroupper();
+  return sum;
+}
+
+}  // namespace
+
+const ExpandKernels kExpandAvx512{count_value_bytes, expand_avx512, pack_avx512, lane_sum_avx512};
+
+}  // namespace drapps::kernel::jpeg
