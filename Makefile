@@ -21,9 +21,9 @@ test-full:  ## the long matrices too; the result is kept in tests/results/
 	@$(setup) dev
 	@$(python) tools/test.py --full $(ARGS)
 
-bench:  ## measure against the stock loader and the yardstick into build/bench/; ARGS="SCENARIO"
+bench:  ## measure the loader and its kernels into build/bench/; ARGS="SCENARIO"
 	@$(setup) dev extension
-	@$(python) -m benchmarks.run $(or $(ARGS),image-cpu)
+	@$(python) -m benchmarks.run $(ARGS)
 
 bench-peers:  ## measure against every rival loader, each in an environment of its own; ARGS="--fresh"
 	@$(setup) dev extension

@@ -1,4 +1,4 @@
-"""Runs a scenario and reports it; `python -m benchmarks.run --help` lists what may be said."""
+"""Runs scenarios and reports them; `python -m benchmarks.run --help` lists what may be said."""
 
 from __future__ import annotations
 
@@ -8,28 +8,43 @@ import inspect
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from benchmarks import report
 from benchmarks.contestant import ContestantError
 
 _HERE = Path(__file__).resolve().parent
 SCENARIOS = sorted(f.parent.name.replace("_", "-") for f in _HERE.glob("*/scenario.md"))
+DEFAULT = ["image-cpu", "image-kernels"]
 
 
 def main() -> int:
-    """Measures, prints the table and writes the JSON; returns the exit status."""
+    """Measures, prints the tables and writes the JSON; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
-    parser.add_argument("scenario", nargs="?", choices=SCENARIOS, default="image-cpu")
+    known = f"of {', '.join(SCENARIOS)}; default {' and '.join(DEFAULT)}"
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=known)
     parser.add_argument("--rounds", type=int, help="default 5, of image-peers 3")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
     parser.add_argument("--fresh", action="store_true", help="do not continue (image-peers)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="contestants (image-peers)")
     options = parser.parse_args()
-    scenario = importlib.import_module(f"benchmarks.{options.scenario.replace('-', '_')}.scenario")
+    names = options.scenarios or DEFAULT
+    if unknown := [name for name in names if name not in SCENARIOS]:
+        parser.error(f"there is no scenario {', '.join(unknown)}")
     more = {name: value for name in ("fresh", "only") if (value := getattr(options, name))}
-    if not set(more) <= set(inspect.signature(scenario.measure).parameters):
-        parser.error(f"{options.scenario} knows no --{' and no --'.join(more)}")
+    scenarios = [
+        importlib.import_module(f"benchmarks.{name.replace('-', '_')}.scenario") for name in names
+    ]
+    for name, scenario in zip(names, scenarios, strict=True):
+        if not set(more) <= set(inspect.signature(scenario.measure).parameters):
+            parser.error(f"{name} knows no --{' and no --'.join(more)}")
+    return next(filter(None, (_measure(each, options, more) for each in scenarios)), 0)
+
+
+def _measure(scenario: ModuleType, options: argparse.Namespace, more: dict[str, Any]) -> int:
+    """Measures one scenario; returns the exit status."""
     rounds = options.rounds or getattr(scenario, "ROUNDS", 5)
     load_before = os.getloadavg()[0]
     try:

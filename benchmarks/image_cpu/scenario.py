@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-from benchmarks import report
+from benchmarks import native, report
 from benchmarks.contestant import ROOT, Answer, Contestant, ContestantError, python, rate, rounds
 from benchmarks.image_cpu import data
 
@@ -18,23 +19,20 @@ NAME = "image-cpu"
 WARM_S = 1.0
 PROBE_S = 2.0
 STARTS = 3
-WANTED = {"stock": 3.0, "yardstick": 0.9, "kernel_cpu_share": 0.85}
-
-_YARDSTICK = ROOT / "build/release/benchmarks/yardstick"
-_LOG = ROOT / "build/bench/yardstick.log"
+WANTED = {"stock": 3.0, "yardstick": 0.9, "kernel_cpu_share": 0.9}
 
 
 def measure(count: int, seconds: float) -> report.Result:
     """Measures both chroma samplings in `count` rounds, `seconds` for each contestant in each."""
-    _build_yardstick()
+    program = native.build("yardstick")
     result = report.Result(NAME)
     for sampling, found in data.ensure().items():
         print(f"{NAME}, {sampling[0]}:{sampling[1]}:{sampling[2]}", flush=True)
-        _measure(sampling, _spec(found), count, seconds, result)
+        _measure(sampling, describe(found), program, count, seconds, result)
     return result
 
 
-def _spec(found: data.Data) -> dict[str, Any]:
+def describe(found: data.Data) -> dict[str, Any]:
     """What all contestants are told."""
     pillow = int(metadata.version("pillow").split(".")[0])
     return {
@@ -51,22 +49,16 @@ def _spec(found: data.Data) -> dict[str, Any]:
     }
 
 
-def _build_yardstick() -> None:
-    _LOG.parent.mkdir(parents=True, exist_ok=True)
-    with _LOG.open("w") as log:
-        for step in ([], ["--build"]):
-            target = ["--target", _YARDSTICK.name] if step else []
-            command = ["cmake", *step, "--preset", "release", *target]
-            done = subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, check=False)
-            if done.returncode:
-                raise ContestantError(f"the yardstick does not build, see {_LOG}")
-
-
 def _measure(
-    sampling: str, spec: dict[str, Any], count: int, seconds: float, result: report.Result
+    sampling: str,
+    spec: dict[str, Any],
+    program: Path,
+    count: int,
+    seconds: float,
+    result: report.Result,
 ) -> None:
     with ExitStack() as stack:
-        yardstick = stack.enter_context(_yardstick(spec))
+        yardstick = stack.enter_context(_yardstick(program, spec))
         _compare(spec, yardstick)
         probe = _probe(spec)
         workers = max(probe, key=lambda each: probe[each])
@@ -91,15 +83,15 @@ def _measure(
         "yardstick": report.ratio(answers["drapps"], answers["yardstick"]),
         "yardstick_cpu": figures["yardstick"]["cpu_s_per_sample"]
         / figures["drapps"]["cpu_s_per_sample"],
-        "kernel_cpu_share": _kernel_cpu_share(answers["drapps"]),
+        "kernel_cpu_share": kernel_cpu_share(answers["drapps"]),
     }
     result.ratios |= {f"{name}_{sampling}": value for name, value in ratios.items()}
     result.wanted |= {f"{name}_{sampling}": value for name, value in WANTED.items()}
 
 
-def _yardstick(spec: dict[str, Any]) -> Contestant:
+def _yardstick(program: Path, spec: dict[str, Any]) -> Contestant:
     threads = len(os.sched_getaffinity(0))
-    return Contestant("yardstick", [_YARDSTICK], {**spec, "threads": threads})
+    return Contestant("yardstick", [program], {**spec, "threads": threads})
 
 
 def _stock(spec: dict[str, Any], workers: int) -> Contestant:
@@ -136,7 +128,7 @@ def _probe(spec: dict[str, Any]) -> dict[int, float]:
     return rates
 
 
-def _kernel_cpu_share(answers: Sequence[Answer]) -> float:
+def kernel_cpu_share(answers: Sequence[Answer]) -> float:
     """CPU time inside kernels over that of all threads but the consumer's, of all rounds."""
     kernel = sum(answer["kernel_cpu_s"] for answer in answers)
     others = sum(answer["cpu_s"] - answer["consumer_cpu_s"] for answer in answers)

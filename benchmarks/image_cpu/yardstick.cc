@@ -10,20 +10,14 @@
 // 3. Commands are lines of JSON on standard input, each answered by a line on standard output:
 //    {"check": K}                      the CRC-32 of each of the first K batches
 //    {"warm_s": W, "measure_s": S}     the loop for W seconds, then S seconds by the clock
-#include <ctime>
-
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
+#include "benchmarks/program.h"
 #include "drapps/augment/random_resized_crop.h"
 #include "drapps/base/clock.h"
 #include "drapps/decode/crc32.h"
@@ -35,45 +29,12 @@
 namespace drapps {
 namespace {
 
-using nlohmann::json;
-using File = std::vector<std::uint8_t>;
+using bench::File;
+using bench::json;
+using bench::must;
 
 // Nobody reads the batches; they are as many as keeps threads apart that are not equally fast.
 constexpr std::uint64_t kBatches = 4;
-
-[[noreturn]] void fail(const std::string& message) {
-  std::cerr << "yardstick: " << message << '\n';
-  std::exit(1);
-}
-
-void must(const Status& status) {
-  if (!status.ok()) fail(status.error().message);
-}
-
-template <class T>
-T must(Result<T> result) {
-  if (!result.ok()) fail(result.error().message);
-  return std::move(result).value();
-}
-
-std::vector<File> read_all(const std::string& list) {
-  std::vector<File> files;
-  std::ifstream names(list);
-  for (std::string name; std::getline(names, name);) {
-    std::ifstream file(name, std::ios::binary | std::ios::ate);
-    File& bytes = files.emplace_back(file ? static_cast<std::size_t>(file.tellg()) : 0);
-    file.seekg(0).read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!file) fail("cannot read " + name);
-  }
-  if (files.empty()) fail(list + " names no files");
-  return files;
-}
-
-double process_cpu_s() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 /// What one thread works in.
 struct Bench {
@@ -86,7 +47,7 @@ struct Bench {
 class Yardstick {
  public:
   explicit Yardstick(const json& spec)
-      : files_(read_all(spec.at("files"))),
+      : files_(bench::read_all(spec.at("files"))),
         batch_(spec.at("batch")),
         sampler_(must(Sampler::make(
             {.size = spec.at("rows"), .shuffle = true, .seed = spec.at("seed"), .batch = batch_}, /*epoch=*/0))),
@@ -94,12 +55,18 @@ class Yardstick {
                                                       spec.at("std").get<std::vector<float>>()))),
         benches_(spec.at("threads").get<std::size_t>()) {
     crop_.height = crop_.width = spec.at("crop");
-    if (!parse(spec.at("pass_order").get<std::string>(), crop_.pass_order)) fail("unknown pass order");
+    if (!parse(spec.at("pass_order").get<std::string>(), crop_.pass_order)) bench::fail("unknown pass order");
     row_bytes_ = kernel::row_size({}, 3, crop_.height, crop_.width);
     must(batches_.ensure(kBatches * batch_bytes()));
     std::memset(batches_.data(), 0, kBatches * batch_bytes());
   }
 
+  json answer(const json& command) {
+    if (command.contains("check")) return check(command["check"]);
+    return measure(command.at("warm_s"), command.at("measure_s"));
+  }
+
+ private:
   json check(std::uint64_t batches) {
     json sums = json::array();
     for (std::uint64_t n = 0; n < batches * batch_; ++n) {
@@ -124,16 +91,16 @@ class Yardstick {
       });
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(warm_s));
-    const std::uint64_t made_before = made, wall_before = monotonic_ns();
-    const double cpu_before = process_cpu_s();
+    const std::uint64_t made_before = made, wall_before = monotonic_ns(), cpu_before = process_cpu_ns();
     std::this_thread::sleep_for(std::chrono::duration<double>(measure_s));
-    const double cpu_s = process_cpu_s() - cpu_before;
+    const std::uint64_t cpu = process_cpu_ns() - cpu_before;
     const std::uint64_t samples = made - made_before, wall = monotonic_ns() - wall_before;
     stop = true;
-    return {{"samples", samples}, {"seconds", 1e-9 * static_cast<double>(wall)}, {"cpu_s", cpu_s}};
+    return {{"samples", samples},
+            {"seconds", 1e-9 * static_cast<double>(wall)},
+            {"cpu_s", 1e-9 * static_cast<double>(cpu)}};
   }
 
- private:
   std::size_t batch_bytes() const { return batch_ * row_bytes_; }
 
   /// Row n of the epoch, into its place.
@@ -166,30 +133,7 @@ class Yardstick {
   std::atomic<std::uint64_t> next_{0};
 };
 
-int run(const char* text) {
-  Yardstick yardstick(json::parse(text));
-  std::cout << "{}\n" << std::flush;  // ready
-  for (std::string line; std::getline(std::cin, line);) {
-    const json command = json::parse(line);
-    const json answer = command.contains("check") ? yardstick.check(command["check"])
-                                                  : yardstick.measure(command.at("warm_s"), command.at("measure_s"));
-    std::cout << answer.dump() << '\n' << std::flush;
-  }
-  return 0;
-}
-
 }  // namespace
 }  // namespace drapps
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: yardstick SPEC, as benchmarks/image_cpu/yardstick.cc describes it\n";
-    return 2;
-  }
-  try {
-    return drapps::run(argv[1]);
-  } catch (const nlohmann::json::exception& error) {
-    std::cerr << "yardstick: " << error.what() << '\n';
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return drapps::bench::serve<drapps::Yardstick>(argc, argv); }
