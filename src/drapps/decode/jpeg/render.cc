@@ -18,6 +18,9 @@ using kernel::jpeg::kBlock;
 // MCUs transformed at a time: their coefficients stay in the first cache.
 constexpr std::int32_t kChunk = 16;
 
+// Rows of MCUs in a strip at most.
+constexpr std::int32_t kRows = 2;
+
 constexpr auto kUnit = static_cast<std::int32_t>(kAlignment);
 
 struct Range {
@@ -51,7 +54,7 @@ struct Part {
   }
 };
 
-/// The planes of one row of MCUs, and of the row of pixels above it.
+/// The planes of one or two rows of MCUs, and of the row of pixels above them.
 class Strip {
  public:
   Strip(const Frame& frame, const Rect& region, const ImageView& out, kernel::Level level)
@@ -63,7 +66,7 @@ class Strip {
       plane.left = 8 * plane.sampling.across * part_.columns.begin;
       plane.stride = kUnit + (8 * plane.sampling.across * part_.columns.size() + kUnit) / kUnit * kUnit;
       plane.offset = bytes_;
-      bytes_ += static_cast<std::size_t>(plane.stride * (8 * plane.sampling.down + 1));
+      bytes_ += static_cast<std::size_t>(plane.stride * (kRows * 8 * plane.sampling.down + 1));
       plane.block = blocks;
       blocks += static_cast<std::size_t>(plane.sampling.across * plane.sampling.down * kChunk);
     }
@@ -71,23 +74,24 @@ class Strip {
     temporary_stride_ = (frame.mcu_width() * part_.columns.size() + kUnit - 1) / kUnit * kUnit;
     bytes_ += static_cast<std::size_t>(5 * temporary_stride_);
     coefficients_ = bytes_;
-    bytes_ += blocks * kBlock * sizeof(std::int16_t);
+    row_size_ = blocks * kBlock;
+    bytes_ += kRows * row_size_ * sizeof(std::int16_t);
   }
 
   const Part& part() const { return part_; }
   std::size_t bytes() const { return bytes_; }
   void place_at(std::uint8_t* memory) { memory_ = memory; }
 
-  /// Where a BlockSource puts `kChunk` MCUs.
-  BlockTargets targets() const {
+  /// Where a BlockSource puts `kChunk` MCUs of row `i` of the strip.
+  BlockTargets targets(std::int32_t i) const {
     BlockTargets targets;
     std::size_t b = 0;
-    for (std::int32_t i = 0; i < frame_.components; ++i) {
-      const std::int32_t c = frame_.scan_order[static_cast<std::size_t>(i)];
+    for (std::int32_t n = 0; n < frame_.components; ++n) {
+      const std::int32_t c = frame_.scan_order[static_cast<std::size_t>(n)];
       const Sampling sampling = plane(c).sampling;
       for (std::int32_t v = 0; v < sampling.down; ++v) {
         for (std::int32_t h = 0; h < sampling.across; ++h, ++b) {
-          targets.at[b] = coefficients(c, v) + h * static_cast<std::int32_t>(kBlock);
+          targets.at[b] = coefficients(i, c, v) + h * static_cast<std::int32_t>(kBlock);
           targets.step[b] = sampling.across * static_cast<std::ptrdiff_t>(kBlock);
         }
       }
@@ -95,24 +99,24 @@ class Strip {
     return targets;
   }
 
-  /// Goes on to a row of MCUs.
-  void begin(std::int32_t row) {
-    row_ = row;
-    if (!part_.smooth_down) return;
-    for (std::int32_t c = 0; c < frame_.components; ++c) {
-      const std::int32_t left = plane(c).left - kUnit;
-      std::memcpy(at(c, top(c) - 1, left), at(c, top(c) + 8 * plane(c).sampling.down - 1, left),
-                  static_cast<std::size_t>(plane(c).stride));
+  /// Goes on to rows of MCUs [row, row + rows), of which the picture may have one less.
+  void begin(std::int32_t row, std::int32_t rows) {
+    for (std::int32_t c = 0; c < frame_.components && rows_ != 0 && part_.smooth_down; ++c) {
+      const std::int32_t left = plane(c).left - kUnit, last = top(c) + height(c) - 1;
+      std::memcpy(at(c, top(c) - 1, left), at(c, last, left), static_cast<std::size_t>(plane(c).stride));
     }
+    row_ = row;
+    rows_ = rows;
   }
 
-  /// Makes pixels of `count` MCUs of the row, from MCU `first` on, whose coefficients are in targets().
-  void transform(std::int32_t first, std::int32_t count) const {
+  /// Makes pixels of `count` MCUs of row `i` of the strip, from MCU `first` on, whose coefficients are in targets(i).
+  void transform(std::int32_t i, std::int32_t first, std::int32_t count) const {
     for (std::int32_t c = 0; c < frame_.components; ++c) {
       const Sampling sampling = plane(c).sampling;
       for (std::int32_t v = 0; v < sampling.down; ++v) {
-        kernel::jpeg::inverse_dct(at(c, top(c) + 8 * v, 8 * sampling.across * first), plane(c).stride,
-                                  coefficients(c, v), static_cast<std::size_t>(sampling.across * count),
+        kernel::jpeg::inverse_dct(at(c, top(c) + 8 * (i * sampling.down + v), 8 * sampling.across * first),
+                                  plane(c).stride, coefficients(i, c, v),
+                                  static_cast<std::size_t>(sampling.across * count),
                                   frame_.component[static_cast<std::size_t>(c)].quant.data(), level_);
       }
     }
@@ -122,7 +126,8 @@ class Strip {
   void finish() {
     if (part_.smooth_across) extend_edges();
     std::int32_t end = region_.top + region_.height;
-    if (row_ + 1 < part_.rows.end) end = (row_ + 1) * frame_.mcu_height() - (part_.smooth_down ? 1 : 0);
+    const std::int32_t next = row_ + rows_;
+    if (next < part_.rows.end) end = next * frame_.mcu_height() - (part_.smooth_down ? 1 : 0);
     for (; y_ < end; ++y_) write(y_);
   }
 
@@ -137,15 +142,16 @@ class Strip {
 
   const Plane& plane(std::int32_t c) const { return planes_[static_cast<std::size_t>(c)]; }
   std::int32_t top(std::int32_t c) const { return 8 * plane(c).sampling.down * row_; }
+  std::int32_t height(std::int32_t c) const { return 8 * plane(c).sampling.down * rows_; }
 
   /// Sample (y, x) of a component's plane of the picture, which is in the strip, above it, or a column beside it.
   std::uint8_t* at(std::int32_t c, std::int32_t y, std::int32_t x) const {
     const Plane& p = plane(c);
     return memory_ + p.offset + (y - top(c) + 1) * p.stride + kUnit + (x - p.left);
   }
-  std::int16_t* coefficients(std::int32_t c, std::int32_t v) const {
+  std::int16_t* coefficients(std::int32_t i, std::int32_t c, std::int32_t v) const {
     const Plane& p = plane(c);
-    return reinterpret_cast<std::int16_t*>(memory_ + coefficients_) +
+    return reinterpret_cast<std::int16_t*>(memory_ + coefficients_) + static_cast<std::size_t>(i) * row_size_ +
            (p.block + static_cast<std::size_t>(v * p.sampling.across * kChunk)) * kBlock;
   }
   std::uint8_t* temporary(std::int32_t i) const { return memory_ + temporary_ + i * temporary_stride_; }
@@ -154,7 +160,7 @@ class Strip {
   void extend_edges() const {
     const std::int32_t end = part_.chroma.width;
     for (std::int32_t c = 1; c < frame_.components; ++c) {
-      for (std::int32_t y = top(c); y < top(c) + 8; ++y) {
+      for (std::int32_t y = top(c); y < top(c) + height(c); ++y) {
         if (plane(c).left == 0) *at(c, y, -1) = *at(c, y, 0);
         if (8 * part_.columns.end >= end) *at(c, y, end) = *at(c, y, end - 1);
       }
@@ -207,12 +213,13 @@ class Strip {
   const ImageView out_;
   const kernel::Level level_;
   const Part part_;
-  std::int32_t y_;  // next row of pixels to be written
-  std::int32_t row_ = 0;
+  std::int32_t y_;                   // next row of pixels to be written
+  std::int32_t row_ = 0, rows_ = 0;  // MCUs in the strip
   std::array<Plane, 3> planes_;
   std::size_t bytes_ = 0;
   std::size_t temporary_ = 0;  // rows: two of upsampled chroma, three of RGB on its way to gray
   std::size_t coefficients_ = 0;
+  std::size_t row_size_ = 0;  // coefficients of one row of MCUs
   std::int32_t temporary_stride_ = 0;
   std::uint8_t* memory_ = nullptr;
 };
@@ -224,14 +231,17 @@ Result<Renderer::Outcome> Renderer::render(const Frame& frame, const Rect& regio
   Strip strip(frame, region, out, level_);
   DRAPPS_RETURN_IF_ERROR(memory_.ensure(strip.bytes()));
   strip.place_at(memory_.data());
-  const BlockTargets targets = strip.targets();
+  const std::array<BlockTargets, kRows> targets{strip.targets(0), strip.targets(1)};
   const auto [rows, columns] = std::pair(strip.part().rows, strip.part().columns);
-  for (std::int32_t row = rows.begin; row < rows.end; ++row) {
-    strip.begin(row);
+  for (std::int32_t row = rows.begin, together = 1; row < rows.end; row += together) {
+    together = row + 1 < rows.end && blocks.pairs(row, columns.begin) ? 2 : 1;
+    strip.begin(row, together);
     for (std::int32_t first = columns.begin; first < columns.end; first += kChunk) {
       const std::int32_t count = std::min(kChunk, columns.end - first);
-      if (!blocks.read(row, first, count, targets)) return Outcome::kBadBlocks;
-      strip.transform(first, count);
+      const bool good =
+          together == 2 ? blocks.read_pair(row, first, count, targets) : blocks.read(row, first, count, targets[0]);
+      if (!good) return Outcome::kBadBlocks;
+      for (std::int32_t i = 0; i < together; ++i) strip.transform(i, first, count);
     }
     strip.finish();
   }

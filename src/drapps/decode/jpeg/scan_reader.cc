@@ -12,6 +12,14 @@ using kernel::jpeg::BlockTargets;
 using kernel::jpeg::CodeClass;
 using kernel::jpeg::kScanPadding;
 
+namespace {
+
+void move_on(BlockTargets& targets, std::uint64_t count, std::size_t blocks) {
+  for (std::size_t b = 0; b < blocks; ++b) targets.at[b] += static_cast<std::ptrdiff_t>(count) * targets.step[b];
+}
+
+}  // namespace
+
 Result<bool> ScanReader::begin(std::span<const std::uint8_t> bytes, const Frame& frame, ScanIndex* index) {
   // Places in the scan are counted in 32 bits.
   if (bytes.size() > std::numeric_limits<std::uint32_t>::max() / 8) return false;
@@ -31,9 +39,8 @@ Result<bool> ScanReader::begin(std::span<const std::uint8_t> bytes, const Frame&
   mcus_across_ = static_cast<std::uint32_t>(frame.mcus_across());
   mcus_ = std::uint64_t{mcus_across_} * static_cast<std::uint32_t>(frame.mcus_down());
   restart_interval_ = frame.restart_interval;
-  at_ = 0;
-  cursor_ = {};
-  return arrive();
+  place_ = second_ = {};
+  return check_in(place_);
 }
 
 Status ScanReader::unstuff(std::span<const std::uint8_t> bytes, std::size_t from) {
@@ -58,72 +65,108 @@ Status ScanReader::unstuff(std::span<const std::uint8_t> bytes, std::size_t from
 bool ScanReader::read(std::int32_t row, std::int32_t first, std::int32_t count, const BlockTargets& targets) {
   const auto r = static_cast<std::uint32_t>(row), column = static_cast<std::uint32_t>(first);
   const std::uint64_t begin = std::uint64_t{r} * mcus_across_ + column;
-  return jump(r, column) && advance(begin, nullptr) && advance(begin + static_cast<std::uint32_t>(count), &targets);
+  const std::uint64_t end = begin + static_cast<std::uint32_t>(count);
+  if (!jump(place_, r, column) || !skip(place_, begin)) return false;
+  BlockTargets next = targets;
+  while (place_.mcu < end) {
+    const std::uint64_t run = std::min(end - place_.mcu, free_run(place_));
+    if (!kernel::jpeg::decode_mcus(scan_, place_.cursor, run, next, level_) || !arrive(place_, run)) return false;
+    move_on(next, run, scan_.blocks);
+  }
+  return true;
 }
 
-/// To the last known place at or before an MCU, where that is further than the cursor. False for a place that is none.
-bool ScanReader::jump(std::uint32_t row, std::uint32_t column) {
+bool ScanReader::pairs(std::int32_t row, std::int32_t first) const {
+  return index_ != nullptr &&
+         entry_of(static_cast<std::uint32_t>(row) + 1, static_cast<std::uint32_t>(first)) < index_->entries.size();
+}
+
+bool ScanReader::read_pair(std::int32_t row, std::int32_t first, std::int32_t count,
+                           const std::array<BlockTargets, 2>& targets) {
+  const auto r = static_cast<std::uint32_t>(row), column = static_cast<std::uint32_t>(first);
+  const std::uint64_t begin = std::uint64_t{r} * mcus_across_ + column;
+  const std::uint64_t end = begin + static_cast<std::uint32_t>(count);
+  if (!jump(place_, r, column) || !skip(place_, begin)) return false;
+  if (!jump(second_, r + 1, column) || !skip(second_, begin + mcus_across_)) return false;
+  std::array<BlockTargets, 2> next = targets;
+  while (place_.mcu < end) {
+    const std::uint64_t run = std::min({end - place_.mcu, free_run(place_), free_run(second_)});
+    if (!kernel::jpeg::decode_two(scan_, {&place_.cursor, &second_.cursor}, run, next, level_)) return false;
+    if (!arrive(place_, run) || !arrive(second_, run)) return false;
+    for (BlockTargets& each : next) move_on(each, run, scan_.blocks);
+  }
+  return true;
+}
+
+std::uint64_t ScanReader::entry_of(std::uint32_t row, std::uint32_t column) const {
+  return std::uint64_t{row} * index_->shape.groups_across() + column / index_->shape.group;
+}
+
+/// To the last known place at or before an MCU, where that is further on. False for a place that is none.
+bool ScanReader::jump(Place& place, std::uint32_t row, std::uint32_t column) {
   if (index_ == nullptr || index_->entries.empty()) return true;
   const IndexShape& shape = index_->shape;
+  const std::uint64_t entry = std::min<std::uint64_t>(entry_of(row, column), index_->entries.size() - 1);
   const std::uint32_t across = shape.groups_across();
-  const std::uint64_t entry =
-      std::min<std::uint64_t>(std::uint64_t{row} * across + column / shape.group, index_->entries.size() - 1);
   const std::uint64_t mcu = entry / across * mcus_across_ + entry % across * shape.group;
-  if (mcu <= at_) return true;
+  if (mcu <= place.mcu) return true;
   const IndexEntry& found = index_->entries[entry];
   if (found.bit() > scan_.size * 8) return false;
-  at_ = mcu;
-  cursor_.bit = found.bit();
-  std::copy(std::begin(found.dc), std::end(found.dc), cursor_.dc.begin());
+  place.mcu = mcu;
+  place.cursor.bit = found.bit();
+  std::copy(std::begin(found.dc), std::end(found.dc), place.cursor.dc.begin());
   return true;
 }
 
-/// Decodes (skips, without targets) up to MCU `to`, stopping wherever there is something to do between two MCUs.
-bool ScanReader::advance(std::uint64_t to, const BlockTargets* targets) {
-  BlockTargets next;
-  if (targets != nullptr) next = *targets;
-  while (at_ < to) {
-    std::uint64_t count = to - at_;
-    if (restart_interval_ != 0) count = std::min<std::uint64_t>(count, restart_interval_ - at_ % restart_interval_);
-    if (index_ != nullptr) {
-      const auto column = static_cast<std::uint32_t>(at_ % mcus_across_);
-      const std::uint32_t group = index_->shape.group;
-      count = std::min<std::uint64_t>(count, std::min(group - column % group, mcus_across_ - column));
-    }
-    if (targets == nullptr) {
-      if (!kernel::jpeg::skip_mcus(scan_, cursor_, count, level_)) return false;
-    } else {
-      if (!kernel::jpeg::decode_mcus(scan_, cursor_, count, next, level_)) return false;
-      for (std::size_t b = 0; b < scan_.blocks; ++b) next.at[b] += static_cast<std::ptrdiff_t>(count) * next.step[b];
-    }
-    at_ += count;
-    if (!arrive()) return false;
+/// MCUs until there is something to do between two of them.
+std::uint64_t ScanReader::free_run(const Place& place) const {
+  std::uint64_t run = mcus_ - place.mcu;
+  if (restart_interval_ != 0) run = std::min<std::uint64_t>(run, restart_interval_ - place.mcu % restart_interval_);
+  if (index_ == nullptr) return run;
+  const auto column = static_cast<std::uint32_t>(place.mcu % mcus_across_);
+  const std::uint32_t group = index_->shape.group;
+  return std::min<std::uint64_t>(run, std::min(group - column % group, mcus_across_ - column));
+}
+
+bool ScanReader::skip(Place& place, std::uint64_t to) {
+  while (place.mcu < to) {
+    const std::uint64_t run = std::min(to - place.mcu, free_run(place));
+    if (!kernel::jpeg::skip_mcus(scan_, place.cursor, run, level_) || !arrive(place, run)) return false;
   }
   return true;
 }
 
-/// Between two MCUs: past a restart marker, and into the index. False where the data contradicts itself.
-bool ScanReader::arrive() {
-  for (const std::int32_t predictor : cursor_.dc) {
+/// Behind `count` MCUs more.
+bool ScanReader::arrive(Place& place, std::uint64_t count) {
+  place.mcu += count;
+  for (const std::int32_t predictor : place.cursor.dc) {
     if (predictor != static_cast<std::int16_t>(predictor)) return false;
   }
-  if (at_ == mcus_) return true;
-  if (restart_interval_ != 0 && at_ % restart_interval_ == 0 && at_ != 0) {
-    const std::uint64_t number = at_ / restart_interval_ - 1;
-    cursor_.bit = (cursor_.bit + 7) & ~std::uint64_t{7};
-    if (number >= restarts_.size() || cursor_.bit != std::uint64_t{restarts_[number]} * 8) return false;
-    cursor_.dc = {};
+  return place.mcu == mcus_ || check_in(place);
+}
+
+/// What there is to do before an MCU: a restart marker, an entry of the index. False where the data contradicts itself.
+bool ScanReader::check_in(Place& place) {
+  if (restart_interval_ != 0 && place.mcu % restart_interval_ == 0 && place.mcu != 0) {
+    const std::uint64_t number = place.mcu / restart_interval_ - 1;
+    place.cursor.bit = (place.cursor.bit + 7) & ~std::uint64_t{7};
+    if (number >= restarts_.size() || place.cursor.bit != std::uint64_t{restarts_[number]} * 8) return false;
+    place.cursor.dc = {};
+  } else if (restart_interval_ != 0) {
+    // Bits behind the next restart marker are not what libjpeg takes for missing ones.
+    const std::uint64_t number = place.mcu / restart_interval_;
+    if (number < restarts_.size() && place.cursor.bit > std::uint64_t{restarts_[number]} * 8) return false;
   }
   if (index_ == nullptr) return true;
-  const std::uint32_t group = index_->shape.group;
-  const auto column = static_cast<std::uint32_t>(at_ % mcus_across_);
-  if (column % group != 0) return true;
-  const std::size_t number = at_ / mcus_across_ * index_->shape.groups_across() + column / group;
+  const auto row = static_cast<std::uint32_t>(place.mcu / mcus_across_);
+  const auto column = static_cast<std::uint32_t>(place.mcu % mcus_across_);
+  if (column % index_->shape.group != 0) return true;
   IndexEntry entry;
-  entry.bit_high = static_cast<std::uint16_t>(cursor_.bit >> 16);
-  entry.bit_low = static_cast<std::uint16_t>(cursor_.bit);
-  for (std::size_t c = 0; c < 3; ++c) entry.dc[c] = static_cast<std::int16_t>(cursor_.dc[c]);
+  entry.bit_high = static_cast<std::uint16_t>(place.cursor.bit >> 16);
+  entry.bit_low = static_cast<std::uint16_t>(place.cursor.bit);
+  for (std::size_t c = 0; c < 3; ++c) entry.dc[c] = static_cast<std::int16_t>(place.cursor.dc[c]);
   std::vector<IndexEntry>& entries = index_->entries;
+  const std::uint64_t number = entry_of(row, column);
   if (number < entries.size()) return entries[number] == entry;
   if (number == entries.size()) entries.push_back(entry);
   return true;

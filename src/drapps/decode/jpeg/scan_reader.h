@@ -34,13 +34,27 @@ class ScanReader final : public BlockSource {
   bool read(std::int32_t row, std::int32_t first, std::int32_t count,
             const kernel::jpeg::BlockTargets& targets) override;
 
+  /// Where the index knows both rows: their codes are then looked up in turn.
+  bool pairs(std::int32_t row, std::int32_t first) const override;
+  bool read_pair(std::int32_t row, std::int32_t first, std::int32_t count,
+                 const std::array<kernel::jpeg::BlockTargets, 2>& targets) override;
+
   void reset() noexcept;
 
  private:
+  /// Between two MCUs of the scan.
+  struct Place {
+    std::uint64_t mcu = 0;  // the one before which it is
+    kernel::jpeg::Cursor cursor;
+  };
+
   Status unstuff(std::span<const std::uint8_t> bytes, std::size_t from);
-  bool jump(std::uint32_t row, std::uint32_t column);
-  bool advance(std::uint64_t to, const kernel::jpeg::BlockTargets* targets);
-  bool arrive();
+  std::uint64_t entry_of(std::uint32_t row, std::uint32_t column) const;
+  bool jump(Place& place, std::uint32_t row, std::uint32_t column);
+  std::uint64_t free_run(const Place& place) const;
+  bool skip(Place& place, std::uint64_t to);
+  bool arrive(Place& place, std::uint64_t count);
+  bool check_in(Place& place);
 
   const kernel::Level level_;
   Buffer data_;
@@ -51,8 +65,7 @@ class ScanReader final : public BlockSource {
   std::uint32_t mcus_across_ = 0;
   std::uint32_t restart_interval_ = 0;
   std::uint64_t mcus_ = 0;
-  std::uint64_t at_ = 0;  // MCU that the cursor stands before
-  kernel::jpeg::Cursor cursor_;
+  Place place_, second_;  // of read(), and of the second row of read_pair()
 };
 
 }  // namespace drapps::jpeg
