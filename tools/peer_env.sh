@@ -64,7 +64,7 @@ rm -rf "$place"
 : > "$place.log"
 python3 -m venv "$place"
 if ! packages; then
-  echo "pip cannot install $folder/$name*.txt: $(grep -m 1 ERROR "$place.log" || tail -n 1 "$place.log")" >&2
+  echo "pip cannot install $folder/$name*.txt: $(grep -E "^ *(ERROR|error):" "$place.log" | tail -n 1)" >&2
   exit 1
 fi
 echo "$hash" > "$place/.complete"
