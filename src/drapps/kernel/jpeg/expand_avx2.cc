@@ -51,6 +51,25 @@ const std::uint8_t* expand_avx2(std::int16_t* blocks, const std::uint8_t* masks,
   return values;
 }
 
+/// Bits are counted by a table of 16 (W. Mula, "SSSE3: fast popcount", 2008), four masks at a time.
+std::size_t value_bytes_avx2(const std::uint8_t* masks, std::size_t count) {
+  const __m256i bits = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  const __m256i four = _mm256_set1_epi8(15), wide = _mm256_set1_epi64x(kWide);
+  __m256i sum = _mm256_setzero_si256();
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(masks + kMaskBytes * i));
+    const __m256i others = _mm256_andnot_si256(wide, all);
+    const __m256i low = _mm256_shuffle_epi8(bits, _mm256_and_si256(others, four));
+    const __m256i high = _mm256_shuffle_epi8(bits, _mm256_and_si256(_mm256_srli_epi16(others, 4), four));
+    const __m256i set = _mm256_sad_epu8(_mm256_add_epi8(low, high), _mm256_setzero_si256());
+    sum = _mm256_add_epi64(sum, _mm256_sllv_epi64(set, _mm256_and_si256(all, wide)));
+  }
+  alignas(32) std::uint64_t lane[4];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lane), sum);
+  return lane[0] + lane[1] + lane[2] + lane[3] + count_value_bytes(masks + kMaskBytes * i, count - i);
+}
+
 std::uint64_t lane_sum_avx2(const std::uint8_t* data, std::size_t lanes) {
   const __m256i low = _mm256_set1_epi64x(0xFFFFFFFF);
   __m256i sums[2][4]{};  // by half of a lane: lower, upper, lower_twice, upper_twice
@@ -79,6 +98,6 @@ std::uint64_t lane_sum_avx2(const std::uint8_t* data, std::size_t lanes) {
 
 }  // namespace
 
-const ExpandKernels kExpandAvx2{count_value_bytes, expand_avx2, pack_blocks, lane_sum_avx2};
+const ExpandKernels kExpandAvx2{value_bytes_avx2, expand_avx2, pack_blocks, lane_sum_avx2};
 
 }  // namespace drapps::kernel::jpeg

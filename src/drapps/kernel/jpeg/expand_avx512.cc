@@ -5,6 +5,23 @@
 namespace drapps::kernel::jpeg {
 namespace {
 
+/// Bits are counted by a table of 16 (W. Mula, "SSSE3: fast popcount", 2008), eight masks at a time.
+std::size_t value_bytes_avx512(const std::uint8_t* masks, std::size_t count) {
+  const __m512i bits = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
+  const __m512i four = _mm512_set1_epi8(15), wide = _mm512_set1_epi64(kWide);
+  __m512i sum = _mm512_setzero_si512();
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const __m512i all = _mm512_loadu_si512(masks + kMaskBytes * i);
+    const __m512i others = _mm512_andnot_si512(wide, all);
+    const __m512i low = _mm512_shuffle_epi8(bits, _mm512_and_si512(others, four));
+    const __m512i high = _mm512_shuffle_epi8(bits, _mm512_and_si512(_mm512_srli_epi16(others, 4), four));
+    const __m512i set = _mm512_sad_epu8(_mm512_add_epi8(low, high), _mm512_setzero_si512());
+    sum = _mm512_add_epi64(sum, _mm512_sllv_epi64(set, _mm512_and_si512(all, wide)));
+  }
+  return static_cast<std::size_t>(_mm512_reduce_add_epi64(sum)) + count_value_bytes(masks + kMaskBytes * i, count - i);
+}
+
 const std::uint8_t* expand_avx512(std::int16_t* blocks, const std::uint8_t* masks, const std::uint8_t* dc,
                                   const std::uint8_t* values, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i, blocks += kBlock) {
@@ -22,11 +39,10 @@ const std::uint8_t* expand_avx512(std::int16_t* blocks, const std::uint8_t* mask
                                   kLowBytes, last);
       values += __builtin_popcountll(others);
     }
-    first = _mm512_mask_loadu_epi16(first, 1, dc + kDcBytes * i);
     _mm512_store_si512(blocks, first);
     _mm512_store_si512(blocks + kBlock / 2, last);
+    std::memcpy(blocks, dc + kDcBytes * i, kDcBytes);
   }
-  _mm256_zeroupper();
   return values;
 }
 
@@ -52,7 +68,6 @@ std::uint8_t* pack_avx512(std::uint8_t* masks, std::uint8_t* dc, std::uint8_t* v
     std::memcpy(masks + kMaskBytes * i, &mask, sizeof mask);
     std::memcpy(dc + kDcBytes * i, blocks, kDcBytes);
   }
-  _mm256_zeroupper();
   return values;
 }
 
@@ -73,12 +88,11 @@ std::uint64_t lane_sum_avx512(const std::uint8_t* data, std::size_t lanes) {
   const __m512i twice =
       _mm512_add_epi64(times(lower_twice, kLaneFactors.lower_twice), times(upper_twice, kLaneFactors.upper_twice));
   const auto sum = static_cast<std::uint64_t>(_mm512_reduce_add_epi64(_mm512_add_epi64(once, twice)));
-  _mm256_zeroupper();
   return sum;
 }
 
 }  // namespace
 
-const ExpandKernels kExpandAvx512{count_value_bytes, expand_avx512, pack_avx512, lane_sum_avx512};
+const ExpandKernels kExpandAvx512{value_bytes_avx512, expand_avx512, pack_avx512, lane_sum_avx512};
 
 }  // namespace drapps::kernel::jpeg
