@@ -3,10 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
+#include <cstdlib>
 #include <memory>
-#include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -77,8 +75,8 @@ class Twins {
 
   /// What is wrong with a region of the file, decoded by Reader at a level; empty where it is as libjpeg's whole
   /// picture.
-  std::string compare(std::size_t level, const Rect& region, IndexStore* store = nullptr) {
-    const IndexUse use{store, {}};
+  std::string compare(std::size_t level, const Rect& region, IndexStore* store = nullptr, const IndexKey& key = {}) {
+    const IndexUse use{store, key};
     const Result<ImageView> out = part_.reshape(picture_.channels, region.height, region.width);
     if (!out.ok()) return "no memory";
     const Status status = own_[level]->read(file_, info_, region, *out, store == nullptr ? nullptr : &use);
@@ -116,6 +114,9 @@ class Twins {
   ImageView picture_;
   Status verdict_ = ok_status();
 };
+
+/// Whether the long matrices run too: as `make test-full` asks by an environment variable.
+inline bool full_tests() { return std::getenv("DRAPPS_TEST_FULL") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 
 /// Corners, single pixels and anything else.
 template <class Pick>

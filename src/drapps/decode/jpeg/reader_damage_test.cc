@@ -1,0 +1,133 @@
+// Damaged entropy-coded data: whatever libjpeg makes of it, whole or in parts, with what an index remembers of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "drapps/decode/jpeg/markers.h"
+#include "drapps/decode/jpeg/reader_testing.h"
+#include "drapps/decode/testing.h"
+
+namespace drapps::jpeg {
+namespace {
+
+using drapps::testing::Bytes;
+using drapps::testing::encode_jpeg;
+using drapps::testing::JpegOptions;
+using testing::any_region;
+using testing::OneIndex;
+using testing::Twins;
+
+struct Kind {
+  const char* name;
+  int channels, horizontal, vertical;
+};
+constexpr Kind kKinds[] = {{"444", 3, 1, 1}, {"422", 3, 2, 1}, {"420", 3, 2, 2},
+                           {"440", 3, 1, 2}, {"411", 3, 4, 1}, {"gray", 1, 1, 1}};
+
+class JpegDamage : public ::testing::TestWithParam<Kind> {
+ protected:
+  int pick(int low, int high) { return std::uniform_int_distribution(low, high)(random_); }
+
+  Bytes file() {
+    const Kind& kind = GetParam();
+    const Extent extent{pick(8, 70), pick(8, 70)};
+    JpegOptions options{.channels = kind.channels, .horizontal = kind.horizontal, .vertical = kind.vertical};
+    options.quality = pick(20, 97);
+    options.optimize = pick(0, 2) == 0;
+    const int row = (extent.width + 8 * kind.horizontal - 1) / (8 * kind.horizontal);
+    const int intervals[] = {0, 0, 1, 3, row, 2 * row};
+    options.restart_interval = static_cast<unsigned>(intervals[pick(0, 5)]);
+    options.seed = static_cast<std::uint32_t>(random_());
+    return encode_jpeg(extent, options);
+  }
+
+  static std::size_t scan_of(const Bytes& file) {
+    std::size_t at = 2;
+    while (file[at + 1] != kSos) at += 2 + static_cast<std::size_t>(file[at + 2] << 8 | file[at + 3]);
+    return at + 2 + static_cast<std::size_t>(file[at + 2] << 8 | file[at + 3]);
+  }
+
+  /// A byte of the scan that is no part of a marker or pair, so that damage to it leaves the structure whole; the
+  /// structure's damage is for others to find.
+  std::size_t plain_byte(const Bytes& file, std::size_t scan) {
+    while (true) {
+      const auto at = static_cast<std::size_t>(pick(static_cast<int>(scan), static_cast<int>(file.size()) - 3));
+      if (file[at] != 0xFF && file[at - 1] != 0xFF) return at;
+    }
+  }
+
+  /// One of the ways in which scans are damaged.
+  void damage(Bytes& file) {
+    const std::size_t scan = scan_of(file);
+    if (file.size() - scan < 12) return;
+    const std::size_t at = plain_byte(file, scan);
+    const auto place = file.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto rest = static_cast<int>(file.size() - 2 - at);
+    switch (pick(0, 7)) {
+      case 0: *place = static_cast<std::uint8_t>(*place ^ 1 << pick(0, 7)); break;
+      case 1: *place = static_cast<std::uint8_t>(pick(0, 254)); break;
+      case 2: file.erase(place); break;
+      case 3: file.insert(place, static_cast<std::uint8_t>(pick(0, 254))); break;
+      case 4: file.erase(place, place + pick(1, std::min(rest, 40))); break;
+      case 5:
+        std::generate_n(place, std::min(rest, 20), [this] { return static_cast<std::uint8_t>(pick(0, 254)); });
+        break;
+      case 6: {  // restart markers in another order
+        std::vector<std::size_t> markers;
+        for (std::size_t i = scan; i + 1 < file.size(); ++i) {
+          if (file[i] == 0xFF && (file[i + 1] & 0xF8) == kRst0) markers.push_back(i + 1);
+        }
+        if (markers.size() < 2) break;
+        const int last = static_cast<int>(markers.size()) - 1;
+        std::swap(file[markers[static_cast<std::size_t>(pick(0, last))]],
+                  file[markers[static_cast<std::size_t>(pick(0, last))]]);
+        break;
+      }
+      default: file.erase(place, file.end() - pick(0, 2)); break;  // cut off, with or without the end marker
+    }
+  }
+
+  Twins twins_;
+  std::mt19937 random_{11};
+};
+
+TEST_P(JpegDamage, GetsLibjpegsVerdictAndPixelsWholeAndInParts) {
+  int regular = 0, own = 0;
+  const int files = testing::full_tests() ? 20'000 : 500;
+  for (int i = 0; i < files; ++i) {
+    Bytes bytes = file();
+    for (int n = pick(1, 3); n > 0; --n) damage(bytes);
+    SCOPED_TRACE(i);
+    if (!twins_.open(bytes, pick(0, 3) == 0 ? 1 : 3)) continue;
+    const bool is_regular = !twins_.info().irregular;
+    regular += is_regular;
+    const auto level = static_cast<std::size_t>(i) % twins_.levels();
+    OneIndex fine(true), rows(false), whole(false);
+    const auto number = [this](int low, int high) { return pick(low, high); };
+    for (int part = 0; part < 5; ++part) {
+      const Rect rect = any_region(twins_.info().stored, number);
+      ASSERT_EQ(twins_.compare_turbo(rect), "");
+      ASSERT_EQ(twins_.compare(level, rect), "");
+      ASSERT_EQ(twins_.compare(level, rect, &fine), "");
+      ASSERT_EQ(twins_.compare(level, rect, &rows), "");
+    }
+    ASSERT_EQ(twins_.compare(level, twins_.all(), &whole), "");
+    own += whole.complete();
+    for (OneIndex* index : {&fine, &rows}) ASSERT_EQ(twins_.compare(level, twins_.all(), index), "");
+    for (int part = 0; part < 5; ++part) {
+      const Rect rect = any_region(twins_.info().stored, number);
+      for (OneIndex* index : {&fine, &rows}) ASSERT_EQ(twins_.compare(level, rect, index), "");
+    }
+  }
+  EXPECT_GT(regular, files / 3);
+  EXPECT_GT(own, files / 50);
+}
+
+INSTANTIATE_TEST_SUITE_P(Samplings, JpegDamage, ::testing::ValuesIn(kKinds),
+                         [](const auto& of) { return of.param.name; });
+
+}  // namespace
+}  // namespace drapps::jpeg
