@@ -1,6 +1,7 @@
 #include "benchmarks/image_kernels/contestant.h"
 
 #include "drapps/augment/geometry.h"
+#include "drapps/decode/jpeg/coefficients.h"
 #include "drapps/decode/jpeg/reader.h"
 #include "drapps/decode/jpeg/structure.h"
 #include "drapps/decode/jpeg/turbo_reader.h"
@@ -62,6 +63,24 @@ class Indexed final : public Contestant {
   jpeg::Reader reader_;
 };
 
+class Expanded final : public Contestant {
+ public:
+  Expanded(const PhotoSet& photos, kernel::Level level)
+      : Contestant(photos, level), decoder_(MemoryLedger::unlimited(), level) {}
+
+  ConstImageView decode(const Picture& picture) override {
+    const auto file = photos_.coefficients(picture.record);
+    const ImageInfo info = must(jpeg::inspect_coefficients(file, {}));
+    const Rect region = photos_.region(picture, info.extent);
+    const ImageView out = must(decoded_.reshape(3, region.height, region.width));
+    must(decoder_.read(file, info, region, out));
+    return out;
+  }
+
+ private:
+  jpeg::CoefficientDecoder decoder_;
+};
+
 }  // namespace
 
 std::unique_ptr<Contestant> turbo_part(const PhotoSet& photos, kernel::Level level) {
@@ -74,6 +93,10 @@ std::unique_ptr<Contestant> turbo_whole(const PhotoSet& photos, kernel::Level le
 
 std::unique_ptr<Contestant> indexed(const PhotoSet& photos, kernel::Level level, Knowledge& knowledge) {
   return std::make_unique<Indexed>(photos, level, knowledge);
+}
+
+std::unique_ptr<Contestant> expanded(const PhotoSet& photos, kernel::Level level) {
+  return std::make_unique<Expanded>(photos, level);
 }
 
 }  // namespace drapps::bench

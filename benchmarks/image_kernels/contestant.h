@@ -16,7 +16,7 @@ class Contestant {
  public:
   virtual ~Contestant() = default;
 
-  /// The structural check, and the pixels of the picture's region as the file holds them. Holds until the next call.
+  /// The structural check, and the pixels of the picture's region, not resized. Holds until the next call.
   virtual ConstImageView decode(const Picture& picture) = 0;
 
   /// The same, resized: planar RGB. Holds until the next call.
@@ -38,5 +38,8 @@ std::unique_ptr<Contestant> turbo_whole(const PhotoSet& photos, kernel::Level le
 
 /// Our decoder, which asks what is known of a file and offers what it learns.
 std::unique_ptr<Contestant> indexed(const PhotoSet& photos, kernel::Level level, Knowledge& knowledge);
+
+/// The coefficient form of the file.
+std::unique_ptr<Contestant> expanded(const PhotoSet& photos, kernel::Level level);
 
 }  // namespace drapps::bench

@@ -2,14 +2,16 @@
 //
 //   image_kernels '{"files": LIST, "crop": 224, "seed": 0, "pass_order": "pillow13"}'
 //
-// 1. All files named in LIST are read, and the indexes learnt that two epochs give, before any clock starts.
+// 1. Before any clock starts, all files named in LIST are read and brought into the coefficient form as well, and the
+//    indexes are learnt that two epochs give.
 // 2. Every contestant makes the same crops of the same files: those that a loader with that seed draws in one epoch.
 //    They go through them some pictures at a time, and another one begins each time, so that whatever else the machine
 //    does hits all alike. Each is at another place of the order, so that none finds in a cache what another has read.
 // 3. Every epoch begins with the same knowledge: nothing, or what two epochs gave.
 //
 // Commands are lines of JSON on standard input, each answered by a line on standard output:
-//   {"describe": true}                            the SIMD level, and what is known after each of the two epochs
+//   {"describe": true}                            the SIMD level, mean sizes, and what is known after each of the two
+//   epochs
 //   {"check": K}                                  the first K crops of epoch 2, and by contestant the CRC-32 of each
 //   {"round": R, "pictures": K}                   by contestant: K crops of epoch 2 + R, timed
 //   {"scale": NAME, "threads": T, "pictures": K, "passes": P}    P times K crops of epoch 2 on T threads, timed
@@ -52,6 +54,8 @@ class Kernels {
  public:
   explicit Kernels(const json& spec) : photos_(spec) {
     description_ = {{"level", kernel::name_of(kernel::active_level())},
+                    {"file_bytes", mean_bytes(&PhotoSet::file)},
+                    {"coefficient_bytes", mean_bytes(&PhotoSet::coefficients)},
                     {"index", index_.learn(kLearnt)},
                     {"index_rows", rows_.learn(kLearnt)}};
     avx2_index_.learn_from(index_);
@@ -61,9 +65,11 @@ class Kernels {
     add("sequential", [this, best] { return indexed(photos_, best, nothing_); });
     add("index", [this, best] { return indexed(photos_, best, index_); });
     add("index_rows", [this, best] { return indexed(photos_, best, rows_); });
+    add("coefficients", [this, best] { return expanded(photos_, best); });
     if (best < Level::kAvx2) return;
     add("avx2_sequential", [this] { return indexed(photos_, Level::kAvx2, avx2_nothing_); });
     add("avx2_index", [this] { return indexed(photos_, Level::kAvx2, avx2_index_); });
+    add("avx2_coefficients", [this] { return expanded(photos_, Level::kAvx2); });
   }
 
   json answer(const json& command) {
@@ -73,12 +79,20 @@ class Kernels {
     if (command.contains("scale")) {
       return scale(command["scale"], command.at("threads"), command.at("pictures"), command.at("passes"));
     }
-    return stages(photos_, photos_.epoch(kLearnt, command.at("stages")), index_);
+    return stages(photos_, photos_.epoch(kLearnt, command.at("stages")), nothing_, index_);
   }
 
  private:
   void add(std::string name, std::function<std::unique_ptr<Contestant>()> enter) {
     entrants_.push_back({std::move(name), std::move(enter), {}});
+  }
+
+  double mean_bytes(std::span<const std::uint8_t> (PhotoSet::*bytes_of)(std::uint64_t) const) const {
+    double sum = 0;
+    for (std::uint64_t record = 0; record < photos_.size(); ++record) {
+      sum += static_cast<double>((photos_.*bytes_of)(record).size());
+    }
+    return sum / static_cast<double>(photos_.size());
   }
 
   void restart() {

@@ -1,4 +1,5 @@
-// What all contestants of scenario image-kernels make: the crops that a loader would draw, of files in memory.
+// What all contestants of scenario image-kernels make: the crops that a loader would draw, of files in memory, which
+// are there in the coefficient form too.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,13 @@ struct Picture {
 /// The files and the epochs over them. Immutable.
 class PhotoSet {
  public:
+  /// Reads the files, and makes the coefficient form of each.
   /// @param spec  "files": a list to read them from; "seed", "crop", "pass_order": of the loader.
   explicit PhotoSet(const json& spec);
 
   std::uint64_t size() const { return files_.size(); }
   std::span<const std::uint8_t> file(std::uint64_t record) const { return files_[record]; }
+  std::span<const std::uint8_t> coefficients(std::uint64_t record) const { return coefficients_[record]; }
 
   /// The first `count` crops of an epoch in its shuffled order; no more than size().
   std::vector<Picture> epoch(std::uint32_t number, std::uint64_t count) const;
@@ -35,6 +38,7 @@ class PhotoSet {
 
  private:
   std::vector<File> files_;
+  std::vector<File> coefficients_;  // of each file
   std::uint64_t seed_;
   RandomResizedCrop crop_;
 };

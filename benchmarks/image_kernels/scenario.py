@@ -76,6 +76,9 @@ def _time(
             **report.figures(each, {}, 0),
             "peak_bytes": None,  # they share a process
             "cpu_us_per_image": statistics.median(a["cpu_us_per_image"] for a in each),
+            "image_bytes": described[
+                "coefficient_bytes" if name.endswith("coefficients") else "file_bytes"
+            ],
             "level": "avx2" if name.startswith("avx2_") else described["level"],
         }
         if name in stages[0]:

@@ -1,12 +1,15 @@
-// Our decoder is taken apart here as jpeg::Reader puts it together: Huffman decoding is what the renderer waits for.
-// Clocks are read between two stages, and twice for each row of MCUs.
+// Our decoders are taken apart here as jpeg::Reader and jpeg::CoefficientDecoder put them together: getting at the
+// coefficients is what the renderer waits for. Clocks are read between two stages, and twice for each row of MCUs.
 #include "benchmarks/image_kernels/stages.h"
 
-#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "drapps/base/clock.h"
 #include "drapps/data/image.h"
 #include "drapps/decode/crc32.h"
+#include "drapps/decode/jpeg/coefficients.h"
 #include "drapps/decode/jpeg/frame.h"
 #include "drapps/decode/jpeg/render.h"
 #include "drapps/decode/jpeg/scan_reader.h"
@@ -17,16 +20,46 @@
 namespace drapps::bench {
 namespace {
 
-/// Nanoseconds since the last stage ended.
-class Laps {
+/// Nanoseconds by stage.
+class Sums {
  public:
-  std::uint64_t next() {
-    const std::uint64_t before = last_;
-    last_ = monotonic_ns();
-    return last_ - before;
+  void add(std::string_view stage, std::uint64_t ns) {
+    for (auto& [name, sum] : sums_) {
+      if (name == stage) {
+        sum += ns;
+        return;
+      }
+    }
+    sums_.emplace_back(stage, ns);
+  }
+
+  /// Microseconds for each of so many pictures.
+  json mean(std::size_t pictures) const {
+    json result;
+    for (const auto& [name, sum] : sums_) {
+      result[std::string(name)] = 1e-3 * static_cast<double>(sum) / static_cast<double>(pictures);
+    }
+    return result;
   }
 
  private:
+  std::vector<std::pair<std::string_view, std::uint64_t>> sums_;
+};
+
+/// The stages of one picture, one after the other.
+class Laps {
+ public:
+  explicit Laps(Sums& sums) : sums_(sums) {}
+
+  /// What has passed since the last stage ended belongs to `stage`, but for `inner_ns` of it.
+  void end(std::string_view stage, std::uint64_t inner_ns = 0) {
+    const std::uint64_t now = monotonic_ns();
+    sums_.add(stage, now - last_ - inner_ns);
+    last_ = now;
+  }
+
+ private:
+  Sums& sums_;
   std::uint64_t last_ = monotonic_ns();
 };
 
@@ -36,9 +69,9 @@ class TimedBlocks final : public jpeg::BlockSource {
 
   bool read(std::int32_t row, std::int32_t first, std::int32_t count,
             const kernel::jpeg::BlockTargets& targets) override {
-    Laps laps;
+    const std::uint64_t before = monotonic_ns();
     const bool good = blocks_.read(row, first, count, targets);
-    ns_ += laps.next();
+    ns_ += monotonic_ns() - before;
     return good;
   }
   std::uint64_t ns() const { return ns_; }
@@ -52,97 +85,96 @@ class Stages {
  public:
   explicit Stages(const PhotoSet& photos) : photos_(photos) {}
 
-  void turbo(const Picture& picture) {
+  void turbo(const Picture& picture, Sums& sums) {
     const auto file = photos_.file(picture.record);
-    Laps laps;
+    Laps laps(sums);
     const ImageInfo info = must(jpeg::inspect(file, {}));
-    turbo_.inspect += laps.next();
+    laps.end("inspect");
     const Rect region = photos_.region(picture, info.extent);
     const ImageView out = must(decoded_.reshape(3, region.height, region.width));
-    must(turbo_reader_.read(file, info, region, out));
-    turbo_.decode += laps.next();
-    resize(out);
-    turbo_.resize += laps.next();
+    must(turbo_.read(file, info, region, out));
+    laps.end("decode");
+    resize(out, laps);
   }
 
-  void own(const Picture& picture, jpeg::IndexStore& store, bool indexed) {
-    Own& sum = own_[indexed ? 1 : 0];
+  void scan(const Picture& picture, jpeg::IndexStore& store, Sums& sums) {
     const auto file = photos_.file(picture.record);
     const jpeg::IndexKey key{.record = picture.record, .identity = {.size = file.size()}};
-    Laps laps;
+    Laps laps(sums);
     const ImageInfo info = must(jpeg::inspect(file, {}));
-    sum.inspect += laps.next();
-    const Rect region = photos_.region(picture, info.extent);
-    const ImageView out = must(decoded_.reshape(3, region.height, region.width));
+    laps.end("inspect");
     const auto frame = jpeg::read_frame(file);
     if (!frame) fail("a file is left to libjpeg");
     const auto across = static_cast<std::uint32_t>(frame->mcus_across());
     const auto down = static_cast<std::uint32_t>(frame->mcus_down());
-    if (!indexed || !store.get(key, index_)) index_.entries.clear();
+    if (!store.get(key, index_)) index_.entries.clear();
     index_.shape = {across, down, store.group(across, down), crc32(file.first(frame->scan_begin)), file.size()};
     if (!must(scan_.begin(file, *frame, &index_))) fail("a scan is left to libjpeg");
-    sum.begin += laps.next();
-    TimedBlocks blocks(scan_);
-    if (must(renderer_.render(*frame, region, blocks, out)) != jpeg::Renderer::Outcome::kDone) fail("a file is bad");
-    sum.huffman += blocks.ns();
-    sum.pixels += laps.next() - blocks.ns();
+    laps.end("begin");
+    const ImageView out = render(picture, info, *frame, scan_, "huffman", laps, sums);
     store.offer(key, index_.shape, index_.entries);
-    sum.offer += laps.next();
-    resize(out);
-    sum.resize += laps.next();
+    laps.end("offer");
+    resize(out, laps);
   }
 
-  json result(std::size_t pictures) const {
-    const auto us = [&](std::uint64_t ns) { return 1e-3 * static_cast<double>(ns) / static_cast<double>(pictures); };
-    json result{
-        {"yardstick", {{"inspect", us(turbo_.inspect)}, {"decode", us(turbo_.decode)}, {"resize", us(turbo_.resize)}}}};
-    for (const bool indexed : {false, true}) {
-      const Own& sum = own_[indexed ? 1 : 0];
-      result[indexed ? "index" : "sequential"] = {{"inspect", us(sum.inspect)}, {"begin", us(sum.begin)},
-                                                  {"huffman", us(sum.huffman)}, {"pixels", us(sum.pixels)},
-                                                  {"offer", us(sum.offer)},     {"resize", us(sum.resize)}};
-    }
-    return result;
+  void coefficients(const Picture& picture, Sums& sums) {
+    const auto file = photos_.coefficients(picture.record);
+    Laps laps(sums);
+    const ImageInfo info = must(jpeg::inspect_coefficients(file, {}));
+    laps.end("inspect");
+    const auto head = must(jpeg::read_coefficient_head(file));
+    must(coefficients_.begin(file, head));
+    laps.end("begin");
+    resize(render(picture, info, head.frame, coefficients_, "expand", laps, sums), laps);
   }
 
  private:
-  struct Turbo {
-    std::uint64_t inspect = 0, decode = 0, resize = 0;
-  };
-  struct Own {
-    std::uint64_t inspect = 0, begin = 0, huffman = 0, pixels = 0, offer = 0, resize = 0;
-  };
+  ImageView render(const Picture& picture, const ImageInfo& info, const jpeg::Frame& frame, jpeg::BlockSource& source,
+                   std::string_view name, Laps& laps, Sums& sums) {
+    const Rect region = photos_.region(picture, info.extent);
+    const ImageView out = must(decoded_.reshape(3, region.height, region.width));
+    TimedBlocks blocks(source);
+    if (must(renderer_.render(frame, region, blocks, out)) != jpeg::Renderer::Outcome::kDone) fail("a file is bad");
+    sums.add(name, blocks.ns());
+    laps.end("pixels", blocks.ns());
+    return out;
+  }
 
-  void resize(ConstImageView pixels) {
+  void resize(ConstImageView pixels, Laps& laps) {
     const RandomResizedCrop& crop = photos_.crop();
     const ImageView out = must(resized_.reshape(3, crop.height, crop.width));
     must(resizer_.resize(out, pixels, kernel::Filter::kBilinear, crop.pass_order));
+    laps.end("resize");
   }
 
   const PhotoSet& photos_;
-  jpeg::TurboReader turbo_reader_{MemoryLedger::unlimited()};
+  jpeg::TurboReader turbo_{MemoryLedger::unlimited()};
   jpeg::ScanReader scan_{MemoryLedger::unlimited()};
+  jpeg::CoefficientReader coefficients_{MemoryLedger::unlimited()};
   jpeg::Renderer renderer_{MemoryLedger::unlimited()};
   kernel::Resizer resizer_{MemoryLedger::unlimited()};
   ImageBuffer decoded_{MemoryLedger::unlimited()};
   ImageBuffer resized_{MemoryLedger::unlimited()};
   jpeg::ScanIndex index_;
-  Turbo turbo_;
-  std::array<Own, 2> own_;
 };
 
 }  // namespace
 
-json stages(const PhotoSet& photos, std::span<const Picture> pictures, Knowledge& index) {
+json stages(const PhotoSet& photos, std::span<const Picture> pictures, Knowledge& nothing, Knowledge& index) {
   Stages stages(photos);
-  Knowledge nothing(photos, Grain::kFine);
+  nothing.restart();
   index.restart();
+  Sums yardstick, sequential, indexed, coefficients;
   for (const Picture& picture : pictures) {
-    stages.turbo(picture);
-    stages.own(picture, nothing.store(), false);
-    stages.own(picture, index.store(), true);
+    stages.turbo(picture, yardstick);
+    stages.scan(picture, nothing.store(), sequential);
+    stages.scan(picture, index.store(), indexed);
+    stages.coefficients(picture, coefficients);
   }
-  return stages.result(pictures.size());
+  return {{"yardstick", yardstick.mean(pictures.size())},
+          {"sequential", sequential.mean(pictures.size())},
+          {"index", indexed.mean(pictures.size())},
+          {"coefficients", coefficients.mean(pictures.size())}};
 }
 
 }  // namespace drapps::bench

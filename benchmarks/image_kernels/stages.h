@@ -8,7 +8,8 @@
 
 namespace drapps::bench {
 
-/// Microseconds per picture by contestant and stage, over `pictures`; `index` begins an epoch for it.
-json stages(const PhotoSet& photos, std::span<const Picture> pictures, Knowledge& index);
+/// Microseconds per picture by contestant and stage, over `pictures`. Epochs begin for it, with nothing known and with
+/// what `index` has learnt.
+json stages(const PhotoSet& photos, std::span<const Picture> pictures, Knowledge& nothing, Knowledge& index);
 
 }  // namespace drapps::bench
