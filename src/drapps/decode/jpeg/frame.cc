@@ -1,7 +1,5 @@
 #include "drapps/decode/jpeg/frame.h"
 
-#include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "drapps/decode/jpeg/markers.h"
@@ -11,6 +9,8 @@ namespace drapps::jpeg {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
+
+constexpr std::int32_t kMaxSide = 65500;  // of what libjpeg decodes
 
 std::uint32_t number(Bytes bytes, std::size_t at) { return static_cast<std::uint32_t>(bytes[at] << 8 | bytes[at + 1]); }
 
@@ -41,19 +41,16 @@ class HeaderReader {
   bool start_of_scan(Bytes body) {
     const auto components = static_cast<std::size_t>(frame_.components);
     if (components == 0 || body.size() != 4 + 2 * components || body[0] != components) return false;
-    std::array<bool, 3> seen{};
     for (std::size_t i = 0; i < components; ++i) {
-      const auto found = std::find(id_.begin(), id_.begin() + frame_.components, body[1 + 2 * i]);
-      const auto c = static_cast<std::size_t>(found - id_.begin());
-      if (c == components || seen[c]) return false;
-      seen[c] = true;
-      frame_.scan_order[i] = static_cast<std::uint8_t>(c);
+      // In the order of the frame (T.81, B.2.3); libjpeg refuses others.
+      if (body[1 + 2 * i] != id_[i]) return false;
+      frame_.scan_order[i] = static_cast<std::uint8_t>(i);
       const std::size_t dc = body[2 + 2 * i] >> 4, ac = body[2 + 2 * i] & 15;
-      if (dc > 3 || ac > 3 || dc_[dc].empty() || ac_[ac].empty() || !has_quant_[quant_[c]]) return false;
-      Component& component = frame_.component[c];
+      if (dc > 3 || ac > 3 || dc_[dc].empty() || ac_[ac].empty() || !has_quant_[quant_[i]]) return false;
+      Component& component = frame_.component[i];
       component.dc = dc_[dc];
       component.ac = ac_[ac];
-      component.quant = quantizer_[quant_[c]];
+      component.quant = quantizer_[quant_[i]];
     }
     return components == 1 || is_ycc();
   }
@@ -66,6 +63,7 @@ class HeaderReader {
   bool start_of_frame(Bytes body) {
     if (body.size() < 6) return false;
     frame_.extent = {static_cast<std::int32_t>(number(body, 1)), static_cast<std::int32_t>(number(body, 3))};
+    if (frame_.extent.height > kMaxSide || frame_.extent.width > kMaxSide) return false;
     const std::size_t components = body[5];
     if ((components != 1 && components != 3) || body.size() != 6 + 3 * components) return false;
     frame_.components = static_cast<std::int32_t>(components);
