@@ -164,7 +164,8 @@ class Case:
             raise CannotRunError(f"its pictures are others: mean error {found.mean_error:.1f}")
 
     def _prepare(self, entry: Entry) -> None:
-        self._once(entry, self._spec(entry, self._files.timed, do="prepare"), _STORE_LIMIT_S)
+        if entry.prepares:
+            self._once(entry, self._spec(entry, self._files.timed, do="prepare"), _STORE_LIMIT_S)
 
     def _probe(self, entry: Entry) -> None:
         """Finds the number of workers that is best here."""

@@ -35,6 +35,7 @@ class Entry:
         settings: of its variant, which its `spec` holds.
         counts: numbers of cores → the numbers of workers that are tried; none: it finds its own.
         differs: what in its output, or in what it reads, is not as it is asked of all.
+        prepares: whether it keeps anything beside the files, which its module makes first.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Entry:
     settings: dict[str, Any] = field(default_factory=dict)
     counts: Callable[[int], Sequence[int]] = _around
     differs: str = ""
+    prepares: bool = False
 
     @property
     def environment(self) -> str | None:
@@ -86,6 +88,7 @@ ENTRIES = (
         _within,
         differs="reads one file that holds all JPEG data, each photograph once; fast DCT; "
         "OpenCV's area resize",
+        prepares=True,
     ),
     Entry(
         "ffcv_raw",
@@ -95,6 +98,7 @@ ENTRIES = (
         _within,
         differs="not the same pictures: raw pixels reduced to 256 on the longer side, in one file "
         "that holds each photograph once; OpenCV's area resize",
+        prepares=True,
     ),
     _tfdata("tfdata", True, "NHWC; fast DCT; unordered rows"),
     _tfdata("tfdata_aliased", False, "NHWC; fast DCT; no antialiasing; unordered rows"),

@@ -52,8 +52,8 @@ def measure(
         case.refused |= refused
         case.measure(entries, count, seconds)
         figures.add(result, case, count)
-    if _asked(seconds, found) != asked:
-        raise ContestantError("the code was changed or built anew while it was measured")
+        if _asked(seconds, found) != asked:
+            raise ContestantError("the code was changed or built anew while it was measured")
     return result
 
 
