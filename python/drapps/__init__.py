@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from drapps.batch import Batch
     from drapps.errors import DataNotFoundError, PipelineError, SampleError
+    from drapps.forms import transcode
     from drapps.loader import Loader, LoaderIterator
     from drapps.pipeline import Pipeline, image_bytes, image_folder, images
 
@@ -34,6 +35,7 @@ _HOMES = {
     "image_bytes": "drapps.pipeline",
     "image_folder": "drapps.pipeline",
     "images": "drapps.pipeline",
+    "transcode": "drapps.forms",
 }
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "image_bytes",
     "image_folder",
     "images",
+    "transcode",
 ]
 
 

@@ -57,7 +57,7 @@ def image_bytes(
     masks: Iterable[bytes] | None = None,
     boxes: tuple[Any, Any, Any] | None = None,
 ) -> Pipeline:
-    """Encoded pictures (JPEG, PNG, WebP) in memory; otherwise as `images`."""
+    """Encoded pictures (JPEG, PNG, WebP, coefficients) in memory; otherwise as `images`."""
     return Pipeline(memory_source(records, labels, masks, boxes))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Boxes = tuple[Int64Array, npt.NDArray[np.float32], Int64Array]
     PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp")
+EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".djc")
 
 
 class Source:

@@ -13,8 +13,10 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "drapps/decode/decoder.h"
+#include "drapps/decode/jpeg/coefficients.h"
 
 namespace nb = nanobind;
 
@@ -106,16 +108,31 @@ Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const
   return Pixels(data_out, {height, width, channels}, owner);
 }
 
+nb::bytes transcode(const nb::bytes& bytes) {
+  thread_local jpeg::Transcoder transcoder(MemoryLedger::unlimited());
+  thread_local std::vector<std::uint8_t> form;
+  const std::span<const std::uint8_t> data = view_of(bytes);
+  const Status status = [&] {
+    const nb::gil_scoped_release release;
+    return transcoder.transcode(data, form);
+  }();
+  if (!status.ok()) raise(status.error());
+  return nb::bytes(form.data(), form.size());
+}
+
 }  // namespace
 
 void bind_decode(nb::module_& module) {
-  module.def("inspect", &inspect, nb::arg("bytes"), nb::arg("exif") = "ignore",
-             "What the header and the structural check say of a JPEG, PNG or WebP: format, height, width, "
-             "orientation, depth, irregular. Raises SampleError.");
-  module.def("decode", &decode, nb::arg("bytes"), nb::arg("region") = nb::none(), nb::arg("color") = "rgb",
-             nb::arg("exif") = "ignore", nb::arg("depth") = "raise",
-             "Pixels of a JPEG, PNG or WebP as uint8 of shape (height, width, 3), or (height, width, 1) for "
-             "color='gray'. region is (top, left, height, width). Raises SampleError.");
+  module.def(
+      "inspect", &inspect, nb::arg("bytes"), nb::arg("exif") = "ignore",
+      "What the header and the structural check say of a JPEG, PNG, WebP or coefficient form: format, height, width, "
+      "orientation, depth, irregular. Raises SampleError.");
+  module.def(
+      "decode", &decode, nb::arg("bytes"), nb::arg("region") = nb::none(), nb::arg("color") = "rgb",
+      nb::arg("exif") = "ignore", nb::arg("depth") = "raise",
+      "Pixels of a JPEG, PNG, WebP or coefficient form as uint8 of shape (height, width, 3), or (height, width, 1) for "
+      "color='gray'. region is (top, left, height, width). Raises SampleError.");
+  module.def("transcode", &transcode, nb::arg("jpeg"), "The coefficient form of a JPEG. Raises SampleError.");
 }
 
 }  // namespace drapps
