@@ -165,7 +165,9 @@ class Case:
 
     def _prepare(self, entry: Entry) -> None:
         if entry.prepares:
-            self._once(entry, self._spec(entry, self._files.timed, do="prepare"), _STORE_LIMIT_S)
+            spec = self._spec(entry, self._files.timed, do="prepare")
+            self._once(entry, spec, _STORE_LIMIT_S)
+            data.warm(Path(spec["store"]))
 
     def _probe(self, entry: Entry) -> None:
         """Finds the number of workers that is best here."""

@@ -58,7 +58,8 @@ class Entry:
 
 def _drapps(variant: str, differs: str) -> Entry:
     settings = {"variant": variant}
-    return Entry(f"drapps_{variant}", "drapps", (), settings, _none, differs)
+    prepares = variant == "coefficients"
+    return Entry(f"drapps_{variant}", "drapps", (), settings, _none, differs, prepares)
 
 
 def _torch(transforms: str, differs: str) -> Entry:
@@ -75,7 +76,10 @@ def _tfdata(name: str, antialias: bool, differs: str) -> Entry:
 ENTRIES = (
     _drapps("first", ""),
     _drapps("warm", "has met each file in earlier epochs"),
-    _drapps("coefficients", "reads the files' lossless coefficient form"),
+    _drapps(
+        "coefficients",
+        "reads the lossless coefficient form, made beforehand: twice the bytes of the files",
+    ),
     _torch("v1", ""),
     _torch("v2", "resizes tensors, in another rounding"),
     Entry("dali", "dali", ("nvidia-dali-cuda130",), differs="shuffles within a window of 1,024"),

@@ -43,11 +43,6 @@ class Data:
     timed: Folder
     check: Folder
 
-    def read(self) -> None:
-        """Brings all files into the page cache."""
-        for file in self.timed.root.glob("*/*.jpg"):
-            file.read_bytes()
-
 
 def ensure() -> dict[str, Data]:
     """Returns the data of each sampling, made where it is not there."""
@@ -71,6 +66,15 @@ def ensure() -> dict[str, Data]:
             _folder(PLACE / "data" / f"check-{sampling}", check, 1),
         )
     return found
+
+
+def warm(path: Path) -> None:
+    """Brings a file, or all of a folder, into the page cache."""
+    for file in [path] if path.is_file() else path.rglob("*"):
+        if file.is_file():
+            with file.open("rb", buffering=0) as opened:
+                while opened.read(1 << 24):
+                    pass
 
 
 def _folder(root: Path, files: Sequence[tuple[Path, str]], copies: int) -> Folder:

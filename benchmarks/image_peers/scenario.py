@@ -46,7 +46,7 @@ def measure(
     result = report.Result(NAME)
     for sampling, files in found.items():
         print(f"{NAME}, {sampling[0]}:{sampling[1]}:{sampling[2]}", flush=True)
-        files.read()
+        data.warm(files.timed.root)
         case = Case(sampling, files, interpreters, journal)
         case.refused |= dict.fromkeys(_names(ENTRIES) - _names(entries), "left out by --only")
         case.refused |= refused
