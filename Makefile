@@ -2,6 +2,7 @@
 setup := tools/setup.sh system
 python := .venv/bin/python
 ARGS ?=
+FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-full bench bench-peers fuzz lint format wheel docs clean
@@ -29,9 +30,9 @@ bench-peers:  ## measure against every rival loader, each in an environment of i
 	@$(setup) dev extension
 	@$(python) -m benchmarks.run image-peers $(ARGS)
 
-fuzz:  ## fuzz every target; ARGS="--seconds N --only NAME"
+fuzz:  ## fuzz every target for FUZZ_SECONDS=60; ARGS="--only NAME"
 	@$(setup) dev
-	@$(python) tools/fuzz.py $(ARGS)
+	@$(python) tools/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)
 
 lint:  ## clang-format, clang-tidy, ruff and mypy, without changing anything
 	@$(setup) dev extension

@@ -167,7 +167,7 @@ def lint(run: Run) -> None:
 
 def cxx(run: Run) -> None:
     """Test the core as it is shipped."""
-    run.simd_levels("release")
+    run.simd_levels("release", **({"DRAPPS_TEST_FULL": "1"} if run.full else {}))
 
 
 def python(run: Run) -> None:

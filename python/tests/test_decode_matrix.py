@@ -31,6 +31,32 @@ def test_jpeg_of_every_small_size_equals_pillow(sampling: str, coding: str) -> N
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_jpeg_of_every_size_quality_interval_and_table_equals_pillow(sampling: str) -> None:
+    intervals = [{}, {"restart_marker_blocks": 1}, {"restart_marker_blocks": 3}]
+    intervals.append({"restart_marker_rows": 1})
+    rng = np.random.default_rng(len(sampling))
+    for height in range(1, 71):
+        for width in range(1, 71):
+            way = 70 * height + width  # the 800 ways come round about six times
+            data = jpeg(
+                sampling,
+                height,
+                width,
+                quality=1 + way * 37 % 100,
+                optimize=way // 400 % 2 == 1,
+                **intervals[way // 100 % 4],
+            )
+            whole = pillow(data)
+            assert np.array_equal(_core.decode(data), whole), (height, width)
+            gray = _core.decode(data, color="gray")
+            assert np.array_equal(gray, pillow(data, "L")), (height, width)
+            top, left = int(rng.integers(0, height)), int(rng.integers(0, width))
+            part = _core.decode(data, region=(top, left, height - top, width - left))
+            assert np.array_equal(part, whole[top:, left:]), (height, width, top, left)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA"])
 def test_png_of_every_small_size_equals_pillow(mode: str) -> None:
     for height in EDGES:

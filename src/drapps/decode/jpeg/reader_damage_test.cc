@@ -96,7 +96,7 @@ class JpegDamage : public ::testing::TestWithParam<Kind> {
 
 TEST_P(JpegDamage, GetsLibjpegsVerdictAndPixelsWholeAndInParts) {
   int regular = 0, own = 0;
-  const int files = testing::full_tests() ? 20'000 : 500;
+  const int files = testing::full_tests() ? 8'000 : 500;
   for (int i = 0; i < files; ++i) {
     Bytes bytes = file();
     for (int n = pick(1, 3); n > 0; --n) damage(bytes);
