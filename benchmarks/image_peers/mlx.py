@@ -1,4 +1,4 @@
-"""Rival: mlx-data, whose resize does not antialias."""
+"""Rival: mlx-data, whose batches stay bytes."""
 
 from __future__ import annotations
 
