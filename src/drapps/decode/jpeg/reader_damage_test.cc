@@ -28,6 +28,13 @@ constexpr Kind kKinds[] = {{"444", 3, 1, 1}, {"422", 3, 2, 1}, {"420", 3, 2, 2},
                            {"440", 3, 1, 2}, {"411", 3, 4, 1}, {"gray", 1, 1, 1}};
 
 class JpegDamage : public ::testing::TestWithParam<Kind> {
+ public:
+  static std::size_t scan_of(const Bytes& file) {
+    std::size_t at = 2;
+    while (file[at + 1] != kSos) at += 2 + static_cast<std::size_t>(file[at + 2] << 8 | file[at + 3]);
+    return at + 2 + static_cast<std::size_t>(file[at + 2] << 8 | file[at + 3]);
+  }
+
  protected:
   int pick(int low, int high) { return std::uniform_int_distribution(low, high)(random_); }
 
@@ -42,12 +49,6 @@ class JpegDamage : public ::testing::TestWithParam<Kind> {
     options.restart_interval = static_cast<unsigned>(intervals[pick(0, 5)]);
     options.seed = static_cast<std::uint32_t>(random_());
     return encode_jpeg(extent, options);
-  }
-
-  static std::size_t scan_of(const Bytes& file) {
-    std::size_t at = 2;
-    while (file[at + 1] != kSos) at += 2 + static_cast<std::size_t>(file[at + 2] << 8 | file[at + 3]);
-    return at + 2 + static_cast<std::size_t>(file[at + 2] << 8 | file[at + 3]);
   }
 
   /// A byte of the scan that is no part of a marker or pair, so that damage to it leaves the structure whole; the
@@ -124,6 +125,37 @@ TEST_P(JpegDamage, GetsLibjpegsVerdictAndPixelsWholeAndInParts) {
   }
   EXPECT_GT(regular, files / 3);
   EXPECT_GT(own, files / 50);
+}
+
+TEST(JpegDamageOfPredictors, ThatGrowBeyond32BitsGetsLibjpegsVerdict) {
+  // A million blocks, each brighter than the one before by as much as can be coded.
+  const Extent extent{8200, 8200};
+  Bytes file = encode_jpeg({8, 8}, {.channels = 1});
+  file.resize(JpegDamage::scan_of(file));
+  const std::uint8_t frame[] = {0xFF, kSof0, 0, 11, 8};
+  const auto size = std::search(file.begin(), file.end(), std::begin(frame), std::end(frame)) + 5;
+  for (int i = 0; i < 4; i += 2) {
+    size[i] = static_cast<std::uint8_t>(extent.height >> 8);
+    size[i + 1] = static_cast<std::uint8_t>(extent.height & 0xFF);
+  }
+  for (int i = 0; i < 1025 * 1025; ++i) file.insert(file.end(), {0xFF, 0, 0x7F, 0xFA});
+  file.insert(file.end(), {0xFF, kEoi});
+
+  const ImageInfo info = inspect(file, {}).value();
+  ASSERT_EQ(info.extent, extent);
+  ASSERT_FALSE(info.irregular);
+  TurboReader turbo(MemoryLedger::unlimited());
+  ImageBuffer expected(MemoryLedger::unlimited()), buffer(MemoryLedger::unlimited());
+  for (const std::int32_t place : {8, 64, 8199}) {
+    const Rect rect{place, place, 1, 1};
+    const ImageView pixel = expected.reshape(1, 1, 1).value(), out = buffer.reshape(1, 1, 1).value();
+    const Status verdict = turbo.read(file, info, rect, pixel);
+    for (const kernel::Level level : kernel::supported_levels()) {
+      Reader reader(MemoryLedger::unlimited(), level);
+      EXPECT_EQ(reader.read(file, info, rect, out).ok(), verdict.ok()) << place;
+      EXPECT_EQ(*out.data, *pixel.data) << place;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Samplings, JpegDamage, ::testing::ValuesIn(kKinds),

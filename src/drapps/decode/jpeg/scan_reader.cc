@@ -120,7 +120,9 @@ bool ScanReader::jump(Place& place, std::uint32_t row, std::uint32_t column) {
 
 /// MCUs until there is something to do between two of them.
 std::uint64_t ScanReader::free_run(const Place& place) const {
-  std::uint64_t run = mcus_ - place.mcu;
+  // Predictors are looked at between runs, long before they can leave 32 bits.
+  constexpr std::uint64_t kLongest = 1 << 16;
+  std::uint64_t run = std::min(mcus_ - place.mcu, kLongest);
   if (restart_interval_ != 0) run = std::min<std::uint64_t>(run, restart_interval_ - place.mcu % restart_interval_);
   if (index_ == nullptr) return run;
   const auto column = static_cast<std::uint32_t>(place.mcu % mcus_across_);
