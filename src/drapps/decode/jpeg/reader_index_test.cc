@@ -70,7 +70,7 @@ class JpegReaderIndex : public ::testing::Test {
 TEST_F(JpegReaderIndex, GrowsByWhateverIsReadAndIsTheSameHoweverItGrew) {
   for (const unsigned interval : kIntervals) {
     for (const bool fine : {false, true}) {
-      for (int n = 0; n < 4; ++n) {
+      for (int n = 0; n < 2; ++n) {
         const Bytes file = some_file(interval);
         const ScanIndex complete = learn(file, fine);
         for (std::size_t level = 0; level < twins_.levels(); ++level) {
@@ -135,7 +135,7 @@ TEST_F(JpegReaderIndex, OneWrongEntryNeverShowsInPixelsWhereDecodingComesToTheNe
     for (const bool fine : {false, true}) {
       const Bytes file = some_file(interval);
       const ScanIndex right = learn(file, fine);
-      for (int i = 0; i < 25; ++i) {
+      for (int i = 0; i < 12; ++i) {
         OneIndex index(fine);
         index.known = right;
         // The last entry has no next one.
@@ -161,7 +161,7 @@ TEST_F(JpegReaderIndex, OneWrongEntryNeverShowsInPixelsWhereDecodingComesToTheNe
 
 TEST_F(JpegReaderIndex, EntriesOfAnotherFileNeverShowInTheWholePicture) {
   for (const bool fine : {false, true}) {
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 8; ++i) {
       const ScanIndex other = learn(some_file(0), fine);
       const Bytes file = some_file(i % 2 == 0 ? 0 : 7);
       const ScanIndex right = learn(file, fine);
@@ -174,7 +174,7 @@ TEST_F(JpegReaderIndex, EntriesOfAnotherFileNeverShowInTheWholePicture) {
 }
 
 TEST_F(JpegReaderIndex, EntriesOfAnyKindAreNoFault) {
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 24; ++i) {
     const Bytes file = some_file(kIntervals[i % 6]);
     const bool fine = i % 4 < 2;
     const ScanIndex right = learn(file, fine);
