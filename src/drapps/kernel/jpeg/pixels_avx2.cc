@@ -6,7 +6,6 @@
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
 #include "drapps/kernel/jpeg/upsample_vector.h"
-#include "drapps/kernel/jpeg/ycc_vector.h"
 
 namespace drapps::kernel::jpeg {
 namespace {
@@ -106,15 +105,11 @@ struct Vector256 {
   static Vec byte_pairs() {
     return words(kHigh * 256 + (kLow & 255));
   }
-  static Vec and_bits(Vec a, Vec b) { return _mm256_and_si256(a, b); }
-  static Vec xor_bits(Vec a, Vec b) { return _mm256_xor_si256(a, b); }
   template <int kBits>
   static Vec shift_right16(Vec v) {
     return _mm256_srai_epi16(v, kBits);
   }
-  static Vec sub16(Vec a, Vec b) { return _mm256_sub_epi16(a, b); }
   static Vec dot_bytes(Vec a, Vec b) { return _mm256_maddubs_epi16(a, b); }
-  static Vec pack16_unsigned(Vec a, Vec b) { return _mm256_packus_epi16(a, b); }
   static Vec low8(Vec a, Vec b) { return _mm256_unpacklo_epi8(a, b); }
   static Vec high8(Vec a, Vec b) { return _mm256_unpackhi_epi8(a, b); }
   static Vec average(Vec a, Vec b) { return _mm256_avg_epu8(a, b); }
@@ -189,6 +184,6 @@ void inverse_dct(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* b
 }  // namespace
 
 const PixelKernels kPixelsAvx2{inverse_dct, Upsample<Vector256>::across, Upsample<Vector256>::down,
-                               Upsample<Vector256>::both, YccToRgb<Vector256>::run};
+                               Upsample<Vector256>::both, ycc_to_rgb_avx2};
 
 }  // namespace drapps::kernel::jpeg

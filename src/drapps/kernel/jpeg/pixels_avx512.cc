@@ -4,7 +4,6 @@
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
 #include "drapps/kernel/jpeg/upsample_vector.h"
-#include "drapps/kernel/jpeg/ycc_vector.h"
 
 namespace drapps::kernel::jpeg {
 namespace {
@@ -122,15 +121,11 @@ struct Vector512 {
   static Vec byte_pairs() {
     return words(kHigh * 256 + (kLow & 255));
   }
-  static Vec and_bits(Vec a, Vec b) { return _mm512_and_si512(a, b); }
-  static Vec xor_bits(Vec a, Vec b) { return _mm512_xor_si512(a, b); }
   template <int kBits>
   static Vec shift_right16(Vec v) {
     return _mm512_srai_epi16(v, kBits);
   }
-  static Vec sub16(Vec a, Vec b) { return _mm512_sub_epi16(a, b); }
   static Vec dot_bytes(Vec a, Vec b) { return _mm512_maddubs_epi16(a, b); }
-  static Vec pack16_unsigned(Vec a, Vec b) { return _mm512_packus_epi16(a, b); }
   static Vec low8(Vec a, Vec b) { return _mm512_unpacklo_epi8(a, b); }
   static Vec high8(Vec a, Vec b) { return _mm512_unpackhi_epi8(a, b); }
   static Vec average(Vec a, Vec b) { return _mm512_avg_epu8(a, b); }
@@ -215,6 +210,6 @@ void inverse_dct(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* b
 }  // namespace
 
 const PixelKernels kPixelsAvx512{inverse_dct, Upsample<Vector512>::across, Upsample<Vector512>::down,
-                                 Upsample<Vector512>::both, YccToRgb<Vector512>::run};
+                                 Upsample<Vector512>::both, ycc_to_rgb_avx512};
 
 }  // namespace drapps::kernel::jpeg
