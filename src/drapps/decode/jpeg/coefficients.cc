@@ -14,7 +14,6 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 using kernel::jpeg::BlockTargets;
-using kernel::jpeg::kBlock;
 using kernel::jpeg::kDcBytes;
 using kernel::jpeg::kLane;
 using kernel::jpeg::kMaskBytes;
