@@ -20,7 +20,6 @@ namespace {
 
 using drapps::testing::Bytes;
 using drapps::testing::encode_jpeg;
-using drapps::testing::JpegOptions;
 using drapps::testing::pixels_of;
 using kernel::jpeg::kLane;
 using ::testing::HasSubstr;
