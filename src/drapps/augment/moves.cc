@@ -172,7 +172,13 @@ Rect border_region(Extent whole, const Rect& rect, PadMode mode) noexcept {
 }
 
 Status flip_horizontal(Sample& sample, OpContext& ctx) {
-  DRAPPS_RETURN_IF_ERROR(flip(sample, ctx, [](ImageView out, ConstImageView in) { kernel::flip_horizontal(out, in); }));
+  if (ctx.last && !sample.mask) {
+    crop(sample, geometry::whole_rect(sample.extent));
+    sample.mirrored = true;
+  } else {
+    const auto pixels = [](ImageView out, ConstImageView in) { kernel::flip_horizontal(out, in); };
+    DRAPPS_RETURN_IF_ERROR(flip(sample, ctx, pixels));
+  }
   const auto width = static_cast<float>(sample.extent.width);
   for (Box& box : sample.boxes) box = {width - box.x1, box.y0, width - box.x0, box.y1};
   return ok_status();

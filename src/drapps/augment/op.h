@@ -80,6 +80,7 @@ class Scratch {
 struct OpContext {
   Draws draws;  // this op's own, at this sample's coordinate
   Scratch& scratch;
+  bool last = false;  // no later op looks at the picture: what writing the row can do by the way may be left to it
 };
 
 }  // namespace drapps

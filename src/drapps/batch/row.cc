@@ -48,7 +48,7 @@ Result<PictureWriter> PictureWriter::make(const TensorFormat& format, const Samp
 
 Status PictureWriter::write(const Sample& sample, std::byte* row) const {
   if (!fits(sample.image, channels_, extent_)) return wrong_size("picture", sample.image, channels_, extent_);
-  normalizer_.store(row, sample.image, row_);
+  normalizer_.store(row, sample.image, row_, sample.mirrored);
   for (const Erasure& erasure : sample.erasures) erase(row, row_, channels_, extent_, erasure);
   return ok_status();
 }

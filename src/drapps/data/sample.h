@@ -44,6 +44,7 @@ struct Sample {
   std::vector<std::int32_t> box_rows;  // which of the record's boxes each of `boxes` is; ops that drop a box drop both
   Extent extent;
   Rect window;
+  bool mirrored = false;          // left and right of `image` are to change places when its row is written
   std::vector<Erasure> erasures;  // in the order they happen; reused: cleared, never shrunk
 };
 

@@ -73,8 +73,13 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
   columns.flags = layout.add("flags", Dtype::kUint8, {});
 
   const bool has_boxes = last.has_boxes;
+  // Behind an erasure there are only erasures, which are made in the finished row.
+  std::size_t last_look = spec.ops.size();
+  while (last_look > 0 && (*stages)[last_look--].erased) {
+  }
   return std::make_shared<const Plan>(Plan{.spec = std::move(spec),
                                            .stages = *std::move(stages),
+                                           .last_look = last_look,
                                            .picture = *picture,
                                            .mask = mask,
                                            .layout = std::move(layout),

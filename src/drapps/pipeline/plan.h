@@ -25,6 +25,7 @@ inline constexpr std::uint8_t kFlagReplaced = 2;  // another sample stands in fo
 struct Plan {
   PipelineSpec spec;               // with the source's size
   std::vector<SampleSpec> stages;  // what the decoder makes, then what each op makes
+  std::size_t last_look = 0;       // number of the last op that looks at the picture
   PictureWriter picture;
   std::optional<MaskWriter> mask;
   BatchLayout layout;

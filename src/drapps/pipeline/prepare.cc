@@ -62,6 +62,7 @@ Status Preparer::decode(SampleTask& task) const {
   source_->remember_pixels(
       task.index, static_cast<std::uint64_t>(info->extent.height) * static_cast<std::uint64_t>(info->extent.width));
 
+  sample.mirrored = false;
   sample.mask.reset();
   sample.erasures.clear();
   sample.boxes.clear();
@@ -100,7 +101,7 @@ Status Preparer::decode_mask(SampleTask& task) const {
 Status Preparer::augment(SampleTask& task) const {
   Workspace& work = *task.workspace;
   for (std::size_t i = 0; i < plan_->spec.ops.size(); ++i) {
-    OpContext context{draws_of(task, i), work.scratch};
+    OpContext context{draws_of(task, i), work.scratch, i == plan_->last_look};
     const KernelTimer timer(task);
     Status status = run(plan_->spec.ops[i], work.sample, context);
     if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
