@@ -1,5 +1,6 @@
 #include "drapps/pipeline/plan.h"
 
+#include <algorithm>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -74,9 +75,9 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
 
   const bool has_boxes = last.has_boxes;
   // Behind an erasure there are only erasures, which are made in the finished row.
-  std::size_t last_look = spec.ops.size();
-  while (last_look > 0 && (*stages)[last_look--].erased) {
-  }
+  const auto look =
+      std::find_if(stages->rbegin(), stages->rend(), [](const SampleSpec& stage) { return !stage.erased; });
+  const auto last_look = static_cast<std::size_t>(std::max<std::ptrdiff_t>(stages->rend() - look - 2, 0));
   return std::make_shared<const Plan>(Plan{.spec = std::move(spec),
                                            .stages = *std::move(stages),
                                            .last_look = last_look,
