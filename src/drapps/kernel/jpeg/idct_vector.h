@@ -68,24 +68,6 @@ struct InverseDct {
       out[7 - k] = V::sub32(even[k], odd[k]);
     }
   }
-
-  /// Where rows 1 … 7 of a block are zero as quantised, libjpeg-turbo shifts row 0 instead of transforming it. That is
-  /// the same unless 16 bits overflow: then it wraps, where the transform saturates. Cutting row 0 to 14 bits
-  /// beforehand gives the wrapped number either way. To be called if V::any_beyond_14_bits(row 0).
-  /// @param rows  dequantised; row 0 of the second block is `step` numbers behind that of the first
-  [[gnu::noinline, gnu::cold]] static Vec cut_flat_rows(Vec rows, std::size_t step, const std::int16_t* blocks) {
-    alignas(64) std::int16_t numbers[sizeof(Vec) / 2];
-    V::store(numbers, rows);
-    for (std::size_t b = 0; b < 2; ++b) {
-      bool flat = true;
-      for (std::size_t i = 8; i < kBlock; ++i) flat = flat && blocks[kBlock * b + i] == 0;
-      if (!flat) continue;
-      for (std::size_t u = step * b; u < step * b + 8; ++u) {
-        numbers[u] = static_cast<std::int16_t>(static_cast<std::int16_t>(numbers[u] * 4) >> 2);
-      }
-    }
-    return V::load(numbers);
-  }
 };
 
 }  // namespace

@@ -131,13 +131,31 @@ using V = Vector256;
 using Vec = V::Vec;
 using Dct = InverseDct<V>;
 
+/// Where rows 1 … 7 of a block are zero as quantised, libjpeg-turbo shifts row 0 instead of transforming it. That is
+/// the same unless 16 bits overflow: then it wraps, where the transform saturates. Cutting row 0 to 14 bits beforehand
+/// gives the wrapped number either way. To be called if V::any_beyond_14_bits(row 0).
+/// @param row  row 0 of two blocks, dequantised
+[[gnu::noinline, gnu::cold]] Vec cut_flat_rows(Vec row, const std::int16_t* blocks) {
+  alignas(sizeof(Vec)) std::int16_t numbers[16];
+  V::store(numbers, row);
+  for (std::size_t b = 0; b < 2; ++b) {
+    bool flat = true;
+    for (std::size_t i = 8; i < kBlock; ++i) flat = flat && blocks[kBlock * b + i] == 0;
+    if (!flat) continue;
+    for (std::size_t u = 8 * b; u < 8 * b + 8; ++u) {
+      numbers[u] = static_cast<std::int16_t>(static_cast<std::int16_t>(numbers[u] * 4) >> 2);
+    }
+  }
+  return V::load(numbers);
+}
+
 void transform_two(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* blocks, const std::int16_t* quant) {
   Vec rows[8];
   for (std::size_t v = 0; v < 8; ++v) {
     rows[v] = V::mul16(V::load_rows(blocks + 8 * v), V::repeat_row(quant + 8 * v));
   }
   if (V::any_beyond_14_bits(rows[0])) [[unlikely]]
-    rows[0] = Dct::cut_flat_rows(rows[0], 8, blocks);
+    rows[0] = cut_flat_rows(rows[0], blocks);
   Dct::Pairs columns[2];
   V::interleave(columns[0].p40, columns[1].p40, rows[4], rows[0]);
   V::interleave(columns[0].p26, columns[1].p26, rows[2], rows[6]);

@@ -1,5 +1,7 @@
 // Four blocks and 64 pixels at a time. Two things are better here than with 32 bytes: vpdpwssd adds to a sum in the
 // instruction that multiplies, and words and bytes move anywhere by one shuffle of two vectors.
+#include <algorithm>
+
 #include "drapps/kernel/avx512.h"
 #include "drapps/kernel/jpeg/idct_vector.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
@@ -53,13 +55,11 @@ struct Vector512 {
   }
   static Vec repeat_rows(const std::int16_t* from) { return _mm512_broadcast_i64x4(rows_of(from)); }
   static Vec load(const std::int16_t* from) { return _mm512_load_si512(from); }
-  static void store(std::int16_t* to, Vec v) { _mm512_store_si512(to, v); }
 
-  /// Of the first of two rows of both blocks.
-  static bool any_beyond_14_bits(Vec v) {
-    const Vec from_zero = _mm512_add_epi16(v, _mm512_set1_epi16(8192));
-    return _mm512_mask_cmpgt_epu16_mask(0x00FF00FF, from_zero, _mm512_set1_epi16(16383)) != 0;
-  }
+  /// Collects numbers of more than 14 bits: with 8192 added, they have one of the two uppermost bits.
+  static Vec with_long_of(Vec seen, Vec v) { return _mm512_or_si512(seen, _mm512_add_epi16(v, words(8192))); }
+  /// In the first of the two rows of any block.
+  static bool any_long(Vec seen) { return _mm512_mask_test_epi16_mask(0x00FF00FF, seen, words(-16384)) != 0; }
   static Vec pick_words(Vec a, const Words& index, Vec b) { return _mm512_permutex2var_epi16(a, load(index.at), b); }
   /// Lanes of 128 bits, those of even or of odd number, of both vectors.
   static Vec even_lanes(Vec a, Vec b) { return _mm512_shuffle_i64x2(a, b, 0x88); }
@@ -152,13 +152,12 @@ struct Columns {
   Vec at[2][2];
 };
 
-[[gnu::always_inline]] inline Columns first_pass(const std::int16_t* blocks, const std::int16_t* quant) {
+/// @param quant  two rows each, twice
+/// @param seen   rows 0 and 1 are added to what it has collected
+[[gnu::always_inline]] inline Columns first_pass(const std::int16_t* blocks, const Vec quant[4], Vec& seen) {
   Vec rows[4];  // two rows each
-  for (std::size_t k = 0; k < 4; ++k) {
-    rows[k] = V::mul16(V::load_rows(blocks + 16 * k), V::repeat_rows(quant + 16 * k));
-  }
-  if (V::any_beyond_14_bits(rows[0])) [[unlikely]]
-    rows[0] = Dct::cut_flat_rows(rows[0], 16, blocks);
+  for (std::size_t k = 0; k < 4; ++k) rows[k] = V::mul16(V::load_rows(blocks + 16 * k), quant[k]);
+  seen = V::with_long_of(seen, rows[0]);
   const Dct::Pairs pairs{V::pick_words(rows[2], kFirstRows, rows[0]), V::pick_words(rows[1], kFirstRows, rows[3]),
                          V::pick_words(rows[3], kSecondRows, rows[0]), V::pick_words(rows[1], kSecondRows, rows[2])};
   Vec samples[8], packed[4];
@@ -186,18 +185,24 @@ template <std::size_t kHalf>
                 V::pack16(words[2], words[3]));
 }
 
-/// The passes of neighbouring groups take turns: one alone is a chain that leaves half of the processor waiting.
+/// The first passes of a group go before the second ones of its predecessor: one group alone is a chain that leaves
+/// half of the processor waiting. For the same reason the loop has no branches: numbers of row 0 that are too long,
+/// which no encoder makes of pixels, are noticed at the end, and then the AVX2 kernel, which takes care of them, does
+/// it again.
 void inverse_dct(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* blocks, std::size_t count,
                  const std::int16_t* quant) {
   if (count < 4) return kPixelsAvx2.inverse_dct(out, stride, blocks, count, quant);
-  Columns a = first_pass(blocks, quant), b = first_pass(blocks + 2 * kBlock, quant);
+  Vec factors[4];
+  for (std::size_t k = 0; k < 4; ++k) factors[k] = V::repeat_rows(quant + 16 * k);
+  Vec seen = _mm512_setzero_si512();
+  Columns a = first_pass(blocks, factors, seen), b = first_pass(blocks + 2 * kBlock, factors, seen);
   std::size_t at = 0;
   while (at + 4 < count) {
     // The last group overlaps the one before it where the count is no multiple.
-    const std::size_t next = at + 8 <= count ? at + 4 : count - 4;
-    const Columns next_a = first_pass(blocks + kBlock * next, quant);
+    const std::size_t next = std::min(at + 4, count - 4);
+    const Columns next_a = first_pass(blocks + kBlock * next, factors, seen);
+    const Columns next_b = first_pass(blocks + kBlock * (next + 2), factors, seen);
     second_pass<0>(out + 8 * at, stride, a, b);
-    const Columns next_b = first_pass(blocks + kBlock * (next + 2), quant);
     second_pass<1>(out + 8 * at, stride, a, b);
     a = next_a;
     b = next_b;
@@ -205,6 +210,8 @@ void inverse_dct(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* b
   }
   second_pass<0>(out + 8 * at, stride, a, b);
   second_pass<1>(out + 8 * at, stride, a, b);
+  if (V::any_long(seen)) [[unlikely]]
+    kPixelsAvx2.inverse_dct(out, stride, blocks, count, quant);
 }
 
 }  // namespace
