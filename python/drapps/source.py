@@ -57,13 +57,19 @@ class Source:
         assert items is not None
         return items
 
+    def labelled_files(self) -> list[tuple[bytes, int]]:
+        """Path and label of each sample, of a source of files with labels."""
+        assert self._paths is not None and self._labels is not None
+        return list(zip(self._paths, self._labels.tolist(), strict=True))
+
     def native(self) -> _core.Source:
         """The source as the core takes it."""
         from drapps import _core
 
         if self._native is None:
             make = _core.Source.files if self._paths is not None else _core.Source.memory
-            self._native = make(self._items(), self._labels, self._masks, self._boxes)
+            labels = None if self._labels is None else {"label": self._labels}
+            self._native = make(self._items(), labels, self._masks, self._boxes)
         return self._native
 
     def digest(self) -> str:

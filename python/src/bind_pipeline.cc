@@ -1,4 +1,4 @@
-// Sources, loaders, iterators and batches: drapps._core.{Source, Loader, Iterator, Batch, Tensor}.
+// Loaders, iterators and batches: drapps._core.{Loader, Iterator, Batch, Tensor}.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -19,6 +19,7 @@
 #include "drapps/control/loader.h"
 #include "drapps/deliver/dlpack.h"
 #include "drapps/plant/schema.h"
+#include "shared.h"
 
 namespace nb = nanobind;
 
@@ -27,8 +28,6 @@ namespace {
 
 using nb::literals::operator""_a;
 using Int64Column = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using FloatRows = nb::ndarray<const float, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
-using BoxColumns = nb::typed<nb::tuple, Int64Column, FloatRows, Int64Column>;
 
 // How often a waiting next() lets Python run its signal handlers.
 constexpr std::chrono::milliseconds kSignalPeriod{50};
@@ -52,16 +51,6 @@ class WithoutGil {
   PyThreadState* const thread_;
 };
 
-/// args of SampleError, and a line of a ledger.
-nb::tuple error_args(const Error& error) {
-  const auto stage = name_of(error.stage);
-  const auto code = name_of(error.code);
-  return nb::make_tuple(nb::str(stage.data(), stage.size()), nb::str(code.data(), code.size()),
-                        nb::steal<nb::str>(PyUnicode_DecodeFSDefaultAndSize(
-                            error.path.data(), static_cast<Py_ssize_t>(error.path.size()))),
-                        error.offset, error.index, error.message);
-}
-
 nb::list ledger_of(const std::vector<Error>& errors) {
   nb::list lines;
   for (const Error& error : errors) {
@@ -72,77 +61,6 @@ nb::list ledger_of(const std::vector<Error>& errors) {
     lines.append(line);
   }
   return lines;
-}
-
-/// The value, or ValueError: descriptions and options are checked before anything runs.
-template <class T>
-T value_of(Result<T> result) {
-  if (!result.ok()) throw nb::value_error(result.error().message.c_str());
-  return std::move(result).value();
-}
-
-// ---- sources
-
-/// A source that several loaders share.
-struct SharedSource {
-  std::shared_ptr<Source> source;
-};
-
-std::string_view path_bytes(nb::handle path) {
-  if (nb::isinstance<nb::bytes>(path)) {
-    const auto bytes = nb::cast<nb::bytes>(path);
-    return {bytes.c_str(), bytes.size()};
-  }
-  return nb::cast<std::string_view>(path);
-}
-
-PathList path_list(const nb::sequence& paths) {
-  PathList list;
-  for (const nb::handle path : paths) static_cast<void>(value_of(list.append(path_bytes(path))));
-  return list;
-}
-
-Targets targets_of(const std::optional<Int64Column>& labels, const std::optional<BoxColumns>& boxes) {
-  Targets targets;
-  if (labels) targets.labels.push_back({"label", {labels->data(), labels->data() + labels->size()}});
-  if (boxes) {
-    const auto offsets = nb::cast<Int64Column>((*boxes)[0]);
-    const auto edges = nb::cast<FloatRows>((*boxes)[1]);
-    const auto classes = nb::cast<Int64Column>((*boxes)[2]);
-    targets.box_offsets.assign(offsets.data(), offsets.data() + offsets.size());
-    for (std::size_t i = 0; i < edges.shape(0); ++i) {
-      const float* edge = edges.data() + 4 * i;
-      targets.boxes.push_back({edge[0], edge[1], edge[2], edge[3]});
-    }
-    targets.box_labels.assign(classes.data(), classes.data() + classes.size());
-  }
-  return targets;
-}
-
-SharedSource files(const nb::sequence& paths, const std::optional<Int64Column>& labels,
-                   const std::optional<nb::sequence>& masks, const std::optional<BoxColumns>& boxes) {
-  return {
-      value_of(FileSource::make(path_list(paths), masks ? path_list(*masks) : PathList{}, targets_of(labels, boxes)))};
-}
-
-SharedSource memory(const nb::sequence& records, const std::optional<Int64Column>& labels,
-                    const std::optional<nb::sequence>& masks, const std::optional<BoxColumns>& boxes) {
-  // The bytes objects stay alive with the source, and die under the GIL.
-  auto kept = std::shared_ptr<std::vector<nb::bytes>>(new std::vector<nb::bytes>, [](std::vector<nb::bytes>* held) {
-    const nb::gil_scoped_acquire gil;
-    delete held;
-  });
-  const auto spans = [&](const nb::sequence& given) {
-    std::vector<MemorySource::Bytes> bytes;
-    for (const nb::handle record : given) {
-      kept->push_back(nb::cast<nb::bytes>(record));
-      bytes.emplace_back(reinterpret_cast<const std::uint8_t*>(kept->back().c_str()), kept->back().size());
-    }
-    return bytes;
-  };
-  auto images = spans(records);
-  auto mask_images = masks ? spans(*masks) : std::vector<MemorySource::Bytes>{};
-  return {value_of(MemorySource::make(std::move(images), kept, std::move(mask_images), targets_of(labels, boxes)))};
 }
 
 // ---- batches
@@ -309,21 +227,6 @@ void bind_pipeline(nb::module_& module) {
   auto sample_error = nb::steal(PyErr_NewExceptionWithDoc(
       "drapps._core.SampleError", "args: (stage, code, path, offset, index, message).", PyExc_RuntimeError, nullptr));
   module.attr("SampleError") = sample_error;
-
-  nb::class_<SharedSource>(module, "Source", "Records by index: encoded images, and what belongs to each.")
-      .def_static("files", &files, "paths"_a, "labels"_a = nb::none(), "masks"_a = nb::none(), "boxes"_a = nb::none(),
-                  "One file per image. Nothing is opened before it is read.")
-      .def_static("memory", &memory, "records"_a, "labels"_a = nb::none(), "masks"_a = nb::none(),
-                  "boxes"_a = nb::none(), "Encoded images in memory, not copied.")
-      .def("__len__", [](const SharedSource& self) { return self.source->size(); })
-      .def(
-          "hint",
-          [](const SharedSource& self, std::uint64_t index) {
-            if (index >= self.source->size()) throw nb::index_error("no such sample");
-            const Hint hint = self.source->hint(index);
-            return nb::make_tuple(hint.bytes, hint.pixels);
-          },
-          "index"_a, "(bytes, pixels) of a record, 0 where not yet known.");
 
   nb::class_<Tensor>(module, "Tensor", nb::type_slots(tensor_slots), "A column of a batch, exclusively the holder's.")
       .def_prop_ro("shape", [](const Tensor& self) { return nb::tuple(nb::cast(self.shape)); })

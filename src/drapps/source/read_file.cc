@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
-#include "drapps/base/unique_handle.h"
+#include "drapps/source/shard.h"
 
 namespace drapps {
 namespace {
@@ -30,7 +30,7 @@ std::string kind_of(mode_t mode) {
 
 std::size_t at(Part part) { return static_cast<std::size_t>(part); }
 
-/// Reads parts one after the other with `read`, a Result<FileBytes>(path, buffer).
+/// Reads parts one after the other with `read`, a Result<FileBytes>(location, buffer).
 template <class Read>
 Status read_parts(ReadRequest& request, const Read& read) {
   const std::uint64_t wall = monotonic_ns();
@@ -38,12 +38,12 @@ Status read_parts(ReadRequest& request, const Read& read) {
   Status status = ok_status();
   for (std::size_t i = 0; i < parts_of(request) && status.ok(); ++i) {
     const auto part = static_cast<Part>(i);
-    const char* const path = request.source->locate(request.index, part).path;
-    if (path == nullptr) {
+    const Location location = request.source->locate(request.index, part);
+    if (location.path == nullptr) {
       status = answer_from_memory(request, part);
       continue;
     }
-    Result<FileBytes> file = read(path, *request.into[i]);
+    Result<FileBytes> file = read(location, *request.into[i]);
     if (file.ok()) {
       request.bytes[i] = file->bytes;
       request.identity[i] = file->identity;
@@ -58,18 +58,66 @@ Status read_parts(ReadRequest& request, const Read& read) {
 }
 
 /// Reads what the page cache holds. Any error sends the caller the slow way, which reports it.
-Result<FileBytes> read_cached(const char* path, Buffer& into, const ReadLimits& limits) {
+Result<FileBytes> read_cached(const Location& location, Buffer& into, const ReadLimits& limits) {
   const Error would_block{.code = ErrorCode::kIo, .stage = Stage::kFetch};
-  open_how how{.flags = kOpenFlags, .mode = 0, .resolve = RESOLVE_CACHED};
-  const UniqueHandle file(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how)));
-  if (!file) return would_block;
-  Result<FileIdentity> identity = inspect(file.get(), limits);
-  if (!identity.ok()) return std::move(identity).error();
-  DRAPPS_RETURN_IF_ERROR(into.ensure(identity->size));
-  iovec vector{.iov_base = into.data(), .iov_len = identity->size};
-  const ssize_t got = ::preadv2(file.get(), &vector, 1, 0, RWF_NOWAIT);
-  if (got < 0 || static_cast<std::uint64_t>(got) != identity->size) return would_block;
-  return FileBytes{{into.data(), identity->size}, *identity};
+  PartFile file;
+  if (!file.find(location)) {
+    open_how how{.flags = kOpenFlags, .mode = 0, .resolve = RESOLVE_CACHED};
+    const auto fd = static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, location.path, &how, sizeof how));
+    if (fd < 0) return would_block;
+    file.take(fd, location);
+  }
+  Result<ByteRange> range = inspect(file.get(), location, limits);
+  if (!range.ok()) return std::move(range).error();
+  DRAPPS_RETURN_IF_ERROR(into.ensure(range->bytes));
+  iovec vector{.iov_base = into.data(), .iov_len = range->bytes};
+  const ssize_t got = ::preadv2(file.get(), &vector, 1, static_cast<off_t>(range->offset), RWF_NOWAIT);
+  if (got < 0 || static_cast<std::uint64_t>(got) != range->bytes) return would_block;
+  return FileBytes{{into.data(), range->bytes}, range->identity};
+}
+
+Error changed(const FileIdentity& now, const FileIdentity& before) {
+  const std::string remedy = "; leave the data set alone while it is in use, and list it anew once it has changed";
+  if (now.size < before.size) {
+    return fetch_error(ErrorCode::kTruncated, "the shard has " + std::to_string(now.size) + " bytes, its index says " +
+                                                  std::to_string(before.size) + remedy);
+  }
+  return fetch_error(ErrorCode::kCorrupt, "the shard has changed since its index was made" + remedy);
+}
+
+/// Opens for reading, waiting for leases. -1 and errno on failure.
+int open_to_read(const char* path) noexcept {
+  int fd = ::open(path, kOpenFlags);
+  while (fd < 0 && (errno == EINTR || errno == EAGAIN)) fd = ::open(path, kOpenFlagsAgain);
+  return fd;
+}
+
+Result<FileBytes> read_part(const Location& location, Buffer& into, const ReadLimits& limits) {
+  PartFile file;
+  if (!file.find(location)) {
+    const int fd = open_to_read(location.path);
+    if (fd < 0) return io_error(errno, "open the file");
+    file.take(fd, location);
+  }
+  Result<ByteRange> range = inspect(file.get(), location, limits);
+  if (!range.ok()) return std::move(range).error();
+  DRAPPS_RETURN_IF_ERROR(into.ensure(range->bytes));
+  for (std::uint64_t done = 0; done < range->bytes;) {
+    const auto from = static_cast<off_t>(range->offset + done);
+    const ssize_t got = ::pread(file.get(), into.data() + done, range->bytes - done, from);
+    if (got > 0) {
+      done += static_cast<std::uint64_t>(got);
+    } else if (got == 0) {
+      return shrunk(done, *range);
+    } else if (errno == EAGAIN) {
+      (void)::fcntl(file.get(), F_SETFL, 0);
+    } else if (errno != EINTR) {
+      Error error = io_error(errno, "read the file");
+      error.offset = static_cast<std::int64_t>(done);
+      return error;
+    }
+  }
+  return FileBytes{{into.data(), range->bytes}, range->identity};
 }
 
 }  // namespace
@@ -90,30 +138,55 @@ Error io_error(int error_number, std::string_view doing) {
   }
 }
 
-Error shrunk(std::uint64_t offset, std::uint64_t size) {
+Error shrunk(std::uint64_t done, const ByteRange& range) {
   return fetch_error(ErrorCode::kTruncated,
-                     "the file ended while it was read, it had " + std::to_string(size) +
+                     "the file ended while it was read, it had " + std::to_string(range.bytes) +
                          " bytes when it was opened; leave the data set alone while it is in use",
-                     static_cast<std::int64_t>(offset));
+                     static_cast<std::int64_t>(done));
 }
 
-Result<FileIdentity> inspect(int fd, const ReadLimits& limits) {
+Result<ByteRange> inspect(int fd, const Location& location, const ReadLimits& limits) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return io_error(errno, "read the file's attributes");
   if (!S_ISREG(status.st_mode)) {
     return fetch_error(ErrorCode::kUnsupported, "this is " + kind_of(status.st_mode) + "; only regular files are read");
   }
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size == 0) {
-    return fetch_error(ErrorCode::kTruncated, "the file is empty; restore it or remove it from the data set", 0);
+  const FileIdentity file{static_cast<std::uint64_t>(status.st_size),
+                          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_ino};
+  ByteRange range{.offset = 0, .bytes = file.size, .identity = file};
+  const char* what = "file";
+  if (location.shard != nullptr) {
+    if (file != location.shard->identity()) return changed(file, location.shard->identity());
+    range = {.offset = location.offset,
+             .bytes = location.length,
+             .identity = location.shard->record_identity(location.offset, location.length)};
+    what = "record";
   }
-  if (size > limits.max_file_bytes) {
-    return fetch_error(ErrorCode::kTooLarge, "the file has " + std::to_string(size) + " bytes, the limit is " +
-                                                 std::to_string(limits.max_file_bytes) +
-                                                 "; raise it or remove the file");
+  if (range.bytes == 0) {
+    return fetch_error(ErrorCode::kTruncated,
+                       std::string("the ") + what + " is empty; restore it or remove it from the data set", 0);
   }
-  return FileIdentity{size, std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec,
-                      status.st_ino};
+  if (range.bytes > limits.max_file_bytes) {
+    return fetch_error(ErrorCode::kTooLarge, std::string("the ") + what + " has " + std::to_string(range.bytes) +
+                                                 " bytes, the limit is " + std::to_string(limits.max_file_bytes) +
+                                                 "; raise it or remove the " + what);
+  }
+  return range;
+}
+
+bool PartFile::find(const Location& location) noexcept {
+  fd_ = location.shard != nullptr ? location.shard->descriptor() : -1;
+  return fd_ >= 0;
+}
+
+void PartFile::take(int fd, const Location& location) noexcept {
+  fd_ = fd;
+  if (location.shard == nullptr || !location.shard->keep(fd)) own_.reset(fd);
+}
+
+UniqueHandle PartFile::release() noexcept {
+  fd_ = -1;
+  return std::move(own_);
 }
 
 Error about(Error error, const ReadRequest& request, Part part) {
@@ -157,36 +230,15 @@ void cancel(ReadRequest& request, ReadSink& sink) {
 }
 
 Result<FileBytes> read_file(const char* path, Buffer& into, const ReadLimits& limits) {
-  int fd = ::open(path, kOpenFlags);
-  while (fd < 0 && (errno == EINTR || errno == EAGAIN)) fd = ::open(path, kOpenFlagsAgain);
-  if (fd < 0) return io_error(errno, "open the file");
-  const UniqueHandle file(fd);
-  Result<FileIdentity> identity = inspect(fd, limits);
-  if (!identity.ok()) return std::move(identity).error();
-  DRAPPS_RETURN_IF_ERROR(into.ensure(identity->size));
-  for (std::uint64_t done = 0; done < identity->size;) {
-    const ssize_t got = ::pread(fd, into.data() + done, identity->size - done, static_cast<off_t>(done));
-    if (got > 0) {
-      done += static_cast<std::uint64_t>(got);
-    } else if (got == 0) {
-      return shrunk(done, identity->size);
-    } else if (errno == EAGAIN) {
-      (void)::fcntl(fd, F_SETFL, 0);
-    } else if (errno != EINTR) {
-      Error error = io_error(errno, "read the file");
-      error.offset = static_cast<std::int64_t>(done);
-      return error;
-    }
-  }
-  return FileBytes{{into.data(), identity->size}, *identity};
+  return read_part({.path = path, .bytes = {}}, into, limits);
 }
 
 Status read_record(ReadRequest& request, const ReadLimits& limits) {
-  return read_parts(request, [&](const char* path, Buffer& into) { return read_file(path, into, limits); });
+  return read_parts(request, [&](const Location& at, Buffer& into) { return read_part(at, into, limits); });
 }
 
 bool try_read_record(ReadRequest& request, const ReadLimits& limits) {
-  return read_parts(request, [&](const char* path, Buffer& into) { return read_cached(path, into, limits); }).ok();
+  return read_parts(request, [&](const Location& at, Buffer& into) { return read_cached(at, into, limits); }).ok();
 }
 
 }  // namespace drapps

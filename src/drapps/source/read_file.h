@@ -1,4 +1,4 @@
-// What both readers share: how a file is opened and checked, and how failures are told.
+// What both readers share: how a part's file is opened and checked, and how failures are told.
 #pragma once
 
 #include <fcntl.h>
@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "drapps/base/unique_handle.h"
 #include "drapps/source/reader.h"
 
 namespace drapps {
@@ -18,11 +19,36 @@ inline constexpr int kOpenFlagsAgain = kOpenFlags & ~O_NONBLOCK;
 /// A failed system call on a file, with stage kFetch. @param doing  such as "open".
 Error io_error(int error_number, std::string_view doing);
 
-/// The file ends at `offset`, before its size.
-Error shrunk(std::uint64_t offset, std::uint64_t size);
+/// Which bytes of an open file a part is.
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  FileIdentity identity;  // of the part
+};
 
-/// The identity of an open file, if it is a regular one that is neither empty nor above the limit.
-Result<FileIdentity> inspect(int fd, const ReadLimits& limits);
+/// The range of the part at `location`, whose file is open at `fd`, if that is a regular file, and the part is neither
+/// empty nor above the limit. A shard must be what it was: kTruncated where it is shorter, kCorrupt where it differs.
+Result<ByteRange> inspect(int fd, const Location& location, const ReadLimits& limits);
+
+/// The file ended `done` bytes after the start of the part.
+Error shrunk(std::uint64_t done, const ByteRange& range);
+
+/// The descriptor of a part while it is read: opened for it, or kept by its shard.
+class PartFile {
+ public:
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  /// True where the shard of `location` is open already.
+  bool find(const Location& location) noexcept;
+  /// Takes `fd`, newly opened, and offers it to the shard.
+  void take(int fd, const Location& location) noexcept;
+  /// Lets go. The descriptor, where it is the caller's to close; else an empty handle.
+  UniqueHandle release() noexcept;
+
+ private:
+  int fd_ = -1;
+  UniqueHandle own_;
+};
 
 /// `error`, saying which sample and file it is about.
 Error about(Error error, const ReadRequest& request, Part part);

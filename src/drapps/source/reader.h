@@ -47,7 +47,7 @@ class ReadSink {
 };
 
 struct ReadLimits {
-  std::size_t max_file_bytes = std::size_t{1} << 30;  // kTooLarge above
+  std::size_t max_file_bytes = std::size_t{1} << 30;  // of a record's part; kTooLarge above
 };
 
 enum class ReaderKind : std::uint8_t { kAuto, kPread, kUring };

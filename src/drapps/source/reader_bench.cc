@@ -11,7 +11,9 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/base/unique_handle.h"
+#include "drapps/source/file_window.h"
 #include "drapps/source/reader.h"
+#include "drapps/source/shard.h"
 
 namespace drapps {
 namespace {
@@ -127,6 +129,41 @@ void BM_ReadRecord(benchmark::State& state) {
 void BM_TryReadRecord(benchmark::State& state) {
   read_here(state, [](ReadRequest& request) { return try_read_record(request); });
 }
+/// The same records eight to a shard, of this many bytes each. Run under `ulimit -n 64` for shards that are not kept
+/// open.
+void BM_TryReadShard(benchmark::State& state) {
+  constexpr std::uint64_t kEach = 8;
+  const auto bytes = static_cast<std::uint64_t>(state.range(0));
+  std::string root = (fs::temp_directory_path() / "drapps-bench-XXXXXX").string();
+  ::mkdtemp(root.data());
+  PathList paths;
+  std::vector<FileIdentity> identities;
+  ShardRanges ranges;
+  for (std::uint64_t i = 0; i < kFiles; ++i) {
+    if (i % kEach == 0) {
+      const std::string path = root + "/" + std::to_string(i);
+      std::ofstream(path, std::ios::binary) << std::string(kEach * bytes, 'x');
+      (void)paths.append(path);
+      identities.push_back(FileWindow::open(path.c_str())->identity());
+    }
+    ranges.shard.push_back(static_cast<std::uint32_t>(i / kEach));
+    ranges.offset.push_back(i % kEach * bytes);
+    ranges.length.push_back(static_cast<std::uint32_t>(bytes));
+  }
+  {
+    const auto source = std::move(*ShardSource::make(std::move(paths), identities, std::move(ranges)));
+    Requests all(*source);
+    const std::uint64_t before = process_cpu_ns();
+    for (auto _ : state) {
+      for (ReadRequest& request : all.requests) {
+        if (!try_read_record(request)) return state.SkipWithError("not read");
+      }
+    }
+    report(state, process_cpu_ns() - before);
+  }
+  fs::remove_all(root);
+}
+BENCHMARK(BM_TryReadShard)->Arg(784)->Arg(100'000)->UseRealTime();
 BENCHMARK(BM_ReadRecord)->UseRealTime();
 BENCHMARK(BM_TryReadRecord)->UseRealTime();
 

@@ -8,16 +8,16 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <new>
 #include <random>
 #include <thread>
 #include <vector>
+
+#include "drapps/source/testing.h"
 
 namespace {
 
@@ -41,67 +41,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-constexpr auto kDeadline = std::chrono::seconds(120);  // against hanging, not a matter of speed
-
-/// Remembers how each request ended, in order. Allocates nothing for those that succeed.
-class Recorder final : public ReadSink {
- public:
-  struct Outcome {
-    std::uint64_t tag;
-    Status status;
-  };
-  explicit Recorder(std::size_t expected = 4096) { outcomes_.reserve(expected); }
-
-  void read_done(ReadRequest& request, Status status) noexcept override {
-    const std::lock_guard lock(mutex_);
-    outcomes_.push_back({request.tag, std::move(status)});
-    if (outcomes_.size() >= awaited_) done_.notify_all();
-  }
-  bool wait_for(std::size_t count) {
-    std::unique_lock lock(mutex_);
-    awaited_ = count;
-    return done_.wait_for(lock, kDeadline, [&] { return outcomes_.size() >= count; });
-  }
-  std::vector<Outcome>& outcomes() { return outcomes_; }  // once all are awaited
-  void clear() {
-    const std::lock_guard lock(mutex_);
-    outcomes_.clear();
-  }
-
- private:
-  std::mutex mutex_;  // guards the rest
-  std::condition_variable done_;
-  std::size_t awaited_ = 0;
-  std::vector<Outcome> outcomes_;
-};
-
-std::string content_of(std::uint64_t index, std::size_t bytes) {
-  std::mt19937 random(static_cast<std::uint32_t>(index));
-  std::string text(bytes, '\0');
-  for (char& c : text) c = static_cast<char>(random());
-  return text;
-}
-
-std::string text_of(std::span<const std::uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
-
-/// A folder of files that a test fills.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "drapps-reader-XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-  }
-  ~Folder() { fs::remove_all(root_); }
-  std::string path(const std::string& name) const { return root_ + "/" + name; }
-  std::string put(const std::string& name, const std::string& content) const {
-    std::ofstream(path(name), std::ios::binary) << content;
-    return path(name);
-  }
-
- private:
-  std::string root_;
-};
-
 std::unique_ptr<FileSource> source_of(const std::vector<std::string>& images,
                                       const std::vector<std::string>& masks = {}) {
   PathList lists[2];
@@ -109,20 +48,6 @@ std::unique_ptr<FileSource> source_of(const std::vector<std::string>& images,
   for (const std::string& path : masks) EXPECT_TRUE(lists[1].append(path).ok());
   return std::move(*FileSource::make(std::move(lists[0]), std::move(lists[1])));
 }
-
-/// A request with memory of its own.
-struct Slot {
-  Buffer image{MemoryLedger::unlimited()};
-  Buffer mask{MemoryLedger::unlimited()};
-  ReadRequest request;
-
-  explicit Slot(Source& source, std::uint64_t index = 0, std::uint64_t tag = 0) {
-    request.source = &source;
-    request.index = index;
-    request.into = {&image, &mask};
-    request.tag = tag;
-  }
-};
 
 class ReaderTest : public testing::TestWithParam<ReaderKind> {
  protected:

@@ -1,4 +1,4 @@
-// Where the records are: files or memory, by index.
+// Where the records are: files, parts of files, or memory, by index.
 //
 // A record is one encoded image and, where the source has masks, one encoded mask. Beside it stand its targets: columns
 // of int64 labels and boxes. A source also remembers what was learnt of each record on the way, in 8 bytes.
@@ -35,11 +35,15 @@ struct Hint {
   std::uint32_t pixels = 0;  // height x width of the image
 };
 
-/// Where one part lies: `path` is NUL-terminated, or null for a part in memory, whose bytes are `bytes`. The parts of a
-/// record are all files or all in memory.
+class Shard;  // shard.h
+
+/// Where one part lies: in memory, in a file of its own, or in a range of a shard.
 struct Location {
-  const char* path = nullptr;
-  std::span<const std::uint8_t> bytes;
+  const char* path = nullptr;           // NUL-terminated; null for a part in memory
+  std::span<const std::uint8_t> bytes;  // of a part in memory
+  Shard* shard = nullptr;               // of a part that is a range of the file at `path`; null for a whole file
+  std::uint64_t offset = 0;             // of the range, in bytes
+  std::uint64_t length = 0;
 };
 
 struct LabelColumn {
@@ -77,7 +81,7 @@ class Source {
 
   /// Where a part of record `index` lies. Valid as long as the source. kMask requires has_mask().
   virtual Location locate(std::uint64_t index, Part part) const noexcept = 0;
-  /// For messages: the path, or "memory[i]" and "memory[i].mask".
+  /// For messages: the path (with its range of bytes, in a shard), or "memory[i]" and "memory[i].mask".
   virtual std::string name(std::uint64_t index, Part part = Part::kImage) const = 0;
 
   const Targets& targets() const noexcept { return targets_; }
@@ -142,22 +146,29 @@ class FileSource final : public Source {
   PathList masks_;
 };
 
-/// Encoded images (and masks) that are already in memory.
+/// Encoded images (and masks) that are already in memory. Single images may lie in files instead.
 class MemorySource final : public Source {
  public:
   using Bytes = std::span<const std::uint8_t>;
   /// @param owner  keeps the bytes alive and unchanged as long as the source.
+  /// @param files  of the images whose Bytes have no data, one after the other. kInvalidArgument where their number
+  ///               differs.
   static Result<std::unique_ptr<MemorySource>> make(std::vector<Bytes> images, std::shared_ptr<const void> owner,
-                                                    std::vector<Bytes> masks = {}, Targets targets = {});
+                                                    std::vector<Bytes> masks = {}, Targets targets = {},
+                                                    PathList files = {});
 
   Location locate(std::uint64_t index, Part part) const noexcept override;
   std::string name(std::uint64_t index, Part part) const override;
 
  private:
-  MemorySource(std::vector<Bytes> images, std::shared_ptr<const void> owner, std::vector<Bytes> masks, Targets targets);
+  MemorySource(std::vector<Bytes> images, std::shared_ptr<const void> owner, std::vector<Bytes> masks, Targets targets,
+               PathList files);
+  static constexpr std::uint32_t kNoFile = UINT32_MAX;
   std::vector<Bytes> images_;
   std::vector<Bytes> masks_;
   std::shared_ptr<const void> owner_;
+  PathList files_;
+  std::vector<std::uint32_t> file_of_;  // per record: its number in files_; empty where there are none
 };
 
 }  // namespace drapps

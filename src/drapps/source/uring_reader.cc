@@ -174,36 +174,47 @@ void UringReader::handle(const io_uring_cqe& completion) {
   }
 }
 
-void UringReader::begin_part(std::size_t place, int flags) {
+void UringReader::begin_part(std::size_t place) {
   Flight& flight = flights_[place];
-  const char* const path = flight.request->source->locate(flight.request->index, flight.part).path;
+  flight.location = flight.request->source->locate(flight.request->index, flight.part);
+  if (flight.location.path == nullptr) return part_done(place, answer_from_memory(*flight.request, flight.part));
+  if (flight.file.find(flight.location)) return begin_read(place);
+  open_file(place, kOpenFlags);
+}
+
+void UringReader::open_file(std::size_t place, int flags) {
   io_uring_sqe* const sqe = entry();
-  io_uring_prep_openat(sqe, AT_FDCWD, path, flags, 0);
+  io_uring_prep_openat(sqe, AT_FDCWD, flights_[place].location.path, flags, 0);
   io_uring_sqe_set_data64(sqe, place);
 }
 
 void UringReader::opened(std::size_t place, int result) {
   Flight& flight = flights_[place];
-  if (result == -EINTR || result == -EAGAIN) return begin_part(place, kOpenFlagsAgain);
+  if (result == -EINTR || result == -EAGAIN) return open_file(place, kOpenFlagsAgain);
   if (result < 0) return finish(place, about(io_error(-result, "open the file"), *flight.request, flight.part));
-  flight.file.reset(result);
-  Result<FileIdentity> identity = inspect(result, limits_);
-  if (!identity.ok()) return finish(place, about(std::move(identity).error(), *flight.request, flight.part));
   // The flag has kept a FIFO from blocking; in the ring it would make a read that has to wait fail instead.
   (void)::fcntl(result, F_SETFL, 0);
-  Status room = flight.request->into[static_cast<std::size_t>(flight.part)]->ensure(identity->size);
+  flight.file.take(result, flight.location);
+  begin_read(place);
+}
+
+void UringReader::begin_read(std::size_t place) {
+  Flight& flight = flights_[place];
+  Result<ByteRange> range = inspect(flight.file.get(), flight.location, limits_);
+  if (!range.ok()) return finish(place, about(std::move(range).error(), *flight.request, flight.part));
+  Status room = flight.request->into[static_cast<std::size_t>(flight.part)]->ensure(range->bytes);
   if (!room.ok()) return finish(place, about(std::move(room).error(), *flight.request, flight.part));
-  flight.identity = *identity;
+  flight.range = *range;
   flight.done = 0;
   read_more(place);
 }
 
 void UringReader::read_more(std::size_t place) {
   Flight& flight = flights_[place];
-  const std::uint64_t left = std::min(flight.identity.size - flight.done, kLargestRead);
+  const std::uint64_t left = std::min(flight.range.bytes - flight.done, kLargestRead);
   std::uint8_t* const to = flight.request->into[static_cast<std::size_t>(flight.part)]->data() + flight.done;
   io_uring_sqe* const sqe = entry();
-  io_uring_prep_read(sqe, flight.file.get(), to, static_cast<unsigned>(left), flight.done);
+  io_uring_prep_read(sqe, flight.file.get(), to, static_cast<unsigned>(left), flight.range.offset + flight.done);
   io_uring_sqe_set_data64(sqe, place);
 }
 
@@ -212,17 +223,24 @@ void UringReader::received(std::size_t place, int result) {
   ReadRequest& request = *flight.request;
   if (result == -EINTR || result == -EAGAIN) return read_more(place);
   if (result <= 0) {
-    Error error = result == 0 ? shrunk(flight.done, flight.identity.size) : io_error(-result, "read the file");
+    Error error = result == 0 ? shrunk(flight.done, flight.range) : io_error(-result, "read the file");
     error.offset = static_cast<std::int64_t>(flight.done);
     return finish(place, about(std::move(error), request, flight.part));
   }
   flight.done += static_cast<std::uint64_t>(result);
-  if (flight.done < flight.identity.size) return read_more(place);
+  if (flight.done < flight.range.bytes) return read_more(place);
 
   const auto part = static_cast<std::size_t>(flight.part);
-  request.bytes[part] = {request.into[part]->data(), flight.identity.size};
-  request.identity[part] = flight.identity;
-  if (part + 1 == parts_of(request)) return finish(place, ok_status());
+  request.bytes[part] = {request.into[part]->data(), flight.range.bytes};
+  request.identity[part] = flight.range.identity;
+  part_done(place, ok_status());
+}
+
+void UringReader::part_done(std::size_t place, Status status) {
+  Flight& flight = flights_[place];
+  if (!status.ok() || static_cast<std::size_t>(flight.part) + 1 == parts_of(*flight.request)) {
+    return finish(place, std::move(status));
+  }
   close_file(flight);
   flight.part = Part::kMask;
   begin_part(place);
@@ -241,9 +259,10 @@ void UringReader::finish(std::size_t place, Status status) {
 }
 
 void UringReader::close_file(Flight& flight) {
-  if (!flight.file) return;
+  UniqueHandle file = flight.file.release();
+  if (!file) return;
   io_uring_sqe* const sqe = entry();
-  io_uring_prep_close(sqe, flight.file.release());
+  io_uring_prep_close(sqe, file.release());
   io_uring_sqe_set_data64(sqe, kClosed);
   ++closing_;
 }

@@ -1,14 +1,12 @@
 // Reading through io_uring: one thread keeps `depth` files on their way.
 //
 // 1. A record's part goes through OPENAT, fstat, READ until it is whole, CLOSE; then comes its next part. fstat is a
-// plain
-//    call: the attributes of a file just opened are at hand, while the ring would send it to a kernel thread.
+//    plain call: the attributes of a file just opened are at hand, while the ring would send it to a kernel thread. A
+//    shard that is kept open needs neither OPENAT nor CLOSE.
 // 2. Each record on its way has a place in a fixed table, and its number is the user data of its operation: a record
-// has
-//    one operation in the ring at a time. Closing is counted but not waited for.
+//    has one operation in the ring at a time. Closing is counted but not waited for.
 // 3. The thread sleeps in the ring. An eventfd that the ring polls wakes it for new requests, a new depth or the end,
-// and
-//    is written only when the thread said that it goes to sleep with room to spare.
+//    and is written only when the thread said that it goes to sleep with room to spare.
 #pragma once
 
 #include <liburing.h>
@@ -55,9 +53,10 @@ class UringReader final : public Reader {
   struct Flight {
     ReadRequest* request = nullptr;
     Part part = Part::kImage;
-    UniqueHandle file;       // open while its bytes are read
-    FileIdentity identity;   // of the open file
-    std::uint64_t done = 0;  // bytes read of it
+    Location location;       // of the part
+    PartFile file;           // open while its bytes are read
+    ByteRange range;         // of the part in it
+    std::uint64_t done = 0;  // bytes read of the part
     std::uint64_t started_ns = 0;
   };
 
@@ -67,10 +66,13 @@ class UringReader final : public Reader {
   void take_requests();
   bool sleep_until_completion();
   void handle(const io_uring_cqe& completion);
-  void begin_part(std::size_t place, int flags = kOpenFlags);
+  void begin_part(std::size_t place);
+  void open_file(std::size_t place, int flags);
   void opened(std::size_t place, int result);
+  void begin_read(std::size_t place);
   void read_more(std::size_t place);
   void received(std::size_t place, int result);
+  void part_done(std::size_t place, Status status);
   void finish(std::size_t place, Status status);
   void close_file(Flight& flight);
   void watch_wake();

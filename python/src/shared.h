@@ -1,0 +1,36 @@
+// What several areas of the module need.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <utility>
+
+#include "drapps/base/result.h"
+#include "drapps/source/source.h"
+
+namespace drapps {
+
+/// A source that several loaders share.
+struct SharedSource {
+  std::shared_ptr<Source> source;
+};
+
+/// args of SampleError, and a line of a ledger.
+inline nanobind::tuple error_args(const Error& error) {
+  const auto stage = name_of(error.stage);
+  const auto code = name_of(error.code);
+  return nanobind::make_tuple(nanobind::str(stage.data(), stage.size()), nanobind::str(code.data(), code.size()),
+                              nanobind::steal<nanobind::str>(PyUnicode_DecodeFSDefaultAndSize(
+                                  error.path.data(), static_cast<Py_ssize_t>(error.path.size()))),
+                              error.offset, error.index, error.message);
+}
+
+/// The value, or ValueError: descriptions and options are checked before anything runs.
+template <class T>
+T value_of(Result<T> result) {
+  if (!result.ok()) throw nanobind::value_error(result.error().message.c_str());
+  return std::move(result).value();
+}
+
+}  // namespace drapps

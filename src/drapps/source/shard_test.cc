@@ -1,0 +1,258 @@
+#include "drapps/source/shard.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <deque>
+
+#include "drapps/source/file_window.h"
+#include "drapps/source/testing.h"
+
+namespace drapps {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr std::size_t kEach = 8;  // records in a shard of the tests
+
+std::uint64_t open_descriptors() {
+  std::uint64_t count = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+/// Shards of records of rising sizes, and where they lie.
+struct Set {
+  std::vector<std::string> paths;
+  std::vector<FileIdentity> identities;
+  ShardRanges ranges;
+  std::vector<std::string> contents;
+
+  Set(const Folder& folder, std::size_t shards, std::size_t step = 137) {
+    for (std::size_t s = 0; s < shards; ++s) {
+      std::string bytes = "something before";
+      for (std::size_t i = 0; i < kEach; ++i) {
+        contents.push_back(content_of(s * kEach + i, 1 + i * step));
+        ranges.shard.push_back(static_cast<std::uint32_t>(s));
+        ranges.offset.push_back(bytes.size());
+        ranges.length.push_back(static_cast<std::uint32_t>(contents.back().size()));
+        bytes += contents.back() + "between";
+      }
+      paths.push_back(folder.put("shard-" + std::to_string(s), bytes));
+      identities.push_back(FileWindow::open(paths.back().c_str())->identity());
+    }
+  }
+  Result<std::unique_ptr<ShardSource>> made() const {
+    PathList list;
+    for (const std::string& path : paths) EXPECT_TRUE(list.append(path).ok());
+    return ShardSource::make(std::move(list), identities, ranges);
+  }
+};
+
+class ShardTest : public testing::TestWithParam<ReaderKind> {
+ protected:
+  std::unique_ptr<Reader> made(ReadSink& sink) {
+    auto reader = make_reader({.kind = GetParam(), .depth = 8, .limits = {}}, sink);
+    return reader.ok() ? std::move(*reader) : nullptr;
+  }
+  void SetUp() override {
+    Recorder recorder;
+    if (made(recorder) == nullptr) GTEST_SKIP() << "no io_uring here";
+  }
+  Status read(Slot& slot) {
+    Recorder recorder;
+    const auto reader = made(recorder);
+    reader->submit(slot.request);
+    EXPECT_TRUE(recorder.wait_for(1));
+    return recorder.outcomes()[0].status;
+  }
+  Folder folder_;
+};
+
+TEST_P(ShardTest, RecordsAreTheirRangesOfTheFile) {
+  const Set set(folder_, 5, 40'009);
+  const auto source = std::move(*set.made());
+  Recorder recorder;
+  const auto reader = made(recorder);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::deque<Slot> slots;
+    for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(slots.emplace_back(*source, i, i).request);
+    ASSERT_TRUE(recorder.wait_for(slots.size()));
+    for (const auto& outcome : recorder.outcomes()) ASSERT_TRUE(outcome.status.ok());
+    recorder.clear();
+    for (std::uint64_t i = 0; i < source->size(); ++i) {
+      EXPECT_EQ(text_of(slots[i].request.bytes[0]), set.contents[i]);
+      EXPECT_EQ(slots[i].request.identity[0].size, set.contents[i].size());
+      EXPECT_EQ(source->hint(i).bytes, set.contents[i].size());
+      ASSERT_TRUE(read_record(slots[i].request).ok());
+      EXPECT_EQ(text_of(slots[i].request.bytes[0]), set.contents[i]);
+      if (try_read_record(slots[i].request)) {
+        EXPECT_EQ(text_of(slots[i].request.bytes[0]), set.contents[i]);
+      }
+    }
+  }
+}
+
+TEST_P(ShardTest, MasksMayLieInOtherShardsThanTheirImages) {
+  const Set set(folder_, 2);
+  ShardRanges images;
+  ShardRanges masks;
+  for (std::size_t i = 0; i < kEach; ++i) {
+    for (const auto& [to, from] : {std::pair{&images, i}, {&masks, kEach + i}}) {
+      to->shard.push_back(set.ranges.shard[from]);
+      to->offset.push_back(set.ranges.offset[from]);
+      to->length.push_back(set.ranges.length[from]);
+    }
+  }
+  PathList paths;
+  for (const std::string& path : set.paths) ASSERT_TRUE(paths.append(path).ok());
+  const auto source = std::move(*ShardSource::make(std::move(paths), set.identities, images, masks));
+  ASSERT_TRUE(source->has_mask());
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    Slot slot(*source, i);
+    ASSERT_TRUE(read(slot).ok());
+    EXPECT_EQ(text_of(slot.request.bytes[0]), set.contents[i]);
+    EXPECT_EQ(text_of(slot.request.bytes[1]), set.contents[kEach + i]);
+  }
+}
+
+TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
+  const Set set(folder_, 2);
+  // Once before it is opened for the first time, once while it is kept open.
+  for (const bool read_before : {false, true}) {
+    const auto source = std::move(*set.made());
+    Slot slot(*source, 3);
+    if (read_before) {
+      ASSERT_TRUE(read(slot).ok());
+    }
+    const std::string named = set.paths[0] + "[" + std::to_string(set.ranges.offset[3]) + ":" +
+                              std::to_string(set.ranges.offset[3] + set.ranges.length[3]) + "]";
+    const auto expect_error = [&](ErrorCode code, const char* text) {
+      const Status status = read(slot);
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.error().code, code);
+      EXPECT_EQ(status.error().stage, Stage::kFetch);
+      EXPECT_EQ(status.error().path, named);
+      EXPECT_EQ(status.error().index, 3);
+      EXPECT_THAT(status.error().message, HasSubstr(text));
+      EXPECT_EQ(read_record(slot.request).error().to_string(), status.error().to_string()) << "a worker says the same";
+      EXPECT_FALSE(try_read_record(slot.request));
+    };
+    const auto size = set.identities[0].size;
+    fs::resize_file(set.paths[0], size - 1);
+    expect_error(ErrorCode::kTruncated, "its index says");
+    fs::resize_file(set.paths[0], size);
+    expect_error(ErrorCode::kCorrupt, "changed since its index was made");
+    Slot other(*source, kEach);
+    EXPECT_TRUE(read(other).ok()) << "other shards are read on";
+
+    // As it was: for the next round.
+    timespec times[2] = {
+        {.tv_sec = 0, .tv_nsec = UTIME_OMIT},
+        {.tv_sec = set.identities[0].mtime_ns / 1'000'000'000, .tv_nsec = set.identities[0].mtime_ns % 1'000'000'000}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, set.paths[0].c_str(), times, 0), 0);
+    EXPECT_TRUE(read(slot).ok());
+  }
+  fs::remove(set.paths[1]);
+  const auto source = std::move(*set.made());
+  Slot slot(*source, kEach);
+  EXPECT_EQ(read(slot).error().code, ErrorCode::kNotFound);
+}
+
+TEST_P(ShardTest, EmptyAndLargeRecordsAreRefused) {
+  Set set(folder_, 1);
+  set.ranges.length[0] = 0;
+  const auto source = std::move(*set.made());
+  Slot slot(*source, 0);
+  EXPECT_EQ(read(slot).error().code, ErrorCode::kTruncated);
+  EXPECT_THAT(read(slot).error().message, HasSubstr("record is empty"));
+  Slot large(*source, 7);
+  EXPECT_EQ(read_record(large.request, {.max_file_bytes = 100}).error().code, ErrorCode::kTooLarge);
+  Slot small(*source, 1);
+  EXPECT_GT(set.identities[0].size, 1000u);
+  EXPECT_TRUE(read_record(small.request, {.max_file_bytes = 1000}).ok()) << "the limit is the record's";
+}
+
+TEST_P(ShardTest, DescriptorsStayBoundedAndGoWithTheSource) {
+  const std::uint64_t before = open_descriptors();
+  {
+    const Set set(folder_, static_cast<std::size_t>(kept_shards_limit()) + 40, 1);
+    const auto source = std::move(*set.made());
+    {
+      Recorder recorder;
+      const auto reader = made(recorder);
+      std::deque<Slot> slots;
+      for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(slots.emplace_back(*source, i, i).request);
+      ASSERT_TRUE(recorder.wait_for(slots.size()));
+      for (std::uint64_t i = 0; i < source->size(); ++i) {
+        ASSERT_TRUE(recorder.outcomes()[i].status.ok());
+        ASSERT_EQ(text_of(slots[i].request.bytes[0]), set.contents[i]);
+      }
+    }
+    EXPECT_EQ(open_descriptors(), before + static_cast<std::uint64_t>(kept_shards_limit()));
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers, ShardTest, testing::Values(ReaderKind::kPread, ReaderKind::kUring),
+                         [](const auto& kind) { return kind.param == ReaderKind::kPread ? "pread" : "uring"; });
+
+TEST(ShardSource, RefusesRangesOutsideTheirShards) {
+  const Folder folder;
+  const auto code = [&](auto&& change) {
+    Set set(folder, 2);
+    change(set);
+    const auto source = set.made();
+    return source.ok() ? std::string("made") : std::string(name_of(source.error().code));
+  };
+  const std::string refused(name_of(ErrorCode::kInvalidArgument));
+  EXPECT_EQ(code([](Set&) {}), "made");
+  EXPECT_EQ(code([](Set& set) { set.ranges.shard[3] = 2; }), refused);
+  EXPECT_EQ(code([](Set& set) { set.ranges.offset[3] = set.identities[0].size; }), refused);
+  EXPECT_EQ(code([](Set& set) { set.ranges.offset[3] = ~std::uint64_t{0}; }), refused);
+  EXPECT_EQ(code([](Set& set) { set.ranges.length[3] = UINT32_MAX; }), refused);
+  EXPECT_EQ(code([](Set& set) { set.ranges.length.pop_back(); }), refused);
+  EXPECT_EQ(code([](Set& set) { set.identities.pop_back(); }), refused);
+}
+
+TEST(Shard, RecordIdentityChangesWithShardAndRange) {
+  Shard shard;
+  shard.set_identity({.size = 1000, .mtime_ns = 5, .inode = 7});
+  const FileIdentity first = shard.record_identity(10, 20);
+  EXPECT_EQ(first.size, 20u);
+  EXPECT_EQ(shard.record_identity(10, 20), first);
+  EXPECT_NE(shard.record_identity(11, 20), first);
+  EXPECT_NE(shard.record_identity(10, 21), first);
+  for (const FileIdentity other : {FileIdentity{1001, 5, 7}, {1000, 6, 7}, {1000, 5, 8}}) {
+    shard.set_identity(other);
+    EXPECT_NE(shard.record_identity(10, 20), first);
+  }
+}
+
+TEST(MemorySource, RecordsWithoutBytesAreFiles) {
+  const Folder folder;
+  const auto owner = std::make_shared<std::string>("abcdef");
+  const auto* const data = reinterpret_cast<const std::uint8_t*>(owner->data());
+  const auto source = [&](const std::vector<std::string>& files) {
+    PathList list;
+    for (const std::string& path : files) EXPECT_TRUE(list.append(path).ok());
+    return MemorySource::make({{}, {data, 4}, {}, {data + 4, 2}}, owner, {}, {}, std::move(list));
+  };
+  EXPECT_FALSE(source({"one"}).ok());
+  const auto mixed = std::move(*source({folder.put("first", "1st"), folder.put("second", "2nd")}));
+  const char* const expected[] = {"1st", "abcd", "2nd", "ef"};
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    Slot slot(*mixed, i);
+    ASSERT_TRUE(read_record(slot.request).ok());
+    EXPECT_EQ(text_of(slot.request.bytes[0]), expected[i]);
+  }
+  EXPECT_EQ(mixed->name(1, Part::kImage), "memory[1]");
+  EXPECT_EQ(mixed->name(2, Part::kImage), folder.path("second"));
+}
+
+}  // namespace
+}  // namespace drapps
