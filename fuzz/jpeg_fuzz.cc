@@ -65,12 +65,11 @@ void compare(std::span<const std::uint8_t> bytes) {
 }  // namespace drapps::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace drapps::fuzz;
   if (size < 3) return -1;
   if (data[0] != 0xFF || data[1] != 0xD8) {
-    compare(file_of_scan({data, size}));
+    drapps::fuzz::compare(drapps::fuzz::file_of_scan({data, size}));
     return 0;
   }
-  compare({data, size});
-  return try_bytes(drapps::ImageFormat::kJpeg, {data, size});
+  drapps::fuzz::compare({data, size});
+  return drapps::fuzz::try_bytes(drapps::ImageFormat::kJpeg, {data, size});
 }

@@ -38,7 +38,7 @@ struct Frame {
   std::int32_t mcus_across() const noexcept { return (extent.width + mcu_width() - 1) / mcu_width(); }
   std::int32_t mcus_down() const noexcept { return (extent.height + mcu_height() - 1) / mcu_height(); }
   /// Blocks of component 0 in an MCU; the others have one each.
-  std::size_t luma_blocks() const noexcept { return static_cast<std::size_t>(sampling.across * sampling.down); }
+  std::size_t luma_blocks() const noexcept { return std::size_t{1} * sampling.across * sampling.down; }
   std::size_t blocks() const noexcept { return luma_blocks() + static_cast<std::size_t>(components - 1); }
 };
 

@@ -15,7 +15,6 @@ namespace {
 
 using drapps::testing::Bytes;
 using drapps::testing::encode_jpeg;
-using drapps::testing::JpegOptions;
 using testing::any_region;
 using testing::OneIndex;
 using testing::Twins;

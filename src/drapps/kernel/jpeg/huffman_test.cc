@@ -310,7 +310,7 @@ class Huffman : public ::testing::Test {
 };
 
 /// A code with one symbol of each length given, shortest first.
-Code code_of(std::vector<std::pair<int, int>> length_and_symbol) {
+Code code_of(const std::vector<std::pair<int, int>>& length_and_symbol) {
   Code code;
   for (const auto& [length, symbol] : length_and_symbol) {
     ++code.counts[static_cast<std::size_t>(length) - 1];
@@ -326,7 +326,7 @@ bool is_table(CodeClass kind, const Bytes& bytes) {
   return make_table(*table, kind, bytes);
 }
 
-Bytes table_bytes(std::vector<std::pair<int, int>> length_and_count, std::size_t symbols) {
+Bytes table_bytes(const std::vector<std::pair<int, int>>& length_and_count, std::size_t symbols) {
   Bytes bytes(16);
   for (const auto& [length, count] : length_and_count)
     bytes[static_cast<std::size_t>(length) - 1] = static_cast<std::uint8_t>(count);
