@@ -16,6 +16,7 @@ Size = int | Sequence[int]
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PASS_ORDERS = ("horizontal_first", "pillow13")
+ARITHMETICS = ("pillow", "torch_uint8", "torch_uint8_no_antialias")
 PAD_MODES = ("constant", "edge", "reflect", "symmetric")
 ERASE_MODES = ("constant", "normal_per_channel", "normal_per_pixel")
 
@@ -26,10 +27,11 @@ def random_resized_crop(
     ratio: Sequence[float] = (3 / 4, 4 / 3),
     interpolation: str = "bilinear",
     pass_order: str = "horizontal_first",
+    arithmetic: str = "pillow",
 ) -> Op:
     """A random part, resized to `size`."""
     height, width = pair("size", size)
-    return {
+    op: Op = {
         "op": "random_resized_crop",
         "height": height,
         "width": width,
@@ -38,6 +40,7 @@ def random_resized_crop(
         "interpolation": one_of("interpolation", interpolation, (*INTERPOLATIONS, "random")),
         "pass_order": one_of("pass_order", pass_order, PASS_ORDERS),
     }
+    return {**op, **in_arithmetic(arithmetic)}
 
 
 def resize(
@@ -45,6 +48,7 @@ def resize(
     max_size: int | None = None,
     interpolation: str = "bilinear",
     pass_order: str = "horizontal_first",
+    arithmetic: str = "pillow",
 ) -> Op:
     """One number is the shorter side, two are (height, width); ``None`` leaves `max_size` alone."""
     op: Op = {"op": "resize"}
@@ -60,7 +64,7 @@ def resize(
         op["max_size"] = whole("max_size", max_size, 1)
     op["interpolation"] = one_of("interpolation", interpolation, INTERPOLATIONS)
     op["pass_order"] = one_of("pass_order", pass_order, PASS_ORDERS)
-    return op
+    return {**op, **in_arithmetic(arithmetic)}
 
 
 def center_crop(size: Size) -> Op:
@@ -228,6 +232,11 @@ def chance(p: Any) -> float:
     if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0.0 <= p <= 1.0:
         raise PipelineError(f"p={p!r} must be a probability from 0 to 1")
     return float(p)
+
+
+def in_arithmetic(name: str) -> Op:
+    """The field of a resize's arithmetic, left away where it is Pillow's: the core's default."""
+    return {} if name == "pillow" else {"arithmetic": one_of("arithmetic", name, ARITHMETICS)}
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:

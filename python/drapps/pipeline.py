@@ -111,9 +111,12 @@ class Pipeline:
         ratio: Sequence[float] = (3 / 4, 4 / 3),
         interpolation: str = "bilinear",
         pass_order: str = "horizontal_first",
+        arithmetic: str = "pillow",
     ) -> Pipeline:
         """A random part of the picture, resized to `size` (one number or height, width)."""
-        return self._then(ops.random_resized_crop(size, scale, ratio, interpolation, pass_order))
+        return self._then(
+            ops.random_resized_crop(size, scale, ratio, interpolation, pass_order, arithmetic)
+        )
 
     def resize(
         self,
@@ -121,9 +124,10 @@ class Pipeline:
         max_size: int | None = None,
         interpolation: str = "bilinear",
         pass_order: str = "horizontal_first",
+        arithmetic: str = "pillow",
     ) -> Pipeline:
         """Resized, antialiased: one number is the shorter side, two are height and width."""
-        return self._then(ops.resize(size, max_size, interpolation, pass_order))
+        return self._then(ops.resize(size, max_size, interpolation, pass_order, arithmetic))
 
     def center_crop(self, size: ops.Size) -> Pipeline:
         """The middle of the picture, with zeros around where it is smaller."""

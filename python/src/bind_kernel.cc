@@ -87,7 +87,7 @@ struct Picture {
 };
 
 Bytes resize(const Pixels& pixels, std::int32_t height, std::int32_t width, const std::string& filter,
-             const std::string& order, const std::string& level) {
+             const std::string& order, const std::string& level, const std::string& arithmetic) {
   const Picture in(pixels);
   Picture out(in.view.channels, height, width);
   if (filter == "nearest") {
@@ -99,7 +99,10 @@ Bytes resize(const Pixels& pixels, std::int32_t height, std::int32_t width, cons
       out.view, in.view,
       choice<kernel::Filter>(filter, {{"bilinear", kernel::Filter::kBilinear}, {"bicubic", kernel::Filter::kBicubic}}),
       choice<kernel::PassOrder>(
-          order, {{"horizontal", kernel::PassOrder::kHorizontalFirst}, {"pillow13", kernel::PassOrder::kPillow13}}));
+          order, {{"horizontal", kernel::PassOrder::kHorizontalFirst}, {"pillow13", kernel::PassOrder::kPillow13}}),
+      choice<kernel::Arithmetic>(arithmetic, {{"pillow", kernel::Arithmetic::kPillow},
+                                              {"torch_uint8", kernel::Arithmetic::kTorch},
+                                              {"torch_uint8_no_antialias", kernel::Arithmetic::kTorchNoAntialias}}));
   if (!status.ok()) fail(status.error());
   return out.pixels();
 }
@@ -195,7 +198,9 @@ void bind_kernel(nb::module_& m) {
   nb::module_ kernel = m.def_submodule("kernel", "The pixel kernels, for tests. Pictures are uint8 arrays (H, W, C).");
   kernel.def("levels", &levels, "Names of the SIMD levels this machine has, lowest first.");
   kernel.def("resize", &resize, "pixels"_a, "height"_a, "width"_a, "filter"_a, "order"_a, "level"_a,
-             "filter: bilinear, bicubic, nearest; order: horizontal, pillow13. Returns uint8 (height, width, C).");
+             "arithmetic"_a = "pillow",
+             "filter: bilinear, bicubic, nearest; order: horizontal, pillow13; arithmetic: pillow, torch_uint8, "
+             "torch_uint8_no_antialias. Returns uint8 (height, width, C).");
   kernel.def("store", &store, "pixels"_a, "mean"_a, "std"_a, "raw"_a, "dtype"_a, "layout"_a, "mirror"_a, "level"_a,
              "The bytes of a batch row: uint8, to be viewed as `dtype`. No mean and std: x / 255.");
   kernel.def("adjust", &adjust, "pixels"_a, "what"_a, "factor"_a, "level"_a,

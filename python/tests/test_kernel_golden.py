@@ -26,6 +26,7 @@ FILTERS = {
     "nearest": Image.Resampling.NEAREST,
 }
 
+TORCH = ("torch_uint8", "torch_uint8_no_antialias")
 GOLDEN = Path(__file__).parents[2] / "tests" / "golden" / "resize.json"
 
 Pixels = npt.NDArray[np.uint8]
@@ -78,6 +79,57 @@ def test_resize_gives_pillows_bytes_for_crops_of_photographs(name: str, level: s
         )
 
 
+def torch_resize(
+    pixels: Pixels, out_h: int, out_w: int, name: str, antialias: bool, planar: bool
+) -> Pixels:
+    """What torch makes of a tensor of bytes: interleaved, as torchvision's pictures are, or not."""
+    torch = pytest.importorskip("torch")
+    if torch.backends.cpu.get_cpu_capability() == "DEFAULT":
+        pytest.skip("torch's path without AVX2 goes wrong where a picture is one pixel wide")
+    tensor = torch.from_numpy(pixels).permute(2, 0, 1)[None]
+    if planar and min(*pixels.shape[:2], out_h, out_w) > 1:  # below, torch goes wrong or asserts
+        tensor = tensor.contiguous()
+    resized = torch.nn.functional.interpolate(
+        tensor, (out_h, out_w), mode=name, align_corners=False, antialias=antialias
+    )
+    made: Pixels = resized[0].permute(1, 2, 0).numpy()
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    sizes,
+    sizes,
+    sizes,
+    sizes,
+    st.sampled_from([1, 3, 4]),
+    st.sampled_from(["bilinear", "bicubic"]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+def test_resize_gives_torchs_bytes(
+    h: int, w: int, out_h: int, out_w: int, channels: int, name: str, planar: bool, seed: int
+) -> None:
+    pixels = noise(h, w, channels, seed)
+    for arithmetic in TORCH:
+        antialias = arithmetic == "torch_uint8"
+        expected = torch_resize(pixels, out_h, out_w, name, antialias, planar)
+        for level in LEVELS:
+            made = kernel.resize(pixels, out_h, out_w, name, "horizontal", level, arithmetic)
+            np.testing.assert_array_equal(made, expected, err_msg=f"{arithmetic} {level}")
+
+
+@pytest.mark.parametrize("name", ["bilinear", "bicubic"])
+def test_resize_gives_torchs_bytes_for_crops_of_photographs(name: str) -> None:
+    generator = np.random.default_rng(4)
+    for _ in range(300):
+        h, w = (int(n) for n in generator.integers(20, 700, 2))
+        pixels = noise(h, w, 3, h * w)
+        expected = torch_resize(pixels, 224, 224, name, True, False)
+        made = kernel.resize(pixels, 224, 224, name, "horizontal", LEVELS[-1], "torch_uint8")
+        np.testing.assert_array_equal(made, expected, err_msg=f"{h} x {w}")
+
+
 def golden_picture(height: int, width: int) -> Pixels:
     """The input of tests/golden/make_resize.py: uint8 (height, width, 3)."""
     i = np.arange(height * width * 3, dtype=np.uint64)
@@ -87,12 +139,13 @@ def golden_picture(height: int, width: int) -> Pixels:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("order", ["horizontal", "pillow13"])
-def test_both_pass_orders_give_the_stored_bytes(order: str, level: str) -> None:
-    """Whichever Pillow is installed: the hashes were stored under both."""
+@pytest.mark.parametrize("way", ["horizontal", "pillow13", *TORCH])
+def test_all_arithmetics_give_the_stored_bytes(way: str, level: str) -> None:
+    """Whichever Pillow and torch are installed: the hashes were stored under all."""
     golden = json.loads(GOLDEN.read_text())
-    for h, w, out_h, out_w, name, crc in golden[order]["cases"]:
-        resized = kernel.resize(golden_picture(h, w), out_h, out_w, name, order, level)
+    order, arithmetic = ("horizontal", way) if way in TORCH else (way, "pillow")
+    for h, w, out_h, out_w, name, crc in golden[way]["cases"]:
+        resized = kernel.resize(golden_picture(h, w), out_h, out_w, name, order, level, arithmetic)
         assert zlib.crc32(resized.tobytes()) == crc, (h, w, out_h, out_w, name)
 
 

@@ -41,6 +41,17 @@ Status check_range(std::string_view tag, std::string_view name, const std::array
                            "]; give a range that rises, from " + number(least) + " to at most " + number(most));
 }
 
+Status check_arithmetic(std::string_view tag, Interpolation interpolation, kernel::PassOrder order,
+                        kernel::Arithmetic arithmetic) {
+  if (arithmetic == kernel::Arithmetic::kPillow) return ok_status();
+  const std::string name(name_of(arithmetic));
+  if (interpolation == Interpolation::kNearest) {
+    return op_error(tag, "arithmetic " + name + " has no nearest; give bilinear or bicubic, or arithmetic pillow");
+  }
+  if (order == kernel::PassOrder::kHorizontalFirst) return ok_status();
+  return op_error(tag, "arithmetic " + name + " runs the horizontal pass first; leave pass_order away");
+}
+
 Status check_border(std::string_view tag, std::span<const std::int32_t> widths, std::span<const std::int32_t> fill,
                     std::int32_t mask_fill) {
   for (const std::int32_t width : widths) {

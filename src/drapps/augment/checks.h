@@ -30,6 +30,9 @@ Status check_sides(std::string_view tag, std::int32_t height, std::int32_t width
 /// least <= low <= high, high <= most and finite.
 Status check_range(std::string_view tag, std::string_view name, const std::array<double, 2>& range, double least,
                    double most = 1e6);
+/// PyTorch's arithmetic has its own pass order, and no nearest neighbour that is also Pillow's.
+Status check_arithmetic(std::string_view tag, Interpolation interpolation, kernel::PassOrder order,
+                        kernel::Arithmetic arithmetic);
 /// Every width from 0 to kMaxSide; one to four levels from 0 to 255.
 Status check_border(std::string_view tag, std::span<const std::int32_t> widths, std::span<const std::int32_t> fill,
                     std::int32_t mask_fill);

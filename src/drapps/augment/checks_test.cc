@@ -28,6 +28,11 @@ TEST(Check, NamesTheParameterThatIsOutOfRange) {
       {Resize{.short_side = 10, .max_size = 10}, "max_size is 10, which must be above"},
       {Resize{.short_side = -1}, "-1"},
       {Resize{.short_side = 10, .interpolation = Interpolation::kRandom}, "cannot be random"},
+      {Resize{.short_side = 10, .interpolation = Interpolation::kNearest, .arithmetic = kernel::Arithmetic::kTorch},
+       "torch_uint8 has no nearest"},
+      {RandomResizedCrop{.pass_order = kernel::PassOrder::kPillow13,
+                         .arithmetic = kernel::Arithmetic::kTorchNoAntialias},
+       "torch_uint8_no_antialias runs the horizontal pass first"},
       {CenterCrop{.height = -4}, "center_crop"},
       {RandomCrop{.width = 0}, "random_crop"},
       {RandomCrop{.pad_left = -1}, "a border of -1 pixels"},
@@ -113,6 +118,7 @@ TEST(EnumNames, ParseWhatTheyPrint) {
     EXPECT_EQ(parsed, mode);
   }
   EXPECT_EQ(name_of(kernel::PassOrder::kPillow13), "pillow13");
+  EXPECT_EQ(name_of(kernel::Arithmetic::kTorch), "torch_uint8");
   EXPECT_EQ(name_of(Interpolation::kRandom), "random");
   EXPECT_EQ(name_of(EraseMode::kNormalPerPixel), "normal_per_pixel");
   Interpolation kept = Interpolation::kBicubic;

@@ -47,6 +47,11 @@ template <>
 struct EnumNames<kernel::PassOrder> {
   static constexpr std::array<std::string_view, 2> kNames{"horizontal_first", "pillow13"};
 };
+// Pillow's on pictures; PyTorch's on tensors of bytes, with and without antialiasing.
+template <>
+struct EnumNames<kernel::Arithmetic> {
+  static constexpr std::array<std::string_view, 3> kNames{"pillow", "torch_uint8", "torch_uint8_no_antialias"};
+};
 
 template <class E>
 concept NamedEnum = requires { EnumNames<E>::kNames; };

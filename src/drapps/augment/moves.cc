@@ -114,17 +114,17 @@ void crop(Sample& sample, const Rect& rect) {
   settle(sample, {rect.height, rect.width});
 }
 
-Status resize(Sample& sample, OpContext& ctx, const Rect& rect, Extent target, Interpolation interpolation,
-              kernel::PassOrder order) {
+Status resize(Sample& sample, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how) {
   crop(sample, rect);
   if (target == sample.extent) return ok_status();
   auto image = ctx.scratch.next_image(sample.image.channels, target);
   DRAPPS_RETURN_IF_ERROR(image);
-  if (interpolation == Interpolation::kNearest) {
+  if (how.interpolation == Interpolation::kNearest) {
     kernel::resize_nearest(*image, sample.image);
   } else {
-    const auto filter = interpolation == Interpolation::kBicubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear;
-    DRAPPS_RETURN_IF_ERROR(ctx.scratch.resizer().resize(*image, sample.image, filter, order));
+    const bool cubic = how.interpolation == Interpolation::kBicubic;
+    const auto filter = cubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear;
+    DRAPPS_RETURN_IF_ERROR(ctx.scratch.resizer().resize(*image, sample.image, filter, how.order, how.arithmetic));
   }
   sample.image = *image;
   if (sample.mask) {

@@ -16,10 +16,15 @@ namespace drapps::moves {
 /// Keeps `rect`, which the window contains. Copies no pixel.
 void crop(Sample& sample, const Rect& rect);
 
-/// Resizes `rect`, which the window contains, to `target`; the mask by nearest neighbour. `interpolation` is not
-/// kRandom.
-Status resize(Sample& sample, OpContext& ctx, const Rect& rect, Extent target, Interpolation interpolation,
-              kernel::PassOrder order);
+/// How pixels are resized; the interpolation is not kRandom.
+struct Resampling {
+  Interpolation interpolation;
+  kernel::PassOrder order;
+  kernel::Arithmetic arithmetic;
+};
+
+/// Resizes `rect`, which the window contains, to `target`; the mask by nearest neighbour.
+Status resize(Sample& sample, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how);
 
 /// What stands around a picture and around its mask.
 struct Border {

@@ -7,6 +7,7 @@ namespace drapps {
 
 Status RandomResizedCrop::check() const {
   DRAPPS_RETURN_IF_ERROR(check_sides(kTag, height, width));
+  DRAPPS_RETURN_IF_ERROR(check_arithmetic(kTag, interpolation, pass_order, arithmetic));
   DRAPPS_RETURN_IF_ERROR(check_range(kTag, "scale", scale, 0));
   return check_range(kTag, "ratio", ratio, 1e-6);
 }
@@ -25,7 +26,7 @@ Status RandomResizedCrop::run(Sample& sample, OpContext& ctx) const {
   if (chosen == Interpolation::kRandom) {
     chosen = ctx.draws.coin(0.5) ? Interpolation::kBilinear : Interpolation::kBicubic;
   }
-  return moves::resize(sample, ctx, rect, {height, width}, chosen, pass_order);
+  return moves::resize(sample, ctx, rect, {height, width}, {chosen, pass_order, arithmetic});
 }
 
 Rect RandomResizedCrop::region(Extent whole, Draws draws) const {

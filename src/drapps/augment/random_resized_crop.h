@@ -18,7 +18,8 @@ struct RandomResizedCrop {
   std::array<double, 2> scale{0.08, 1.0};             // area of the part over the picture's, uniform
   std::array<double, 2> ratio{3.0 / 4.0, 4.0 / 3.0};  // its width over its height, log-uniform
   Interpolation interpolation = Interpolation::kBilinear;
-  kernel::PassOrder pass_order{};
+  kernel::PassOrder pass_order{};   // horizontal first with PyTorch's arithmetic
+  kernel::Arithmetic arithmetic{};  // PyTorch's has no nearest
 
   template <class V>
   void fields(V& v) {
@@ -28,6 +29,7 @@ struct RandomResizedCrop {
     v("ratio", ratio);
     v("interpolation", interpolation);
     v("pass_order", pass_order);
+    v("arithmetic", arithmetic);
   }
   bool operator==(const RandomResizedCrop&) const = default;
 

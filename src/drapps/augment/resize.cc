@@ -24,6 +24,7 @@ Status Resize::check() const {
   if (interpolation == Interpolation::kRandom) {
     return op_error(kTag, "the interpolation cannot be random; give nearest, bilinear or bicubic");
   }
+  DRAPPS_RETURN_IF_ERROR(check_arithmetic(kTag, interpolation, pass_order, arithmetic));
   const bool exact = height != 0 || width != 0;
   if (exact && (short_side != 0 || max_size != 0)) {
     return op_error(kTag, "both an exact size and a side are given; give one of them");
@@ -51,7 +52,7 @@ Result<SampleSpec> Resize::infer(const SampleSpec& in) const {
 Status Resize::run(Sample& sample, OpContext& ctx) const {
   const Extent to = target(sample.extent);
   DRAPPS_RETURN_IF_ERROR(check_target(sample.extent, to, Stage::kAugment));
-  return moves::resize(sample, ctx, geometry::whole_rect(sample.extent), to, interpolation, pass_order);
+  return moves::resize(sample, ctx, geometry::whole_rect(sample.extent), to, {interpolation, pass_order, arithmetic});
 }
 
 }  // namespace drapps

@@ -22,7 +22,8 @@ struct Resize {
   std::int32_t short_side = 0;
   std::int32_t max_size = 0;
   Interpolation interpolation = Interpolation::kBilinear;  // not kRandom
-  kernel::PassOrder pass_order{};
+  kernel::PassOrder pass_order{};                          // horizontal first with PyTorch's arithmetic
+  kernel::Arithmetic arithmetic{};                         // PyTorch's has no nearest
 
   template <class V>
   void fields(V& v) {
@@ -32,6 +33,7 @@ struct Resize {
     v("max_size", max_size);
     v("interpolation", interpolation);
     v("pass_order", pass_order);
+    v("arithmetic", arithmetic);
   }
   bool operator==(const Resize&) const = default;
 

@@ -114,6 +114,11 @@ inline std::vector<Op> all_ops() {
     ops.emplace_back(Resize{.height = 20, .width = 70, .interpolation = Interpolation::kBicubic, .pass_order = order});
     ops.emplace_back(Resize{.short_side = 26, .pass_order = order});
   }
+  for (const auto arithmetic : {kernel::Arithmetic::kTorch, kernel::Arithmetic::kTorchNoAntialias}) {
+    ops.emplace_back(RandomResizedCrop{
+        .height = 40, .width = 40, .interpolation = Interpolation::kRandom, .arithmetic = arithmetic});
+    ops.emplace_back(Resize{.short_side = 26, .arithmetic = arithmetic});
+  }
   ops.emplace_back(
       ColorJitter{.brightness = {0.6, 1.4}, .contrast = {0.6, 1.4}, .saturation = {0.0, 2.0}, .hue = {-0.5, 0.5}});
   ops.emplace_back(ColorJitter{.contrast = {0.5, 1.5}});

@@ -26,7 +26,7 @@ const ResizeKernels& resize_kernels(Level level) noexcept {
   return kResizePortable;
 }
 
-Status Resizer::resize(ImageView out, ConstImageView in, Filter filter, PassOrder order) {
+Status Resizer::resize(ImageView out, ConstImageView in, Filter filter, PassOrder order, Arithmetic arithmetic) {
   if (in.width <= 0 || in.height <= 0 || out.width <= 0 || out.height <= 0 || in.channels != out.channels) {
     return Error{.code = ErrorCode::kInvalidArgument,
                  .stage = Stage::kAugment,
@@ -34,12 +34,13 @@ Status Resizer::resize(ImageView out, ConstImageView in, Filter filter, PassOrde
                             " cannot be resized to " + std::to_string(out.height) + " x " + std::to_string(out.width) +
                             "; both need at least one pixel and the same channels"};
   }
-  const bool vertical_first = order == PassOrder::kPillow13 && out.height < in.height &&
+  const bool vertical_first = arithmetic == Arithmetic::kPillow && order == PassOrder::kPillow13 &&
+                              out.height < in.height &&
                               2 * (std::int64_t{in.width} - out.width) < std::int64_t{in.height} - out.height;
-  return run(out, in, filter, vertical_first);
+  return run(out, in, filter, arithmetic, vertical_first);
 }
 
-Status Resizer::run(ImageView out, ConstImageView in, Filter filter, bool vertical_first) {
+Status Resizer::run(ImageView out, ConstImageView in, Filter filter, Arithmetic arithmetic, bool vertical_first) {
   const bool across = out.width != in.width;
   const bool down = out.height != in.height;
   if (!across && !down) {
@@ -47,8 +48,9 @@ Status Resizer::run(ImageView out, ConstImageView in, Filter filter, bool vertic
     return ok_status();
   }
   const ResizeKernels& kernels = resize_kernels(level_);
-  if (across) DRAPPS_RETURN_IF_ERROR(horizontal_.make(in.width, out.width, filter, Pass::kHorizontal, level_));
-  if (down) DRAPPS_RETURN_IF_ERROR(vertical_.make(in.height, out.height, filter, Pass::kVertical, level_));
+  if (across)
+    DRAPPS_RETURN_IF_ERROR(horizontal_.make(in.width, out.width, filter, arithmetic, Pass::kHorizontal, level_));
+  if (down) DRAPPS_RETURN_IF_ERROR(vertical_.make(in.height, out.height, filter, arithmetic, Pass::kVertical, level_));
 
   // One plane at a time, so that what lies between the passes stays in the nearest caches.
   const std::int32_t middle_width = vertical_first ? in.width : out.width;

@@ -1,7 +1,9 @@
-// Resizing pictures, byte for byte as Pillow's Image.resize does it.
+// Resizing pictures, byte for byte as Pillow's Image.resize does it, or as PyTorch's interpolate() does it on tensors
+// of bytes.
 //
-// The antialiased filters run as two one-dimensional passes with 22-bit integer weights and uint8 in
-// between. A pass whose dimension does not change is skipped. Every SIMD level gives the same bytes.
+// Both run two one-dimensional passes with integer weights and uint8 in between, and skip a pass whose dimension does
+// not change. They differ in the weights (resize_plan.h) and in which pass may run first. Every SIMD level gives the
+// same bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +16,7 @@
 
 namespace drapps::kernel {
 
-/// Which pass runs first. The bytes differ: each pass rounds.
+/// Which pass of Pillow's runs first. The bytes differ: each pass rounds. PyTorch's is always the horizontal one.
 enum class PassOrder : std::uint8_t {
   kHorizontalFirst,  // Pillow up to 12
   kPillow13,         // vertical first where out_h < h and 2 * (w - out_w) < h - out_h, else horizontal
@@ -30,13 +32,14 @@ class Resizer {
   /// channels, and are not empty. Writes nothing outside out's pixels. Allocates only for sizes larger
   /// than any before. kInvalidArgument for an empty picture; kResourceExhausted where the ledger has
   /// no more.
-  Status resize(ImageView out, ConstImageView in, Filter filter, PassOrder order);
+  Status resize(ImageView out, ConstImageView in, Filter filter, PassOrder order,
+                Arithmetic arithmetic = Arithmetic::kPillow);
 
   /// Frees all memory.
   void reset() noexcept;
 
  private:
-  Status run(ImageView out, ConstImageView in, Filter filter, bool vertical_first);
+  Status run(ImageView out, ConstImageView in, Filter filter, Arithmetic arithmetic, bool vertical_first);
 
   PackedAxis horizontal_;
   PackedAxis vertical_;

@@ -30,8 +30,10 @@ void plan(benchmark::State& state, Level level) {
   std::int32_t turn = 0;
   for (auto _ : state) {
     turn = (turn + 1) % 16;
-    benchmark::DoNotOptimize(axis.make(292 + turn, 224, Filter::kBilinear, Pass::kHorizontal, level).ok());
-    benchmark::DoNotOptimize(other.make(258 - turn, 224, Filter::kBilinear, Pass::kVertical, level).ok());
+    benchmark::DoNotOptimize(
+        axis.make(292 + turn, 224, Filter::kBilinear, Arithmetic::kPillow, Pass::kHorizontal, level).ok());
+    benchmark::DoNotOptimize(
+        other.make(258 - turn, 224, Filter::kBilinear, Arithmetic::kPillow, Pass::kVertical, level).ok());
   }
 }
 

@@ -27,6 +27,17 @@ struct Bicubic {
   }
 };
 
+/// PyTorch's without antialiasing.
+struct SharpBicubic {
+  static constexpr double kA = -0.75;
+  static double at(double x) noexcept {
+    x = std::abs(x);
+    const double inner = ((kA + 2.0) * x - (kA + 3.0)) * x * x + 1;
+    const double outer = ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA;
+    return x < 1.0 ? inner : x < 2.0 ? outer : 0.0;
+  }
+};
+
 struct Geometry {
   double scale;       // source pixels per output pixel
   double stretch;     // of the filter
@@ -43,82 +54,186 @@ Geometry geometry(std::int32_t in, std::int32_t out) noexcept {
   return {scale, stretch, support, static_cast<std::int32_t>(std::ceil(2 * support + 1e-6))};
 }
 
-std::int32_t quantised(double weight) noexcept {
-  constexpr double kOne = 1 << kWeightBits;
-  return static_cast<std::int32_t>((weight < 0 ? -0.5 : 0.5) + weight * kOne);
-}
-
 /// Eight outputs side by side in every inner loop, for the compiler to make vectors of: a plan costs as much as a
 /// tenth of its resize. Taps past an output's count are zeros, which change no sum.
 constexpr std::int32_t kSide = 8;
 
+/// What a plan is made in. The first four are the plan itself.
+struct Draft {
+  Axis axis;
+  std::int32_t* first;
+  std::int32_t* count;
+  std::int32_t* weights;
+  double* raw;  // normalised weights of one block of outputs, or of all: [tap][kSide] each
+
+  /// A block's place, where all are kept.
+  double* block(std::int32_t i0) const noexcept { return raw + static_cast<std::ptrdiff_t>(i0) * axis.stride; }
+};
+
+/// Steps 1 and 2 for the outputs from i0 on; the weights go to `block`.
 template <class Kernel>
-void fill(const Geometry& g, const Axis& axis, std::int32_t* first, std::int32_t* count, std::int32_t* weights,
-          double* raw) noexcept {
+void weigh(const Geometry& g, const Draft& draft, std::int32_t i0, double* block) noexcept {
+  const Axis& axis = draft.axis;
   const double inverse = 1.0 / g.stretch;
-  for (std::int32_t i0 = 0; i0 < axis.out; i0 += kSide) {
-    const std::int32_t outputs = std::min(kSide, axis.out - i0);
-    double center[kSide], begin[kSide], taps[kSide], sum[kSide], divisor[kSide];
+  const std::int32_t outputs = std::min(kSide, axis.out - i0);
+  double center[kSide], begin[kSide], taps[kSide], sum[kSide], divisor[kSide];
+  for (std::int32_t k = 0; k < kSide; ++k) {
+    center[k] = (i0 + k + 0.5) * g.scale;
+    const std::int32_t low = std::max(static_cast<std::int32_t>(center[k] - g.support + 0.5), 0);
+    const std::int32_t high = std::min(static_cast<std::int32_t>(center[k] + g.support + 0.5), axis.in);
+    begin[k] = low;
+    taps[k] = k < outputs ? high - low : 0;
+    sum[k] = 0.0;
+    if (k < outputs) {
+      draft.first[i0 + k] = low;
+      draft.count[i0 + k] = high - low;
+    }
+  }
+  for (std::int32_t t = 0; t < axis.stride; ++t) {
+    const double tap = t;
     for (std::int32_t k = 0; k < kSide; ++k) {
-      center[k] = (i0 + k + 0.5) * g.scale;
-      const std::int32_t low = std::max(static_cast<std::int32_t>(center[k] - g.support + 0.5), 0);
-      const std::int32_t high = std::min(static_cast<std::int32_t>(center[k] + g.support + 0.5), axis.in);
-      begin[k] = low;
-      taps[k] = high - low;
-      sum[k] = 0.0;
-      if (k < outputs) {
-        first[i0 + k] = low;
-        count[i0 + k] = high - low;
-      }
+      const double w = Kernel::at((tap + begin[k] - center[k] + 0.5) * inverse);
+      block[t * kSide + k] = tap < taps[k] ? w : 0.0;
+      sum[k] += block[t * kSide + k];
     }
-    for (std::int32_t t = 0; t < axis.stride; ++t) {
-      const double tap = t;
-      for (std::int32_t k = 0; k < kSide; ++k) {
-        const double w = Kernel::at((tap + begin[k] - center[k] + 0.5) * inverse);
-        raw[t * kSide + k] = tap < taps[k] ? w : 0.0;
-        sum[k] += raw[t * kSide + k];
-      }
+  }
+  for (std::int32_t k = 0; k < kSide; ++k) divisor[k] = sum[k] != 0.0 ? sum[k] : 1.0;
+  for (std::int32_t t = 0; t < axis.stride; ++t) {
+    for (std::int32_t k = 0; k < kSide; ++k) block[t * kSide + k] /= divisor[k];
+  }
+}
+
+/// Step 3 for the outputs from i0 on: rounded to `bits` of fraction, kept with kWeightBits.
+void quantise(const Draft& draft, std::int32_t i0, const double* block, int bits) noexcept {
+  const std::int32_t outputs = std::min(kSide, draft.axis.out - i0);
+  const double one = 1 << bits;
+  const std::int32_t unit = 1 << (kWeightBits - bits);
+  std::int32_t* weights = draft.weights + static_cast<std::ptrdiff_t>(i0) * draft.axis.stride;
+  for (std::int32_t t = 0; t < draft.axis.stride; ++t) {
+    std::int32_t rounded[kSide];
+    for (std::int32_t k = 0; k < kSide; ++k) {
+      const double w = block[t * kSide + k];
+      rounded[k] = static_cast<std::int32_t>((w < 0 ? -0.5 : 0.5) + w * one) * unit;
     }
-    for (std::int32_t k = 0; k < kSide; ++k) divisor[k] = sum[k] != 0.0 ? sum[k] : 1.0;
-    std::int32_t* block = weights + static_cast<std::ptrdiff_t>(i0) * axis.stride;
-    for (std::int32_t t = 0; t < axis.stride; ++t) {
-      std::int32_t rounded[kSide];
-      for (std::int32_t k = 0; k < kSide; ++k) rounded[k] = quantised(raw[t * kSide + k] / divisor[k]);
-      for (std::int32_t k = 0; k < outputs; ++k) block[static_cast<std::ptrdiff_t>(k) * axis.stride + t] = rounded[k];
+    for (std::int32_t k = 0; k < outputs; ++k) {
+      weights[static_cast<std::ptrdiff_t>(k) * draft.axis.stride + t] = rounded[k];
     }
   }
 }
 
+template <class Kernel>
+void fill_pillow(const Geometry& g, const Draft& draft) noexcept {
+  for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) {
+    weigh<Kernel>(g, draft, i0, draft.raw);
+    quantise(draft, i0, draft.raw, kWeightBits);
+  }
+}
+
+/// The bits of step 3'.
+int torch_bits(double largest) noexcept {
+  constexpr std::int32_t kTooLarge = 1 << 15;
+  int bits = 0;
+  while (bits < kWeightBits && static_cast<std::int32_t>(0.5 + largest * (2 << bits)) < kTooLarge) ++bits;
+  return bits;
+}
+
+void quantise_torch(const Draft& draft, double largest) noexcept {
+  const int bits = torch_bits(largest);
+  for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) quantise(draft, i0, draft.block(i0), bits);
+}
+
+template <class Kernel>
+void fill_torch(const Geometry& g, const Draft& draft) noexcept {
+  double largest = 0.0;
+  for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) {
+    double* block = draft.block(i0);
+    weigh<Kernel>(g, draft, i0, block);
+    for (std::int32_t i = 0; i < draft.axis.stride * kSide; ++i) largest = std::max(largest, block[i]);
+  }
+  quantise_torch(draft, largest);
+}
+
+/// PyTorch's _compute_indices_min_size_weights: the largest weight counts as it grows, and the position is a float
+/// where it is cut to an index.
+template <class Kernel, std::int32_t kTaps>
+void fill_torch_no_antialias(const Draft& draft) noexcept {
+  constexpr std::int32_t kHalf = kTaps / 2;
+  const Axis& axis = draft.axis;
+  const double scale = static_cast<double>(axis.in) / axis.out;
+  double largest = 0.0;
+  for (std::int32_t i = 0; i < axis.out; ++i) {
+    double position = scale * (i + 0.5) - 0.5;
+    if (kTaps == 2) position = std::max(position, 0.0);
+    const std::int32_t index =
+        std::min(static_cast<std::int32_t>(std::floor(static_cast<float>(position))), axis.in - 1);
+    const double beyond = std::clamp(position - index, 0.0, 1.0);
+    const std::int32_t low = index - kHalf + 1;
+    draft.first[i] = std::max(low, 0);
+    draft.count[i] = std::min(low + kTaps, axis.in) - draft.first[i];
+    double* weights = draft.block(i / kSide * kSide) + i % kSide;
+    for (std::int32_t t = 0; t < axis.stride; ++t) weights[t * kSide] = 0.0;
+    std::int32_t slot = 0;
+    for (std::int32_t j = 0; j < kTaps; ++j, ++slot) {
+      if (low + j <= 0) {
+        slot = 0;
+      } else if (low + j >= axis.in - 1) {
+        slot = draft.count[i] - 1;
+      }
+      weights[slot * kSide] += Kernel::at(j + 1 - kHalf - beyond);
+      largest = std::max(largest, weights[slot * kSide]);
+    }
+  }
+  quantise_torch(draft, largest);
+}
+
+void fill(const Geometry& g, const Draft& draft, Filter filter, Arithmetic arithmetic) noexcept {
+  const bool linear = filter == Filter::kBilinear;
+  switch (arithmetic) {
+    case Arithmetic::kPillow: return linear ? fill_pillow<Bilinear>(g, draft) : fill_pillow<Bicubic>(g, draft);
+    case Arithmetic::kTorch: return linear ? fill_torch<Bilinear>(g, draft) : fill_torch<Bicubic>(g, draft);
+    case Arithmetic::kTorchNoAntialias:
+      return linear ? fill_torch_no_antialias<Bilinear, 2>(draft) : fill_torch_no_antialias<SharpBicubic, 4>(draft);
+  }
+}
+
+/// The most source pixels that one output needs.
+std::int32_t most_taps(const Geometry& g, std::int32_t in, Filter filter, Arithmetic arithmetic) noexcept {
+  if (arithmetic == Arithmetic::kTorchNoAntialias) return filter == Filter::kBilinear ? 2 : 4;
+  return std::min(g.taps, in);  // a filter wider than the picture is clipped at both edges
+}
+
 }  // namespace
 
-Status PackedAxis::make(std::int32_t in, std::int32_t out, Filter filter, Pass pass, Level level) {
-  if (axis_.in == in && axis_.out == out && filter_ == filter && pass_ == pass && level_ == level) return ok_status();
+Status PackedAxis::make(std::int32_t in, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass,
+                        Level level) {
+  if (axis_.in == in && axis_.out == out && filter_ == filter && arithmetic_ == arithmetic && pass_ == pass &&
+      level_ == level) {
+    return ok_status();
+  }
   axis_ = Axis{};
   const Geometry g = filter == Filter::kBilinear ? geometry<Bilinear>(in, out) : geometry<Bicubic>(in, out);
-  // No more taps than pixels: a filter wider than the picture is clipped at both edges.
-  const std::int32_t stride = (std::min(g.taps, in) + 3) / 4 * 4;
+  const std::int32_t stride = (most_taps(g, in, filter, arithmetic) + 3) / 4 * 4;
   const auto outputs = static_cast<std::size_t>(out);
   const auto per_output = static_cast<std::size_t>(stride);
+  // PyTorch's bits depend on all weights, so these are kept until the last is known.
+  const std::size_t blocks = arithmetic == Arithmetic::kPillow ? 1 : (outputs + kSide - 1) / kSide;
+  // Doubles go in front: they are the most strictly aligned.
+  const std::size_t raw_size = blocks * per_output * kSide * sizeof(double);
   const std::size_t weights_size = outputs * per_output * sizeof(std::int32_t);
   const std::size_t bounds_size = outputs * sizeof(std::int32_t);
-  // Doubles go in front: they are the most strictly aligned.
-  const std::size_t raw_size = per_output * kSide * sizeof(double);
   DRAPPS_RETURN_IF_ERROR(plain_.ensure(raw_size + weights_size + 2 * bounds_size));
   auto* raw = reinterpret_cast<double*>(plain_.data());
   auto* weights = reinterpret_cast<std::int32_t*>(plain_.data() + raw_size);
   auto* first = weights + outputs * per_output;
   auto* count = first + outputs;
-  Axis axis{in, out, stride, first, count, weights};
-  if (filter == Filter::kBilinear) {
-    fill<Bilinear>(g, axis, first, count, weights, raw);
-  } else {
-    fill<Bicubic>(g, axis, first, count, weights, raw);
-  }
+  const Axis axis{in, out, stride, first, count, weights};
+  fill(g, {axis, first, count, weights, raw}, filter, arithmetic);
   const ResizeKernels& kernels = resize_kernels(level);
   DRAPPS_RETURN_IF_ERROR(packed_.ensure(kernels.packed_size(axis, pass)));
   kernels.pack(packed_.data(), axis, pass);
   axis_ = axis;
   filter_ = filter;
+  arithmetic_ = arithmetic;
   pass_ = pass;
   level_ = level;
   return ok_status();

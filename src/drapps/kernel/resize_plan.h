@@ -8,6 +8,23 @@
 //
 // This is Pillow's precompute_coeffs and normalize_coeffs_8bpc (src/libImaging/Resample.c), operation by
 // operation: the roundings are part of the result.
+//
+// PyTorch's interpolate() on uint8 tensors (aten/src/ATen/native/cpu/UpSampleKernel.cpp) agrees up to the weights of
+// step 2, to the last bit, and differs in
+//
+// 3'. Weights become int16, of as many fraction bits as the largest weight of the axis leaves room for: the most p
+//     <= 22 with round(largest * 2^p) < 2^15. That is about 14 bits for enlarging and 15 to 17 for most shrinking.
+//     A sum is rounded and shifted by p. Here such weights are kept times 2^(22 - p), so that the sums, their rounding
+//     half included, are those of PyTorch times 2^(22 - p): the same passes with the one shift by 22 give its bytes.
+//
+// PyTorch has two code paths for this, one for AVX2 (three or four interleaved channels, others unpacked to four) and a
+// plain one (more channels, processors without AVX2); both take these weights, run the horizontal pass first, and
+// give the same bytes for any memory format. torchvision uses them for bicubic always, for bilinear where PyTorch
+// runs with AVX2 or more, or on ARM; elsewhere it resizes floats, which is another arithmetic.
+//
+// Without antialiasing PyTorch puts two (bilinear) or four (bicubic, a = -0.75 instead of -0.5) taps around the
+// source position (i + 1/2) * scale - 1/2, whatever the scale; what would lie outside the picture counts for the pixel
+// at its edge. Step 3' follows.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +36,9 @@
 namespace drapps::kernel {
 
 enum class Filter : std::uint8_t { kBilinear, kBicubic };
+
+/// Whose weights: see above.
+enum class Arithmetic : std::uint8_t { kPillow, kTorch, kTorchNoAntialias };
 
 inline constexpr int kWeightBits = 22;
 
@@ -42,7 +62,7 @@ class PackedAxis {
   explicit PackedAxis(MemoryLedger& ledger) noexcept : plain_(ledger), packed_(ledger) {}
 
   /// kResourceExhausted as Buffer::ensure; the sizes are positive.
-  Status make(std::int32_t in, std::int32_t out, Filter filter, Pass pass, Level level);
+  Status make(std::int32_t in, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass, Level level);
 
   const Axis& axis() const noexcept { return axis_; }
   const std::uint8_t* packed() const noexcept { return packed_.data(); }
@@ -53,6 +73,7 @@ class PackedAxis {
   Buffer packed_;
   Axis axis_;
   Filter filter_ = Filter::kBilinear;
+  Arithmetic arithmetic_ = Arithmetic::kPillow;
   Pass pass_ = Pass::kHorizontal;
   Level level_ = Level::kPortable;
 };

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <initializer_list>
+#include <vector>
 
 #include "drapps/kernel/test_picture.h"
 
@@ -23,24 +25,58 @@ constexpr std::array kSizes{
     Sizes{2003, 40, 11, 7},  Sizes{19, 640, 5, 1},   Sizes{640, 19, 1, 5},     Sizes{300, 200, 120, 199},
 };
 
+struct Way {
+  PassOrder order;
+  Arithmetic arithmetic;
+};
+
+constexpr std::array kWays{Way{PassOrder::kHorizontalFirst, Arithmetic::kPillow},
+                           Way{PassOrder::kPillow13, Arithmetic::kPillow},
+                           Way{PassOrder::kHorizontalFirst, Arithmetic::kTorch},
+                           Way{PassOrder::kHorizontalFirst, Arithmetic::kTorchNoAntialias}};
+
 TEST(Resize, EveryLevelGivesTheReferencesBytes) {
   for (const Level level : supported_levels()) {
     for (const Sizes& s : kSizes) {
       for (const Filter filter : {Filter::kBilinear, Filter::kBicubic}) {
-        for (const PassOrder order : {PassOrder::kHorizontalFirst, PassOrder::kPillow13}) {
+        for (const Way& way : kWays) {
           TestPicture in(3, s.h, s.w);
           in.randomize(static_cast<std::uint32_t>(s.h * 1000 + s.w));
           TestPicture expected(3, s.out_h, s.out_w), actual(3, s.out_h, s.out_w);
           Resizer reference(MemoryLedger::unlimited(), Level::kPortable), resizer(MemoryLedger::unlimited(), level);
-          ASSERT_TRUE(reference.resize(expected.view(), in.view(), filter, order).ok());
-          ASSERT_TRUE(resizer.resize(actual.view(), in.view(), filter, order).ok());
-          EXPECT_TRUE(actual == expected)
-              << name_of(level) << ": " << s.h << " x " << s.w << " to " << s.out_h << " x " << s.out_w;
+          ASSERT_TRUE(reference.resize(expected.view(), in.view(), filter, way.order, way.arithmetic).ok());
+          ASSERT_TRUE(resizer.resize(actual.view(), in.view(), filter, way.order, way.arithmetic).ok());
+          EXPECT_TRUE(actual == expected) << name_of(level) << ": " << s.h << " x " << s.w << " to " << s.out_h << " x "
+                                          << s.out_w << ", way " << &way - kWays.data();
           EXPECT_TRUE(actual.guards_hold()) << name_of(level);
         }
       }
     }
   }
+}
+
+/// What a column of `values` becomes.
+std::vector<int> resized_column(std::initializer_list<int> values, std::int32_t size, Arithmetic arithmetic) {
+  TestPicture in(1, static_cast<std::int32_t>(values.size()), 1), out(1, size, 1);
+  std::int32_t y = 0;
+  for (const int value : values) *in.view().row(0, y++) = static_cast<std::uint8_t>(value);
+  Resizer resizer(MemoryLedger::unlimited());
+  EXPECT_TRUE(resizer.resize(out.view(), in.view(), Filter::kBilinear, PassOrder::kHorizontalFirst, arithmetic).ok());
+  std::vector<int> made;
+  for (y = 0; y < size; ++y) made.push_back(*out.view().row(0, y));
+  return made;
+}
+
+TEST(Resize, TorchsWeightsHaveAsManyBitsAsTheLargestLeavesRoomFor) {
+  // The largest weight is 3/4, so there are 15 bits. The third output is 5/12 of 200 and 7/12 of 134, which is 161.5:
+  // (13653 * 200 + 19115 * 134 + 2^14) >> 15 is 161, and Pillow's 22 bits round up.
+  EXPECT_EQ(resized_column({190, 49, 200, 134, 192}, 4, Arithmetic::kTorch), (std::vector{155, 112, 161, 178}));
+  EXPECT_EQ(resized_column({190, 49, 200, 134, 192}, 4, Arithmetic::kPillow), (std::vector{155, 112, 162, 178}));
+}
+
+TEST(Resize, WithoutAntialiasingTwoPixelsMakeOne) {
+  EXPECT_EQ(resized_column({0, 10, 20, 30, 255, 255, 0, 0}, 2, Arithmetic::kTorchNoAntialias), (std::vector{15, 128}));
+  EXPECT_EQ(resized_column({200}, 3, Arithmetic::kTorchNoAntialias), (std::vector{200, 200, 200}));
 }
 
 TEST(Resize, AFlatPictureStaysFlat) {
