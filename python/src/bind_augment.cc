@@ -1,4 +1,4 @@
-// Binds single ops for the tests that compare them with Pillow and torchvision. Not public.
+// Binds single ops, for comparing them with Pillow and torchvision: in tests, and before lifting. Not public.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import os
 import subprocess
 import sys
 
@@ -14,6 +15,11 @@ from drapps.torch.lifting import chain_of  # noqa: E402
 from drapps.torch.recognise import NotLifted  # noqa: E402
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+# Elsewhere torchvision makes floats of the bytes to resize them bilinearly.
+needs_avx2 = pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"), reason="torch has no AVX2"
+)
 
 
 @pytest.fixture(scope="module")
@@ -238,11 +244,8 @@ def test_a_class_patched_by_the_user_is_not_lifted(v1, monkeypatch):
     reject(v1.Compose([v1.CenterCrop(8), v1.ToTensor()]), r"CenterCrop\.forward was replaced")
 
 
-def test_arithmetic_that_has_no_native_form_is_not_lifted(v1, v2):
-    to_float = v2.ToDtype(torch.float32, scale=True)
-    reject(
-        v2.Compose([v2.ToImage(), v2.Resize((8, 8)), to_float]), "resize runs on a tensor of bytes"
-    )
+def test_arithmetic_that_has_no_native_form_is_not_lifted(v1):
+    reject(v1.Compose([v1.PILToTensor(), v1.Resize((8, 8))]), "resize runs on a tensor of bytes")
     reject(v1.Compose([v1.ToTensor(), v1.ColorJitter(0.1)]), "runs on a tensor of floats")
     nearest = v1.InterpolationMode.NEAREST
     reject(v1.Compose([v1.Resize(8, interpolation=nearest), v1.ToTensor()]), "resizes by nearest")
@@ -256,6 +259,89 @@ def test_arithmetic_that_has_no_native_form_is_not_lifted(v1, v2):
     reject(v1.Compose([v1.ToTensor(), v1.Normalize([0.5] * 2, [0.5] * 2)]), "2 numbers for 3")
     mirrored = v1.RandomCrop(8, padding=2, pad_if_needed=True, padding_mode="reflect")
     reject(v1.Compose([mirrored, v1.ToTensor()]), "pads twice by mirroring")
+
+
+@needs_avx2
+@pytest.mark.parametrize("antialias", [True, False, None])
+def test_tensors_of_bytes_are_resized_in_torchs_arithmetic(v2, photos, folder, antialias):
+    crop = v2.RandomResizedCrop(24, scale=(0.5, 1), antialias=antialias)
+    chain = v2.Compose([v2.ToImage(), crop, v2.Resize((8, 8), antialias=antialias)])
+    made = chain_of(chain).ops
+    arithmetic = "torch_uint8" if antialias else "torch_uint8_no_antialias"
+    assert [op["arithmetic"] for op in made] == [arithmetic] * 2
+    assert {op["pass_order"] for op in made} == {"horizontal_first"}
+    assert (made[0]["height"], made[0]["scale"]) == (24, [0.5, 1.0])
+    report = drapps.torch.DataLoader(folder(photos, chain)).lifted()
+    assert report.torch_resizes
+    assert not report.pillow_order
+    assert "resized tensors: 16-bit weights, as the installed torch" in str(report)
+
+
+def test_transforms_of_tensors_without_a_native_form_are_named(v1, v2):
+    to_float = v2.ToDtype(torch.float32, scale=True)
+
+    def rejected(*transforms, match):
+        reject(v2.Compose([v2.ToImage(), *transforms]), match)
+
+    rejected(v2.ColorJitter(0.1), match="color_jitter runs on a tensor of bytes")
+    rejected(v2.Grayscale(3), match="grayscale runs on a tensor of bytes")
+    rejected(v2.RandomGrayscale(), match="random_grayscale runs on a tensor of bytes")
+    rejected(v2.RandomAffine(5), match="RandomAffine is not known")
+    rejected(v2.TrivialAugmentWide(), match="TrivialAugmentWide is not known")
+    rejected(v2.GaussianBlur(3), match="GaussianBlur is not known")
+    rejected(v2.RandomErasing(), match="RandomErasing runs on a tensor of bytes")
+    nearest = v2.InterpolationMode.NEAREST
+    rejected(v2.Resize(8, interpolation=nearest), match="resizes by nearest")
+    rejected(to_float, v2.Resize((8, 8)), match="resize runs on a tensor of floats")
+    rejected(to_float, v2.RandomResizedCrop(8), match="crop runs on a tensor of floats")
+    rejected(to_float, v2.Pad(1, fill=3), match=r"pad fills a tensor of floats, with \[3\]")
+    normal = v2.Normalize(MEAN, STD)
+    rejected(to_float, normal, v2.CenterCrop(8), match="zeros around normalised values")
+    rejected(to_float, normal, v2.Pad(1), match="zeros around normalised values")
+    rejected(v2.Pad(1, fill=(1, 2, 3), padding_mode="edge"), match="Pad cannot fill a tensor")
+    reject(v1.Compose([v1.PILToTensor(), v1.Pad(1, fill=(1, 2, 3))]), "Pad cannot fill a tensor")
+
+
+@needs_avx2
+def test_a_torch_that_resizes_otherwise_is_noticed(v2, monkeypatch):
+    chain = v2.Compose([v2.ToImage(), v2.Resize((8, 8))])
+    chain_of(chain)
+    original = v2.functional.resize
+
+    def floats(image, size, **arguments):
+        made = original(image.to(torch.float32), size, **arguments)
+        return made.round().clamp(0, 255).to(torch.uint8)
+
+    monkeypatch.setattr(v2.functional, "resize", floats)
+    reject(chain, "an arithmetic that has no native form on this machine")
+
+
+@needs_avx2
+def test_without_avx2_torchvision_resizes_floats_by_bilinear_and_bytes_by_bicubic():
+    script = (
+        "import sys, types\n"
+        "sys.modules['torchvision._meta_registrations'] = types.ModuleType('empty')\n"
+        "from torchvision.transforms import v2\n"
+        "from drapps.torch.lifting import chain_of\n"
+        "from drapps.torch.recognise import NotLifted\n"
+        "for mode in (v2.InterpolationMode.BICUBIC, v2.InterpolationMode.BILINEAR):\n"
+        "    try:\n"
+        "        chain_of(v2.Compose([v2.ToImage(), v2.Resize((8, 8), mode)]))\n"
+        "        print(mode.value, 'lifted')\n"
+        "    except NotLifted as reason:\n"
+        "        print(mode.value, 'has no native form' in str(reason))\n"
+    )
+    pytest.importorskip("torchvision")
+    environment = {**os.environ, "ATEN_CPU_CAPABILITY": "default"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.split() == ["bicubic", "lifted", "bilinear", "True"]
 
 
 def test_another_default_dtype_is_noticed(v1):

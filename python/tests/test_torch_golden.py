@@ -11,8 +11,15 @@ torch = pytest.importorskip("torch")
 from torch.utils import data  # noqa: E402
 
 import drapps.torch  # noqa: E402
+from drapps import _core  # noqa: E402
+from drapps.torch.lifting import chain_of  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+# Elsewhere torchvision makes floats of the bytes to resize them bilinearly.
+needs_avx2 = pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"), reason="torch has no AVX2"
+)
 
 
 @pytest.fixture
@@ -100,6 +107,102 @@ def test_the_second_api_multiplies_where_the_first_divides(photos, torchvision, 
     if mean:
         tail.append(v2.Normalize(MEAN, STD))
     assert_equal(photos, torchvision, v2.Compose([v2.Resize(40), v2.CenterCrop(32), *tail]))
+
+
+TENSOR_CHAINS = {
+    "recommended": lambda t: [
+        t.ToImage(),
+        t.Resize(48, antialias=True),
+        t.CenterCrop(40),
+        t.ToDtype(torch.float32, scale=True),
+        t.Normalize(MEAN, STD),
+    ],
+    "bicubic": lambda t: [
+        t.PILToTensor(),
+        t.Resize((33, 47), interpolation=t.InterpolationMode.BICUBIC),
+    ],
+    "sharp": lambda t: [t.ToImage(), t.Resize((33, 47), antialias=False), t.ToPureTensor()],
+    "sharp bicubic": lambda t: [
+        t.ToImage(),
+        t.Resize((210, 40), interpolation=t.InterpolationMode.BICUBIC, antialias=False),
+    ],
+    "upscale": lambda t: [t.ToImage(), t.ToDtype(torch.uint8, scale=True), t.Resize((210, 190))],
+    "gray": lambda t: [t.Grayscale(), t.ToImage(), t.Resize((50, 51))],
+    "padded": lambda t: [
+        t.ToImage(),
+        t.Pad((3, 1, 2, 5), fill=(9, 8, 7)),
+        t.CenterCrop(240),
+        t.Pad(4, padding_mode="reflect"),
+        t.Pad(5, padding_mode="symmetric"),
+        t.Pad(6, padding_mode="edge"),
+        t.Resize((60, 70)),
+    ],
+    "padded crop": lambda t: [
+        t.PILToTensor(),
+        t.Resize((20, 26)),
+        t.RandomCrop((26, 40), padding=(7, 3), fill=5),
+        t.ToDtype(torch.float32, scale=True),
+    ],
+    "mirrored crop": lambda t: [
+        t.ToImage(),
+        t.Resize((20, 26)),
+        t.RandomCrop((26, 40), padding=(7, 3), padding_mode="reflect"),
+    ],
+    "flips": lambda t: [
+        t.ToImage(),
+        t.RandomHorizontalFlip(1.0),
+        t.Resize((41, 43)),
+        t.RandomVerticalFlip(1.0),
+    ],
+    "whole crop": lambda t: [
+        t.ToImage(),
+        t.Resize((64, 64)),
+        t.RandomResizedCrop(40, scale=(1, 1), ratio=(1, 1)),
+        t.ToDtype(torch.float32, scale=True),
+    ],
+    "both arithmetics": lambda t: [t.Resize(70), t.CenterCrop(66), t.ToImage(), t.Resize(50)],
+    "crops of floats": lambda t: [
+        t.ToImage(),
+        t.ToDtype(torch.float32, scale=True),
+        t.CenterCrop(240),
+        t.Normalize(MEAN, STD),
+        t.RandomCrop(240),
+    ],
+}
+
+
+@needs_avx2
+@pytest.mark.parametrize("name", TENSOR_CHAINS)
+def test_the_second_api_on_tensors(photos, torchvision, v2, name):
+    assert_equal(photos, torchvision, v2.Compose(TENSOR_CHAINS[name](v2)))
+
+
+@needs_avx2
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [True, False])
+def test_random_crops_of_tensors_are_torchvisions(v2, interpolation, antialias):
+    """The rectangles that the native op drew, resized by the user's own function."""
+    mode = v2.InterpolationMode(interpolation)
+    crop = v2.RandomResizedCrop((56, 48), interpolation=mode, antialias=antialias)
+    chain = chain_of(v2.Compose([v2.ToImage(), crop]))
+    draw = np.random.default_rng(7)
+    for position in range(200):
+        height, width = (int(side) for side in draw.integers(8, 400, 2))
+        pixels = draw.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        made = _core.augment.run(chain.ops[0], pixels, seed=3, epoch=1, position=position)
+        expected = v2.functional.resized_crop(
+            v2.functional.to_image(Image.fromarray(pixels)),
+            *made["region"],
+            size=[56, 48],
+            interpolation=mode,
+            antialias=antialias,
+        )
+        np.testing.assert_array_equal(made["pixels"].transpose(2, 0, 1), expected)
+
+
+def test_the_first_api_moves_tensors_too(photos, torchvision, v1):
+    chain = [v1.PILToTensor(), v1.CenterCrop(70), v1.Pad(3, fill=9), v1.RandomCrop(76)]
+    assert_equal(photos, torchvision, v1.Compose(chain))
 
 
 def test_timm_evaluation(photos, torchvision):

@@ -2,12 +2,14 @@
 
 A sample starts as a Pillow picture, becomes a tensor of bytes or floats, and may be normalised
 then. Which native op reproduces a transform depends on where in the chain that stands: resizing a
-tensor is other arithmetic than resizing a picture, and an erasure must come last.
+tensor is other arithmetic than resizing a picture, and an erasure must come last. The native path
+moves and resizes bytes, then makes numbers of them: what comes later in the chain must be the same
+when it is done earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -36,7 +38,8 @@ class Chain:
         numeric: the transforms that map values alone, in order: with them a ramp of all byte values
             can be run through the user's own objects.
         lifted: how the report calls what was recognised.
-        resizes: whether the pass order matters.
+        pillow_resizes: whether the pass order matters.
+        torch_resizes: whether tensors are resized.
     """
 
     def __init__(self, pass_order: str) -> None:
@@ -49,7 +52,8 @@ class Chain:
         self.pass_order = pass_order
         self.numeric: list[Callable[[Any], Any]] = []
         self.lifted: list[str] = []
-        self.resizes = False
+        self.pillow_resizes = False
+        self.torch_resizes = False
 
     @property
     def erases(self) -> bool:
@@ -68,7 +72,29 @@ class Chain:
                 "Pillow's: put the conversion to a tensor behind it"
             )
         self.ops.append(op)
-        self.resizes |= "pass_order" in op
+        self.pillow_resizes |= "pass_order" in op
+
+    def add_resize_of_bytes(self, op: Op) -> None:
+        """A resize of a tensor of bytes, in an arithmetic of its own."""
+        self.ops.append(op)
+        self.torch_resizes = True
+
+    def add_crop(self, op: Op, around: Sequence[int]) -> None:
+        """A crop or a border: moves values, and puts `around` where there were none.
+
+        Args:
+            op: the op.
+            around: the bytes that may come in; empty where nothing but the picture's own does.
+
+        Raises:
+            NotLifted: on floats, which the border is not made of in the native path, or behind an
+                erasure.
+        """
+        if self.form is Form.FLOATS and any(around):
+            raise NotLifted(f"{op['op']} fills a tensor of floats, with {list(around)}")
+        if self.mean and around:
+            raise NotLifted(f"{op['op']} may put zeros around normalised values")
+        self.add_move(op)
 
     def add_move(self, op: Op) -> None:
         """A transform that moves values and changes none, on pictures or tensors.

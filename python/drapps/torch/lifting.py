@@ -79,7 +79,8 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         dataset=folder.description,
         transforms=tuple(chain.lifted),
         order=str(order),
-        pillow_order=chain.pass_order if chain.resizes else "",
+        pillow_order=chain.pass_order if chain.pillow_resizes else "",
+        torch_resizes=chain.torch_resizes,
         notes=_notes(loader),
     )
     return Recipe(folder, order, spec, report)

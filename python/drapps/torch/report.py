@@ -16,7 +16,8 @@ class LiftReport:
         transforms: the transforms that became native ops, in order, as the user wrote them.
         order: where the order of the samples comes from; empty where not `native`.
         pillow_order: the order of the two resize passes that is matched, which is the installed
-            Pillow's; empty where nothing is resized.
+            Pillow's; empty where no picture is resized.
+        torch_resizes: tensors are resized, by the integers of the installed torch.
         notes: what else differs from the stock loader.
     """
 
@@ -27,6 +28,7 @@ class LiftReport:
     order: str = ""
     pillow_order: str = ""
     notes: tuple[str, ...] = ()
+    torch_resizes: bool = False
 
     def __bool__(self) -> bool:
         return self.native
@@ -38,6 +40,8 @@ class LiftReport:
             lines.append(f"  order: {self.order}")
             if self.pillow_order:
                 lines.append(f"  resize passes: {self.pillow_order}, as the installed Pillow")
+            if self.torch_resizes:
+                lines.append("  resized tensors: 16-bit weights, as the installed torch")
         else:
             lines = ["not lifted: the stock loader's own iterator runs"]
             lines += [f"  because {reason}" for reason in self.reasons]

@@ -9,7 +9,7 @@ from typing import Any
 
 from drapps import ops
 from drapps.torch.chain import Chain, Form, Recogniser
-from drapps.torch.recognise import NotLifted, number, numbers, require_pristine, short_name
+from drapps.torch.recognise import NotLifted, name_of, number, numbers, require_pristine, short_name
 
 METHODS = ("__call__", "forward", "get_params", "make_params", "transform", "_call_kernel")
 INTERPOLATIONS = ("bilinear", "bicubic")
@@ -23,11 +23,15 @@ def interpolation_of(transform: Any) -> str:
     return name
 
 
-def fill_of(transform: Any) -> list[int]:
+def fill_of(transform: Any, chain: Chain) -> list[int]:
     """The levels of a constant border."""
     fill = transform.fill
     if fill is None:
         return [0]
+    if chain.form is not Form.PICTURE and not isinstance(fill, (int, float)):
+        first_api = name_of(transform).startswith(_HOME)
+        if first_api or (len(fill) > 1 and transform.padding_mode != "constant"):
+            raise NotLifted(f"{short_name(transform)} cannot fill {chain.form.value} with {fill!r}")
     if not isinstance(fill, (int, float, list, tuple)):
         raise NotLifted(f"{short_name(transform)} fills with {fill!r}")
     levels = [fill] if isinstance(fill, (int, float)) else list(fill)
@@ -41,34 +45,36 @@ def plain_size(size: Any) -> Any:
     return size if size is None or isinstance(size, int) else [int(side) for side in size]
 
 
+def random_resized_crop_op(transform: Any, **how: str) -> ops.Op:
+    """The op of a RandomResizedCrop, which resizes as `how` says."""
+    return ops.random_resized_crop(
+        plain_size(transform.size),
+        numbers(transform.scale),
+        numbers(transform.ratio),
+        interpolation_of(transform),
+        **how,
+    )
+
+
+def resize_op(transform: Any, **how: str) -> ops.Op:
+    """The op of a Resize, likewise."""
+    size = plain_size(transform.size)
+    return ops.resize(size, transform.max_size, interpolation_of(transform), **how)
+
+
 def random_resized_crop(transform: Any, chain: Chain) -> None:
     """RandomResizedCrop."""
-    chain.add(
-        ops.random_resized_crop(
-            plain_size(transform.size),
-            numbers(transform.scale),
-            numbers(transform.ratio),
-            interpolation_of(transform),
-            chain.pass_order,
-        )
-    )
+    chain.add(random_resized_crop_op(transform, pass_order=chain.pass_order))
 
 
 def resize(transform: Any, chain: Chain) -> None:
     """Resize."""
-    chain.add(
-        ops.resize(
-            plain_size(transform.size),
-            transform.max_size,
-            interpolation_of(transform),
-            chain.pass_order,
-        )
-    )
+    chain.add(resize_op(transform, pass_order=chain.pass_order))
 
 
 def center_crop(transform: Any, chain: Chain) -> None:
     """CenterCrop."""
-    chain.add(ops.center_crop(plain_size(transform.size)))
+    chain.add_crop(ops.center_crop(plain_size(transform.size)), around=[0])
 
 
 def random_crop(transform: Any, chain: Chain) -> None:
@@ -81,21 +87,17 @@ def random_crop(transform: Any, chain: Chain) -> None:
 
 def add_random_crop(transform: Any, padding: Any, chain: Chain) -> None:
     """RandomCrop with its padding as `drapps.ops.borders` takes it."""
-    chain.add(
-        ops.random_crop(
-            plain_size(transform.size),
-            padding,
-            transform.pad_if_needed,
-            fill_of(transform),
-            str(transform.padding_mode),
-        )
-    )
+    fill, mode = fill_of(transform, chain), str(transform.padding_mode)
+    pads = transform.pad_if_needed or any(ops.borders(padding))
+    op = ops.random_crop(plain_size(transform.size), padding, transform.pad_if_needed, fill, mode)
+    chain.add_crop(op, around=fill if pads and mode == "constant" else [])
 
 
 def pad(transform: Any, chain: Chain) -> None:
     """Pad."""
-    padding = plain_size(transform.padding)
-    chain.add(ops.pad(padding, fill_of(transform), str(transform.padding_mode)))
+    fill, mode = fill_of(transform, chain), str(transform.padding_mode)
+    op = ops.pad(plain_size(transform.padding), fill, mode)
+    chain.add_crop(op, around=fill if mode == "constant" else [])
 
 
 def horizontal_flip(transform: Any, chain: Chain) -> None:

@@ -1,4 +1,4 @@
-"""torchvision.transforms.v2 on Pillow pictures: what differs from the first API."""
+"""torchvision.transforms.v2, on Pillow pictures and tensors: what differs from the first API."""
 
 from __future__ import annotations
 
@@ -7,6 +7,23 @@ from typing import Any
 from drapps.torch import transforms_v1 as v1
 from drapps.torch.chain import Chain, Form, Recogniser
 from drapps.torch.recognise import NotLifted
+from drapps.torch.tensor_resize import tensor_arithmetic
+
+
+def random_resized_crop(transform: Any, chain: Chain) -> None:
+    """RandomResizedCrop, which has integer arithmetic of torch's own on tensors of bytes."""
+    if chain.form is not Form.BYTES:
+        return v1.random_resized_crop(transform, chain)
+    how = tensor_arithmetic(transform, v1.interpolation_of(transform), chain.channels)
+    return chain.add_resize_of_bytes(v1.random_resized_crop_op(transform, arithmetic=how))
+
+
+def resize(transform: Any, chain: Chain) -> None:
+    """Resize, likewise."""
+    if chain.form is not Form.BYTES:
+        return v1.resize(transform, chain)
+    how = tensor_arithmetic(transform, v1.interpolation_of(transform), chain.channels)
+    return chain.add_resize_of_bytes(v1.resize_op(transform, arithmetic=how))
 
 
 def random_crop(transform: Any, chain: Chain) -> None:
@@ -56,8 +73,8 @@ _HOME = "torchvision.transforms.v2."
 TABLE: dict[str, Recogniser] = {
     _HOME + name: v1.checked(recogniser)
     for name, recogniser in {
-        "_geometry.RandomResizedCrop": v1.random_resized_crop,
-        "_geometry.Resize": v1.resize,
+        "_geometry.RandomResizedCrop": random_resized_crop,
+        "_geometry.Resize": resize,
         "_geometry.CenterCrop": v1.center_crop,
         "_geometry.RandomCrop": random_crop,
         "_geometry.Pad": v1.pad,
