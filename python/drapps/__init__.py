@@ -6,8 +6,9 @@
     for batch in loader.torch():
         train(batch["image"], batch["label"])
 
-``drapps.torch.DataLoader`` takes the place of ``torch.utils.data.DataLoader``. Importing this
-package loads no framework and starts nothing; every name below is loaded at first use.
+``drapps.torch.DataLoader`` takes the place of ``torch.utils.data.DataLoader``; ``drapps.hf`` reads
+Hugging Face datasets. Importing this package loads no framework and starts nothing; every name
+below is loaded at first use.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from drapps.forms import transcode
     from drapps.loader import Loader, LoaderIterator
     from drapps.pipeline import Pipeline, image_bytes, image_folder, images
+    from drapps.shards.packed import litdata, mds
+    from drapps.shards.webdataset import webdataset
 
 __version__ = "0.1.0"
 
@@ -35,8 +38,12 @@ _HOMES = {
     "image_bytes": "drapps.pipeline",
     "image_folder": "drapps.pipeline",
     "images": "drapps.pipeline",
+    "litdata": "drapps.shards.packed",
+    "mds": "drapps.shards.packed",
     "transcode": "drapps.forms",
+    "webdataset": "drapps.shards.webdataset",
 }
+_MODULES = ("hf", "torch")
 
 __all__ = [
     "Batch",
@@ -50,13 +57,16 @@ __all__ = [
     "image_bytes",
     "image_folder",
     "images",
+    "litdata",
+    "mds",
     "transcode",
+    "webdataset",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "torch":
-        return importlib.import_module("drapps.torch")
+    if name in _MODULES:
+        return importlib.import_module(f"drapps.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'drapps' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
@@ -65,4 +75,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "torch"])
+    return sorted([*__all__, *_MODULES])

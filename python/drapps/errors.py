@@ -17,8 +17,9 @@ class SampleError(RuntimeError):
     Attributes:
         stage: where it failed: ``fetch``, ``decode``, ``augment``, ``batch`` or ``deliver``.
         code: the kind of failure, such as ``truncated`` or ``not found``.
-        path: the file, or an empty string for a record in memory.
-        offset: byte of the file at which it was noticed, or -1.
+        path: the file, for a record in a shard with its range of bytes (``a.tar[512:9000]``)
+            behind; ``memory[i]`` for a record in memory.
+        offset: byte of the file (or of the record, in a shard) at which it was noticed, or -1.
         index: index of the sample in its source, or -1.
         message: what was wrong and what to do, without the place.
     """
