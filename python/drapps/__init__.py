@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from drapps.batch import Batch
+    from drapps.budget import BudgetSampler
     from drapps.errors import DataNotFoundError, PipelineError, SampleError
     from drapps.forms import transcode
     from drapps.loader import Loader, LoaderIterator
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Batch": "drapps.batch",
+    "BudgetSampler": "drapps.budget",
     "DataNotFoundError": "drapps.errors",
     "Loader": "drapps.loader",
     "LoaderIterator": "drapps.loader",
@@ -47,6 +49,7 @@ _MODULES = ("hf", "torch")
 
 __all__ = [
     "Batch",
+    "BudgetSampler",
     "DataNotFoundError",
     "Loader",
     "LoaderIterator",
