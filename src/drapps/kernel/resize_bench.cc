@@ -8,7 +8,8 @@
 namespace drapps::kernel {
 namespace {
 
-void resize_crop(benchmark::State& state, Level level, PassOrder order, Filter filter) {
+void resize_crop(benchmark::State& state, Level level, PassOrder order, Filter filter,
+                 Arithmetic arithmetic = Arithmetic::kPillow) {
   ImageBuffer source(MemoryLedger::unlimited());
   ImageBuffer target(MemoryLedger::unlimited());
   const ImageView whole = source.reshape(3, 375, 500).value();
@@ -20,20 +21,18 @@ void resize_crop(benchmark::State& state, Level level, PassOrder order, Filter f
   for (auto _ : state) {
     turn = (turn + 1) % 16;
     const Rect crop{.top = turn, .left = 3 * turn, .height = 258 - turn, .width = 292 + turn};
-    benchmark::DoNotOptimize(resizer.resize(out, whole.crop(crop), filter, order).ok());
+    benchmark::DoNotOptimize(resizer.resize(out, whole.crop(crop), filter, order, arithmetic).ok());
   }
 }
 
-void plan(benchmark::State& state, Level level) {
+void plan(benchmark::State& state, Level level, Arithmetic arithmetic) {
   PackedAxis axis(MemoryLedger::unlimited());
   PackedAxis other(MemoryLedger::unlimited());
   std::int32_t turn = 0;
   for (auto _ : state) {
     turn = (turn + 1) % 16;
-    benchmark::DoNotOptimize(
-        axis.make(292 + turn, 224, Filter::kBilinear, Arithmetic::kPillow, Pass::kHorizontal, level).ok());
-    benchmark::DoNotOptimize(
-        other.make(258 - turn, 224, Filter::kBilinear, Arithmetic::kPillow, Pass::kVertical, level).ok());
+    benchmark::DoNotOptimize(axis.make(292 + turn, 224, Filter::kBilinear, arithmetic, Pass::kHorizontal, level).ok());
+    benchmark::DoNotOptimize(other.make(258 - turn, 224, Filter::kBilinear, arithmetic, Pass::kVertical, level).ok());
   }
 }
 
@@ -62,7 +61,11 @@ const bool kRegistered = [] {
         [level](benchmark::State& s) { resize_crop(s, level, PassOrder::kPillow13, Filter::kBilinear); });
     add("resize_bicubic",
         [level](benchmark::State& s) { resize_crop(s, level, PassOrder::kHorizontalFirst, Filter::kBicubic); });
-    add("plan", [level](benchmark::State& s) { plan(s, level); });
+    add("resize_bilinear_torch", [level](benchmark::State& s) {
+      resize_crop(s, level, PassOrder::kHorizontalFirst, Filter::kBilinear, Arithmetic::kTorch);
+    });
+    add("plan", [level](benchmark::State& s) { plan(s, level, Arithmetic::kPillow); });
+    add("plan_torch", [level](benchmark::State& s) { plan(s, level, Arithmetic::kTorch); });
   }
   return true;
 }();

@@ -64,25 +64,30 @@ struct Draft {
   std::int32_t* first;
   std::int32_t* count;
   std::int32_t* weights;
-  double* raw;  // normalised weights of one block of outputs, or of all: [tap][kSide] each
+  double* raw;  // weights of one block of outputs, or of all: [tap][kSide] each
 
   /// A block's place, where all are kept.
   double* block(std::int32_t i0) const noexcept { return raw + static_cast<std::ptrdiff_t>(i0) * axis.stride; }
 };
 
-/// Steps 1 and 2 for the outputs from i0 on; the weights go to `block`.
+/// One number per output of a block.
+using Side = double[kSide];
+
+/// Steps 1 and 2 for the outputs from i0 on, up to the division of the weights, in `block`, by `divisor`. In line, and
+/// with the geometry by value: it is read again after every store to `block` where it might lie there.
 template <class Kernel>
-void weigh(const Geometry& g, const Draft& draft, std::int32_t i0, double* block) noexcept {
+[[gnu::always_inline]] inline void weigh(Geometry g, const Draft& draft, std::int32_t i0, double* block,
+                                         Side& divisor) noexcept {
   const Axis& axis = draft.axis;
   const double inverse = 1.0 / g.stretch;
   const std::int32_t outputs = std::min(kSide, axis.out - i0);
-  double center[kSide], begin[kSide], taps[kSide], sum[kSide], divisor[kSide];
+  Side center, begin, taps, sum;
   for (std::int32_t k = 0; k < kSide; ++k) {
     center[k] = (i0 + k + 0.5) * g.scale;
     const std::int32_t low = std::max(static_cast<std::int32_t>(center[k] - g.support + 0.5), 0);
     const std::int32_t high = std::min(static_cast<std::int32_t>(center[k] + g.support + 0.5), axis.in);
     begin[k] = low;
-    taps[k] = k < outputs ? high - low : 0;
+    taps[k] = high - low;
     sum[k] = 0.0;
     if (k < outputs) {
       draft.first[i0 + k] = low;
@@ -98,22 +103,20 @@ void weigh(const Geometry& g, const Draft& draft, std::int32_t i0, double* block
     }
   }
   for (std::int32_t k = 0; k < kSide; ++k) divisor[k] = sum[k] != 0.0 ? sum[k] : 1.0;
-  for (std::int32_t t = 0; t < axis.stride; ++t) {
-    for (std::int32_t k = 0; k < kSide; ++k) block[t * kSide + k] /= divisor[k];
-  }
 }
 
-/// Step 3 for the outputs from i0 on: rounded to `bits` of fraction, kept with kWeightBits.
-void quantise(const Draft& draft, std::int32_t i0, const double* block, int bits) noexcept {
+/// The division, and step 3, for the outputs from i0 on: rounded to `bits` of fraction, kept with kWeightBits.
+[[gnu::always_inline]] inline void quantise(const Draft& draft, std::int32_t i0, const double* block,
+                                            const Side& divisor, int bits) noexcept {
   const std::int32_t outputs = std::min(kSide, draft.axis.out - i0);
   const double one = 1 << bits;
-  const std::int32_t unit = 1 << (kWeightBits - bits);
+  const int shift = kWeightBits - bits;
   std::int32_t* weights = draft.weights + static_cast<std::ptrdiff_t>(i0) * draft.axis.stride;
   for (std::int32_t t = 0; t < draft.axis.stride; ++t) {
     std::int32_t rounded[kSide];
     for (std::int32_t k = 0; k < kSide; ++k) {
-      const double w = block[t * kSide + k];
-      rounded[k] = static_cast<std::int32_t>((w < 0 ? -0.5 : 0.5) + w * one) * unit;
+      const double w = block[t * kSide + k] / divisor[k];
+      rounded[k] = static_cast<std::int32_t>((w < 0 ? -0.5 : 0.5) + w * one) << shift;
     }
     for (std::int32_t k = 0; k < outputs; ++k) {
       weights[static_cast<std::ptrdiff_t>(k) * draft.axis.stride + t] = rounded[k];
@@ -122,10 +125,11 @@ void quantise(const Draft& draft, std::int32_t i0, const double* block, int bits
 }
 
 template <class Kernel>
-void fill_pillow(const Geometry& g, const Draft& draft) noexcept {
+void fill_pillow(Geometry g, const Draft& draft) noexcept {
   for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) {
-    weigh<Kernel>(g, draft, i0, draft.raw);
-    quantise(draft, i0, draft.raw, kWeightBits);
+    Side divisor;
+    weigh<Kernel>(g, draft, i0, draft.raw, divisor);
+    quantise(draft, i0, draft.raw, divisor, kWeightBits);
   }
 }
 
@@ -138,17 +142,23 @@ int torch_bits(double largest) noexcept {
 }
 
 void quantise_torch(const Draft& draft, double largest) noexcept {
+  constexpr Side kDivided{1, 1, 1, 1, 1, 1, 1, 1};
   const int bits = torch_bits(largest);
-  for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) quantise(draft, i0, draft.block(i0), bits);
+  for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) quantise(draft, i0, draft.block(i0), kDivided, bits);
 }
 
 template <class Kernel>
-void fill_torch(const Geometry& g, const Draft& draft) noexcept {
+void fill_torch(Geometry g, const Draft& draft) noexcept {
   double largest = 0.0;
   for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) {
     double* block = draft.block(i0);
-    weigh<Kernel>(g, draft, i0, block);
-    for (std::int32_t i = 0; i < draft.axis.stride * kSide; ++i) largest = std::max(largest, block[i]);
+    Side divisor;
+    weigh<Kernel>(g, draft, i0, block, divisor);
+    const std::int32_t outputs = std::min(kSide, draft.axis.out - i0);
+    for (std::int32_t t = 0; t < draft.axis.stride; ++t, block += kSide) {
+      for (std::int32_t k = 0; k < kSide; ++k) block[k] /= divisor[k];
+      largest = std::max(largest, *std::max_element(block, block + outputs));
+    }
   }
   quantise_torch(draft, largest);
 }
@@ -186,7 +196,7 @@ void fill_torch_no_antialias(const Draft& draft) noexcept {
   quantise_torch(draft, largest);
 }
 
-void fill(const Geometry& g, const Draft& draft, Filter filter, Arithmetic arithmetic) noexcept {
+void fill(Geometry g, const Draft& draft, Filter filter, Arithmetic arithmetic) noexcept {
   const bool linear = filter == Filter::kBilinear;
   switch (arithmetic) {
     case Arithmetic::kPillow: return linear ? fill_pillow<Bilinear>(g, draft) : fill_pillow<Bicubic>(g, draft);
