@@ -29,7 +29,10 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, mo
     if any("torch" in text for _, text in code):
         pytest.importorskip("torch")
         pytest.importorskip("torchvision")
+    if any("import datasets" in text for _, text in code):
+        pytest.importorskip("datasets")
     (tmp_path / "photos").symlink_to(photos)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__docs__"}
     for line, text in code:
@@ -37,9 +40,14 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, mo
 
 
 def test_pages_that_should_have_blocks_have_them():
-    assert {"README.md", "five-minutes.md", "torch.md", "resume.md", "bad-files.md"} <= {
-        page.name for page in WITH_BLOCKS
-    }
+    assert {
+        "README.md",
+        "five-minutes.md",
+        "torch.md",
+        "resume.md",
+        "bad-files.md",
+        "sources.md",
+    } <= {page.name for page in WITH_BLOCKS}
 
 
 def test_every_link_within_the_repository_leads_somewhere():

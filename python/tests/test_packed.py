@@ -163,7 +163,7 @@ def test_litdata_without_a_tree_is_called_by_place(jpegs, tmp_path):
 
 
 def test_what_the_other_libraries_write_is_read(kind):
-    """Written by MosaicML Streaming 0.13 and LitData 0.2.76 from five pictures and their numbers."""
+    # Written by MosaicML Streaming 0.13 and LitData 0.2.76 from five pictures and their numbers.
     folder = Path(__file__).parent / "shards" / kind
     pipeline = getattr(drapps, kind)(folder, index=None)
     assert len(pipeline.source) == 5
