@@ -3,7 +3,7 @@
 // 1. A weight of 22 fraction bits is a * 2^16 + b * 2^8 + c with signed digits of 8 bits. vpdpbusd sums four
 //    products of an unsigned byte and a signed one into 32 bits, so three of them per four taps give the
 //    sums of the reference, exactly: by Horner, ((A << 8) + B << 8) + C. The rounding half, 2^21, is
-//    32 * 2^16 and starts the sum of the first digit.
+//    32 * 2^16 and starts the sum of the first digit. Narrow weights have two digits, b and c, and fewer bits.
 // 2. The horizontal pass makes 16 outputs at a time. Their taps lie close together: vpermb picks the four
 //    bytes of every output from one window of 64 source bytes (two windows where they span more). The
 //    next four taps are picked by the same indices from a window four bytes on. Weights stay in
@@ -19,7 +19,6 @@ namespace drapps::kernel {
 namespace {
 
 constexpr std::int32_t kLanes = 16;  // outputs per group
-constexpr std::int32_t kHalfDigit = 1 << (kWeightBits - 1 - 16);
 constexpr std::ptrdiff_t kVector = 64;
 
 std::int32_t smaller(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
@@ -32,14 +31,28 @@ struct alignas(64) Header {
   std::int32_t chunks;  // of 64 taps, for kLongTaps
 };
 
-/// 16 outputs: the group's index vector follows, then three digit vectors per chunk of four taps.
+std::int32_t digits_of(const Axis& axis) { return axis.narrow() ? 2 : 3; }
+
+/// How sums begin and end.
+struct Scale {
+  __m512i half;  // rounds, in the first digit
+  __m128i bits;
+};
+
+Scale scale_of(const Axis& axis) {
+  return {_mm512_set1_epi32(1 << (axis.bits - 1 - 8 * (digits_of(axis) - 1))), _mm_cvtsi32_si128(axis.bits)};
+}
+
+/// 16 outputs: the group's index vector follows, then a vector of each digit per chunk of four taps.
 struct alignas(64) Group {
   std::int32_t base;            // source pixel at which the first window starts
   std::int32_t chunks;          // of four taps
   std::uint64_t second_window;  // bytes of it that are needed: no others may be read
 };
 
-std::ptrdiff_t group_size(std::int32_t stride) { return kVector * (2 + 3 * std::ptrdiff_t{stride / 4}); }
+std::ptrdiff_t group_size(const Axis& axis) {
+  return kVector * (2 + digits_of(axis) * std::ptrdiff_t{axis.stride / 4});
+}
 std::int32_t long_chunks(std::int32_t stride) { return (stride + 63) / 64; }
 std::int32_t groups_of(const Axis& axis) { return (axis.out + kLanes - 1) / kLanes; }
 
@@ -52,27 +65,30 @@ Shape shape_of(const Axis& axis) {
   return widest <= 64 ? Shape::kOneWindow : widest <= 128 ? Shape::kTwoWindows : Shape::kLongTaps;
 }
 
-/// The digits of `lanes` weights, as bytes.
+/// The digits of 16 weights, as bytes, the lowest first: the third is 0 for narrow ones.
 struct Digits {
-  __m128i a, b, c;
+  __m128i of[3];
 };
 
-Digits digits_of(__m512i w) {
-  const __m512i c = _mm512_srai_epi32(_mm512_slli_epi32(w, 24), 24);
-  const __m512i rest = _mm512_srai_epi32(_mm512_sub_epi32(w, c), 8);
-  const __m512i b = _mm512_srai_epi32(_mm512_slli_epi32(rest, 24), 24);
-  const __m512i a = _mm512_srai_epi32(_mm512_sub_epi32(rest, b), 8);
-  return {_mm512_cvtepi32_epi8(a), _mm512_cvtepi32_epi8(b), _mm512_cvtepi32_epi8(c)};
+Digits split(__m512i w, std::int32_t bits) {
+  w = _mm512_sra_epi32(w, _mm_cvtsi32_si128(kWeightBits - bits));
+  Digits digits;
+  for (__m128i& digit : digits.of) {
+    const __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(w, 24), 24);
+    digit = _mm512_cvtepi32_epi8(low);
+    w = _mm512_srai_epi32(_mm512_sub_epi32(w, low), 8);
+  }
+  return digits;
 }
 
-/// Writes the digits of `n` weights, a[n], b[n], c[n], each list `pitch` bytes after the one before.
-void split(std::uint8_t* out, std::ptrdiff_t pitch, const std::int32_t* weights, std::ptrdiff_t n) {
+/// Writes the digits of `n` weights: a list of the highest, of the next, …, each `pitch` bytes after the one before.
+void split_all(std::uint8_t* out, std::ptrdiff_t pitch, const Axis& axis, const std::int32_t* weights,
+               std::ptrdiff_t n) {
+  const std::int32_t count = digits_of(axis);
   for (std::ptrdiff_t i = 0; i < n; i += 16) {
     const auto mask = static_cast<__mmask16>(n - i >= 16 ? 0xFFFF : (1U << (n - i)) - 1);
-    const Digits digits = digits_of(_mm512_maskz_loadu_epi32(mask, weights + i));
-    _mm_mask_storeu_epi8(out + i, mask, digits.a);
-    _mm_mask_storeu_epi8(out + pitch + i, mask, digits.b);
-    _mm_mask_storeu_epi8(out + 2 * pitch + i, mask, digits.c);
+    const Digits digits = split(_mm512_maskz_loadu_epi32(mask, weights + i), axis.bits);
+    for (std::int32_t d = 0; d < count; ++d) _mm_mask_storeu_epi8(out + d * pitch + i, mask, digits.of[count - 1 - d]);
   }
 }
 
@@ -99,16 +115,17 @@ void pack_group(std::uint8_t* packed, const Axis& axis, std::int32_t x0) {
   group->base = base;
   group->chunks = (taps + 3) / 4;
   group->second_window = beyond <= 0 ? 0 : ~std::uint64_t{0} >> (64 - beyond);
-  for (std::int32_t j = 0; j < group->chunks; ++j, digits += 3 * kVector) {
+  const std::int32_t count = digits_of(axis);
+  for (std::int32_t j = 0; j < group->chunks; ++j, digits += count * kVector) {
     for (std::int32_t i = 0; i < kLanes; i += 4) {
       __m512i w = _mm512_castsi128_si512(four_weights(axis, x0 + i, 4 * j));
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 1, 4 * j), 1);
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 2, 4 * j), 2);
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 3, 4 * j), 3);
-      const Digits of = digits_of(w);
-      _mm_store_si128(reinterpret_cast<__m128i*>(digits + 4 * i), of.a);
-      _mm_store_si128(reinterpret_cast<__m128i*>(digits + kVector + 4 * i), of.b);
-      _mm_store_si128(reinterpret_cast<__m128i*>(digits + 2 * kVector + 4 * i), of.c);
+      const Digits found = split(w, axis.bits);
+      for (std::int32_t d = 0; d < count; ++d) {
+        _mm_store_si128(reinterpret_cast<__m128i*>(digits + d * kVector + 4 * i), found.of[count - 1 - d]);
+      }
     }
   }
 }
@@ -119,34 +136,46 @@ std::ptrdiff_t vertical_pitch(const Axis& axis) {
 }
 
 std::size_t packed_size(const Axis& axis, Pass pass) {
-  if (pass == Pass::kVertical) return static_cast<std::size_t>(3 * vertical_pitch(axis));
-  const std::ptrdiff_t groups = groups_of(axis) * group_size(axis.stride);
-  const std::ptrdiff_t longs = axis.out * 3 * kVector * long_chunks(axis.stride);
+  if (pass == Pass::kVertical) return static_cast<std::size_t>(digits_of(axis) * vertical_pitch(axis));
+  const std::ptrdiff_t groups = groups_of(axis) * group_size(axis);
+  const std::ptrdiff_t longs = axis.out * digits_of(axis) * kVector * long_chunks(axis.stride);
   return static_cast<std::size_t>(kVector + (shape_of(axis) == Shape::kLongTaps ? longs : groups));
 }
 
 void pack(std::uint8_t* packed, const Axis& axis, Pass pass) {
   if (pass == Pass::kVertical) {
-    return split(packed, vertical_pitch(axis), axis.weights, static_cast<std::ptrdiff_t>(axis.out) * axis.stride);
+    const std::ptrdiff_t n = static_cast<std::ptrdiff_t>(axis.out) * axis.stride;
+    return split_all(packed, vertical_pitch(axis), axis, axis.weights, n);
   }
   auto* header = reinterpret_cast<Header*>(packed);
   header->shape = shape_of(axis);
   header->chunks = long_chunks(axis.stride);
   packed += kVector;
   if (header->shape != Shape::kLongTaps) {
-    for (std::int32_t x = 0; x < axis.out; x += kLanes, packed += group_size(axis.stride)) pack_group(packed, axis, x);
+    for (std::int32_t x = 0; x < axis.out; x += kLanes, packed += group_size(axis)) pack_group(packed, axis, x);
     return;
   }
   for (std::int32_t x = 0; x < axis.out; ++x) {
     const std::int32_t* w = axis.weights + static_cast<std::ptrdiff_t>(x) * axis.stride;
-    for (std::int32_t t = 0; t < 64 * header->chunks; t += 64, packed += 3 * kVector) {
-      __builtin_memset(packed, 0, 3 * kVector);
-      split(packed, kVector, w + t, smaller(64, axis.stride - t));
+    const std::ptrdiff_t size = digits_of(axis) * kVector;
+    for (std::int32_t t = 0; t < 64 * header->chunks; t += 64, packed += size) {
+      __builtin_memset(packed, 0, static_cast<std::size_t>(size));
+      split_all(packed, kVector, axis, w + t, smaller(64, axis.stride - t));
     }
   }
 }
 
-__m512i clipped(__m512i sum) { return _mm512_max_epi32(_mm512_srai_epi32(sum, kWeightBits), _mm512_setzero_si512()); }
+__m512i clipped(__m512i sum, const Scale& scale) {
+  return _mm512_max_epi32(_mm512_sra_epi32(sum, scale.bits), _mm512_setzero_si512());
+}
+
+/// Horner's rule over the sums of the digits.
+template <int kDigits>
+__m512i joined(const __m512i sums[kDigits]) {
+  __m512i sum = sums[0];
+  for (int d = 1; d < kDigits; ++d) sum = _mm512_add_epi32(_mm512_slli_epi32(sum, 8), sums[d]);
+  return sum;
+}
 
 template <bool kTwoWindows>
 __m512i window(const std::uint8_t* source, __m512i index, std::uint64_t second) {
@@ -156,28 +185,26 @@ __m512i window(const std::uint8_t* source, __m512i index, std::uint64_t second) 
 }
 
 /// One group in a block of rows, with its weights in registers.
-template <int kChunks, bool kTwoWindows>
-void block(std::uint8_t* target, std::ptrdiff_t target_stride, const std::uint8_t* source, std::ptrdiff_t source_stride,
-           std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes) {
+template <int kDigits, bool kTwoWindows, int kChunks>
+void block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes, const Scale& scale) {
   const std::uint64_t second = reinterpret_cast<const Group*>(packed)->second_window;
   const __m512i index = _mm512_load_si512(packed + kVector);
-  const std::uint8_t* digits = packed + 2 * kVector;
-  __m512i a[kChunks], b[kChunks], c[kChunks];
+  __m512i digits[kDigits][kChunks];
   for (int j = 0; j < kChunks; ++j) {
-    a[j] = _mm512_load_si512(digits + (3 * j) * kVector);
-    b[j] = _mm512_load_si512(digits + (3 * j + 1) * kVector);
-    c[j] = _mm512_load_si512(digits + (3 * j + 2) * kVector);
+    for (int d = 0; d < kDigits; ++d) digits[d][j] = _mm512_load_si512(packed + (2 + kDigits * j + d) * kVector);
   }
-  for (std::int32_t y = 0; y < rows; ++y, target += target_stride, source += source_stride) {
+  const __m512i half = scale.half;
+  std::uint8_t* target = out.data;
+  const std::uint8_t* source = in.data;
+  for (std::int32_t y = 0; y < rows; ++y, target += out.stride, source += in.stride) {
     __m512i taps[kChunks];
     for (int j = 0; j < kChunks; ++j) taps[j] = window<kTwoWindows>(source + 4 * j, index, second);
-    __m512i sum = _mm512_set1_epi32(kHalfDigit);
-    for (int j = 0; j < kChunks; ++j) sum = _mm512_dpbusd_epi32(sum, taps[j], a[j]);
-    sum = _mm512_slli_epi32(sum, 8);
-    for (int j = 0; j < kChunks; ++j) sum = _mm512_dpbusd_epi32(sum, taps[j], b[j]);
-    sum = _mm512_slli_epi32(sum, 8);
-    for (int j = 0; j < kChunks; ++j) sum = _mm512_dpbusd_epi32(sum, taps[j], c[j]);
-    const __m128i bytes = _mm512_cvtusepi32_epi8(clipped(sum));
+    __m512i sum = half;
+    for (int d = 0; d < kDigits; ++d) {
+      if (d > 0) sum = _mm512_slli_epi32(sum, 8);
+      for (int j = 0; j < kChunks; ++j) sum = _mm512_dpbusd_epi32(sum, taps[j], digits[d][j]);
+    }
+    const __m128i bytes = _mm512_cvtusepi32_epi8(clipped(sum, scale));
     if (lanes == 0xFFFF) {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(target), bytes);
     } else {
@@ -187,79 +214,84 @@ void block(std::uint8_t* target, std::ptrdiff_t target_stride, const std::uint8_
 }
 
 /// The same for any number of chunks.
-template <bool kTwoWindows>
-void wide_block(std::uint8_t* target, std::ptrdiff_t target_stride, const std::uint8_t* source,
-                std::ptrdiff_t source_stride, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes) {
+template <int kDigits, bool kTwoWindows>
+void wide_block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes,
+                const Scale& scale) {
   const auto* group = reinterpret_cast<const Group*>(packed);
   const __m512i index = _mm512_load_si512(packed + kVector);
-  for (std::int32_t y = 0; y < rows; ++y, target += target_stride, source += source_stride) {
+  for (std::int32_t y = 0; y < rows; ++y) {
     const std::uint8_t* digits = packed + 2 * kVector;
-    __m512i a = _mm512_set1_epi32(kHalfDigit), b = _mm512_setzero_si512(), c = b;
-    for (std::int32_t j = 0; j < group->chunks; ++j, digits += 3 * kVector) {
-      const __m512i taps = window<kTwoWindows>(source + 4 * j, index, group->second_window);
-      a = _mm512_dpbusd_epi32(a, taps, _mm512_load_si512(digits));
-      b = _mm512_dpbusd_epi32(b, taps, _mm512_load_si512(digits + kVector));
-      c = _mm512_dpbusd_epi32(c, taps, _mm512_load_si512(digits + 2 * kVector));
+    __m512i sums[kDigits]{scale.half};
+    for (std::int32_t j = 0; j < group->chunks; ++j, digits += kDigits * kVector) {
+      const __m512i taps = window<kTwoWindows>(in.data + y * in.stride + 4 * j, index, group->second_window);
+      for (int d = 0; d < kDigits; ++d) {
+        sums[d] = _mm512_dpbusd_epi32(sums[d], taps, _mm512_load_si512(digits + d * kVector));
+      }
     }
-    b = _mm512_add_epi32(_mm512_slli_epi32(a, 8), b);
-    c = _mm512_add_epi32(_mm512_slli_epi32(b, 8), c);
-    _mm_mask_storeu_epi8(target, lanes, _mm512_cvtusepi32_epi8(clipped(c)));
+    const __m512i sum = clipped(joined<kDigits>(sums), scale);
+    _mm_mask_storeu_epi8(out.data + y * out.stride, lanes, _mm512_cvtusepi32_epi8(sum));
   }
 }
 
-template <bool kTwoWindows>
-void any_block(std::uint8_t* target, std::ptrdiff_t target_stride, const std::uint8_t* source,
-               std::ptrdiff_t source_stride, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes) {
+template <int kDigits, bool kTwoWindows>
+void any_block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes,
+               const Scale& scale) {
   switch (reinterpret_cast<const Group*>(packed)->chunks) {
-    case 1: return block<1, kTwoWindows>(target, target_stride, source, source_stride, rows, packed, lanes);
-    case 2: return block<2, kTwoWindows>(target, target_stride, source, source_stride, rows, packed, lanes);
-    case 3: return block<3, kTwoWindows>(target, target_stride, source, source_stride, rows, packed, lanes);
-    default: return wide_block<kTwoWindows>(target, target_stride, source, source_stride, rows, packed, lanes);
+    case 1: return block<kDigits, kTwoWindows, 1>(out, in, rows, packed, lanes, scale);
+    case 2: return block<kDigits, kTwoWindows, 2>(out, in, rows, packed, lanes, scale);
+    case 3: return block<kDigits, kTwoWindows, 3>(out, in, rows, packed, lanes, scale);
+    default: return wide_block<kDigits, kTwoWindows>(out, in, rows, packed, lanes, scale);
   }
 }
 
 /// One row of outputs whose taps fill vectors.
+template <int kDigits>
 void long_row(std::uint8_t* target, const std::uint8_t* source, const Axis& axis, const std::uint8_t* packed,
               std::int32_t chunks) {
   for (std::int32_t x = 0; x < axis.out; ++x) {
     const std::uint8_t* taps = source + axis.first[x];
-    __m512i a = _mm512_setzero_si512(), b = a, c = a;
-    for (std::int32_t j = 0; j < chunks; ++j, packed += 3 * kVector) {
+    __m512i sums[kDigits]{};
+    for (std::int32_t j = 0; j < chunks; ++j, packed += kDigits * kVector) {
       const std::int32_t left = axis.count[x] - 64 * j;
       const std::uint64_t mask = left >= 64 ? ~std::uint64_t{0} : left <= 0 ? 0 : (std::uint64_t{1} << left) - 1;
       const __m512i bytes = _mm512_maskz_loadu_epi8(mask, taps + 64 * j);
-      a = _mm512_dpbusd_epi32(a, bytes, _mm512_load_si512(packed));
-      b = _mm512_dpbusd_epi32(b, bytes, _mm512_load_si512(packed + kVector));
-      c = _mm512_dpbusd_epi32(c, bytes, _mm512_load_si512(packed + 2 * kVector));
+      for (int d = 0; d < kDigits; ++d) {
+        sums[d] = _mm512_dpbusd_epi32(sums[d], bytes, _mm512_load_si512(packed + d * kVector));
+      }
     }
-    b = _mm512_add_epi32(_mm512_slli_epi32(a, 8), b);
-    c = _mm512_add_epi32(_mm512_slli_epi32(b, 8), c);
-    const std::int32_t sum = (_mm512_reduce_add_epi32(c) + (1 << (kWeightBits - 1))) >> kWeightBits;
+    const std::int32_t exact = _mm512_reduce_add_epi32(joined<kDigits>(sums));
+    const std::int32_t sum = (exact + (1 << (axis.bits - 1))) >> axis.bits;
     target[x] = static_cast<std::uint8_t>(sum < 0 ? 0 : sum > 255 ? 255 : sum);
   }
 }
 
-void horizontal(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
+template <int kDigits>
+void horizontal_of(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
   const Header header = *reinterpret_cast<const Header*>(packed);
   packed += kVector;
   if (header.shape == Shape::kLongTaps) {
     for (std::int32_t y = 0; y < rows; ++y) {
-      long_row(out.data + y * out.stride, in.data + y * in.stride, axis, packed, header.chunks);
+      long_row<kDigits>(out.data + y * out.stride, in.data + y * in.stride, axis, packed, header.chunks);
     }
     return;
   }
   // Enough rows to pay for loading the weights, few enough for their pixels to stay in the first-level cache.
   constexpr std::int32_t kBlock = 16;
-  const auto run = header.shape == Shape::kOneWindow ? any_block<false> : any_block<true>;
+  const auto run = header.shape == Shape::kOneWindow ? any_block<kDigits, false> : any_block<kDigits, true>;
+  const Scale scale = scale_of(axis);
   for (std::int32_t y = 0; y < rows; y += kBlock) {
     const std::uint8_t* group = packed;
-    for (std::int32_t x = 0; x < axis.out; x += kLanes, group += group_size(axis.stride)) {
+    for (std::int32_t x = 0; x < axis.out; x += kLanes, group += group_size(axis)) {
       const std::int32_t lanes = smaller(kLanes, axis.out - x);
-      run(out.data + y * out.stride + x, out.stride,
-          in.data + y * in.stride + reinterpret_cast<const Group*>(group)->base, in.stride, smaller(kBlock, rows - y),
-          group, static_cast<__mmask16>((1U << lanes) - 1));
+      run({out.data + y * out.stride + x, out.stride},
+          {in.data + y * in.stride + reinterpret_cast<const Group*>(group)->base, in.stride}, smaller(kBlock, rows - y),
+          group, static_cast<__mmask16>((1U << lanes) - 1), scale);
     }
   }
+}
+
+void horizontal(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
+  return axis.narrow() ? horizontal_of<2>(out, in, rows, axis, packed) : horizontal_of<3>(out, in, rows, axis, packed);
 }
 
 /// Four rows of 64 bytes, so turned that the bytes of a column stand together: 4 x 16 columns, in the order that
@@ -277,11 +309,9 @@ Columns columns_of(const std::uint8_t* r0, const std::uint8_t* r1, const std::ui
            _mm512_unpacklo_epi16(high01, high23), _mm512_unpackhi_epi16(high01, high23)}};
 }
 
-__m512i packed_bytes(const __m512i sum[4]) {  // packing saturates, which is the clipping
-  const __m512i low =
-      _mm512_packs_epi32(_mm512_srai_epi32(sum[0], kWeightBits), _mm512_srai_epi32(sum[1], kWeightBits));
-  const __m512i high =
-      _mm512_packs_epi32(_mm512_srai_epi32(sum[2], kWeightBits), _mm512_srai_epi32(sum[3], kWeightBits));
+__m512i packed_bytes(const __m512i sum[4], const Scale& scale) {  // packing saturates, which is the clipping
+  const __m512i low = _mm512_packs_epi32(_mm512_sra_epi32(sum[0], scale.bits), _mm512_sra_epi32(sum[1], scale.bits));
+  const __m512i high = _mm512_packs_epi32(_mm512_sra_epi32(sum[2], scale.bits), _mm512_sra_epi32(sum[3], scale.bits));
   return _mm512_packus_epi16(low, high);
 }
 
@@ -299,71 +329,70 @@ void store(std::uint8_t* target, __m512i bytes, std::int32_t left) {
   }
 }
 
-/// One output row of up to four taps: `rows` are their sources, a, b, c the digits.
-void short_column(std::uint8_t* target, const std::uint8_t* const rows[4], std::int32_t width, __m512i a, __m512i b,
-                  __m512i c) {
+/// One output row of up to four taps: `rows` are their sources; the digits of tap t are at digits + t, + pitch, ….
+template <int kDigits>
+void short_column(std::uint8_t* target, const std::uint8_t* const rows[4], std::int32_t width,
+                  const std::uint8_t* digits, std::ptrdiff_t pitch, const Scale& scale) {
+  __m512i of[kDigits];
+  for (int d = 0; d < kDigits; ++d) of[d] = four_digits(digits + d * pitch);
   for (std::int32_t x = 0; x < width; x += 64) {
     const Columns columns = columns_of(rows[0] + x, rows[1] + x, rows[2] + x, rows[3] + x);
     __m512i sum[4];
     for (int k = 0; k < 4; ++k) {
-      sum[k] = _mm512_dpbusd_epi32(_mm512_set1_epi32(kHalfDigit), columns.of[k], a);
-      sum[k] = _mm512_dpbusd_epi32(_mm512_slli_epi32(sum[k], 8), columns.of[k], b);
-      sum[k] = _mm512_dpbusd_epi32(_mm512_slli_epi32(sum[k], 8), columns.of[k], c);
+      sum[k] = _mm512_dpbusd_epi32(scale.half, columns.of[k], of[0]);
+      for (int d = 1; d < kDigits; ++d) {
+        sum[k] = _mm512_dpbusd_epi32(_mm512_slli_epi32(sum[k], 8), columns.of[k], of[d]);
+      }
     }
-    store(target + x, packed_bytes(sum), width - x);
+    store(target + x, packed_bytes(sum, scale), width - x);
   }
 }
 
-/// One output row of any number of taps, the first at `source`; the digits of tap t are at digits + t, + pitch, + 2 *
-/// pitch.
+/// One output row of any number of taps, the first at `source`.
+template <int kDigits>
 void long_column(std::uint8_t* target, ConstRows source, std::int32_t taps, std::int32_t width,
-                 const std::uint8_t* digits, std::ptrdiff_t pitch) {
+                 const std::uint8_t* digits, std::ptrdiff_t pitch, const Scale& scale) {
   for (std::int32_t x = 0; x < width; x += 64) {
-    __m512i a[4], b[4], c[4];
-    for (int k = 0; k < 4; ++k) {
-      a[k] = _mm512_set1_epi32(kHalfDigit);
-      b[k] = c[k] = _mm512_setzero_si512();
-    }
+    __m512i sums[4][kDigits]{{scale.half}, {scale.half}, {scale.half}, {scale.half}};
     for (std::int32_t t = 0; t < taps; t += 4) {
       const std::uint8_t* row[4];
       for (std::int32_t k = 0; k < 4; ++k) row[k] = source.data + smaller(t + k, taps - 1) * source.stride + x;
       const Columns columns = columns_of(row[0], row[1], row[2], row[3]);
-      const __m512i da = four_digits(digits + t), db = four_digits(digits + pitch + t);
-      const __m512i dc = four_digits(digits + 2 * pitch + t);
-      for (int k = 0; k < 4; ++k) {
-        a[k] = _mm512_dpbusd_epi32(a[k], columns.of[k], da);
-        b[k] = _mm512_dpbusd_epi32(b[k], columns.of[k], db);
-        c[k] = _mm512_dpbusd_epi32(c[k], columns.of[k], dc);
+      for (int d = 0; d < kDigits; ++d) {
+        const __m512i of = four_digits(digits + d * pitch + t);
+        for (int k = 0; k < 4; ++k) sums[k][d] = _mm512_dpbusd_epi32(sums[k][d], columns.of[k], of);
       }
     }
     __m512i sum[4];
-    for (int k = 0; k < 4; ++k) {
-      sum[k] = _mm512_add_epi32(_mm512_slli_epi32(a[k], 8), b[k]);
-      sum[k] = _mm512_add_epi32(_mm512_slli_epi32(sum[k], 8), c[k]);
-    }
-    store(target + x, packed_bytes(sum), width - x);
+    for (int k = 0; k < 4; ++k) sum[k] = joined<kDigits>(sums[k]);
+    store(target + x, packed_bytes(sum, scale), width - x);
   }
 }
 
-void vertical(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
+template <int kDigits>
+void vertical_of(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
   const std::ptrdiff_t pitch = vertical_pitch(axis);
+  const Scale scale = scale_of(axis);
   for (std::int32_t y = 0; y < axis.out; ++y) {
     std::uint8_t* target = out.data + y * out.stride;
     const ConstRows source{in.data + axis.first[y] * in.stride, in.stride};
     const std::uint8_t* digits = packed + static_cast<std::ptrdiff_t>(y) * axis.stride;
     const std::int32_t taps = axis.count[y];
     if (taps > 4) {
-      long_column(target, source, taps, width, digits, pitch);
+      long_column<kDigits>(target, source, taps, width, digits, pitch, scale);
       continue;
     }
     const std::uint8_t* rows[4];
     for (std::int32_t t = 0; t < 4; ++t) rows[t] = source.data + smaller(t, taps - 1) * source.stride;
-    short_column(target, rows, width, four_digits(digits), four_digits(digits + pitch),
-                 four_digits(digits + 2 * pitch));
+    short_column<kDigits>(target, rows, width, digits, pitch, scale);
   }
   // The compiler leaves this out where vectors are arguments; the plain code that follows would run at a third of its
   // speed.
   _mm256_zeroupper();
+}
+
+void vertical(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
+  return axis.narrow() ? vertical_of<2>(out, in, width, axis, packed) : vertical_of<3>(out, in, width, axis, packed);
 }
 
 }  // namespace

@@ -141,14 +141,15 @@ int torch_bits(double largest) noexcept {
   return bits;
 }
 
-void quantise_torch(const Draft& draft, double largest) noexcept {
+void quantise_torch(Draft& draft, double largest) noexcept {
   constexpr Side kDivided{1, 1, 1, 1, 1, 1, 1, 1};
   const int bits = torch_bits(largest);
+  if (largest * (1 << bits) + 0.5 <= kNarrow) draft.axis.bits = bits;
   for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) quantise(draft, i0, draft.block(i0), kDivided, bits);
 }
 
 template <class Kernel>
-void fill_torch(Geometry g, const Draft& draft) noexcept {
+void fill_torch(Geometry g, Draft& draft) noexcept {
   double largest = 0.0;
   for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) {
     double* block = draft.block(i0);
@@ -166,7 +167,7 @@ void fill_torch(Geometry g, const Draft& draft) noexcept {
 /// PyTorch's _compute_indices_min_size_weights: the largest weight counts as it grows, and the position is a float
 /// where it is cut to an index.
 template <class Kernel, std::int32_t kTaps>
-void fill_torch_no_antialias(const Draft& draft) noexcept {
+void fill_torch_no_antialias(Draft& draft) noexcept {
   constexpr std::int32_t kHalf = kTaps / 2;
   const Axis& axis = draft.axis;
   const double scale = static_cast<double>(axis.in) / axis.out;
@@ -196,7 +197,7 @@ void fill_torch_no_antialias(const Draft& draft) noexcept {
   quantise_torch(draft, largest);
 }
 
-void fill(Geometry g, const Draft& draft, Filter filter, Arithmetic arithmetic) noexcept {
+void fill(Geometry g, Draft& draft, Filter filter, Arithmetic arithmetic) noexcept {
   const bool linear = filter == Filter::kBilinear;
   switch (arithmetic) {
     case Arithmetic::kPillow: return linear ? fill_pillow<Bilinear>(g, draft) : fill_pillow<Bicubic>(g, draft);
@@ -236,12 +237,12 @@ Status PackedAxis::make(std::int32_t in, std::int32_t out, Filter filter, Arithm
   auto* weights = reinterpret_cast<std::int32_t*>(plain_.data() + raw_size);
   auto* first = weights + outputs * per_output;
   auto* count = first + outputs;
-  const Axis axis{in, out, stride, first, count, weights};
-  fill(g, {axis, first, count, weights, raw}, filter, arithmetic);
+  Draft draft{{in, out, stride, first, count, weights}, first, count, weights, raw};
+  fill(g, draft, filter, arithmetic);
   const ResizeKernels& kernels = resize_kernels(level);
-  DRAPPS_RETURN_IF_ERROR(packed_.ensure(kernels.packed_size(axis, pass)));
-  kernels.pack(packed_.data(), axis, pass);
-  axis_ = axis;
+  DRAPPS_RETURN_IF_ERROR(packed_.ensure(kernels.packed_size(draft.axis, pass)));
+  kernels.pack(packed_.data(), draft.axis, pass);
+  axis_ = draft.axis;
   filter_ = filter;
   arithmetic_ = arithmetic;
   pass_ = pass;

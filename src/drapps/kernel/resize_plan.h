@@ -42,6 +42,9 @@ enum class Arithmetic : std::uint8_t { kPillow, kTorch, kTorchNoAntialias };
 
 inline constexpr int kWeightBits = 22;
 
+/// What two signed digits of 8 bits can hold.
+inline constexpr std::int32_t kNarrow = 127 * 256 + 127;
+
 /// One direction of a resize. The pointers belong to the PackedAxis that made it.
 struct Axis {
   std::int32_t in = 0;
@@ -50,6 +53,9 @@ struct Axis {
   const std::int32_t* first = nullptr;    // [out] first source pixel
   const std::int32_t* count = nullptr;    // [out] number of source pixels, 1 … stride
   const std::int32_t* weights = nullptr;  // [out][stride]
+  // Narrow weights are multiples of 2^(kWeightBits - bits), at most kNarrow times that; others have all the bits.
+  std::int32_t bits = kWeightBits;
+  bool narrow() const noexcept { return bits < kWeightBits; }
 };
 
 /// Which pass a plan is for: along the rows, or down the columns.
