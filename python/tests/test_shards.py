@@ -156,7 +156,9 @@ def test_patterns_name_shards_in_order(jpegs, tmp_path, monkeypatch):
         given: len(drapps.webdataset(given).source)
         for given in ("set", "set/train-*.tar", "set/train-{00..02}.tar", "set/train-{00,02}.tar")
     }
+    (tmp_path / "set" / "train-00.tar").rename(tmp_path / "set" / "train[0].tar")
     third = -(-len(jpegs) // 3)
+    assert len(drapps.webdataset("set/train[0].tar").source) == third
     assert list(sizes.values()) == [len(jpegs)] * 3 + [len(jpegs) - third]
     assert expand_braces("{a,b}{08..11}") == [
         f"{letter}{number}" for letter in "ab" for number in ("08", "09", "10", "11")

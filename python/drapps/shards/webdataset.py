@@ -105,7 +105,7 @@ def _paths(shards: PathLike | Iterable[PathLike]) -> tuple[list[bytes], list[str
         return files_in(folder, ".tar"), _class_names(folder)
     paths = []
     for pattern in expand_braces(str(folder)):
-        if glob.has_magic(pattern):
+        if glob.has_magic(pattern) and not Path(pattern).exists():
             found = sorted(glob.glob(pattern))  # noqa: PTH207
             if not found:
                 raise DataNotFoundError(f"no file matches {pattern!r}")

@@ -120,6 +120,21 @@ TEST_P(ShardTest, MasksMayLieInOtherShardsThanTheirImages) {
   }
 }
 
+TEST_P(ShardTest, ImageInAFileMayHaveItsMaskInMemory) {
+  const auto owner = std::make_shared<std::string>("abcdef");
+  const auto* const data = reinterpret_cast<const std::uint8_t*>(owner->data());
+  PathList files;
+  ASSERT_TRUE(files.append(folder_.put("image", "from a file")).ok());
+  const auto source =
+      std::move(*MemorySource::make({{}, {data, 2}}, owner, {{data + 2, 4}, {data, 0}}, {}, std::move(files)));
+  Slot slot(*source, 0);
+  ASSERT_TRUE(read(slot).ok());
+  EXPECT_EQ(text_of(slot.request.bytes[0]), "from a file");
+  EXPECT_EQ(text_of(slot.request.bytes[1]), "cdef");
+  Slot without_mask(*source, 1);
+  EXPECT_EQ(read(without_mask).error().path, "memory[1].mask");
+}
+
 TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
   const Set set(folder_, 2);
   // Once before it is opened for the first time, once while it is kept open.

@@ -145,9 +145,9 @@ Location MemorySource::locate(std::uint64_t index, Part part) const noexcept {
 }
 
 std::string MemorySource::name(std::uint64_t index, Part part) const {
-  const Location at = locate(index, part);
-  if (at.path != nullptr) return at.path;
-  return "memory[" + std::to_string(index) + (part == Part::kImage ? "]" : "].mask");
+  if (part == Part::kMask) return "memory[" + std::to_string(index) + "].mask";
+  const char* const path = locate(index, part).path;
+  return path != nullptr ? path : "memory[" + std::to_string(index) + "]";
 }
 
 }  // namespace drapps
