@@ -109,7 +109,10 @@ def test_labels_of_json_and_of_texts_and_none(jpegs, tmp_path):
         tmp_path / "a.tar",
         [
             ("0.jpg", jpegs[0]),
-            ("0.json", b'{"y": 2, "name": "dog", "w": 1.5}'),
+            (
+                "0.json",
+                b'{"y": 2, "name": "dog", "w": 1.5, "long": "%s", "list": [1]}' % (b"9" * 5000),
+            ),
             ("1.jpg", jpegs[1]),
             ("1.json", b'{"y": "5", "name": "cat", "w": 2}'),
         ],
@@ -125,6 +128,8 @@ def test_labels_of_json_and_of_texts_and_none(jpegs, tmp_path):
     for label, message in [
         (("json", "name"), r"'dog'.*no whole number"),
         (("json", "w"), "no whole number"),
+        (("json", "long"), "no int64|no whole number"),
+        (("json", "list"), "no whole number"),
         (("json", "z"), "field 'z'"),
         ("cls", r"sample '0' in .*a\.tar' has no label"),
     ]:

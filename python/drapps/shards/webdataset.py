@@ -169,6 +169,7 @@ class Fields:
         keep = [] if self.label is None else [self.label[0]]
         identity, names, offsets, sizes, kept, contents = _core.list_tar(shard, keep)
         texts = dict(zip(kept.tolist(), contents, strict=True))
+        places = {name: place for place, name in enumerate(self.classes)}
         samples = _samples(shard, names)
         images, masks, labels = [], [], []
         for key, members in samples.items():
@@ -176,7 +177,8 @@ class Fields:
             if self.mask:
                 masks.append(_first(shard, key, members, "mask", self.mask))
             if self.label is not None:
-                labels.append(self._label_of(shard, key, texts.get(members.get(self.label[0], -1))))
+                content = texts.get(members.get(self.label[0], -1))
+                labels.append(self._label_of(shard, key, content, places))
 
         def ranges(prefix: str, of: list[int]) -> dict[str, npt.NDArray[np.integer[Any]]]:
             at = np.asarray(of, np.int64)
@@ -200,7 +202,9 @@ class Fields:
             columns["label"] = np.asarray(labels, np.int64)
         return ShardIndex(identity, columns)
 
-    def _label_of(self, shard: bytes, key: bytes, content: bytes | None) -> int:
+    def _label_of(
+        self, shard: bytes, key: bytes, content: bytes | None, places: Mapping[str, int]
+    ) -> int:
         assert self.label is not None
         extension, field = self.label
         where = f"sample {os.fsdecode(key)!r} in {os.fsdecode(shard)!r}"
@@ -216,10 +220,10 @@ class Fields:
                 raise PipelineError(
                     f"{where}: its .{extension} is no JSON object with a field {field!r}"
                 ) from None
-        if isinstance(text, int) or re.fullmatch(r"[+-]?[0-9]+", str(text)):
+        if isinstance(text, int) or re.fullmatch(r"[+-]?[0-9]{1,20}", str(text)):
             number = int(text)
-        elif text in self.classes:
-            number = self.classes.index(text)
+        elif isinstance(text, str) and text in places:
+            number = places[text]
         else:
             raise PipelineError(
                 f"{where} has the label {text!r}, which is no whole number and not one of classes="
