@@ -46,7 +46,6 @@ bool read_shape(Bytes lane, CoefficientHead& head) {
   Frame& frame = head.frame;
   frame.components = lane[kComponentsAt];
   frame.sampling = {lane[kAcrossAt], lane[kDownAt]};
-  frame.scan_order = {0, 1, 2};
   const auto [across, down] = frame.sampling;
   if (width - 1 >= 65535 || height - 1 >= 65535 || head.orientation - 1u >= 8 || !zeros(lane.subspan(kShapeBytes))) {
     return false;

@@ -27,14 +27,13 @@ void put(std::vector<std::uint8_t>& bytes, std::size_t at, Number number) {
   std::memcpy(bytes.data() + at, &number, sizeof number);
 }
 
-/// Targets for whole rows of MCUs, run after run as the form has them, whatever the order of the scan.
+/// Targets for whole rows of MCUs, run after run as the form has them.
 BlockTargets targets_for(const Frame& frame, std::int16_t* blocks) {
   const auto across = static_cast<std::ptrdiff_t>(frame.sampling.across), mcus = std::ptrdiff_t{frame.mcus_across()};
   constexpr auto kStep = static_cast<std::ptrdiff_t>(kBlock);
   BlockTargets targets;
   std::size_t b = 0;
-  for (std::int32_t i = 0; i < frame.components; ++i) {
-    const std::uint8_t c = frame.scan_order[static_cast<std::size_t>(i)];
+  for (std::int32_t c = 0; c < frame.components; ++c) {
     if (c == 0) {
       for (std::ptrdiff_t v = 0; v < frame.sampling.down; ++v) {
         for (std::ptrdiff_t h = 0; h < across; ++h, ++b) {

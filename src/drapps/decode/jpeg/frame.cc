@@ -44,7 +44,6 @@ class HeaderReader {
     for (std::size_t i = 0; i < components; ++i) {
       // In the order of the frame (T.81, B.2.3); libjpeg refuses others.
       if (body[1 + 2 * i] != id_[i]) return false;
-      frame_.scan_order[i] = static_cast<std::uint8_t>(i);
       const std::size_t dc = body[2 + 2 * i] >> 4, ac = body[2 + 2 * i] & 15;
       if (dc > 3 || ac > 3 || dc_[dc].empty() || ac_[ac].empty() || !has_quant_[quant_[i]]) return false;
       Component& component = frame_.component[i];

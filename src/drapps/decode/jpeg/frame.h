@@ -29,9 +29,8 @@ struct Frame {
   std::int32_t components = 0;  // 1: gray; 3: YCbCr, whose first component is not subsampled
   Sampling sampling;            // of components 1 and 2
   std::array<Component, 3> component;
-  std::array<std::uint8_t, 3> scan_order{};  // components in the order of the scan
-  std::uint32_t restart_interval = 0;        // MCUs; 0: none
-  std::size_t scan_begin = 0;                // offset of the entropy-coded data
+  std::uint32_t restart_interval = 0;  // MCUs; 0: none
+  std::size_t scan_begin = 0;          // offset of the entropy-coded data
 
   std::int32_t mcu_width() const noexcept { return 8 * sampling.across; }
   std::int32_t mcu_height() const noexcept { return 8 * sampling.down; }

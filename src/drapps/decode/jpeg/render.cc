@@ -86,8 +86,7 @@ class Strip {
   BlockTargets targets(std::int32_t i) const {
     BlockTargets targets;
     std::size_t b = 0;
-    for (std::int32_t n = 0; n < frame_.components; ++n) {
-      const std::int32_t c = frame_.scan_order[static_cast<std::size_t>(n)];
+    for (std::int32_t c = 0; c < frame_.components; ++c) {
       const Sampling sampling = plane(c).sampling;
       for (std::int32_t v = 0; v < sampling.down; ++v) {
         for (std::int32_t h = 0; h < sampling.across; ++h, ++b) {

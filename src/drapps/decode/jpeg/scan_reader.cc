@@ -26,8 +26,7 @@ Result<bool> ScanReader::begin(std::span<const std::uint8_t> bytes, const Frame&
   DRAPPS_RETURN_IF_ERROR(unstuff(bytes, frame.scan_begin));
 
   scan_.blocks = 0;
-  for (std::int32_t i = 0; i < frame.components; ++i) {
-    const std::uint8_t c = frame.scan_order[static_cast<std::size_t>(i)];
+  for (std::uint8_t c = 0; c < frame.components; ++c) {
     const auto dc = tables_.get(CodeClass::kDc, frame.component[c].dc);
     if (!dc.ok()) return dc.error();
     const auto ac = tables_.get(CodeClass::kAc, frame.component[c].ac);
