@@ -202,7 +202,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             tell(state_dict["sampler_epoch"])
 
     def explain(self) -> dict[str, Any]:
-        """What runs and why: ``plan``, ``forms``, ``decisions``; the reasons for the stock iterator."""
+        """What runs and why: ``plan``, ``forms``, ``decisions``; or why the stock iterator runs."""
         native = self._prepared()
         if isinstance(native, LiftReport):
             plan = {"engine": "stock", "reasons": list(native.reasons)}
