@@ -115,7 +115,7 @@ class Strip {
       for (std::int32_t v = 0; v < sampling.down; ++v) {
         kernel::jpeg::inverse_dct(at(c, top(c) + 8 * (i * sampling.down + v), 8 * sampling.across * first),
                                   plane(c).stride, coefficients(i, c, v),
-                                  static_cast<std::size_t>(sampling.across * count),
+                                  static_cast<std::size_t>(sampling.across) * static_cast<std::size_t>(count),
                                   frame_.component[static_cast<std::size_t>(c)].quant.data(), level_);
       }
     }

@@ -26,13 +26,16 @@ Result<bool> ScanReader::begin(std::span<const std::uint8_t> bytes, const Frame&
   DRAPPS_RETURN_IF_ERROR(unstuff(bytes, frame.scan_begin));
 
   scan_.blocks = 0;
-  for (std::uint8_t c = 0; c < frame.components; ++c) {
-    const auto dc = tables_.get(CodeClass::kDc, frame.component[c].dc);
+  for (std::int32_t c = 0; c < frame.components; ++c) {
+    const Component& component = frame.component[static_cast<std::size_t>(c)];
+    const auto dc = tables_.get(CodeClass::kDc, component.dc);
     if (!dc.ok()) return dc.error();
-    const auto ac = tables_.get(CodeClass::kAc, frame.component[c].ac);
+    const auto ac = tables_.get(CodeClass::kAc, component.ac);
     if (!ac.ok()) return ac.error();
     if (*dc == nullptr || *ac == nullptr) return false;
-    for (std::size_t b = c == 0 ? frame.luma_blocks() : 1; b > 0; --b) scan_.block[scan_.blocks++] = {c, *dc, *ac};
+    for (std::size_t b = c == 0 ? frame.luma_blocks() : 1; b > 0; --b) {
+      scan_.block[scan_.blocks++] = {static_cast<std::uint8_t>(c), *dc, *ac};
+    }
   }
   index_ = index;
   mcus_across_ = static_cast<std::uint32_t>(frame.mcus_across());

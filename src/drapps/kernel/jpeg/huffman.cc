@@ -127,7 +127,7 @@ std::uint32_t find_long(const HuffmanTable& table, std::uint64_t bits) noexcept 
   std::size_t length = HuffmanTable::kSingleBits + 1;
   while (head >= table.limit[length]) ++length;
   if (length > 16) return 0;
-  const auto code = static_cast<std::int32_t>(head >> (16 - length));
+  const auto code = static_cast<std::ptrdiff_t>(head >> (16 - length));
   return table.symbol[static_cast<std::size_t>(code + table.offset[length])];
 }
 

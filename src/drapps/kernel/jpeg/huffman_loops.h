@@ -15,7 +15,8 @@
 #include "drapps/kernel/jpeg/zigzag.h"
 
 namespace drapps::kernel::jpeg {
-namespace {
+// Every level has its own: the same name must not mean code for another CPU.
+namespace {  // NOLINT(google-build-namespaces)
 
 // Bytes that one block can take: 63 codes of 16 + 10 bits and one of 16 + 11.
 constexpr std::size_t kBlockBytes = (63 * 26 + 27) / 8 + 1;
