@@ -1,18 +1,14 @@
 // Huffman decoding of sequential JPEG scans: MCU after MCU, from any bit whose DC predictors are known.
 //
 // 1. The data comes without stuffing and without restart markers, so bits are read eight bytes at a time, with no
-// branch.
+//    branch.
 // 2. What limits the speed is the chain look-up, shift, look-up. So one look at the next bits finds two codes where
-// both
-//    are short: the value of the first is in the table then, and that of the second is computed beside the chain.
-//    To skip a block no values are needed, and one look covers as many codes as it has room for.
-//    A block may end between two codes that were found together. That shows only afterwards; then the step is taken
-//    back.
+//    both are short: the value of the first is in the table then, and that of the second is computed beside the chain.
+//    To skip a block no values are needed, and one look covers as many codes as it has room for. A block may end
+//    between two codes that were found together. That shows only afterwards; then the step is taken back.
 // 3. Longer codes, 1 % of them in photographs, are found as the standard describes (T.81, F.2.2.3).
 // 4. Whatever libjpeg would warn of or invent bits for is a failure here; the caller then leaves the picture to
-// libjpeg.
-//    What libjpeg takes without a word (a run past the end of a block, a DC predictor that wraps) is taken in the same
-//    way.
+//    libjpeg. A run past the end of a block, which libjpeg takes without a word, is taken in the same way.
 //
 // The idea of the branchless refill: F. Giesen, "Reading bits in far too many ways", 2018, variant 4.
 #pragma once
