@@ -24,7 +24,7 @@ class Batch(Mapping[str, "_core.Tensor"]):
     epoch's global order) are int64 of ``(rows,)``; ``flags`` is uint8 of ``(rows,)`` with the bits
     `PADDED` and `REPLACED`. Sources add what they
     have: ``label``, ``mask``, ``boxes``, ``box_labels`` and
-    ``box_counts``.
+    ``box_counts``. Where batches are mixed, ``label`` is float32 of ``(rows, num_classes)``.
 
     Every tensor speaks DLPack and the buffer protocol. It is writable and nobody else's, and it
     lives as long as any view of it does.

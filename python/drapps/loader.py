@@ -171,7 +171,8 @@ def identity(source: Source, spec: Mapping[str, Any]) -> dict[str, Any]:
 
     Batch size and ranks are left out, because a position means the same under any.
     """
-    what = json.dumps([spec[part] for part in ("decode", "ops", "tensor")], sort_keys=True)
+    parts = ["decode", "ops", "tensor", *(["mix"] if "mix" in spec else [])]
+    what = json.dumps([spec[part] for part in parts], sort_keys=True)
     return {
         "size": len(source),
         "dataset": source.digest(),

@@ -6,6 +6,7 @@ The core checks ranges; here only what could be misread on the way is refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -180,6 +181,26 @@ def random_erasing(
     }
 
 
+def mix(
+    num_classes: int, mixup_alpha: float, cutmix_alpha: float, p: float, cutmix_share: float = 0.5
+) -> Op:
+    """Whole batches mixed; an alpha of 0 leaves that kind out."""
+    return {
+        "mixup_alpha": mixup_alpha,
+        "cutmix_alpha": cutmix_alpha,
+        "p": chance(p),
+        "cutmix_share": chance(cutmix_share, "cutmix_share"),
+        "num_classes": whole("num_classes", num_classes, 1),
+    }
+
+
+def alpha(name: str, value: Any) -> float:
+    """The parameter of a beta distribution."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < math.inf:
+        raise PipelineError(f"{name}={value!r} must be a positive number")
+    return float(value)
+
+
 def whole(name: str, value: Any, lowest: int) -> int:
     """A whole number from `lowest` on, in whichever integer type."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < lowest:
@@ -227,10 +248,10 @@ def interval(name: str, values: Any) -> list[float]:
     return both
 
 
-def chance(p: Any) -> float:
+def chance(p: Any, name: str = "p") -> float:
     """A probability."""
     if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0.0 <= p <= 1.0:
-        raise PipelineError(f"p={p!r} must be a probability from 0 to 1")
+        raise PipelineError(f"{name}={p!r} must be a probability from 0 to 1")
     return float(p)
 
 

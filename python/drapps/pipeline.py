@@ -189,6 +189,58 @@ class Pipeline:
         """Rectangles of the finished, normalised row overwritten; `count` is one or (min, max)."""
         return self._then(ops.random_erasing(p, scale, ratio, mode, value, count))
 
+    def mixup(self, alpha: float = 1.0, num_classes: int | None = None, p: float = 1.0) -> Pipeline:
+        """Each picture of a batch blended with the one before it, as torchvision's v2.MixUp.
+
+        Labels become float32 of (rows, num_classes): one-hot, blended alike.
+
+        Args:
+            alpha: the shares are of the beta distribution with (alpha, alpha), one draw per batch.
+            num_classes: labels are below it; the source's classes where absent.
+            p: share of the batches that are mixed; labels are one-hot in all.
+        """
+        return self._mix(num_classes, ops.alpha("alpha", alpha), 0.0, p)
+
+    def cutmix(
+        self, alpha: float = 1.0, num_classes: int | None = None, p: float = 1.0
+    ) -> Pipeline:
+        """A box of the picture before pasted into each one of a batch, as torchvision's v2.CutMix.
+
+        Labels and arguments as `mixup`'s; the box's share of the picture is the other's share.
+        """
+        return self._mix(num_classes, 0.0, ops.alpha("alpha", alpha), p)
+
+    def cutmix_or_mixup(
+        self,
+        num_classes: int | None = None,
+        cutmix_alpha: float = 1.0,
+        mixup_alpha: float = 1.0,
+        cutmix_share: float = 0.5,
+        p: float = 1.0,
+    ) -> Pipeline:
+        """One of both per batch, as torchvision's v2.RandomChoice([CutMix(…), MixUp(…)]).
+
+        Args:
+            num_classes: as `mixup`'s.
+            cutmix_alpha: as `cutmix`'s alpha.
+            mixup_alpha: as `mixup`'s alpha.
+            cutmix_share: share of CutMix among the mixed batches.
+            p: as `mixup`'s.
+        """
+        mixup_alpha = ops.alpha("mixup_alpha", mixup_alpha)
+        cutmix_alpha = ops.alpha("cutmix_alpha", cutmix_alpha)
+        return self._mix(num_classes, mixup_alpha, cutmix_alpha, p, cutmix_share)
+
+    def _mix(self, num_classes: int | None, *arguments: float) -> Pipeline:
+        if "mix" in self._whole:
+            raise PipelineError(
+                "batches are mixed once: cutmix_or_mixup takes one of both for each"
+            )
+        if num_classes is None and not self.classes:
+            raise PipelineError("num_classes is needed: the source has no class names to count")
+        count = len(self.classes) if num_classes is None else num_classes
+        return replace(self, _whole={**self._whole, "mix": ops.mix(count, *arguments)})
+
     def normalize(self, mean: Sequence[float], std: Sequence[float]) -> Pipeline:
         """``(x / 255 - mean) / std`` per channel, with torch's rounding."""
         tensor = {"mean": ops.floats("mean", mean), "std": ops.floats("std", std)}
@@ -259,6 +311,9 @@ class Pipeline:
             "std": [],
             **self._tensor,
         }
+        mix = self._whole.get("mix")
+        if tensor["dtype"] == "uint8" and mix is not None and mix["mixup_alpha"]:
+            raise PipelineError("mixup makes fractions: use .to('float32'), or cutmix alone")
         if tensor["dtype"] == "uint8" and tensor["mean"]:
             raise PipelineError("normalize makes floats: use .to('float32') or .to('bfloat16')")
         return {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,10 @@ namespace drapps {
 /// One place of the ring. Guarded by the executor's mutex.
 struct BatchState {
   Slot* slot = nullptr;                                 // from its first row's start to its delivery
-  std::uint32_t rows = 0;                               // of this rank
+  std::uint32_t rows = 0;                               // of this rank; once landed, those that are left
   std::uint32_t left = 0;                               // rows that have not landed
   std::vector<std::pair<std::uint32_t, Error>> failed;  // row and why
+  std::optional<Error> raised;                          // what the consumer gets in the batch's place
 
   bool started() const noexcept { return slot != nullptr; }
   bool landed() const noexcept { return started() && left == 0; }

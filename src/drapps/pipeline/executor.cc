@@ -1,7 +1,6 @@
 #include "drapps/pipeline/executor.h"
 
-#include <algorithm>
-#include <string>
+#include <utility>
 
 #include "drapps/base/clock.h"
 
@@ -10,10 +9,6 @@ namespace {
 
 // A front batch without memory is an error once nothing has given any back for so long.
 constexpr std::uint64_t kNoSlotPatienceNs = 10'000'000'000;
-
-bool lacks_memory(const std::pair<std::uint32_t, Error>& failed) {
-  return failed.second.code == ErrorCode::kResourceExhausted;
-}
 
 }  // namespace
 
@@ -100,19 +95,12 @@ Executor::Next Executor::deliver() {
   const std::uint64_t step = deliver_step_++;
   position_ = sampler_.position_after(step);
   metrics_.batches.fetch_add(1, std::memory_order_relaxed);
-  auto failed = std::move(landed.failed);
   Slot* slot = std::exchange(landed.slot, nullptr);
-  std::sort(failed.begin(), failed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-
-  auto raised = std::find_if(failed.begin(), failed.end(), lacks_memory);
-  if (plan_->spec.on_error == OnError::kRaise) raised = failed.begin();
-  if (raised != failed.end()) {
+  if (auto raised = std::exchange(landed.raised, std::nullopt)) {
     arena_->abandon(slot);
-    return std::move(raised->second);
+    return *std::move(raised);
   }
-  std::vector<std::uint32_t> bad_rows;
-  for (const auto& [row, error] : failed) bad_rows.push_back(row);
-  const std::uint32_t rows = plan_->drop_rows(slot->data, landed.rows, bad_rows);
+  const std::uint32_t rows = landed.rows;
   plan_->write_header(slot->data, step, sampler_.epoch(), rows);
   metrics_.samples.fetch_add(rows, std::memory_order_relaxed);
   return Batch{.slot = arena_->yield(slot), .plan = plan_, .rows = rows, .step = step, .position = position_};

@@ -4,8 +4,9 @@
 //    further than the batches under way; a worker reads by itself what needs no waiting.
 // 2. A worker takes one sample at a time, the earliest first, and runs a whole lane on it: all of
 //    it in a fused plan; decode, augment or collate in a split one, where the stride scheduler says which.
-// 3. A sample's row is written straight into its batch's slot. A batch is delivered, in order, when its last row
-//    has landed; at most prefetch_depth batches are under way or waiting.
+// 3. A sample's row is written straight into its batch's slot. The worker whose row is the last to land removes bad
+//    rows and runs the batch ops; then the batch is delivered, in order. At most prefetch_depth batches are under way
+//    or waiting.
 // 4. Memory comes from the engine's ledger. A sample that finds none left waits until others have finished. Where
 //    nothing else is under way, everybody's idle memory is released; then it is an error, at once or, where other
 //    executors work within the same budget, after some seconds. Such an error is raised under every OnError: it says
@@ -125,6 +126,7 @@ class Executor final : public WorkerClient, private ReadSink {
   void replace(SampleTask& task, std::byte* slot, Status& status);
   void report(Error error);
   void finish(SampleTask& task, Status status);
+  void complete(BatchState& batch, std::uint64_t step);
   void submit(const Reads& reads);
   void read_done(ReadRequest& request, Status status) noexcept override;
 

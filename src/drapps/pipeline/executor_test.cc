@@ -55,8 +55,11 @@ class ExecutorTest : public testing::Test {
   ExecutorTest() { claim_ = engine_.claim({.cpus = 7, .bytes = std::size_t{64} << 20}); }
 
   std::unique_ptr<Executor> start(const std::shared_ptr<Source>& source, const Settings& settings,
-                                  OnError on_error = OnError::kRaise, std::uint64_t from = 0) {
-    auto plan = Plan::make(spec_of(on_error), *source);
+                                  OnError on_error = OnError::kRaise, std::uint64_t from = 0,
+                                  std::optional<Mix> mix = std::nullopt) {
+    PipelineSpec spec = spec_of(on_error);
+    spec.mix = mix;
+    auto plan = Plan::make(std::move(spec), *source);
     EXPECT_TRUE(plan.ok()) << plan.error().message;
     auto sampler = Sampler::make((*plan)->spec.sampler, 0, from);
     EXPECT_TRUE(sampler.ok());
@@ -214,6 +217,68 @@ TEST_F(ExecutorTest, ReplacingFillsTheRowFromAnotherSampleTheSameEachTime) {
   EXPECT_EQ(rows, kSamples);
   EXPECT_EQ(replaced, 4u);
   EXPECT_EQ(executor->bad_samples().size(), 4u);
+}
+
+constexpr Mix kMix{.mixup_alpha = 0.4, .cutmix_alpha = 1, .num_classes = 10 * kSamples};
+
+TEST_F(ExecutorTest, MixedBatchesAreTheSameForAnyWorkersAndEitherPlanAndOnResuming) {
+  const auto source = pictures();
+  const auto expected = drain(*start(source, settings_of(1, 1, true), OnError::kRaise, 0, kMix));
+  ASSERT_EQ(expected.size(), 7u);
+  EXPECT_NE(expected, drain(*start(source, settings_of(1, 1, true))));
+  for (const std::int32_t workers : {2, 7}) {
+    for (const bool fused : {true, false}) {
+      EXPECT_EQ(drain(*start(source, settings_of(workers, 3, fused), OnError::kRaise, 0, kMix)), expected);
+    }
+  }
+  for (std::size_t step = 1; step < expected.size(); ++step) {
+    const auto rest = drain(*start(source, settings_of(2, 2, true), OnError::kRaise, step * kBatch, kMix));
+    EXPECT_EQ(rest, std::vector(expected.begin() + static_cast<std::ptrdiff_t>(step), expected.end()));
+  }
+}
+
+TEST_F(ExecutorTest, ASkippedRowIsNotMixedIn) {
+  // Rows of a mixed batch are those of the plain one, joined behind the removal of the bad ones.
+  const std::vector<std::uint32_t> bad{3, 17, 40};
+  const auto source = pictures(bad);
+  auto plain = start(source, settings_of(2, 2, true), OnError::kSkip);
+  auto mixed = start(source, settings_of(2, 2, false), OnError::kSkip, 0, kMix);
+  std::uint32_t rows = 0;
+  for (;;) {
+    Executor::Next expected = take(*plain);
+    Executor::Next found = take(*mixed);
+    if (std::holds_alternative<Executor::Finished>(expected)) break;
+    const Batch& before = std::get<Batch>(expected);
+    const Batch& after = std::get<Batch>(found);
+    ASSERT_EQ(before.rows, after.rows);
+    rows += after.rows;
+    const auto& columns = after.plan->columns;
+    for (std::uint32_t row = 0; row < after.rows; ++row) {
+      const auto label_of = [&](std::uint32_t k) {
+        return *reinterpret_cast<const std::int64_t*>(
+            before.plan->layout.row(before.slot.data(), before.plan->columns.labels[0], k));
+      };
+      const auto* shares =
+          reinterpret_cast<const float*>(after.plan->layout.row(after.slot.data(), columns.mixed_label, row));
+      const float own = shares[label_of(row)];
+      const float other = shares[label_of((row + after.rows - 1) % after.rows)];
+      EXPECT_NEAR(own + other, 1.0F, 1e-6F);
+      for (std::int32_t k = 0; k < kMix.num_classes; ++k) {
+        if (shares[k] != 0) {
+          EXPECT_TRUE(shares[k] == own || shares[k] == other);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(rows, kSamples - bad.size());
+}
+
+TEST_F(ExecutorTest, ABatchWhoseRowsWereAllSkippedIsEmptyAlsoWhereItIsMixed) {
+  std::vector<std::uint32_t> all(kSamples);
+  for (std::uint32_t i = 0; i < kSamples; ++i) all[i] = i;
+  auto executor = start(pictures(all), settings_of(2, 2, true), OnError::kSkip, 0, kMix);
+  for (int step = 0; step < 7; ++step) EXPECT_EQ(std::get<Batch>(take(*executor)).rows, 0u);
+  EXPECT_TRUE(std::holds_alternative<Executor::Finished>(take(*executor)));
 }
 
 TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {

@@ -1,5 +1,8 @@
 // The workers' half of the executor: reading, running lanes, and what happens when that fails.
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "drapps/base/clock.h"
 #include "drapps/pipeline/executor.h"
@@ -12,6 +15,10 @@ constexpr std::uint32_t kReplacements = 16;
 
 // A sample without memory, which other executors may still give back, is an error once the consumer has waited so long.
 constexpr std::uint64_t kMemoryPatienceNs = 10'000'000'000;
+
+using Failure = std::pair<std::uint32_t, Error>;
+
+bool lacks_memory(const Failure& failed) { return failed.second.code == ErrorCode::kResourceExhausted; }
 
 bool exhausted(const Status& status) { return !status.ok() && status.error().code == ErrorCode::kResourceExhausted; }
 
@@ -230,15 +237,37 @@ void Executor::report(Error error) {
   if (bad_.size() < kLedgerSize) bad_.push_back(std::move(error));
 }
 
+/// What a batch needs as a whole once all its rows stand: bad rows leave it, or make it an error; then its batch ops.
+void Executor::complete(BatchState& batch, std::uint64_t step) {
+  auto& failed = batch.failed;
+  std::sort(failed.begin(), failed.end(), [](const Failure& a, const Failure& b) { return a.first < b.first; });
+  auto raised = std::find_if(failed.begin(), failed.end(), lacks_memory);
+  if (plan_->spec.on_error == OnError::kRaise) raised = failed.begin();
+  if (raised != failed.end()) {
+    batch.raised = std::move(raised->second);
+  } else {
+    std::vector<std::uint32_t> bad_rows;
+    for (const auto& [row, error] : failed) bad_rows.push_back(row);
+    batch.rows = plan_->drop_rows(batch.slot->data, batch.rows, bad_rows);
+    preparer_.mix(batch.slot->data, step, batch.rows);
+  }
+  failed.clear();
+}
+
 void Executor::finish(SampleTask& task, Status status) {
   if (!status.ok()) report(status.error());
   if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
   bool landed = false;
   bool resumed = false;
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     BatchState& batch = batch_of(task.step);
     if (!status.ok()) batch.failed.emplace_back(task.row_in_batch, std::move(status).error());
+    if (batch.left == 1) {  // nobody but this worker has to do with it until it has landed
+      lock.unlock();
+      complete(batch, task.step);
+      lock.lock();
+    }
     landed = --batch.left == 0 && task.step == deliver_step_;
     return_workspace(task);
     if (!task.fused) --split_tasks_;

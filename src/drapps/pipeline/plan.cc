@@ -20,6 +20,8 @@ SampleSpec decoded(const PipelineSpec& spec, const Source& source) {
           .has_boxes = source.targets().has_boxes()};
 }
 
+bool is_mixed(const LabelColumn& label) { return label.name == "label"; }
+
 Result<std::vector<SampleSpec>> infer_all(const PipelineSpec& spec, const Source& source) {
   std::vector<SampleSpec> stages{decoded(spec, source)};
   for (std::size_t i = 0; i < spec.ops.size(); ++i) {
@@ -35,6 +37,18 @@ Result<std::vector<SampleSpec>> infer_all(const PipelineSpec& spec, const Source
         "add random_resized_crop, center_crop, random_crop or resize(height, width)");
   }
   return stages;
+}
+
+/// What mixes batches, where the description says so.
+Result<std::optional<Mixer>> mixer_of(const PipelineSpec& spec, const Source& source, const SampleSpec& last) {
+  if (!spec.mix) return std::optional<Mixer>();
+  auto mixer = Mixer::make(*spec.mix, spec.tensor, last);
+  if (!mixer.ok()) return std::move(mixer).error();
+  const auto& labels = source.targets().labels;
+  const auto label = std::find_if(labels.begin(), labels.end(), is_mixed);
+  if (label == labels.end()) return invalid("mix: the source has no labels to mix; give it labels, or do not mix");
+  DRAPPS_RETURN_IF_ERROR(mixer->check_labels(label->values));
+  return std::optional<Mixer>(*std::move(mixer));
 }
 
 }  // namespace
@@ -57,11 +71,18 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
     mask = *writer;
   }
 
+  auto mixer = mixer_of(spec, source, last);
+  if (!mixer.ok()) return std::move(mixer).error();
+
   BatchLayout layout(spec.sampler.batch);
   Columns columns;
   columns.image = layout.add("image", spec.tensor.dtype, *row_shape);
   for (const LabelColumn& label : source.targets().labels) {
-    columns.labels.push_back(layout.add(label.name, Dtype::kInt64, {}));
+    const bool mixed = mixer->has_value() && is_mixed(label);
+    const Dtype dtype = mixed ? Dtype::kFloat32 : Dtype::kInt64;
+    columns.labels.push_back(layout.add(
+        label.name, dtype, mixed ? std::vector<std::int64_t>{spec.mix->num_classes} : std::vector<std::int64_t>{}));
+    if (mixed) columns.mixed_label = columns.labels.back();
   }
   if (mask) columns.mask = layout.add("mask", Dtype::kUint8, {last.extent.height, last.extent.width});
   if (last.has_boxes) {
@@ -83,6 +104,7 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
                                            .last_look = last_look,
                                            .picture = *picture,
                                            .mask = mask,
+                                           .mixer = *std::move(mixer),
                                            .layout = std::move(layout),
                                            .columns = std::move(columns),
                                            .has_boxes = has_boxes});

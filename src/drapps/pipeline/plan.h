@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "drapps/augment/op.h"
+#include "drapps/batch/mix.h"
 #include "drapps/batch/row.h"
 #include "drapps/deliver/batch_layout.h"
 #include "drapps/pipeline/spec.h"
@@ -28,6 +29,7 @@ struct Plan {
   std::size_t last_look = 0;       // number of the last op that looks at the picture
   PictureWriter picture;
   std::optional<MaskWriter> mask;
+  std::optional<Mixer> mixer;
   BatchLayout layout;
 
   // Places in layout.columns().
@@ -37,6 +39,7 @@ struct Plan {
     std::size_t position = 0;
     std::size_t flags = 0;
     std::vector<std::size_t> labels;  // one per label column of the source
+    std::size_t mixed_label = 0;      // where Plan::mixer is set: the one of `labels` that holds shares of classes
     std::size_t mask = 0;             // where Plan::mask is set
     std::size_t boxes = 0;            // where has_boxes; followed by box_labels and box_counts
   } columns;

@@ -53,7 +53,8 @@ Status Preparer::decode(SampleTask& task) const {
   sample.extent = info->extent;
   sample.window = Rect{0, 0, info->extent.height, info->extent.width};
   // A mask is decoded whole and cut to the same window, so the two always match.
-  if (!plan_->spec.ops.empty()) sample.window = region(plan_->spec.ops.front(), info->extent, draws_of(task, 0));
+  if (!plan_->spec.ops.empty())
+    sample.window = region(plan_->spec.ops.front(), info->extent, draws_of(task.row.position, 0));
   const jpeg::IndexUse index{indexes_.get(), {task.index, task.identity[static_cast<std::size_t>(Part::kImage)]}};
   auto image = work.decoder.decode(bytes, *info, sample.window, options, work.scratch.next_image_buffer(),
                                    indexes_ == nullptr ? nullptr : &index);
@@ -101,7 +102,7 @@ Status Preparer::decode_mask(SampleTask& task) const {
 Status Preparer::augment(SampleTask& task) const {
   Workspace& work = *task.workspace;
   for (std::size_t i = 0; i < plan_->spec.ops.size(); ++i) {
-    OpContext context{draws_of(task, i), work.scratch, i == plan_->last_look};
+    OpContext context{draws_of(task.row.position, i), work.scratch, i == plan_->last_look};
     const KernelTimer timer(task);
     Status status = run(plan_->spec.ops[i], work.sample, context);
     if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
@@ -123,7 +124,12 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
   put(at(columns.flags),
       static_cast<std::uint8_t>((task.row.padded ? kFlagPadded : 0) | (task.replaced ? kFlagReplaced : 0)));
   for (std::size_t i = 0; i < columns.labels.size(); ++i) {
-    put(at(columns.labels[i]), source_->label(i, task.index));
+    const std::int64_t label = source_->label(i, task.index);
+    if (plan_->mixer && columns.labels[i] == columns.mixed_label) {
+      plan_->mixer->write_label(label, at(columns.labels[i]));
+    } else {
+      put(at(columns.labels[i]), label);
+    }
   }
   if (const auto& mask = plan_->mask) {
     Status status = mask->write(sample, at(columns.mask));
@@ -138,6 +144,13 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
     put(at(columns.boxes + 2), static_cast<std::int64_t>(*count));
   }
   return ok_status();
+}
+
+void Preparer::mix(std::byte* slot, std::uint64_t step, std::uint32_t rows) const {
+  if (!plan_->mixer) return;
+  const auto column = [&](std::size_t place) { return plan_->layout.row(slot, place, 0); };
+  plan_->mixer->run(column(plan_->columns.image), column(plan_->columns.mixed_label), rows,
+                    draws_of(sampler_.batch(step).first_position, plan_->spec.ops.size()));
 }
 
 void Preparer::replace(SampleTask& task, std::uint32_t attempt) const {

@@ -1,4 +1,4 @@
-// The segments of a plan, run on one sample: decode, augment, collate.
+// The segments of a plan, run on one sample: decode, augment, collate; and its batch ops.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,8 @@ class Preparer {
   Status augment(SampleTask& task) const;
   /// Into its row of every column of `slot`.
   Status collate(SampleTask& task, std::byte* slot) const;
+  /// The batch ops, on the first `rows` rows of a finished batch.
+  void mix(std::byte* slot, std::uint64_t step, std::uint32_t rows) const;
 
   /// Which sample stands in for a bad one; the task then asks for that one.
   void replace(SampleTask& task, std::uint32_t attempt) const;
@@ -36,8 +38,8 @@ class Preparer {
  private:
   /// Op i draws with ordinal i + 1, under the order's key (the rank folded in where the order is the user's) plus
   /// an odd multiple of the ops' seed: part of the documented format of a stream.
-  Draws draws_of(const SampleTask& task, std::size_t op) const {
-    Coordinate at = sampler_.coordinate(task.row.position);
+  Draws draws_of(std::uint64_t position, std::size_t op) const {
+    Coordinate at = sampler_.coordinate(position);
     at.seed += seed_ * 0xD1342543DE82EF95u;
     return Draws(at, static_cast<std::uint16_t>(op + 1));
   }

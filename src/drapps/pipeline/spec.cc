@@ -65,6 +65,18 @@ Result<Op> parse_op(const json& object, std::size_t place) {
   return *std::move(op);
 }
 
+Result<Mix> parse_mix(const json& object) {
+  Mix mix;
+  int version = Mix::kVersion;
+  JsonReader reader(object, "mix");
+  reader("version", version);
+  mix.fields(reader);
+  DRAPPS_RETURN_IF_ERROR(reader.status());
+  if (version == Mix::kVersion) return mix;
+  return invalid("mix has version " + std::to_string(version) + ", this library makes version " +
+                 std::to_string(Mix::kVersion));
+}
+
 }  // namespace
 
 Result<PipelineSpec> parse_spec(std::string_view text) {
@@ -92,6 +104,10 @@ Result<PipelineSpec> parse_spec(std::string_view text) {
       JsonReader reader(value, "tensor");
       spec.tensor.fields(reader);
       DRAPPS_RETURN_IF_ERROR(reader.status());
+    } else if (key == "mix") {
+      auto mix = parse_mix(value);
+      if (!mix.ok()) return std::move(mix).error();
+      spec.mix = *mix;
     } else if (key == "sampler") {
       JsonReader reader(value, "sampler");
       sampler_fields(reader, spec.sampler);
@@ -134,6 +150,12 @@ std::string to_json(const PipelineSpec& given) {
   JsonWriter tensor;
   spec.tensor.fields(tensor);
   root["tensor"] = std::move(tensor).take();
+  if (spec.mix) {
+    JsonWriter mix;
+    spec.mix->fields(mix);
+    root["mix"] = std::move(mix).take();
+    root["mix"]["version"] = Mix::kVersion;
+  }
   JsonWriter sampler;
   sampler_fields(sampler, spec.sampler);
   root["sampler"] = std::move(sampler).take();

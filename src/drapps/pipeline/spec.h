@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "drapps/augment/ops.h"
 #include "drapps/base/result.h"
+#include "drapps/batch/mix_draws.h"
 #include "drapps/batch/tensor_format.h"
 #include "drapps/decode/types.h"
 #include "drapps/source/sampler.h"
@@ -48,6 +50,7 @@ struct PipelineSpec {
   DecodeOptions decode;
   std::vector<Op> ops;  // op i draws with ordinal i + 1
   TensorFormat tensor;
+  std::optional<Mix> mix;        // of whole batches; draws as one more op behind the last
   SamplerSpec sampler;           // its size is the source's
   std::uint64_t seed = 0;        // of the ops, beside the order's
   std::int32_t max_boxes = 100;  // rows of the box columns; a sample with more is bad

@@ -16,6 +16,7 @@ PipelineSpec rich() {
   spec.decode = {.color = ColorMode::kGray, .exif = ExifMode::kApply, .depth = DepthMode::kClip, .max_pixels = 1000};
   spec.ops = {Resize{.short_side = 40}, RandomCrop{}, ColorJitter{}, RandomErasing{.value = {0.5F}}};
   spec.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc, .mean = {0.25F}, .std = {0.5F}};
+  spec.mix = {.mixup_alpha = 0.25, .p = 0.5, .num_classes = 11};
   spec.sampler = {
       .shuffle = true, .seed = 0xFFFFFFFFFFFFFFFFu, .rank = 1, .world = 2, .batch = 3, .remainder = Remainder::kDrop};
   spec.seed = 7;
@@ -36,6 +37,7 @@ TEST(Spec, JsonGivesBackEveryField) {
   EXPECT_EQ(to_json(*again), to_json(spec));
   EXPECT_EQ(again->ops, spec.ops);
   EXPECT_EQ(again->tensor, spec.tensor);
+  EXPECT_EQ(again->mix, spec.mix);
   EXPECT_EQ(again->sampler, spec.sampler);
   EXPECT_EQ(again->on_error, spec.on_error);
   EXPECT_EQ(again->decode.max_pixels, 1000);
@@ -53,6 +55,8 @@ TEST(Spec, WhatIsWrongIsNamed) {
   EXPECT_THAT(refusal(R"({"ops":[{"op":"resize","version":2}]})"), HasSubstr("version 2"));
   EXPECT_THAT(refusal(R"({"sampler":{"remainder":"maybe"}})"), HasSubstr("even, pad, drop"));
   EXPECT_THAT(refusal(R"({"tensor":{"mean":0.5}})"), HasSubstr("mean"));
+  EXPECT_THAT(refusal(R"({"mix":{"alpha":1}})"), HasSubstr("alpha"));
+  EXPECT_THAT(refusal(R"({"mix":{"version":2}})"), HasSubstr("version 2"));
   EXPECT_THAT(refusal(R"({"decode":[]})"), HasSubstr("decode"));
   EXPECT_THAT(refusal(R"({"seed":-1})"), HasSubstr("seed"));
   EXPECT_THAT(refusal(R"({"on_error":"ignore"})"), HasSubstr("raise, skip, replace"));
@@ -71,6 +75,45 @@ TEST(Plan, RefusesWhatMakesNoBatchAndSaysWhatToDo) {
   EXPECT_THAT(refused({.ops = {CenterCrop{.height = 4, .width = 4}}, .tensor = {.mean = {0, 0}, .std = {1, 1}}}),
               HasSubstr("mean"));
   EXPECT_EQ(refused({.ops = {CenterCrop{.height = 4, .width = 4}}}), "accepted");
+}
+
+TEST(Plan, MixesOnlyWhatHasLabelsThatAreClasses) {
+  const auto picture = testing_pictures::png(8, 8, 1);
+  const auto refused = [&](Mix mix, Targets targets, TensorFormat tensor = {}) {
+    const auto source = *MemorySource::make({picture, picture}, nullptr, {}, std::move(targets));
+    const auto plan =
+        Plan::make({.ops = {CenterCrop{.height = 4, .width = 4}}, .tensor = std::move(tensor), .mix = mix}, *source);
+    return plan.ok() ? std::string("accepted") : plan.error().message;
+  };
+  const auto labels = [](std::int64_t a, std::int64_t b) { return Targets{.labels = {{"label", {a, b}}}}; };
+  const Mix mixup{.mixup_alpha = 1, .num_classes = 3};
+  EXPECT_EQ(refused(mixup, labels(0, 2)), "accepted");
+  EXPECT_THAT(refused(mixup, {}), HasSubstr("no labels"));
+  EXPECT_THAT(refused(mixup, Targets{.labels = {{"speaker", {0, 1}}}}), HasSubstr("no labels"));
+  EXPECT_THAT(refused(mixup, labels(0, 3)), HasSubstr("sample 1 has the label 3, and num_classes is 3"));
+  EXPECT_THAT(refused(mixup, labels(-1, 0)), HasSubstr("sample 0 has the label -1"));
+  EXPECT_THAT(refused({.num_classes = 3}, labels(0, 1)), HasSubstr("neither"));
+  const TensorFormat bytes{.dtype = Dtype::kUint8, .scale = false};
+  EXPECT_THAT(refused(mixup, labels(0, 1), bytes), HasSubstr("fractions"));
+  EXPECT_EQ(refused({.cutmix_alpha = 1, .num_classes = 3}, labels(0, 1), bytes), "accepted");
+  Targets boxes = labels(0, 1);
+  boxes.box_offsets = {0, 0, 0};
+  EXPECT_THAT(refused(mixup, boxes), HasSubstr("masks or boxes"));
+}
+
+TEST(Plan, AMixedLabelIsARowOfSharesAndOtherLabelsStayAsTheyAre) {
+  const auto picture = testing_pictures::png(8, 8, 1);
+  const auto source =
+      *MemorySource::make({picture}, nullptr, {}, Targets{.labels = {{"speaker", {70}}, {"label", {2}}}});
+  const auto plan = *Plan::make(
+      {.ops = {CenterCrop{.height = 4, .width = 4}}, .mix = Mix{.mixup_alpha = 1, .num_classes = 3}}, *source);
+  const Column& speaker = plan->layout.columns()[plan->columns.labels[0]];
+  EXPECT_EQ(speaker.dtype, Dtype::kInt64);
+  EXPECT_TRUE(speaker.row_shape.empty());
+  const Column& label = plan->layout.columns()[plan->columns.mixed_label];
+  EXPECT_EQ(label.name, "label");
+  EXPECT_EQ(label.dtype, Dtype::kFloat32);
+  EXPECT_EQ(label.row_shape, std::vector<std::int64_t>{3});
 }
 
 }  // namespace
