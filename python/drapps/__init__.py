@@ -45,7 +45,7 @@ _HOMES = {
     "transcode": "drapps.forms",
     "webdataset": "drapps.shards.webdataset",
 }
-_MODULES = ("hf", "torch")
+_MODULES = ("hf", "jax", "torch")
 
 __all__ = [
     "Batch",

@@ -17,6 +17,11 @@ def pytest_configure() -> None:
         sys.modules.setdefault(name, types.ModuleType(name))
 
 
+def pytest_collection_modifyitems(items) -> None:
+    # jax's threads make forks unsafe, so what imports it runs behind all else.
+    items.sort(key=lambda item: item.get_closest_marker("jax") is not None)
+
+
 @pytest.fixture(scope="session")
 def torchvision():
     return pytest.importorskip("torchvision")

@@ -21,9 +21,14 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 
 
 WITH_BLOCKS = [page for page in PAGES if blocks(page)]
+MARKS = {"jax.md": pytest.mark.jax}
 
 
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=MARKS.get(page.name, ())) for page in WITH_BLOCKS],
+    ids=[str(page.relative_to(ROOT)) for page in WITH_BLOCKS],
+)
 def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, monkeypatch):
     code = blocks(page)
     if any("torch" in text for _, text in code):
@@ -31,6 +36,8 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, mo
         pytest.importorskip("torchvision")
     if any("import datasets" in text for _, text in code):
         pytest.importorskip("datasets")
+    if any("import jax" in text for _, text in code):
+        pytest.importorskip("jax")
     (tmp_path / "photos").symlink_to(photos)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)

@@ -12,9 +12,16 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CASES = {
     "builder.py": (["{photos}"], "validated on 21"),
     "explain.py": (["{photos}", "0.2"], "to start from these next time: {'knobs': "),
+    "jax_train.py": (["{photos}"], "trained on 40 pictures"),
     "masks_and_boxes.py": ([], "sample 11: "),
     "resume.py": (["{photos}"], "2 batches, a restart, 4 batches: the same bytes"),
     "torch_swap.py": (["{photos}"], "step 2: 5 pictures, loss "),
+}
+
+# script: what it imports beside drapps and NumPy
+NEEDS = {
+    "jax_train.py": ["jax"],
+    "torch_swap.py": ["torch", "torchvision"],
 }
 
 
@@ -22,11 +29,16 @@ def test_no_example_is_forgotten():
     assert sorted(path.name for path in EXAMPLES.glob("*.py")) == sorted(CASES)
 
 
-@pytest.mark.parametrize("script", CASES)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, marks=pytest.mark.jax if "jax" in NEEDS.get(script, ()) else ())
+        for script in CASES
+    ],
+)
 def test_the_example_runs(script, photos, monkeypatch, capsys):
-    if script == "torch_swap.py":
-        pytest.importorskip("torch")
-        pytest.importorskip("torchvision")
+    for name in NEEDS.get(script, []):
+        pytest.importorskip(name)
     arguments, ending = CASES[script]
     words = [word.format(photos=photos) for word in arguments]
     monkeypatch.setattr(sys, "argv", [script, *words])
