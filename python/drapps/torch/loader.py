@@ -16,11 +16,18 @@ from drapps.epochs import Epochs
 from drapps.errors import PipelineError
 from drapps.pipeline import loader_options
 from drapps.stream import Stream
+from drapps.torch.engine import EngineIterator
 from drapps.torch.iterator import LiftedIterator
 from drapps.torch.lifting import recipe_of
 from drapps.torch.native import KIND, Native, Pass
+from drapps.torch.order import rank_of
+from drapps.torch.progress import KIND as PYTHON_KIND
+from drapps.torch.progress import Progress, identity
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport
+from drapps.torch.serial import SerialIterator
+
+_VIRTUAL_WORKERS = 8  # of num_workers="auto": never the number of cores, which the data would show
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -41,7 +48,18 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             on), ``skip`` its row, or ``replace`` it by another sample.
         seed: fixes order and augmentation of the native path; otherwise each ``iter()`` draws its
             seed as the stock class does, from `generator` or the global generator.
-        lift: False runs everything through the stock iterator.
+        lift: False runs everything as Python code.
+        torch_order: draw the numbers that the stock loader draws, in its order, for Python code in
+            workers too: a virtual worker is then serial, and nothing random is lifted.
+        on_worker_death: what the end of a worker process does: ``raise`` a `WorkerDiedError`, or
+            ``restart`` it and make what was lost again, with the same output.
+        stall_report: seconds without a batch after which the stacks of all workers are logged.
+        share_lists: lists of more than 64 MiB among the dataset's attributes become a
+            `drapps.worker.lists.SharedList` when workers first start, so that they are not copied
+            into each; ``explain()["plan"]["shared_lists"]`` names them.
+
+    ``num_workers`` is the number of *virtual* workers: ids, seeds and `get_worker_info` stay as
+    they are while the number of processes behind them changes; ``"auto"`` leaves it to the loader.
     """
 
     def __init__(
@@ -51,7 +69,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
         batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
-        num_workers: int = 0,
+        num_workers: int | str = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
@@ -70,6 +88,10 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         on_error: str = "raise",
         seed: int | None = None,
         lift: bool = True,
+        torch_order: bool = False,
+        on_worker_death: str = "raise",
+        stall_report: float = 60.0,
+        share_lists: bool = True,
     ) -> None:
         loader_options(policy, cpu_budget, ram_budget, None)
         self.policy = policy
@@ -78,9 +100,16 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self.on_error = ops.one_of("on_error", on_error, ("raise", "skip", "replace"))
         self.seed = seed if seed is None else ops.whole("seed", seed, 0)
         self.lift = lift
+        self.torch_order = torch_order
+        self.on_worker_death = ops.one_of("on_worker_death", on_worker_death, ("raise", "restart"))
+        self.stall_report = stall_report
+        self.share_lists = share_lists
+        self._given_prefetch = prefetch_factor is not None
+        if num_workers == "auto":
+            num_workers = _VIRTUAL_WORKERS
         self._epochs = Epochs()
         self._resumed: Mapping[str, Any] | None = None
-        self._latest: Pass | None = None
+        self._latest: Pass | Progress | None = None
         self._native: Native | None = None
         super().__init__(
             dataset,
@@ -134,10 +163,20 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return LiftReport(native=False, reasons=(reason,), notes=tuple(unused))
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
-        if isinstance(self._prepared(), LiftReport):
-            self._latest = None
-            return super()._get_iterator()
-        return LiftedIterator(self)
+        if not isinstance(self._prepared(), LiftReport):
+            return LiftedIterator(self)
+        if self.num_workers == 0:
+            return SerialIterator(self)
+        self.check_worker_number_rationality()
+        return EngineIterator(self)
+
+    def _begin_pass(self, base_seed: int) -> Progress:
+        """A new pass over Python code, or the rest of the one whose state was loaded."""
+        epoch, _ = self._epochs.take()
+        resumed, self._resumed = self._resumed, None
+        seed = base_seed if resumed is None else resumed.get("seed", base_seed)
+        self._latest = Progress(self, epoch, seed, rank_of(self.sampler), resumed)
+        return self._latest
 
     def _begin(self, base_seed: int) -> Callable[[], Stream]:
         """A new pass, its epoch and seed fixed now; the user's sampler is iterated at the call."""
@@ -167,36 +206,42 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             tell(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iterator is: a JSON-able record that counts the batches it yielded.
+        """Where the latest iterator is: a record that counts the batches it yielded.
 
-        At the end of an epoch it is the beginning of the next one. The order of a user's sampler
-        belongs to the user: on resuming it must give the same order again, which is checked.
-
-        Raises:
-            PipelineError: the loader is not lifted.
+        At the end of an epoch it is the beginning of the next one. It is JSON-able, but for the
+        states of a user's own stateful dataset or sampler, which stand in it as they are. The order
+        of a user's sampler belongs to the user: on resuming it must give the same order again,
+        which is checked. A ``DistributedSampler`` may then have another number of ranks. An
+        iterable dataset goes on by its own state, or is run again up to the place.
         """
         latest = self._latest
         if latest is not None and not latest.over:
             return latest.record()
-        epoch, position = self._epochs.upcoming
-        if position > 0 and self._resumed is not None:
+        if self._resumed is not None:
             return dict(self._resumed)
-        native = self._required() if latest is None else latest.native
-        return state.record(KIND, epoch, position, native.identity())
+        epoch, _ = self._epochs.upcoming
+        native = self._prepared()
+        if isinstance(native, LiftReport):
+            return state.record(PYTHON_KIND, epoch, 0, identity(self)) | {"batches": 0}
+        return state.record(KIND, epoch, 0, native.identity())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state_dict` was made, with its seed.
 
         Raises:
-            PipelineError: the loader is not lifted, or the record is none of such a loader.
+            PipelineError: the record is none of such a loader.
         """
-        native = self._required()
-        epoch, position = state.check(state_dict, KIND, native.identity())
+        native = self._prepared()
+        if isinstance(native, LiftReport):
+            epoch, position = state.check(state_dict, PYTHON_KIND, identity(self))
+        else:
+            epoch, position = state.check(state_dict, KIND, native.identity())
         if position > 0 and not isinstance(state_dict.get("seed"), int):
             raise PipelineError("the state lacks its seed: it was cut or edited")
         self._epochs.resume(epoch, position)
         self._resumed = dict(state_dict)
         self._latest = None
+        self._iterator = None  # persistent workers belong to the pass that was left
         tell = getattr(self.sampler, "set_epoch", None)
         if callable(tell) and "sampler_epoch" in state_dict:
             tell(state_dict["sampler_epoch"])
@@ -205,10 +250,14 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         """What runs and why: ``plan``, ``forms``, ``decisions``; or why the stock iterator runs."""
         native = self._prepared()
         if isinstance(native, LiftReport):
-            plan = {"engine": "stock", "reasons": list(native.reasons)}
-            return {"plan": plan, "forms": {}, "decisions": []}
+            plan = {"engine": "python", "reasons": list(native.reasons)}
+            return {"plan": plan, "forms": {}, "decisions": self._decisions()}
         explanation: dict[str, Any] = json.loads(native.core.explain())
         return explanation
+
+    def _decisions(self) -> list[dict[str, Any]]:
+        """What the process engine has decided in the latest pass."""
+        return [] if not isinstance(self._latest, Progress) else list(self._latest.decisions)
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""

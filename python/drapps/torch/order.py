@@ -77,15 +77,18 @@ class Order:
     @property
     def rank(self) -> int:
         """The rank that the core folds into the seed, so that ranks with one seed draw apart."""
-        if self.kind is not Kind.SAMPLER:
-            return 0
-        rank = getattr(self.sampler, "rank", None)
-        if isinstance(rank, int):
-            return rank
-        distributed = torch.distributed
-        if distributed.is_available() and distributed.is_initialized():
-            return int(distributed.get_rank())
-        return 0
+        return rank_of(self.sampler) if self.kind is Kind.SAMPLER else 0
+
+
+def rank_of(sampler: Any) -> int:
+    """The rank that a sampler deals for: its own, else this process's."""
+    rank = getattr(sampler, "rank", None)
+    if isinstance(rank, int):
+        return rank
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    return 0
 
 
 def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Order:

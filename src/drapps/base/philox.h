@@ -35,6 +35,8 @@ struct Coordinate {
 
 /// Reserved ordinals, above those of a user's ops (1, 2, … in the order of the description).
 inline constexpr std::uint16_t kOrdinalReplace = 0xFFFF;  // which sample replaces a bad one
+inline constexpr std::uint16_t kOrdinalSample = 0xFFFE;   // the global random states that Python code sees in a sample
+inline constexpr std::uint16_t kOrdinalBatch = 0xFFFD;    // … and while its batch is collated
 
 /// The numbers that one op draws at one coordinate, in order. Cheap to make and to copy.
 class Draws {

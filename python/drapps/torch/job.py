@@ -1,0 +1,178 @@
+"""The user's dataset and collate function in a worker process, as stock workers treat them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._utils import ExceptionWrapper
+from torch.utils.data import IterDataPipe, _DatasetKind
+from torch.utils.data._utils import HAS_NUMPY, signal_handling
+from torch.utils.data._utils import worker as stock
+from torch.utils.data.graph_settings import apply_random_seed
+
+from drapps.torch.failure import failure_of
+from drapps.torch.seeding import SampleSeeds, random_states, set_random_states
+from drapps.torch.shared_storage import share_new_storages
+from drapps.torch.streams import fetcher_at, stream_state
+from drapps.torch.tensors import tensor_reducer
+from drapps.worker.job import EndOfStream
+from drapps.worker.serialise import Reduce
+
+
+@dataclass(frozen=True)
+class StreamBatch:
+    """A batch of a stream that can be resumed, and its state behind the batch."""
+
+    data: Any
+    state: Any
+
+
+@dataclass
+class TorchJob:
+    """What a stock worker is given, and how random states are seeded.
+
+    Attributes:
+        dataset: the user's.
+        kind: of `_DatasetKind`.
+        auto_collation: an index is a list.
+        collate_fn: the user's or torch's.
+        drop_last: for streams.
+        batch_size: of streams.
+        base_seed: what the iterator drew.
+        worker_init_fn: the user's.
+        workers: the number of virtual workers.
+        shared_seed: of DataPipes.
+        seeds: reseeds before each sample; None leaves each worker its stock stream of numbers.
+        keeps_random: tell the random states at the beginning of a pass, so that another process
+            can take over.
+    """
+
+    dataset: Any
+    kind: Any
+    auto_collation: bool
+    collate_fn: Callable[[Any], Any]
+    drop_last: bool
+    batch_size: int
+    base_seed: int
+    worker_init_fn: Callable[[int], None] | None
+    workers: int
+    shared_seed: int | None
+    seeds: SampleSeeds | None
+    keeps_random: bool
+    _infos: dict[int, stock.WorkerInfo] = field(default_factory=dict)
+    _current: int = -1
+    _fetcher: Any = None
+    _shared_rng: Any = None
+
+    @property
+    def bound(self) -> bool:
+        """What a virtual worker makes depends on its own dataset object."""
+        return self.kind == _DatasetKind.Iterable or self.worker_init_fn is not None
+
+    @property
+    def by_sample(self) -> bool:
+        """Batches are made sample by sample, and then collated."""
+        batched = getattr(self.dataset, "__getitems__", None)
+        return self.kind == _DatasetKind.Map and self.auto_collation and not batched
+
+    def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
+        """As a stock worker begins."""
+        signal_handling._set_worker_signal_handlers()
+        torch.multiprocessing._set_thread_name("drapps_worker")
+        torch.set_num_threads(1)
+        seed = self.base_seed + worker
+        random.seed(seed)
+        torch.manual_seed(seed)
+        if HAS_NUMPY:
+            import numpy as np
+
+            np.random.seed(stock._generate_state(self.base_seed, worker))
+        share_new_storages(allocate)
+        self._seed_pipes(self.shared_seed)
+        self._become(worker)
+        if self.worker_init_fn is not None:
+            self.worker_init_fn(worker)
+            if self.seeds is not None:
+                self.seeds.keep_initial_seed(worker, torch.initial_seed())
+        self._fetcher = self._new_fetcher()
+
+    def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
+        """``dataset[index]`` by the virtual worker, with the position's random numbers."""
+        if worker != self._current:
+            self._become(worker)
+        if self.seeds is not None:
+            self.seeds.sample(worker, epoch, position)
+        return self.dataset[index]
+
+    def collate(self, samples: list[Any], worker: int, epoch: int, position: int) -> Any:
+        """The user's collate function; its random numbers are those of the first position."""
+        self._become(worker)
+        if self.seeds is not None:
+            self.seeds.batch(worker, epoch, position)
+        return self.collate_fn(samples)
+
+    def whole(self, index: Any, worker: int, epoch: int, position: int) -> Any:
+        """A batch by the stock fetcher."""
+        self._become(worker)
+        if self.seeds is not None:
+            self.seeds.batch(worker, epoch, position)
+        try:
+            data = self._fetcher.fetch(index)
+        except StopIteration:
+            if self.kind == _DatasetKind.Iterable:
+                raise EndOfStream from None
+            raise
+        state = stream_state(self._fetcher) if self.kind == _DatasetKind.Iterable else None
+        return data if state is None else StreamBatch(data, state)
+
+    def resume(self, epoch: int, message: Any) -> Any:
+        """A new pass, or a place in one; gives the random states that it begins with.
+
+        Args:
+            epoch: its number.
+            message: ``shared_seed`` of DataPipes; of a stream that goes on ``batches``, and its own
+                ``state`` where it has one, else it is run again up to there; ``random`` states.
+        """
+        self._seed_pipes(message["shared_seed"])
+        if "random" in message:
+            set_random_states(message["random"])
+        states = random_states() if self.keeps_random else None
+        size = [None] * self.batch_size if self.auto_collation else None
+        self._fetcher = fetcher_at(self._new_fetcher, self.dataset, message, size)
+        return states
+
+    def failure(self, error: Exception, worker: int, sample: str) -> Any:
+        """What the stock loader would send, with the sample named; pickles in any case."""
+        return failure_of(error, f"in DataLoader worker process {worker}", sample)
+
+    def reducer(self) -> Reduce:
+        """Tensors travel as buffers."""
+        return tensor_reducer()
+
+    def sender(self) -> Reduce:
+        """Shared tensors stay shared; others travel in the memory that all processes map."""
+        return tensor_reducer(shared=True)
+
+    def _become(self, worker: int) -> None:
+        if worker not in self._infos:
+            seed = self.base_seed + worker
+            info = stock.WorkerInfo(worker, self.workers, seed, self.dataset)
+            self._infos[worker] = info
+        self._current = worker
+        stock._worker_info = self._infos[worker]
+
+    def _new_fetcher(self) -> Any:
+        return _DatasetKind.create_fetcher(
+            self.kind, self.dataset, self.auto_collation, self.collate_fn, self.drop_last
+        )
+
+    def _seed_pipes(self, shared_seed: int | None) -> None:
+        if isinstance(self.dataset, IterDataPipe):
+            if self._shared_rng is None:
+                self._shared_rng = torch.Generator()
+            self._shared_rng.manual_seed(shared_seed)
+            self.dataset = apply_random_seed(self.dataset, self._shared_rng)

@@ -1,0 +1,304 @@
+"""Where a pass over Python code stands: what was yielded, in which order, and how to go on there.
+
+The sampler runs ahead of the batches that were yielded, so its place is no place to save. What is
+saved is the number of samples yielded, and what makes the same order again:
+
+==================  ===========================================================================
+sequential          nothing
+random              the seed that torch's ``RandomSampler`` drew
+distributed         the sampler's seed and epoch; the position counts over all ranks, so that any
+                    other number of ranks can deal out what is left
+stateful            the sampler's own ``state_dict()`` as it was when the batch was drawn
+replayed            the state of the generator it draws from; the sampler is run again up to the
+                    place, and a digest tells whether it gives the same order
+==================  ===========================================================================
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import itertools
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+)
+
+from drapps import state
+from drapps.errors import PipelineError
+
+KIND = "drapps.torch.DataLoader/python"
+
+
+def order_kind(loader: Any) -> str:
+    """How the order of `loader` is saved."""
+    batches, sampler = loader.batch_sampler, loader.sampler
+    if callable(getattr(batches, "state_dict", None)) or callable(
+        getattr(sampler, "state_dict", None)
+    ):
+        return "stateful"
+    if batches is not None and type(batches) is not BatchSampler:
+        return "replayed"
+    if type(sampler) is SequentialSampler:
+        return "sequential"
+    if type(sampler) is RandomSampler and sampler.generator is None:
+        return "random"
+    if type(sampler) is DistributedSampler:
+        return "distributed"
+    return "replayed"
+
+
+def _encoded(generator_state: torch.Tensor) -> str:
+    return base64.b64encode(generator_state.numpy().tobytes()).decode()
+
+
+def _decoded(text: str) -> torch.Tensor:
+    return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8)
+
+
+@dataclass
+class Progress:
+    """One pass.
+
+    Attributes:
+        loader: whose.
+        epoch: its number.
+        base_seed: that the iterator drew, or that of the pass it goes on with.
+        rank: of the user's sampler, which the random numbers of samples depend on.
+        position: samples that the yielded batches held; of this rank.
+        batches: yielded.
+        over: all were yielded.
+        streams: of iterable datasets: where each virtual worker's stream is, and whose turn it is.
+        decisions: of the process engine, as ``explain()`` gives them.
+    """
+
+    loader: Any
+    epoch: int
+    base_seed: int
+    rank: int
+    resumed: Mapping[str, Any] | None = None
+    position: int = 0
+    batches: int = 0
+    over: bool = False
+    streams: dict[str, Any] = field(default_factory=dict)
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    _kind: str = ""
+    _before: Any = None  # the generator's state before the sampler drew
+    _dealt: int = 0  # samples that all ranks together had yielded when the ranks changed
+    _start: int = 0  # this rank's position then
+    _digest: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
+    _sampler_state: Any = None
+
+    def __post_init__(self) -> None:
+        self._kind = "stream" if self.is_stream else order_kind(self.loader)
+        if self.resumed is not None:
+            self.batches = self.resumed["batches"]
+        if self.is_stream:
+            new = [{"batches": 0} for _ in range(max(1, self.loader.num_workers))]
+            saved = self.resumed if self.batches else None
+            self.streams = {
+                "streams": copy.deepcopy(saved["streams"]) if saved else new,
+                "turn": saved["turn"] if saved else 0,
+            }
+
+    @property
+    def is_stream(self) -> bool:
+        """The dataset is iterable-style."""
+        return self.loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
+
+    @property
+    def is_resumed_stream(self) -> bool:
+        """Streams go on where a state was saved."""
+        return self.is_stream and self.resumed is not None and self.resumed["batches"] > 0
+
+    @property
+    def turn(self) -> int:
+        """The virtual worker that yields next."""
+        return self.resumed["turn"] if self.is_resumed_stream and self.resumed else 0
+
+    def stream_starts(self) -> dict[int, dict[str, Any]]:
+        """Where each virtual worker's stream goes on; empty for a new pass."""
+        if not self.is_resumed_stream:
+            return {}
+        return dict(enumerate(copy.deepcopy(self.streams["streams"])))
+
+    def ended(self, worker: int) -> None:
+        """The stream of `worker` has no more batches."""
+        self._stream(worker)["ended"] = True
+
+    def advanced(self, worker: int, stream_state: Any, workers: int) -> None:
+        """A batch of `worker` was yielded, after which its stream had this state (or has none)."""
+        stream = self._stream(worker)
+        stream["batches"] += 1
+        if stream_state is not None:
+            stream["state"] = stream_state
+        self.streams["turn"] = (worker + 1) % workers
+
+    def _stream(self, worker: int) -> dict[str, Any]:
+        streams = self.streams["streams"]
+        found: dict[str, Any] = streams[worker]
+        return found
+
+    @property
+    def key(self) -> int:
+        """The 64-bit seed of the samples' random numbers."""
+        seed = self.base_seed if self.loader.seed is None else self.loader.seed
+        return (seed + self.rank * 0x9E3779B97F4A7C15) % (1 << 64)
+
+    def order(self, fresh: Iterator[Any]) -> Iterator[Any]:
+        """The indices of this pass; `fresh` is the sampler's iterator, not begun yet.
+
+        Raises:
+            PipelineError: the sampler does not give the order of the state any more.
+        """
+        generator = getattr(self.loader.sampler, "generator", None)
+        if not isinstance(generator, torch.Generator):
+            generator = torch.default_generator
+        if self.resumed is None or self.is_stream or self.resumed["batches"] == 0:
+            return self._observed(fresh, generator)
+        return self._resumed_order(self.resumed, generator)
+
+    def _observed(self, fresh: Iterator[Any], generator: torch.Generator) -> Iterator[Any]:
+        if self._kind in ("random", "replayed"):
+            self._before = generator.get_state()  # as it is when the sampler draws
+        yield from fresh
+
+    def _resumed_order(
+        self, saved: Mapping[str, Any], generator: torch.Generator
+    ) -> Iterator[Any]:
+        loader, kind = self.loader, self._kind
+        position = saved["position"]
+        if kind == "distributed":
+            return self._dealt_order(saved)
+        self.position = position
+        if kind == "stateful":
+            owner = _stateful(loader)
+            owner.load_state_dict(saved["sampler"])
+            self._sampler_state = saved["sampler"]
+            return iter(loader._index_sampler)
+        sampler = loader.sampler
+        if kind == "sequential":
+            return self._rebatched(itertools.islice(iter(sampler), position, None))
+        if kind == "random":
+            sampler = copy.copy(sampler)
+            sampler.generator = torch.Generator().manual_seed(saved["sampler_seed"])
+            return self._rebatched(itertools.islice(iter(sampler), position, None))
+        return self._replayed(saved, generator)
+
+    def _replayed(self, saved: Mapping[str, Any], generator: torch.Generator) -> Iterator[Any]:
+        mine = generator is not torch.default_generator
+        kept = generator.get_state()
+        self._before = _decoded(saved["generator"])
+        generator.set_state(self._before)
+        order = iter(self.loader._index_sampler)
+        for index in itertools.islice(order, saved["batches"]):
+            self._count(index)
+        if not mine:  # the global random state belongs to the user
+            generator.set_state(kept)
+        if (self._digest.hexdigest(), self.position) != (saved["consumed"], saved["position"]):
+            raise PipelineError(
+                "the sampler gives another order than when the state was saved: seed it, and set "
+                "its epoch, as they were then"
+            )
+        return order
+
+    def _dealt_order(self, saved: Mapping[str, Any]) -> Iterator[Any]:
+        sampler = self.loader.sampler
+        everything = copy.copy(sampler)
+        everything.num_replicas, everything.rank, everything.drop_last = 1, 0, False
+        everything.num_samples = everything.total_size = len(sampler.dataset)
+        rest = list(everything)[saved["position"] :]
+        self._dealt = saved["position"]
+        self.position = self._start = saved["position"] // sampler.num_replicas
+        ranks = sampler.num_replicas
+        each = len(rest) // ranks if sampler.drop_last else -(-len(rest) // ranks)
+        padded = list(itertools.islice(itertools.cycle(rest), each * ranks)) if rest else []
+        return self._rebatched(iter(padded[sampler.rank :: ranks]))
+
+    def _rebatched(self, indices: Iterator[Any]) -> Iterator[Any]:
+        batches = self.loader.batch_sampler
+        if batches is None:
+            return indices
+        return iter(BatchSampler(indices, batches.batch_size, batches.drop_last))  # type: ignore[arg-type]
+
+    def drawn(self) -> Any:
+        """The sampler's own state after it gave an index; None for most samplers."""
+        if self._kind != "stateful":
+            return None
+        return copy.deepcopy(_stateful(self.loader).state_dict())
+
+    def yielded(self, index: Any, sampler_state: Any) -> None:
+        """The batch of `index` was given to the user."""
+        self.batches += 1
+        self._sampler_state = sampler_state
+        if not self.is_stream:
+            self._count(index)
+
+    def _count(self, index: Any) -> None:
+        grouped = self.loader.batch_sampler is not None
+        self.position += len(index) if grouped else 1
+        if self._kind == "replayed":
+            self._digest.update(pickle.dumps(index, protocol=4))
+
+    def record(self) -> dict[str, Any]:
+        """The state after the batches yielded; of the next epoch where this one is over."""
+        if self.over:
+            return state.record(KIND, self.epoch + 1, 0, identity(self.loader))
+        position = self.position
+        if self._kind == "distributed":
+            position = self._dealt + (position - self._start) * self.loader.sampler.num_replicas
+            position = min(position, len(self.loader.sampler.dataset))
+        record = state.record(KIND, self.epoch, position, identity(self.loader))
+        record |= {"batches": self.batches, "seed": self.base_seed}
+        if self.batches == 0:
+            return record
+        if self._kind == "random":
+            record["sampler_seed"] = self._sampler_seed()
+        elif self._kind == "stateful":
+            record["sampler"] = self._sampler_state
+        elif self._kind == "replayed":
+            record["consumed"] = self._digest.hexdigest()
+            record["generator"] = _encoded(self._before)
+        epoch = getattr(self.loader.sampler, "epoch", None)
+        if isinstance(epoch, int):
+            record["sampler_epoch"] = epoch
+        if self.is_stream:
+            record |= self.streams
+        return record
+
+    def _sampler_seed(self) -> int:
+        """What ``RandomSampler`` draws from the global generator when it begins."""
+        if self._before is None:
+            assert self.resumed is not None
+            return int(self.resumed["sampler_seed"])
+        generator = torch.Generator()
+        generator.set_state(self._before)
+        return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """Python code has none: what it raises, `next` raises."""
+        return []
+
+
+def _stateful(loader: Any) -> Any:
+    batches = loader.batch_sampler
+    return batches if callable(getattr(batches, "state_dict", None)) else loader.sampler
+
+
+def identity(loader: Any) -> dict[str, Any]:
+    """What a state must agree with."""
+    stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
+    if stream:
+        return {"order": "stream", "workers": loader.num_workers}
+    kind = order_kind(loader)
+    size = len(loader.dataset) if hasattr(loader.dataset, "__len__") else -1
+    return {"order": kind, "size": size}

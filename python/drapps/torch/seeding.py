@@ -1,0 +1,73 @@
+"""The global random states of Python, NumPy and torch as functions of a sample's place.
+
+Before each sample all three are set from (seed, epoch, position), so that what a dataset draws does
+not depend on which process makes the sample, nor on what that process made before. A state of the
+Mersenne Twister is filled from a 64-bit key of that coordinate (`_core.seed_torch_state`).
+"""
+
+from __future__ import annotations
+
+import _random
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from drapps import _core
+
+_MASK_32 = (1 << 32) - 1
+_MASK_64 = (1 << 64) - 1
+
+
+@dataclass
+class SampleSeeds:
+    """Reseeds a process before each sample.
+
+    Attributes:
+        seed: 64 bits, of the pass, with the rank folded in.
+        base_seed: ``torch.initial_seed()`` stays this plus the virtual worker's id.
+    """
+
+    seed: int
+    base_seed: int
+    _initial: dict[int, int] = field(default_factory=dict)
+    _state: Any = None
+    _bytes: Any = None
+
+    def keep_initial_seed(self, worker: int, seed: int) -> None:
+        """``torch.initial_seed()`` of a virtual worker whose ``worker_init_fn`` has set it."""
+        self._initial[worker] = seed
+
+    def sample(self, worker: int, epoch: int, position: int) -> None:
+        """Sets the states of the sample at `position`."""
+        self._set(worker, epoch, position, _core.ORDINAL_SAMPLE)
+
+    def batch(self, worker: int, epoch: int, position: int) -> None:
+        """Sets the states in which the batch that begins at `position` is made or collated."""
+        self._set(worker, epoch, position, _core.ORDINAL_BATCH)
+
+    def _set(self, worker: int, epoch: int, position: int, ordinal: int) -> None:
+        if self._state is None:
+            self._bytes = np.zeros(len(torch.default_generator.get_state()), np.uint8)
+            self._state = torch.from_numpy(self._bytes)
+        initial = self._initial.get(worker, self.base_seed + worker) & _MASK_64
+        key = _core.seed_torch_state(self._bytes, self.seed, epoch, position, ordinal, initial)
+        torch.default_generator.set_state(self._state)
+        python = random._inst  # type: ignore[attr-defined]
+        _random.Random.seed(python, key)
+        python.gauss_next = None
+        np.random.seed(key & _MASK_32)
+
+
+def random_states() -> tuple[Any, Any, Any]:
+    """The global states of Python, NumPy and torch."""
+    return random.getstate(), np.random.get_state(), torch.get_rng_state()
+
+
+def set_random_states(states: tuple[Any, Any, Any]) -> None:
+    """Sets what `random_states` gave."""
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    torch.set_rng_state(states[2])

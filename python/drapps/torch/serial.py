@@ -1,0 +1,59 @@
+"""The iterator of a loader without workers: the stock one, which also knows its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data._utils.pin_memory import pin_memory
+from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
+
+from drapps.torch.streams import fetcher_at, stream_state
+
+if TYPE_CHECKING:
+    from drapps.torch.loader import DataLoader
+
+
+class SerialIterator(_SingleProcessDataLoaderIter):
+    """One pass in the caller's process, exactly as stock; the global random state is the user's."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        self._progress = loader._begin_pass(int(self._base_seed))
+        self._sampler_iter = self._progress.order(self._sampler_iter)
+        start = self._progress.stream_starts().get(0)
+        if start is not None:
+            size = [None] * (loader.batch_size or 1) if self._auto_collation else None
+            self._dataset_fetcher = fetcher_at(self._new_fetcher, self._dataset, start, size)
+
+    def _new_fetcher(self) -> Any:
+        return _DatasetKind.create_fetcher(
+            self._dataset_kind,
+            self._dataset,
+            self._auto_collation,
+            self._collate_fn,
+            self._drop_last,
+        )
+
+    def _next_data(self) -> Any:
+        progress = self._progress
+        try:
+            index = self._next_index()
+            sampler_state = progress.drawn()
+            data = self._fetched(index, sampler_state)
+        except StopIteration:
+            progress.over = True
+            raise
+        if progress.is_stream:
+            progress.advanced(0, stream_state(self._dataset_fetcher), 1)
+        return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
+
+    def _fetched(self, index: Any, sampler_state: Any) -> Any:
+        try:
+            data = self._dataset_fetcher.fetch(index)
+        except StopIteration:
+            raise
+        except Exception:
+            self._progress.yielded(index, sampler_state)  # the next call goes on behind it
+            raise
+        self._progress.yielded(index, sampler_state)
+        return data

@@ -1,0 +1,42 @@
+"""Iterable datasets that go on in the middle: by their own state, or by running again up to it.
+
+The protocol is torchdata's: ``state_dict()`` and ``load_state_dict()`` of the dataset, or of the
+iterator that it gives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def stream_state(fetcher: Any) -> Any:
+    """The state of the stream that a stock `fetcher` reads; None where it has none of its own."""
+    for owner in (fetcher.dataset_iter, fetcher.dataset):
+        if callable(getattr(owner, "state_dict", None)):
+            return owner.state_dict()
+    return None
+
+
+def fetcher_at(make: Callable[[], Any], dataset: Any, stream: Mapping[str, Any], size: Any) -> Any:
+    """A stock fetcher that goes on at a place.
+
+    Args:
+        make: makes one at the beginning of the stream.
+        dataset: that it reads.
+        stream: ``state``, if there is one; else ``batches`` that are made again for nobody.
+        size: what a fetcher is given per batch.
+    """
+    if "state" not in stream:
+        fetcher = make()
+        for _ in range(stream.get("batches", 0)):
+            with contextlib.suppress(Exception):  # it failed the first time, too
+                fetcher.fetch(size)
+        return fetcher
+    if callable(getattr(dataset, "load_state_dict", None)):
+        dataset.load_state_dict(stream["state"])
+        return make()
+    fetcher = make()
+    fetcher.dataset_iter.load_state_dict(stream["state"])
+    return fetcher

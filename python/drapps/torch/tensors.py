@@ -1,0 +1,108 @@
+"""How tensors cross processes: their bytes as buffers beside the pickle, each storage once."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, UntypedStorage
+
+from drapps.worker.serialise import Reduce
+
+_Reduced = Any
+_SPARE = 2  # a storage of at most so many times a view's bytes is sent whole, so that views stay views
+
+
+class _StorageBytes:
+    """One storage on its way; pickling the same object twice keeps two views of it together."""
+
+    def __init__(self, storage: UntypedStorage) -> None:
+        self.storage = storage
+
+    def __reduce_ex__(self, protocol: Any) -> _Reduced:
+        if self.storage.nbytes() == 0:
+            return UntypedStorage, (0,)
+        flat = torch.empty(0, dtype=torch.uint8).set_(self.storage)
+        return _storage_of, (pickle.PickleBuffer(flat.numpy()),)
+
+
+def _storage_of(buffer: Any) -> UntypedStorage:
+    return torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
+
+
+def _tensor_of(
+    storage: UntypedStorage,
+    dtype: torch.dtype,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+) -> Tensor:
+    tensor = torch.empty(0, dtype=dtype).set_(storage, offset, size, stride)
+    return tensor.requires_grad_(requires_grad) if requires_grad else tensor
+
+
+def _subclass_of(make: Callable[..., Tensor], kind: type[Tensor], args: Any, state: Any) -> Tensor:
+    tensor = make(*args).as_subclass(kind)
+    return torch._utils._set_obj_state(tensor, state)  # type: ignore[no-any-return]
+
+
+def tensor_reducer(shared: bool = False) -> Reduce:
+    """A `pickle.Pickler.reducer_override` for one pickle that may hold tensors.
+
+    Dense tensors in CPU memory go as buffers, subclasses such as ``tv_tensors`` with their
+    attributes; everything else as it pickles by itself. Tensors in shared memory are copied too,
+    unless `shared` leaves them to multiprocessing.
+    """
+    storages: dict[int, _StorageBytes] = {}
+
+    def send(tensor: Tensor) -> _Reduced:
+        storage = tensor.untyped_storage()
+        if storage.nbytes() > _SPARE * tensor.numel() * tensor.element_size() + 4096:
+            tensor = tensor.detach().clone(memory_format=torch.contiguous_format)
+            storage = tensor.untyped_storage()
+        sent = storages.setdefault(storage._cdata, _StorageBytes(storage))
+        place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
+        return _tensor_of, (sent, tensor.dtype, *place, tensor.requires_grad)
+
+    def reduce(value: Any) -> _Reduced:
+        kind = type(value)
+        if kind is not Tensor and (not isinstance(value, Tensor) or not _plain_subclass(kind)):
+            return NotImplemented
+        if value.requires_grad and not value.is_leaf:
+            raise RuntimeError(
+                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since "
+                "autograd does not support crossing process boundaries. If you just want to "
+                "transfer the data, call detach() on the tensor before serializing (e.g., putting "
+                "it on the queue)."
+            )
+        if not _dense_in_memory(value) or (shared and value.is_shared()):
+            return NotImplemented
+        if kind is Tensor:
+            return send(value)
+        with torch._C.DisableTorchFunctionSubclass():
+            make, args = send(value.as_subclass(Tensor))
+        return _subclass_of, (make, kind, args, torch._utils._get_obj_state(value))
+
+    return reduce
+
+
+def _plain_subclass(kind: type) -> bool:
+    """Whether tensors of a subclass are a tensor and their attributes."""
+    own = (kind.__reduce_ex__, kind.__reduce__, getattr(kind, "__torch_dispatch__", None))
+    base = (Tensor.__reduce_ex__, Tensor.__reduce__, Tensor.__torch_dispatch__)
+    return kind is not torch.nn.Parameter and own == base
+
+
+def _dense_in_memory(tensor: Tensor) -> bool:
+    return (
+        tensor.device.type == "cpu"
+        and tensor.layout is torch.strided
+        and not tensor.is_quantized
+        and not tensor.is_nested
+        and not tensor.is_conj()
+        and not tensor.is_neg()
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    )

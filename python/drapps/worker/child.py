@@ -1,0 +1,189 @@
+"""What runs in a worker process: claim a batch, make its samples, help others, send results."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from drapps.worker.job import END, ERROR, VALUE, EndOfStream, Job
+from drapps.worker.serialise import UnpicklableError, dump, load
+
+if TYPE_CHECKING:
+    from drapps import _core
+
+_PATIENCE = 5.0  # seconds between looks at nothing; every event on the board ends a wait at once
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What the parent asks for: the input of one task.
+
+    Attributes:
+        epoch: whose random numbers its samples draw.
+        index: indices of its samples, or what the whole of it is made of.
+        grain: samples per piece; 0 where it is made as a whole.
+    """
+
+    epoch: int
+    index: Any
+    grain: int = 0
+
+
+@dataclass(frozen=True)
+class Resume:
+    """A task that begins a new pass in the process it is pinned to."""
+
+    epoch: int
+    message: Any
+
+
+@dataclass
+class _Failed:
+    """In the place of samples: the pickle of a failure."""
+
+    pickled: bytes
+
+
+@dataclass
+class _Task:
+    """A batch that this process owns."""
+
+    ticket: int
+    worker: int
+    position: int
+    pieces: int
+    batch: Batch
+    made: dict[int, Any] = field(default_factory=dict)  # per piece that was made here
+
+
+class Worker:
+    """The loop of one process."""
+
+    def __init__(self, board: _core.Board, job: Job, worker: int) -> None:
+        self._board = board
+        self._job = job
+        self._worker = worker
+        self._broken: bytes | None = None  # the pickle of what the start of the job raised
+        self._pending: list[_Task] = []  # owned, and waiting for samples that others make
+
+    def run(self, replay: tuple[Batch | Resume, ...] = ()) -> None:
+        """Makes `replay` for nobody, then works until the parent says stop."""
+        try:
+            self._job.start(self._worker, self._board.allocate)
+            for order in replay:
+                self._repeat(order)
+        except Exception as error:
+            self._broken = pickle.dumps(self._job.failure(error, self._worker, "its start"))
+        while True:
+            self._collect()
+            work = self._board.next(_PATIENCE, bool(self._pending))
+            if work.kind == "stop":
+                return
+            if work.kind == "task":
+                self._own(work)
+            elif work.kind == "piece":
+                self._help(work)
+
+    def _repeat(self, order: Batch | Resume) -> None:
+        if isinstance(order, Resume):
+            self._job.resume(order.epoch, order.message)
+            return
+        with contextlib.suppress(Exception):  # it failed the first time, too
+            self._job.whole(order.index, self._worker, order.epoch, 0)
+
+    def _own(self, work: _core.Work) -> None:
+        if self._broken is not None:
+            self._board.deliver(work.ticket, ERROR, [self._broken])
+            return
+        order = pickle.loads(work.input)
+        if isinstance(order, Resume):
+            resume = functools.partial(self._job.resume, order.epoch, order.message)
+            self._send(work.ticket, work.worker, resume, "the beginning of a pass")
+        elif order.grain == 0:
+            place = (work.worker, order.epoch, work.position)
+            make = functools.partial(self._job.whole, order.index, *place)
+            self._send(work.ticket, work.worker, make, f"batch {order.index!r}")
+        else:
+            self._advance(_Task(work.ticket, work.worker, work.position, work.pieces, order))
+
+    def _advance(self, task: _Task) -> None:
+        """Makes what is left of a batch; what others make is waited for among the pending."""
+        for piece in range(task.pieces):
+            if piece in task.made or not self._board.begin(task.ticket, piece):
+                continue
+            samples = self._samples(task.batch, piece, task.worker, task.position)
+            if isinstance(samples, _Failed):
+                self._board.deliver(task.ticket, ERROR, [samples.pickled])
+                return
+            task.made[piece] = samples
+            self._board.finish(task.ticket, piece)
+            self._collect()
+            if self._board.cancelled(task.ticket):
+                self._board.drop(task.ticket)
+                return
+        if self._board.ready(task.ticket):
+            self._collate(task)
+        else:
+            self._pending.append(task)
+
+    def _samples(self, batch: Batch, piece: int, worker: int, position: int) -> list[Any] | _Failed:
+        first = piece * batch.grain
+        make, made = self._job.sample, []
+        for offset, index in enumerate(batch.index[first : first + batch.grain], first):
+            try:
+                made.append(make(index, worker, batch.epoch, position + offset))
+            except Exception as error:
+                what = f"sample {index!r} at position {position + offset}"
+                return _Failed(pickle.dumps(self._job.failure(error, worker, what)))
+        return made
+
+    def _help(self, work: _core.Work) -> None:
+        batch = pickle.loads(work.input)
+        samples = self._samples(batch, work.piece, work.worker, work.position)
+        if isinstance(samples, _Failed):
+            self._board.deliver_piece(work.ticket, work.piece, ERROR, [samples.pickled])
+            return
+        try:
+            parts = dump(samples, self._job.reducer())
+        except UnpicklableError:  # what cannot travel is made where it is needed
+            self._board.reopen_piece(work.ticket, work.piece)
+            return
+        self._board.deliver_piece(work.ticket, work.piece, VALUE, parts)
+
+    def _collect(self) -> None:
+        """Finishes what waited for others: their samples have come, or are to be made here."""
+        waiting, self._pending = self._pending, []
+        for task in waiting:
+            if self._board.cancelled(task.ticket):
+                self._board.drop(task.ticket)
+            else:
+                self._advance(task)
+
+    def _collate(self, task: _Task) -> None:
+        samples: list[Any] = []
+        for piece in range(task.pieces):
+            if piece not in task.made:
+                kind, parts = self._board.delivered(task.ticket, piece)
+                if kind == ERROR:
+                    self._board.deliver(task.ticket, ERROR, parts)
+                    return
+                task.made[piece] = load(parts)
+            samples.extend(task.made[piece])
+        self._board.phase("collate")
+        place = (task.worker, task.batch.epoch, task.position)
+        what = f"the batch at position {task.position}"
+        self._send(task.ticket, task.worker, functools.partial(self._job.collate, samples, *place), what)
+
+    def _send(self, ticket: int, worker: int, make: Callable[[], Any], what: str) -> None:
+        """Sends what `make` gives, or how it failed."""
+        try:
+            kind, parts = VALUE, dump(make(), self._job.reducer(), "the batch")
+        except EndOfStream:
+            kind, parts = END, [b""]
+        except Exception as error:
+            kind, parts = ERROR, [pickle.dumps(self._job.failure(error, worker, what))]
+        self._board.deliver(ticket, kind, parts)

@@ -1,0 +1,236 @@
+"""The worker processes of one iterator: started, watched, retired, and buried when they die."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from drapps import _core
+from drapps.worker.descriptor import Descriptor
+from drapps.worker.launch import STACKS_SIGNAL, Launch, SentJob, main
+
+_SILENCE = 5.0  # seconds without a heartbeat after which a worker's state is looked up
+_GRACE = 5.0  # seconds that a worker has to end by itself
+
+
+@dataclass
+class Member:
+    """One process."""
+
+    slot: int
+    worker: int
+    process: Any
+    pidfd: int
+    stacks: Descriptor
+    retired: bool = False
+    beat: tuple[int, float] = (-1, 0.0)  # the last one seen, and when it was first seen
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return int(self.process.pid)
+
+
+@dataclass(frozen=True)
+class Death:
+    """A process that ended without being asked to, or that stands still.
+
+    Attributes:
+        worker: the virtual worker that it began as.
+        pid: its pid.
+        cause: what ended it, in words.
+        stopped: it is stopped, and was not killed yet.
+        last: what it did last, in words.
+        lost: (ticket, piece) of what is to be made again.
+    """
+
+    worker: int
+    pid: int
+    cause: str
+    stopped: bool
+    last: str
+    lost: tuple[tuple[int, int], ...] = ()
+    slot: int = -1
+
+
+@dataclass
+class Crew:
+    """Processes that work on one board. Made and used by one thread of one process.
+
+    Attributes:
+        board: where their work stands.
+        job: what they run.
+        context: of multiprocessing, which starts them.
+    """
+
+    board: _core.Board
+    job: SentJob
+    context: Any
+    members: dict[int, Member] = field(default_factory=dict)  # by slot
+    _poll: Any = field(default_factory=select.poll)
+    _looked: float = 0.0
+
+    def hire(self, worker: int, replay: tuple[Any, ...] = ()) -> Member:
+        """Starts a process that begins as the virtual worker `worker`.
+
+        Args:
+            worker: the virtual worker.
+            replay: batches that it makes again first, to arrive where a lost process was.
+        """
+        slot = self.board.enlist()
+        stacks = Descriptor(os.memfd_create("drapps-stacks", os.MFD_CLOEXEC))
+        me = os.getpid()
+        launch = Launch(
+            memory=Descriptor(os.dup(self.board.fd)),
+            stacks=stacks,
+            slot=slot,
+            worker=worker,
+            parent=(me, _core.process_start_time(me)),
+            die_with_parent=self._forks_from_main(),
+            job=self.job,
+            replay=replay,
+        )
+        process = self.context.Process(target=main, args=(launch,), daemon=True)
+        try:
+            process.start()
+            pidfd = os.pidfd_open(process.pid)
+        except BaseException:
+            self.board.bury(slot)
+            raise
+        member = Member(slot, worker, process, pidfd, stacks)
+        self._poll.register(pidfd, select.POLLIN)
+        self.members[slot] = member
+        return member
+
+    def _forks_from_main(self) -> bool:
+        forks = self.context.get_start_method() == "fork"
+        return forks and threading.get_native_id() == os.getpid()
+
+    def retire(self, slot: int) -> None:
+        """The process ends when it has finished what it holds."""
+        self.members[slot].retired = True
+        self.board.retire(slot)
+
+    @property
+    def active(self) -> list[Member]:
+        """Those that are not retired."""
+        return [member for member in self.members.values() if not member.retired]
+
+    def check(self) -> list[Death]:
+        """Buries the dead; the processes that ended badly, and those that stand still."""
+        deaths = []
+        ended = {fd for fd, _ in self._poll.poll(0)}
+        for member in [m for m in self.members.values() if m.pidfd in ended]:
+            death = self._bury(member)
+            if death is not None:
+                deaths.append(death)
+        if not deaths and time.monotonic() - self._looked > 1.0:
+            self._looked = time.monotonic()
+            deaths = [self._stopped(m) for m in self.members.values() if self._is_stopped(m)]
+        return deaths
+
+    def _bury(self, member: Member) -> Death | None:
+        last = self._last_act(member)
+        member.process.join()
+        code = member.process.exitcode
+        lost = self.board.bury(member.slot)
+        self._forget(member)
+        if member.retired and code == 0 and not lost:
+            return None
+        return Death(
+            member.worker, member.pid, cause_of(code), False, last, tuple(lost), member.slot
+        )
+
+    def _forget(self, member: Member) -> None:
+        del self.members[member.slot]
+        self._poll.unregister(member.pidfd)
+        os.close(member.pidfd)
+
+    def _is_stopped(self, member: Member) -> bool:
+        beat, now = self.board.status(member.slot).beat, time.monotonic()
+        if beat != member.beat[0]:
+            member.beat = (beat, now)
+        return now - member.beat[1] > _SILENCE and _state_of(member.pid) == "T"
+
+    def _stopped(self, member: Member) -> Death:
+        cause = "is stopped (SIGSTOP or SIGTSTP)"
+        return Death(
+            member.worker, member.pid, cause, True, self._last_act(member), slot=member.slot
+        )
+
+    def _last_act(self, member: Member) -> str:
+        status = self.board.status(member.slot)
+        if status.ticket < 0:
+            return "it had not begun a sample"
+        place = f"position {status.position + max(status.piece, 0)} of the epoch"
+        return f"its last {status.phase} was at {place}"
+
+    def kill(self, slot: int) -> Death | None:
+        """Kills a process and buries it."""
+        member = self.members[slot]
+        member.process.kill()
+        return self._bury(member)
+
+    def stacks(self) -> str:
+        """What the processes do now: their phases, and the stacks of their threads."""
+        for member in self.members.values():
+            os.ftruncate(member.stacks.fd, 0)
+            os.lseek(member.stacks.fd, 0, os.SEEK_SET)
+            signal.pidfd_send_signal(member.pidfd, STACKS_SIGNAL)
+        deadline = time.monotonic() + 1.0
+        missing = list(self.members.values())
+        while missing and time.monotonic() < deadline:
+            time.sleep(0.02)
+            missing = [m for m in missing if os.fstat(m.stacks.fd).st_size == 0]
+        return "\n".join(self._stack_of(member) for member in self.members.values())
+
+    def _stack_of(self, member: Member) -> str:
+        status = self.board.status(member.slot)
+        size = os.fstat(member.stacks.fd).st_size
+        stack = os.pread(member.stacks.fd, size, 0).decode(errors="replace")
+        return (
+            f"worker {member.worker} (pid {member.pid}): {status.phase} for "
+            f"{status.since_seconds:.1f} s, {self._last_act(member)}\n"
+            + (stack or f"  no answer; its state is {_state_of(member.pid)!r}\n")
+        )
+
+    def shut_down(self, grace: float = _GRACE) -> None:
+        """Ends all processes: those that do not stop by themselves in `grace` seconds by force."""
+        self.board.stop()
+        members = list(self.members.values())
+        deadline = time.monotonic() + grace
+        for member in members:
+            member.process.join(max(0.0, deadline - time.monotonic()))
+        for member in members:
+            if member.process.is_alive():
+                member.process.kill()
+                member.process.join()
+            self.board.bury(member.slot)
+            self._forget(member)
+
+
+def cause_of(code: int | None) -> str:
+    """What an exit code says."""
+    if code is None:
+        return "ended"
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"was killed by {name}"
+    return f"exited with code {code}"
+
+
+def _state_of(pid: int) -> str:
+    """The letter of ``/proc/pid/stat``: T is stopped by a signal, t by a debugger."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except (OSError, IndexError):
+        return "?"

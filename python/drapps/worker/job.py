@@ -1,0 +1,47 @@
+"""What a framework's adapter gives to the worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from drapps.worker.serialise import Reduce
+
+VALUE, ERROR, END = range(3)  # the kind of a result: a value, a failure, the end of a stream
+
+
+class EndOfStream(Exception):  # noqa: N818: no error, as StopIteration is none
+    """A virtual worker's stream has no more batches."""
+
+
+class Job(Protocol):
+    """The user's code as a worker process runs it. One object per process, one thread."""
+
+    def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
+        """Prepares the process, which begins as this virtual worker.
+
+        Args:
+            worker: the virtual worker; the process stays this one where it is bound to it.
+            allocate: gives a uint8 array of so many bytes in memory that results travel in.
+        """
+
+    def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
+        """One sample of a batch of the virtual worker `worker`."""
+
+    def collate(self, samples: list[Any], worker: int, epoch: int, position: int) -> Any:
+        """The batch of `samples`, the first of which stands at `position` of the epoch."""
+
+    def whole(self, index: Any, worker: int, epoch: int, position: int) -> Any:
+        """A batch that is made at once. Raises `EndOfStream` where there is none."""
+
+    def resume(self, epoch: int, message: Any) -> None:
+        """A new pass begins: streams start again."""
+
+    def failure(self, error: Exception, worker: int, sample: str) -> Any:
+        """What is sent in the place of a result; always pickles."""
+
+    def reducer(self) -> Reduce | None:
+        """How objects of the framework are reduced, for one pickle."""
+
+    def sender(self) -> Reduce | None:
+        """How this job itself is reduced where a process is not forked."""

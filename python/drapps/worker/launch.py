@@ -1,0 +1,207 @@
+"""How a worker process begins: what it is given, and how that reaches it by each start method.
+
+* ``fork``: the child has everything already.
+* ``spawn``, ``forkserver``: the job is pickled as multiprocessing does it, so that locks, queues and
+  shared tensors arrive shared. Large buffers of it lie in one memory file that all children map.
+* the slim server: ``forkserver`` with a server that has imported torch and nothing of the user's, for
+  parents that must not be forked. There ``__main__`` is never imported again, so its objects travel
+  by value (cloudpickle).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import io
+import mmap
+import os
+import pickle
+import signal
+from dataclasses import dataclass
+from multiprocessing import context, forkserver, popen_forkserver, process, reduction, spawn, util
+from typing import Any
+
+import numpy as np
+
+from drapps import _core
+from drapps.worker.child import Worker
+from drapps.worker.descriptor import Descriptor
+from drapps.worker.job import Job
+from drapps.worker.serialise import UnpicklableError, describe_unpicklable
+
+STACKS_SIGNAL = signal.SIGUSR2  # a worker answers it with the stacks of its threads
+
+
+@dataclass
+class Launch:
+    """What a worker process is given.
+
+    Attributes:
+        memory: of the board.
+        stacks: where it writes the stacks of its threads when asked.
+        slot: its place on the board.
+        worker: the virtual worker that it begins as.
+        parent: pid of the process that started it, and when that began.
+        die_with_parent: the kernel kills it with the thread that forked it.
+        job: the user's code.
+        replay: batches that it makes again before all else, for nobody.
+    """
+
+    memory: Descriptor
+    stacks: Descriptor
+    slot: int
+    worker: int
+    parent: tuple[int, int]
+    die_with_parent: bool
+    job: SentJob
+    replay: tuple[Any, ...]
+
+
+def main(launch: Launch) -> None:
+    """Runs in the worker process until the parent says stop."""
+    board = _core.Board.attach(launch.memory.fd, launch.slot)
+    board.start_beat(*launch.parent, launch.die_with_parent)
+    faulthandler.register(STACKS_SIGNAL, file=launch.stacks.fd, all_threads=True)
+    with contextlib.suppress(KeyboardInterrupt):  # the parent has it as well
+        Worker(board, launch.job.job, launch.worker).run(launch.replay)
+
+
+class SentJob:
+    """The job, and how it is pickled for a child that is not forked."""
+
+    def __init__(self, job: Job, by_value: bool) -> None:
+        """Wraps `job`; `by_value` sends what ``__main__`` defines by value."""
+        self.job = job
+        self._by_value = by_value
+        self._buffers = _SharedBuffers()
+
+    def __reduce__(self) -> Any:
+        data = self._pickled()
+        return _sent, (data, self._buffers.memory, self._buffers.places)
+
+    def _pickled(self) -> bytes:
+        self._buffers.places = []
+        if not self._by_value:
+            try:
+                return self._dump(_ByReference)
+            except (pickle.PicklingError, AttributeError, TypeError):
+                self._buffers.places = []  # a lambda or a local class: by value then
+        try:
+            return self._dump(_by_value)
+        except UnpicklableError:
+            raise
+        except Exception as error:
+            raise UnpicklableError(describe_unpicklable(self.job, "loader", error)) from error
+
+    def _dump(self, make: Any) -> bytes:
+        file = io.BytesIO()
+        make(file, self.job, self._buffers.keep).dump(self.job)
+        return file.getvalue()
+
+
+class _ByReference(pickle.Pickler):
+    """As multiprocessing pickles, with large buffers apart."""
+
+    def __init__(self, file: io.BytesIO, job: Job, keep: Any) -> None:
+        super().__init__(file, protocol=5, buffer_callback=keep)
+        self.dispatch_table = _multiprocessing_table()
+        own = job.sender()
+        if own is not None:
+            self.reducer_override = own
+
+
+def _by_value(file: io.BytesIO, job: Job, keep: Any) -> pickle.Pickler:
+    """A pickler that sends the code of ``__main__``, of lambdas and of local classes along."""
+    try:
+        import cloudpickle
+    except ImportError:
+        raise UnpicklableError(
+            "objects of __main__, lambdas and local classes reach worker processes that are not "
+            "forked by value, which needs cloudpickle: pip install cloudpickle"
+        ) from None
+
+    class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__(file, protocol=5, buffer_callback=keep)
+            self.dispatch_table = self.dispatch_table.new_child(_multiprocessing_table())
+            self._own = job.sender() or (lambda _: NotImplemented)
+
+        def reducer_override(self, value: Any) -> Any:
+            reduced = self._own(value)
+            return super().reducer_override(value) if reduced is NotImplemented else reduced
+
+    pickler: pickle.Pickler = ByValue()
+    return pickler
+
+
+def _multiprocessing_table() -> Any:
+    return reduction.ForkingPickler(io.BytesIO()).dispatch_table
+
+
+class _SharedBuffers:
+    """Large buffers of a job, each written once for all the processes of a crew."""
+
+    def __init__(self) -> None:
+        self.memory = Descriptor(os.memfd_create("drapps-job", os.MFD_CLOEXEC))
+        self.places: list[tuple[int, int]] = []
+        self._known: dict[tuple[int, int], int] = {}
+        self._end = 0
+
+    def keep(self, buffer: pickle.PickleBuffer) -> bool:
+        with buffer.raw() as raw:
+            if raw.nbytes < mmap.PAGESIZE:
+                return True
+            key = (np.frombuffer(raw, np.uint8).ctypes.data, raw.nbytes)
+            if key not in self._known:
+                self._known[key] = self._end
+                os.lseek(self.memory.fd, self._end, os.SEEK_SET)
+                self.memory.write(raw)
+                self._end += -(-raw.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+            self.places.append((self._known[key], raw.nbytes))
+        return False
+
+
+def _sent(data: bytes, shared: Descriptor, places: list[tuple[int, int]]) -> SentJob:
+    maps = [
+        mmap.mmap(shared.fd, size, mmap.MAP_PRIVATE, offset=offset) for offset, size in places
+    ]
+    return SentJob(pickle.loads(data, buffers=maps), by_value=False)
+
+
+class SlimServerProcess(process.BaseProcess):
+    """A process forked by a server that has imported the adapter, and nothing of the user's."""
+
+    _start_method = "forkserver"
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802: multiprocessing's name
+        return _SlimPopen(process_obj)
+
+
+class SlimServerContext(context.ForkServerContext):
+    """A multiprocessing context whose children never import ``__main__``."""
+
+    Process = SlimServerProcess  # type: ignore[assignment]
+
+
+_server = forkserver.ForkServer()
+_server.set_forkserver_preload(["drapps.torch.job"])
+
+
+class _SlimPopen(popen_forkserver.Popen):
+    def _launch(self, process_obj: Any) -> None:
+        preparation = spawn.get_preparation_data(process_obj._name)
+        for name in ("init_main_from_name", "init_main_from_path"):
+            preparation.pop(name, None)
+        data = io.BytesIO()
+        context.set_spawning_popen(self)
+        try:
+            reduction.dump(preparation, data)
+            reduction.dump(process_obj, data)
+        finally:
+            context.set_spawning_popen(None)
+        self.sentinel, pipe = _server.connect_to_new_process(self._fds)
+        self.finalizer = util.Finalize(self, util.close_fds, (os.dup(pipe), self.sentinel))
+        with os.fdopen(pipe, "wb") as file:
+            file.write(data.getbuffer())
+        self.pid = forkserver.read_signed(self.sentinel)

@@ -1,0 +1,170 @@
+"""Large lists of a dataset, moved to memory that all processes read.
+
+Python counts references inside of objects, so a process that only reads a list it shares with its
+parent after a fork ends up with a copy of every page of it. A `SharedList` keeps its elements
+pickled in one memory file instead, and makes an element when it is asked for.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import sys
+from array import array
+from collections.abc import Callable, Iterator, MutableSequence
+from typing import Any
+
+from drapps.worker.descriptor import Descriptor
+
+LARGE = 64 << 20  # bytes
+_LOOKED_AT = 64  # elements by which the size of a list is estimated
+_WRITE = 8 << 20  # bytes that are collected before they are written
+
+
+class SharedList(MutableSequence[Any]):
+    """A list of fixed length in shared memory. Each access makes a new object.
+
+    What a process assigns to an index is seen by that process alone, as in a forked list. It cannot
+    grow or shrink.
+    """
+
+    def __init__(self, memory: Descriptor, places: Descriptor, length: int) -> None:
+        """For `SharedList.of`, and for the process that receives it."""
+        self._memory = memory
+        self._places = places
+        self._length = length
+        self._own: dict[int, Any] = {}
+        self._bytes = _mapped(memory.fd)
+        self._ends = memoryview(_mapped(places.fd)).cast("q")
+
+    @classmethod
+    def of(cls, items: list[Any]) -> SharedList:
+        """The elements of `items`, copied. Raises what pickling an element raises."""
+        memory, places = _memory_file("drapps-list"), _memory_file("drapps-list-ends")
+        ends, pending, end = array("q", [0]), bytearray(), 0
+        for item in items:
+            data = pickle.dumps(item, protocol=5)
+            pending += data
+            end += len(data)
+            ends.append(end)
+            if len(pending) >= _WRITE:
+                memory.write(pending)
+                pending.clear()
+        memory.write(pending)
+        places.write(ends)
+        return cls(memory, places, len(items))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._length))]
+        place = self._place(index)
+        if place in self._own:
+            return self._own[place]
+        return pickle.loads(self._bytes[self._ends[place] : self._ends[place + 1]])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(self._length))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            raise TypeError(f"a slice of {self._refusal}")
+        self._own[self._place(index)] = value
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError(self._refusal)
+
+    def insert(self, index: int, value: Any) -> None:  # noqa: ARG002
+        """Refused: the length is fixed."""
+        raise TypeError(self._refusal)
+
+    def __reduce__(self) -> Any:
+        return SharedList, (self._memory, self._places, self._length)
+
+    def _place(self, index: Any) -> int:
+        place = index.__index__()
+        place += self._length if place < 0 else 0
+        if not 0 <= place < self._length:
+            raise IndexError("list index out of range")
+        return int(place)
+
+    @property
+    def _refusal(self) -> str:
+        return (
+            "a large list that the loader moved to shared memory cannot change its length: change "
+            "it before the loader's first iteration, or give the loader share_lists=False"
+        )
+
+
+def share_large_lists(
+    dataset: Any, is_dataset: Callable[[Any], bool], large: int = LARGE
+) -> list[str]:
+    """Moves the large lists among the attributes of `dataset`, and of datasets inside of it.
+
+    Args:
+        dataset: changed in place.
+        is_dataset: whether an attribute is a dataset of its own.
+        large: bytes from which on a list is moved.
+
+    Returns:
+        The attributes that became a `SharedList`, by their paths.
+    """
+    moved: list[str] = []
+    _share(dataset, "dataset", is_dataset, large, moved, set())
+    return moved
+
+
+def _share(
+    owner: Any,
+    path: str,
+    is_dataset: Callable[[Any], bool],
+    large: int,
+    moved: list[str],
+    seen: set[int],
+) -> None:
+    if id(owner) in seen:
+        return
+    seen.add(id(owner))
+    for name, value in list(getattr(owner, "__dict__", {}).items()):
+        inner = value if type(value) in (list, tuple) and len(value) <= _LOOKED_AT else [value]
+        for part in inner:
+            if is_dataset(part):
+                _share(part, f"{path}.{name}", is_dataset, large, moved, seen)
+        if type(value) is list and _estimate(value) >= large:
+            try:
+                setattr(owner, name, SharedList.of(value))
+            except Exception:  # an element that does not pickle, an attribute that is read-only
+                continue
+            moved.append(f"{path}.{name}")
+
+
+def _estimate(items: list[Any]) -> int:
+    """Bytes of a list and of what its elements hold."""
+    if not items:
+        return 0
+    step = max(1, len(items) // _LOOKED_AT)
+    looked_at = items[::step]
+    return sum(map(_deep_size, looked_at)) * len(items) // len(looked_at) + 8 * len(items)
+
+
+def _deep_size(value: Any) -> int:
+    size = sys.getsizeof(value)
+    if isinstance(value, dict):
+        size += sum(_deep_size(k) + _deep_size(v) for k, v in value.items())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        size += sum(map(_deep_size, value))
+    elif hasattr(value, "__dict__"):
+        size += _deep_size(value.__dict__)
+    return size
+
+
+def _memory_file(name: str) -> Descriptor:
+    return Descriptor(os.memfd_create(name, os.MFD_CLOEXEC))
+
+
+def _mapped(fd: int) -> Any:
+    size = os.fstat(fd).st_size
+    return mmap.mmap(fd, size, prot=mmap.PROT_READ) if size else b""

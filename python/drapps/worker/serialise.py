@@ -1,0 +1,92 @@
+"""Objects as one pickle and its buffers, so that what is large crosses in shared memory."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+SMALL = 512  # bytes below which a buffer of its own costs more than a copy in the pickle
+
+Reduce = Callable[[Any], Any]
+
+
+class UnpicklableError(TypeError):
+    """An object that cannot be sent to another process; the message names it by its path."""
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, buffers: list[pickle.PickleBuffer], reduce: Reduce | None):
+        def keep(buffer: pickle.PickleBuffer) -> bool:
+            if buffer.raw().nbytes < SMALL:
+                return True
+            buffers.append(buffer)
+            return False
+
+        super().__init__(file, protocol=5, buffer_callback=keep)
+        if reduce is not None:
+            self.reducer_override = reduce
+
+
+def dump(value: Any, reduce: Reduce | None = None, name: str = "the object") -> list[Any]:
+    """`value` as ``[pickle, buffer, …]``; the buffers are views of its memory.
+
+    Args:
+        value: what to send.
+        reduce: as `pickle.Pickler.reducer_override`; made for this one call.
+        name: what messages call `value`.
+
+    Raises:
+        UnpicklableError: `value` holds something that does not pickle.
+    """
+    file = io.BytesIO()
+    buffers: list[pickle.PickleBuffer] = []
+    try:
+        _Pickler(file, buffers, reduce).dump(value)
+    except Exception as error:
+        raise UnpicklableError(describe_unpicklable(value, name, error)) from error
+    return [file.getbuffer(), *buffers]
+
+
+def load(parts: Sequence[Any]) -> Any:
+    """What `dump` was given. Its arrays and tensors are views of the buffers."""
+    return pickle.loads(parts[0], buffers=parts[1:])
+
+
+def describe_unpicklable(value: Any, name: str, error: BaseException) -> str:
+    """Where in `value` the object lies that does not pickle, and what pickle said of it."""
+    path, culprit = _find(value, name, set())
+    kind = type(culprit)
+    return (
+        f"{path} ({kind.__module__}.{kind.__qualname__}) cannot be sent to another process: "
+        f"{error}"
+    )
+
+
+def _find(value: Any, path: str, seen: set[int]) -> tuple[str, Any]:
+    """The innermost part of `value` that does not pickle by itself."""
+    seen.add(id(value))
+    for step, part in _parts(value):
+        if id(part) in seen or _pickles(part):
+            continue
+        return _find(part, path + step, seen)
+    return path, value
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [(f"[{key!r}]", part) for key, part in value.items()]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [(f"[{i}]", part) for i, part in enumerate(value)]
+    found = [(f".{key}", part) for key, part in getattr(value, "__dict__", {}).items()]
+    slots = [slot for kind in type(value).__mro__ for slot in getattr(kind, "__slots__", ())]
+    return found + [(f".{slot}", getattr(value, slot)) for slot in slots if hasattr(value, slot)]
+
+
+def _pickles(value: Any) -> bool:
+    try:
+        pickle.dumps(value, protocol=5, buffer_callback=lambda _: False)
+    except Exception:
+        return False
+    return True
