@@ -7,9 +7,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <cxxabi.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <memory>
 #include <new>
@@ -31,25 +28,6 @@ using Int64Column = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, n
 
 // How often a waiting next() lets Python run its signal handlers.
 constexpr std::chrono::milliseconds kSignalPeriod{50};
-
-/// While it lives, other threads may run Python. An interpreter that has begun to end kills a thread that asks for the
-/// GIL (before 3.14), by unwinding its stack; no destructor survives that, so such a thread, a daemon, stops here.
-class WithoutGil {
- public:
-  WithoutGil() : thread_(PyEval_SaveThread()) {}
-  ~WithoutGil() {
-    try {
-      PyEval_RestoreThread(thread_);
-    } catch (abi::__forced_unwind&) {
-      for (;;) pause();
-    }
-  }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* const thread_;
-};
 
 nb::list ledger_of(const std::vector<Error>& errors) {
   nb::list lines;

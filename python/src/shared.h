@@ -3,6 +3,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <memory>
 #include <utility>
 
@@ -10,6 +13,25 @@
 #include "drapps/source/source.h"
 
 namespace drapps {
+
+/// While it lives, other threads may run Python. An interpreter that has begun to end kills a thread that asks for the
+/// GIL (before 3.14), by unwinding its stack; no destructor survives that, so such a thread, a daemon, stops here.
+class WithoutGil {
+ public:
+  WithoutGil() : thread_(PyEval_SaveThread()) {}
+  ~WithoutGil() {
+    try {
+      PyEval_RestoreThread(thread_);
+    } catch (abi::__forced_unwind&) {
+      for (;;) pause();
+    }
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* const thread_;
+};
 
 /// A source that several loaders share.
 struct SharedSource {

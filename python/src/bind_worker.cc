@@ -1,0 +1,409 @@
+// Engines of worker processes: drapps._core.{Board, Work, ProcessStatus, process_start_time}.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "drapps/worker/board.h"
+#include "drapps/worker/station.h"
+#include "shared.h"
+
+namespace nb = nanobind;
+
+namespace drapps {
+namespace {
+
+using nb::literals::operator""_a;
+using Array = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
+using Nanoseconds = std::chrono::nanoseconds;
+using KindAndParts = nb::typed<nb::tuple, int, nb::typed<nb::list, Array>>;
+
+// How often a waiting parent lets Python run its signal handlers, which may have been meant for another thread.
+constexpr Nanoseconds kSignalPeriod = std::chrono::milliseconds(50);
+// Copies above this are worth letting other threads run.
+constexpr std::size_t kLongCopy = std::size_t{64} << 10;
+
+constexpr std::string_view kActivities[] = {"starting", "idle", "sample", "collate"};
+
+[[noreturn]] void raise(PyObject* type, const std::string& message) {
+  PyErr_SetString(type, message.c_str());
+  throw nb::python_error();
+}
+
+/// The value; or ValueError for wrong use, MemoryError where there is no room, RuntimeError otherwise.
+template <class T>
+T checked(Result<T> result) {
+  if (result.ok()) return std::move(result).value();
+  const Error& error = result.error();
+  switch (error.code) {
+    case ErrorCode::kInvalidArgument: raise(PyExc_ValueError, error.message);
+    case ErrorCode::kTooLarge:
+    case ErrorCode::kResourceExhausted: raise(PyExc_MemoryError, error.message);
+    default: raise(PyExc_RuntimeError, error.message);
+  }
+}
+
+void run_signal_handlers() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+Nanoseconds nanoseconds(double seconds) {
+  if (std::isnan(seconds)) throw nb::value_error("a timeout is a number of seconds");
+  return Nanoseconds(static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e9) * 1e9));
+}
+
+/// One side of an engine, the parent's or a worker's.
+struct Side {
+  std::unique_ptr<Board> board;
+  std::unique_ptr<Station> station;
+};
+
+Board& parent(const Side& side) {
+  if (side.board == nullptr || !side.board->memory()->mine()) {
+    throw std::runtime_error("only the process that made the engine may do this");
+  }
+  return *side.board;
+}
+
+Station& worker(const Side& side) {
+  if (side.station == nullptr) throw std::runtime_error("only a worker that attached to the engine may do this");
+  return *side.station;
+}
+
+std::uint32_t slot_of(const Board& board, std::int64_t slot) {
+  if (slot < 0 || slot >= board.memory()->max_processes()) throw nb::index_error("there is no such process slot");
+  return static_cast<std::uint32_t>(slot);
+}
+
+// ---- memory
+
+/// An array over memory that `keeper` keeps.
+template <class Keeper>
+Array array_over(std::span<std::byte> data, Keeper keeper) {
+  auto* kept = new Keeper(std::move(keeper));
+  const nb::capsule owner(kept, [](void* self) noexcept { delete static_cast<Keeper*>(self); });
+  return Array(data.data(), {data.size()}, owner);
+}
+
+/// The bytes of objects with the buffer protocol, while it lives. Requires the GIL.
+class Buffers {
+ public:
+  explicit Buffers(const nb::sequence& parts) {
+    for (const nb::handle part : parts) {
+      Py_buffer view;
+      if (PyObject_GetBuffer(part.ptr(), &view, PyBUF_ANY_CONTIGUOUS) != 0) {
+        release();
+        throw nb::python_error();
+      }
+      views_.push_back(view);
+      bytes_.emplace_back(static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len));
+      total_ += bytes_.back().size();
+    }
+  }
+  ~Buffers() { release(); }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
+  std::span<const Bytes> bytes() const noexcept { return bytes_; }
+  std::size_t total() const noexcept { return total_; }
+
+ private:
+  void release() noexcept {
+    for (Py_buffer& view : views_) PyBuffer_Release(&view);
+  }
+
+  std::vector<Py_buffer> views_;
+  std::vector<Bytes> bytes_;
+  std::size_t total_ = 0;
+};
+
+/// Runs `copy`, without the GIL where it takes long.
+template <class Copy>
+auto copying(std::size_t bytes, const Copy& copy) {
+  std::optional<WithoutGil> released;
+  if (bytes > kLongCopy) released.emplace();
+  return copy();
+}
+
+// ---- the parent's side
+
+Side make(std::uint32_t max_processes, std::uint32_t max_tasks, std::uint64_t region_bytes) {
+  return {.board = checked(Board::make(max_processes, max_tasks, region_bytes)), .station = nullptr};
+}
+
+std::uint32_t enlist(const Side& self) {
+  auto slot = parent(self).enlist();
+  if (!slot.ok()) raise(PyExc_RuntimeError, slot.error().message);
+  return *slot;
+}
+
+std::int64_t publish(const Side& self, const nb::bytes& input, std::uint32_t worker, std::int32_t process,
+                     std::uint32_t pieces, bool urgent, std::uint64_t position) {
+  const Bytes bytes(static_cast<const std::byte*>(input.data()), input.size());
+  const TaskOrder order{.worker = worker, .process = process, .pieces = pieces, .urgent = urgent, .position = position};
+  Board& board = parent(self);
+  const auto ticket = checked(copying(bytes.size(), [&] { return board.publish(bytes, order); }));
+  return ticket ? static_cast<std::int64_t>(*ticket) : -1;
+}
+
+/// Calls `wait(slice)` without the GIL until it gives a value or the time is up.
+template <class Wait>
+auto wait_in_slices(double timeout, const Wait& wait) {
+  const auto deadline = std::chrono::steady_clock::now() + nanoseconds(timeout);
+  for (;;) {
+    const Nanoseconds left = deadline - std::chrono::steady_clock::now();
+    auto found = [&] {
+      const WithoutGil released;
+      return wait(std::clamp(left, Nanoseconds(0), kSignalPeriod));
+    }();
+    run_signal_handlers();
+    if (found || left <= kSignalPeriod) return found;
+  }
+}
+
+bool wait(const Side& self, std::uint64_t ticket, double timeout) {
+  const Board& board = parent(self);
+  return wait_in_slices(timeout, [&](Nanoseconds slice) { return board.wait(ticket, slice); });
+}
+
+std::uint32_t wait_event(const Side& self, std::uint32_t seen, double timeout) {
+  const Board& board = parent(self);
+  const auto changed = [&](Nanoseconds slice) -> std::optional<std::uint32_t> {
+    const std::uint32_t events = board.wait_event(seen, slice);
+    return events != seen ? std::optional(events) : std::nullopt;
+  };
+  return wait_in_slices(timeout, changed).value_or(seen);
+}
+
+KindAndParts take(const Side& self, std::uint64_t ticket) {
+  TakenResult taken = checked(parent(self).take(ticket));
+  nb::list parts;
+  for (HeldPart& part : taken.parts) parts.append(nb::cast(array_over(part.data, std::move(part.handle))));
+  return nb::make_tuple(taken.kind, parts);
+}
+
+std::vector<std::pair<std::uint64_t, std::int32_t>> bury(const Side& self, std::int64_t slot) {
+  Board& board = parent(self);
+  const std::uint32_t dead = slot_of(board, slot);
+  const WithoutGil released;
+  std::vector<std::pair<std::uint64_t, std::int32_t>> lost;
+  for (const Lost& one : board.bury(dead)) lost.emplace_back(one.ticket, one.piece);
+  return lost;
+}
+
+std::vector<std::pair<double, std::uint64_t>> slowest(const Side& self) {
+  std::vector<std::pair<double, std::uint64_t>> found;
+  for (const Slow& slow : parent(self).slowest()) found.emplace_back(slow.seconds, slow.position);
+  return found;
+}
+
+// ---- a worker's side
+
+Side attach(int fd, std::uint32_t slot) { return {.board = nullptr, .station = checked(Station::attach(fd, slot))}; }
+
+struct GivenWork {
+  Work work;
+  std::shared_ptr<Memory> memory;
+};
+
+const char* name_of(Work::Kind kind) {
+  switch (kind) {
+    case Work::Kind::kNone: return "none";
+    case Work::Kind::kTask: return "task";
+    case Work::Kind::kPiece: return "piece";
+    case Work::Kind::kStop: return "stop";
+  }
+  return "none";
+}
+
+GivenWork next(const Side& self, double timeout, bool pending) {
+  Station& station = worker(self);
+  GivenWork given{.work = {}, .memory = station.memory()};
+  {
+    const WithoutGil released;
+    given.work = station.next(nanoseconds(timeout), pending);
+  }
+  run_signal_handlers();
+  return given;
+}
+
+void finish(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
+  if (!worker(self).finish(ticket, piece)) throw nb::value_error("this process has not begun that piece");
+}
+
+void enter(const Side& self, std::string_view name) {
+  const auto* found = std::ranges::find(kActivities, name);
+  if (found == std::end(kActivities)) throw nb::value_error("a phase is starting, idle, sample or collate");
+  worker(self).enter(static_cast<Activity>(found - std::begin(kActivities)));
+}
+
+std::optional<KindAndParts> delivered(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
+  const Station& station = worker(self);
+  const auto packet = station.delivered(ticket, piece);
+  if (!packet) return std::nullopt;
+  const Memory& memory = *station.memory();
+  std::size_t total = 0;
+  for (const ManifestPart& part : packet->parts) total += part.bytes;
+  std::vector<std::unique_ptr<std::byte[]>> copies;
+  copying(total, [&] {
+    for (const ManifestPart& part : packet->parts) {
+      copies.push_back(std::make_unique_for_overwrite<std::byte[]>(part.bytes));
+      if (part.bytes != 0) std::memcpy(copies.back().get(), data_of(memory, part).data(), part.bytes);
+    }
+  });
+  nb::list parts;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const std::span data(copies[i].get(), packet->parts[i].bytes);
+    parts.append(nb::cast(array_over(data, std::move(copies[i]))));
+  }
+  return nb::make_tuple(packet->kind, parts);
+}
+
+void deliver(const Side& self, std::uint64_t ticket, std::uint32_t kind, const nb::sequence& parts) {
+  Station& station = worker(self);
+  const Buffers buffers(parts);
+  checked(copying(buffers.total(), [&] { return station.deliver(ticket, kind, buffers.bytes()); }));
+}
+
+void deliver_piece(const Side& self, std::uint64_t ticket, std::uint32_t piece, std::uint32_t kind,
+                   const nb::sequence& parts) {
+  Station& station = worker(self);
+  const Buffers buffers(parts);
+  checked(copying(buffers.total(), [&] { return station.deliver_piece(ticket, piece, kind, buffers.bytes()); }));
+}
+
+Array allocate(const Side& self, std::uint64_t nbytes) {
+  BlockHandle handle = checked(worker(self).allocate(nbytes));
+  const std::span data(handle.data(), nbytes);
+  return array_over(data, std::move(handle));
+}
+
+void bind_parent_side(nb::class_<Side>& board) {
+  board
+      .def_static("make", &make, "max_processes"_a, "max_tasks"_a, "region_bytes"_a = 0,
+                  "A new engine's shared memory. Raises ValueError, MemoryError.")
+      .def_prop_ro("fd", [](const Side& self) { return parent(self).memory()->fd(); })
+      .def("enlist", &enlist, "A free slot for a process. Raises RuntimeError where there is none.")
+      .def("publish", &publish, "input"_a, nb::kw_only(), "worker"_a, "process"_a = -1, "pieces"_a = 0,
+           "urgent"_a = false, "position"_a = 0,
+           "Opens a task and gives its ticket; -1 where the board is full. Raises ValueError, MemoryError.")
+      .def(
+          "events", [](const Side& self) { return parent(self).events(); }, "Counts tasks that came to an end.")
+      .def("wait", &wait, "ticket"_a, "timeout"_a, "Whether the task is done before the seconds have passed.")
+      .def("wait_event", &wait_event, "seen"_a, "timeout"_a, "events(), as soon as it is not `seen`.")
+      .def(
+          "done", [](const Side& self, std::uint64_t ticket) { return parent(self).done(ticket); }, "ticket"_a)
+      .def("take", &take, "ticket"_a,
+           "(kind, parts) of a task that is done, which leaves the board; kind is -1 where the worker dropped it. Each "
+           "part holds its memory. Raises RuntimeError where it is not done.")
+      .def(
+          "cancel", [](const Side& self, std::uint64_t ticket) { parent(self).cancel(ticket); }, "ticket"_a)
+      .def(
+          "repin", [](const Side& self, std::uint64_t ticket, std::int32_t to) { parent(self).repin(ticket, to); },
+          "ticket"_a, "process"_a, "Gives a task that nobody has taken to one process, or to any (-1).")
+      .def(
+          "retire", [](const Side& self, std::int64_t slot) { parent(self).retire(slot_of(parent(self), slot)); },
+          "slot"_a)
+      .def(
+          "stop", [](const Side& self) { parent(self).stop(); }, "All processes end after their current sample.")
+      .def("bury", &bury, "slot"_a,
+           "Clears up after a process that is dead. Gives (ticket, piece) of the pieces that it ran, and (ticket, -1) "
+           "of "
+           "the tasks that it owned: all of them are open again.")
+      .def(
+          "status",
+          [](const Side& self, std::int64_t slot) { return parent(self).status(slot_of(parent(self), slot)); },
+          "slot"_a)
+      .def("slowest", &slowest, "(seconds, position) of the slowest samples of the living processes.")
+      .def("bytes_in_use", [](const Side& self) { return parent(self).bytes_in_use(); })
+      .def("resident", [](const Side& self) { return parent(self).resident(); });
+}
+
+void bind_worker_side(nb::class_<Side>& board) {
+  board
+      .def_static("attach", &attach, "fd"_a, "slot"_a,
+                  "Takes the seat of an enlisted slot, in the process that is to work there. Raises ValueError.")
+      .def(
+          "start_beat",
+          [](const Side& self, std::int32_t pid, std::uint64_t start, bool kill_with_parent) {
+            checked(worker(self).start_beat({.pid = pid, .start = start}, kill_with_parent));
+          },
+          "parent_pid"_a, "parent_start"_a, "kill_with_parent"_a)
+      .def("next", &next, "timeout"_a, "pending"_a)
+      .def(
+          "begin",
+          [](const Side& self, std::uint64_t ticket, std::uint32_t piece) { return worker(self).begin(ticket, piece); },
+          "ticket"_a, "piece"_a, "Claims a piece of an own task; False where another has it.")
+      .def("finish", &finish, "ticket"_a, "piece"_a, "The piece begun last is made, and kept here.")
+      .def("phase", &enter, "name"_a)
+      .def(
+          "ready", [](const Side& self, std::uint64_t ticket) { return worker(self).ready(ticket); }, "ticket"_a)
+      .def("delivered", &delivered, "ticket"_a, "piece"_a, "A copy of another's result of a piece; None without one.")
+      .def("deliver_piece", &deliver_piece, "ticket"_a, "piece"_a, "kind"_a, "parts"_a)
+      .def("deliver", &deliver, "ticket"_a, "kind"_a, "parts"_a)
+      .def(
+          "drop", [](const Side& self, std::uint64_t ticket) { checked(worker(self).drop(ticket)); }, "ticket"_a)
+      .def(
+          "cancelled", [](const Side& self, std::uint64_t ticket) { return worker(self).cancelled(ticket); },
+          "ticket"_a)
+      .def(
+          "reopen_piece",
+          [](const Side& self, std::uint64_t ticket, std::uint32_t piece) {
+            checked(worker(self).reopen_piece(ticket, piece));
+          },
+          "ticket"_a, "piece"_a, "Gives a stolen piece back, to be run by its owner only.")
+      .def("allocate", &allocate, "nbytes"_a, "Memory for a part of a result, which then goes without a copy.");
+}
+
+}  // namespace
+
+void bind_worker(nb::module_& module) {
+  nb::class_<ProcessStatus>(module, "ProcessStatus", "What a worker process says of itself.")
+      .def_ro("pid", &ProcessStatus::pid)
+      .def_ro("beat", &ProcessStatus::beat)
+      .def_ro("cpu_seconds", &ProcessStatus::cpu_seconds)
+      .def_ro("busy_seconds", &ProcessStatus::busy_seconds)
+      .def_ro("samples", &ProcessStatus::samples)
+      .def_ro("tasks", &ProcessStatus::tasks)
+      .def_prop_ro(
+          "phase",
+          [](const ProcessStatus& self) { return std::string(kActivities[static_cast<std::size_t>(self.activity)]); })
+      .def_ro("ticket", &ProcessStatus::ticket)
+      .def_ro("piece", &ProcessStatus::piece)
+      .def_ro("position", &ProcessStatus::position)
+      .def_ro("since_seconds", &ProcessStatus::since_seconds);
+
+  nb::class_<GivenWork>(module, "Work", "What next() gave: a task to own, one piece of another's, stop, or none.")
+      .def_prop_ro("kind", [](const GivenWork& self) { return name_of(self.work.kind); })
+      .def_prop_ro("ticket", [](const GivenWork& self) { return self.work.ticket; })
+      .def_prop_ro("piece", [](const GivenWork& self) { return self.work.piece; })
+      .def_prop_ro("pieces", [](const GivenWork& self) { return self.work.pieces; })
+      .def_prop_ro("worker", [](const GivenWork& self) { return self.work.worker; })
+      .def_prop_ro("position", [](const GivenWork& self) { return self.work.position; })
+      .def_prop_ro(
+          "input", [](const GivenWork& self) { return array_over(self.work.input, self.memory); }, nb::rv_policy::move,
+          "The input's bytes, good until the task ends.");
+
+  nb::class_<Side> board(module, "Board", "One side of an engine of worker processes, its parent's or a worker's.");
+  bind_parent_side(board);
+  bind_worker_side(board);
+
+  module.def("process_start_time", &process_start_time, "pid"_a,
+             "When a process began, in clock ticks since the machine did; 0 where no such process runs.");
+}
+
+}  // namespace drapps

@@ -1,0 +1,79 @@
+// A process's own region of the shared memory, cut into blocks.
+//
+// 1. A block has one of few sizes: whole pages up to 32 KiB, then eight sizes to each power of two, so at most an
+//    eighth is lost. Blocks are never split or merged; one is used again for the same size only. A loader asks for the
+//    same few sizes all the time, so its regions stop growing after the first batches.
+// 2. Only the region's process allocates, in private books; what the parent needs after a death is in the blocks'
+//    headers and in RegionEntry.
+// 3. Spare blocks keep their pages, because a page fault costs more than copying the page. Beyond 64 MiB, or the
+//    bytes that were in use at once lately where those are more, spare pages go back to the system.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/worker/block.h"
+
+namespace drapps {
+
+/// Thread-safe within its process. In any other process it allocates nothing.
+class BlockArena {
+ public:
+  static constexpr std::uint64_t kSpareBytes = std::uint64_t{64} << 20;
+
+  BlockArena(std::shared_ptr<Memory> memory, std::uint32_t region);
+
+  /// A block for `bytes` of data, held by its maker. Its contents are those of an earlier use, or zeros.
+  /// kResourceExhausted where the region has no room.
+  Result<std::uint64_t> allocate(std::uint64_t bytes);
+  /// The block that holds all of `data`, if it is one of this region, held by its maker, that was never sent.
+  std::optional<std::uint64_t> unsent_block_of(std::span<const std::byte> data);
+  /// Says that a result refers to a block from here on.
+  void send(std::uint64_t block);
+  /// Takes back what was released, and gives back what is too much. Done by allocate() too.
+  void tidy();
+
+  const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
+
+  /// Size of the blocks in which `bytes`, the header included, find place.
+  static std::uint64_t block_size(std::uint64_t bytes) noexcept;
+
+ private:
+  static constexpr std::size_t kClasses = 512;
+
+  struct Known {
+    std::uint64_t offset;
+    bool sent;
+  };
+  struct FreeBlocks {
+    std::vector<std::uint32_t> backed;   // indices in blocks_
+    std::vector<std::uint32_t> punched;  // those without pages
+  };
+
+  static std::size_t class_of(std::uint64_t size) noexcept;
+  std::uint32_t index_of(std::uint64_t offset) const noexcept;
+  void take_released();
+  void give_back();
+  Result<std::uint32_t> grow(std::uint64_t size);
+
+  const std::shared_ptr<Memory> memory_;
+  const std::uint32_t region_;
+
+  std::mutex mutex_;           // guards all below
+  std::vector<Known> blocks_;  // by rising offset
+  std::array<FreeBlocks, kClasses> free_;
+  std::uint64_t in_use_ = 0;  // bytes of blocks that somebody holds
+  std::uint64_t spare_ = 0;   // bytes of free blocks that are backed
+  std::uint64_t peak_ = 0;    // most bytes in use in this stretch of allocations
+  std::uint64_t last_peak_ = 0;
+  std::uint32_t allocations_ = 0;  // in this stretch
+};
+
+}  // namespace drapps

@@ -1,0 +1,39 @@
+// A worker's sign of life, and its end with its parent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "drapps/base/result.h"
+#include "drapps/exec/service_thread.h"
+#include "drapps/worker/memory.h"
+
+namespace drapps {
+
+/// When a process began, in clock ticks since the machine did; 0 where no such process runs. With the pid it names a
+/// process for ever, which the pid alone does not.
+std::uint64_t process_start_time(std::int32_t pid);
+
+struct Parent {
+  std::int32_t pid;
+  std::uint64_t start;  // process_start_time(pid), asked by the parent itself
+};
+
+/// A thread that counts ProcessEntry::beat up and writes the process's CPU time, four times a second. Where the parent
+/// is gone, it ends this process at once by _exit(1), whatever the other threads do.
+class Beat {
+ public:
+  /// @param kill_with_parent  the kernel, too, shall kill this process when the *thread* that forked it ends, so that
+  ///                          even a stopped process ends. Only for a parent that forks in its main thread.
+  /// kResourceExhausted where the system has no thread or descriptor left. A parent that is gone already ends the
+  /// process here.
+  static Result<Beat> start(std::shared_ptr<Memory> memory, std::uint32_t slot, const Parent& parent,
+                            bool kill_with_parent);
+
+ private:
+  explicit Beat(ServiceThread thread) noexcept : thread_(std::move(thread)) {}
+  ServiceThread thread_;
+};
+
+}  // namespace drapps

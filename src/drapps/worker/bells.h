@@ -1,0 +1,43 @@
+// Who is woken by what.
+//
+// Workers sleep on one futex, Header::work. Each sleeps under a bit of its own, and under kAnyone while it takes work.
+// What happens is written first, then counted in `work`, then woken for: who looked before it was written finds `work`
+// changed, and looks again.
+#pragma once
+
+#include <cstdint>
+
+#include "drapps/worker/futex.h"
+#include "drapps/worker/memory.h"
+
+namespace drapps {
+
+inline constexpr std::uint32_t kAnyone = std::uint32_t{1} << 31;
+
+/// A process's own bit. Two processes may share one, and wake for nothing.
+inline std::uint32_t mask_of(std::uint32_t slot) noexcept { return std::uint32_t{1} << (slot % 31); }
+
+inline void wake_workers(const Memory& memory, int most = INT_MAX, std::uint32_t mask = kEveryone) noexcept {
+  memory.header().work.fetch_add(1);
+  futex_wake(memory.header().work, most, mask);
+}
+
+/// Tells a process that something about its tasks has changed.
+inline void ring(const Memory& memory, std::uint32_t slot) noexcept {
+  memory.process(slot).bell.fetch_add(1);
+  wake_workers(memory, INT_MAX, mask_of(slot));
+}
+
+/// Tells a task's owner, if there is one.
+inline void ring_owner(const Memory& memory, const TaskEntry& task) noexcept {
+  // After whatever is to be told: a process that becomes the owner later finds it without being told.
+  if (const Word word = Word::of(task.word.load()); word.state == kTaskOwned) ring(memory, word.process);
+}
+
+/// Tells the parent that a task came to an end.
+inline void announce(const Memory& memory) noexcept {
+  memory.header().events.fetch_add(1);
+  futex_wake(memory.header().events);
+}
+
+}  // namespace drapps

@@ -1,0 +1,140 @@
+// The parent's side of an engine of worker processes: it publishes tasks and takes results.
+//
+//   publish(input, …) → a worker claims the task, others steal pieces of it → wait(ticket) → take(ticket)
+//
+// Where a process dies, the parent buries it: what it had begun is open again, what it had delivered stays, memory that
+// nobody refers to any more is given back. So every task is completed exactly once, whatever dies when.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/worker/arena.h"
+#include "drapps/worker/packet.h"
+
+namespace drapps {
+
+/// What is to be done, apart from its input.
+struct TaskOrder {
+  std::uint32_t worker = 0;    // the virtual worker that it belongs to
+  std::int32_t process = -1;   // the only process that may take it, or -1
+  std::uint32_t pieces = 0;    // what others may steal; 0: the task is one whole
+  bool urgent = false;         // comes before all that is not
+  std::uint64_t position = 0;  // of its first sample, for status() and slowest()
+};
+
+/// A part of a result. The bytes are the holder's to write, until the handle is gone.
+struct HeldPart {
+  BlockHandle handle;
+  std::span<std::byte> data;
+};
+
+struct TakenResult {
+  std::int64_t kind = -1;  // -1: the worker dropped the task
+  std::vector<HeldPart> parts;
+};
+
+/// A task whose owner died (piece -1), or a piece that died with the process that ran it; both are open again.
+struct Lost {
+  std::uint64_t ticket;
+  std::int32_t piece;
+};
+
+struct ProcessStatus {
+  std::int32_t pid = 0;
+  std::uint64_t beat = 0;  // grows while the process is not stopped
+  double cpu_seconds = 0;
+  double busy_seconds = 0;  // ended samples and collations
+  std::uint64_t samples = 0;
+  std::uint64_t tasks = 0;
+  Activity activity = Activity::kStarting;
+  std::uint64_t ticket = 0;  // this and the next two: of the last sample begun
+  std::int32_t piece = -1;
+  std::uint64_t position = 0;
+  double since_seconds = 0;  // age of the activity
+};
+
+struct Slow {
+  double seconds;
+  std::uint64_t position;
+};
+
+/// Thread-safe. In a child of the process that made it nothing but destruction is allowed, and that does nothing.
+class Board {
+ public:
+  static constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::max();
+
+  /// See Memory::make().
+  static Result<std::unique_ptr<Board>> make(std::uint32_t max_processes, std::uint32_t max_tasks,
+                                             std::uint64_t region_bytes = 0);
+
+  const std::shared_ptr<Memory>& memory() const noexcept { return arena_.memory(); }
+
+  // ---- tasks
+
+  /// Copies `input` and opens a task. The ticket grows with each; nothing where as many tasks are under way as the
+  /// board has room for. kInvalidArgument for an order that makes no sense, kResourceExhausted without memory.
+  Result<std::optional<std::uint64_t>> publish(Bytes input, const TaskOrder& order);
+  /// How many tasks came to an end, modulo 2^32; also raised by a burial.
+  std::uint32_t events() const noexcept;
+  /// Waits until the task is done. False after the timeout, or early where a signal handler ran.
+  bool wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) const;
+  /// Waits until events() is another than `seen`, the timeout has passed, or a signal handler ran. Gives events().
+  std::uint32_t wait_event(std::uint32_t seen, std::chrono::nanoseconds timeout) const;
+  bool done(std::uint64_t ticket) const noexcept;
+  /// The result of a task that is done, which leaves the board. kNotFound for any other.
+  Result<TakenResult> take(std::uint64_t ticket);
+  /// The task is not wanted any more. Returns at once; a process that is at it ends its piece first.
+  void cancel(std::uint64_t ticket);
+  /// Gives a task that nobody has taken yet to one process, or to any (-1). One that is taken stays where it is.
+  void repin(std::uint64_t ticket, std::int32_t process);
+
+  // ---- processes
+
+  /// A slot for a new process, whose region is empty. kResourceExhausted where there is none.
+  Result<std::uint32_t> enlist();
+  /// The process takes nothing new, and ends when it has nothing left to do.
+  void retire(std::uint32_t slot);
+  /// All processes end after their current sample; their tasks count as cancelled.
+  void stop();
+  /// Clears up after a process that is dead, however it ended. Requires that it is dead. Gives what became open again,
+  /// by ticket.
+  std::vector<Lost> bury(std::uint32_t slot);
+  /// Of a slot's current or last process.
+  ProcessStatus status(std::uint32_t slot) const;
+  /// The slowest samples of all processes that are not buried, slowest first.
+  std::vector<Slow> slowest() const;
+
+  // ---- memory
+
+  /// Bytes of all blocks that somebody holds.
+  std::uint64_t bytes_in_use();
+  /// Bytes of memory that are backed by pages.
+  std::uint64_t resident() const noexcept { return memory()->resident(); }
+
+ private:
+  explicit Board(std::shared_ptr<Memory> memory);
+
+  bool knows(std::uint64_t ticket) const noexcept;
+  TaskEntry& entry(std::uint64_t ticket) const noexcept { return memory()->task(ticket); }
+  bool sweep(TaskEntry& task);
+  void sweep_all();
+  bool begin_closing(TaskEntry& task, Word from);
+  void reopen_tasks_of(std::uint32_t slot, std::vector<Lost>& lost);
+  void clear_region_of(std::uint32_t slot);
+  bool try_empty_region(std::uint32_t slot) const;
+
+  BlockArena arena_;
+
+  std::mutex mutex_;  // guards all below, and the tasks against another thread of the parent
+  std::uint64_t next_ticket_ = 0;
+  std::uint32_t unswept_ = 0;  // tasks that are cancelled or closing
+};
+
+}  // namespace drapps

@@ -1,0 +1,192 @@
+// The part of Board that is about processes: their slots, their deaths, their counters.
+#include <algorithm>
+#include <tuple>
+
+#include "drapps/base/clock.h"
+#include "drapps/worker/bells.h"
+#include "drapps/worker/board.h"
+
+namespace drapps {
+namespace {
+
+double seconds(std::uint64_t ns) noexcept { return static_cast<double>(ns) * 1e-9; }
+
+void reset(ProcessEntry& process) noexcept {
+  for (auto* word : {&process.beat, &process.cpu_ns, &process.busy_ns, &process.samples, &process.tasks,
+                     &process.ticket, &process.position}) {
+    word->store(0, std::memory_order_relaxed);
+  }
+  process.retired = 0;
+  process.pid = 0;
+  process.activity = Activity::kStarting;
+  process.piece = -1;
+  process.since_ns = monotonic_ns();
+  for (SlowSample& slow : process.slowest) slow.ns = 0;
+}
+
+}  // namespace
+
+Result<std::uint32_t> Board::enlist() {
+  const std::scoped_lock lock(mutex_);
+  sweep_all();
+  for (std::uint32_t slot = 0; slot < memory()->max_processes(); ++slot) {
+    ProcessEntry& process = memory()->process(slot);
+    const bool free = process.life == kSlotFree || (process.life == kSlotBuried && try_empty_region(slot));
+    if (!free) continue;
+    reset(process);
+    memory()->region(slot + 1).orphaned = 0;
+    process.life = kSlotEnlisted;
+    return slot;
+  }
+  return Error{.code = ErrorCode::kResourceExhausted,
+               .message = "all " + std::to_string(memory()->max_processes()) +
+                          " slots for processes are taken, by living ones or by results of dead ones that are still "
+                          "held; let go of earlier batches, or make the engine for more processes"};
+}
+
+void Board::retire(std::uint32_t slot) {
+  memory()->process(slot).retired = 1;
+  ring(*memory(), slot);
+}
+
+void Board::stop() {
+  memory()->header().stop = 1;
+  for (std::uint32_t slot = 0; slot < memory()->max_processes(); ++slot) memory()->process(slot).bell.fetch_add(1);
+  wake_workers(*memory());
+}
+
+std::vector<Lost> Board::bury(std::uint32_t slot) {
+  std::vector<Lost> lost;
+  {
+    const std::scoped_lock lock(mutex_);
+    ProcessEntry& process = memory()->process(slot);
+    if (process.life == kSlotFree || process.life == kSlotBuried) return lost;
+    process.life = kSlotBuried;
+    memory()->region(slot + 1).orphaned = 1;
+    reopen_tasks_of(slot, lost);
+    clear_region_of(slot);
+    sweep_all();
+    try_empty_region(slot);
+  }
+  // It may have died between the end of a task and its announcement, or after taking a wake-up that was for anyone.
+  announce(*memory());
+  wake_workers(*memory());
+  std::ranges::sort(lost, {}, [](const Lost& one) { return std::tuple(one.ticket, one.piece); });
+  return lost;
+}
+
+void Board::reopen_tasks_of(std::uint32_t slot, std::vector<Lost>& lost) {
+  for (std::uint32_t index = 0; index < memory()->max_tasks(); ++index) {
+    TaskEntry& task = memory()->task_at(index);
+    const Word word = Word::of(task.word.load());
+    if (word.state == kTaskFree) continue;
+    const bool owned = word.state == kTaskOwned && word.process == slot;
+    const bool wanted = (word.state == kTaskOpen || word.state == kTaskOwned) && task.cancelled.load() == 0;
+    bool freed = false;
+    const std::uint32_t pieces = task.pieces.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < pieces; ++i) {
+      const Word piece = Word::of(task.piece[i].load());
+      const bool running = piece.state == kPieceRunning;
+      if (piece.process != slot || !(running || (piece.state == kPieceLocal && owned))) continue;
+      task.piece[i].store(Word{.ticket = word.ticket, .state = kPieceFree}.bits());
+      freed = true;
+      if (running && wanted) lost.push_back({word.ticket, static_cast<std::int32_t>(i)});
+    }
+    if (owned) {
+      task.word.store(Word{.ticket = word.ticket, .state = kTaskOpen}.bits());
+      if (wanted) lost.push_back({word.ticket, -1});
+    } else if (freed) {
+      ring_owner(*memory(), task);
+    }
+  }
+}
+
+void Board::clear_region_of(std::uint32_t slot) {
+  std::vector<std::uint64_t> referred;
+  for (std::uint32_t index = 0; index < memory()->max_tasks(); ++index) {
+    TaskEntry& task = memory()->task_at(index);
+    const Word word = Word::of(task.word.load());
+    if (word.state == kTaskFree) continue;
+    const std::uint64_t output = task.output.load();
+    if (output != 0 && (word.state == kTaskDone || word.state == kTaskClosing)) {
+      append_blocks(*memory(), output, referred);
+    }
+    const std::uint32_t pieces = task.pieces.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < pieces; ++i) {
+      if (Word::of(task.piece[i].load()).state == kPieceDelivered) {
+        append_blocks(*memory(), task.result[i].load(), referred);
+      }
+    }
+  }
+  std::ranges::sort(referred);
+  const std::uint32_t region = slot + 1;
+  for_each_block(*memory(), region, [&](std::uint64_t block) {
+    drop_hold(*memory(), block, kMakerHold);
+    if (!std::ranges::binary_search(referred, block)) drop_hold(*memory(), block, kSentHold);
+    if (memory()->block(block).holds.load() == 0) punch_data(*memory(), block);
+  });
+  punch_released(*memory(), region);
+  memory()->punch(memory()->region(region).end.load(), memory()->region_end(region));
+}
+
+/// Makes the region of a buried process as new, unless somebody holds a block of it.
+bool Board::try_empty_region(std::uint32_t slot) const {
+  const std::uint32_t index = slot + 1;
+  bool held = false;
+  for_each_block(*memory(), index, [&](std::uint64_t block) { held |= memory()->block(block).holds.load() != 0; });
+  // Whoever dropped the last hold of a block is counted here until it has done with the block.
+  if (held || memory()->releasing(index).load() != 0) return false;
+  RegionEntry& region = memory()->region(index);
+  region.end = memory()->region_begin(index);
+  region.released = 0;
+  memory()->punch(memory()->region_begin(index), memory()->region_end(index));
+  return true;
+}
+
+ProcessStatus Board::status(std::uint32_t slot) const {
+  const ProcessEntry& process = memory()->process(slot);
+  const std::uint64_t since = process.since_ns.load(std::memory_order_relaxed);
+  const std::uint64_t now = monotonic_ns();
+  return {.pid = process.pid.load(std::memory_order_relaxed),
+          .beat = process.beat.load(std::memory_order_relaxed),
+          .cpu_seconds = seconds(process.cpu_ns.load(std::memory_order_relaxed)),
+          .busy_seconds = seconds(process.busy_ns.load(std::memory_order_relaxed)),
+          .samples = process.samples.load(std::memory_order_relaxed),
+          .tasks = process.tasks.load(std::memory_order_relaxed),
+          .activity = process.activity.load(std::memory_order_relaxed),
+          .ticket = process.ticket.load(std::memory_order_relaxed),
+          .piece = process.piece.load(std::memory_order_relaxed),
+          .position = process.position.load(std::memory_order_relaxed),
+          .since_seconds = now > since ? seconds(now - since) : 0};
+}
+
+std::vector<Slow> Board::slowest() const {
+  std::vector<Slow> found;
+  for (std::uint32_t slot = 0; slot < memory()->max_processes(); ++slot) {
+    const ProcessEntry& process = memory()->process(slot);
+    if (process.life.load() != kSlotAttached) continue;
+    for (const SlowSample& slow : process.slowest) {
+      const std::uint64_t ns = slow.ns.load(std::memory_order_acquire);
+      const std::uint64_t position = slow.position.load(std::memory_order_acquire);
+      // Written in between: it is in the next report.
+      if (ns != 0 && slow.ns.load(std::memory_order_relaxed) == ns) found.push_back({seconds(ns), position});
+    }
+  }
+  std::ranges::sort(found, std::greater(), &Slow::seconds);
+  return found;
+}
+
+std::uint64_t Board::bytes_in_use() {
+  const std::scoped_lock lock(mutex_);
+  sweep_all();
+  std::uint64_t bytes = 0;
+  for (std::uint32_t region = 0; region <= memory()->max_processes(); ++region) {
+    for_each_block(*memory(), region, [&](std::uint64_t block) {
+      const BlockHeader& header = memory()->block(block);
+      if (header.holds.load() != 0) bytes += header.size;
+    });
+  }
+  return bytes;
+}
+
+}  // namespace drapps

@@ -1,0 +1,71 @@
+#include "drapps/worker/claim.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "drapps/worker/bells.h"
+
+namespace drapps {
+
+std::optional<Claim> Claimer::claim() {
+  look();
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.word.state == kTaskOpen) {
+      if (claim_task(*candidate.task, candidate.word)) return Claim{candidate.task, candidate.word.ticket, -1};
+    } else if (const std::int32_t piece = claim_piece(*candidate.task, candidate.word.ticket); piece >= 0) {
+      return Claim{candidate.task, candidate.word.ticket, piece};
+    }
+  }
+  return std::nullopt;
+}
+
+/// Lists what may be taken. What is read here may be another task's by now; the claim itself is exact.
+void Claimer::look() {
+  candidates_.clear();
+  for (std::uint32_t i = 0; i < memory_.max_tasks(); ++i) {
+    TaskEntry& task = memory_.task_at(i);
+    const Word word = Word::of(task.word.load());
+    if ((word.state != kTaskOpen && word.state != kTaskOwned) || task.cancelled.load() != 0) continue;
+    const std::int32_t pinned = task.pinned.load(std::memory_order_relaxed);
+    const bool to_me = pinned == static_cast<std::int32_t>(slot_);
+    if (pinned >= 0 && !(to_me && word.state == kTaskOpen)) continue;
+    if (word.state == kTaskOwned && (word.process == slot_ || task.pieces.load(std::memory_order_relaxed) == 0))
+      continue;
+    std::uint32_t rank = word.state == kTaskOpen ? 2 : 3;
+    if (task.urgent.load(std::memory_order_relaxed) != 0) rank = 1;
+    if (to_me) rank = 0;
+    candidates_.push_back({rank, word, &task});
+  }
+  std::ranges::sort(candidates_, {}, [](const Candidate& one) { return std::tuple(one.rank, one.word.ticket); });
+}
+
+bool Claimer::claim_task(TaskEntry& task, Word word) const {
+  std::uint64_t open = word.bits();
+  const std::uint64_t owned = Word{.ticket = word.ticket, .process = slot_, .state = kTaskOwned}.bits();
+  if (!task.word.compare_exchange_strong(open, owned)) return false;
+  const std::int32_t pinned = task.pinned.load();
+  if (pinned < 0 || pinned == static_cast<std::int32_t>(slot_)) return true;
+  task.word.store(open);  // the parent gave it to another meanwhile
+  wake_workers(memory_);
+  return false;
+}
+
+std::int32_t Claimer::claim_piece(TaskEntry& task, std::uint64_t ticket) const {
+  const std::uint64_t free = Word{.ticket = ticket, .state = kPieceFree}.bits();
+  const std::uint64_t running = Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
+  const auto pieces = static_cast<std::int32_t>(task.pieces.load(std::memory_order_relaxed));
+  for (std::int32_t i = pieces; i-- > 0;) {
+    std::uint64_t bits = task.piece[i].load(std::memory_order_relaxed);
+    if (bits != free || !task.piece[i].compare_exchange_strong(bits, running)) continue;
+    // From here on the task cannot go away. It may have come to an end just before.
+    const Word word = Word::of(task.word.load());
+    const bool wanted = (word.state == kTaskOwned || word.state == kTaskOpen) && task.cancelled.load() == 0;
+    if (wanted && task.pinned.load() < 0) return i;
+    task.piece[i].store(free);
+    ring_owner(memory_, task);
+    return -1;
+  }
+  return -1;
+}
+
+}  // namespace drapps

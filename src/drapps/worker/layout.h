@@ -1,0 +1,154 @@
+// What lies in the memory that the processes of one engine share.
+//
+//   header | processes | regions' books | tasks | region 0 (the parent's) | region 1 (slot 0's) | region 2 | …
+//
+// Any process may be killed between any two instructions. Hence the rules of everything here:
+//   - what a process has taken is said by one word that names it, written by one atomic operation. Whoever sees the
+//     process dead finds all that it had by looking for its name;
+//   - words carry the ticket of their task, so an operation meant for a task that is gone fails;
+//   - nobody waits for a lock; waiting is a futex over a counter, and every wait is repeated now and then;
+//   - references are offsets from the beginning of the memory; 0 refers to nothing.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace drapps {
+
+inline constexpr std::uint64_t kPageBytes = 4096;
+inline constexpr std::uint32_t kMaxPieces = 256;
+inline constexpr std::uint32_t kMaxProcesses = 4096;
+inline constexpr std::uint32_t kSlowestKept = 8;
+
+/// A word of a task or of a piece: ticket (40 bits), process slot (16), state (8).
+struct Word {
+  std::uint64_t ticket = 0;
+  std::uint32_t process = 0;
+  std::uint8_t state = 0;
+
+  static constexpr Word of(std::uint64_t bits) noexcept {
+    return {bits >> 24, static_cast<std::uint32_t>(bits >> 8 & 0xFFFF), static_cast<std::uint8_t>(bits & 0xFF)};
+  }
+  constexpr std::uint64_t bits() const noexcept {
+    return ticket << 24 | static_cast<std::uint64_t>(process) << 8 | state;
+  }
+};
+
+/// The life of a task; process is the owner's slot where there is an owner. The owner makes done of owned; all other
+/// moves are a claim (open to owned) or the parent's.
+enum TaskPhase : std::uint8_t {
+  kTaskFree,     // no task: the parent may publish one here
+  kTaskOpen,     // nobody's yet
+  kTaskOwned,    // one process sees to it
+  kTaskDone,     // the result is there
+  kTaskClosing,  // taken or cancelled; free as soon as no piece is running any more
+};
+
+/// The life of a piece; process is who runs it or has made it.
+enum PieceState : std::uint8_t {
+  kPieceFree,          // anybody's
+  kPieceFreeForOwner,  // only the owner's: its result cannot be sent
+  kPieceRunning,
+  kPieceLocal,      // made by the owner, which keeps it itself
+  kPieceDelivered,  // made by another; the result is there
+  kPieceClosed,     // nobody's any more
+};
+
+struct alignas(64) TaskEntry {
+  std::atomic<std::uint64_t> word;    // Word with a TaskPhase
+  std::atomic<std::int32_t> pinned;   // the only process that may own it, or -1
+  std::atomic<std::uint32_t> pieces;  // 0: one whole, from which nothing can be stolen
+  std::atomic<std::uint32_t> worker;  // the virtual worker that it belongs to
+  std::atomic<std::uint32_t> urgent;  // 1: comes first
+  std::atomic<std::uint32_t> cancelled;
+  std::atomic<std::uint64_t> position;  // of its first sample
+  std::atomic<std::uint64_t> input;     // block in the parent's region
+  std::atomic<std::uint64_t> input_bytes;
+  std::atomic<std::uint64_t> output;                          // manifest of the result; 0: there is none
+  std::array<std::atomic<std::uint64_t>, kMaxPieces> piece;   // Words with a PieceState
+  std::array<std::atomic<std::uint64_t>, kMaxPieces> result;  // manifests of delivered pieces
+};
+
+/// What a process is at. Written by itself, read by the parent.
+enum class Activity : std::uint32_t { kStarting, kIdle, kSample, kCollate };
+
+struct SlowSample {
+  std::atomic<std::uint64_t> ns;
+  std::atomic<std::uint64_t> position;
+};
+
+enum ProcessLife : std::uint32_t { kSlotFree, kSlotEnlisted, kSlotAttached, kSlotBuried };
+
+struct alignas(64) ProcessEntry {
+  std::atomic<std::uint32_t> life;     // a ProcessLife
+  std::atomic<std::uint32_t> retired;  // 1: takes nothing new
+  std::atomic<std::uint32_t> bell;     // counts what concerns the tasks that it owns
+  std::atomic<std::int32_t> pid;
+  // Counters of one writer each, without order among them.
+  std::atomic<std::uint64_t> beat;
+  std::atomic<std::uint64_t> cpu_ns;
+  std::atomic<std::uint64_t> busy_ns;  // ended activities other than starting and idle
+  std::atomic<std::uint64_t> samples;
+  std::atomic<std::uint64_t> tasks;
+  std::atomic<Activity> activity;
+  std::atomic<std::int32_t> piece;  // -1: a task that is one whole
+  std::atomic<std::uint64_t> ticket;
+  std::atomic<std::uint64_t> position;
+  std::atomic<std::uint64_t> since_ns;  // CLOCK_MONOTONIC
+  std::array<SlowSample, kSlowestKept> slowest;
+};
+
+/// The shared part of a region's book: all that the parent needs once the owner is dead.
+struct alignas(64) RegionEntry {
+  std::atomic<std::uint64_t> end;       // blocks stand one after the other up to here
+  std::atomic<std::uint64_t> released;  // blocks that nobody holds, linked by BlockHeader::next
+  std::atomic<std::uint32_t> orphaned;  // 1: its process is dead
+};
+
+/// Where everything is. Written once, before the memory is shared.
+struct Geometry {
+  std::uint64_t magic;
+  std::uint64_t file_bytes;
+  std::uint64_t region_bytes;
+  std::uint64_t processes_offset;
+  std::uint64_t regions_offset;
+  std::uint64_t tasks_offset;
+  std::uint64_t data_offset;  // of region 0
+  std::uint32_t max_processes;
+  std::uint32_t max_tasks;
+};
+
+struct alignas(kPageBytes) Header {
+  Geometry geometry;
+  alignas(64) std::atomic<std::uint32_t> work;    // counts everything that a worker may wait for; a futex
+  alignas(64) std::atomic<std::uint32_t> events;  // counts the tasks that came to an end; a futex
+  std::atomic<std::uint32_t> stop;                // 1: all processes end
+};
+
+/// Before each block. Its data follow, aligned to 64 bytes.
+struct alignas(64) BlockHeader {
+  std::uint64_t size;               // of the block, this header included; never changes
+  std::atomic<std::uint64_t> next;  // in the list of released blocks
+  std::atomic<std::uint32_t> holds;
+};
+static_assert(sizeof(BlockHeader) == 64);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Activity>::is_always_lock_free);
+
+/// Who holds a block: bits of BlockHeader::holds. The lower bits count the holders in the parent.
+inline constexpr std::uint32_t kMakerHold = std::uint32_t{1} << 31;  // the process whose region it is in
+inline constexpr std::uint32_t kSentHold = std::uint32_t{1} << 30;   // a result that refers to it
+
+/// A result: this in a block, its parts behind it. The data of a part are in this block or in one of the maker's own.
+struct ManifestPart {
+  std::uint64_t block;
+  std::uint64_t start;  // in the block's data
+  std::uint64_t bytes;
+};
+struct Manifest {
+  std::uint32_t kind;  // the user's
+  std::uint32_t parts;
+};
+
+}  // namespace drapps

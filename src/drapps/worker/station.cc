@@ -1,0 +1,208 @@
+#include "drapps/worker/station.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "drapps/base/clock.h"
+#include "drapps/base/process_local.h"
+#include "drapps/worker/bells.h"
+
+namespace drapps {
+namespace {
+
+/// How long a worker sleeps before it looks for itself: the one that was woken for new work may be a process that
+/// somebody has stopped.
+constexpr std::uint64_t kLookNs = 250'000'000;
+
+Error not_begun(std::uint64_t ticket) {
+  return Error{.stage = Stage::kDeliver,
+               .message = "task " + std::to_string(ticket) +
+                          " is not at this process (any more); end what next() and begin() gave, once each"};
+}
+
+}  // namespace
+
+Station::Station(const std::shared_ptr<Memory>& memory, std::uint32_t slot)
+    : slot_(slot),
+      arena_(memory, slot + 1),
+      process_(memory->process(slot)),
+      progress_(process_),
+      claimer_(*memory, slot) {}
+
+Station::~Station() {
+  // The thread of the beat does not exist in a child.
+  if (beat_ && !memory()->mine()) abandon(std::move(*beat_));
+}
+
+Result<std::unique_ptr<Station>> Station::attach(int fd, std::uint32_t slot) {
+  auto memory = Memory::attach(fd);
+  if (!memory.ok()) return std::move(memory).error();
+  return attach(std::move(memory).value(), slot);
+}
+
+Result<std::unique_ptr<Station>> Station::attach(std::shared_ptr<Memory> memory, std::uint32_t slot) {
+  std::uint32_t life = kSlotEnlisted;
+  if (slot >= memory->max_processes() || !memory->process(slot).life.compare_exchange_strong(life, kSlotAttached)) {
+    return Error{.message = "slot " + std::to_string(slot) + " awaits no process; enlist one, and attach to it once"};
+  }
+  auto station = std::unique_ptr<Station>(new Station(memory, slot));
+  station->process_.pid = getpid();
+  station->heard_ = station->process_.bell.load();
+  station->enter(Activity::kStarting);
+  return station;
+}
+
+Status Station::start_beat(const Parent& parent, bool kill_with_parent) {
+  auto beat = Beat::start(memory(), slot_, parent, kill_with_parent);
+  if (!beat.ok()) return std::move(beat).error();
+  beat_.emplace(std::move(beat).value());
+  return ok_status();
+}
+
+Work Station::next(std::chrono::nanoseconds timeout, bool pending) {
+  enter(Activity::kIdle);
+  arena_.tidy();
+  const auto wait_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(timeout.count(), 0));
+  const std::uint64_t deadline = std::min(monotonic_ns() + wait_ns, std::uint64_t{1} << 62);
+  Header& header = memory()->header();
+  for (;;) {
+    const std::uint32_t seen = header.work.load();
+    const std::uint32_t bell = process_.bell.load();
+    if (std::exchange(heard_, bell) != bell && pending) return {};
+    const bool stop = header.stop.load() != 0;
+    const bool retired = process_.retired.load() != 0;
+    if (retired && !std::exchange(wake_passed_on_, true)) futex_wake(header.work, 1, kAnyone);
+    if ((stop || retired) && !pending) return {.kind = Work::Kind::kStop};
+    if (!stop && !retired) {
+      if (const auto claim = claimer_.claim()) return work_of(*claim);
+    }
+    const std::uint64_t now = monotonic_ns();
+    if (now >= deadline) return {};
+    const std::uint32_t mask = mask_of(slot_) | (stop || retired ? 0 : kAnyone);
+    if (futex_wait(header.work, seen, std::min(deadline, now + kLookNs), mask) == FutexWait::kInterrupted) return {};
+  }
+}
+
+Work Station::work_of(const Claim& claim) {
+  const TaskEntry& task = *claim.task;
+  Work work{.kind = claim.piece < 0 ? Work::Kind::kTask : Work::Kind::kPiece,
+            .ticket = claim.ticket,
+            .piece = claim.piece,
+            .pieces = task.pieces.load(std::memory_order_relaxed),
+            .worker = task.worker.load(std::memory_order_relaxed),
+            .position = task.position.load(std::memory_order_relaxed),
+            .input = {memory()->data_of(task.input.load(std::memory_order_relaxed)),
+                      task.input_bytes.load(std::memory_order_relaxed)}};
+  if (work.pieces == 0 || work.piece >= 0) progress_.begin_sample(work.ticket, work.piece, work.position);
+  return work;
+}
+
+bool Station::owns(const TaskEntry& task, std::uint64_t ticket) const noexcept {
+  return task.word.load() == Word{.ticket = ticket, .process = slot_, .state = kTaskOwned}.bits();
+}
+
+bool Station::runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t piece) const noexcept {
+  return piece < kMaxPieces &&
+         task.piece[piece].load() == Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
+}
+
+bool Station::begin(std::uint64_t ticket, std::uint32_t piece) noexcept {
+  TaskEntry& task = memory()->task(ticket);
+  if (!owns(task, ticket) || piece >= task.pieces.load(std::memory_order_relaxed)) return false;
+  std::uint64_t bits = task.piece[piece].load(std::memory_order_relaxed);
+  const std::uint8_t state = Word::of(bits).state;
+  const std::uint64_t running = Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
+  if (state != kPieceFree && state != kPieceFreeForOwner) return false;
+  if (!task.piece[piece].compare_exchange_strong(bits, running)) return false;
+  progress_.begin_sample(ticket, static_cast<std::int32_t>(piece), task.position.load(std::memory_order_relaxed));
+  return true;
+}
+
+bool Station::finish(std::uint64_t ticket, std::uint32_t piece) noexcept {
+  TaskEntry& task = memory()->task(ticket);
+  if (!runs(task, ticket, piece)) return false;
+  const std::uint64_t made = Word{.ticket = ticket, .process = slot_, .state = kPieceLocal}.bits();
+  task.piece[piece].store(made, std::memory_order_release);
+  progress_.end_sample();
+  return true;
+}
+
+bool Station::ready(std::uint64_t ticket) const noexcept {
+  const TaskEntry& task = memory()->task(ticket);
+  if (!owns(task, ticket)) return false;
+  const std::uint32_t pieces = task.pieces.load(std::memory_order_relaxed);
+  return std::all_of(task.piece.begin(), task.piece.begin() + pieces, [](const auto& piece) {
+    const std::uint8_t state = Word::of(piece.load()).state;
+    return state == kPieceLocal || state == kPieceDelivered;
+  });
+}
+
+std::optional<Packet> Station::delivered(std::uint64_t ticket, std::uint32_t piece) const noexcept {
+  const TaskEntry& task = memory()->task(ticket);
+  if (!owns(task, ticket) || piece >= task.pieces.load(std::memory_order_relaxed) ||
+      Word::of(task.piece[piece].load()).state != kPieceDelivered) {
+    return std::nullopt;
+  }
+  return read_packet(*memory(), task.result[piece].load(std::memory_order_relaxed));
+}
+
+Status Station::deliver(std::uint64_t ticket, std::uint32_t kind, std::span<const Bytes> parts) {
+  TaskEntry& task = memory()->task(ticket);
+  if (!owns(task, ticket)) return not_begun(ticket);
+  const auto manifest = pack(arena_, kind, parts);
+  if (!manifest.ok()) return manifest.error();
+  return end_task(task, ticket, *manifest);
+}
+
+Status Station::drop(std::uint64_t ticket) {
+  TaskEntry& task = memory()->task(ticket);
+  if (!owns(task, ticket)) return not_begun(ticket);
+  return end_task(task, ticket, 0);
+}
+
+Status Station::end_task(TaskEntry& task, std::uint64_t ticket, std::uint64_t output) {
+  task.output.store(output, std::memory_order_relaxed);
+  progress_.end_task();
+  task.word.store(Word{.ticket = ticket, .process = slot_, .state = kTaskDone}.bits());
+  announce(*memory());
+  return ok_status();
+}
+
+Status Station::deliver_piece(std::uint64_t ticket, std::uint32_t piece, std::uint32_t kind,
+                              std::span<const Bytes> parts) {
+  TaskEntry& task = memory()->task(ticket);
+  if (!runs(task, ticket, piece)) return not_begun(ticket);
+  const auto manifest = pack(arena_, kind, parts);
+  if (!manifest.ok()) return manifest.error();
+  task.result[piece].store(*manifest, std::memory_order_relaxed);
+  progress_.end_sample();
+  task.piece[piece].store(Word{.ticket = ticket, .process = slot_, .state = kPieceDelivered}.bits());
+  ring_owner(*memory(), task);
+  return ok_status();
+}
+
+Status Station::reopen_piece(std::uint64_t ticket, std::uint32_t piece) {
+  TaskEntry& task = memory()->task(ticket);
+  if (!runs(task, ticket, piece)) return not_begun(ticket);
+  progress_.end_sample();
+  task.piece[piece].store(Word{.ticket = ticket, .state = kPieceFreeForOwner}.bits());
+  ring_owner(*memory(), task);
+  return ok_status();
+}
+
+bool Station::cancelled(std::uint64_t ticket) const noexcept {
+  const TaskEntry& task = memory()->task(ticket);
+  return Word::of(task.word.load()).ticket != ticket || task.cancelled.load() != 0 ||
+         memory()->header().stop.load() != 0;
+}
+
+Result<BlockHandle> Station::allocate(std::uint64_t bytes) {
+  auto block = arena_.allocate(bytes);
+  if (!block.ok()) return std::move(block).error();
+  return BlockHandle(memory(), *block, kMakerHold);
+}
+
+}  // namespace drapps

@@ -1,0 +1,102 @@
+// A worker process's side of an engine: it takes work, runs it, hands the results over.
+//
+//   next() → a task: for each piece, begin() … finish(); wait for stolen pieces; deliver()
+//          → a piece of another's task: deliver_piece()
+//
+// An owner whose piece another had begun must try again: the other may die, or find that it cannot send its result.
+// So the loop of an owner is: begin() every piece that it has not made; while not ready(), next(pending = true), do
+// what it gives, and try the missing pieces again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "drapps/base/result.h"
+#include "drapps/worker/arena.h"
+#include "drapps/worker/beat.h"
+#include "drapps/worker/claim.h"
+#include "drapps/worker/packet.h"
+#include "drapps/worker/progress.h"
+
+namespace drapps {
+
+struct Work {
+  enum class Kind : std::uint8_t { kNone, kTask, kPiece, kStop };
+  Kind kind = Kind::kNone;
+  std::uint64_t ticket = 0;
+  std::int32_t piece = -1;
+  std::uint32_t pieces = 0;
+  std::uint32_t worker = 0;  // the virtual worker whose task it is
+  std::uint64_t position = 0;
+  std::span<std::byte> input;  // good until the task ends
+};
+
+/// For one thread, but for allocate(), and handles, which may be dropped anywhere. In a child of the worker nothing but
+/// destruction is allowed, and that does nothing.
+class Station {
+ public:
+  /// Takes the seat of an enlisted slot, in the process that is to work there.
+  static Result<std::unique_ptr<Station>> attach(int fd, std::uint32_t slot);
+  static Result<std::unique_ptr<Station>> attach(std::shared_ptr<Memory> memory, std::uint32_t slot);
+  ~Station();
+  Station(const Station&) = delete;
+  Station& operator=(const Station&) = delete;
+
+  const std::shared_ptr<Memory>& memory() const noexcept { return arena_.memory(); }
+
+  /// Starts the thread that shows that the process lives, and ends it with its parent. See Beat.
+  Status start_beat(const Parent& parent, bool kill_with_parent);
+
+  /// Waits for work. kNone after the timeout, or early where a signal handler ran; kStop where the process is to end.
+  /// @param pending  this process still waits for pieces of its own tasks: then never kStop, and kNone also as soon as
+  ///                 something about its tasks has changed since the last call.
+  Work next(std::chrono::nanoseconds timeout, bool pending);
+
+  /// Begins a piece of an own task. False where another has begun or made it, and where the task is not this process's.
+  bool begin(std::uint64_t ticket, std::uint32_t piece) noexcept;
+  /// The piece begun last is made, and kept here. False where this process had not begun it.
+  bool finish(std::uint64_t ticket, std::uint32_t piece) noexcept;
+  void enter(Activity activity) noexcept { progress_.enter(activity); }
+  /// Whether every piece of an own task is made, here or elsewhere.
+  bool ready(std::uint64_t ticket) const noexcept;
+  /// Another's result of a piece of an own task; nothing where there is none. Good until the task ends.
+  std::optional<Packet> delivered(std::uint64_t ticket, std::uint32_t piece) const noexcept;
+
+  /// Ends an own task with its result. It need not be ready: an error may come before all pieces are made.
+  /// kInvalidArgument where the task is not this process's; kTooLarge or kResourceExhausted where the result finds no
+  /// room, and the task stays as it is.
+  Status deliver(std::uint64_t ticket, std::uint32_t kind, std::span<const Bytes> parts);
+  /// Hands the result of another's piece over. Fails as deliver() does.
+  Status deliver_piece(std::uint64_t ticket, std::uint32_t piece, std::uint32_t kind, std::span<const Bytes> parts);
+  /// Gives another's piece back: its result cannot be sent, so only the owner may run it.
+  Status reopen_piece(std::uint64_t ticket, std::uint32_t piece);
+  /// Ends an own task without a result.
+  Status drop(std::uint64_t ticket);
+  /// Whether nobody wants the task any more.
+  bool cancelled(std::uint64_t ticket) const noexcept;
+
+  /// Memory for a part of a result, which then goes by reference. See BlockArena::allocate().
+  Result<BlockHandle> allocate(std::uint64_t bytes);
+
+ private:
+  Station(const std::shared_ptr<Memory>& memory, std::uint32_t slot);
+
+  Work work_of(const Claim& claim);
+  bool owns(const TaskEntry& task, std::uint64_t ticket) const noexcept;
+  bool runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t piece) const noexcept;
+  Status end_task(TaskEntry& task, std::uint64_t ticket, std::uint64_t output);
+
+  const std::uint32_t slot_;
+  BlockArena arena_;
+  ProcessEntry& process_;
+  Progress progress_;
+  Claimer claimer_;
+  std::uint32_t heard_ = 0;      // of the bell
+  bool wake_passed_on_ = false;  // on retirement
+  std::optional<Beat> beat_;
+};
+
+}  // namespace drapps
