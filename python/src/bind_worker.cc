@@ -296,7 +296,13 @@ void bind_parent_side(nb::class_<Side>& board) {
   board
       .def_static("make", &make, "max_processes"_a, "max_tasks"_a, "region_bytes"_a = 0,
                   "A new engine's shared memory. Raises ValueError, MemoryError.")
-      .def_prop_ro("fd", [](const Side& self) { return parent(self).memory()->fd(); })
+      .def_prop_ro(
+          "fd",
+          [](const Side& self) {
+            if (self.board == nullptr) throw std::runtime_error("a worker knows its descriptor itself");
+            return self.board->memory()->fd();  // in a child, too: it attaches to this
+          },
+          "The memory's file descriptor, for attach().")
       .def("enlist", &enlist, "A free slot for a process. Raises RuntimeError where there is none.")
       .def("publish", &publish, "input"_a, nb::kw_only(), "worker"_a, "process"_a = -1, "pieces"_a = 0,
            "urgent"_a = false, "position"_a = 0,
