@@ -54,7 +54,7 @@ struct ProcessStatus {
   std::uint64_t samples = 0;
   std::uint64_t tasks = 0;
   Activity activity = Activity::kStarting;
-  std::uint64_t ticket = 0;  // this and the next two: of the last sample begun
+  std::int64_t ticket = -1;  // this and the next two: of the last sample begun; -1: none yet
   std::int32_t piece = -1;
   std::uint64_t position = 0;
   double since_seconds = 0;  // age of the activity

@@ -12,10 +12,11 @@ namespace {
 double seconds(std::uint64_t ns) noexcept { return static_cast<double>(ns) * 1e-9; }
 
 void reset(ProcessEntry& process) noexcept {
-  for (auto* word : {&process.beat, &process.cpu_ns, &process.busy_ns, &process.samples, &process.tasks,
-                     &process.ticket, &process.position}) {
+  for (auto* word :
+       {&process.beat, &process.cpu_ns, &process.busy_ns, &process.samples, &process.tasks, &process.position}) {
     word->store(0, std::memory_order_relaxed);
   }
+  process.ticket = kNoTicket;
   process.retired = 0;
   process.pid = 0;
   process.activity = Activity::kStarting;
@@ -154,7 +155,7 @@ ProcessStatus Board::status(std::uint32_t slot) const {
           .samples = process.samples.load(std::memory_order_relaxed),
           .tasks = process.tasks.load(std::memory_order_relaxed),
           .activity = process.activity.load(std::memory_order_relaxed),
-          .ticket = process.ticket.load(std::memory_order_relaxed),
+          .ticket = static_cast<std::int64_t>(process.ticket.load(std::memory_order_relaxed)),
           .piece = process.piece.load(std::memory_order_relaxed),
           .position = process.position.load(std::memory_order_relaxed),
           .since_seconds = now > since ? seconds(now - since) : 0};

@@ -21,6 +21,7 @@ inline constexpr std::uint64_t kPageBytes = 4096;
 inline constexpr std::uint32_t kMaxPieces = 256;
 inline constexpr std::uint32_t kMaxProcesses = 4096;
 inline constexpr std::uint32_t kSlowestKept = 8;
+inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
 
 /// A word of a task or of a piece: ticket (40 bits), process slot (16), state (8).
 struct Word {

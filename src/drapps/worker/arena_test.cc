@@ -1,0 +1,177 @@
+#include "drapps/worker/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "drapps/worker/testing.h"
+
+namespace drapps {
+namespace {
+
+using worker_testing::kRegionBytes;
+
+class ArenaTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<Memory> memory_ = std::move(*Memory::make(2, 4, kRegionBytes));
+  BlockArena arena_{memory_, 1};
+
+  std::uint64_t end() const { return memory_->region(1).end.load(); }
+  std::uint64_t allocate(std::uint64_t bytes) {
+    const auto block = arena_.allocate(bytes);
+    EXPECT_TRUE(block.ok());
+    return *block;
+  }
+};
+
+TEST_F(ArenaTest, SizesAreWholePagesAndLoseAtMostAnEighth) {
+  EXPECT_EQ(BlockArena::block_size(1), 4096u);
+  EXPECT_EQ(BlockArena::block_size(4096), 4096u);
+  EXPECT_EQ(BlockArena::block_size(4097), 8192u);
+  EXPECT_EQ(BlockArena::block_size(32768), 32768u);
+  EXPECT_EQ(BlockArena::block_size(32769), 36864u);
+  for (std::uint64_t bytes = 32769; bytes < std::uint64_t{1} << 46; bytes += bytes / 7 + 1) {
+    const std::uint64_t size = BlockArena::block_size(bytes);
+    EXPECT_GE(size, bytes);
+    EXPECT_LE(size - bytes, bytes / 8) << bytes;
+    EXPECT_EQ(size % kPageBytes, 0u);
+    EXPECT_EQ(BlockArena::block_size(size), size) << "a size is of its own class";
+  }
+}
+
+TEST_F(ArenaTest, AReleasedBlockIsUsedAgainForItsSizeOnly) {
+  const std::uint64_t block = allocate(100'000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory_->data_of(block)) % 64, 0u);
+  std::memset(memory_->data_of(block), 1, 100'000);
+  drop_hold(*memory_, block, kMakerHold);
+  EXPECT_NE(allocate(10'000), block);
+  const std::uint64_t before = end();
+  EXPECT_EQ(allocate(100'001), block);
+  EXPECT_EQ(end(), before);
+}
+
+TEST_F(ArenaTest, ABlockIsReleasedByTheLastOfItsHolders) {
+  const std::uint64_t block = allocate(1000);
+  arena_.send(block);
+  memory_->block(block).holds.fetch_add(2);
+  drop_hold(*memory_, block, kMakerHold);
+  drop_hold(*memory_, block, kMakerHold);  // not set any more: of no effect
+  drop_hold(*memory_, block, kSentHold);
+  drop_hold(*memory_, block, 1);
+  EXPECT_NE(allocate(1000), block);
+  drop_hold(*memory_, block, 1);
+  EXPECT_EQ(allocate(1000), block);
+}
+
+TEST_F(ArenaTest, TheWalkFindsEveryBlock) {
+  std::vector<std::uint64_t> made;
+  for (std::uint64_t bytes = 1; bytes < 4 << 20; bytes = bytes * 3 + 1) made.push_back(allocate(bytes));
+  std::vector<std::uint64_t> found;
+  for_each_block(*memory_, 1, [&](std::uint64_t block) { found.push_back(block); });
+  EXPECT_EQ(found, made);
+}
+
+TEST_F(ArenaTest, KnowsBytesThatLieInItsOwnUnsentBlocks) {
+  const std::uint64_t first = allocate(10'000);
+  const std::uint64_t second = allocate(10'000);
+  const std::byte* data = memory_->data_of(first);
+  EXPECT_EQ(arena_.unsent_block_of({data, 10'000}), first);
+  EXPECT_EQ(arena_.unsent_block_of({data + 9'999, 1}), first);
+  EXPECT_EQ(arena_.unsent_block_of({memory_->data_of(second), 1}), second);
+  EXPECT_EQ(arena_.unsent_block_of({data - 1, 10}), std::nullopt) << "begins in the header";
+  EXPECT_EQ(arena_.unsent_block_of({data, 20'000}), std::nullopt) << "goes on into the next block";
+  EXPECT_EQ(arena_.unsent_block_of(worker_testing::bytes_of(first)), std::nullopt) << "private memory";
+  arena_.send(first);
+  EXPECT_EQ(arena_.unsent_block_of({data, 1}), std::nullopt);
+  drop_hold(*memory_, second, kMakerHold);
+  EXPECT_EQ(arena_.unsent_block_of({memory_->data_of(second), 1}), std::nullopt);
+}
+
+TEST_F(ArenaTest, TooMuchIsAnErrorThatSaysWhatToDo) {
+  const auto large = arena_.allocate(kRegionBytes);
+  ASSERT_FALSE(large.ok());
+  EXPECT_EQ(large.error().code, ErrorCode::kTooLarge);
+  EXPECT_EQ(arena_.allocate(~std::uint64_t{0}).error().code, ErrorCode::kTooLarge);
+  std::vector<std::uint64_t> blocks;
+  for (;;) {
+    const auto block = arena_.allocate(20 << 20);
+    if (!block.ok()) {
+      EXPECT_EQ(block.error().code, ErrorCode::kResourceExhausted);
+      EXPECT_NE(block.error().message.find("let go of earlier batches"), std::string::npos);
+      break;
+    }
+    blocks.push_back(*block);
+  }
+  ASSERT_EQ(blocks.size(), 2u) << "of 22 MiB each";
+  drop_hold(*memory_, blocks[0], kMakerHold);
+  EXPECT_EQ(allocate(20 << 20), blocks[0]);
+}
+
+TEST(ArenaMemoryTest, SparePagesBeyondWhatIsUsedGoBackAndTheOthersStay) {
+  constexpr std::uint64_t kBlock = 8 << 20;
+  auto memory = std::move(*Memory::make(1, 1, std::uint64_t{1} << 30));
+  BlockArena arena(memory, 1);
+  const auto fill = [&](int count) {
+    std::vector<std::uint64_t> blocks;
+    for (int i = 0; i < count; ++i) {
+      blocks.push_back(*arena.allocate(kBlock));
+      std::memset(memory->data_of(blocks.back()), 1, kBlock);
+    }
+    for (const std::uint64_t block : blocks) drop_hold(*memory, block, kMakerHold);
+  };
+  fill(20);
+  const std::uint64_t full = memory->resident();
+  EXPECT_GE(full, 20 * kBlock);
+  fill(20);
+  EXPECT_EQ(memory->resident(), full) << "the same pages again";
+  // After a long time of small needs, only the floor of spare pages stays.
+  for (int i = 0; i < 600; ++i) drop_hold(*memory, *arena.allocate(1000), kMakerHold);
+  EXPECT_LE(memory->resident(), BlockArena::kSpareBytes + kBlock);
+  EXPECT_GE(memory->resident(), BlockArena::kSpareBytes / 2);
+}
+
+TEST_F(ArenaTest, BlocksAreReleasedFromAnyThreadWhileOthersAreMade) {
+  std::vector<std::jthread> threads;
+  for (std::uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      for (std::uint64_t i = 0; i < 2000; ++i) {
+        const auto block = arena_.allocate(i % 7 * 3000 + 8);
+        ASSERT_TRUE(block.ok());
+        const std::uint64_t mark = t << 32 | i;
+        std::memcpy(memory_->data_of(*block), &mark, sizeof(mark));
+        memory_->block(*block).holds.fetch_add(1);
+        drop_hold(*memory_, *block, kMakerHold);
+        std::uint64_t read = 0;
+        std::memcpy(&read, memory_->data_of(*block), sizeof(read));
+        ASSERT_EQ(read, mark);
+        drop_hold(*memory_, *block, 1);
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_LE(end() - memory_->region_begin(1), 4u * 7 * 5 * kPageBytes * 2) << "blocks are used again";
+}
+
+TEST(MemoryTest, ImpossibleSizesAreErrors) {
+  EXPECT_EQ(Memory::make(0, 1).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Memory::make(1, 0).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Memory::make(kMaxProcesses + 1, 1).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Memory::make(1, 1, ~std::uint64_t{0}).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(MemoryTest, RegionsAreHalvedUntilTheyFitTheAddressSpace) {
+  auto memory = Memory::make(1000, 1, std::uint64_t{1} << 42);
+  ASSERT_TRUE(memory.ok()) << memory.error().message;
+  EXPECT_LT((*memory)->region_bytes(), std::uint64_t{1} << 42);
+  EXPECT_GE((*memory)->region_bytes(), std::uint64_t{256} << 20);
+}
+
+TEST(MemoryTest, OnlyTheMemoryOfAnEngineIsAttachedTo) {
+  EXPECT_EQ(Memory::attach(-1).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Memory::attach(STDERR_FILENO).error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace drapps

@@ -1,0 +1,221 @@
+// The protocol, with workers that are processes and die.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+
+#include <deque>
+#include <list>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "drapps/worker/testing.h"
+
+namespace drapps {
+namespace {
+
+using namespace worker_testing;
+using Kind = Work::Kind;
+using Places = std::vector<std::pair<std::uint64_t, std::int32_t>>;
+
+constexpr milliseconds kNow{0};
+constexpr milliseconds kLong{20'000};
+
+[[noreturn]] void sleep_for_ever() {
+  for (;;) pause();
+}
+
+Places places(const std::vector<Lost>& lost) {
+  Places found;
+  for (const Lost& one : lost) found.emplace_back(one.ticket, one.piece);
+  return found;
+}
+
+/// Waits until `condition` holds; a process may take a while to get there.
+template <class Condition>
+::testing::AssertionResult comes_true(const Condition& condition) {
+  for (int i = 0; i < 4000; ++i) {
+    if (condition()) return ::testing::AssertionSuccess();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return ::testing::AssertionFailure() << "not within 4 s";
+}
+
+TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
+  auto board = make_board(3, 8);
+  const std::uint64_t ticket = publish(*board, 5, {.pieces = 4});
+  const std::uint64_t pinned = publish(*board, 6, {.process = 0});
+  Child child(*board, [](Station& station) {
+    station.next(kLong, false);
+    const Work work = station.next(kLong, false);
+    station.begin(work.ticket, 0);
+    station.finish(work.ticket, 0);
+    station.begin(work.ticket, 1);
+    sleep_for_ever();
+  });
+  EXPECT_TRUE(comes_true([&] { return board->status(child.slot()).piece == 1; }));
+  auto thief = seat(*board);
+  const Work stolen = thief->next(kNow, false);
+  ASSERT_EQ(stolen.piece, 3);
+  help(*thief, stolen);
+  EXPECT_EQ(places(child.kill_and_bury(*board)), (Places{{ticket, -1}, {ticket, 1}, {pinned, -1}}));
+  EXPECT_EQ(board->status(child.slot()).pid, child.pid()) << "what it was at can still be asked";
+
+  const Work again = thief->next(kNow, false);
+  EXPECT_EQ(again.ticket, ticket) << "the pinned one waits for its process";
+  EXPECT_FALSE(thief->begin(ticket, 3)) << "what was delivered stays";
+  own(*thief, again);
+  take_and_check(*board, ticket, 5, 4);
+  board->repin(pinned, 1);
+  EXPECT_EQ(thief->next(kNow, false).ticket, pinned);
+}
+
+TEST(BurialTest, AThiefsPieceIsFreeAgainAndItsOwnerIsTold) {
+  auto board = make_board(2, 8);
+  auto owner = seat(*board);
+  const std::uint64_t ticket = publish(*board, 5, {.pieces = 1});
+  owner->next(kNow, false);
+  const Child thief(*board, [](Station& station) {
+    station.next(kLong, false);
+    sleep_for_ever();
+  });
+  EXPECT_TRUE(comes_true([&] { return board->status(thief.slot()).activity == Activity::kSample; }));
+  EXPECT_FALSE(owner->begin(ticket, 0));
+  EXPECT_EQ(owner->next(kNow, true).kind, Kind::kNone);
+  EXPECT_EQ(places(thief.kill_and_bury(*board)), (Places{{ticket, 0}}));
+  EXPECT_EQ(owner->next(kLong, true).kind, Kind::kNone) << "at once";
+  EXPECT_TRUE(owner->begin(ticket, 0));
+}
+
+TEST(BurialTest, ResultsOutliveTheirMakerAndItsSlotWaitsForThem) {
+  auto board = make_board(1, 8);
+  const std::uint64_t kept = publish(*board, 5, {.pieces = 2});
+  const std::uint64_t waiting = publish(*board, 6, {.pieces = 2});
+  const Child child(*board, [](Station& station) {
+    own(station, station.next(kLong, false));
+    own(station, station.next(kLong, false));
+    auto unsent = station.allocate(1 << 20);
+    std::memset(unsent->data(), 1, 1 << 20);
+    sleep_for_ever();
+  });
+  ASSERT_TRUE(board->wait(waiting, kLong));
+  EXPECT_TRUE(comes_true([&] { return board->bytes_in_use() > 1 << 20; }));
+  auto taken = board->take(kept);
+  ASSERT_TRUE(taken.ok());
+  child.kill_and_bury(*board);
+  EXPECT_LT(board->bytes_in_use(), 1u << 20) << "what it had not sent is gone";
+  EXPECT_LT(board->resident(), 1u << 20);
+  EXPECT_FALSE(board->enlist().ok()) << "its results are still held";
+  EXPECT_EQ(value_in<std::uint64_t>(taken->parts[1].data), 5u);
+  take_and_check(*board, waiting, 6, 2);
+  EXPECT_FALSE(board->enlist().ok());
+  taken = TakenResult();
+  EXPECT_EQ(board->bytes_in_use(), 0u);
+  EXPECT_TRUE(board->enlist().ok());
+}
+
+TEST(BurialTest, ACancelledTaskOfADeadProcessIsGone) {
+  auto board = make_board(1, 8);
+  const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
+  const Child child(*board, [](Station& station) {
+    const Work work = station.next(kLong, false);
+    station.begin(work.ticket, 0);
+    sleep_for_ever();
+  });
+  EXPECT_TRUE(comes_true([&] { return board->status(0).activity == Activity::kSample; }));
+  board->cancel(ticket);
+  EXPECT_TRUE(child.kill_and_bury(*board).empty());
+  EXPECT_EQ(board->bytes_in_use(), 0u);
+}
+
+TEST(BurialTest, AChildOfTheParentDropsHandlesWithoutEffect) {
+  auto board = make_board(1, 8);
+  auto worker = seat(*board);
+  const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
+  own(*worker, worker->next(kNow, false));
+  auto taken = board->take(ticket);
+  ASSERT_TRUE(taken.ok());
+  const std::uint64_t before = board->bytes_in_use();
+  auto unsent = worker->allocate(100);
+  const pid_t child = fork();
+  if (child == 0) {
+    taken = TakenResult();
+    {
+      const BlockHandle dropped = std::move(unsent).value();
+    }
+    const bool refused = !worker->allocate(100).ok();
+    worker.reset();
+    _exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(board->bytes_in_use(), before + kPageBytes);
+}
+
+TEST(BurialTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
+  constexpr std::uint64_t kTasks = 1500;
+  constexpr std::uint32_t kPieces = 8;
+  auto board = make_board(6, 8);
+  std::list<Child> children;
+  for (int i = 0; i < 3; ++i) children.emplace_back(*board, work);
+  std::mt19937 random(1);
+  std::deque<std::uint64_t> tickets;
+  std::uint64_t published = 0;
+  std::uint64_t most_resident = 0;
+  int kills = 0;
+  auto next_kill = std::chrono::steady_clock::now();
+  for (std::uint64_t taken = 0; taken < kTasks || kills < 100; ++taken) {
+    for (; tickets.size() < 6; ++published) {
+      const std::uint32_t pieces = published % 4 == 3 ? 0 : kPieces;
+      tickets.push_back(publish(*board, published, {.pieces = pieces, .urgent = published % 7 == 0}));
+    }
+    const auto start = std::chrono::steady_clock::now();
+    while (!board->wait(tickets.front(), std::chrono::microseconds(50)) || next_kill < start) {
+      const auto now = std::chrono::steady_clock::now();
+      ASSERT_LT(now - start, std::chrono::seconds(30)) << "task " << tickets.front() << " does not end";
+      if (now < next_kill) continue;
+      next_kill = now + std::chrono::microseconds(random() % 8000);
+      auto victim = std::next(children.begin(), random() % 3);
+      victim->kill_and_bury(*board);
+      children.erase(victim);
+      children.emplace_back(*board, work);
+      ++kills;
+    }
+    take_and_check(*board, tickets.front(), taken, taken % 4 == 3 ? 0 : kPieces);
+    tickets.pop_front();
+    most_resident = std::max(most_resident, board->resident());
+  }
+  for (const std::uint64_t ticket : tickets) board->cancel(ticket);
+  board->stop();
+  for (const Child& child : children) {
+    EXPECT_EQ(child.wait(), 0);
+    board->bury(child.slot());
+  }
+  EXPECT_EQ(board->bytes_in_use(), 0u);
+  EXPECT_LT(most_resident, 16u << 20) << "memory of the dead is given back";
+  EXPECT_LT(board->resident(), 1u << 20);
+}
+
+TEST(BurialTest, AStoppedProcessDoesNotKeepWorkFromOthers) {
+  auto board = make_board(2, 8);
+  const Child first(*board, work);
+  const Child second(*board, work);
+  const auto idle = [&](const Child& child) {
+    return comes_true([&] { return board->status(child.slot()).activity == Activity::kIdle; });
+  };
+  EXPECT_TRUE(idle(first));
+  EXPECT_TRUE(idle(second));
+  kill(first.pid(), SIGSTOP);
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const std::uint64_t ticket = publish(*board, i, {});
+    ASSERT_TRUE(board->wait(ticket, std::chrono::seconds(10)));
+    take_and_check(*board, ticket, i, 0);
+  }
+  first.kill_and_bury(*board);
+  board->stop();
+  EXPECT_EQ(second.wait(), 0);
+}
+
+}  // namespace
+}  // namespace drapps

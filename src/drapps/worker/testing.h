@@ -1,0 +1,152 @@
+// What the tests of this layer share: a worker's loop over a task that can be checked, and processes that run it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "drapps/worker/board.h"
+#include "drapps/worker/station.h"
+
+namespace drapps::worker_testing {
+
+using std::chrono::milliseconds;
+
+inline constexpr std::uint64_t kRegionBytes = std::uint64_t{64} << 20;
+
+inline std::unique_ptr<Board> make_board(std::uint32_t processes, std::uint32_t tasks,
+                                         std::uint64_t region_bytes = kRegionBytes) {
+  auto board = Board::make(processes, tasks, region_bytes);
+  EXPECT_TRUE(board.ok()) << board.error().message;
+  return std::move(board).value();
+}
+
+/// A worker in this process.
+inline std::unique_ptr<Station> seat(Board& board) {
+  auto station = Station::attach(board.memory(), *board.enlist());
+  EXPECT_TRUE(station.ok());
+  return std::move(station).value();
+}
+
+template <class T>
+Bytes bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+template <class T>
+T value_in(std::span<const std::byte> bytes) {
+  T value{};
+  std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof(value)));
+  return value;
+}
+
+inline std::uint64_t publish(Board& board, std::uint64_t input, const TaskOrder& order) {
+  auto ticket = board.publish(bytes_of(input), order);
+  EXPECT_TRUE(ticket.ok() && ticket->has_value());
+  return **ticket;
+}
+
+/// What a piece of a task is to give.
+inline std::uint64_t sample(std::uint64_t input, std::uint32_t piece) { return input * 1'000'003 + piece; }
+
+inline void help(Station& station, const Work& work) {
+  const std::uint64_t made = sample(value_in<std::uint64_t>(work.input), static_cast<std::uint32_t>(work.piece));
+  const Bytes parts[] = {bytes_of(made)};
+  EXPECT_TRUE(station.deliver_piece(work.ticket, static_cast<std::uint32_t>(work.piece), 0, parts).ok());
+}
+
+/// Makes all of a task, as a worker should, and delivers the samples in a block of 64 KiB.
+inline void own(Station& station, const Work& work) {
+  const auto input = value_in<std::uint64_t>(work.input);
+  std::vector<bool> made(work.pieces);
+  for (;;) {
+    for (std::uint32_t piece = 0; piece < work.pieces; ++piece) {
+      if (made[piece] || !station.begin(work.ticket, piece)) continue;
+      made[piece] = true;
+      EXPECT_TRUE(station.finish(work.ticket, piece));
+    }
+    if (station.cancelled(work.ticket)) {
+      EXPECT_TRUE(station.drop(work.ticket).ok());
+      return;
+    }
+    if (station.ready(work.ticket)) break;
+    const Work other = station.next(milliseconds(100), true);
+    if (other.kind == Work::Kind::kPiece) help(station, other);
+    if (other.kind == Work::Kind::kTask) own(station, other);
+  }
+  auto block = station.allocate(64 << 10);
+  ASSERT_TRUE(block.ok());
+  for (std::uint32_t piece = 0; piece < work.pieces; ++piece) {
+    std::uint64_t value = sample(input, piece);
+    if (!made[piece]) {
+      const auto packet = station.delivered(work.ticket, piece);
+      ASSERT_TRUE(packet.has_value());
+      value = value_in<std::uint64_t>(data_of(*station.memory(), packet->parts[0]));
+    }
+    std::memcpy(block->data() + piece * sizeof(value), &value, sizeof(value));
+  }
+  const Bytes parts[] = {{block->data(), work.pieces * sizeof(std::uint64_t)}, bytes_of(input)};
+  EXPECT_TRUE(station.deliver(work.ticket, 7, parts).ok());
+}
+
+/// Works until it is told to stop.
+inline void work(Station& station) {
+  for (;;) {
+    const Work given = station.next(milliseconds(200), false);
+    if (given.kind == Work::Kind::kStop) return;
+    if (given.kind == Work::Kind::kPiece) help(station, given);
+    if (given.kind == Work::Kind::kTask) own(station, given);
+  }
+}
+
+/// Takes the result of a task that own() made, and checks it.
+inline void take_and_check(Board& board, std::uint64_t ticket, std::uint64_t input, std::uint32_t pieces) {
+  auto taken = board.take(ticket);
+  ASSERT_TRUE(taken.ok()) << taken.error().message;
+  ASSERT_EQ(taken->kind, 7);
+  ASSERT_EQ(taken->parts.size(), 2u);
+  ASSERT_EQ(taken->parts[0].data.size(), pieces * sizeof(std::uint64_t));
+  for (std::uint32_t piece = 0; piece < pieces; ++piece) {
+    ASSERT_EQ(value_in<std::uint64_t>(taken->parts[0].data.subspan(piece * 8)), sample(input, piece));
+  }
+  ASSERT_EQ(value_in<std::uint64_t>(taken->parts[1].data), input);
+}
+
+/// A worker process that runs `body(station)`.
+class Child {
+ public:
+  template <class Body>
+  Child(Board& board, const Body& body) : slot_(*board.enlist()), pid_(fork()) {
+    if (pid_ != 0) return;
+    auto station = Station::attach(board.memory()->fd(), slot_);
+    if (!station.ok()) _exit(2);
+    body(**station);
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  std::uint32_t slot() const { return slot_; }
+  pid_t pid() const { return pid_; }
+  /// The exit status, or minus the signal.
+  int wait() const {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  std::vector<Lost> kill_and_bury(Board& board) const {
+    kill(pid_, SIGKILL);
+    EXPECT_EQ(wait(), -SIGKILL);
+    return board.bury(slot_);
+  }
+
+ private:
+  std::uint32_t slot_;
+  pid_t pid_;
+};
+
+}  // namespace drapps::worker_testing
