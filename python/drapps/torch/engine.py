@@ -120,7 +120,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._turn = self._progress.turn
         self._position = self._progress.position
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
-        self._order: Iterator[Any] | None = self._progress.order(self._sampler_iter)
+        self._order: Iterator[Any] | None = self._progress.indices(self._sampler_iter)
         for worker, stream in self._progress.stream_starts().items():
             self._active[worker] = not stream.get("ended", False)
             self._counts[worker] = stream.get("batches", 0)
@@ -142,7 +142,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     @property
     def _workers(self) -> list[Any]:
-        return [member.process for member in self._crew.members.values()]
+        return self._crew.processes
 
     @property
     def _window(self) -> int:

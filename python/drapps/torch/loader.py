@@ -22,7 +22,7 @@ from drapps.torch.lifting import recipe_of
 from drapps.torch.native import KIND, Native, Pass
 from drapps.torch.order import rank_of
 from drapps.torch.progress import KIND as PYTHON_KIND
-from drapps.torch.progress import Progress, identity
+from drapps.torch.progress import Order, Progress
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport
 from drapps.torch.serial import SerialIterator
@@ -175,7 +175,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         epoch, _ = self._epochs.take()
         resumed, self._resumed = self._resumed, None
         seed = base_seed if resumed is None else resumed.get("seed", base_seed)
-        self._latest = Progress(self, epoch, seed, rank_of(self.sampler), resumed)
+        rank = rank_of(self.sampler)
+        self._latest = Progress(Order.of(self), epoch, seed, self.seed, rank, resumed)
         return self._latest
 
     def _begin(self, base_seed: int) -> Callable[[], Stream]:
@@ -222,7 +223,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         epoch, _ = self._epochs.upcoming
         native = self._prepared()
         if isinstance(native, LiftReport):
-            return state.record(PYTHON_KIND, epoch, 0, identity(self)) | {"batches": 0}
+            return state.record(PYTHON_KIND, epoch, 0, Order.of(self).identity) | {"batches": 0}
         return state.record(KIND, epoch, 0, native.identity())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -233,7 +234,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         """
         native = self._prepared()
         if isinstance(native, LiftReport):
-            epoch, position = state.check(state_dict, PYTHON_KIND, identity(self))
+            epoch, position = state.check(state_dict, PYTHON_KIND, Order.of(self).identity)
         else:
             epoch, position = state.check(state_dict, KIND, native.identity())
         if position > 0 and not isinstance(state_dict.get("seed"), int):

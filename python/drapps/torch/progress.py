@@ -39,12 +39,59 @@ from drapps.errors import PipelineError
 KIND = "drapps.torch.DataLoader/python"
 
 
-def order_kind(loader: Any) -> str:
-    """How the order of `loader` is saved."""
-    batches, sampler = loader.batch_sampler, loader.sampler
-    if callable(getattr(batches, "state_dict", None)) or callable(
-        getattr(sampler, "state_dict", None)
-    ):
+@dataclass(frozen=True)
+class Order:
+    """What of a loader makes its order. (Not the loader: that holds the iterator, which holds this.)
+
+    Attributes:
+        sampler: of samples.
+        batch_sampler: of batches; None without automatic batching.
+        stream: the dataset is iterable-style.
+        size: of the dataset; -1 where it has none.
+        workers: virtual ones.
+        kind: how the order is saved.
+    """
+
+    sampler: Any
+    batch_sampler: Any
+    stream: bool
+    size: int
+    workers: int
+    kind: str
+
+    @classmethod
+    def of(cls, loader: Any) -> Order:
+        """The order of `loader`."""
+        stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
+        size = len(loader.dataset) if not stream and hasattr(loader.dataset, "__len__") else -1
+        kind = "stream" if stream else _kind_of(loader.sampler, loader.batch_sampler)
+        place = (loader.sampler, loader.batch_sampler, stream, size, loader.num_workers)
+        return cls(*place, kind)
+
+    @property
+    def indices(self) -> Any:
+        """What gives an index per batch."""
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    @property
+    def stateful(self) -> Any:
+        """The sampler that has a state of its own."""
+        return self.batch_sampler if _has_state(self.batch_sampler) else self.sampler
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a state must agree with."""
+        if self.stream:
+            return {"order": "stream", "workers": self.workers}
+        return {"order": self.kind, "size": self.size}
+
+
+def _has_state(sampler: Any) -> bool:
+    return callable(getattr(sampler, "state_dict", None))
+
+
+def _kind_of(sampler: Any, batches: Any) -> str:
+    if _has_state(batches) or _has_state(sampler):
         return "stateful"
     if batches is not None and type(batches) is not BatchSampler:
         return "replayed"
@@ -70,9 +117,10 @@ class Progress:
     """One pass.
 
     Attributes:
-        loader: whose.
+        order: what makes its order.
         epoch: its number.
         base_seed: that the iterator drew, or that of the pass it goes on with.
+        seed: that the user gave, if any, for the samples' random numbers.
         rank: of the user's sampler, which the random numbers of samples depend on.
         position: samples that the yielded batches held; of this rank.
         batches: yielded.
@@ -81,9 +129,10 @@ class Progress:
         decisions: of the process engine, as ``explain()`` gives them.
     """
 
-    loader: Any
+    order: Order
     epoch: int
     base_seed: int
+    seed: int | None
     rank: int
     resumed: Mapping[str, Any] | None = None
     position: int = 0
@@ -91,7 +140,6 @@ class Progress:
     over: bool = False
     streams: dict[str, Any] = field(default_factory=dict)
     decisions: list[dict[str, Any]] = field(default_factory=list)
-    _kind: str = ""
     _before: Any = None  # the generator's state before the sampler drew
     _dealt: int = 0  # samples that all ranks together had yielded when the ranks changed
     _start: int = 0  # this rank's position then
@@ -99,11 +147,10 @@ class Progress:
     _sampler_state: Any = None
 
     def __post_init__(self) -> None:
-        self._kind = "stream" if self.is_stream else order_kind(self.loader)
         if self.resumed is not None:
             self.batches = self.resumed["batches"]
         if self.is_stream:
-            new = [{"batches": 0} for _ in range(max(1, self.loader.num_workers))]
+            new = [{"batches": 0} for _ in range(max(1, self.order.workers))]
             saved = self.resumed if self.batches else None
             self.streams = {
                 "streams": copy.deepcopy(saved["streams"]) if saved else new,
@@ -113,7 +160,7 @@ class Progress:
     @property
     def is_stream(self) -> bool:
         """The dataset is iterable-style."""
-        return self.loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
+        return self.order.stream
 
     @property
     def is_resumed_stream(self) -> bool:
@@ -151,16 +198,16 @@ class Progress:
     @property
     def key(self) -> int:
         """The 64-bit seed of the samples' random numbers."""
-        seed = self.base_seed if self.loader.seed is None else self.loader.seed
+        seed = self.base_seed if self.seed is None else self.seed
         return (seed + self.rank * 0x9E3779B97F4A7C15) % (1 << 64)
 
-    def order(self, fresh: Iterator[Any]) -> Iterator[Any]:
+    def indices(self, fresh: Iterator[Any]) -> Iterator[Any]:
         """The indices of this pass; `fresh` is the sampler's iterator, not begun yet.
 
         Raises:
             PipelineError: the sampler does not give the order of the state any more.
         """
-        generator = getattr(self.loader.sampler, "generator", None)
+        generator = getattr(self.order.sampler, "generator", None)
         if not isinstance(generator, torch.Generator):
             generator = torch.default_generator
         if self.resumed is None or self.is_stream or self.resumed["batches"] == 0:
@@ -168,24 +215,23 @@ class Progress:
         return self._resumed_order(self.resumed, generator)
 
     def _observed(self, fresh: Iterator[Any], generator: torch.Generator) -> Iterator[Any]:
-        if self._kind in ("random", "replayed"):
+        if self.order.kind in ("random", "replayed"):
             self._before = generator.get_state()  # as it is when the sampler draws
         yield from fresh
 
     def _resumed_order(
         self, saved: Mapping[str, Any], generator: torch.Generator
     ) -> Iterator[Any]:
-        loader, kind = self.loader, self._kind
+        kind = self.order.kind
         position = saved["position"]
         if kind == "distributed":
             return self._dealt_order(saved)
         self.position = position
         if kind == "stateful":
-            owner = _stateful(loader)
-            owner.load_state_dict(saved["sampler"])
+            self.order.stateful.load_state_dict(saved["sampler"])
             self._sampler_state = saved["sampler"]
-            return iter(loader._index_sampler)
-        sampler = loader.sampler
+            return iter(self.order.indices)
+        sampler = self.order.sampler
         if kind == "sequential":
             return self._rebatched(itertools.islice(iter(sampler), position, None))
         if kind == "random":
@@ -199,7 +245,7 @@ class Progress:
         kept = generator.get_state()
         self._before = _decoded(saved["generator"])
         generator.set_state(self._before)
-        order = iter(self.loader._index_sampler)
+        order = iter(self.order.indices)
         for index in itertools.islice(order, saved["batches"]):
             self._count(index)
         if not mine:  # the global random state belongs to the user
@@ -212,7 +258,7 @@ class Progress:
         return order
 
     def _dealt_order(self, saved: Mapping[str, Any]) -> Iterator[Any]:
-        sampler = self.loader.sampler
+        sampler = self.order.sampler
         everything = copy.copy(sampler)
         everything.num_replicas, everything.rank, everything.drop_last = 1, 0, False
         everything.num_samples = everything.total_size = len(sampler.dataset)
@@ -225,16 +271,16 @@ class Progress:
         return self._rebatched(iter(padded[sampler.rank :: ranks]))
 
     def _rebatched(self, indices: Iterator[Any]) -> Iterator[Any]:
-        batches = self.loader.batch_sampler
+        batches = self.order.batch_sampler
         if batches is None:
             return indices
         return iter(BatchSampler(indices, batches.batch_size, batches.drop_last))  # type: ignore[arg-type]
 
     def drawn(self) -> Any:
         """The sampler's own state after it gave an index; None for most samplers."""
-        if self._kind != "stateful":
+        if self.order.kind != "stateful":
             return None
-        return copy.deepcopy(_stateful(self.loader).state_dict())
+        return copy.deepcopy(self.order.stateful.state_dict())
 
     def yielded(self, index: Any, sampler_state: Any) -> None:
         """The batch of `index` was given to the user."""
@@ -244,31 +290,31 @@ class Progress:
             self._count(index)
 
     def _count(self, index: Any) -> None:
-        grouped = self.loader.batch_sampler is not None
+        grouped = self.order.batch_sampler is not None
         self.position += len(index) if grouped else 1
-        if self._kind == "replayed":
+        if self.order.kind == "replayed":
             self._digest.update(pickle.dumps(index, protocol=4))
 
     def record(self) -> dict[str, Any]:
         """The state after the batches yielded; of the next epoch where this one is over."""
         if self.over:
-            return state.record(KIND, self.epoch + 1, 0, identity(self.loader))
+            return state.record(KIND, self.epoch + 1, 0, self.order.identity)
         position = self.position
-        if self._kind == "distributed":
-            position = self._dealt + (position - self._start) * self.loader.sampler.num_replicas
-            position = min(position, len(self.loader.sampler.dataset))
-        record = state.record(KIND, self.epoch, position, identity(self.loader))
+        if self.order.kind == "distributed":
+            position = self._dealt + (position - self._start) * self.order.sampler.num_replicas
+            position = min(position, len(self.order.sampler.dataset))
+        record = state.record(KIND, self.epoch, position, self.order.identity)
         record |= {"batches": self.batches, "seed": self.base_seed}
         if self.batches == 0:
             return record
-        if self._kind == "random":
+        if self.order.kind == "random":
             record["sampler_seed"] = self._sampler_seed()
-        elif self._kind == "stateful":
+        elif self.order.kind == "stateful":
             record["sampler"] = self._sampler_state
-        elif self._kind == "replayed":
+        elif self.order.kind == "replayed":
             record["consumed"] = self._digest.hexdigest()
             record["generator"] = _encoded(self._before)
-        epoch = getattr(self.loader.sampler, "epoch", None)
+        epoch = getattr(self.order.sampler, "epoch", None)
         if isinstance(epoch, int):
             record["sampler_epoch"] = epoch
         if self.is_stream:
@@ -287,18 +333,3 @@ class Progress:
     def ledger(self) -> list[dict[str, Any]]:
         """Python code has none: what it raises, `next` raises."""
         return []
-
-
-def _stateful(loader: Any) -> Any:
-    batches = loader.batch_sampler
-    return batches if callable(getattr(batches, "state_dict", None)) else loader.sampler
-
-
-def identity(loader: Any) -> dict[str, Any]:
-    """What a state must agree with."""
-    stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
-    if stream:
-        return {"order": "stream", "workers": loader.num_workers}
-    kind = order_kind(loader)
-    size = len(loader.dataset) if hasattr(loader.dataset, "__len__") else -1
-    return {"order": kind, "size": size}

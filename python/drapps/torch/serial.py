@@ -19,7 +19,7 @@ class SerialIterator(_SingleProcessDataLoaderIter):
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         self._progress = loader._begin_pass(int(self._base_seed))
-        self._sampler_iter = self._progress.order(self._sampler_iter)
+        self._sampler_iter = self._progress.indices(self._sampler_iter)
         start = self._progress.stream_starts().get(0)
         if start is not None:
             size = [None] * (loader.batch_size or 1) if self._auto_collation else None

@@ -66,12 +66,14 @@ class Crew:
         board: where their work stands.
         job: what they run.
         context: of multiprocessing, which starts them.
+        processes: of the members; after the end those that were the last.
     """
 
     board: _core.Board
     job: SentJob
     context: Any
     members: dict[int, Member] = field(default_factory=dict)  # by slot
+    processes: list[Any] = field(default_factory=list)
     _poll: Any = field(default_factory=select.poll)
     _looked: float = 0.0
 
@@ -105,7 +107,12 @@ class Crew:
         member = Member(slot, worker, process, pidfd, stacks)
         self._poll.register(pidfd, select.POLLIN)
         self.members[slot] = member
+        self._list_processes()
         return member
+
+    def _list_processes(self) -> None:
+        by_worker = sorted(self.members.values(), key=lambda member: member.worker)
+        self.processes = [member.process for member in by_worker]
 
     def _forks_from_main(self) -> bool:
         forks = self.context.get_start_method() == "fork"
@@ -140,10 +147,11 @@ class Crew:
         code = member.process.exitcode
         lost = self.board.bury(member.slot)
         self._forget(member)
+        self._list_processes()
         if member.retired and code == 0 and not lost:
             return None
         return Death(
-            member.worker, member.pid, cause_of(code), False, last, tuple(lost), member.slot
+            member.worker, member.pid, _cause_of(member.pid, code), False, last, tuple(lost), member.slot
         )
 
     def _forget(self, member: Member) -> None:
@@ -158,7 +166,7 @@ class Crew:
         return now - member.beat[1] > _SILENCE and _state_of(member.pid) == "T"
 
     def _stopped(self, member: Member) -> Death:
-        cause = "is stopped (SIGSTOP or SIGTSTP)"
+        cause = "it is stopped (SIGSTOP or SIGTSTP)"
         return Death(
             member.worker, member.pid, cause, True, self._last_act(member), slot=member.slot
         )
@@ -214,17 +222,12 @@ class Crew:
             self._forget(member)
 
 
-def cause_of(code: int | None) -> str:
-    """What an exit code says."""
-    if code is None:
-        return "ended"
-    if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
-        return f"was killed by {name}"
-    return f"exited with code {code}"
+def _cause_of(pid: int, code: int | None) -> str:
+    """What an exit code says, in torch's words where it has some."""
+    if code is not None and code < 0:
+        text = signal.strsignal(-code) or "unknown"
+        return f"DataLoader worker (pid {pid}) is killed by signal: {text} ({-code})"
+    return f"it exited with code {code}"
 
 
 def _state_of(pid: int) -> str:

@@ -22,14 +22,20 @@ class WorkerDiedError(RuntimeError):
         cause: what ended it.
     """
 
-    def __init__(self, death: Death, advice: str) -> None:
-        super().__init__(
-            f"DataLoader worker (pid(s) {death.pid}) exited unexpectedly: "
-            f"worker {death.worker} {death.cause}; {death.last}. {advice}"
+    def __init__(self, message: str, worker: int = -1, pid: int = -1, cause: str = "") -> None:
+        super().__init__(message)
+        self.worker = worker
+        self.pid = pid
+        self.cause = cause
+
+    @classmethod
+    def of(cls, death: Death, advice: str) -> WorkerDiedError:
+        """The error of a death, with what can be done."""
+        message = (
+            f"DataLoader worker (pid(s) {death.pid}) exited unexpectedly: {death.cause}; as worker "
+            f"{death.worker}, {death.last}. {advice}"
         )
-        self.worker = death.worker
-        self.pid = death.pid
-        self.cause = death.cause
+        return cls(message, death.worker, death.pid, death.cause)
 
 
 @dataclass
@@ -88,7 +94,7 @@ class Recovery:
 
     def _answer(self, death: Death, outstanding: list[tuple[int, int]]) -> None:
         if not self.restarts:
-            raise WorkerDiedError(
+            raise WorkerDiedError.of(
                 death,
                 'on_worker_death="restart" makes the lost samples again in a new process.',
             )
@@ -98,7 +104,7 @@ class Recovery:
             place = (ticket << 16) + piece
             self._losses[place] += 1
             if self._losses[place] >= _ATTEMPTS:
-                raise WorkerDiedError(death, f"{_ATTEMPTS} processes have died of it.")
+                raise WorkerDiedError.of(death, f"{_ATTEMPTS} processes have died of it.")
         if self.bound:
             self._rebind(death, outstanding)
         else:
