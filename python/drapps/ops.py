@@ -68,6 +68,29 @@ def resize(
     return {**op, **in_arithmetic(arithmetic)}
 
 
+def random_resize(
+    min_size: int,
+    max_size: int,
+    interpolation: str = "bilinear",
+    pass_order: str = "horizontal_first",
+    arithmetic: str = "pillow",
+) -> Op:
+    """The shorter side gets a random length from `min_size` to below `max_size`."""
+    lowest, end = whole("min_size", min_size, 1), whole("max_size", max_size, 1)
+    if end <= lowest:
+        raise PipelineError(
+            f"max_size={end} must be above min_size={lowest}, and is itself left out"
+        )
+    op: Op = {
+        "op": "random_resize",
+        "min_size": lowest,
+        "max_size": end,
+        "interpolation": one_of("interpolation", interpolation, INTERPOLATIONS),
+        "pass_order": one_of("pass_order", pass_order, PASS_ORDERS),
+    }
+    return {**op, **in_arithmetic(arithmetic)}
+
+
 def center_crop(size: Size) -> Op:
     """The middle."""
     height, width = pair("size", size)

@@ -129,6 +129,19 @@ class Pipeline:
         """Resized, antialiased: one number is the shorter side, two are height and width."""
         return self._then(ops.resize(size, max_size, interpolation, pass_order, arithmetic))
 
+    def random_resize(
+        self,
+        min_size: int,
+        max_size: int,
+        interpolation: str = "bilinear",
+        pass_order: str = "horizontal_first",
+        arithmetic: str = "pillow",
+    ) -> Pipeline:
+        """Resized so that the shorter side has a random length, below `max_size`."""
+        return self._then(
+            ops.random_resize(min_size, max_size, interpolation, pass_order, arithmetic)
+        )
+
     def center_crop(self, size: ops.Size) -> Pipeline:
         """The middle of the picture, with zeros around where it is smaller."""
         return self._then(ops.center_crop(size))

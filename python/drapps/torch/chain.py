@@ -10,6 +10,7 @@ when it is done earlier.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -25,8 +26,29 @@ class Form(Enum):
     FLOATS = "a tensor of floats"
 
 
+# Ops that change values alone: masks stay as they are.
+_OF_VALUES = ("color_jitter", "grayscale", "random_grayscale", "random_erasing")
+
+
+@dataclass
+class MaskForm:
+    """What the mask of a sample is at some place of the chain.
+
+    Attributes:
+        dtype: of its numbers.
+        moves: v2 moves it with the picture; what ToPureTensor makes of it stays where it is.
+    """
+
+    dtype: str = "uint8"
+    moves: bool = True
+
+
 class Chain:
     """Collects ops and the form of the result.
+
+    Args:
+        pass_order: of the resizes, that of the installed Pillow.
+        mask: what the sample's mask is at first; None where it has none.
 
     Attributes:
         ops: native ops so far.
@@ -40,9 +62,11 @@ class Chain:
         lifted: how the report calls what was recognised.
         pillow_resizes: whether the pass order matters.
         torch_resizes: whether tensors are resized.
+        kind: the type of the sample, as v2's arguments by type name it.
+        mask: the form of the mask, None where there is none.
     """
 
-    def __init__(self, pass_order: str) -> None:
+    def __init__(self, pass_order: str, mask: MaskForm | None = None) -> None:
         self.ops: list[Op] = []
         self.form = Form.PICTURE
         self.channels = 3
@@ -54,6 +78,8 @@ class Chain:
         self.lifted: list[str] = []
         self.pillow_resizes = False
         self.torch_resizes = False
+        self.kind = "PIL.Image.Image"
+        self.mask = mask
 
     @property
     def erases(self) -> bool:
@@ -71,12 +97,12 @@ class Chain:
                 f"{op['op']} runs on {self.form.value} here, with PyTorch's arithmetic instead of "
                 "Pillow's: put the conversion to a tensor behind it"
             )
-        self.ops.append(op)
+        self._append(op)
         self.pillow_resizes |= "pass_order" in op
 
     def add_resize_of_bytes(self, op: Op) -> None:
         """A resize of a tensor of bytes, in an arithmetic of its own."""
-        self.ops.append(op)
+        self._append(op)
         self.torch_resizes = True
 
     def add_crop(self, op: Op, around: Sequence[int]) -> None:
@@ -106,7 +132,7 @@ class Chain:
             raise NotLifted(
                 f"{op['op']} comes after RandomErasing, which the native path does last"
             )
-        self.ops.append(op)
+        self._append(op)
 
     def add_erasing(self, op: Op) -> None:
         """RandomErasing, on tensors.
@@ -116,6 +142,17 @@ class Chain:
         """
         if self.form is not Form.FLOATS:
             raise NotLifted(f"RandomErasing runs on {self.form.value} here")
+        self._append(op)
+
+    def _append(self, op: Op) -> None:
+        """An op, and what it does to the mask."""
+        if self.mask is not None and op["op"] not in _OF_VALUES:
+            if not self.mask.moves:
+                raise NotLifted(
+                    f"{op['op']} comes after ToPureTensor, where v2 leaves the mask as it is"
+                )
+            if "pass_order" in op:
+                op = {**op, "mask_nearest": "torch"}
         self.ops.append(op)
 
     def to_tensor(self, form: Form, scale: str, transform: Callable[[Any], Any]) -> None:
@@ -126,6 +163,9 @@ class Chain:
         """
         if self.form is Form.FLOATS or (self.form is Form.BYTES and form is Form.BYTES):
             raise NotLifted(f"{short_name(transform)} runs on {self.form.value} here")
+        if self.form is Form.PICTURE:
+            image = short_name(transform) == "ToImage"
+            self.kind = "torchvision.tv_tensors._image.Image" if image else "torch.Tensor"
         self.form, self.scale = form, scale
         self.numeric.append(transform)
 

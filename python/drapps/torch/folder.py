@@ -33,13 +33,19 @@ class Folder:
     indices: Sequence[int] | None
     description: str
 
+    @property
+    def transform(self) -> Any:
+        """Of the pictures."""
+        return self.dataset.transform
+
     def __len__(self) -> int:
         return len(self.dataset.samples if self.indices is None else self.indices)
 
-    def unchanged_since(self, earlier: Folder) -> bool:
+    def unchanged_since(self, earlier: Any) -> bool:
         """Whether a source made of `earlier` stands for this one: same lists, same lengths."""
         return (
-            self.dataset.samples is earlier.dataset.samples
+            isinstance(earlier, Folder)
+            and self.dataset.samples is earlier.dataset.samples
             and self.indices == earlier.indices
             and len(self) == len(earlier)
         )
@@ -71,20 +77,28 @@ class Folder:
         )
 
 
+def without_subsets(dataset: Any) -> tuple[Any, Sequence[int] | None]:
+    """The dataset behind any number of subsets, and which of its samples those leave.
+
+    Raises:
+        NotLifted: a subset does more than that.
+    """
+    indices: Sequence[int] | None = None
+    while type(dataset) is torch.utils.data.Subset:
+        require_pristine(dataset, METHODS)
+        inner = [int(index) for index in dataset.indices]
+        indices = inner if indices is None else [inner[index] for index in indices]
+        dataset = dataset.dataset
+    return dataset, indices
+
+
 def recognise_folder(dataset: Any) -> Folder:
     """The folder behind a dataset.
 
     Raises:
         NotLifted: the dataset is something else, or a folder that does more than reading pictures.
     """
-    indices: Sequence[int] | None = None
-    depth = 0
-    while type(dataset) is torch.utils.data.Subset:
-        require_pristine(dataset, METHODS)
-        inner = [int(index) for index in dataset.indices]
-        indices = inner if indices is None else [inner[index] for index in indices]
-        dataset = dataset.dataset
-        depth += 1
+    dataset, indices = without_subsets(dataset)
     name = name_of(dataset)
     if isinstance(dataset, type) or name not in FOLDERS:
         raise NotLifted(f"the dataset is {name}, not an image folder of torchvision itself")
@@ -99,5 +113,6 @@ def recognise_folder(dataset: Any) -> Folder:
     if backend != "PIL":
         raise NotLifted(f"torchvision's image backend is {backend}, not PIL")
     size = len(dataset.samples) if indices is None else len(indices)
-    description = f"{short_name(dataset)} of {size} files" + (" (a subset)" if depth else "")
+    subset = "" if indices is None else " (a subset)"
+    description = f"{short_name(dataset)} of {size} files{subset}"
     return Folder(dataset, indices, description)

@@ -14,9 +14,10 @@ import torch.utils.data
 
 from drapps.errors import PipelineError
 from drapps.torch import transforms_timm, transforms_v1, transforms_v2
-from drapps.torch.chain import Chain, Form, recognise
-from drapps.torch.folder import Folder, recognise_folder
+from drapps.torch.chain import Chain, Form, MaskForm, recognise
+from drapps.torch.folder import Folder, recognise_folder, without_subsets
 from drapps.torch.order import Kind, Order, recognise_order
+from drapps.torch.pairs import Pairs, is_wrapped, recognise_pairs
 from drapps.torch.recognise import NotLifted, name_of
 from drapps.torch.report import LiftReport
 
@@ -33,12 +34,14 @@ class Recipe:
         order: of its samples.
         spec: the core's description, with seeds left at 0.
         report: what the user is told.
+        columns: of a native batch, in the order of what `default_collate` gives.
     """
 
-    folder: Folder
+    folder: Folder | Pairs
     order: Order
     spec: dict[str, Any]
     report: LiftReport
+    columns: tuple[str, str] = ("image", "label")
 
 
 def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe:
@@ -48,8 +51,9 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         NotLifted: it does something that has no native form; the sentence says what.
     """
     _require_plain(loader)
-    folder = recognise_folder(loader.dataset)
-    chain = chain_of(folder.dataset.transform)
+    folder = recognise_dataset(loader.dataset)
+    paired = isinstance(folder, Pairs)
+    chain = chain_of(folder.transform, MaskForm() if paired else None)
     order = recognise_order(loader, len(folder))
     spec = {
         "version": 1,
@@ -63,6 +67,7 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
             "mean": chain.mean,
             "std": chain.std,
         },
+        **({"mask": {"dtype": chain.mask.dtype, "channel": True}} if chain.mask else {}),
         "sampler": {
             "shuffle": order.kind is Kind.SHUFFLED,
             "seed": 0,
@@ -83,18 +88,32 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         torch_resizes=chain.torch_resizes,
         notes=_notes(loader),
     )
-    return Recipe(folder, order, spec, report)
+    return Recipe(folder, order, spec, report, ("image", "mask" if paired else "label"))
 
 
-def chain_of(transform: Any) -> Chain:
-    """The native form of a transform of a Pillow picture.
+def recognise_dataset(dataset: Any) -> Folder | Pairs:
+    """What a dataset is.
+
+    Raises:
+        NotLifted: nothing that is known, or something that does more than what is known.
+    """
+    if is_wrapped(without_subsets(dataset)[0]):
+        return recognise_pairs(dataset)
+    return recognise_folder(dataset)
+
+
+def chain_of(transform: Any, mask: MaskForm | None = None) -> Chain:
+    """The native form of a transform of a Pillow picture, and of its mask where there is one.
 
     Raises:
         NotLifted: a part of it has none, or its result is no tensor.
     """
-    chain = Chain(installed_pass_order())
+    chain = Chain(installed_pass_order(), mask)
     try:
-        recognise(transform, chain, TABLE, CONTAINERS)
+        if mask is None:
+            recognise(transform, chain, TABLE, CONTAINERS)
+        else:  # only v2 takes both at once
+            recognise(transform, chain, transforms_v2.TABLE, transforms_v2.CONTAINERS)
     except PipelineError as error:
         raise NotLifted(f"a transform cannot be described: {error}") from None
     if chain.form is Form.PICTURE:

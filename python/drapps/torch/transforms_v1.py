@@ -25,7 +25,11 @@ def interpolation_of(transform: Any) -> str:
 
 def fill_of(transform: Any, chain: Chain) -> list[int]:
     """The levels of a constant border."""
-    fill = transform.fill
+    return levels_of(transform.fill, transform, chain)
+
+
+def levels_of(fill: Any, transform: Any, chain: Chain) -> list[int]:
+    """The levels that `fill`, an argument of `transform`, asks for."""
     if fill is None:
         return [0]
     if chain.form is not Form.PICTURE and not isinstance(fill, (int, float)):
@@ -82,21 +86,28 @@ def random_crop(transform: Any, chain: Chain) -> None:
     padding = 0 if transform.padding is None else plain_size(transform.padding)
     if padding and transform.pad_if_needed and transform.padding_mode in ("reflect", "symmetric"):
         raise NotLifted("RandomCrop pads twice by mirroring, which has no native form")
-    add_random_crop(transform, padding, chain)
+    add_random_crop(transform, padding, chain, fill_of(transform, chain))
 
 
-def add_random_crop(transform: Any, padding: Any, chain: Chain) -> None:
+def add_random_crop(
+    transform: Any, padding: Any, chain: Chain, fill: list[int], mask_fill: int = 0
+) -> None:
     """RandomCrop with its padding as `drapps.ops.borders` takes it."""
-    fill, mode = fill_of(transform, chain), str(transform.padding_mode)
-    pads = transform.pad_if_needed or any(ops.borders(padding))
-    op = ops.random_crop(plain_size(transform.size), padding, transform.pad_if_needed, fill, mode)
+    mode, more = str(transform.padding_mode), transform.pad_if_needed
+    pads = more or any(ops.borders(padding))
+    op = ops.random_crop(plain_size(transform.size), padding, more, fill, mode, mask_fill)
     chain.add_crop(op, around=fill if pads and mode == "constant" else [])
 
 
 def pad(transform: Any, chain: Chain) -> None:
     """Pad."""
-    fill, mode = fill_of(transform, chain), str(transform.padding_mode)
-    op = ops.pad(plain_size(transform.padding), fill, mode)
+    add_pad(transform, chain, fill_of(transform, chain))
+
+
+def add_pad(transform: Any, chain: Chain, fill: list[int], mask_fill: int = 0) -> None:
+    """Pad with the levels of its border."""
+    mode = str(transform.padding_mode)
+    op = ops.pad(plain_size(transform.padding), fill, mode, mask_fill)
     chain.add_crop(op, around=fill if mode == "constant" else [])
 
 
@@ -154,12 +165,12 @@ def pil_to_tensor(transform: Any, chain: Chain) -> None:
 
 def convert_image_dtype(transform: Any, chain: Chain) -> None:
     """ConvertImageDtype."""
-    to_floats(transform, chain, "divide")
+    to_floats(transform, chain, "divide", transform.dtype)
 
 
-def to_floats(transform: Any, chain: Chain, scale: str) -> None:
-    """A conversion of tensors to ``transform.dtype``; one to what they are already does nothing."""
-    dtype = str(transform.dtype)
+def to_floats(transform: Any, chain: Chain, scale: str, to: Any) -> None:
+    """A conversion of tensors to a dtype; one to what they are already does nothing."""
+    dtype = str(to)
     if chain.form is Form.PICTURE:
         raise NotLifted(f"{short_name(transform)} runs on a Pillow picture here")
     if dtype == {Form.BYTES: "torch.uint8", Form.FLOATS: "torch.float32"}[chain.form]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from drapps import ops
 from drapps.torch import transforms_v1 as v1
 from drapps.torch.chain import Chain, Form, Recogniser
-from drapps.torch.recognise import NotLifted
+from drapps.torch.recognise import NotLifted, short_name
 from drapps.torch.tensor_resize import tensor_arithmetic
+from drapps.torch.typed import MASK, of_kind
 
 
 def random_resized_crop(transform: Any, chain: Chain) -> None:
@@ -26,10 +28,36 @@ def resize(transform: Any, chain: Chain) -> None:
     return chain.add_resize_of_bytes(v1.resize_op(transform, arithmetic=how))
 
 
+def random_resize(transform: Any, chain: Chain) -> None:
+    """RandomResize, likewise."""
+    sizes, interpolation = (transform.min_size, transform.max_size), v1.interpolation_of(transform)
+    if chain.form is not Form.BYTES:
+        return chain.add(ops.random_resize(*sizes, interpolation, chain.pass_order))
+    how = tensor_arithmetic(transform, interpolation, chain.channels)
+    return chain.add_resize_of_bytes(ops.random_resize(*sizes, interpolation, arithmetic=how))
+
+
+def fills_of(transform: Any, chain: Chain) -> tuple[list[int], int]:
+    """The levels around a picture and the number around its mask, which `fill` may tell apart."""
+    given = transform._fill
+    picture = v1.levels_of(of_kind(given, chain.kind, None), transform, chain)
+    number = of_kind(given, MASK, None) if chain.mask is not None else 0
+    if transform.padding_mode != "constant" or number is None:
+        number = 0
+    if not isinstance(number, (int, float)) or number != int(number) or not 0 <= number <= 255:
+        raise NotLifted(f"{short_name(transform)} fills masks with {number!r}, which is no byte")
+    return picture, int(number)
+
+
 def random_crop(transform: Any, chain: Chain) -> None:
     """RandomCrop, which pads once and keeps its padding as left, right, top, bottom."""
     left, right, top, bottom = transform.padding or (0, 0, 0, 0)
-    v1.add_random_crop(transform, [left, top, right, bottom], chain)
+    v1.add_random_crop(transform, [left, top, right, bottom], chain, *fills_of(transform, chain))
+
+
+def pad(transform: Any, chain: Chain) -> None:
+    """Pad."""
+    v1.add_pad(transform, chain, *fills_of(transform, chain))
 
 
 def to_image(transform: Any, chain: Chain) -> None:
@@ -42,14 +70,30 @@ def to_image(transform: Any, chain: Chain) -> None:
 
 def to_dtype(transform: Any, chain: Chain) -> None:
     """ToDtype, which multiplies where the first API divides."""
-    if not str(transform.dtype).startswith("torch."):
-        raise NotLifted(f"ToDtype has the dtype {transform.dtype!r}")
-    v1.to_floats(transform, chain, "multiply" if transform.scale else "none")
+    scale, dtype = "multiply" if transform.scale else "none", transform.dtype
+    if not isinstance(dtype, dict):
+        if not str(dtype).startswith("torch."):
+            raise NotLifted(f"ToDtype has the dtype {dtype!r}")
+        return v1.to_floats(transform, chain, scale, dtype)
+    mask_dtype = None
+    if chain.mask is not None and chain.mask.moves:
+        mask_dtype = of_kind(dtype, MASK, _MISSING)
+    picture_dtype = of_kind(dtype, chain.kind, _MISSING)
+    if _MISSING in (mask_dtype, picture_dtype):
+        raise NotLifted(f"ToDtype has no dtype for a mask or for {chain.form.value}")
+    if chain.mask is not None and mask_dtype is not None:
+        name = str(mask_dtype).removeprefix("torch.")
+        if name not in ("uint8", "int32", "int64"):
+            raise NotLifted(f"ToDtype converts masks to {mask_dtype}")
+        chain.mask.dtype = name
+    if picture_dtype is not None:
+        v1.to_floats(transform, chain, scale, picture_dtype)
+    return None
 
 
 def convert_image_dtype(transform: Any, chain: Chain) -> None:
     """ConvertImageDtype, likewise."""
-    v1.to_floats(transform, chain, "multiply")
+    v1.to_floats(transform, chain, "multiply", transform.dtype)
 
 
 def nothing(_transform: Any, _chain: Chain) -> None:
@@ -60,6 +104,9 @@ def to_pure_tensor(_transform: Any, chain: Chain) -> None:
     """ToPureTensor."""
     if chain.form is Form.PICTURE:
         raise NotLifted("ToPureTensor runs on a Pillow picture here")
+    chain.kind = "torch.Tensor"
+    if chain.mask is not None:
+        chain.mask.moves = False
 
 
 def rgb(_transform: Any, chain: Chain) -> None:
@@ -69,6 +116,7 @@ def rgb(_transform: Any, chain: Chain) -> None:
 
 
 _HOME = "torchvision.transforms.v2."
+_MISSING = "missing"
 
 TABLE: dict[str, Recogniser] = {
     _HOME + name: v1.checked(recogniser)
@@ -77,7 +125,8 @@ TABLE: dict[str, Recogniser] = {
         "_geometry.Resize": resize,
         "_geometry.CenterCrop": v1.center_crop,
         "_geometry.RandomCrop": random_crop,
-        "_geometry.Pad": v1.pad,
+        "_geometry.RandomResize": random_resize,
+        "_geometry.Pad": pad,
         "_geometry.RandomHorizontalFlip": v1.horizontal_flip,
         "_geometry.RandomVerticalFlip": v1.vertical_flip,
         "_color.ColorJitter": v1.color_jitter,

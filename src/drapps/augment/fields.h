@@ -52,6 +52,10 @@ template <>
 struct EnumNames<kernel::Arithmetic> {
   static constexpr std::array<std::string_view, 3> kNames{"pillow", "torch_uint8", "torch_uint8_no_antialias"};
 };
+template <>
+struct EnumNames<kernel::Nearest> {
+  static constexpr std::array<std::string_view, 2> kNames{"pillow", "torch"};
+};
 
 template <class E>
 concept NamedEnum = requires { EnumNames<E>::kNames; };

@@ -130,7 +130,7 @@ Status resize(Sample& sample, OpContext& ctx, const Rect& rect, Extent target, c
   if (sample.mask) {
     auto mask = ctx.scratch.next_mask(target);
     DRAPPS_RETURN_IF_ERROR(mask);
-    kernel::resize_nearest(*mask, *sample.mask);
+    kernel::resize_nearest(*mask, *sample.mask, how.mask_nearest);
     sample.mask = *mask;
   }
   const auto across = static_cast<float>(static_cast<double>(target.width) / rect.width);

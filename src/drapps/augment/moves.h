@@ -21,9 +21,10 @@ struct Resampling {
   Interpolation interpolation;
   kernel::PassOrder order;
   kernel::Arithmetic arithmetic;
+  kernel::Nearest mask_nearest{};
 };
 
-/// Resizes `rect`, which the window contains, to `target`; the mask by nearest neighbour.
+/// Resizes `rect`, which the window contains, to `target`; the mask by the nearest neighbour.
 Status resize(Sample& sample, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how);
 
 /// What stands around a picture and around its mask.

@@ -11,13 +11,14 @@
 #include "drapps/augment/pad.h"
 #include "drapps/augment/random_crop.h"
 #include "drapps/augment/random_erasing.h"
+#include "drapps/augment/random_resize.h"
 #include "drapps/augment/random_resized_crop.h"
 #include "drapps/augment/resize.h"
 
 namespace drapps {
 
 using Op = std::variant<RandomResizedCrop, Resize, CenterCrop, RandomCrop, HorizontalFlip, VerticalFlip, ColorJitter,
-                        Grayscale, RandomGrayscale, Pad, RandomErasing>;
+                        Grayscale, RandomGrayscale, Pad, RandomErasing, RandomResize>;
 
 std::string_view tag_of(const Op& op) noexcept;
 int version_of(const Op& op) noexcept;

@@ -54,6 +54,33 @@ TEST(VerticalFlip, MirrorsRowsWithItsProbability) {
   expect_flips<VerticalFlip>([](ImageView out, ConstImageView in) { kernel::flip_vertical(out, in); });
 }
 
+TEST(RandomResize, TakesEachLengthBelowTheLastEquallyOftenAndDrawsTwoWords) {
+  const RandomResize op{.min_size = 10, .max_size = 16};
+  Scratch scratch(MemoryLedger::unlimited());
+  std::map<std::int32_t, int> counts;
+  constexpr int kCount = 6000;
+  for (std::uint64_t position = 0; position < kCount; ++position) {
+    auto owned = make_sample(1, 3, {20, 30});
+    OpContext ctx{draws_at(position), scratch};
+    ASSERT_TRUE(op.run(owned->sample, ctx).ok());
+    EXPECT_EQ(owned->sample.extent.width, owned->sample.extent.height * 30 / 20);
+    EXPECT_EQ(owned->sample.mask->width, owned->sample.extent.width);
+    Draws draws = draws_at(position);
+    EXPECT_EQ(owned->sample.extent.height, 10 + static_cast<std::int32_t>(draws.below(6)));
+    ++counts[owned->sample.extent.height];
+  }
+  EXPECT_EQ(counts.size(), 6u);
+  EXPECT_LT(chi_square(counts, kCount / 6.0), 15.1);  // 5 degrees of freedom, 1 %
+}
+
+TEST(RandomResize, RefusesRangesThatDoNotRise) {
+  EXPECT_FALSE((RandomResize{.min_size = 5, .max_size = 5}.check().ok()));
+  EXPECT_FALSE((RandomResize{.min_size = 0, .max_size = 5}.check().ok()));
+  EXPECT_FALSE((RandomResize{.min_size = 1, .max_size = 2, .interpolation = Interpolation::kRandom}.check().ok()));
+  EXPECT_TRUE((RandomResize{.min_size = 1, .max_size = 2}.check().ok()));
+  EXPECT_FALSE((RandomResize{.min_size = 1, .max_size = 2}.infer({.extent = {4, 4}, .fixed = true})->fixed));
+}
+
 TEST(ColorJitter, DrawsEveryOrderEquallyOften) {
   const ColorJitter op{.brightness = {0.5, 1.5}};
   std::map<std::array<ColorJitter::Step, 4>, int> counts;

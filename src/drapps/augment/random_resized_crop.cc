@@ -26,7 +26,7 @@ Status RandomResizedCrop::run(Sample& sample, OpContext& ctx) const {
   if (chosen == Interpolation::kRandom) {
     chosen = ctx.draws.coin(0.5) ? Interpolation::kBilinear : Interpolation::kBicubic;
   }
-  return moves::resize(sample, ctx, rect, {height, width}, {chosen, pass_order, arithmetic});
+  return moves::resize(sample, ctx, rect, {height, width}, {chosen, pass_order, arithmetic, mask_nearest});
 }
 
 Rect RandomResizedCrop::region(Extent whole, Draws draws) const {

@@ -20,6 +20,7 @@ struct RandomResizedCrop {
   Interpolation interpolation = Interpolation::kBilinear;
   kernel::PassOrder pass_order{};   // horizontal first with PyTorch's arithmetic
   kernel::Arithmetic arithmetic{};  // PyTorch's has no nearest
+  kernel::Nearest mask_nearest{};   // how masks take the nearest
 
   template <class V>
   void fields(V& v) {
@@ -30,6 +31,7 @@ struct RandomResizedCrop {
     v("interpolation", interpolation);
     v("pass_order", pass_order);
     v("arithmetic", arithmetic);
+    v("mask_nearest", mask_nearest);
   }
   bool operator==(const RandomResizedCrop&) const = default;
 

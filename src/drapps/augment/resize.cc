@@ -52,7 +52,8 @@ Result<SampleSpec> Resize::infer(const SampleSpec& in) const {
 Status Resize::run(Sample& sample, OpContext& ctx) const {
   const Extent to = target(sample.extent);
   DRAPPS_RETURN_IF_ERROR(check_target(sample.extent, to, Stage::kAugment));
-  return moves::resize(sample, ctx, geometry::whole_rect(sample.extent), to, {interpolation, pass_order, arithmetic});
+  return moves::resize(sample, ctx, geometry::whole_rect(sample.extent), to,
+                       {interpolation, pass_order, arithmetic, mask_nearest});
 }
 
 }  // namespace drapps

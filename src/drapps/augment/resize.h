@@ -24,6 +24,7 @@ struct Resize {
   Interpolation interpolation = Interpolation::kBilinear;  // not kRandom
   kernel::PassOrder pass_order{};                          // horizontal first with PyTorch's arithmetic
   kernel::Arithmetic arithmetic{};                         // PyTorch's has no nearest
+  kernel::Nearest mask_nearest{};                          // how masks take the nearest
 
   template <class V>
   void fields(V& v) {
@@ -34,6 +35,7 @@ struct Resize {
     v("interpolation", interpolation);
     v("pass_order", pass_order);
     v("arithmetic", arithmetic);
+    v("mask_nearest", mask_nearest);
   }
   bool operator==(const Resize&) const = default;
 

@@ -47,8 +47,14 @@ class Resizer {
   Level level_;
 };
 
-/// Nearest neighbour, exactly as Pillow's NEAREST: for masks, whose values must not mix. The views do not
-/// overlap, have as many channels, and are not empty.
-void resize_nearest(ImageView out, ConstImageView in) noexcept;
+/// Which pixel is the nearest.
+enum class Nearest : std::uint8_t {
+  kPillow,  // the one that the middle of the new pixel lies in, as Pillow's NEAREST
+  kTorch,   // the one that its upper left corner lies in, as PyTorch's interpolate(mode="nearest")
+};
+
+/// Nearest neighbour: for masks, whose values must not mix. The views do not overlap, have as many channels, and are
+/// not empty.
+void resize_nearest(ImageView out, ConstImageView in, Nearest nearest = Nearest::kPillow) noexcept;
 
 }  // namespace drapps::kernel

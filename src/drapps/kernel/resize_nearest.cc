@@ -7,12 +7,12 @@ namespace drapps::kernel {
 namespace {
 
 /// Pillow adds the step up in double precision rather than multiplying: the roundings are part of the result.
-struct Walk {
+struct PillowWalk {
   double at;
   double step;
   std::int32_t limit;
 
-  Walk(std::int32_t in, std::int32_t out) noexcept
+  PillowWalk(std::int32_t in, std::int32_t out) noexcept
       : at(static_cast<double>(in) / out * 0.5), step(static_cast<double>(in) / out), limit(in) {}
 
   /// The next source pixel, or -1 where the rounded sum has left the picture.
@@ -23,9 +23,22 @@ struct Walk {
   }
 };
 
-}  // namespace
+/// PyTorch multiplies in single precision.
+struct TorchWalk {
+  float step;
+  std::int32_t limit;
+  std::int32_t place = 0;
 
-void resize_nearest(ImageView out, ConstImageView in) noexcept {
+  TorchWalk(std::int32_t in, std::int32_t out) noexcept
+      : step(static_cast<float>(in) / static_cast<float>(out)), limit(in) {}
+
+  std::int32_t next() noexcept {
+    return std::min(static_cast<std::int32_t>(static_cast<float>(place++) * step), limit - 1);
+  }
+};
+
+template <class Walk>
+void resize(ImageView out, ConstImageView in) noexcept {
   constexpr std::int32_t kStrip = 512;
   std::array<std::int32_t, kStrip> columns;
   Walk across(in.width, out.width);
@@ -44,6 +57,16 @@ void resize_nearest(ImageView out, ConstImageView in) noexcept {
         }
       }
     }
+  }
+}
+
+}  // namespace
+
+void resize_nearest(ImageView out, ConstImageView in, Nearest nearest) noexcept {
+  if (nearest == Nearest::kTorch) {
+    resize<TorchWalk>(out, in);
+  } else {
+    resize<PillowWalk>(out, in);
   }
 }
 

@@ -145,5 +145,18 @@ TEST(ResizeNearest, TakesPixelsAsTheyAre) {
   EXPECT_TRUE(out.guards_hold());
 }
 
+TEST(ResizeNearest, TorchTakesThePixelOfTheUpperLeftCorner) {
+  TestPicture in(1, 1, 5), out(1, 1, 3);
+  for (std::int32_t i = 0; i < 5; ++i) in.view().row(0, 0)[i] = static_cast<std::uint8_t>(i);
+  resize_nearest(out.view(), in.view(), Nearest::kTorch);  // 0, 1.67, 3.33
+  EXPECT_EQ(out.view().row(0, 0)[0], 0);
+  EXPECT_EQ(out.view().row(0, 0)[1], 1);
+  EXPECT_EQ(out.view().row(0, 0)[2], 3);
+  resize_nearest(out.view(), in.view());  // 0.83, 2.5, 4.17
+  EXPECT_EQ(out.view().row(0, 0)[1], 2);
+  EXPECT_EQ(out.view().row(0, 0)[2], 4);
+  EXPECT_TRUE(out.guards_hold());
+}
+
 }  // namespace
 }  // namespace drapps::kernel

@@ -66,7 +66,7 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
   if (!row_shape.ok()) return std::move(row_shape).error();
   std::optional<MaskWriter> mask;
   if (last.has_mask) {
-    auto writer = MaskWriter::make(Dtype::kUint8, last);
+    auto writer = MaskWriter::make(spec.mask.dtype, last);
     if (!writer.ok()) return std::move(writer).error();
     mask = *writer;
   }
@@ -84,7 +84,11 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
         label.name, dtype, mixed ? std::vector<std::int64_t>{spec.mix->num_classes} : std::vector<std::int64_t>{}));
     if (mixed) columns.mixed_label = columns.labels.back();
   }
-  if (mask) columns.mask = layout.add("mask", Dtype::kUint8, {last.extent.height, last.extent.width});
+  if (mask) {
+    std::vector<std::int64_t> shape{last.extent.height, last.extent.width};
+    if (spec.mask.channel) shape.insert(shape.begin(), 1);
+    columns.mask = layout.add("mask", spec.mask.dtype, std::move(shape));
+  }
   if (last.has_boxes) {
     columns.boxes = layout.add("boxes", Dtype::kFloat32, {spec.max_boxes, 4});
     layout.add("box_labels", Dtype::kInt64, {spec.max_boxes});

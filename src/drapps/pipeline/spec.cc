@@ -104,6 +104,10 @@ Result<PipelineSpec> parse_spec(std::string_view text) {
       JsonReader reader(value, "tensor");
       spec.tensor.fields(reader);
       DRAPPS_RETURN_IF_ERROR(reader.status());
+    } else if (key == "mask") {
+      JsonReader reader(value, "mask");
+      spec.mask.fields(reader);
+      DRAPPS_RETURN_IF_ERROR(reader.status());
     } else if (key == "mix") {
       auto mix = parse_mix(value);
       if (!mix.ok()) return std::move(mix).error();
@@ -150,6 +154,9 @@ std::string to_json(const PipelineSpec& given) {
   JsonWriter tensor;
   spec.tensor.fields(tensor);
   root["tensor"] = std::move(tensor).take();
+  JsonWriter mask;
+  spec.mask.fields(mask);
+  root["mask"] = std::move(mask).take();
   if (spec.mix) {
     JsonWriter mix;
     spec.mix->fields(mix);

@@ -44,12 +44,26 @@ struct EnumNames<DepthMode> {
   static constexpr std::array<std::string_view, 3> kNames{"raise", "clip", "scale"};
 };
 
+/// What the masks of a batch look like.
+struct MaskFormat {
+  Dtype dtype = Dtype::kUint8;  // or int32, int64
+  bool channel = false;         // rows of [1, height, width] instead of [height, width]
+
+  template <class V>
+  void fields(V& v) {
+    v("dtype", dtype);
+    v("channel", channel);
+  }
+  bool operator==(const MaskFormat&) const = default;
+};
+
 struct PipelineSpec {
   static constexpr int kVersion = 1;
 
   DecodeOptions decode;
   std::vector<Op> ops;  // op i draws with ordinal i + 1
   TensorFormat tensor;
+  MaskFormat mask;
   std::optional<Mix> mix;        // of whole batches; draws as one more op behind the last
   SamplerSpec sampler;           // its size is the source's
   std::uint64_t seed = 0;        // of the ops, beside the order's

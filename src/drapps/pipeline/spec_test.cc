@@ -16,6 +16,7 @@ PipelineSpec rich() {
   spec.decode = {.color = ColorMode::kGray, .exif = ExifMode::kApply, .depth = DepthMode::kClip, .max_pixels = 1000};
   spec.ops = {Resize{.short_side = 40}, RandomCrop{}, ColorJitter{}, RandomErasing{.value = {0.5F}}};
   spec.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc, .mean = {0.25F}, .std = {0.5F}};
+  spec.mask = {.dtype = Dtype::kInt64, .channel = true};
   spec.mix = {.mixup_alpha = 0.25, .p = 0.5, .num_classes = 11};
   spec.sampler = {
       .shuffle = true, .seed = 0xFFFFFFFFFFFFFFFFu, .rank = 1, .world = 2, .batch = 3, .remainder = Remainder::kDrop};
@@ -37,6 +38,7 @@ TEST(Spec, JsonGivesBackEveryField) {
   EXPECT_EQ(to_json(*again), to_json(spec));
   EXPECT_EQ(again->ops, spec.ops);
   EXPECT_EQ(again->tensor, spec.tensor);
+  EXPECT_EQ(again->mask, spec.mask);
   EXPECT_EQ(again->mix, spec.mix);
   EXPECT_EQ(again->sampler, spec.sampler);
   EXPECT_EQ(again->on_error, spec.on_error);
@@ -55,6 +57,7 @@ TEST(Spec, WhatIsWrongIsNamed) {
   EXPECT_THAT(refusal(R"({"ops":[{"op":"resize","version":2}]})"), HasSubstr("version 2"));
   EXPECT_THAT(refusal(R"({"sampler":{"remainder":"maybe"}})"), HasSubstr("even, pad, drop"));
   EXPECT_THAT(refusal(R"({"tensor":{"mean":0.5}})"), HasSubstr("mean"));
+  EXPECT_THAT(refusal(R"({"mask":{"dtype":"int8"}})"), HasSubstr("uint8"));
   EXPECT_THAT(refusal(R"({"mix":{"alpha":1}})"), HasSubstr("alpha"));
   EXPECT_THAT(refusal(R"({"mix":{"version":2}})"), HasSubstr("version 2"));
   EXPECT_THAT(refusal(R"({"decode":[]})"), HasSubstr("decode"));

@@ -1,0 +1,362 @@
+"""Segmentation datasets, wrapped for v2: lifted, and equal to the stock loader's batches."""
+
+import importlib
+import math
+import shutil
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch")
+
+from torch.utils import data  # noqa: E402
+
+import drapps.torch  # noqa: E402
+from python.tests.conftest import picture  # noqa: E402
+from python.tests.test_stream_format import Draws  # noqa: E402
+
+COUNT = 11
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def size_of(number):
+    return 70 + 13 * number % 41, 60 + 17 * number % 53
+
+
+def write_pair(number, image, mask, palette=True):
+    """A picture and a mask with rectangles of several classes, and 255 for nothing."""
+    height, width = size_of(number)
+    picture(number, height, width).save(image)
+    ids = np.full((height, width), 255, np.uint8)
+    draw = np.random.default_rng(number)
+    for label in range(6):
+        top, left = draw.integers(0, height - 9), draw.integers(0, width - 9)
+        ids[top : top + draw.integers(4, 40), left : left + draw.integers(4, 40)] = label
+    made = Image.fromarray(ids)
+    if palette:
+        made = made.convert("P")
+        made.putdata(ids.flatten().tolist())
+        made.putpalette([k * 7 % 256 for k in range(768)])
+    made.save(mask)
+
+
+@pytest.fixture(scope="module")
+def v2(torchvision):
+    return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
+
+
+@pytest.fixture(scope="module")
+def tv_tensors(torchvision):
+    return importlib.import_module(f"{torchvision.__name__}.tv_tensors")
+
+
+@pytest.fixture(scope="module")
+def voc_root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("voc")
+    home = root / "VOCdevkit" / "VOC2012"
+    for folder in ("ImageSets/Segmentation", "JPEGImages", "SegmentationClass"):
+        (home / folder).mkdir(parents=True)
+    names = [f"2007_{number:06}" for number in range(COUNT)]
+    (home / "ImageSets/Segmentation/train.txt").write_text("\n".join(names))
+    for number, name in enumerate(names):
+        write_pair(number, home / f"JPEGImages/{name}.jpg", home / f"SegmentationClass/{name}.png")
+    return root
+
+
+@pytest.fixture
+def voc(voc_root, torchvision):
+    def make(transforms, root=voc_root, **arguments):
+        dataset = torchvision.datasets.VOCSegmentation(root, transforms=transforms, **arguments)
+        return wrap(torchvision, dataset)
+
+    return make
+
+
+def wrap(torchvision, dataset):
+    return torchvision.datasets.wrap_dataset_for_transforms_v2(dataset)
+
+
+CHAINS = {
+    "pictures": lambda t, _: [
+        t.Resize((48, 40)),
+        t.RandomHorizontalFlip(1.0),
+        t.ToImage(),
+        t.ToDtype(torch.float32, scale=True),
+        t.Normalize(MEAN, STD),
+    ],
+    "tensors": lambda t, tv: [
+        t.ToImage(),
+        t.Resize((31, 77), antialias=True),
+        t.RandomVerticalFlip(1.0),
+        t.ToDtype({tv.Image: torch.float32, tv.Mask: torch.int64, "others": None}, scale=True),
+        t.Normalize(MEAN, STD),
+    ],
+    "bicubic": lambda t, tv: [
+        t.Resize((90, 33), interpolation=t.InterpolationMode.BICUBIC),
+        t.PILToTensor(),
+        t.ToDtype({torch.Tensor: torch.float32, tv.Mask: torch.int32}),
+    ],
+    "short side": lambda t, _: [t.Resize(50), t.CenterCrop(44), t.ToImage()],
+    "by chance one size": lambda t, tv: [
+        t.RandomResize(37, 38),
+        t.Pad(9, fill=defaultdict(lambda: 0, {tv.Mask: 255})),
+        t.CenterCrop((50, 36)),
+        t.ToImage(),
+    ],
+    "bordered": lambda t, tv: [
+        t.Pad((3, 1, 2, 5), fill={Image.Image: (9, 8, 7), "others": 200}),
+        t.CenterCrop(170),
+        t.ToImage(),
+        t.Pad(2, fill={tv.Image: 3, tv.Mask: 17}),
+        t.ToDtype({tv.Mask: torch.int64, "others": None}),
+        t.Pad(4, padding_mode="reflect"),
+    ],
+    "one fill for both": lambda t, _: [t.CenterCrop(50), t.Pad(5, fill=77), t.ToImage()],
+    "mirrored": lambda t, _: [
+        t.CenterCrop(50),
+        t.ToImage(),
+        t.Pad(5, padding_mode="symmetric"),
+        t.Pad(4, padding_mode="edge"),
+        t.ToPureTensor(),
+    ],
+    "colours leave masks alone": lambda t, _: [
+        t.CenterCrop(50),
+        t.ColorJitter(brightness=(1.3, 1.3)),
+        t.Grayscale(3),
+        t.ToImage(),
+        t.ToDtype(torch.float32, scale=True),
+        t.ToPureTensor(),
+        t.Normalize([0.5], [0.2]),
+    ],
+    "whole crop": lambda t, _: [
+        t.Resize((64, 64)),
+        t.RandomResizedCrop((40, 23), scale=(1, 1), ratio=(1, 1)),
+        t.ToImage(),
+    ],
+}
+
+
+def assert_equal(dataset, batch=4, **arguments):
+    mine = drapps.torch.DataLoader(dataset, batch, **arguments)
+    assert mine.lifted(), str(mine.lifted())
+    stock = data.DataLoader(dataset, batch, **arguments)
+    seen = 0
+    for found, expected in zip(mine, stock, strict=True):
+        assert type(found) is type(expected)
+        assert len(found) == len(expected) == 2
+        for one, other in zip(found, expected, strict=True):
+            assert type(one) is type(other) is torch.Tensor
+            assert one.dtype == other.dtype
+            assert one.shape == other.shape
+            assert int((one != other).sum()) == 0
+        seen += len(found[0])
+    return seen
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains_equal_the_stock_loader(voc, v2, tv_tensors, name):
+    assert assert_equal(voc(v2.Compose(CHAINS[name](v2, tv_tensors)))) == COUNT
+
+
+def test_every_ratio_of_sizes_takes_the_pixels_that_torch_takes(voc, v2):
+    for size in [(1, 1), (2, 140), (53, 7), (70, 60), (140, 120), (141, 119), (333, 211)]:
+        assert_equal(voc(v2.Compose([v2.Resize(size), v2.ToImage()])))
+
+
+def test_pet_and_cityscapes(tmp_path, torchvision, v2):
+    home = tmp_path / "oxford-iiit-pet"
+    for folder in ("images", "annotations/trimaps"):
+        (home / folder).mkdir(parents=True)
+    lines = []
+    for number in range(5):
+        write_pair(
+            number,
+            home / f"images/Pug_{number}.jpg",
+            home / f"annotations/trimaps/Pug_{number}.png",
+            palette=False,
+        )
+        lines.append(f"Pug_{number} 1 1 1")
+    (home / "annotations/trainval.txt").write_text("\n".join(lines))
+    chain = v2.Compose([v2.Resize((30, 30)), v2.ToImage()])
+    pets = torchvision.datasets.OxfordIIITPet
+    segmented = wrap(torchvision, pets(tmp_path, target_types="segmentation", transforms=chain))
+    assert assert_equal(segmented) == 5
+    both = pets(tmp_path, target_types=["category", "segmentation"], transforms=chain)
+    verdict = drapps.torch.DataLoader(wrap(torchvision, both), 2).lifted()
+    assert "category and segmentation" in verdict.reasons[0]
+
+    for folder in ("leftImg8bit", "gtFine"):
+        (tmp_path / folder / "train" / "ulm").mkdir(parents=True)
+    for number in range(5):
+        write_pair(
+            number,
+            tmp_path / f"leftImg8bit/train/ulm/ulm_{number}_leftImg8bit.png",
+            tmp_path / f"gtFine/train/ulm/ulm_{number}_gtFine_labelIds.png",
+            palette=False,
+        )
+    streets = torchvision.datasets.Cityscapes(tmp_path, target_type="semantic", transforms=chain)
+    assert assert_equal(wrap(torchvision, streets), 2, drop_last=True) == 4
+
+
+def test_subsets_and_samplers(voc, v2):
+    whole = voc(v2.Compose([v2.Resize((20, 24)), v2.ToImage()]))
+    some = data.Subset(data.Subset(whole, [9, 2, 7, 4, 0]), [4, 0, 1])
+    assert assert_equal(some, 2) == 3
+    sampler = data.SubsetRandomSampler(range(3), generator=torch.Generator().manual_seed(3))
+    mine = drapps.torch.DataLoader(some, 2, sampler=sampler)
+    assert mine.lifted()
+    assert sum(len(images) for images, _ in mine) == 3
+
+
+def drawn_crop(height, width, draws):
+    """RandomResizedCrop's rectangle, as docs/reference/stream.md says."""
+    uniform = lambda low, high: low + (high - low) * (draws.word() / 2**32)  # noqa: E731
+    for _ in range(10):
+        area = height * width * uniform(0.2, 1.0)
+        aspect = math.exp(uniform(math.log(3 / 4), math.log(4 / 3)))
+        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            return draws.below(height - h + 1), draws.below(width - w + 1), h, w
+    raise AssertionError("choose another seed")
+
+
+@pytest.mark.parametrize("form", ["pictures", "tensors"])
+def test_what_is_drawn_is_the_same_for_picture_and_mask(voc, v2, tv_tensors, form):
+    crop = v2.RandomResizedCrop((29, 37), scale=(0.2, 1.0))
+    fill = defaultdict(lambda: 0, {tv_tensors.Mask: 255})
+    padded = v2.RandomCrop((20, 30), padding=(3, 1), fill=fill)
+    moves = [crop, v2.RandomHorizontalFlip(0.5), padded]
+    first, last = ([v2.ToImage()], []) if form == "tensors" else ([], [v2.ToImage()])
+    loader = drapps.torch.DataLoader(voc(v2.Compose([*first, *moves, *last])), 4, seed=6)
+    assert loader.lifted(), str(loader.lifted())
+    plain = voc(v2.Compose(first) if first else None)
+    functional = v2.functional
+    flips = 0
+    position = 0
+    for images, masks in loader:
+        for image, mask in zip(images, masks, strict=True):
+            sample = plain[position]
+            rect = drawn_crop(*size_of(position), Draws(6, 0, position, 1))
+            flip = Draws(6, 0, position, 2).coin(0.5)
+            place = Draws(6, 0, position, 3)
+            top, left = place.below(29 + 2 - 20 + 1), place.below(37 + 6 - 30 + 1)
+            flips += flip
+            found = []
+            for part in sample:
+                part = functional.resized_crop(part, *rect, [29, 37])
+                part = functional.horizontal_flip(part) if flip else part
+                part = functional.pad(
+                    part, [3, 1], fill=255 if type(part) is tv_tensors.Mask else 0
+                )
+                part = functional.crop(part, top, left, 20, 30)
+                found.append(part if isinstance(part, torch.Tensor) else functional.to_image(part))
+            assert torch.equal(image, found[0])
+            assert torch.equal(mask, found[1])
+            position += 1
+    assert position == COUNT
+    assert 0 < flips < COUNT
+
+
+def test_state_and_workers(voc, v2):
+    dataset = voc(v2.Compose([v2.RandomCrop(40), v2.RandomHorizontalFlip(), v2.ToImage()]))
+    expected = list(drapps.torch.DataLoader(dataset, 3, shuffle=True, seed=1, cpu_budget=1))
+    loader = drapps.torch.DataLoader(dataset, 3, shuffle=True, seed=1, num_workers=2)
+    iterator = iter(loader)
+    next(iterator)
+    again = drapps.torch.DataLoader(dataset, 3, shuffle=True, seed=1)
+    again.load_state_dict(loader.state_dict())
+    for found, other in zip(again, expected[1:], strict=True):
+        assert torch.equal(found[0], other[0])
+        assert torch.equal(found[1], other[1])
+
+
+def reason(dataset):
+    report = drapps.torch.DataLoader(dataset, 2).lifted()
+    assert not report
+    return report.reasons[0]
+
+
+def test_what_is_not_lifted_is_named(voc, voc_root, v2, tv_tensors, torchvision):
+    size = [v2.Resize((20, 20)), v2.ToImage()]
+    voc2012 = torchvision.datasets.VOCSegmentation
+    unwrapped = voc2012(voc_root, transforms=v2.Compose(size))
+    assert "VOCSegmentation" in reason(unwrapped)
+    apart = wrap(torchvision, voc2012(voc_root, transform=v2.Compose(size)))
+    assert "apart" in reason(apart)
+    assert "no transforms" in reason(wrap(torchvision, voc2012(voc_root)))
+    late = voc(v2.Compose(size))
+    late._dataset.transforms = v2.Compose(size)
+    assert "after it was wrapped" in reason(late)
+    for chain, why in [
+        ([v2.ToImage(), v2.ToPureTensor(), v2.Resize((20, 20))], "ToPureTensor"),
+        ([*size, v2.RandomRotation(5)], "RandomRotation"),
+        ([*size, v2.Pad(1, fill={tv_tensors.Mask: 300, "others": 0})], "300"),
+        ([*size, v2.Pad(1, fill={tv_tensors.Mask: (1, 2), "others": 0})], "fills masks"),
+        ([*size, v2.ToDtype({tv_tensors.Mask: torch.float32, "others": None})], "masks to"),
+        ([*size, v2.ToDtype({tv_tensors.Image: torch.float32})], "no dtype for a mask"),
+        ([torchvision.transforms.Resize((20, 20)), v2.ToImage()], "transforms.Resize"),
+        ([v2.Resize((20, 20))], "Pillow picture"),
+        ([v2.Resize((20, 20), interpolation=v2.InterpolationMode.NEAREST), v2.ToImage()], "near"),
+    ]:
+        assert why in reason(voc(v2.Compose(chain)))
+
+    class Other(voc2012):
+        pass
+
+    assert "Other" in reason(wrap(torchvision, Other(voc_root, transforms=v2.Compose(size))))
+    replaced = voc(v2.Compose(size))
+    replaced._wrapper = lambda _, sample: sample
+    assert "wrapped by" in reason(replaced)
+    patched = voc(v2.Compose(size))
+    type(patched).__getitem__ = lambda *_: None
+    assert "replaced" in reason(patched)
+
+
+@pytest.fixture
+def own_voc(voc_root, tmp_path):
+    return shutil.copytree(voc_root, tmp_path / "voc")
+
+
+def mask_file(root, number):
+    return root / f"VOCdevkit/VOC2012/SegmentationClass/2007_{number:06}.png"
+
+
+def test_masks_that_are_no_class_ids_stay_with_stock(voc, own_voc, v2):
+    chain = v2.Compose([v2.Resize((20, 20)), v2.ToImage()])
+    Image.new("RGB", size_of(0)[::-1]).save(mask_file(own_voc, 0))
+    assert "mode RGB" in reason(voc(chain, own_voc))
+    Image.new("1", size_of(0)[::-1]).save(mask_file(own_voc, 0))
+    assert "mode 1" in reason(voc(chain, own_voc))
+
+
+def test_a_mask_of_another_size_or_a_bad_one_is_a_bad_sample(voc, own_voc, v2):
+    chain = v2.Compose([v2.CenterCrop((20, 20)), v2.ToImage()])
+    Image.new("L", (9, 9)).save(mask_file(own_voc, 1))
+    mask_file(own_voc, 4).write_bytes(mask_file(own_voc, 4).read_bytes()[:60])
+    mask_file(own_voc, 6).unlink()
+    loader = drapps.torch.DataLoader(voc(chain, own_voc), 1)
+    assert loader.lifted()
+    iterator = iter(loader)
+    messages = []
+    for index in range(COUNT):
+        if index not in (1, 4, 6):
+            next(iterator)
+            continue
+        with pytest.raises(drapps.SampleError) as caught:
+            next(iterator)
+        assert caught.value.index == index
+        assert caught.value.path == str(mask_file(own_voc, index))
+        messages.append(caught.value.message)
+    assert "make them equal" in messages[0]
+    skipping = drapps.torch.DataLoader(voc(chain, own_voc), 4, on_error="skip")
+    assert sum(len(masks) for _, masks in skipping) == COUNT - 3
+
+
+def test_orientation_is_ignored_on_both_sides(voc, own_voc, v2):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    turned = own_voc / "VOCdevkit/VOC2012/JPEGImages/2007_000002.jpg"
+    picture(2, *size_of(2)).save(turned, exif=exif)
+    assert_equal(voc(v2.Compose([v2.Resize((33, 21)), v2.ToImage()]), own_voc))
