@@ -68,6 +68,18 @@ def resize(
     return {**op, **in_arithmetic(arithmetic)}
 
 
+def crop(top: int, left: int, size: Size) -> Op:
+    """The same rectangle of every picture."""
+    height, width = pair("size", size)
+    return {
+        "op": "crop",
+        "top": whole("top", top, 0),
+        "left": whole("left", left, 0),
+        "height": height,
+        "width": width,
+    }
+
+
 def random_resize(
     min_size: int,
     max_size: int,

@@ -129,6 +129,10 @@ class Pipeline:
         """Resized, antialiased: one number is the shorter side, two are height and width."""
         return self._then(ops.resize(size, max_size, interpolation, pass_order, arithmetic))
 
+    def crop(self, top: int, left: int, size: ops.Size) -> Pipeline:
+        """The same rectangle of every picture; one that does not contain it is a bad sample."""
+        return self._then(ops.crop(top, left, size))
+
     def random_resize(
         self,
         min_size: int,

@@ -41,13 +41,15 @@ Mode mode_of(std::string_view what, std::string_view name,
   throw nb::value_error((std::string(what) + " is one of " + names).c_str());
 }
 
-DecodeOptions options_of(std::string_view color, std::string_view exif, std::string_view depth) {
+DecodeOptions options_of(std::string_view color, std::string_view exif, std::string_view depth,
+                         std::string_view cmyk = "pillow") {
   return {
       .color = mode_of<ColorMode>(
           "color", color, {{"rgb", ColorMode::kRgb}, {"gray", ColorMode::kGray}, {"indices", ColorMode::kIndices}}),
       .exif = mode_of<ExifMode>("exif", exif, {{"ignore", ExifMode::kIgnore}, {"apply", ExifMode::kApply}}),
       .depth = mode_of<DepthMode>(
-          "depth", depth, {{"raise", DepthMode::kRaise}, {"clip", DepthMode::kClip}, {"scale", DepthMode::kScale}})};
+          "depth", depth, {{"raise", DepthMode::kRaise}, {"clip", DepthMode::kClip}, {"scale", DepthMode::kScale}}),
+      .cmyk = mode_of<CmykMode>("cmyk", cmyk, {{"pillow", CmykMode::kPillow}, {"tensorflow", CmykMode::kTensorflow}})};
 }
 
 [[noreturn]] void raise(const Error& error) {
@@ -79,8 +81,8 @@ nb::dict inspect(const nb::bytes& bytes, const std::string& exif) {
 }
 
 Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const std::string& color,
-              const std::string& exif, const std::string& depth) {
-  const DecodeOptions options = options_of(color, exif, depth);
+              const std::string& exif, const std::string& depth, const std::string& cmyk) {
+  const DecodeOptions options = options_of(color, exif, depth, cmyk);
   const std::span<const std::uint8_t> data = view_of(bytes);
   Decoder& reader = decoder();
   auto work = [&]() -> Result<ImageView> {
@@ -129,7 +131,7 @@ void bind_decode(nb::module_& module) {
       "orientation, depth, irregular. Raises SampleError.");
   module.def(
       "decode", &decode, nb::arg("bytes"), nb::arg("region") = nb::none(), nb::arg("color") = "rgb",
-      nb::arg("exif") = "ignore", nb::arg("depth") = "raise",
+      nb::arg("exif") = "ignore", nb::arg("depth") = "raise", nb::arg("cmyk") = "pillow",
       "Pixels of a JPEG, PNG, WebP or coefficient form as uint8 of shape (height, width, 3), or (height, width, 1) for "
       "color='gray'. region is (top, left, height, width). Raises SampleError.");
   module.def("transcode", &transcode, nb::arg("jpeg"), "The coefficient form of a JPEG. Raises SampleError.");

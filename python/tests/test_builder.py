@@ -76,6 +76,8 @@ def test_a_folder_without_what_it_needs_is_refused(tmp_path, own_photos):
         (lambda p: p.resize((8, 8), max_size=9), "max_size"),
         (lambda p: p.resize(None), "resize needs"),
         (lambda p: p.center_crop("8"), "size"),
+        (lambda p: p.crop(-1, 0, 8), "top"),
+        (lambda p: p.crop(0, 0, (8, 0)), "size"),
         (lambda p: p.random_crop(8, padding=(1, 2, 3)), "padding"),
         (lambda p: p.pad(-1), "padding"),
         (lambda p: p.pad(1, mode="mirror"), "mode"),
@@ -164,6 +166,7 @@ def test_every_op_of_the_builder_is_known_to_the_core(photos):
         .random_crop((64, 72), padding=4, pad_if_needed=True, mode="reflect")
         .resize(40, max_size=50, interpolation="bicubic")
         .random_resized_crop((36, 38), interpolation="random", pass_order="pillow13")
+        .crop(2, 3, (34, 33))
         .center_crop((32, 30))
         .flip(0.3)
         .flip_vertical(0.2)

@@ -93,6 +93,18 @@ def test_four_inks_equal_pillow(coding: str, change: Callable[[bytes], bytes]) -
             assert_same(change(data), seed)
 
 
+@pytest.mark.parametrize("change", [bytes, ycck, without_adobe])
+def test_four_inks_by_tensorflows_product(change: Callable[[bytes], bytes]) -> None:
+    for height, width in SIZES:
+        data = change(encode(picture("CMYK", height, width), "JPEG"))
+        with Image.open(io.BytesIO(data)) as opened:
+            inks = np.asarray(opened).astype(int)
+        # Without Adobe's marker TensorFlow takes the numbers for the inks' and not for the paper's.
+        light = inks if change is without_adobe else 255 - inks
+        expected = light[..., :3] * light[..., 3:] // 255
+        np.testing.assert_array_equal(_core.decode(data, cmyk="tensorflow"), expected)
+
+
 def test_rgb_components_equal_pillow() -> None:
     for seed, (height, width) in enumerate(SIZES):
         assert_same(encode(picture("RGB", height, width), "JPEG", keep_rgb=True), seed)

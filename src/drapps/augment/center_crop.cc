@@ -7,8 +7,17 @@ namespace drapps {
 
 Status CenterCrop::check() const { return check_sides(kTag, height, width); }
 
+Status CenterCrop::check_fits(Extent whole, Stage stage) const {
+  if (pad || (whole.height >= height && whole.width >= width)) return ok_status();
+  return op_error(kTag,
+                  "a crop of " + to_string({height, width}) + " does not fit a picture of " + to_string(whole) +
+                      "; pad it or resize first",
+                  stage);
+}
+
 Result<SampleSpec> CenterCrop::infer(const SampleSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
+  if (in.fixed) DRAPPS_RETURN_IF_ERROR(check_fits(in.extent, Stage::kSetup));
   SampleSpec out = in;
   out.extent = {height, width};
   out.fixed = true;
@@ -16,11 +25,12 @@ Result<SampleSpec> CenterCrop::infer(const SampleSpec& in) const {
 }
 
 Status CenterCrop::run(Sample& sample, OpContext& ctx) const {
-  return moves::crop_with_border(sample, ctx, geometry::central_rect(sample.extent, {height, width}), {});
+  DRAPPS_RETURN_IF_ERROR(check_fits(sample.extent, Stage::kAugment));
+  return moves::crop_with_border(sample, ctx, geometry::central_rect(sample.extent, {height, width}, rounding), {});
 }
 
 Rect CenterCrop::region(Extent whole, Draws) const {
-  return moves::border_region(whole, geometry::central_rect(whole, {height, width}), PadMode::kConstant);
+  return moves::border_region(whole, geometry::central_rect(whole, {height, width}, rounding), PadMode::kConstant);
 }
 
 }  // namespace drapps

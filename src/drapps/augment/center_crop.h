@@ -1,5 +1,5 @@
-// CenterCrop: the middle of the picture, with zeros around it where the picture is smaller. As torchvision's
-// CenterCrop.
+// CenterCrop: the middle of the picture; where the picture is smaller, with zeros around it (`pad`) or an error. As
+// torchvision's CenterCrop; rounded down, as TensorFlow's resize_with_crop_or_pad.
 //
 // Draws nothing.
 #pragma once
@@ -9,24 +9,37 @@
 
 namespace drapps {
 
+template <>
+struct EnumNames<geometry::Rounding> {
+  static constexpr std::array<std::string_view, 2> kNames{"half_even", "down"};
+};
+
 struct CenterCrop {
   static constexpr std::string_view kTag = "center_crop";
   static constexpr int kVersion = 1;
 
   std::int32_t height = 224;
   std::int32_t width = 224;
+  geometry::Rounding rounding = geometry::Rounding::kHalfEven;
+  bool pad = true;
 
   template <class V>
   void fields(V& v) {
     v("height", height);
     v("width", width);
+    v("rounding", rounding);
+    v("pad", pad);
   }
   bool operator==(const CenterCrop&) const = default;
 
   Status check() const;
   Result<SampleSpec> infer(const SampleSpec& in) const;
+  /// kInvalidArgument for a picture that is smaller, without `pad`.
   Status run(Sample& sample, OpContext& ctx) const;
   Rect region(Extent whole, Draws draws) const;
+
+ private:
+  Status check_fits(Extent whole, Stage stage) const;
 };
 
 }  // namespace drapps

@@ -34,6 +34,8 @@ TEST(Check, NamesTheParameterThatIsOutOfRange) {
                          .arithmetic = kernel::Arithmetic::kTorchNoAntialias},
        "torch_uint8_no_antialias runs the horizontal pass first"},
       {CenterCrop{.height = -4}, "center_crop"},
+      {Crop{.width = 0}, "crop: "},
+      {Crop{.top = -1}, "a corner at -1 x 0"},
       {RandomCrop{.width = 0}, "random_crop"},
       {RandomCrop{.pad_left = -1}, "a border of -1 pixels"},
       {RandomCrop{.fill = {}}, "fill has 0 levels"},

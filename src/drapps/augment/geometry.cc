@@ -36,8 +36,9 @@ Rect nearest_ratio_rect(Extent whole, const Range& ratio) noexcept {
   return {(whole.height - crop.height) / 2, (whole.width - crop.width) / 2, crop.height, crop.width};
 }
 
-std::int32_t central_start(std::int32_t whole, std::int32_t crop) noexcept {
+std::int32_t central_start(std::int32_t whole, std::int32_t crop, Rounding rounding) noexcept {
   if (crop > whole) return -((crop - whole) / 2);
+  if (rounding == Rounding::kDown) return (whole - crop) / 2;
   return length(round_half_even((whole - crop) / 2.0));
 }
 
@@ -71,8 +72,9 @@ Extent resized_extent(Extent whole, std::int32_t short_side, std::int32_t max_si
   return whole.width <= whole.height ? Extent{long_new, short_new} : Extent{short_new, long_new};
 }
 
-Rect central_rect(Extent whole, Extent crop) noexcept {
-  return {central_start(whole.height, crop.height), central_start(whole.width, crop.width), crop.height, crop.width};
+Rect central_rect(Extent whole, Extent crop, Rounding rounding) noexcept {
+  return {central_start(whole.height, crop.height, rounding), central_start(whole.width, crop.width, rounding),
+          crop.height, crop.width};
 }
 
 Rect random_resized_rect(Extent whole, const Range& scale, const Range& ratio, Draws& draws) noexcept {

@@ -35,9 +35,12 @@ double round_half_even(double x) noexcept;
 /// longer side. A side can come out as 0 for extreme shapes. Lengths above 2^30 are cut to 2^30.
 Extent resized_extent(Extent whole, std::int32_t short_side, std::int32_t max_size) noexcept;
 
+/// Where the middle is when what is left over is odd: torchvision takes halves to the even neighbour, TensorFlow down.
+enum class Rounding : std::uint8_t { kHalfEven, kDown };
+
 /// Where a central crop of `crop` lies in a picture. Along an axis on which the picture is smaller the rectangle
-/// sticks out on both sides, by one more at its end where that is uneven.
-Rect central_rect(Extent whole, Extent crop) noexcept;
+/// sticks out on both sides, by one more at its end where that is uneven, in either rounding.
+Rect central_rect(Extent whole, Extent crop, Rounding rounding = Rounding::kHalfEven) noexcept;
 
 /// The rectangle of RandomResizedCrop, `whole` not empty, 0 < scale low <= high, 0 < ratio low <= high.
 /// Draws, up to ten times: area (1 word), log of the aspect ratio (1 word); where the rectangle fits, top (2 words)

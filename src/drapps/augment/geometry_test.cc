@@ -132,6 +132,21 @@ TEST(CentralRect, IsTorchvisions) {
   }
 }
 
+TEST(CentralRect, RoundedDownIsTensorflows) {
+  // Read off tf.image.resize_with_crop_or_pad (2.21) in the same way.
+  constexpr CentralCase kDown[] = {
+      {{225, 227}, {224, 224}, {0, 1, 224, 224}},
+      {{5, 5}, {2, 3}, {1, 1, 2, 3}},
+      {{7, 7}, {4, 4}, {1, 1, 4, 4}},
+      {{10, 10}, {13, 14}, {-1, -2, 13, 14}},
+      {{3, 20}, {8, 7}, {-2, 6, 8, 7}},
+      {{100, 301}, {151, 150}, {-25, 75, 151, 150}},
+  };
+  for (const CentralCase& c : kDown) {
+    EXPECT_EQ(central_rect(c.whole, c.crop, Rounding::kDown), c.rect) << c.whole.height << " x " << c.whole.width;
+  }
+}
+
 TEST(RoundHalfEven, TakesHalvesToTheEvenNeighbour) {
   EXPECT_EQ(round_half_even(0.5), 0);
   EXPECT_EQ(round_half_even(1.5), 2);

@@ -6,6 +6,7 @@
 
 #include "drapps/augment/center_crop.h"
 #include "drapps/augment/color_jitter.h"
+#include "drapps/augment/crop.h"
 #include "drapps/augment/flip.h"
 #include "drapps/augment/grayscale.h"
 #include "drapps/augment/pad.h"
@@ -17,8 +18,8 @@
 
 namespace drapps {
 
-using Op = std::variant<RandomResizedCrop, Resize, CenterCrop, RandomCrop, HorizontalFlip, VerticalFlip, ColorJitter,
-                        Grayscale, RandomGrayscale, Pad, RandomErasing, RandomResize>;
+using Op = std::variant<RandomResizedCrop, Resize, Crop, CenterCrop, RandomCrop, HorizontalFlip, VerticalFlip,
+                        ColorJitter, Grayscale, RandomGrayscale, Pad, RandomErasing, RandomResize>;
 
 std::string_view tag_of(const Op& op) noexcept;
 int version_of(const Op& op) noexcept;

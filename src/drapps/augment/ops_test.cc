@@ -245,6 +245,41 @@ TEST(MovingOps, MoveBoxesWithTheMask) {
   EXPECT_GT(dropped, 5u);
 }
 
+TEST(Crop, KeepsItsRectangleAndRefusesPicturesWithoutIt) {
+  const Crop crop{.top = 3, .left = 5, .height = 20, .width = 30};
+  auto owned = make_sample(1, 3, {23, 35});
+  const Outcome outcome = run_on(crop, owned->sample, draws_at(0));
+  ASSERT_EQ(outcome.extent, (Extent{20, 30}));
+  EXPECT_EQ(outcome.image[0], testing::noise(1, 0, 3, 5));
+  EXPECT_EQ(outcome.image.back(), testing::noise(1, 2, 22, 34));
+
+  EXPECT_TRUE(crop.infer({.extent = {23, 35}, .fixed = true}).ok());
+  EXPECT_FALSE(crop.infer({.extent = {23, 34}, .fixed = true}).ok());
+  for (const Extent small : {Extent{22, 35}, Extent{23, 34}}) {
+    auto other = make_sample(1, 3, small);
+    Scratch scratch(MemoryLedger::unlimited());
+    OpContext ctx{draws_at(0), scratch};
+    const Status status = crop.run(other->sample, ctx);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_NE(status.error().message.find("20 x 30 pixels from row 3 and column 5"), std::string::npos);
+    EXPECT_EQ(crop.region(small, draws_at(0)), geometry::whole_rect(small));
+  }
+}
+
+TEST(CenterCrop, RefusesSmallerPicturesWithoutPadding) {
+  const CenterCrop crop{.height = 20, .width = 30, .pad = false};
+  auto fits = make_sample(1, 3, {20, 31});
+  EXPECT_EQ(run_on(crop, fits->sample, draws_at(0)).extent, (Extent{20, 30}));
+  EXPECT_FALSE(crop.infer({.extent = {19, 31}, .fixed = true}).ok());
+  auto small = make_sample(1, 3, {20, 29});
+  Scratch scratch(MemoryLedger::unlimited());
+  OpContext ctx{draws_at(0), scratch};
+  const Status status = crop.run(small->sample, ctx);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("20 x 30 does not fit a picture of 20 x 29"), std::string::npos);
+}
+
 TEST(MovingOps, DropEmptyBoxesWithTheirRows) {
   auto owned = make_sample(1, 3, {100, 100});
   owned->sample.boxes = {{0, 0, 30, 30}, {40, 40, 60, 50}, {90, 90, 200, 200}, {25, 10, 80, 35}};

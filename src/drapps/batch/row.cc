@@ -26,6 +26,7 @@ bool fits(ConstImageView view, std::int32_t channels, Extent extent) noexcept {
 }
 
 Result<kernel::Normalizer> normalizer_of(const TensorFormat& format, std::int32_t channels) {
+  if (!format.table.empty()) return kernel::Normalizer::from_table(format.table);
   if (!format.scale) return kernel::Normalizer::raw();
   const auto scaling = format.reciprocal ? kernel::Scaling::kReciprocal : kernel::Scaling::kDivide;
   if (format.mean.empty()) return kernel::Normalizer::unit(scaling);

@@ -46,6 +46,9 @@ TEST(TensorFormat, RefusesCombinationsWithoutMeaning) {
       {{.mean = {0.5F}}, "mean has 1 numbers and std 0"},
       {{.scale = false, .mean = {0.5F}, .std = {0.5F}}, "need scale"},
       {{.mean = {0.5F, 0.5F}, .std = {0.5F, 0.0F}}, "channel 1"},
+      {{.table = std::vector<float>(256)}, "without scale"},
+      {{.scale = false, .table = std::vector<float>(255)}, "255 numbers"},
+      {{.dtype = Dtype::kUint8, .scale = false, .table = std::vector<float>(256)}, "not uint8"},
   };
   for (const auto& [format, message] : cases) {
     const Status status = format.check();
@@ -88,6 +91,24 @@ TEST(PictureWriter, NormalizesEachChannelInEitherLayout) {
       }
     }
   }
+}
+
+TEST(PictureWriter, LooksValuesUpInATable) {
+  std::vector<float> table(std::size_t{2} * 256);
+  for (std::size_t i = 0; i < table.size(); ++i) table[i] = 1000.0F - static_cast<float>(i * i);
+  const auto owned = make_sample(1, 2, kExtent);
+  for (const Layout layout : kLayouts) {
+    const auto row = write<float>({.layout = layout, .scale = false, .table = table}, owned->sample);
+    for (std::int32_t c = 0; c < 2; ++c) {
+      for (std::int32_t y = 0; y < kExtent.height; ++y) {
+        for (std::int32_t x = 0; x < kExtent.width; ++x) {
+          const std::size_t level = owned->sample.image.row(c, y)[x];
+          ASSERT_EQ(row[at(layout, kExtent, 2, c, y, x)], table[256 * static_cast<std::size_t>(c) + level]);
+        }
+      }
+    }
+  }
+  EXPECT_FALSE((TensorFormat{.scale = false, .table = table}.infer(spec(3, kExtent)).ok()));
 }
 
 TEST(PictureWriter, ErasesAfterNormalizingAndNothingElse) {

@@ -4,14 +4,15 @@
 #include <string>
 
 #include "drapps/augment/checks.h"
+#include "drapps/kernel/normalize.h"
 
 namespace drapps {
 
 Status TensorFormat::check() const {
   const bool real = dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16;
-  if (!real && (scale || !mean.empty())) {
+  if (!real && (scale || !mean.empty() || !table.empty())) {
     return op_error(kTag, "pictures in [0, 1] or normalised are not " + std::string(name_of(dtype)) +
-                              "; ask for float32 or bfloat16, or for neither scale nor mean and std");
+                              "; ask for float32 or bfloat16, or for neither scale nor mean, std and table");
   }
   if (mean.size() != std.size() || mean.size() > 4) {
     return op_error(kTag, "mean has " + std::to_string(mean.size()) + " numbers and std " + std::to_string(std.size()) +
@@ -19,6 +20,10 @@ Status TensorFormat::check() const {
   }
   if (!mean.empty() && !scale) {
     return op_error(kTag, "mean and std are those of pictures in [0, 1], so they need scale");
+  }
+  if (!table.empty()) {
+    if (scale) return op_error(kTag, "a table says what a byte becomes, so it goes without scale, mean and std");
+    DRAPPS_RETURN_IF_ERROR(kernel::Normalizer::from_table(table));
   }
   if (reciprocal && !scale) return op_error(kTag, "reciprocal is a way to scale, so it needs scale");
   for (std::size_t c = 0; c < mean.size(); ++c) {
@@ -32,6 +37,7 @@ Status TensorFormat::check() const {
 
 Result<std::vector<std::int64_t>> TensorFormat::infer(const SampleSpec& in) const {
   if (!mean.empty()) DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "mean", mean.size(), in.channels));
+  if (!table.empty()) DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "table", table.size() / 256, in.channels));
   if (!in.fixed) {
     return op_error(kTag,
                     "the pictures have different sizes and cannot share a batch; end with an op that gives "

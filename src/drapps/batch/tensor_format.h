@@ -4,6 +4,7 @@
 //   float, bfloat16   yes     empty       x / 255
 //   float, bfloat16   yes     given       (x / 255 - mean[c]) / std[c], each step rounded to float32
 //   any               no      empty       x
+//   float, bfloat16   no      empty       table[x], or table[256·c + x]: what `table` says where it is not empty
 //
 // With `reciprocal`, x / 255 is x · (1 / 255) instead, as torchvision's v2.ToDtype computes it.
 // bfloat16 is the float32 value rounded to the nearest, ties to even.
@@ -40,6 +41,7 @@ struct TensorFormat {
   bool reciprocal = false;  // see above
   std::vector<float> mean;  // one for all channels, or one for each
   std::vector<float> std;
+  std::vector<float> table;  // 256 for all channels, or 256 for each
 
   template <class V>
   void fields(V& v) {
@@ -49,6 +51,7 @@ struct TensorFormat {
     v("reciprocal", reciprocal);
     v("mean", mean);
     v("std", std);
+    v("table", table);
   }
   bool operator==(const TensorFormat&) const = default;
 

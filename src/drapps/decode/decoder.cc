@@ -39,7 +39,11 @@ Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const De
                         "a mask must be a palette or gray PNG, which keeps class ids as they are");
   }
   switch (*format) {
-    case ImageFormat::kJpeg: return jpeg::inspect(bytes, options);
+    case ImageFormat::kJpeg: {
+      Result<ImageInfo> info = jpeg::inspect(bytes, options);
+      if (info.ok()) info->cmyk = options.cmyk;
+      return info;
+    }
     case ImageFormat::kPng: return png::inspect(bytes, options);
     case ImageFormat::kCoefficients: return jpeg::inspect_coefficients(bytes, options);
     case ImageFormat::kWebp: break;

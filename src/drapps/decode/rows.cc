@@ -77,4 +77,18 @@ void store_inverted_cmyk(const ImageView& out, std::int32_t y, const std::uint8_
   });
 }
 
+void store_inverted_cmyk_product(const ImageView& out, std::int32_t y, const std::uint8_t* source) {
+  store(out, y, [source](std::int32_t x, auto rgb) -> decltype(rgb) {
+    const auto channel = [&](int c) { return unsigned{source[4 * x + c]} * source[4 * x + 3] / 255u; };
+    return {channel(0), channel(1), channel(2)};
+  });
+}
+
+void store_cmyk_product(const ImageView& out, std::int32_t y, const std::uint8_t* source) {
+  store(out, y, [source](std::int32_t x, auto rgb) -> decltype(rgb) {
+    const auto channel = [&](int c) { return (255u - source[4 * x + c]) * (255u - source[4 * x + 3]) / 255u; };
+    return {channel(0), channel(1), channel(2)};
+  });
+}
+
 }  // namespace drapps

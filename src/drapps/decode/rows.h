@@ -1,4 +1,5 @@
-// Rows of interleaved pixels, as codecs give them, into the planes of a picture. The arithmetic is Pillow's.
+// Rows of interleaved pixels, as codecs give them, into the planes of a picture. The arithmetic is Pillow's where
+// nothing else is said.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,9 @@ void store_gray(const ImageView& out, std::int32_t y, const std::uint8_t* source
 void store_gray_alpha(const ImageView& out, std::int32_t y, const std::uint8_t* source);
 /// Four inks, where 255 is none of it: what an Adobe JPEG holds.
 void store_inverted_cmyk(const ImageView& out, std::int32_t y, const std::uint8_t* source);
+/// The same by TensorFlow's product, rounded down; and where 0 is no ink, which it takes for so without Adobe's marker.
+void store_inverted_cmyk_product(const ImageView& out, std::int32_t y, const std::uint8_t* source);
+void store_cmyk_product(const ImageView& out, std::int32_t y, const std::uint8_t* source);
 
 /// Luma of one pixel as convert("L") makes it.
 constexpr std::uint8_t luma(unsigned red, unsigned green, unsigned blue) noexcept {

@@ -31,6 +31,9 @@ enum class DepthMode : std::uint8_t {
   kScale,  // the high byte
 };
 
+/// Whose arithmetic makes RGB of a CMYK JPEG; the two differ by at most one level.
+enum class CmykMode : std::uint8_t { kPillow, kTensorflow };
+
 /// Twice Pillow's MAX_IMAGE_PIXELS: what Pillow refuses as a decompression bomb.
 inline constexpr std::int64_t kMaxPixels = 2 * (std::int64_t{1024} * 1024 * 1024 / 4 / 3);
 
@@ -38,6 +41,7 @@ struct DecodeOptions {
   ColorMode color = ColorMode::kRgb;
   ExifMode exif = ExifMode::kIgnore;
   DepthMode depth = DepthMode::kRaise;
+  CmykMode cmyk = CmykMode::kPillow;
   std::int64_t max_pixels = kMaxPixels;  // a larger picture is kTooLarge; checked before any memory is taken
 };
 
@@ -45,11 +49,12 @@ struct DecodeOptions {
 /// long as the file stays the same.
 struct ImageInfo {
   ImageFormat format = ImageFormat::kJpeg;
-  Extent extent;                 // of the picture as decode() gives it: upright under ExifMode::kApply
-  Extent stored;                 // of the picture as the file holds it
-  std::uint8_t orientation = 1;  // EXIF orientation 1..8 that decode() undoes; 1 under ExifMode::kIgnore
-  std::uint8_t depth = 8;        // bits per channel
-  bool irregular = false;        // no part of it can be trusted to decode alone: always decoded whole
+  Extent extent;                      // of the picture as decode() gives it: upright under ExifMode::kApply
+  Extent stored;                      // of the picture as the file holds it
+  std::uint8_t orientation = 1;       // EXIF orientation 1..8 that decode() undoes; 1 under ExifMode::kIgnore
+  std::uint8_t depth = 8;             // bits per channel
+  CmykMode cmyk = CmykMode::kPillow;  // that of the options
+  bool irregular = false;             // no part of it can be trusted to decode alone: always decoded whole
 };
 
 /// An Error of stage kDecode. `message` says what was wrong, then what to do.

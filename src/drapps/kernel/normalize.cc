@@ -48,6 +48,16 @@ Scale scale_of(Scaling scaling) noexcept {
   return scaling == Scaling::kDivide ? Scale{255.0F, scaling} : Scale{static_cast<float>(1.0 / 255.0), scaling};
 }
 
+void set_value(ChannelTable& table, std::size_t x, float value) noexcept {
+  table.value[x] = value;
+  table.bfloat16[x] = to_bfloat16(value);
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  for (std::size_t k = 0; k < 2; ++k) {
+    table.bfloat16_bytes[k][x] = static_cast<std::uint8_t>(table.bfloat16[x] >> (8 * k));
+  }
+  for (std::size_t k = 0; k < 4; ++k) table.bytes[k][x] = static_cast<std::uint8_t>(bits >> (8 * k));
+}
+
 void fill_table(ChannelTable& table, Scale scale, float mean, float std) noexcept {
   ChannelTable::Arithmetic& a = table.arithmetic;
   if (scale.how == Scaling::kDivide) {
@@ -61,14 +71,9 @@ void fill_table(ChannelTable& table, Scale scale, float mean, float std) noexcep
   a.exact = true;
   for (std::size_t x = 0; x < 256; ++x) {
     const float value = (scale(static_cast<float>(x)) - mean) / std;
-    table.value[x] = value;
-    table.bfloat16[x] = to_bfloat16(value);
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    for (std::size_t k = 0; k < 2; ++k) {
-      table.bfloat16_bytes[k][x] = static_cast<std::uint8_t>(table.bfloat16[x] >> (8 * k));
-    }
-    for (std::size_t k = 0; k < 4; ++k) table.bytes[k][x] = static_cast<std::uint8_t>(bits >> (8 * k));
-    a.exact = a.exact && std::bit_cast<std::uint32_t>(computed(a, static_cast<float>(x))) == bits;
+    set_value(table, x, value);
+    const float fast = computed(a, static_cast<float>(x));
+    a.exact = a.exact && std::bit_cast<std::uint32_t>(fast) == std::bit_cast<std::uint32_t>(value);
   }
 }
 
@@ -230,6 +235,24 @@ Result<Normalizer> Normalizer::standard(std::span<const float> mean, std::span<c
                      std::to_string(c) + " must be finite, and the std not zero");
     }
     fill_table(result.tables_[c], scale_of(scaling), mean[c], std[c]);
+  }
+  return result;
+}
+
+Result<Normalizer> Normalizer::from_table(std::span<const float> values) {
+  constexpr std::size_t kLevels = 256;
+  const std::size_t channels = values.size() / kLevels;
+  if (values.size() % kLevels != 0 || channels < 1 || channels > kMaxChannels) {
+    return invalid("the table has " + std::to_string(values.size()) +
+                   " numbers; give 256, or 256 for each of up to 4 channels");
+  }
+  if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) {
+    return invalid("the table has numbers that are not finite");
+  }
+  Normalizer result(channels == 1 ? 0 : static_cast<std::int32_t>(channels), false);
+  for (std::size_t c = 0; c < kMaxChannels; ++c) {
+    const std::size_t from = std::min(c, channels - 1) * kLevels;
+    for (std::size_t x = 0; x < kLevels; ++x) set_value(result.tables_[c], x, values[from + x]);
   }
   return result;
 }

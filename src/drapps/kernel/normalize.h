@@ -1,7 +1,8 @@
 // The last step of a picture: bytes to numbers, straight into its row of a batch.
 //
 // 1. A channel has only 256 input values, so a normalisation *is* a table of 256 numbers. It is defined by
-//    what torchvision's ToTensor and Normalize give: ((x / 255) - mean) / std, each step rounded to float32.
+//    what torchvision's ToTensor and Normalize give: ((x / 255) - mean) / std, each step rounded to float32;
+//    or by the table itself, for what another framework computes.
 // 2. Every SIMD level either looks the table up, or computes by an arithmetic that was checked, when the
 //    Normalizer was made, to give all 256 numbers of every channel. So all levels give the same bits.
 // 3. bfloat16 is the float32 number rounded to nearest, ties to even.
@@ -62,6 +63,9 @@ class Normalizer {
   /// values and no std is zero.
   static Result<Normalizer> standard(std::span<const float> mean, std::span<const float> std,
                                      Scaling scaling = Scaling::kDivide);
+  /// The numbers themselves: 256 per channel, or once for all channels. kInvalidArgument for another count, or for
+  /// numbers that are not finite.
+  static Result<Normalizer> from_table(std::span<const float> values);
   /// x scaled, for any number of channels up to 4.
   static Normalizer unit(Scaling scaling = Scaling::kDivide);
   /// x itself, for any number of channels up to 4: the only one that makes integers.

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "drapps/kernel/test_picture.h"
@@ -73,6 +75,30 @@ TEST(Normalize, TheTableIsDividedStepByStep) {
     const float centred = scaled - 0.456F;
     EXPECT_EQ(normalizer.table(1)[x], centred / 0.224F);
   }
+}
+
+TEST(Normalize, ATableIsTakenAsItIs) {
+  std::vector<float> values;
+  for (int c = 0; c < 3; ++c) {
+    for (int x = 0; x < 256; ++x) values.push_back(std::pow(static_cast<float>(x), 0.45F) - static_cast<float>(c));
+  }
+  const auto own = Normalizer::from_table(values);
+  ASSERT_TRUE(own.ok());
+  const auto shared = Normalizer::from_table(std::span(values).first(256));
+  ASSERT_TRUE(shared.ok());
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t x = 0; x < 256; ++x) {
+      ASSERT_EQ(own->table(static_cast<std::int32_t>(c))[x], values[256 * c + x]);
+      ASSERT_EQ(shared->table(static_cast<std::int32_t>(c))[x], values[x]);
+    }
+  }
+  EXPECT_TRUE(shared->check(4, {Dtype::kFloat32, Layout::kNhwc}).ok());
+  EXPECT_FALSE(own->check(1, {Dtype::kFloat32, Layout::kNhwc}).ok());
+  EXPECT_FALSE(own->check(3, {Dtype::kUint8, Layout::kNhwc}).ok());
+  EXPECT_FALSE(Normalizer::from_table(std::span(values).first(300)).ok());
+  EXPECT_FALSE(Normalizer::from_table({}).ok());
+  values[7] = INFINITY;
+  EXPECT_FALSE(Normalizer::from_table(values).ok());
 }
 
 TEST(Normalize, MirroringReadsRowsFromTheRight) {

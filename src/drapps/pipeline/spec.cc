@@ -19,6 +19,7 @@ void decode_fields(V& v, DecodeOptions& decode) {
   v("color", decode.color);
   v("exif", decode.exif);
   v("depth", decode.depth);
+  v("cmyk", decode.cmyk);
   v("max_pixels", decode.max_pixels);
 }
 

@@ -43,6 +43,10 @@ template <>
 struct EnumNames<DepthMode> {
   static constexpr std::array<std::string_view, 3> kNames{"raise", "clip", "scale"};
 };
+template <>
+struct EnumNames<CmykMode> {
+  static constexpr std::array<std::string_view, 2> kNames{"pillow", "tensorflow"};
+};
 
 /// What the masks of a batch look like.
 struct MaskFormat {

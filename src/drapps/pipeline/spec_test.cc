@@ -13,10 +13,13 @@ using ::testing::HasSubstr;
 
 PipelineSpec rich() {
   PipelineSpec spec;
-  spec.decode = {.color = ColorMode::kGray, .exif = ExifMode::kApply, .depth = DepthMode::kClip, .max_pixels = 1000};
+  spec.decode = {.color = ColorMode::kGray,
+                 .exif = ExifMode::kApply,
+                 .depth = DepthMode::kClip,
+                 .cmyk = CmykMode::kTensorflow,
+                 .max_pixels = 1000};
   spec.ops = {Resize{.short_side = 40}, RandomCrop{}, ColorJitter{}, RandomErasing{.value = {0.5F}}};
-  spec.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc, .mean = {0.25F}, .std = {0.5F}};
-  spec.mask = {.dtype = Dtype::kInt64, .channel = true};
+  spec.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc, .mean = {0.25F}, .std = {0.5F}, .table = {1.5F}};
   spec.mix = {.mixup_alpha = 0.25, .p = 0.5, .num_classes = 11};
   spec.sampler = {
       .shuffle = true, .seed = 0xFFFFFFFFFFFFFFFFu, .rank = 1, .world = 2, .batch = 3, .remainder = Remainder::kDrop};
@@ -43,6 +46,7 @@ TEST(Spec, JsonGivesBackEveryField) {
   EXPECT_EQ(again->sampler, spec.sampler);
   EXPECT_EQ(again->on_error, spec.on_error);
   EXPECT_EQ(again->decode.max_pixels, 1000);
+  EXPECT_EQ(again->decode.cmyk, CmykMode::kTensorflow);
 }
 
 TEST(Spec, WhatIsWrongIsNamed) {

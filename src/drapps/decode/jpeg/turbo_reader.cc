@@ -193,9 +193,10 @@ Outcome TurboReader::State::decode(std::span<const std::uint8_t> bytes, const Im
       cinfo.output_height != static_cast<JDIMENSION>(info.stored.height)) {
     return Outcome::kOtherSize;
   }
-  const StoreRow store = cinfo.num_components == 1   ? store_gray
-                         : cinfo.num_components == 3 ? store_rgb
-                                                     : store_inverted_cmyk;
+  const StoreRow inks = info.cmyk == CmykMode::kPillow ? store_inverted_cmyk
+                        : cinfo.saw_Adobe_marker       ? store_inverted_cmyk_product
+                                                       : store_cmyk_product;
+  const StoreRow store = cinfo.num_components == 1 ? store_gray : cinfo.num_components == 3 ? store_rgb : inks;
   const bool done = info.irregular ? read_whole(region, out, store) : read_part(region, out, store);
   return done ? Outcome::kDone : Outcome::kTruncated;
 }
