@@ -20,6 +20,7 @@ PipelineSpec rich() {
                  .max_pixels = 1000};
   spec.ops = {Resize{.short_side = 40}, RandomCrop{}, ColorJitter{}, RandomErasing{.value = {0.5F}}};
   spec.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc, .mean = {0.25F}, .std = {0.5F}, .table = {1.5F}};
+  spec.mask = {.dtype = Dtype::kInt64, .channel = true};
   spec.mix = {.mixup_alpha = 0.25, .p = 0.5, .num_classes = 11};
   spec.sampler = {
       .shuffle = true, .seed = 0xFFFFFFFFFFFFFFFFu, .rank = 1, .world = 2, .batch = 3, .remainder = Remainder::kDrop};
