@@ -34,10 +34,12 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, mo
     if any("torch" in text for _, text in code):
         pytest.importorskip("torch")
         pytest.importorskip("torchvision")
-    if any("import datasets" in text for _, text in code):
-        pytest.importorskip("datasets")
-    if any("import jax" in text for _, text in code):
-        pytest.importorskip("jax")
+    for name in ("accelerate", "datasets", "jax", "lightning", "transformers"):
+        if any(re.search(rf"^import {name}$", text, re.MULTILINE) for _, text in code):
+            pytest.importorskip(name)
+    if any("accelerate.data_loader.DataLoader =" in text for _, text in code):
+        theirs = pytest.importorskip("accelerate.data_loader")
+        monkeypatch.setattr(theirs, "DataLoader", theirs.DataLoader)  # which the page replaces
     (tmp_path / "photos").symlink_to(photos)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)

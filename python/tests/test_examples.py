@@ -1,10 +1,13 @@
 """Every script of examples/ runs, on a tiny folder of pictures, and says what it should."""
 
+import importlib.util
 import runpy
 import sys
 from pathlib import Path
 
 import pytest
+
+from python.tests.ranks import run_ranks
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -18,15 +21,33 @@ CASES = {
     "torch_swap.py": (["{photos}"], "step 2: 5 pictures, loss "),
 }
 
+# those that run on two ranks, each a process of its own
+RANKS = {
+    "accelerate_train.py": "Waves: trained on 42 samples, as with stock",
+    "ddp_train.py": "Waves: rank {rank} saw 22 samples, as with stock",
+    "hf_trainer_train.py": "Waves: trained on 24 samples, as with stock",
+    "lightning_train.py": "Waves: trained on 22 samples, as with stock",
+}
+
 # script: what it imports beside drapps and NumPy
 NEEDS = {
+    "accelerate_train.py": ["accelerate", "torch", "torchvision"],
+    "ddp_train.py": ["torch", "torchvision"],
+    "hf_trainer_train.py": ["accelerate", "torch", "torchvision", "transformers"],
     "jax_train.py": ["jax"],
+    "lightning_train.py": ["lightning", "torch", "torchvision"],
     "torch_swap.py": ["torch", "torchvision"],
 }
 
 
 def test_no_example_is_forgotten():
-    assert sorted(path.name for path in EXAMPLES.glob("*.py")) == sorted(CASES)
+    assert sorted(path.name for path in EXAMPLES.glob("*.py")) == sorted({**CASES, **RANKS})
+
+
+def skip_where_absent(script):
+    for name in NEEDS.get(script, []):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
 
 
 @pytest.mark.parametrize(
@@ -37,8 +58,7 @@ def test_no_example_is_forgotten():
     ],
 )
 def test_the_example_runs(script, photos, monkeypatch, capsys):
-    for name in NEEDS.get(script, []):
-        pytest.importorskip(name)
+    skip_where_absent(script)
     arguments, ending = CASES[script]
     words = [word.format(photos=photos) for word in arguments]
     monkeypatch.setattr(sys, "argv", [script, *words])
@@ -47,3 +67,10 @@ def test_the_example_runs(script, photos, monkeypatch, capsys):
     assert printed[-1].startswith(ending)
     if script == "torch_swap.py":
         assert printed[0].startswith("lifted: ")
+
+
+@pytest.mark.parametrize("script", RANKS)
+def test_the_example_runs_on_two_ranks(script, photos, tmp_path):
+    skip_where_absent(script)
+    for rank, output in enumerate(run_ranks([EXAMPLES / script, photos], tmp_path)):
+        assert output.splitlines()[-1] == RANKS[script].format(rank=rank), output
