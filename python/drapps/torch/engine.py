@@ -118,9 +118,9 @@ class EngineIterator(_BaseDataLoaderIter):
         self._active = [True] * self._num_workers
         self._counts = [0] * self._num_workers  # batches asked of each virtual worker
         self._turn = self._progress.turn
-        self._position = self._progress.position
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
         self._order: Iterator[Any] | None = self._progress.indices(self._sampler_iter)
+        self._position = self._progress.position
         for worker, stream in self._progress.stream_starts().items():
             self._active[worker] = not stream.get("ended", False)
             self._counts[worker] = stream.get("batches", 0)

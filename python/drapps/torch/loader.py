@@ -175,8 +175,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         epoch, _ = self._epochs.take()
         resumed, self._resumed = self._resumed, None
         seed = base_seed if resumed is None else resumed.get("seed", base_seed)
-        rank = rank_of(self.sampler)
-        self._latest = Progress(Order.of(self), epoch, seed, self.seed, rank, resumed)
+        order = Order.of(self)
+        rank = rank_of(order.sampler)
+        self._latest = Progress(order, epoch, seed, self.seed, rank, resumed)
         return self._latest
 
     def _begin(self, base_seed: int) -> Callable[[], Stream]:

@@ -64,9 +64,10 @@ class Order:
         """The order of `loader`."""
         stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
         size = len(loader.dataset) if not stream and hasattr(loader.dataset, "__len__") else -1
-        kind = "stream" if stream else _kind_of(loader.sampler, loader.batch_sampler)
-        place = (loader.sampler, loader.batch_sampler, stream, size, loader.num_workers)
-        return cls(*place, kind)
+        batches = loader.batch_sampler
+        sampler = batches.sampler if type(batches) is BatchSampler else loader.sampler
+        kind = "stream" if stream else _kind_of(sampler, batches)
+        return cls(sampler, batches, stream, size, loader.num_workers, kind)
 
     @property
     def indices(self) -> Any:
@@ -210,9 +211,14 @@ class Progress:
         generator = getattr(self.order.sampler, "generator", None)
         if not isinstance(generator, torch.Generator):
             generator = torch.default_generator
-        if self.resumed is None or self.is_stream or self.resumed["batches"] == 0:
+        if self.resumed is None or self.is_stream or not self._was_drawn(self.resumed):
             return self._observed(fresh, generator)
         return self._resumed_order(self.resumed, generator)
+
+    def _was_drawn(self, saved: Mapping[str, Any]) -> bool:
+        """The sampler had begun when the state was saved; else it begins afresh."""
+        begun = {"random": "sampler_seed", "replayed": "generator", "stateful": "sampler"}
+        return bool(saved["batches"]) or begun.get(self.order.kind, "seed") in saved
 
     def _observed(self, fresh: Iterator[Any], generator: torch.Generator) -> Iterator[Any]:
         if self.order.kind in ("random", "replayed"):
@@ -226,6 +232,8 @@ class Progress:
         position = saved["position"]
         if kind == "distributed":
             return self._dealt_order(saved)
+        if kind == "replayed":
+            return self._replayed(saved, generator)
         self.position = position
         if kind == "stateful":
             self.order.stateful.load_state_dict(saved["sampler"])
@@ -234,11 +242,9 @@ class Progress:
         sampler = self.order.sampler
         if kind == "sequential":
             return self._rebatched(itertools.islice(iter(sampler), position, None))
-        if kind == "random":
-            sampler = copy.copy(sampler)
-            sampler.generator = torch.Generator().manual_seed(saved["sampler_seed"])
-            return self._rebatched(itertools.islice(iter(sampler), position, None))
-        return self._replayed(saved, generator)
+        sampler = copy.copy(sampler)
+        sampler.generator = torch.Generator().manual_seed(saved["sampler_seed"])
+        return self._rebatched(itertools.islice(iter(sampler), position, None))
 
     def _replayed(self, saved: Mapping[str, Any], generator: torch.Generator) -> Iterator[Any]:
         mine = generator is not torch.default_generator
@@ -248,6 +254,7 @@ class Progress:
         order = iter(self.order.indices)
         for index in itertools.islice(order, saved["batches"]):
             self._count(index)
+        ahead = list(itertools.islice(order, 1))  # it draws at the first one, at the latest
         if not mine:  # the global random state belongs to the user
             generator.set_state(kept)
         if (self._digest.hexdigest(), self.position) != (saved["consumed"], saved["position"]):
@@ -255,20 +262,21 @@ class Progress:
                 "the sampler gives another order than when the state was saved: seed it, and set "
                 "its epoch, as they were then"
             )
-        return order
+        return itertools.chain(ahead, order)
 
     def _dealt_order(self, saved: Mapping[str, Any]) -> Iterator[Any]:
         sampler = self.order.sampler
         everything = copy.copy(sampler)
         everything.num_replicas, everything.rank, everything.drop_last = 1, 0, False
         everything.num_samples = everything.total_size = len(sampler.dataset)
-        rest = list(everything)[saved["position"] :]
+        whole = list(everything)
+        rest = whole[saved["position"] :]
         self._dealt = saved["position"]
         self.position = self._start = saved["position"] // sampler.num_replicas
         ranks = sampler.num_replicas
         each = len(rest) // ranks if sampler.drop_last else -(-len(rest) // ranks)
-        padded = list(itertools.islice(itertools.cycle(rest), each * ranks)) if rest else []
-        return self._rebatched(iter(padded[sampler.rank :: ranks]))
+        padded = itertools.chain(rest, itertools.cycle(whole))  # as the sampler pads
+        return self._rebatched(itertools.islice(padded, sampler.rank, each * ranks, ranks))
 
     def _rebatched(self, indices: Iterator[Any]) -> Iterator[Any]:
         batches = self.order.batch_sampler
@@ -305,13 +313,11 @@ class Progress:
             position = min(position, len(self.order.sampler.dataset))
         record = state.record(KIND, self.epoch, position, self.order.identity)
         record |= {"batches": self.batches, "seed": self.base_seed}
-        if self.batches == 0:
-            return record
-        if self.order.kind == "random":
+        if self.order.kind == "random" and (self._before is not None or self.resumed is not None):
             record["sampler_seed"] = self._sampler_seed()
-        elif self.order.kind == "stateful":
+        elif self.order.kind == "stateful" and self._sampler_state is not None:
             record["sampler"] = self._sampler_state
-        elif self.order.kind == "replayed":
+        elif self.order.kind == "replayed" and self._before is not None:
             record["consumed"] = self._digest.hexdigest()
             record["generator"] = _encoded(self._before)
         epoch = getattr(self.order.sampler, "epoch", None)

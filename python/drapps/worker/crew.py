@@ -46,6 +46,7 @@ class Death:
         cause: what ended it, in words.
         stopped: it is stopped, and was not killed yet.
         last: what it did last, in words.
+        began: it had begun a sample.
         lost: (ticket, piece) of what is to be made again.
     """
 
@@ -54,6 +55,7 @@ class Death:
     cause: str
     stopped: bool
     last: str
+    began: bool
     lost: tuple[tuple[int, int], ...] = ()
     slot: int = -1
 
@@ -142,7 +144,7 @@ class Crew:
         return deaths
 
     def _bury(self, member: Member) -> Death | None:
-        last = self._last_act(member)
+        last, began = self._last_act(member), self._began(member)
         member.process.join()
         code = member.process.exitcode
         lost = self.board.bury(member.slot)
@@ -150,9 +152,8 @@ class Crew:
         self._list_processes()
         if member.retired and code == 0 and not lost:
             return None
-        return Death(
-            member.worker, member.pid, _cause_of(member.pid, code), False, last, tuple(lost), member.slot
-        )
+        cause = _cause_of(member.pid, code)
+        return Death(member.worker, member.pid, cause, False, last, began, tuple(lost), member.slot)
 
     def _forget(self, member: Member) -> None:
         del self.members[member.slot]
@@ -167,13 +168,15 @@ class Crew:
 
     def _stopped(self, member: Member) -> Death:
         cause = "it is stopped (SIGSTOP or SIGTSTP)"
-        return Death(
-            member.worker, member.pid, cause, True, self._last_act(member), slot=member.slot
-        )
+        last, began = self._last_act(member), self._began(member)
+        return Death(member.worker, member.pid, cause, True, last, began, slot=member.slot)
+
+    def _began(self, member: Member) -> bool:
+        return bool(self.board.status(member.slot).ticket >= 0)
 
     def _last_act(self, member: Member) -> str:
         status = self.board.status(member.slot)
-        if status.ticket < 0:
+        if not self._began(member):
             return "it had not begun a sample"
         place = f"position {status.position + max(status.piece, 0)} of the epoch"
         return f"its last {status.phase} was at {place}"

@@ -100,7 +100,7 @@ class Recovery:
             )
         if death.stopped:
             death = self.crew.kill(death.slot) or death
-        for ticket, piece in death.lost or ((-1, -1),):
+        for ticket, piece in death.lost if death.began else ((-1, -1),):
             place = (ticket << 16) + piece
             self._losses[place] += 1
             if self._losses[place] >= _ATTEMPTS:
