@@ -211,6 +211,28 @@ def test_a_bad_sample_raises_and_the_next_batch_is_as_ever():
     assert_same([batch.numpy() for batch in iterator], good[1:])
 
 
+def test_replaced_and_padded_rows_are_mixed_like_any_other(v2):
+    pytest.importorskip("torch")
+    make = lambda pipeline: (  # noqa: E731
+        pipeline.on_error("replace").shuffle(1).shard(1, 2, "pad").batch(4)
+    )
+    flags = set()
+    for before, after in zip(
+        make(pictures((2, 5, 11))).torch(),
+        make(pictures((2, 5, 11)).mixup(1.0, COUNT)).torch(),
+        strict=True,
+    ):
+        flags |= set(after["flags"].tolist())
+        own = before["label"].tolist()
+        lam = float(after["label"][0, own[0]])
+        if own[0] == own[-1]:
+            continue
+        images, labels = by_torchvision(v2.MixUp(num_classes=COUNT), before["image"], own, lam=lam)
+        assert after["image"].equal(images)
+        assert after["label"].equal(labels)
+    assert flags == {0, 1, 2}
+
+
 def test_batches_of_one_row_mix_with_themselves():
     plain = contents(pictures().batch(1))
     for before, after in zip(plain, contents(pictures().mixup(1.0, COUNT).batch(1)), strict=True):

@@ -29,6 +29,8 @@ class Mixer {
   /// kInvalidArgument naming the first label that is no class.
   Status check_labels(std::span<const std::int64_t> labels) const;
 
+  std::int64_t classes() const noexcept { return mix_.num_classes; }
+
   /// Fills a row of num_classes float32. Requires check_labels().
   void write_label(std::int64_t label, std::byte* row) const noexcept;
 

@@ -259,7 +259,7 @@ TEST_F(ExecutorTest, ASkippedRowIsNotMixedIn) {
             before.plan->layout.row(before.slot.data(), before.plan->columns.labels[0], k));
       };
       const auto* shares =
-          reinterpret_cast<const float*>(after.plan->layout.row(after.slot.data(), columns.mixed_label, row));
+          reinterpret_cast<const float*>(after.plan->layout.row(after.slot.data(), columns.labels[0], row));
       const float own = shares[label_of(row)];
       const float other = shares[label_of((row + after.rows - 1) % after.rows)];
       EXPECT_NEAR(own + other, 1.0F, 1e-6F);

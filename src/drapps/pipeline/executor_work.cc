@@ -247,6 +247,7 @@ void Executor::complete(BatchState& batch, std::uint64_t step) {
     batch.raised = std::move(raised->second);
   } else {
     std::vector<std::uint32_t> bad_rows;
+    bad_rows.reserve(failed.size());
     for (const auto& [row, error] : failed) bad_rows.push_back(row);
     batch.rows = plan_->drop_rows(batch.slot->data, batch.rows, bad_rows);
     preparer_.mix(batch.slot->data, step, batch.rows);

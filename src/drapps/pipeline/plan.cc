@@ -20,8 +20,6 @@ SampleSpec decoded(const PipelineSpec& spec, const Source& source) {
           .has_boxes = source.targets().has_boxes()};
 }
 
-bool is_mixed(const LabelColumn& label) { return label.name == "label"; }
-
 Result<std::vector<SampleSpec>> infer_all(const PipelineSpec& spec, const Source& source) {
   std::vector<SampleSpec> stages{decoded(spec, source)};
   for (std::size_t i = 0; i < spec.ops.size(); ++i) {
@@ -45,9 +43,8 @@ Result<std::optional<Mixer>> mixer_of(const PipelineSpec& spec, const Source& so
   auto mixer = Mixer::make(*spec.mix, spec.tensor, last);
   if (!mixer.ok()) return std::move(mixer).error();
   const auto& labels = source.targets().labels;
-  const auto label = std::find_if(labels.begin(), labels.end(), is_mixed);
-  if (label == labels.end()) return invalid("mix: the source has no labels to mix; give it labels, or do not mix");
-  DRAPPS_RETURN_IF_ERROR(mixer->check_labels(label->values));
+  if (labels.empty()) return invalid("mix: the source has no labels to mix; give it labels, or do not mix");
+  DRAPPS_RETURN_IF_ERROR(mixer->check_labels(labels.front().values));
   return std::optional<Mixer>(*std::move(mixer));
 }
 
@@ -78,11 +75,9 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
   Columns columns;
   columns.image = layout.add("image", spec.tensor.dtype, *row_shape);
   for (const LabelColumn& label : source.targets().labels) {
-    const bool mixed = mixer->has_value() && is_mixed(label);
-    const Dtype dtype = mixed ? Dtype::kFloat32 : Dtype::kInt64;
-    columns.labels.push_back(layout.add(
-        label.name, dtype, mixed ? std::vector<std::int64_t>{spec.mix->num_classes} : std::vector<std::int64_t>{}));
-    if (mixed) columns.mixed_label = columns.labels.back();
+    const bool mixed = mixer->has_value() && columns.labels.empty();
+    columns.labels.push_back(mixed ? layout.add(label.name, Dtype::kFloat32, {mixer->value().classes()})
+                                   : layout.add(label.name, Dtype::kInt64, {}));
   }
   if (mask) {
     std::vector<std::int64_t> shape{last.extent.height, last.extent.width};

@@ -38,8 +38,7 @@ struct Plan {
     std::size_t index = 0;
     std::size_t position = 0;
     std::size_t flags = 0;
-    std::vector<std::size_t> labels;  // one per label column of the source
-    std::size_t mixed_label = 0;      // where Plan::mixer is set: the one of `labels` that holds shares of classes
+    std::vector<std::size_t> labels;  // one per label column of the source; the first is Plan::mixer's, where set
     std::size_t mask = 0;             // where Plan::mask is set
     std::size_t boxes = 0;            // where has_boxes; followed by box_labels and box_counts
   } columns;

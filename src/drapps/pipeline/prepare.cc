@@ -125,7 +125,7 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
       static_cast<std::uint8_t>((task.row.padded ? kFlagPadded : 0) | (task.replaced ? kFlagReplaced : 0)));
   for (std::size_t i = 0; i < columns.labels.size(); ++i) {
     const std::int64_t label = source_->label(i, task.index);
-    if (plan_->mixer && columns.labels[i] == columns.mixed_label) {
+    if (plan_->mixer && i == 0) {
       plan_->mixer->write_label(label, at(columns.labels[i]));
     } else {
       put(at(columns.labels[i]), label);
@@ -149,7 +149,7 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
 void Preparer::mix(std::byte* slot, std::uint64_t step, std::uint32_t rows) const {
   if (!plan_->mixer) return;
   const auto column = [&](std::size_t place) { return plan_->layout.row(slot, place, 0); };
-  plan_->mixer->run(column(plan_->columns.image), column(plan_->columns.mixed_label), rows,
+  plan_->mixer->run(column(plan_->columns.image), column(plan_->columns.labels.front()), rows,
                     draws_of(sampler_.batch(step).first_position, plan_->spec.ops.size()));
 }
 

@@ -97,7 +97,6 @@ TEST(Plan, MixesOnlyWhatHasLabelsThatAreClasses) {
   const Mix mixup{.mixup_alpha = 1, .num_classes = 3};
   EXPECT_EQ(refused(mixup, labels(0, 2)), "accepted");
   EXPECT_THAT(refused(mixup, {}), HasSubstr("no labels"));
-  EXPECT_THAT(refused(mixup, Targets{.labels = {{"speaker", {0, 1}}}}), HasSubstr("no labels"));
   EXPECT_THAT(refused(mixup, labels(0, 3)), HasSubstr("sample 1 has the label 3, and num_classes is 3"));
   EXPECT_THAT(refused(mixup, labels(-1, 0)), HasSubstr("sample 0 has the label -1"));
   EXPECT_THAT(refused({.num_classes = 3}, labels(0, 1)), HasSubstr("neither"));
@@ -109,19 +108,19 @@ TEST(Plan, MixesOnlyWhatHasLabelsThatAreClasses) {
   EXPECT_THAT(refused(mixup, boxes), HasSubstr("masks or boxes"));
 }
 
-TEST(Plan, AMixedLabelIsARowOfSharesAndOtherLabelsStayAsTheyAre) {
+TEST(Plan, TheFirstLabelIsMixedAndBecomesARowOfShares) {
   const auto picture = testing_pictures::png(8, 8, 1);
   const auto source =
-      *MemorySource::make({picture}, nullptr, {}, Targets{.labels = {{"speaker", {70}}, {"label", {2}}}});
+      *MemorySource::make({picture}, nullptr, {}, Targets{.labels = {{"species", {2}}, {"site", {70}}}});
   const auto plan = *Plan::make(
       {.ops = {CenterCrop{.height = 4, .width = 4}}, .mix = Mix{.mixup_alpha = 1, .num_classes = 3}}, *source);
-  const Column& speaker = plan->layout.columns()[plan->columns.labels[0]];
-  EXPECT_EQ(speaker.dtype, Dtype::kInt64);
-  EXPECT_TRUE(speaker.row_shape.empty());
-  const Column& label = plan->layout.columns()[plan->columns.mixed_label];
-  EXPECT_EQ(label.name, "label");
-  EXPECT_EQ(label.dtype, Dtype::kFloat32);
-  EXPECT_EQ(label.row_shape, std::vector<std::int64_t>{3});
+  const Column& species = plan->layout.columns()[plan->columns.labels[0]];
+  EXPECT_EQ(species.name, "species");
+  EXPECT_EQ(species.dtype, Dtype::kFloat32);
+  EXPECT_EQ(species.row_shape, std::vector<std::int64_t>{3});
+  const Column& site = plan->layout.columns()[plan->columns.labels[1]];
+  EXPECT_EQ(site.dtype, Dtype::kInt64);
+  EXPECT_TRUE(site.row_shape.empty());
 }
 
 }  // namespace
