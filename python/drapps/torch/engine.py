@@ -76,7 +76,8 @@ class EngineIterator(_BaseDataLoaderIter):
         self._board = _core.Board.make(max(64, 2 * self._num_workers), 2 * window + 256)
         context, by_value = context_of(loader)
         self._crew = Crew(self._board, SentJob(job, by_value), context)
-        self._recovery = Recovery(self._crew, loader.on_worker_death == "restart", self._bound)
+        restarts = loader.on_worker_death == "restart"
+        self._recovery = Recovery(self._crew, restarts, self._bound, job.seeds is None)
         self._elastic = Elastic(self._crew, loader.cpu_budget, not self._bound)
         self._recovery.log = self._elastic.log = self._progress.decisions
         self._given_depth = loader._given_prefetch

@@ -45,13 +45,15 @@ class Recovery:
     Attributes:
         crew: the processes.
         restarts: replace what dies; otherwise it is an error.
-        bound: each virtual worker has a process of its own, whose state matters.
+        bound: each virtual worker has a process of its own.
+        serial: what a process makes depends on what it made before.
         log: one record per replacement.
     """
 
     crew: Crew
     restarts: bool
     bound: bool
+    serial: bool
     log: list[dict[str, Any]] = field(default_factory=list)
     _slots: dict[int, int] = field(default_factory=dict)  # of virtual workers
     _history: dict[int, list[tuple[int, Batch | Resume]]] = field(default_factory=dict)
@@ -67,7 +69,7 @@ class Recovery:
 
     def remember(self, worker: int, ticket: int, order: Batch | Resume) -> None:
         """Keeps what a bound worker was asked, so that another process can repeat it."""
-        if self.bound and self.restarts:
+        if self.serial and self.restarts:
             self._history.setdefault(worker, []).append((ticket, order))
 
     def began(self, worker: int, ticket: int, resume: Resume) -> None:
