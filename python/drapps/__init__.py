@@ -6,9 +6,10 @@
     for batch in loader.torch():
         train(batch["image"], batch["label"])
 
-``drapps.torch.DataLoader`` takes the place of ``torch.utils.data.DataLoader``; ``drapps.hf`` reads
-Hugging Face datasets. Importing this package loads no framework and starts nothing; every name
-below is loaded at first use.
+``drapps.torch.DataLoader`` takes the place of ``torch.utils.data.DataLoader``; ``drapps.jax``,
+``drapps.tensorflow`` and ``drapps.keras`` feed those; ``drapps.hf`` reads Hugging Face datasets.
+Importing this package loads no framework and starts nothing; every name below is loaded at first
+use.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from drapps.errors import DataNotFoundError, PipelineError, SampleError
     from drapps.forms import transcode
     from drapps.loader import Loader, LoaderIterator
-    from drapps.pipeline import Pipeline, image_bytes, image_folder, images
+    from drapps.pipeline import Pipeline, arrays, image_bytes, image_folder, images
     from drapps.shards.packed import litdata, mds
     from drapps.shards.webdataset import webdataset
 
@@ -37,6 +38,7 @@ _HOMES = {
     "Pipeline": "drapps.pipeline",
     "PipelineError": "drapps.errors",
     "SampleError": "drapps.errors",
+    "arrays": "drapps.pipeline",
     "image_bytes": "drapps.pipeline",
     "image_folder": "drapps.pipeline",
     "images": "drapps.pipeline",
@@ -45,7 +47,7 @@ _HOMES = {
     "transcode": "drapps.forms",
     "webdataset": "drapps.shards.webdataset",
 }
-_MODULES = ("hf", "jax", "torch")
+_MODULES = ("hf", "jax", "keras", "tensorflow", "torch")
 
 __all__ = [
     "Batch",
@@ -57,6 +59,7 @@ __all__ = [
     "PipelineError",
     "SampleError",
     "__version__",
+    "arrays",
     "image_bytes",
     "image_folder",
     "images",

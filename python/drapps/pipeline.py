@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from drapps import ops
+from drapps.array_source import array_source
 from drapps.errors import PipelineError
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
 
@@ -59,6 +60,27 @@ def image_bytes(
 ) -> Pipeline:
     """Encoded pictures (JPEG, PNG, WebP, coefficients) in memory; otherwise as `images`."""
     return Pipeline(memory_source(records, labels, masks, boxes))
+
+
+def arrays(
+    columns: Mapping[str, Any], pictures: str | None = None, layout: str = "nhwc"
+) -> Pipeline:
+    """Arrays in memory, of equal lengths: sample i is row i of each.
+
+    A batch has the same columns, in the same dtypes. Nothing is copied beforehand: a row is read
+    when its batch is made, so the arrays may be changed between epochs, and not replaced.
+
+    Args:
+        columns: NumPy arrays, or what ``numpy.asarray`` takes without a copy, by name; any
+            numbers or bools.
+        pictures: the one that ops work on and that `Pipeline.to` and `Pipeline.normalize` make
+            numbers of: uint8, of (N, height, width) or with 1 or 3 channels.
+        layout: where the channels of `pictures` stand: ``nhwc`` or ``nchw``.
+
+    Raises:
+        PipelineError: lengths that differ, a dtype that is none of numbers, rows with gaps.
+    """
+    return Pipeline(array_source(columns, pictures, layout))
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,13 @@ class Stream:
         start: int = 0,
         order: Int64Array | None = None,
         seed: int | None = None,
+        *,
+        ahead: bool = True,
     ) -> None:
         self.epoch = epoch
         self._start = start
         try:
-            self._native = native.iterate(epoch, start, order, seed)
+            self._native = native.iterate(epoch, start, order, seed, ahead)
         except ValueError as error:
             raise PipelineError(str(error)) from None
 

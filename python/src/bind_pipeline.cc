@@ -89,6 +89,14 @@ const char* buffer_format(Dtype dtype) {
     case Dtype::kInt64: return "q";
     case Dtype::kFloat32: return "f";
     case Dtype::kBfloat16: return nullptr;
+    case Dtype::kBool: return "?";
+    case Dtype::kInt8: return "b";
+    case Dtype::kInt16: return "h";
+    case Dtype::kUint16: return "H";
+    case Dtype::kUint32: return "I";
+    case Dtype::kUint64: return "Q";
+    case Dtype::kFloat16: return "e";
+    case Dtype::kFloat64: return "d";
   }
   return nullptr;
 }
@@ -133,22 +141,33 @@ PyType_Slot tensor_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buff
                               {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
                               {0, nullptr}};
 
+Tensor tensor_of(const Batch& batch, const Column& column) {
+  std::vector<std::int64_t> shape{batch.rows};
+  shape.insert(shape.end(), column.row_shape.begin(), column.row_shape.end());
+  return {batch.slot, batch.slot.data() + column.offset, column.dtype, std::move(shape)};
+}
+
 nb::dict tensors_of(const Batch& batch) {
   nb::dict tensors;
   for (const Column& column : batch.plan->layout.columns()) {
-    std::vector<std::int64_t> shape{batch.rows};
-    shape.insert(shape.end(), column.row_shape.begin(), column.row_shape.end());
-    tensors[column.name.c_str()] =
-        nb::cast(Tensor{batch.slot, batch.slot.data() + column.offset, column.dtype, std::move(shape)});
+    tensors[column.name.c_str()] = nb::cast(tensor_of(batch, column));
   }
   return tensors;
+}
+
+/// All columns but those that say where the rows are from.
+nb::typed<nb::list, Tensor> content_of(const Batch& batch) {
+  nb::list content;
+  const auto& columns = batch.plan->layout.columns();
+  for (std::size_t i = 0; i < batch.plan->columns.index; ++i) content.append(nb::cast(tensor_of(batch, columns[i])));
+  return content;
 }
 
 // ---- loaders
 
 Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
-                     std::optional<std::uint64_t> seed) {
-  Loader::Pass pass{.epoch = epoch, .start = start, .order = nullptr, .seed = seed};
+                     std::optional<std::uint64_t> seed, bool ahead) {
+  Loader::Pass pass{.epoch = epoch, .start = start, .order = nullptr, .seed = seed, .ahead = ahead};
   if (order) {
     pass.order = std::make_shared<const std::vector<std::uint64_t>>(order->data(), order->data() + order->size());
   }
@@ -156,7 +175,7 @@ Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::option
 }
 
 Batch next_batch(Iterator& iterator, const nb::object& sample_error) {
-  std::optional<Executor::Next> next;
+  std::optional<Runner::Next> next;
   while (!next) {
     {
       const WithoutGil released;
@@ -164,7 +183,7 @@ Batch next_batch(Iterator& iterator, const nb::object& sample_error) {
     }
     if (!next && PyErr_CheckSignals() != 0) throw nb::python_error();
   }
-  if (std::holds_alternative<Executor::Finished>(*next)) throw nb::stop_iteration();
+  if (std::holds_alternative<Runner::Finished>(*next)) throw nb::stop_iteration();
   if (const auto* error = std::get_if<Error>(&*next)) {
     PyErr_SetObject(sample_error.ptr(), error_args(*error).ptr());
     throw nb::python_error();
@@ -174,9 +193,9 @@ Batch next_batch(Iterator& iterator, const nb::object& sample_error) {
 
 nb::dict counters(const Iterator& iterator) {
   nb::dict counted;
-  const Executor* executor = iterator.executor();
-  if (executor == nullptr) return counted;
-  const Metrics& metrics = executor->metrics();
+  const Runner* runner = iterator.runner();
+  if (runner == nullptr) return counted;
+  const Metrics& metrics = runner->metrics();
   counted["batches"] = metrics.batches.load();
   counted["samples"] = metrics.samples.load();
   counted["failed_samples"] = metrics.failed_samples.load();
@@ -217,7 +236,8 @@ void bind_pipeline(nb::module_& module) {
       .def_ro("rows", &Batch::rows)
       .def_ro("step", &Batch::step)
       .def_ro("position", &Batch::position)
-      .def_prop_ro("tensors", &tensors_of);
+      .def_prop_ro("tensors", &tensors_of)
+      .def_prop_ro("content", &content_of, "What the samples hold, in order: all but index, position and flags.");
 
   nb::class_<Iterator>(module, "Iterator", "One pass over one epoch.")
       .def(
@@ -243,8 +263,9 @@ void bind_pipeline(nb::module_& module) {
       .def(
           "iterate",
           [](Loader& self, std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
-             std::optional<std::uint64_t> seed) { return value_of(self.iterate(pass_of(epoch, start, order, seed))); },
-          "epoch"_a, "start"_a = 0, "order"_a = nb::none(), "seed"_a = nb::none())
+             std::optional<std::uint64_t> seed,
+             bool ahead) { return value_of(self.iterate(pass_of(epoch, start, order, seed, ahead))); },
+          "epoch"_a, "start"_a = 0, "order"_a = nb::none(), "seed"_a = nb::none(), "ahead"_a = true)
       .def("explain", [](const Loader& self) { return self.explain().dump(); })
       .def("settings", [](const Loader& self) { return settings_to_json(self.settings()).dump(); })
       .def(

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "drapps/source/array.h"
 #include "drapps/source/packed.h"
 #include "drapps/source/shard.h"
 #include "drapps/source/tar.h"
@@ -122,6 +123,75 @@ SharedSource views(const Values<std::uint64_t>& addresses, const Values<std::uin
       value_of(MemorySource::make(std::move(images), kept, {}, targets_of(labels, std::nullopt), path_list(paths)))};
 }
 
+using Shape = std::vector<std::int64_t>;
+/// Name, dtype, address of row 0, shape and strides in bytes, rows first.
+using ArrayArgs = std::tuple<std::string, std::string, std::uint64_t, Shape, Shape>;
+
+Dtype dtype_of(std::string_view name) {
+  for (std::size_t i = 0; i < kDtypes; ++i) {
+    if (name_of(static_cast<Dtype>(i)) == name) return static_cast<Dtype>(i);
+  }
+  throw nb::value_error(("no array is of dtype " + std::string(name)).c_str());
+}
+
+template <class T>
+const T* pointer_of(std::uint64_t address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the other side of an array's address
+  return reinterpret_cast<const T*>(address);
+}
+
+Array column_of(const ArrayArgs& args) {
+  const auto& [name, dtype, address, shape, strides] = args;
+  if (shape.empty() || shape.size() != strides.size()) throw nb::value_error("an array has rows, and strides for each");
+  Array array{.name = name,
+              .dtype = dtype_of(dtype),
+              .row_shape = {shape.begin() + 1, shape.end()},
+              .data = pointer_of<std::byte>(address),
+              .stride = strides[0],
+              .rows = static_cast<std::uint64_t>(shape[0])};
+  auto expected = static_cast<std::int64_t>(size_of(array.dtype));
+  for (std::size_t i = shape.size(); i-- > 1;) {
+    if (shape[i] > 1 && strides[i] != expected) {
+      throw nb::value_error(("the rows of array '" + name + "' have gaps").c_str());
+    }
+    expected *= shape[i];
+  }
+  return array;
+}
+
+PictureArray picture_of(const ArrayArgs& args) {
+  const auto& [name, dtype, address, shape, strides] = args;
+  if (shape.size() != 4 || strides.size() != 4 || dtype != "uint8") {
+    throw nb::value_error("an array of pictures is uint8, (rows, channels, height, width)");
+  }
+  for (std::size_t i = 1; i < 4; ++i) {
+    if (shape[i] < 0 || shape[i] > INT32_MAX) throw nb::value_error("pictures of that size do not fit memory");
+  }
+  return {.name = name,
+          .channels = static_cast<std::int32_t>(shape[1]),
+          .extent = {static_cast<std::int32_t>(shape[2]), static_cast<std::int32_t>(shape[3])},
+          .data = pointer_of<std::uint8_t>(address),
+          .stride = strides[0],
+          .channel_stride = strides[1],
+          .row_stride = strides[2],
+          .pixel_stride = strides[3],
+          .rows = static_cast<std::uint64_t>(shape[0])};
+}
+
+SharedSource arrays(const std::vector<ArrayArgs>& columns, const std::optional<ArrayArgs>& picture,
+                    const std::optional<Values<std::int64_t>>& subset, nb::object owner) {
+  auto kept = keeper();
+  kept->push_back(std::move(owner));
+  std::vector<Array> made;
+  for (const ArrayArgs& column : columns) made.push_back(column_of(column));
+  std::shared_ptr<const std::vector<std::uint64_t>> rows;
+  if (subset) {
+    rows = std::make_shared<const std::vector<std::uint64_t>>(subset->data(), subset->data() + subset->size());
+  }
+  return {value_of(ArraySource::make(std::move(made), picture ? std::optional(picture_of(*picture)) : std::nullopt,
+                                     std::move(rows), std::move(kept)))};
+}
+
 ShardRanges ranges_of(const Ranges& ranges) {
   return {.shard = vector_of(nb::cast<Values<std::uint32_t>>(ranges[0])),
           .offset = vector_of(nb::cast<Values<std::uint64_t>>(ranges[1])),
@@ -213,6 +283,11 @@ void bind_source(nb::module_& module) {
       .def_static("views", &views, "addresses"_a, "lengths"_a, "owner"_a, "paths"_a, "labels"_a = nb::none(),
                   "Encoded images in memory that `owner` keeps, not copied. Where an address is 0, the image is the "
                   "next of `paths`.")
+      .def_static(
+          "arrays", &arrays, "columns"_a, "picture"_a, "subset"_a, "owner"_a,
+          "Rows of arrays that `owner` keeps, not copied: (name, dtype, address, shape, strides in bytes) each. "
+          "`picture` is one of uint8, (rows, channels, height, width), in any strides, or None; its column comes "
+          "first. Record i is row subset[i], or row i.")
       .def_static("shards", &shards, "paths"_a, "identities"_a, "images"_a, "labels"_a = nb::none(),
                   "masks"_a = nb::none(),
                   "Encoded images inside larger files, as (shard, offset, length) columns. Identities are those of "

@@ -66,10 +66,10 @@ class Chain:
         mask: the form of the mask, None where there is none.
     """
 
-    def __init__(self, pass_order: str, mask: MaskForm | None = None) -> None:
+    def __init__(self, pass_order: str, mask: MaskForm | None = None, channels: int = 3) -> None:
         self.ops: list[Op] = []
         self.form = Form.PICTURE
-        self.channels = 3
+        self.channels = channels
         self.scale = "none"
         self.mean: list[float] = []
         self.std: list[float] = []
@@ -80,6 +80,13 @@ class Chain:
         self.torch_resizes = False
         self.kind = "PIL.Image.Image"
         self.mask = mask
+
+    @classmethod
+    def of_rows(cls) -> Chain:
+        """No chain: rows of tensors stay as they are."""
+        chain = cls("")
+        chain.form = Form.BYTES
+        return chain
 
     @property
     def erases(self) -> bool:

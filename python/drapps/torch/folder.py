@@ -38,6 +38,11 @@ class Folder:
         """Of the pictures."""
         return self.dataset.transform
 
+    @property
+    def channels(self) -> int:
+        """Of the pictures."""
+        return 3
+
     def __len__(self) -> int:
         return len(self.dataset.samples if self.indices is None else self.indices)
 

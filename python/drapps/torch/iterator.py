@@ -50,8 +50,7 @@ class LiftedIterator(_BaseDataLoaderIter):
         return self._stream
 
     def _next_data(self) -> Any:
-        tensors = self.stream().next().tensors
-        data = [from_dlpack(tensors["image"]), from_dlpack(tensors["label"])]
+        data = [from_dlpack(tensor) for tensor in self.stream().next().content]
         if self._pin_memory:
             return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
         return data

@@ -14,6 +14,7 @@ import torch.utils.data
 
 from drapps.errors import PipelineError
 from drapps.torch import transforms_timm, transforms_v1, transforms_v2
+from drapps.torch.arrays import Arrays, recognise_arrays
 from drapps.torch.chain import Chain, Form, MaskForm, recognise
 from drapps.torch.folder import Folder, recognise_folder, without_subsets
 from drapps.torch.order import Kind, Order, recognise_order
@@ -30,18 +31,18 @@ class Recipe:
     """What to run natively.
 
     Attributes:
-        folder: the dataset.
+        folder: the dataset, of files or in memory.
         order: of its samples.
         spec: the core's description, with seeds left at 0.
         report: what the user is told.
-        columns: of a native batch, in the order of what `default_collate` gives.
+        ahead: whether data in memory is read before its batch is asked for, as workers would.
     """
 
-    folder: Folder | Pairs
+    folder: Folder | Pairs | Arrays
     order: Order
     spec: dict[str, Any]
     report: LiftReport
-    columns: tuple[str, str] = ("image", "label")
+    ahead: bool
 
 
 def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe:
@@ -52,8 +53,7 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
     """
     _require_plain(loader)
     folder = recognise_dataset(loader.dataset)
-    paired = isinstance(folder, Pairs)
-    chain = chain_of(folder.transform, MaskForm() if paired else None)
+    chain = _chain_over(folder)
     order = recognise_order(loader, len(folder))
     spec = {
         "version": 1,
@@ -88,27 +88,36 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         torch_resizes=chain.torch_resizes,
         notes=_notes(loader),
     )
-    return Recipe(folder, order, spec, report, ("image", "mask" if paired else "label"))
+    return Recipe(folder, order, spec, report, ahead=loader.num_workers > 0)
 
 
-def recognise_dataset(dataset: Any) -> Folder | Pairs:
+def recognise_dataset(dataset: Any) -> Folder | Pairs | Arrays:
     """What a dataset is.
 
     Raises:
         NotLifted: nothing that is known, or something that does more than what is known.
     """
+    arrays = recognise_arrays(dataset)
+    if arrays is not None:
+        return arrays
     if is_wrapped(without_subsets(dataset)[0]):
         return recognise_pairs(dataset)
     return recognise_folder(dataset)
 
 
-def chain_of(transform: Any, mask: MaskForm | None = None) -> Chain:
+def _chain_over(data: Folder | Pairs | Arrays) -> Chain:
+    if isinstance(data, Pairs):
+        return chain_of(data.transform, MaskForm())
+    return chain_of(data.transform, channels=data.channels) if data.channels else Chain.of_rows()
+
+
+def chain_of(transform: Any, mask: MaskForm | None = None, channels: int = 3) -> Chain:
     """The native form of a transform of a Pillow picture, and of its mask where there is one.
 
     Raises:
         NotLifted: a part of it has none, or its result is no tensor.
     """
-    chain = Chain(installed_pass_order(), mask)
+    chain = Chain(installed_pass_order(), mask, channels)
     try:
         if mask is None:
             recognise(transform, chain, TABLE, CONTAINERS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from drapps import _core, state
@@ -55,23 +54,6 @@ class Native:
         }
 
 
-class _Columns(Stream):
-    """A stream whose batches call the two columns that a loader yields ``image`` and ``label``."""
-
-    def __init__(self, columns: tuple[str, str], *where: Any) -> None:
-        super().__init__(*where)
-        self._columns = columns
-
-    def next(self) -> Any:
-        tensors = super().next().tensors
-        return _Named({"image": tensors[self._columns[0]], "label": tensors[self._columns[1]]})
-
-
-@dataclass(frozen=True)
-class _Named:
-    tensors: Mapping[str, Any]
-
-
 class Pass:
     """One pass over one epoch, from its `iter()` on.
 
@@ -104,9 +86,13 @@ class Pass:
             indices = order.indices()
             self._consumed = Consumed(indices)
             self._check_order(len(indices))
-        columns = self.native.recipe.columns
-        self._stream = _Columns(
-            columns, self.native.core, self._epoch, self._start, indices, self._seed
+        self._stream = Stream(
+            self.native.core,
+            self._epoch,
+            self._start,
+            indices,
+            self._seed,
+            ahead=self.native.recipe.ahead,
         )
         return self._stream
 

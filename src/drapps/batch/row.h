@@ -27,6 +27,10 @@ class PictureWriter {
   /// Fills `row`, bytes() long, best aligned to 64. kInvalidArgument for a picture of other size or channels.
   Status write(const Sample& sample, std::byte* row) const;
 
+  /// The same for a picture that nothing was done to, its pixels one after another in a single line per plane. It must
+  /// have as many as the row.
+  void write_pixels(ConstImageView line, std::byte* row) const noexcept { normalizer_.store(row, line, row_); }
+
   std::size_t bytes() const noexcept { return kernel::row_size(row_, channels_, extent_.height, extent_.width); }
 
  private:

@@ -24,7 +24,8 @@ namespace drapps {
 
 template <>
 struct EnumNames<Dtype> {
-  static constexpr std::array<std::string_view, 5> kNames{"uint8", "int32", "int64", "float32", "bfloat16"};
+  static constexpr std::array<std::string_view, 5> kNames{"uint8", "int32", "int64", "float32",
+                                                          "bfloat16"};  // is_picture_dtype
 };
 template <>
 struct EnumNames<Layout> {

@@ -14,7 +14,7 @@ constexpr std::int32_t kMostReads = 64;
 
 Limits live_limits(const Plan& plan, const Engine& engine) {
   const MemoryLedger& memory = engine.memory();
-  const std::size_t used = std::min(memory.used(), memory.limit());
+  const std::size_t used = std::min(memory.used() - std::min(memory.used(), engine.parked().bytes()), memory.limit());
   const std::size_t batches = (memory.limit() - used) / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
   Limits limits;
   limits.max_workers = engine.max_workers();
@@ -31,24 +31,24 @@ void LivePlant::detach() {
   const std::scoped_lock lock(mutex_);
   last_ = look();
   last_.finished = true;
-  executor_ = nullptr;
+  runner_ = nullptr;
 }
 
 Observation LivePlant::observe() const {
   const std::scoped_lock lock(mutex_);
-  return executor_ == nullptr ? last_ : look();
+  return runner_ == nullptr ? last_ : look();
 }
 
 void LivePlant::apply(const Settings& settings) {
   const std::scoped_lock lock(mutex_);
-  if (executor_ != nullptr) executor_->apply(settings);
+  if (runner_ != nullptr) runner_->apply(settings);
 }
 
 Observation LivePlant::look() const {
-  const Metrics& metrics = executor_->metrics();
+  const Metrics& metrics = runner_->metrics();
   Observation seen;
   seen.time_ns = monotonic_ns();
-  seen.settings = executor_->settings();
+  seen.settings = runner_->settings();
   seen.batches = metrics.batches.load(std::memory_order_relaxed);
   seen.samples = metrics.samples.load(std::memory_order_relaxed);
   seen.step = metrics.step.counts();
@@ -65,10 +65,10 @@ Observation LivePlant::look() const {
     to.queue_length = from.queue_length.counts();
     to.wait = from.wait.counts();
   }
-  seen.ready_batches = executor_->ready_batches();
+  seen.ready_batches = runner_->ready_batches();
   seen.memory_used = engine_.memory().used();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
-  seen.finished = executor_->finished();
+  seen.finished = runner_->finished();
   return seen;
 }
 

@@ -7,6 +7,8 @@
 
 #include "drapps/base/process_local.h"
 #include "drapps/control/controller.h"
+#include "drapps/pipeline/executor.h"
+#include "drapps/pipeline/gatherer.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/guard.h"
 #include "drapps/policy/initial.h"
@@ -81,6 +83,7 @@ Loader::~Loader() {
   // Another process's locks may be taken for ever: nothing of it is touched.
   abandon(std::move(passes_));
   abandon(std::move(indexes_));
+  abandon(std::move(arena_));
 }
 
 void Loader::enter_process() {
@@ -88,10 +91,12 @@ void Loader::enter_process() {
   if (process_ != 0) {
     abandon(std::exchange(passes_, {}));
     abandon(std::exchange(indexes_, {}));
+    abandon(std::exchange(arena_, {}));
   }
   process_ = getpid();
   Engine& engine = Engine::get();
   claim_ = engine.claim(options_.budget);
+  arena_ = std::make_shared<ArenaPlace>(engine.parked());
   indexes_ = std::make_shared<jpeg::MemoryIndexStore>(engine.memory(), source_->size(), index_budget(engine, *plan_));
 }
 
@@ -131,17 +136,35 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   if (!order.ok()) return std::move(order).error();
   enter_process();
   Engine& engine = Engine::get();
-  const Standing from = standing(live_limits(*plan_, engine));
-  const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
-  auto executor = Executor::make(plan_, source_, *order, seed, from.settings, engine, indexes_);
-  if (!executor.ok()) return std::move(executor).error();
-  auto plant = std::make_shared<LivePlant>(**executor, engine);
+  const Limits limits = live_limits(*plan_, engine);
+  const Standing from = standing(limits);
+  auto runner = run(pass, *std::move(order), from.settings, engine);
+  if (!runner.ok()) return std::move(runner).error();
+  auto plant = std::make_shared<LivePlant>(**runner, engine, limits);
   auto client = std::make_shared<Client>(plant, *make_policy(options_.policy), from.state);
   if (frozen_) client->freeze();
   controller().add(client);
   if (passes_.size() == kRemembered) passes_.erase(passes_.begin());
   passes_.push_back({pass.epoch, client, plant});
-  return std::unique_ptr<Iterator>(new Iterator(claim_, *std::move(executor), std::move(plant), std::move(client)));
+  return std::unique_ptr<Iterator>(
+      new Iterator(claim_, *std::move(runner), std::move(plant), std::move(client), arena_));
+}
+
+Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine) {
+  const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
+  auto arena = arena_->take();
+  if (arena == nullptr) {
+    auto made = SlotArena::make(plan_->layout.bytes(), engine.memory());
+    if (!made.ok()) return std::move(made).error();
+    arena = *std::move(made);
+  }
+  if (source_->arrays() != nullptr) {
+    return std::unique_ptr<Runner>(
+        Gatherer::make(plan_, source_, std::move(order), seed, pass.ahead, settings, engine, std::move(arena)));
+  }
+  auto made = Executor::make(plan_, source_, std::move(order), seed, settings, engine, std::move(arena), indexes_);
+  if (!made.ok()) return std::move(made).error();
+  return std::unique_ptr<Runner>(*std::move(made));
 }
 
 json Loader::explain() const {
@@ -202,23 +225,24 @@ void Loader::freeze(bool frozen) {
   for (const Controlled& pass : passes_) frozen ? pass.client->freeze() : pass.client->unfreeze();
 }
 
-Iterator::Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Executor> executor,
-                   std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client)
+Iterator::Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Runner> runner,
+                   std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena)
     : maker_(getpid()),
       claim_(std::move(claim)),
-      executor_(std::move(executor)),
+      runner_(std::move(runner)),
       plant_(std::move(plant)),
       client_(std::move(client)),
-      position_(executor_->position()),
-      left_(executor_->left()) {}
+      arena_(std::move(arena)),
+      position_(runner_->position()),
+      left_(runner_->left()) {}
 
 Iterator::~Iterator() { close(); }
 
 void Iterator::close() {
-  if (executor_ == nullptr) return;
+  if (runner_ == nullptr) return;
   if (maker_ != getpid()) {
     // The threads that work for it are the parent's; here it is only memory, and stays so.
-    abandon(std::move(executor_));
+    abandon(std::move(runner_));
     abandon(std::move(plant_));
     abandon(std::move(client_));
     return;
@@ -226,26 +250,30 @@ void Iterator::close() {
   client_->close();
   plant_->detach();
   controller().remove(client_);
-  bad_ = executor_->bad_samples();
-  executor_.reset();
+  bad_ = runner_->bad_samples();
+  const std::shared_ptr<SlotArena> arena = runner_->arena();
+  const std::shared_ptr<ArenaPlace> place = runner_->left() == 0 ? arena_.lock() : nullptr;
+  runner_.reset();
+  // What a whole pass worked in serves the next one. Who ends a pass early wants its memory back.
+  place != nullptr ? place->park(arena) : arena->retire();
   claim_.reset();
 }
 
-std::optional<Executor::Next> Iterator::next(std::chrono::milliseconds patience) {
+std::optional<Runner::Next> Iterator::next(std::chrono::milliseconds patience) {
   if (maker_ != getpid()) {
     return invalid("this iterator belongs to process " + std::to_string(maker_) +
                    ", which made it before a fork; call "
                    "iter() on the loader again in this one");
   }
-  if (executor_ == nullptr) return Executor::Finished{};
-  auto next = executor_->next(patience);
-  position_ = executor_->position();
-  left_ = executor_->left();
+  if (runner_ == nullptr) return Runner::Finished{};
+  auto next = runner_->next(patience);
+  position_ = runner_->position();
+  left_ = runner_->left();
   return next;
 }
 
 std::vector<Error> Iterator::bad_samples() const {
-  return executor_ == nullptr || maker_ != getpid() ? bad_ : executor_->bad_samples();
+  return runner_ == nullptr || maker_ != getpid() ? bad_ : runner_->bad_samples();
 }
 
 }  // namespace drapps

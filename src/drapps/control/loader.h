@@ -21,8 +21,9 @@
 #include "drapps/control/client.h"
 #include "drapps/control/live_plant.h"
 #include "drapps/decode/jpeg/index_memory.h"
+#include "drapps/deliver/parked_arenas.h"
 #include "drapps/pipeline/engine.h"
-#include "drapps/pipeline/executor.h"
+#include "drapps/pipeline/runner.h"
 
 namespace drapps {
 
@@ -44,6 +45,7 @@ class Loader {
     std::uint64_t start = 0;            // global position
     IndexList order;                    // the user's own order of this rank, or null
     std::optional<std::uint64_t> seed;  // instead of the description's two
+    bool ahead = true;                  // false: rows of arrays are read when their batch is asked for, not before
   };
 
   /// kInvalidArgument says what is wrong with the description, the source or the options.
@@ -80,6 +82,7 @@ class Loader {
   Result<Sampler> sampler(const Pass& pass) const;
   void enter_process();
   Standing standing(const Limits& limits) const;
+  Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine);
 
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
@@ -89,6 +92,7 @@ class Loader {
   std::shared_ptr<Engine::Claim> claim_;  // shared with the passes
   std::vector<Controlled> passes_;        // oldest first; the latest one stands for the loader
   std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
+  std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
 };
 
 /// One pass over one epoch. Destroying it waits for the samples in hand and drops the rest; batches that were
@@ -99,8 +103,8 @@ class Iterator {
   Iterator(const Iterator&) = delete;
   Iterator& operator=(const Iterator&) = delete;
 
-  /// As Executor::next; in another process than its maker's, an Error that says so.
-  std::optional<Executor::Next> next(std::chrono::milliseconds patience);
+  /// As Runner::next; in another process than its maker's, an Error that says so.
+  std::optional<Runner::Next> next(std::chrono::milliseconds patience);
   /// Ends the pass early: next() is Finished from then on.
   void close();
 
@@ -111,18 +115,19 @@ class Iterator {
   /// Bad samples so far.
   std::vector<Error> bad_samples() const;
   /// What it counted, or null once closed.
-  const Executor* executor() const noexcept { return executor_.get(); }
+  const Runner* runner() const noexcept { return runner_.get(); }
 
  private:
   friend class Loader;
-  Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Executor> executor, std::shared_ptr<LivePlant> plant,
-           std::shared_ptr<Client> client);
+  Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Runner> runner, std::shared_ptr<LivePlant> plant,
+           std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena);
 
   const pid_t maker_;
   std::shared_ptr<Engine::Claim> claim_;  // budgets hold as long as something runs under them
-  std::unique_ptr<Executor> executor_;    // null once closed
+  std::unique_ptr<Runner> runner_;        // null once closed
   std::shared_ptr<LivePlant> plant_;
   std::shared_ptr<Client> client_;
+  std::weak_ptr<ArenaPlace> arena_;  // the loader's, while that lives
   std::uint64_t position_;
   std::uint64_t left_;
   std::vector<Error> bad_;  // of a closed pass

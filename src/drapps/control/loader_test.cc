@@ -100,7 +100,45 @@ TEST(Loader, AnIteratorOutlivesItsLoaderAndMayBeClosedEarly) {
   auto early = *second->iterate({});
   early->next(10s);
   early->close();
-  EXPECT_TRUE(std::holds_alternative<Executor::Finished>(*early->next(10s)));
+  EXPECT_TRUE(std::holds_alternative<Runner::Finished>(*early->next(10s)));
+}
+
+TEST(Loader, AWholePassLeavesItsMemoryToTheNextAndTheLoaderTakesItAlong) {
+  MemoryLedger& memory = Engine::get().memory();
+  const std::size_t before = memory.used();
+  auto loader = loader_of(pictures(101));
+  const std::size_t at_rest = memory.used();
+  const auto expected = drain(**loader->iterate({}));
+  const std::size_t parked = memory.used() - at_rest;
+  EXPECT_GT(parked, 0u);
+  EXPECT_EQ(Engine::get().parked().bytes(), parked);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_EQ(drain(**loader->iterate({})), expected);
+    EXPECT_EQ(Engine::get().parked().bytes(), parked);
+  }
+  {
+    const auto early = *loader->iterate({});
+    early->next(10s);
+    EXPECT_EQ(Engine::get().parked().bytes(), 0u);
+  }
+  EXPECT_EQ(memory.used(), at_rest);  // who ends a pass early gets its memory back
+  drain(**loader->iterate({}));
+  loader.reset();
+  EXPECT_EQ(memory.used(), before);
+  EXPECT_EQ(Engine::get().parked().bytes(), 0u);
+}
+
+TEST(Loader, MemoryThatIsParkedIsNeverWhatAnotherLoaderLacks) {
+  const Budget tight{.bytes = std::size_t{24} << 10};  // some eight batches
+  const auto first = loader_of(pictures(101), {.budget = tight});
+  const auto second = loader_of(pictures(101), {.budget = tight});
+  const auto expected = drain(**first->iterate({}));
+  const auto depth = first->settings()[KnobId::kPrefetchDepth];
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_EQ(drain(**second->iterate({})), expected);
+    EXPECT_EQ(drain(**first->iterate({})), expected);
+    EXPECT_EQ(first->settings()[KnobId::kPrefetchDepth], depth);
+  }
 }
 
 TEST(Loader, TheSmallestBudgetHoldsForAll) {

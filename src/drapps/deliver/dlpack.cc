@@ -8,11 +8,19 @@ namespace {
 DlDataType dl_type(Dtype dtype) {
   const auto bits = static_cast<std::uint8_t>(size_of(dtype) * 8);
   switch (dtype) {
-    case Dtype::kUint8: return {1, bits, 1};
+    case Dtype::kUint8:
+    case Dtype::kUint16:
+    case Dtype::kUint32:
+    case Dtype::kUint64: return {1, bits, 1};
+    case Dtype::kInt8:
+    case Dtype::kInt16:
     case Dtype::kInt32:
     case Dtype::kInt64: return {0, bits, 1};
-    case Dtype::kFloat32: return {2, bits, 1};
+    case Dtype::kFloat16:
+    case Dtype::kFloat32:
+    case Dtype::kFloat64: return {2, bits, 1};
     case Dtype::kBfloat16: return {4, bits, 1};
+    case Dtype::kBool: return {6, bits, 1};
   }
   return {1, 8, 1};
 }

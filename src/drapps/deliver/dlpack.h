@@ -20,7 +20,7 @@ struct DlDevice {
 };
 
 struct DlDataType {
-  std::uint8_t code;  // 0: int, 1: uint, 2: float, 4: bfloat
+  std::uint8_t code;  // 0: int, 1: uint, 2: float, 4: bfloat, 6: bool
   std::uint8_t bits;
   std::uint16_t lanes;
 };

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -15,8 +16,9 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kPage = 4096;
 
-// A batch that the user drops just after taking the next one needs one spare; the second absorbs jitter.
-constexpr std::size_t kMostSpare = 2;
+// Slots beside those that may be filling at a time. A batch that the user drops just after taking the next one needs
+// one; the second absorbs jitter.
+constexpr std::size_t kExtra = 2;
 
 /// Forks of this process so far, so that a slot can tell whether a child may hold it too.
 std::uint64_t fork_count() noexcept {
@@ -53,7 +55,7 @@ Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, Memor
 }
 
 SlotArena::~SlotArena() {
-  if (getpid() == maker_) trim();
+  if (getpid() == maker_) retire();
 }
 
 Result<Slot*> SlotArena::acquire() {
@@ -62,6 +64,7 @@ Result<Slot*> SlotArena::acquire() {
     if (!spare_.empty()) {
       Slot* slot = spare_.back();
       spare_.pop_back();
+      started_filling();
       return slot;
     }
   }
@@ -102,13 +105,18 @@ Result<Slot*> SlotArena::map_new() {
   slot->data = static_cast<std::byte*>(data);
   slot->bytes = slot_bytes_;
   slot->offset = offset;
+  started_filling();
   return slot;
 }
 
-void SlotArena::abandon(Slot* slot) noexcept { keep_or_unmap(slot, true, true); }
+void SlotArena::abandon(Slot* slot) noexcept { keep_or_unmap(slot, true, true, true); }
 
 HeldSlot SlotArena::yield(Slot* slot) noexcept {
   madvise(slot->data, slot->bytes, MADV_DOFORK);
+  {
+    const std::scoped_lock lock(mutex_);
+    --filling_;
+  }
   slot->holders.store(1, std::memory_order_relaxed);
   slot->fork_count = fork_count();
   slot->arena = shared_from_this();
@@ -124,12 +132,13 @@ void SlotArena::release(Slot* slot) noexcept {
   arena->ledger_.drop_held(slot->bytes);
   const bool reusable = slot->fork_count == fork_count();
   if (reusable) madvise(slot->data, slot->bytes, MADV_DONTFORK);
-  arena->keep_or_unmap(slot, reusable && arena->ledger_.try_reserve(slot->bytes), reusable);
+  arena->keep_or_unmap(slot, reusable && arena->ledger_.try_reserve(slot->bytes), reusable, false);
 }
 
-void SlotArena::keep_or_unmap(Slot* slot, bool charged, bool reusable) noexcept {
+void SlotArena::keep_or_unmap(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (charged && reusable && spare_.size() < kMostSpare) {
+  if (was_filling) --filling_;
+  if (charged && reusable && !retired_ && filling_ + spare_.size() < most_filling_ + kExtra) {
     spare_.push_back(slot);
     return;
   }
@@ -137,14 +146,31 @@ void SlotArena::keep_or_unmap(Slot* slot, bool charged, bool reusable) noexcept 
   unmap(slot, reusable, *this);
 }
 
-void SlotArena::trim() noexcept {
+std::size_t SlotArena::trim() noexcept {
   const std::scoped_lock lock(mutex_);
+  const std::size_t bytes = spare_.size() * slot_bytes_;
   for (Slot* slot : spare_) {
     ledger_.release(slot->bytes);
     unmap(slot, true, *this);
   }
   spare_.clear();
+  return bytes;
 }
+
+void SlotArena::retire() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    retired_ = true;
+  }
+  trim();
+}
+
+std::size_t SlotArena::spare_bytes() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return spare_.size() * slot_bytes_;
+}
+
+void SlotArena::started_filling() noexcept { most_filling_ = std::max(most_filling_, ++filling_); }
 
 void SlotArena::unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept {
   munmap(slot->data, slot->bytes);

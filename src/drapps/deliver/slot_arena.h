@@ -4,7 +4,8 @@
 //   filling  the loader's; its bytes count against the RAM budget;
 //   held     a yielded batch: the user's alone, writable, counted apart by the ledger, until its last
 //            reference dies; then it becomes
-//   spare    kept for the next batch while the budget has room for it, and unmapped otherwise.
+//   spare    kept for the next batch while the budget has room for it, and unmapped otherwise. So many are kept that
+//            the most that were ever filling at a time are there again, and two more.
 //
 // The memory is shared with no other process by default: it is MADV_DONTFORK until it is yielded and
 // MADV_DOFORK from then on, so a child reads any batch its parent holds. A slot that was held across a fork is
@@ -77,25 +78,33 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   void abandon(Slot* slot) noexcept;
   /// Turns a filled slot into the user's.
   HeldSlot yield(Slot* slot) noexcept;
-  /// Unmaps the spare slots and gives their bytes back to the ledger.
-  void trim() noexcept;
+  /// Unmaps the spare slots and gives their bytes back to the ledger; how many bytes.
+  std::size_t trim() noexcept;
+  /// Trims, and keeps no slot in spare from now on: nobody will acquire one any more.
+  void retire() noexcept;
+  /// Bytes that trim() would give back.
+  std::size_t spare_bytes() const noexcept;
 
  private:
   friend class HeldSlot;
 
   SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, UniqueHandle memory) noexcept;
   Result<Slot*> map_new();
+  void started_filling() noexcept;
   static void unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept;
   static void release(Slot* slot) noexcept;
-  void keep_or_unmap(Slot* slot, bool charged, bool reusable) noexcept;
+  void keep_or_unmap(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept;
 
   const std::size_t slot_bytes_;
   MemoryLedger& ledger_;
   const UniqueHandle memory_;
   const pid_t maker_;
 
-  std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all below
   std::vector<Slot*> spare_;
+  std::size_t filling_ = 0;
+  std::size_t most_filling_ = 0;  // ever
+  bool retired_ = false;
   std::vector<std::size_t> free_ranges_;  // offsets in the memfd with no mapping
   std::size_t end_ = 0;                   // bytes of the memfd in use
 };

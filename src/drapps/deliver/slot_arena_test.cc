@@ -10,6 +10,7 @@
 
 #include "drapps/deliver/batch_layout.h"
 #include "drapps/deliver/dlpack.h"
+#include "drapps/deliver/parked_arenas.h"
 
 namespace drapps {
 namespace {
@@ -54,6 +55,62 @@ TEST(SlotArena, TheBudgetIsHardAndHeldBatchesDoNotCount) {
   EXPECT_LE(ledger.used(), ledger.limit());
   arena->trim();
   EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(SlotArena, AsManySlotsComeBackAsWereEverFillingAtATimeAndTwo) {
+  MemoryLedger ledger;
+  auto arena = *SlotArena::make(kBytes, ledger);
+  std::vector<Slot*> filling;
+  for (int i = 0; i < 5; ++i) filling.push_back(*arena->acquire());
+  std::vector<HeldSlot> held;
+  for (Slot* slot : filling) held.push_back(arena->yield(slot));
+  for (int i = 0; i < 9; ++i) held.push_back(arena->yield(*arena->acquire()));
+  held.clear();
+  EXPECT_EQ(arena->spare_bytes(), 7 * kBytes);
+  EXPECT_EQ(ledger.used(), 7 * kBytes);
+  EXPECT_EQ(arena->trim(), 7 * kBytes);
+  EXPECT_EQ(arena->trim(), 0u);
+  EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(SlotArena, ARetiredOneKeepsNothing) {
+  MemoryLedger ledger;
+  auto arena = *SlotArena::make(kBytes, ledger);
+  HeldSlot held = arena->yield(*arena->acquire());
+  arena->abandon(*arena->acquire());
+  arena->retire();
+  EXPECT_EQ(ledger.used(), 0u);
+  held = HeldSlot();
+  EXPECT_EQ(ledger.used(), 0u);
+  EXPECT_EQ(ledger.held(), 0u);
+}
+
+TEST(ParkedArenas, WhatIsParkedIsCountedGivenBackOnDemandAndServesAgain) {
+  MemoryLedger ledger;
+  ParkedArenas parked;
+  auto place = std::make_unique<ArenaPlace>(parked);
+  EXPECT_EQ(place->take(), nullptr);
+  auto arena = *SlotArena::make(kBytes, ledger);
+  arena->abandon(*arena->acquire());
+  place->park(arena);
+  EXPECT_EQ(parked.bytes(), kBytes);
+  EXPECT_TRUE(parked.trim());
+  EXPECT_FALSE(parked.trim());
+  EXPECT_EQ(ledger.used(), 0u);
+
+  EXPECT_EQ(place->take(), arena);
+  Slot* const slot = *arena->acquire();
+  EXPECT_FALSE(parked.trim());  // it is in use
+  arena->abandon(slot);
+  EXPECT_EQ(parked.bytes(), 0u);
+  place->park(arena);
+  auto other = *SlotArena::make(kBytes, ledger);
+  other->abandon(*other->acquire());
+  place->park(other);  // there is one already
+  EXPECT_EQ(ledger.used(), kBytes);
+  place.reset();
+  EXPECT_EQ(ledger.used(), 0u);
+  EXPECT_EQ(parked.bytes(), 0u);
 }
 
 TEST(SlotArena, AHeldBatchOutlivesTheArenaAndAnyThreadMayReleaseIt) {

@@ -17,6 +17,10 @@ namespace {
 /// Pixels converted at a time where they need a stop on the way: few enough for the first-level cache.
 constexpr std::size_t kTile = 512;
 
+/// Rows from this size on are written past the caches; of smaller ones a whole batch may still lie in them when it is
+/// used.
+constexpr std::size_t kStreamedBytes = std::size_t{32} << 10;
+
 std::uint16_t to_bfloat16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
@@ -142,6 +146,7 @@ void store_as(typename Format::Element* out, ConstImageView in, Layout layout, b
   const auto width = static_cast<std::size_t>(in.width);
   const auto height = static_cast<std::size_t>(in.height);
   const auto channels = static_cast<std::size_t>(in.channels);
+  const bool stream = width * height * channels * sizeof(Element) >= kStreamedBytes;
   alignas(64) std::uint8_t turned[kTile + kPadding];
 
   if (layout == Layout::kNchw || channels == 1) {
@@ -152,7 +157,7 @@ void store_as(typename Format::Element* out, ConstImageView in, Layout layout, b
         const std::size_t tile = mirror ? kTile : width;
         for (std::size_t x = 0; x < width; x += tile) {
           const std::size_t n = std::min(tile, width - x);
-          Format::convert(target + x, columns(row, width, x, n, mirror, turned, level), n, tables[c], kernels, true);
+          Format::convert(target + x, columns(row, width, x, n, mirror, turned, level), n, tables[c], kernels, stream);
         }
       }
     }
@@ -298,6 +303,7 @@ void Normalizer::store(void* out, ConstImageView in, RowFormat format, bool mirr
     case Dtype::kBfloat16:
       store_as<Bfloat16>(static_cast<std::uint16_t*>(out), in, format.layout, mirror, tables_, level);
       break;
+    default: break;  // check() takes no other
   }
   _mm_sfence();  // orders the stores that went past the caches before whatever announces the row
 }

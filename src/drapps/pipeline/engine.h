@@ -11,6 +11,7 @@
 
 #include "drapps/base/machine.h"
 #include "drapps/base/memory_ledger.h"
+#include "drapps/deliver/parked_arenas.h"
 #include "drapps/exec/worker_group.h"
 
 namespace drapps {
@@ -46,6 +47,15 @@ class Engine {
   WorkerGroup& workers() noexcept { return workers_; }
   MemoryLedger& memory() noexcept { return memory_; }
   const MemoryLedger& memory() const noexcept { return memory_; }
+  /// Batch memory that passes left for the next ones: nobody's need goes before theirs.
+  ParkedArenas& parked() noexcept { return parked_; }
+  const ParkedArenas& parked() const noexcept { return parked_; }
+  /// Has everybody give back memory that is not in use, but the one who asks. Whether more comes back later. Call it
+  /// without a lock that a client of the workers takes.
+  bool release_idle(const WorkerClient& but) {
+    parked_.trim();
+    return workers_.release_idle(but);
+  }
   const MachineLimits& machine() const noexcept { return machine_; }
   pid_t maker() const noexcept { return maker_; }
 
@@ -61,6 +71,7 @@ class Engine {
   const pid_t maker_;
   const MachineLimits machine_;
   MemoryLedger memory_;
+  ParkedArenas parked_;
   WorkerGroup workers_;
 
   mutable std::mutex mutex_;  // guards all below

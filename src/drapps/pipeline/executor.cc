@@ -14,11 +14,15 @@ constexpr std::uint64_t kNoSlotPatienceNs = 10'000'000'000;
 
 Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
                                                  Sampler sampler, std::uint64_t seed, const Settings& settings,
-                                                 Engine& engine, std::shared_ptr<jpeg::IndexStore> indexes) {
-  auto arena = SlotArena::make(plan->layout.bytes(), engine.memory());
-  if (!arena.ok()) return std::move(arena).error();
+                                                 Engine& engine, std::shared_ptr<SlotArena> arena,
+                                                 std::shared_ptr<jpeg::IndexStore> indexes) {
+  if (arena == nullptr) {
+    auto made = SlotArena::make(plan->layout.bytes(), engine.memory());
+    if (!made.ok()) return std::move(made).error();
+    arena = *std::move(made);
+  }
   std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(source), std::move(sampler), seed, engine,
-                                                  std::move(*arena), std::move(indexes)));
+                                                  std::move(arena), std::move(indexes)));
   auto reader = make_reader({.depth = settings[KnobId::kIoDepth]}, *executor);
   if (!reader.ok()) return std::move(reader).error();
   executor->reader_ = std::move(*reader);
@@ -50,7 +54,6 @@ Executor::~Executor() {
   for (BatchState& batch : ring_) {
     if (batch.started()) arena_->abandon(batch.slot);
   }
-  arena_->trim();
 }
 
 std::optional<Executor::Next> Executor::next(std::chrono::milliseconds patience) {
@@ -74,7 +77,7 @@ std::optional<Executor::Next> Executor::next(std::chrono::milliseconds patience)
     resume_starved();
     const bool no_slot = no_slot_.has_value();
     lock.unlock();
-    if (no_slot) engine_.workers().release_idle(*this);
+    if (no_slot) engine_.release_idle(*this);
     engine_.workers().wake();
     return std::nullopt;
   }

@@ -22,57 +22,43 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "drapps/base/knob.h"
 #include "drapps/exec/stride.h"
 #include "drapps/exec/worker_group.h"
-#include "drapps/pipeline/batch_state.h"
 #include "drapps/pipeline/engine.h"
-#include "drapps/pipeline/metrics.h"
 #include "drapps/pipeline/prepare.h"
+#include "drapps/pipeline/runner.h"
 #include "drapps/pipeline/task.h"
 #include "drapps/source/reader.h"
 #include "drapps/source/sampler.h"
 
 namespace drapps {
 
-class Executor final : public WorkerClient, private ReadSink {
+class Executor final : public Runner, public WorkerClient, private ReadSink {
  public:
-  struct Finished {};
-  using Next = std::variant<Batch, Error, Finished>;
-
   /// Starts working at once. Everything given is kept alive as long as needed.
   /// @param seed    of the ops, beside the order's.
+  /// @param arena   for the batches: of slots as large as the plan's layout. Null: one of its own.
   /// @param indexes of the source's pictures, or null: what one pass learns for the next.
   static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
                                                 Sampler sampler, std::uint64_t seed, const Settings& settings,
-                                                Engine& engine, std::shared_ptr<jpeg::IndexStore> indexes = nullptr);
-  /// Waits for samples in hand, drops the rest.
+                                                Engine& engine, std::shared_ptr<SlotArena> arena = nullptr,
+                                                std::shared_ptr<jpeg::IndexStore> indexes = nullptr);
   ~Executor() override;
 
-  /// The next batch, in order; or the error of a bad sample in it under OnError::kRaise, after which the next call
-  /// goes on with the following batch; or Finished. Empty where `patience` ran out: call again. One consumer.
-  std::optional<Next> next(std::chrono::milliseconds patience);
-
-  /// Moves the knobs, at any moment, from any thread.
-  void apply(const Settings& settings);
-  Settings settings() const;
-
-  const Metrics& metrics() const noexcept { return metrics_; }
-  const Plan& plan() const noexcept { return *plan_; }
-  /// Batches that have landed and were not taken.
-  std::uint32_t ready_batches() const;
-  bool finished() const;
-  /// Global position that the batches taken so far have consumed.
-  std::uint64_t position() const;
-  /// Steps that were not taken yet.
-  std::uint64_t left() const;
-  /// Bad samples so far, the first kLedgerSize of them; under kReplace and kSkip too.
-  std::vector<Error> bad_samples() const;
-
-  static constexpr std::size_t kLedgerSize = 10'000;
+  std::optional<Next> next(std::chrono::milliseconds patience) override;
+  void apply(const Settings& settings) override;
+  Settings settings() const override;
+  const Metrics& metrics() const noexcept override { return metrics_; }
+  const Plan& plan() const noexcept override { return *plan_; }
+  std::shared_ptr<SlotArena> arena() const noexcept override { return arena_; }
+  std::uint32_t ready_batches() const override;
+  bool finished() const override;
+  std::uint64_t position() const override;
+  std::uint64_t left() const override;
+  std::vector<Error> bad_samples() const override;
 
   bool run_one() noexcept override;
   bool release_idle() noexcept override;

@@ -36,6 +36,7 @@ bool Executor::open(std::uint64_t step) {
   BatchState& batch = batch_of(step);
   if (batch.started()) return true;
   auto slot = arena_->acquire();
+  if (!slot.ok() && engine_.parked().trim()) slot = arena_->acquire();
   if (!slot.ok() && step == deliver_step_) {
     release_memory();
     slot = arena_->acquire();

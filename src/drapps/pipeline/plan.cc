@@ -7,14 +7,18 @@
 
 #include "drapps/base/lane.h"
 #include "drapps/batch/compact.h"
+#include "drapps/source/array.h"
 
 namespace drapps {
 namespace {
 
 Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
 
-/// What the decoder makes of any record of the source.
+/// What the decoder makes of any record of the source, or what its array of pictures holds.
 SampleSpec decoded(const PipelineSpec& spec, const Source& source) {
+  if (const ArraySource* arrays = source.arrays()) {
+    return {.channels = arrays->pictures()->channels, .extent = arrays->pictures()->extent, .fixed = true};
+  }
   return {.channels = spec.decode.color == ColorMode::kRgb ? 3 : 1,
           .has_mask = source.has_mask(),
           .has_boxes = source.targets().has_boxes()};
@@ -48,12 +52,27 @@ Result<std::optional<Mixer>> mixer_of(const PipelineSpec& spec, const Source& so
   return std::optional<Mixer>(*std::move(mixer));
 }
 
+void add_arrays(BatchLayout& layout, Plan::Columns& columns, const ArraySource& arrays) {
+  for (const Array& array : arrays.columns()) {
+    columns.arrays.push_back(layout.add(array.name, array.dtype, array.row_shape));
+  }
+}
+
+/// The columns that say which samples the rows are.
+void add_origin(BatchLayout& layout, Plan::Columns& columns) {
+  columns.index = layout.add("index", Dtype::kInt64, {});
+  columns.position = layout.add("position", Dtype::kInt64, {});
+  columns.flags = layout.add("flags", Dtype::kUint8, {});
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& source) {
   spec.sampler.size = source.size();
   if (spec.sampler.batch < 1) return invalid("batch must be at least 1");
   if (source.size() == 0) return invalid("the source has no samples");
+  const ArraySource* const arrays = source.arrays();
+  if (arrays != nullptr && !arrays->pictures()) return of_arrays(std::move(spec), *arrays);
   auto stages = infer_all(spec, source);
   if (!stages.ok()) return std::move(stages).error();
   const SampleSpec& last = stages->back();
@@ -73,7 +92,8 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
 
   BatchLayout layout(spec.sampler.batch);
   Columns columns;
-  columns.image = layout.add("image", spec.tensor.dtype, *row_shape);
+  columns.image = layout.add(arrays != nullptr ? arrays->pictures()->name : "image", spec.tensor.dtype, *row_shape);
+  if (arrays != nullptr) add_arrays(layout, columns, *arrays);
   for (const LabelColumn& label : source.targets().labels) {
     const bool mixed = mixer->has_value() && columns.labels.empty();
     columns.labels.push_back(mixed ? layout.add(label.name, Dtype::kFloat32, {mixer->value().classes()})
@@ -89,9 +109,7 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
     layout.add("box_labels", Dtype::kInt64, {spec.max_boxes});
     layout.add("box_counts", Dtype::kInt64, {});
   }
-  columns.index = layout.add("index", Dtype::kInt64, {});
-  columns.position = layout.add("position", Dtype::kInt64, {});
-  columns.flags = layout.add("flags", Dtype::kUint8, {});
+  add_origin(layout, columns);
 
   const bool has_boxes = last.has_boxes;
   // Behind an erasure there are only erasures, which are made in the finished row.
@@ -107,6 +125,24 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
                                            .layout = std::move(layout),
                                            .columns = std::move(columns),
                                            .has_boxes = has_boxes});
+}
+
+Result<std::shared_ptr<const Plan>> Plan::of_arrays(PipelineSpec spec, const ArraySource& arrays) {
+  if (!spec.ops.empty()) {
+    return invalid("op 1 (" + std::string(tag_of(spec.ops[0])) +
+                   ") has no pictures to work on: say which array holds them");
+  }
+  if (spec.mix) return invalid("mix: the source has no pictures to mix");
+  BatchLayout layout(spec.sampler.batch);
+  Columns columns;
+  add_arrays(layout, columns, arrays);
+  add_origin(layout, columns);
+  return std::make_shared<const Plan>(Plan{.spec = std::move(spec),
+                                           .stages = {},
+                                           .picture = std::nullopt,
+                                           .mask = std::nullopt,
+                                           .layout = std::move(layout),
+                                           .columns = std::move(columns)});
 }
 
 std::uint32_t Plan::drop_rows(std::byte* slot, std::uint32_t rows, std::span<const std::uint32_t> bad) const {

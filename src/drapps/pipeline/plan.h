@@ -24,21 +24,22 @@ inline constexpr std::uint8_t kFlagReplaced = 2;  // another sample stands in fo
 
 /// Immutable; shared by everything that runs it and by the batches that came of it.
 struct Plan {
-  PipelineSpec spec;               // with the source's size
-  std::vector<SampleSpec> stages;  // what the decoder makes, then what each op makes
-  std::size_t last_look = 0;       // number of the last op that looks at the picture
-  PictureWriter picture;
+  PipelineSpec spec;                     // with the source's size
+  std::vector<SampleSpec> stages;        // what the decoder makes, then what each op makes; none without pictures
+  std::size_t last_look = 0;             // number of the last op that looks at the picture
+  std::optional<PictureWriter> picture;  // none where the source is arrays without pictures
   std::optional<MaskWriter> mask;
   std::optional<Mixer> mixer;
   BatchLayout layout;
 
   // Places in layout.columns().
   struct Columns {
-    std::size_t image = 0;
+    std::size_t image = 0;  // where Plan::picture is set
     std::size_t index = 0;
     std::size_t position = 0;
     std::size_t flags = 0;
     std::vector<std::size_t> labels;  // one per label column of the source; the first is Plan::mixer's, where set
+    std::vector<std::size_t> arrays;  // one per array of the source that is no picture
     std::size_t mask = 0;             // where Plan::mask is set
     std::size_t boxes = 0;            // where has_boxes; followed by box_labels and box_counts
   } columns;
@@ -46,6 +47,8 @@ struct Plan {
 
   /// kInvalidArgument says which op does not fit, and what to do.
   static Result<std::shared_ptr<const Plan>> make(PipelineSpec spec, const Source& source);
+  /// The same for arrays without pictures.
+  static Result<std::shared_ptr<const Plan>> of_arrays(PipelineSpec spec, const ArraySource& arrays);
 
   /// Removes rows from a batch of `rows`, in place, moving later rows down. Returns how many are left.
   /// @param bad ascending.

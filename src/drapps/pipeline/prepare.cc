@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/source/array.h"
 
 namespace drapps {
 namespace {
@@ -41,7 +42,22 @@ Result<ImageInfo> Preparer::inspect(SampleTask& task, Part part, const DecodeOpt
   return task.workspace->decoder.inspect(bytes, options);
 }
 
+/// The picture of a row of arrays, as it stands there.
+Status Preparer::take_picture(SampleTask& task, const ArraySource& arrays) const {
+  Workspace& work = *task.workspace;
+  Sample& sample = work.sample;
+  auto picture = arrays.picture(arrays.row(task.index), work.scratch.next_image_buffer());
+  if (!picture.ok()) return named(std::move(picture).error(), task, Part::kImage);
+  sample.image = *picture;
+  sample.extent = {picture->height, picture->width};
+  sample.window = Rect{0, 0, picture->height, picture->width};
+  sample.mirrored = false;
+  sample.erasures.clear();
+  return ok_status();
+}
+
 Status Preparer::decode(SampleTask& task) const {
+  if (const ArraySource* arrays = source_->arrays()) return take_picture(task, *arrays);
   Workspace& work = *task.workspace;
   Sample& sample = work.sample;
   const DecodeOptions& options = plan_->spec.decode;
@@ -114,9 +130,9 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
   const Sample& sample = task.workspace->sample;
   const Plan::Columns& columns = plan_->columns;
   const auto at = [&](std::size_t column) { return plan_->layout.row(slot, column, task.row_in_batch); };
-  {
+  if (plan_->picture) {
     const KernelTimer timer(task);
-    Status status = plan_->picture.write(sample, at(columns.image));
+    Status status = plan_->picture->write(sample, at(columns.image));
     if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
   }
   put(at(columns.index), static_cast<std::int64_t>(task.index));

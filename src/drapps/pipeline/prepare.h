@@ -44,6 +44,7 @@ class Preparer {
     return Draws(at, static_cast<std::uint16_t>(op + 1));
   }
   Result<ImageInfo> inspect(SampleTask& task, Part part, const DecodeOptions& options) const;
+  Status take_picture(SampleTask& task, const ArraySource& arrays) const;
   Status decode_mask(SampleTask& task) const;
   Error named(Error error, const SampleTask& task, Part part) const;
 

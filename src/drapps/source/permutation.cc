@@ -1,5 +1,6 @@
 #include "drapps/source/permutation.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
@@ -35,6 +36,23 @@ std::uint64_t Permutation::at(std::uint64_t position) const noexcept {
   std::uint64_t x = position;
   for (int i = 0; i < rounds_; ++i) x = exchange(x, round_[static_cast<std::size_t>(i)]);
   return x;
+}
+
+void Permutation::at(std::uint64_t first, std::span<std::uint64_t> out) const noexcept {
+  // A round waits for the one before it; blocks of numbers that know nothing of each other fill the wait.
+  constexpr std::size_t kBlock = 16;
+  assert(first + out.size() <= size_);
+  std::size_t done = 0;
+  for (; done + kBlock <= out.size(); done += kBlock) {
+    std::array<std::uint64_t, kBlock> x;
+    for (std::size_t k = 0; k < kBlock; ++k) x[k] = first + done + k;
+    for (int i = 0; i < rounds_; ++i) {
+      const Round& round = round_[static_cast<std::size_t>(i)];
+      for (std::uint64_t& each : x) each = exchange(each, round);
+    }
+    std::copy(x.begin(), x.end(), out.begin() + static_cast<std::ptrdiff_t>(done));
+  }
+  for (; done < out.size(); ++done) out[done] = at(first + done);
 }
 
 std::uint64_t Permutation::position_of(std::uint64_t value) const noexcept {

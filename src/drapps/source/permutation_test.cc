@@ -197,5 +197,16 @@ TEST(PermutationTest, OrdersAreTheDocumentedOnes) {
   EXPECT_EQ(Permutation(1'000'000'007, 0x123456789ABCDEF0, 3).at(42), 255008274u);
 }
 
+TEST(Permutation, ManyAtOnceAreTheSameAsOneByOne) {
+  for (const std::uint64_t size : {1u, 2u, 15u, 16u, 17u, 1000u, 60000u}) {
+    const Permutation order(size, 7, 3);
+    for (const std::uint64_t first : {std::uint64_t{0}, size / 3, size - 1}) {
+      std::vector<std::uint64_t> many(std::min<std::uint64_t>(size - first, 71));
+      order.at(first, many);
+      for (std::size_t i = 0; i < many.size(); ++i) ASSERT_EQ(many[i], order.at(first + i)) << size << " " << first;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace drapps

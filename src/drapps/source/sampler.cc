@@ -1,6 +1,7 @@
 #include "drapps/source/sampler.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -100,6 +101,21 @@ Sampler::Row Sampler::row(std::uint64_t step, std::uint32_t row) const noexcept 
   const std::uint64_t position = batch(step).first_position + row;
   const bool padded = position >= spec_.size;
   return {position, index_at(padded ? position % spec_.size : position), padded};
+}
+
+void Sampler::indices(std::uint64_t step, std::uint32_t first, std::span<std::uint64_t> out) const noexcept {
+  const std::uint64_t position = batch(step).first_position + first;
+  if (position + out.size() > spec_.size) {  // some of it is padding
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = row(step, first + static_cast<std::uint32_t>(i)).index;
+    return;
+  }
+  if (spec_.shuffle) {
+    order_.at(position, out);
+  } else {
+    std::iota(out.begin(), out.end(), position);
+  }
+  if (list_ == nullptr) return;
+  for (std::uint64_t& place : out) place = (*list_)[place];
 }
 
 std::uint64_t Sampler::position_after(std::uint64_t step) const noexcept {

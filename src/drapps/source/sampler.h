@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "drapps/base/philox.h"
@@ -79,6 +80,8 @@ class Sampler {
   Batch batch(std::uint64_t step) const noexcept;
   /// Requires row < batch(step).rows. Costs one permutation, some hundred ns where shuffled.
   Row row(std::uint64_t step, std::uint32_t row) const noexcept;
+  /// The indices of rows `first`, `first` + 1, … of a step, as row() gives them; cheaper for many.
+  void indices(std::uint64_t step, std::uint32_t first, std::span<std::uint64_t> out) const noexcept;
   /// Global position consumed once all ranks have done `step`; what a checkpoint stores. At most size.
   std::uint64_t position_after(std::uint64_t step) const noexcept;
   Dropped dropped() const noexcept { return dropped_; }

@@ -232,5 +232,26 @@ TEST(SamplerTest, ReplacementIsTheSameAtAnyWorldAndUniform) {
   EXPECT_LT(chosen.rbegin()->first, kSize);
 }
 
+TEST(Sampler, IndicesAreThoseOfTheRows) {
+  const auto list = std::make_shared<const std::vector<std::uint64_t>>(std::vector<std::uint64_t>{9, 3, 3, 0, 7, 5, 1});
+  for (const bool shuffle : {false, true}) {
+    for (const IndexList& order : {IndexList(), list}) {
+      const SamplerSpec spec{
+          .size = 7, .shuffle = shuffle, .seed = 5, .rank = 1, .world = 2, .batch = 3, .remainder = Remainder::kPad};
+      const auto sampler = Sampler::make(spec, 2, 0, order);
+      ASSERT_TRUE(sampler.ok());
+      for (std::uint64_t step = 0; step < sampler->steps(); ++step) {
+        for (std::uint32_t first = 0; first < sampler->batch(step).rows; ++first) {
+          std::vector<std::uint64_t> found(sampler->batch(step).rows - first);
+          sampler->indices(step, first, found);
+          for (std::uint32_t i = 0; i < found.size(); ++i) {
+            EXPECT_EQ(found[i], sampler->row(step, first + i).index) << step << " " << first + i;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace drapps

@@ -55,16 +55,17 @@ BoxRange Source::boxes(std::uint64_t index) const noexcept {
 }
 
 Hint Source::hint(std::uint64_t index) const noexcept {
+  if (memory_ == nullptr) return {};
   const Memory& memory = memory_[index];
   return {memory.bytes.load(std::memory_order_relaxed), memory.pixels.load(std::memory_order_relaxed)};
 }
 
 void Source::remember_bytes(std::uint64_t index, std::uint64_t bytes) noexcept {
-  memory_[index].bytes.store(saturated(bytes), std::memory_order_relaxed);
+  if (memory_ != nullptr) memory_[index].bytes.store(saturated(bytes), std::memory_order_relaxed);
 }
 
 void Source::remember_pixels(std::uint64_t index, std::uint64_t pixels) noexcept {
-  memory_[index].pixels.store(saturated(pixels), std::memory_order_relaxed);
+  if (memory_ != nullptr) memory_[index].pixels.store(saturated(pixels), std::memory_order_relaxed);
 }
 
 void PathList::reserve(std::size_t paths, std::size_t bytes) {

@@ -35,7 +35,8 @@ struct Hint {
   std::uint32_t pixels = 0;  // height x width of the image
 };
 
-class Shard;  // shard.h
+class Shard;        // shard.h
+class ArraySource;  // array.h
 
 /// Where one part lies: in memory, in a file of its own, or in a range of a shard.
 struct Location {
@@ -81,6 +82,8 @@ class Source {
 
   /// Where a part of record `index` lies. Valid as long as the source. kMask requires has_mask().
   virtual Location locate(std::uint64_t index, Part part) const noexcept = 0;
+  /// This source where its records are rows of arrays instead of encoded pictures, else null.
+  virtual const ArraySource* arrays() const noexcept { return nullptr; }
   /// For messages: the path (with its range of bytes, in a shard), or "memory[i]" and "memory[i].mask".
   virtual std::string name(std::uint64_t index, Part part = Part::kImage) const = 0;
 
@@ -97,6 +100,8 @@ class Source {
 
  protected:
   Source(std::uint64_t size, bool has_mask, Targets targets);
+  /// A source without masks, targets and memory: hint() knows nothing.
+  explicit Source(std::uint64_t size) : size_(size), has_mask_(false) {}
 
  private:
   struct Memory {

@@ -1,0 +1,54 @@
+#include "drapps/deliver/parked_arenas.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace drapps {
+
+bool ParkedArenas::trim() noexcept {
+  const std::scoped_lock lock(mutex_);
+  bool any = false;
+  for (const auto& arena : parked_) any |= arena->trim() > 0;
+  return any;
+}
+
+std::size_t ParkedArenas::bytes() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& arena : parked_) sum += arena->spare_bytes();
+  return sum;
+}
+
+void ParkedArenas::add(const std::shared_ptr<SlotArena>& arena) {
+  const std::scoped_lock lock(mutex_);
+  parked_.push_back(arena);
+}
+
+void ParkedArenas::remove(const SlotArena* arena) noexcept {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(parked_, [arena](const auto& each) { return each.get() == arena; });
+}
+
+ArenaPlace::~ArenaPlace() {
+  if (const auto arena = take()) arena->retire();
+}
+
+void ArenaPlace::park(std::shared_ptr<SlotArena> arena) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (arena_ == nullptr) {
+      all_.add(arena);
+      arena_ = std::move(arena);
+      return;
+    }
+  }
+  arena->retire();
+}
+
+std::shared_ptr<SlotArena> ArenaPlace::take() noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (arena_ != nullptr) all_.remove(arena_.get());
+  return std::exchange(arena_, nullptr);
+}
+
+}  // namespace drapps

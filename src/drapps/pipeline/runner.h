@@ -1,0 +1,61 @@
+// What runs a plan over one epoch, seen from outside: batches come out of it, knobs are moved on it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "drapps/base/error.h"
+#include "drapps/base/knob.h"
+#include "drapps/deliver/slot_arena.h"
+#include "drapps/pipeline/batch_state.h"
+#include "drapps/pipeline/metrics.h"
+#include "drapps/pipeline/plan.h"
+
+namespace drapps {
+
+/// One pass. next() has one caller at a time; everything else may be called from any thread, at any moment.
+///
+/// The arena outlives the runner that filled its slots: whoever made the runner says afterwards whether the memory is
+/// kept for another one.
+class Runner {
+ public:
+  struct Finished {};
+  using Next = std::variant<Batch, Error, Finished>;
+
+  Runner() = default;
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+  /// Waits for what is in hand, drops the rest.
+  virtual ~Runner() = default;
+
+  /// The next batch, in order; or the error of a bad sample in it under OnError::kRaise, after which the next call
+  /// goes on with the following batch; or Finished. Empty where `patience` ran out: call again.
+  virtual std::optional<Next> next(std::chrono::milliseconds patience) = 0;
+
+  /// Moves the knobs.
+  virtual void apply(const Settings& settings) = 0;
+  virtual Settings settings() const = 0;
+
+  virtual const Metrics& metrics() const noexcept = 0;
+  virtual const Plan& plan() const noexcept = 0;
+  /// Where its batches lie.
+  virtual std::shared_ptr<SlotArena> arena() const noexcept = 0;
+  /// Batches that have landed and were not taken.
+  virtual std::uint32_t ready_batches() const = 0;
+  /// Whether no sample is left to be prepared.
+  virtual bool finished() const = 0;
+  /// Global position that the batches taken so far have consumed.
+  virtual std::uint64_t position() const = 0;
+  /// Steps that were not taken yet.
+  virtual std::uint64_t left() const = 0;
+  /// Bad samples so far, the first kLedgerSize of them; under kReplace and kSkip too.
+  virtual std::vector<Error> bad_samples() const = 0;
+
+  static constexpr std::size_t kLedgerSize = 10'000;
+};
+
+}  // namespace drapps
