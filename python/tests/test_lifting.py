@@ -7,10 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from PIL import Image
 
 torch = pytest.importorskip("torch")
 
 import drapps.torch  # noqa: E402
+from drapps.torch.chain import Form  # noqa: E402
 from drapps.torch.lifting import chain_of  # noqa: E402
 from drapps.torch.recognise import NotLifted  # noqa: E402
 
@@ -112,6 +114,30 @@ PICTURE_OPS = [
     (lambda t: t.Grayscale(3), {"op": "grayscale", "channels": 3}),
     (lambda t: t.RandomGrayscale(0.2), {"op": "random_grayscale", "p": 0.2}),
 ]
+
+
+def test_what_only_v2_has(v2):
+    def lifted(*transforms):
+        return chain_of(v2.Compose([*transforms, v2.ToImage()])).ops[-1]
+
+    resize = lifted(v2.RandomResize(20, 31, interpolation="bicubic"))
+    assert (resize["op"], resize["min_size"], resize["max_size"]) == ("random_resize", 20, 31)
+    assert resize["interpolation"] == "bicubic"
+    assert lifted(v2.Pad(1, fill={Image.Image: (1, 2, 3), "others": 9}))["fill"] == [1, 2, 3]
+    assert lifted(v2.Pad(1, fill={torch.Tensor: 5, "others": 9}))["fill"] == [9]
+    assert lifted(v2.Pad(1, fill={torch.Tensor: 5}))["fill"] == [0]
+
+
+def test_to_dtype_by_type_of_what_it_is_at_that_place(v2):
+    image = type(v2.functional.to_image(Image.new("RGB", (1, 1))))
+    floats = {image: torch.float32, "others": None}
+    assert chain_of(v2.Compose([v2.ToImage(), v2.ToDtype(floats, scale=True)])).scale == "multiply"
+    assert chain_of(v2.Compose([v2.PILToTensor(), v2.ToDtype(floats)])).form is Form.BYTES
+    tensors = {torch.Tensor: torch.float32, "others": None}
+    chain = chain_of(v2.Compose([v2.ToImage(), v2.ToPureTensor(), v2.ToDtype(tensors)]))
+    assert chain.form is Form.FLOATS
+    with pytest.raises(NotLifted, match="no dtype"):
+        chain_of(v2.Compose([v2.ToImage(), v2.ToDtype({torch.Tensor: torch.float32})]))
 
 
 @pytest.mark.parametrize("api", ["v1", "v2"])

@@ -100,11 +100,12 @@ def nothing(_transform: Any, _chain: Chain) -> None:
     """Changes neither values nor form."""
 
 
-def to_pure_tensor(_transform: Any, chain: Chain) -> None:
+def to_pure_tensor(transform: Any, chain: Chain) -> None:
     """ToPureTensor."""
     if chain.form is Form.PICTURE:
         raise NotLifted("ToPureTensor runs on a Pillow picture here")
     chain.kind = "torch.Tensor"
+    chain.numeric.append(transform)
     if chain.mask is not None:
         chain.mask.moves = False
 
