@@ -4,6 +4,7 @@ What the stock loader gives under the same trainer is what ours must give. Two r
 examples/ (test_examples.py), and here the ways in which Accelerate deals out batches.
 """
 
+import gc
 import json
 import textwrap
 import zlib
@@ -87,6 +88,109 @@ def stock_epoch(dataset):
 
 def network():
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 3))
+
+
+# ---- states, which trainers ask of any loader that has them
+
+
+class InThrees(torch.utils.data.Sampler):
+    """A batch sampler of the user's own."""
+
+    def __iter__(self):
+        return iter([list(range(i, i + 3)) for i in range(0, 21, 3)])
+
+    def __len__(self):
+        return 7
+
+
+class Endless(torch.utils.data.Sampler):
+    """A sampler without a length."""
+
+    def __iter__(self):
+        return iter(range(20, -1, -1))
+
+
+class Counting(IterableDataset):
+    """A stream that can say where it is."""
+
+    def __init__(self):
+        self.at = 0
+
+    def __iter__(self):
+        while self.at < 21:
+            self.at += 1
+            yield torch.tensor(self.at), self.at
+        self.at = 0
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+def seeded():
+    return torch.Generator().manual_seed(1)
+
+
+LOADERS = {
+    "sequential": lambda make: make(Numbers(), 4),
+    "shuffled": lambda make: make(Numbers(), 4, shuffle=True, generator=seeded()),
+    "one by one": lambda make: make(Numbers(), None),
+    "in workers": lambda make: make(Numbers(), 4, num_workers=2),
+    "persistent": lambda make: make(Numbers(), 4, num_workers=1, persistent_workers=True),
+    "drop_last": lambda make: make(Numbers(), 4, drop_last=True),
+    "a batch sampler": lambda make: make(Numbers(), batch_sampler=InThrees()),
+    "a list of batches": lambda make: make(Numbers(), batch_sampler=[[1, 2], [3], [4, 5, 6]]),
+    "shuffled batches": lambda make: make(
+        Numbers(),
+        batch_sampler=torch.utils.data.BatchSampler(
+            torch.utils.data.RandomSampler(Numbers(), generator=seeded()), 4, False
+        ),
+    ),
+    "batches of one rank": lambda make: make(
+        Numbers(),
+        batch_sampler=torch.utils.data.BatchSampler(
+            torch.utils.data.DistributedSampler(Numbers(), 2, 1, seed=2), 4, False
+        ),
+    ),
+    "a sampler without a length": lambda make: make(Numbers(), 4, sampler=Endless()),
+    "weighted": lambda make: make(
+        Numbers(),
+        4,
+        sampler=torch.utils.data.WeightedRandomSampler([1.0] * 21, 21, generator=seeded()),
+    ),
+    "a stream": lambda make: make(Stream(), 4),
+    "a stream in workers": lambda make: make(Stream(), 4, num_workers=2),
+    "a stateful stream": lambda make: make(Counting(), 4),
+    "a stateful stream in workers": lambda make: make(Counting(), 4, num_workers=1),
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_any_loader_has_a_state_that_a_checkpoint_takes(name, tmp_path):
+    def numbers(batches):
+        return [torch.as_tensor(labels).reshape(-1).tolist() for _, labels in batches]
+
+    def saved(state):
+        torch.save(state, tmp_path / "state")
+        return torch.load(tmp_path / "state", weights_only=True)
+
+    make = LOADERS[name]
+    stock = numbers(make(StockLoader))
+    assert saved(make(DataLoader).state_dict())
+    for steps in range(len(stock) + 1):
+        loader = make(DataLoader)
+        iterator = iter(loader)
+        first = numbers(next(iterator) for _ in range(steps))
+        assert first == stock[:steps], "the order is stock's"
+        state = saved(loader.state_dict())
+        again = make(DataLoader)
+        again.load_state_dict(state)
+        assert numbers(again) == (stock[steps:] or stock[:]) or steps == len(stock), steps
+        if steps == len(stock) and "stream" not in name and "without" not in name:
+            again.load_state_dict(state)
+            assert len(numbers(again)) == len(stock), "after the last batch comes the next epoch"
 
 
 # ---- Lightning
@@ -225,6 +329,25 @@ def test_lightning_makes_loaders_of_hooks_again_too(lightning, folder):
     assert type(again) is DataLoader
     assert (again.batch_size, again.on_error, again.seed) == (4, "skip", 2)
     assert again.lifted()
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_lightning_validates_in_the_middle_of_an_epoch_and_leaves_no_process(
+    lightning, classifier, tmp_path, persistent
+):
+    psutil = pytest.importorskip("psutil")
+    before = set(psutil.Process().children(recursive=True))
+    options = {"num_workers": 2, "persistent_workers": persistent}
+    train = DataLoader(Numbers(), 4, shuffle=True, **options)
+    valid = DataLoader(Numbers(9), 4, **options)
+    model = classifier()
+    trainer(lightning, tmp_path, max_epochs=2, val_check_interval=3).fit(model, train, valid)
+    assert Counter(flat(model.seen)) == Counter(
+        {key: 6 if key in stock_epoch(Numbers(9)) else 2 for key in stock_epoch(Numbers())}
+    )
+    del train, valid, model
+    gc.collect()
+    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 def test_lightning_predicts_in_order(lightning, classifier, kind, tmp_path):
@@ -513,3 +636,48 @@ def test_the_trainer_resumes_in_the_middle_of_an_epoch(hf, tmp_path, workers):
         again = hf(Records(), workers=workers, **options)
         again.train(resume_from_checkpoint=str(tmp_path / "out" / f"checkpoint-{steps}"))
         assert again.model.seen == first.model.seen[steps:], steps
+
+
+class RecordStream(IterableDataset):
+    """Records in a row, without a length."""
+
+    def __iter__(self):
+        worker = torch.utils.data.get_worker_info()
+        first, step = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        return (Records()[i] for i in range(first, 21, step))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_trainer_trains_on_a_stream_as_with_the_stock_loader(
+    hf, accelerate, monkeypatch, workers
+):
+    seen = []
+    for base in (StockLoader, DataLoader):
+        monkeypatch.setattr(accelerate.data_loader, "DataLoader", base)
+        trainer = hf(RecordStream(), workers=workers, max_steps=8)
+        trainer.train()
+        seen.append(trainer.model.seen)
+        accelerate.state.AcceleratorState._reset_state(True)
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 8
+
+
+def test_the_trainer_evaluates_and_predicts_as_with_the_stock_loader(hf, accelerate, monkeypatch):
+    seen = []
+    for base in (StockLoader, DataLoader):
+        monkeypatch.setattr(accelerate.data_loader, "DataLoader", base)
+        trainer = hf(
+            Records(), workers=2, dataloader_persistent_workers=True, per_device_eval_batch_size=4
+        )
+        for _ in range(2):
+            trainer.evaluate(Records(9))
+        trainer.predict(Records(6))
+        seen.append(trainer.model.seen)
+        accelerate.state.AcceleratorState._reset_state(True)
+    assert seen[0] == seen[1]
+    assert Counter(flat(seen[0])) == Counter(
+        {
+            **dict.fromkeys(record_epoch(Records(9)), 2),
+            **dict.fromkeys(record_epoch(Records(6)), 3),
+        }
+    )
