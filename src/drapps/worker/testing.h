@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +126,7 @@ class Child {
   template <class Body>
   Child(Board& board, const Body& body) : slot_(*board.enlist()), pid_(fork()) {
     if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that fails leaves none behind
     auto station = Station::attach(board.memory()->fd(), slot_);
     if (!station.ok()) _exit(2);
     body(**station);
