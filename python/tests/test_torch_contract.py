@@ -358,9 +358,9 @@ def test_explain_and_settings_belong_to_the_native_path(folder):
     loader.freeze()
     assert loader.export_settings()
     stock = drapps.torch.DataLoader(Squares())
-    assert stock.explain()["plan"]["engine"] == "stock"
-    for use in (stock.freeze, stock.export_settings, stock.state_dict):
-        with pytest.raises(drapps.PipelineError, match="runs through the stock iterator because"):
+    assert stock.explain()["plan"]["engine"] == "python"
+    for use in (stock.freeze, stock.export_settings):
+        with pytest.raises(drapps.PipelineError, match="runs Python code because"):
             use()
 
 

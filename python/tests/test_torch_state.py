@@ -128,7 +128,7 @@ def test_states_of_other_streams_are_refused(folder):
         drapps.torch.DataLoader(other, 4, shuffle=True).load_state_dict(state)
     with pytest.raises(drapps.PipelineError, match="lacks its seed"):
         loader.load_state_dict({**state, "position": 4})
-    with pytest.raises(drapps.PipelineError, match="stock iterator"):
+    with pytest.raises(drapps.PipelineError, match="saved while the loader ran natively"):
         drapps.torch.DataLoader([1, 2]).load_state_dict(state)
 
 

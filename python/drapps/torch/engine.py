@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind
+from torch.utils.data import Dataset, IterDataPipe, MapDataPipe, _DatasetKind
 from torch.utils.data import _utils as stock_utils
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
@@ -26,11 +26,12 @@ from drapps import _core
 from drapps.torch.job import StreamBatch, TorchJob
 from drapps.torch.seeding import SampleSeeds
 from drapps.worker.child import Batch, Resume
-from drapps.worker.crew import Crew
+from drapps.worker.crew import GRACE, Crew
 from drapps.worker.elastic import Elastic
 from drapps.worker.job import END, ERROR
 from drapps.worker.launch import SentJob, SlimServerContext
-from drapps.worker.recovery import Recovery
+from drapps.worker.lists import share_large_lists
+from drapps.worker.recovery import Recovery, WorkerDiedError
 from drapps.worker.serialise import load
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("drapps")
 _MAX_PIECES = 256  # that one batch is cut into
 _SLICE = 0.05  # seconds between looks at signals and at the processes
+_CHECK_PERIOD = 1.0  # seconds between looks at the processes while nobody has to wait
+_GRACE_AFTER_DEATH = 1.0  # seconds that the others have to end by themselves
+_GRACE_AT_EXIT = 1.0
 _live: weakref.WeakSet[EngineIterator] = weakref.WeakSet()
 
 
@@ -64,23 +68,37 @@ class EngineIterator(_BaseDataLoaderIter):
         self._maker = os.getpid()
         self._closed = True
         super().__init__(loader)
-        self._prefetch_factor = loader.prefetch_factor
+        self._prefetch_factor = int(loader.prefetch_factor or 0)
+        if self._prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 with workers")
         self._in_order = loader.in_order
         self._stall_report = loader.stall_report
+        self._shared_lists = (
+            share_large_lists(self._dataset, _is_dataset) if loader.share_lists else []
+        )
         self._progress = loader._begin_pass(int(self._base_seed))
         self._base_seed = self._progress.base_seed
         job = self._job_of(loader)
         self._bound = job.bound or loader.torch_order
         self._by_sample = not self._bound and job.by_sample
+        self._serial = job.seeds is None
+        self._context, by_value = context_of(loader)
+        self._job = SentJob(job, by_value)
+        self._restarts = loader.on_worker_death == "restart"
+        self._cpu_budget = loader.cpu_budget
+        self._given_depth = loader._given_prefetch
+        self._start()
+
+    def _start(self) -> None:
+        """Starts the processes, and a pass in them."""
         window = self._prefetch_factor * self._num_workers
         self._board = _core.Board.make(max(64, 2 * self._num_workers), 2 * window + 256)
-        context, by_value = context_of(loader)
-        self._crew = Crew(self._board, SentJob(job, by_value), context)
-        restarts = loader.on_worker_death == "restart"
-        self._recovery = Recovery(self._crew, restarts, self._bound, job.seeds is None)
-        self._elastic = Elastic(self._crew, loader.cpu_budget, not self._bound)
+        self._crew = Crew(self._board, self._job, self._context)
+        self._recovery = Recovery(self._crew, self._restarts, self._bound, self._serial)
+        self._elastic = Elastic(self._crew, self._cpu_budget, not self._bound)
         self._recovery.log = self._elastic.log = self._progress.decisions
-        self._given_depth = loader._given_prefetch
+        self._died: tuple[Any, ...] | None = None  # of the error that ended all of it
+        self._checked = time.monotonic()
         self._closed = False
         _live.add(self)
         try:
@@ -135,11 +153,35 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
-        for asked in self._asked:
-            self._board.cancel(asked.ticket)
+        self._leave_pass()
         self._progress = loader._begin_pass(int(self._base_seed))
+        if self._closed:  # what died in the pass before is no reason not to begin another
+            self._start()
+            return
         self._recovery.log = self._elastic.log = self._progress.decisions
         self._begin(first=False)
+
+    def _leave_pass(self) -> None:
+        """Forgets what was asked for; a serial worker makes it, since what follows depends on it."""
+        while self._serial and self._asked:
+            asked = self._wait()
+            kind, parts = self._board.take(asked.ticket)
+            if isinstance(asked.order, Resume) and kind != ERROR:
+                self._resumed(asked, kind, parts)
+        for asked in self._asked:
+            self._board.cancel(asked.ticket)
+
+    def plan(self) -> dict[str, Any]:
+        """How it runs, for ``explain()``."""
+        return {
+            "virtual_workers": self._num_workers,
+            "processes": len(self._crew.active),
+            "start_method": self._crew.context.get_start_method(),
+            "bound": self._bound,
+            "stolen_by": "sample" if self._by_sample else "batch" if not self._bound else "nobody",
+            "shared_lists": self._shared_lists,
+            "slowest": [] if self._closed else self._board.slowest(),
+        }
 
     @property
     def _workers(self) -> list[Any]:
@@ -167,7 +209,7 @@ class EngineIterator(_BaseDataLoaderIter):
         except StopIteration:
             self._order = None
             return False
-        except BaseException as error:
+        except Exception as error:
             self._order, self._failure = None, error
             return False
         if not any(self._active):
@@ -211,6 +253,8 @@ class EngineIterator(_BaseDataLoaderIter):
         self._asked.append(_Asked(ticket, worker, order, sampler_state))
 
     def _next_data(self) -> Any:
+        if self._died is not None:
+            raise WorkerDiedError(*self._died)
         while self._asked:
             asked = self._wait()
             kind, parts = self._board.take(asked.ticket)
@@ -245,10 +289,13 @@ class EngineIterator(_BaseDataLoaderIter):
             self._progress.advanced(asked.worker, stream_state, self._num_workers)
         if kind == ERROR:
             data.reraise()
-        return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
+        if self._pin_memory:
+            return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
+        return data
 
     def _resumed(self, asked: _Asked, kind: int, parts: list[Any]) -> None:
         if kind == ERROR:
+            self._active[asked.worker] = False  # it has no stream in this pass
             load(parts).reraise()
         assert isinstance(asked.order, Resume)
         message = {**asked.order.message, "random": load(parts)}
@@ -265,12 +312,15 @@ class EngineIterator(_BaseDataLoaderIter):
         began = time.monotonic()
         reported = False
         seen = self._board.events()
+        if began - self._checked > _CHECK_PERIOD:
+            self._look_after()
         while True:
             asked = self._finished()
             if asked is not None:
                 self._elastic.waited(time.monotonic() - began)
+                self._recovery.progressed()
                 return asked
-            self._recovery.check((asked.ticket, asked.worker) for asked in self._asked)
+            self._look_after()
             if self._in_order:
                 self._board.wait(self._asked[0].ticket, _SLICE)
             else:
@@ -281,6 +331,22 @@ class EngineIterator(_BaseDataLoaderIter):
             if waited >= self._stall_report and not reported:
                 reported = True
                 self._report_stall(waited)
+
+    def _look_after(self) -> None:
+        """Replaces what died, or ends all: no batch is left out, and nobody waits for the dead."""
+        self._checked = time.monotonic()
+        try:
+            self._recovery.check(self._asked)
+        except BaseException as error:
+            message = f"{error!r} came while a worker process was looked after"
+            self._died = (
+                (str(error), error.worker, error.pid, error.cause)
+                if isinstance(error, WorkerDiedError)
+                else (message,)
+            )
+            self._asked.clear()
+            self._shutdown_workers(_GRACE_AFTER_DEATH)
+            raise
 
     def _finished(self) -> _Asked | None:
         if self._in_order:
@@ -300,13 +366,13 @@ class EngineIterator(_BaseDataLoaderIter):
             self._crew.stacks(),
         )
 
-    def _shutdown_workers(self) -> None:
+    def _shutdown_workers(self, grace: float = GRACE) -> None:
         if self._closed or self._maker != os.getpid():
             return
         if stock_utils.python_exit_status in (True, None):
             return
         self._closed = True
-        self._crew.shut_down()
+        self._crew.shut_down(grace)
 
     def __del__(self) -> None:
         self._shutdown_workers()
@@ -316,14 +382,17 @@ class EngineIterator(_BaseDataLoaderIter):
 def _close_all() -> None:
     """Before multiprocessing joins its children: one that is stopped would never end."""
     for iterator in list(_live):
-        iterator._crew.shut_down(grace=1.0) if not iterator._closed else None
-        iterator._closed = True
+        iterator._shutdown_workers(_GRACE_AT_EXIT)
+
+
+def _is_dataset(value: Any) -> bool:
+    return isinstance(value, Dataset)
 
 
 def context_of(loader: DataLoader[Any]) -> tuple[Any, bool]:
     """How processes start, and whether objects of ``__main__`` travel by value."""
     if loader.multiprocessing_context is not None:
         return loader.multiprocessing_context, False
-    if torch.cuda.is_initialized():  # a CUDA context does not survive a fork
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # a CUDA context does not survive a fork
         return SlimServerContext(), True
     return torch.multiprocessing.get_context(), False

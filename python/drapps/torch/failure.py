@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 from torch._utils import ExceptionWrapper
 
@@ -16,7 +15,7 @@ class Failure(ExceptionWrapper):
     """
 
     def __init__(self, error: Exception, where: str, sample: str) -> None:
-        super().__init__((type(error), error, error.__traceback__), where)
+        super().__init__((type(error), error, error.__traceback__), where)  # type: ignore[no-untyped-call]
         self.exc_msg = f"{self.exc_msg.rstrip()}\n  while making {sample}\n"
         try:
             pickle.dumps(self.exc_type)

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch._utils import ExceptionWrapper
 from torch.utils.data import IterDataPipe, _DatasetKind
-from torch.utils.data._utils import HAS_NUMPY, signal_handling
+from torch.utils.data._utils import HAS_NUMPY
 from torch.utils.data._utils import worker as stock
 from torch.utils.data.graph_settings import apply_random_seed
 
@@ -81,7 +80,7 @@ class TorchJob:
 
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
         """As a stock worker begins."""
-        signal_handling._set_worker_signal_handlers()
+        torch._C._set_worker_signal_handlers()
         torch.multiprocessing._set_thread_name("drapps_worker")
         torch.set_num_threads(1)
         seed = self.base_seed + worker
@@ -90,7 +89,7 @@ class TorchJob:
         if HAS_NUMPY:
             import numpy as np
 
-            np.random.seed(stock._generate_state(self.base_seed, worker))
+            np.random.seed(stock._generate_state(self.base_seed, worker))  # type: ignore[no-untyped-call]
         share_new_storages(allocate)
         self._seed_pipes(self.shared_seed)
         self._become(worker)
@@ -129,7 +128,7 @@ class TorchJob:
         state = stream_state(self._fetcher) if self.kind == _DatasetKind.Iterable else None
         return data if state is None else StreamBatch(data, state)
 
-    def resume(self, epoch: int, message: Any) -> Any:
+    def resume(self, epoch: int, message: Any) -> Any:  # noqa: ARG002
         """A new pass, or a place in one; gives the random states that it begins with.
 
         Args:
@@ -166,7 +165,7 @@ class TorchJob:
         stock._worker_info = self._infos[worker]
 
     def _new_fetcher(self) -> Any:
-        return _DatasetKind.create_fetcher(
+        return _DatasetKind.create_fetcher(  # type: ignore[no-untyped-call]
             self.kind, self.dataset, self.auto_collation, self.collate_fn, self.drop_last
         )
 

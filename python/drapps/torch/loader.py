@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -37,7 +38,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
 
     Use it in the place of the stock class; everything behaves as there. A torchvision image folder
     with known transforms yields the same distributions and the same arithmetic on pixels, with
-    other random numbers. Anything else runs through the stock loader's own iterator, unchanged.
+    other random numbers. Anything else runs unmodified: in the caller's process where
+    `num_workers` is 0, exactly as stock, or in worker processes whose number may change.
     `lifted` says which it is, and why.
 
     Args (besides those of the stock class, and keyword-only):
@@ -105,19 +107,21 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self.stall_report = stall_report
         self.share_lists = share_lists
         self._given_prefetch = prefetch_factor is not None
-        if num_workers == "auto":
-            num_workers = _VIRTUAL_WORKERS
+        workers = _VIRTUAL_WORKERS if num_workers == "auto" else num_workers
+        if isinstance(workers, str):
+            raise ValueError(f'num_workers is a number of workers or "auto", not {num_workers!r}')
         self._epochs = Epochs()
         self._resumed: Mapping[str, Any] | None = None
         self._latest: Pass | Progress | None = None
         self._native: Native | None = None
+        self._engine: weakref.ref[EngineIterator] | None = None
         super().__init__(
             dataset,
             batch_size,
             shuffle,
             sampler,
             batch_sampler,
-            num_workers,
+            workers,
             collate_fn,
             pin_memory,
             drop_last,
@@ -168,7 +172,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         if self.num_workers == 0:
             return SerialIterator(self)
         self.check_worker_number_rationality()
-        return EngineIterator(self)
+        iterator = EngineIterator(self)
+        self._engine = weakref.ref(iterator)
+        return iterator
 
     def _begin_pass(self, base_seed: int) -> Progress:
         """A new pass over Python code, or the rest of the one whose state was loaded."""
@@ -195,7 +201,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         native = self._prepared()
         if isinstance(native, LiftReport):
             raise PipelineError(
-                f"this loader runs through the stock iterator because {native.reasons[0]}: "
+                f"this loader runs Python code because {native.reasons[0]}: "
                 "it has no native state, settings or plan"
             )
         return native
@@ -235,6 +241,11 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         """
         native = self._prepared()
         if isinstance(native, LiftReport):
+            if isinstance(state_dict, Mapping) and state_dict.get("kind") == KIND:
+                raise PipelineError(
+                    "the state was saved while the loader ran natively, and this one runs Python "
+                    f"code because {native.reasons[0]}"
+                )
             epoch, position = state.check(state_dict, PYTHON_KIND, Order.of(self).identity)
         else:
             epoch, position = state.check(state_dict, KIND, native.identity())
@@ -249,17 +260,17 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             tell(state_dict["sampler_epoch"])
 
     def explain(self) -> dict[str, Any]:
-        """What runs and why: ``plan``, ``forms``, ``decisions``; or why the stock iterator runs."""
+        """What runs and why: ``plan``, ``forms``, ``decisions``."""
         native = self._prepared()
         if isinstance(native, LiftReport):
+            engine = self._engine() if self._engine is not None else None
             plan = {"engine": "python", "reasons": list(native.reasons)}
-            return {"plan": plan, "forms": {}, "decisions": self._decisions()}
+            plan |= {} if engine is None else engine.plan()
+            latest = self._latest
+            decisions = list(latest.decisions) if isinstance(latest, Progress) else []
+            return {"plan": plan, "forms": {}, "decisions": decisions}
         explanation: dict[str, Any] = json.loads(native.core.explain())
         return explanation
-
-    def _decisions(self) -> list[dict[str, Any]]:
-        """What the process engine has decided in the latest pass."""
-        return [] if not isinstance(self._latest, Progress) else list(self._latest.decisions)
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
@@ -275,7 +286,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return settings
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The bad pictures that the latest iterator met; empty for the stock iterator."""
+        """The bad pictures that the latest iterator met; empty for Python code."""
         return [] if self._latest is None else self._latest.ledger()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -283,6 +294,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         own = {
             "_native": None,
             "_latest": None,
+            "_engine": None,
             "_iterator": None,
             "_epochs": copy.copy(self._epochs),
         }

@@ -41,7 +41,7 @@ KIND = "drapps.torch.DataLoader/python"
 
 @dataclass(frozen=True)
 class Order:
-    """What of a loader makes its order. (Not the loader: that holds the iterator, which holds this.)
+    """What of a loader makes its order; not the loader, which holds the iterator that holds this.
 
     Attributes:
         sampler: of samples.
@@ -225,9 +225,7 @@ class Progress:
             self._before = generator.get_state()  # as it is when the sampler draws
         yield from fresh
 
-    def _resumed_order(
-        self, saved: Mapping[str, Any], generator: torch.Generator
-    ) -> Iterator[Any]:
+    def _resumed_order(self, saved: Mapping[str, Any], generator: torch.Generator) -> Iterator[Any]:
         kind = self.order.kind
         position = saved["position"]
         if kind == "distributed":
@@ -282,7 +280,7 @@ class Progress:
         batches = self.order.batch_sampler
         if batches is None:
             return indices
-        return iter(BatchSampler(indices, batches.batch_size, batches.drop_last))  # type: ignore[arg-type]
+        return iter(BatchSampler(indices, batches.batch_size, batches.drop_last))
 
     def drawn(self) -> Any:
         """The sampler's own state after it gave an index; None for most samplers."""

@@ -10,7 +10,7 @@ class LiftReport:
     """The answer of ``DataLoader.lifted()``; true where the native path runs.
 
     Attributes:
-        native: the native path runs; otherwise the stock loader's own iterator does.
+        native: the native path runs; otherwise the dataset's own Python code does.
         reasons: why not, one sentence each; empty where `native`.
         dataset: what the dataset was recognised as; empty where it was not.
         transforms: the transforms that became native ops, in order, as the user wrote them.
@@ -43,6 +43,6 @@ class LiftReport:
             if self.torch_resizes:
                 lines.append("  resized tensors: 16-bit weights, as the installed torch")
         else:
-            lines = ["not lifted: the stock loader's own iterator runs"]
+            lines = ["not lifted: the dataset's own Python code runs"]
             lines += [f"  because {reason}" for reason in self.reasons]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])

@@ -55,7 +55,7 @@ class SampleSeeds:
         initial = self._initial.get(worker, self.base_seed + worker) & _MASK_64
         key = _core.seed_torch_state(self._bytes, self.seed, epoch, position, ordinal, initial)
         torch.default_generator.set_state(self._state)
-        python = random._inst  # type: ignore[attr-defined]
+        python: Any = random._inst
         _random.Random.seed(python, key)
         python.gauss_next = None
         np.random.seed(key & _MASK_32)

@@ -26,7 +26,7 @@ class SerialIterator(_SingleProcessDataLoaderIter):
             self._dataset_fetcher = fetcher_at(self._new_fetcher, self._dataset, start, size)
 
     def _new_fetcher(self) -> Any:
-        return _DatasetKind.create_fetcher(
+        return _DatasetKind.create_fetcher(  # type: ignore[no-untyped-call]
             self._dataset_kind,
             self._dataset,
             self._auto_collation,
@@ -37,7 +37,7 @@ class SerialIterator(_SingleProcessDataLoaderIter):
     def _next_data(self) -> Any:
         progress = self._progress
         try:
-            index = self._next_index()
+            index = next(self._sampler_iter)
             sampler_state = progress.drawn()
             data = self._fetched(index, sampler_state)
         except StopIteration:
@@ -45,7 +45,9 @@ class SerialIterator(_SingleProcessDataLoaderIter):
             raise
         if progress.is_stream:
             progress.advanced(0, stream_state(self._dataset_fetcher), 1)
-        return pin_memory(data, self._pin_memory_device) if self._pin_memory else data
+        if self._pin_memory:
+            return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
+        return data
 
     def _fetched(self, index: Any, sampler_state: Any) -> Any:
         try:

@@ -15,11 +15,11 @@ import torch
 
 def share_new_storages(allocate: Callable[[int], Any]) -> None:
     """From now on in this process, new shared CPU storages lie in arrays that `allocate` gives."""
-    stock = torch.UntypedStorage._new_shared
+    stock: Any = torch.UntypedStorage._new_shared
 
-    def _new_shared(size: int, *, device: Any = "cpu") -> torch.UntypedStorage:
+    def _new_shared(size: int, *, device: Any = "cpu") -> Any:
         if size == 0 or torch.device(device).type != "cpu":
             return stock(size, device=device)
         return torch.frombuffer(allocate(size), dtype=torch.uint8).untyped_storage()
 
-    torch.UntypedStorage._new_shared = staticmethod(_new_shared)  # type: ignore[assignment]
+    torch.UntypedStorage._new_shared = staticmethod(_new_shared)  # type: ignore[method-assign]

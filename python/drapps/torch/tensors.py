@@ -12,7 +12,9 @@ from torch import Tensor, UntypedStorage
 from drapps.worker.serialise import Reduce
 
 _Reduced = Any
-_SPARE = 2  # a storage of at most so many times a view's bytes is sent whole, so that views stay views
+_SPARE = (
+    2  # a storage of at most so many times a view's bytes is sent whole, so that views stay views
+)
 
 
 class _StorageBytes:
@@ -24,8 +26,8 @@ class _StorageBytes:
     def __reduce_ex__(self, protocol: Any) -> _Reduced:
         if self.storage.nbytes() == 0:
             return UntypedStorage, (0,)
-        flat = torch.empty(0, dtype=torch.uint8).set_(self.storage)
-        return _storage_of, (pickle.PickleBuffer(flat.numpy()),)
+        flat: Any = torch.empty(0, dtype=torch.uint8).set_(self.storage).numpy()
+        return _storage_of, (pickle.PickleBuffer(flat),)
 
 
 def _storage_of(buffer: Any) -> UntypedStorage:
@@ -46,7 +48,8 @@ def _tensor_of(
 
 def _subclass_of(make: Callable[..., Tensor], kind: type[Tensor], args: Any, state: Any) -> Tensor:
     tensor = make(*args).as_subclass(kind)
-    return torch._utils._set_obj_state(tensor, state)  # type: ignore[no-any-return]
+    restored: Tensor = torch._utils._set_obj_state(tensor, state)  # type: ignore[no-untyped-call]
+    return restored
 
 
 def tensor_reducer(shared: bool = False) -> Reduce:
@@ -84,15 +87,16 @@ def tensor_reducer(shared: bool = False) -> Reduce:
             return send(value)
         with torch._C.DisableTorchFunctionSubclass():
             make, args = send(value.as_subclass(Tensor))
-        return _subclass_of, (make, kind, args, torch._utils._get_obj_state(value))
+        state = torch._utils._get_obj_state(value)  # type: ignore[no-untyped-call]
+        return _subclass_of, (make, kind, args, state)
 
     return reduce
 
 
 def _plain_subclass(kind: type) -> bool:
     """Whether tensors of a subclass are a tensor and their attributes."""
-    own = (kind.__reduce_ex__, kind.__reduce__, getattr(kind, "__torch_dispatch__", None))
-    base = (Tensor.__reduce_ex__, Tensor.__reduce__, Tensor.__torch_dispatch__)
+    own: Any = (kind.__reduce_ex__, kind.__reduce__, getattr(kind, "__torch_dispatch__", None))
+    base: Any = (Tensor.__reduce_ex__, Tensor.__reduce__, Tensor.__torch_dispatch__)
     return kind is not torch.nn.Parameter and own == base
 
 

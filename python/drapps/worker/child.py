@@ -57,7 +57,7 @@ class _Task:
     position: int
     pieces: int
     batch: Batch
-    made: dict[int, Any] = field(default_factory=dict)  # per piece that was made here
+    made: dict[int, Any] = field(default_factory=dict)  # per piece: samples, or _Failed
 
 
 class Worker:
@@ -99,7 +99,7 @@ class Worker:
         if self._broken is not None:
             self._board.deliver(work.ticket, ERROR, [self._broken])
             return
-        order = pickle.loads(work.input)
+        order = load([work.input])
         if isinstance(order, Resume):
             resume = functools.partial(self._job.resume, order.epoch, order.message)
             self._send(work.ticket, work.worker, resume, "the beginning of a pass")
@@ -115,11 +115,7 @@ class Worker:
         for piece in range(task.pieces):
             if piece in task.made or not self._board.begin(task.ticket, piece):
                 continue
-            samples = self._samples(task.batch, piece, task.worker, task.position)
-            if isinstance(samples, _Failed):
-                self._board.deliver(task.ticket, ERROR, [samples.pickled])
-                return
-            task.made[piece] = samples
+            task.made[piece] = self._samples(task.batch, piece, task.worker, task.position)
             self._board.finish(task.ticket, piece)
             self._collect()
             if self._board.cancelled(task.ticket):
@@ -133,16 +129,17 @@ class Worker:
     def _samples(self, batch: Batch, piece: int, worker: int, position: int) -> list[Any] | _Failed:
         first = piece * batch.grain
         make, made = self._job.sample, []
-        for offset, index in enumerate(batch.index[first : first + batch.grain], first):
-            try:
+        try:
+            for offset, index in enumerate(batch.index[first : first + batch.grain], first):
                 made.append(make(index, worker, batch.epoch, position + offset))
-            except Exception as error:
-                what = f"sample {index!r} at position {position + offset}"
-                return _Failed(pickle.dumps(self._job.failure(error, worker, what)))
+        except Exception as error:
+            place = first + len(made)
+            what = f"sample {batch.index[place]!r} at position {position + place}"
+            return _Failed(pickle.dumps(self._job.failure(error, worker, what)))
         return made
 
     def _help(self, work: _core.Work) -> None:
-        batch = pickle.loads(work.input)
+        batch = load([work.input])
         samples = self._samples(batch, work.piece, work.worker, work.position)
         if isinstance(samples, _Failed):
             self._board.deliver_piece(work.ticket, work.piece, ERROR, [samples.pickled])
@@ -166,24 +163,29 @@ class Worker:
     def _collate(self, task: _Task) -> None:
         samples: list[Any] = []
         for piece in range(task.pieces):
-            if piece not in task.made:
-                kind, parts = self._board.delivered(task.ticket, piece)
-                if kind == ERROR:
-                    self._board.deliver(task.ticket, ERROR, parts)
-                    return
-                task.made[piece] = load(parts)
-            samples.extend(task.made[piece])
+            made = task.made.get(piece)
+            if made is None:
+                delivered = self._board.delivered(task.ticket, piece)
+                assert delivered is not None  # a ready task lacks nothing
+                kind, parts = delivered
+                made = _Failed(bytes(parts[0])) if kind == ERROR else load(parts)
+            if isinstance(made, _Failed):  # the first one of the batch, whoever was first to fail
+                self._board.deliver(task.ticket, ERROR, [made.pickled])
+                return
+            samples.extend(made)
         self._board.phase("collate")
         place = (task.worker, task.batch.epoch, task.position)
         what = f"the batch at position {task.position}"
-        self._send(task.ticket, task.worker, functools.partial(self._job.collate, samples, *place), what)
+        self._send(
+            task.ticket, task.worker, functools.partial(self._job.collate, samples, *place), what
+        )
 
     def _send(self, ticket: int, worker: int, make: Callable[[], Any], what: str) -> None:
         """Sends what `make` gives, or how it failed."""
         try:
-            kind, parts = VALUE, dump(make(), self._job.reducer(), "the batch")
+            self._board.deliver(ticket, VALUE, dump(make(), self._job.reducer(), "the batch"))
         except EndOfStream:
-            kind, parts = END, [b""]
-        except Exception as error:
-            kind, parts = ERROR, [pickle.dumps(self._job.failure(error, worker, what))]
-        self._board.deliver(ticket, kind, parts)
+            self._board.deliver(ticket, END, [b""])
+        except Exception as error:  # of the user's code, or no room for what it made
+            failure = pickle.dumps(self._job.failure(error, worker, what))
+            self._board.deliver(ticket, ERROR, [failure])

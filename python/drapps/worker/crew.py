@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -15,7 +16,7 @@ from drapps.worker.descriptor import Descriptor
 from drapps.worker.launch import STACKS_SIGNAL, Launch, SentJob, main
 
 _SILENCE = 5.0  # seconds without a heartbeat after which a worker's state is looked up
-_GRACE = 5.0  # seconds that a worker has to end by itself
+GRACE = 5.0  # seconds that a worker has to end by itself
 
 
 @dataclass
@@ -43,21 +44,22 @@ class Death:
     Attributes:
         worker: the virtual worker that it began as.
         pid: its pid.
+        slot: its place on the board.
         cause: what ended it, in words.
+        status: what it did last.
         stopped: it is stopped, and was not killed yet.
-        last: what it did last, in words.
-        began: it had begun a sample.
+        retired: it was to end.
         lost: (ticket, piece) of what is to be made again.
     """
 
     worker: int
     pid: int
+    slot: int
     cause: str
-    stopped: bool
-    last: str
-    began: bool
+    status: _core.ProcessStatus
+    stopped: bool = False
+    retired: bool = False
     lost: tuple[tuple[int, int], ...] = ()
-    slot: int = -1
 
 
 @dataclass
@@ -102,8 +104,11 @@ class Crew:
         process = self.context.Process(target=main, args=(launch,), daemon=True)
         try:
             process.start()
-            pidfd = os.pidfd_open(process.pid)
+            pidfd = _pidfd_of(process.pid)
         except BaseException:
+            if process.pid is not None:
+                process.kill()
+                process.join()
             self.board.bury(slot)
             raise
         member = Member(slot, worker, process, pidfd, stacks)
@@ -144,16 +149,23 @@ class Crew:
         return deaths
 
     def _bury(self, member: Member) -> Death | None:
-        last, began = self._last_act(member), self._began(member)
+        status = self.board.status(member.slot)
         member.process.join()
-        code = member.process.exitcode
-        lost = self.board.bury(member.slot)
+        cause = _cause_of(member.pid, member.process.exitcode)
+        lost = tuple(self.board.bury(member.slot))
         self._forget(member)
         self._list_processes()
-        if member.retired and code == 0 and not lost:
+        if member.retired and not lost:
             return None
-        cause = _cause_of(member.pid, code)
-        return Death(member.worker, member.pid, cause, False, last, began, tuple(lost), member.slot)
+        return Death(
+            member.worker,
+            member.pid,
+            member.slot,
+            cause,
+            status,
+            retired=member.retired,
+            lost=lost,
+        )
 
     def _forget(self, member: Member) -> None:
         del self.members[member.slot]
@@ -168,18 +180,8 @@ class Crew:
 
     def _stopped(self, member: Member) -> Death:
         cause = "it is stopped (SIGSTOP or SIGTSTP)"
-        last, began = self._last_act(member), self._began(member)
-        return Death(member.worker, member.pid, cause, True, last, began, slot=member.slot)
-
-    def _began(self, member: Member) -> bool:
-        return bool(self.board.status(member.slot).ticket >= 0)
-
-    def _last_act(self, member: Member) -> str:
         status = self.board.status(member.slot)
-        if not self._began(member):
-            return "it had not begun a sample"
-        place = f"position {status.position + max(status.piece, 0)} of the epoch"
-        return f"its last {status.phase} was at {place}"
+        return Death(member.worker, member.pid, member.slot, cause, status, stopped=True)
 
     def kill(self, slot: int) -> Death | None:
         """Kills a process and buries it."""
@@ -189,12 +191,14 @@ class Crew:
 
     def stacks(self) -> str:
         """What the processes do now: their phases, and the stacks of their threads."""
-        for member in self.members.values():
+        asked = [m for m in self.members.values() if self.board.status(m.slot).beat > 0]
+        for member in asked:
             os.ftruncate(member.stacks.fd, 0)
             os.lseek(member.stacks.fd, 0, os.SEEK_SET)
-            signal.pidfd_send_signal(member.pidfd, STACKS_SIGNAL)
+            with contextlib.suppress(OSError):  # it ended just now
+                signal.pidfd_send_signal(member.pidfd, STACKS_SIGNAL)
         deadline = time.monotonic() + 1.0
-        missing = list(self.members.values())
+        missing = asked
         while missing and time.monotonic() < deadline:
             time.sleep(0.02)
             missing = [m for m in missing if os.fstat(m.stacks.fd).st_size == 0]
@@ -206,23 +210,44 @@ class Crew:
         stack = os.pread(member.stacks.fd, size, 0).decode(errors="replace")
         return (
             f"worker {member.worker} (pid {member.pid}): {status.phase} for "
-            f"{status.since_seconds:.1f} s, {self._last_act(member)}\n"
+            f"{status.since_seconds:.1f} s; {last_act(status)}\n"
             + (stack or f"  no answer; its state is {_state_of(member.pid)!r}\n")
         )
 
-    def shut_down(self, grace: float = _GRACE) -> None:
+    def shut_down(self, grace: float = GRACE) -> None:
         """Ends all processes: those that do not stop by themselves in `grace` seconds by force."""
         self.board.stop()
         members = list(self.members.values())
         deadline = time.monotonic() + grace
-        for member in members:
-            member.process.join(max(0.0, deadline - time.monotonic()))
-        for member in members:
-            if member.process.is_alive():
-                member.process.kill()
+        try:
+            for member in members:
+                member.process.join(max(0.0, deadline - time.monotonic()))
+        finally:  # Ctrl-C ends the waiting, not the cleaning
+            for member in members:
+                if member.process.is_alive():
+                    member.process.kill()
+            for member in members:
                 member.process.join()
-            self.board.bury(member.slot)
-            self._forget(member)
+                self.board.bury(member.slot)
+                self._forget(member)
+
+
+def last_act(status: _core.ProcessStatus, sample: str = "") -> str:
+    """What a process did last, in words; `sample` says more of the sample where that is known."""
+    if status.ticket < 0:
+        return "it had not begun a sample"
+    what = "sample is the one" if status.piece >= 0 else "batch is the one"
+    return (
+        f"its last {what} at position {status.position + max(status.piece, 0)} of the epoch{sample}"
+    )
+
+
+def _pidfd_of(pid: int) -> int:
+    """A descriptor that is readable as soon as the process has ended."""
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:  # a fork server's child may end, and be waited for, at any time
+        return os.eventfd(1, os.EFD_CLOEXEC)
 
 
 def _cause_of(pid: int, code: int | None) -> str:

@@ -10,7 +10,7 @@ from drapps.worker.serialise import Reduce
 VALUE, ERROR, END = range(3)  # the kind of a result: a value, a failure, the end of a stream
 
 
-class EndOfStream(Exception):  # noqa: N818: no error, as StopIteration is none
+class EndOfStream(Exception):  # noqa: N818
     """A virtual worker's stream has no more batches."""
 
 

@@ -1,16 +1,15 @@
 """How a worker process begins: what it is given, and how that reaches it by each start method.
 
 * ``fork``: the child has everything already.
-* ``spawn``, ``forkserver``: the job is pickled as multiprocessing does it, so that locks, queues and
-  shared tensors arrive shared. Large buffers of it lie in one memory file that all children map.
-* the slim server: ``forkserver`` with a server that has imported torch and nothing of the user's, for
-  parents that must not be forked. There ``__main__`` is never imported again, so its objects travel
-  by value (cloudpickle).
+* ``spawn``, ``forkserver``: the job is pickled as multiprocessing does it, so that locks, queues
+  and shared tensors arrive shared. Its large buffers lie in one memory file that all children map.
+* the slim server: ``forkserver`` with a server that has imported torch and nothing of the user's,
+  for parents that must not be forked. There ``__main__`` is never imported again, so its objects
+  travel by value (cloudpickle).
 """
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import io
 import mmap
@@ -59,11 +58,16 @@ class Launch:
 
 def main(launch: Launch) -> None:
     """Runs in the worker process until the parent says stop."""
-    board = _core.Board.attach(launch.memory.fd, launch.slot)
-    board.start_beat(*launch.parent, launch.die_with_parent)
+    # Before the first heartbeat: nobody sends that signal, which would end the process, earlier.
     faulthandler.register(STACKS_SIGNAL, file=launch.stacks.fd, all_threads=True)
-    with contextlib.suppress(KeyboardInterrupt):  # the parent has it as well
+    try:
+        board = _core.Board.attach(launch.memory.fd, launch.slot)
+        board.start_beat(*launch.parent, launch.die_with_parent)
         Worker(board, launch.job.job, launch.worker).run(launch.replay)
+    except KeyboardInterrupt:  # no traceback, and the parent sees which signal it was
+        util._flush_std_streams()  # type: ignore[attr-defined]
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
 
 
 class SentJob:
@@ -107,13 +111,13 @@ class _ByReference(pickle.Pickler):
         self.dispatch_table = _multiprocessing_table()
         own = job.sender()
         if own is not None:
-            self.reducer_override = own
+            self.reducer_override = own  # type: ignore[method-assign]
 
 
 def _by_value(file: io.BytesIO, job: Job, keep: Any) -> pickle.Pickler:
     """A pickler that sends the code of ``__main__``, of lambdas and of local classes along."""
     try:
-        import cloudpickle
+        import cloudpickle  # type: ignore[import-untyped]
     except ImportError:
         raise UnpicklableError(
             "objects of __main__, lambdas and local classes reach worker processes that are not "
@@ -123,7 +127,8 @@ def _by_value(file: io.BytesIO, job: Job, keep: Any) -> pickle.Pickler:
     class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__(file, protocol=5, buffer_callback=keep)
-            self.dispatch_table = self.dispatch_table.new_child(_multiprocessing_table())
+            table = cloudpickle.Pickler.dispatch_table
+            self.dispatch_table = table.new_child(_multiprocessing_table())
             self._own = job.sender() or (lambda _: NotImplemented)
 
         def reducer_override(self, value: Any) -> Any:
@@ -162,9 +167,7 @@ class _SharedBuffers:
 
 
 def _sent(data: bytes, shared: Descriptor, places: list[tuple[int, int]]) -> SentJob:
-    maps = [
-        mmap.mmap(shared.fd, size, mmap.MAP_PRIVATE, offset=offset) for offset, size in places
-    ]
+    maps = [mmap.mmap(shared.fd, size, mmap.MAP_PRIVATE, offset=offset) for offset, size in places]
     return SentJob(pickle.loads(data, buffers=maps), by_value=False)
 
 
@@ -174,7 +177,7 @@ class SlimServerProcess(process.BaseProcess):
     _start_method = "forkserver"
 
     @staticmethod
-    def _Popen(process_obj: Any) -> Any:  # noqa: N802: multiprocessing's name
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802
         return _SlimPopen(process_obj)
 
 
@@ -200,8 +203,9 @@ class _SlimPopen(popen_forkserver.Popen):
             reduction.dump(process_obj, data)
         finally:
             context.set_spawning_popen(None)
-        self.sentinel, pipe = _server.connect_to_new_process(self._fds)
-        self.finalizer = util.Finalize(self, util.close_fds, (os.dup(pipe), self.sentinel))
+        self.sentinel, pipe = _server.connect_to_new_process(self._fds)  # type: ignore[attr-defined]
+        close: Any = util.close_fds  # type: ignore[attr-defined]
+        self.finalizer = util.Finalize(self, close, (os.dup(pipe), self.sentinel))
         with os.fdopen(pipe, "wb") as file:
             file.write(data.getbuffer())
         self.pid = forkserver.read_signed(self.sentinel)

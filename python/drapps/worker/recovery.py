@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+import reprlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from drapps.worker.child import Batch, Resume
-from drapps.worker.crew import Crew, Death
+from drapps.worker.crew import Crew, Death, last_act
 
-_ATTEMPTS = 3  # processes that one sample may cost
+_ATTEMPTS = 3  # processes that one sample may cost, or the start of one
+_START = (-1, -1)  # in the place of a sample
+
+
+class Asked(Protocol):
+    """A task that is being made, and whose it is."""
+
+    ticket: int
+    worker: int
+    order: Batch | Resume
 
 
 class WorkerDiedError(RuntimeError):
@@ -29,13 +40,26 @@ class WorkerDiedError(RuntimeError):
         self.cause = cause
 
     @classmethod
-    def of(cls, death: Death, advice: str) -> WorkerDiedError:
-        """The error of a death, with what can be done."""
+    def of(cls, death: Death, asked: list[Asked], advice: str) -> WorkerDiedError:
+        """The error of a death, with what can be done; `asked` are the tasks under way."""
+        orders = {one.ticket: one.order for one in asked}
+        last = last_act(death.status, _index_of(death, orders.get(death.status.ticket)))
         message = (
             f"DataLoader worker (pid(s) {death.pid}) exited unexpectedly: {death.cause}; as worker "
-            f"{death.worker}, {death.last}. {advice}"
+            f"{death.worker}, {last}. {advice}"
         )
         return cls(message, death.worker, death.pid, death.cause)
+
+
+def _index_of(death: Death, order: Batch | Resume | None) -> str:
+    """What the sampler gave for the sample that a process did last."""
+    if not isinstance(order, Batch) or order.index is None:
+        return ""
+    if order.grain == 0 or death.status.piece < 0:
+        return f" (index {reprlib.repr(order.index)})"
+    first = death.status.piece * order.grain
+    indices = order.index[first : first + order.grain]
+    return f" (index {reprlib.repr(indices[0] if order.grain == 1 else indices)})"
 
 
 @dataclass
@@ -57,7 +81,7 @@ class Recovery:
     log: list[dict[str, Any]] = field(default_factory=list)
     _slots: dict[int, int] = field(default_factory=dict)  # of virtual workers
     _history: dict[int, list[tuple[int, Batch | Resume]]] = field(default_factory=dict)
-    _losses: Counter[int] = field(default_factory=Counter)
+    _losses: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def place(self, worker: int, slot: int) -> None:
         """`worker` is bound to the process in `slot`."""
@@ -78,11 +102,15 @@ class Recovery:
             later = [entry for entry in self._history[worker] if entry[0] > ticket]
             self._history[worker] = [(ticket, resume), *later]
 
-    def check(self, outstanding: Iterable[tuple[int, int]]) -> None:
+    def progressed(self) -> None:
+        """A result has come, so processes do start."""
+        del self._losses[_START]
+
+    def check(self, outstanding: Iterable[Asked]) -> None:
         """Looks after the processes.
 
         Args:
-            outstanding: (ticket, virtual worker) of what is being made.
+            outstanding: what is being made.
 
         Raises:
             WorkerDiedError: one died and nothing replaces it.
@@ -90,34 +118,45 @@ class Recovery:
         deaths = self.crew.check()
         if not deaths:
             return
-        tickets = list(outstanding)
+        asked = list(outstanding)
         for death in deaths:
-            self._answer(death, tickets)
+            self._answer(death, asked)
 
-    def _answer(self, death: Death, outstanding: list[tuple[int, int]]) -> None:
+    def _answer(self, death: Death, asked: list[Asked]) -> None:
         if not self.restarts:
             raise WorkerDiedError.of(
                 death,
+                asked,
                 'on_worker_death="restart" makes the lost samples again in a new process.',
             )
         if death.stopped:
-            death = self.crew.kill(death.slot) or death
-        for ticket, piece in death.lost if death.began else ((-1, -1),):
-            place = (ticket << 16) + piece
+            buried = self.crew.kill(death.slot)
+            if buried is not None:
+                death = dataclasses.replace(buried, cause=f"{death.cause}, and was killed")
+        for place in self._blamed(death):
             self._losses[place] += 1
             if self._losses[place] >= _ATTEMPTS:
-                raise WorkerDiedError.of(death, f"{_ATTEMPTS} processes have died of it.")
+                what = "at their start" if place == _START else "of it"
+                raise WorkerDiedError.of(death, asked, f"{_ATTEMPTS} processes have died {what}.")
         if self.bound:
-            self._rebind(death, outstanding)
-        else:
+            self._rebind(death, asked)
+        elif not (death.retired and self.crew.active):
             self.crew.hire(death.worker)
         self.log.append(
             {"event": "restart", "worker": death.worker, "pid": death.pid, "cause": death.cause}
         )
 
-    def _rebind(self, death: Death, outstanding: list[tuple[int, int]]) -> None:
+    def _blamed(self, death: Death) -> list[tuple[int, int]]:
+        """What a process may have died of: what it was at, not all that waited for it."""
+        if death.status.phase == "starting":
+            return [_START]
+        pieces = [place for place in death.lost if place[1] >= 0]
+        return pieces or list(death.lost)
+
+    def _rebind(self, death: Death, asked: list[Asked]) -> None:
         board = self.crew.board
-        mine = [t for t, worker in outstanding if worker == death.worker and not board.done(t)]
+        own = [one.ticket for one in asked if one.worker == death.worker]
+        mine = [ticket for ticket in own if not board.done(ticket)]
         history = self._history.get(death.worker, [])
         replay = tuple(order for ticket, order in history if ticket not in mine)
         slot = self.crew.hire(death.worker, replay).slot

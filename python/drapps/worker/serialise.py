@@ -26,7 +26,7 @@ class _Pickler(pickle.Pickler):
 
         super().__init__(file, protocol=5, buffer_callback=keep)
         if reduce is not None:
-            self.reducer_override = reduce
+            self.reducer_override = reduce  # type: ignore[method-assign]
 
 
 def dump(value: Any, reduce: Reduce | None = None, name: str = "the object") -> list[Any]:
@@ -59,8 +59,7 @@ def describe_unpicklable(value: Any, name: str, error: BaseException) -> str:
     path, culprit = _find(value, name, set())
     kind = type(culprit)
     return (
-        f"{path} ({kind.__module__}.{kind.__qualname__}) cannot be sent to another process: "
-        f"{error}"
+        f"{path} ({kind.__module__}.{kind.__qualname__}) cannot be sent to another process: {error}"
     )
 
 
