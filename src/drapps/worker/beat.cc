@@ -54,7 +54,7 @@ std::uint64_t process_start_time(std::int32_t pid) {
   return std::strtoull(field, nullptr, 10);
 }
 
-Result<Beat> Beat::start(std::shared_ptr<Memory> memory, std::uint32_t slot, const Parent& parent,
+Result<Beat> Beat::start(const std::shared_ptr<Memory>& memory, std::uint32_t slot, const Parent& parent,
                          bool kill_with_parent) {
   if (kill_with_parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
   auto pidfd = std::make_shared<UniqueHandle>(static_cast<int>(syscall(SYS_pidfd_open, parent.pid, 0)));
@@ -64,7 +64,7 @@ Result<Beat> Beat::start(std::shared_ptr<Memory> memory, std::uint32_t slot, con
   if (!*wake) return no_descriptor("making an event");
   // Asked only now: had the parent died before, its number might have been another's when the pidfd was opened.
   if (!alive(parent)) _exit(1);
-  auto thread = ServiceThread::start("drapps-beat", [=](const std::stop_token& token) {
+  auto thread = ServiceThread::start("drapps-beat", [memory, slot, parent, pidfd, wake](const std::stop_token& token) {
     const std::stop_callback on_stop(token, [&] { eventfd_write(wake->get(), 1); });
     ProcessEntry& process = memory->process(slot);
     while (!token.stop_requested()) {

@@ -28,7 +28,7 @@ class Beat {
   ///                          even a stopped process ends. Only for a parent that forks in its main thread.
   /// kResourceExhausted where the system has no thread or descriptor left. A parent that is gone already ends the
   /// process here.
-  static Result<Beat> start(std::shared_ptr<Memory> memory, std::uint32_t slot, const Parent& parent,
+  static Result<Beat> start(const std::shared_ptr<Memory>& memory, std::uint32_t slot, const Parent& parent,
                             bool kill_with_parent);
 
  private:

@@ -94,6 +94,7 @@ void Board::reopen_tasks_of(std::uint32_t slot, std::vector<Lost>& lost) {
       if (running && wanted) lost.push_back({word.ticket, static_cast<std::int32_t>(i)});
     }
     if (owned) {
+      task.output.store(0);  // it may have died just before saying that this is the result
       task.word.store(Word{.ticket = word.ticket, .state = kTaskOpen}.bits());
       if (wanted) lost.push_back({word.ticket, -1});
     } else if (freed) {

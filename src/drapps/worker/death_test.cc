@@ -48,6 +48,7 @@ TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
     const Work work = station.next(kLong, false);
     station.begin(work.ticket, 0);
     station.finish(work.ticket, 0);
+    station.memory()->task(work.ticket).output = 4096;  // as if it died while it delivered
     station.begin(work.ticket, 1);
     sleep_for_ever();
   });
@@ -59,6 +60,7 @@ TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
   EXPECT_EQ(places(child.kill_and_bury(*board)), (Places{{ticket, -1}, {ticket, 1}, {pinned, -1}}));
   EXPECT_EQ(board->status(child.slot()).pid, child.pid()) << "what it was at can still be asked";
 
+  EXPECT_EQ(board->memory()->task(ticket).output, 0u);
   const Work again = thief->next(kNow, false);
   EXPECT_EQ(again.ticket, ticket) << "the pinned one waits for its process";
   EXPECT_FALSE(thief->begin(ticket, 3)) << "what was delivered stays";

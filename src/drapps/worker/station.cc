@@ -40,10 +40,10 @@ Station::~Station() {
 Result<std::unique_ptr<Station>> Station::attach(int fd, std::uint32_t slot) {
   auto memory = Memory::attach(fd);
   if (!memory.ok()) return std::move(memory).error();
-  return attach(std::move(memory).value(), slot);
+  return attach(*memory, slot);
 }
 
-Result<std::unique_ptr<Station>> Station::attach(std::shared_ptr<Memory> memory, std::uint32_t slot) {
+Result<std::unique_ptr<Station>> Station::attach(const std::shared_ptr<Memory>& memory, std::uint32_t slot) {
   std::uint32_t life = kSlotEnlisted;
   if (slot >= memory->max_processes() || !memory->process(slot).life.compare_exchange_strong(life, kSlotAttached)) {
     return Error{.message = "slot " + std::to_string(slot) + " awaits no process; enlist one, and attach to it once"};

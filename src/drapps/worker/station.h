@@ -40,7 +40,7 @@ class Station {
  public:
   /// Takes the seat of an enlisted slot, in the process that is to work there.
   static Result<std::unique_ptr<Station>> attach(int fd, std::uint32_t slot);
-  static Result<std::unique_ptr<Station>> attach(std::shared_ptr<Memory> memory, std::uint32_t slot);
+  static Result<std::unique_ptr<Station>> attach(const std::shared_ptr<Memory>& memory, std::uint32_t slot);
   ~Station();
   Station(const Station&) = delete;
   Station& operator=(const Station&) = delete;
