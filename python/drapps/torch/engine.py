@@ -92,7 +92,7 @@ class EngineIterator(_BaseDataLoaderIter):
     def _start(self) -> None:
         """Starts the processes, and a pass in them."""
         window = self._prefetch_factor * self._num_workers
-        self._board = _core.Board.make(max(64, 2 * self._num_workers), 2 * window + 256)
+        self._board = _core.Board.make(64 + 4 * self._num_workers, 2 * window + 256)
         self._crew = Crew(self._board, self._job, self._context)
         self._recovery = Recovery(self._crew, self._restarts, self._bound, self._serial)
         self._elastic = Elastic(self._crew, self._cpu_budget, not self._bound)
@@ -135,20 +135,19 @@ class EngineIterator(_BaseDataLoaderIter):
         """Asks for the first batches of a pass."""
         self._asked: deque[_Asked] = deque()
         self._active = [True] * self._num_workers
-        self._counts = [0] * self._num_workers  # batches asked of each virtual worker
         self._turn = self._progress.turn
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
         self._order: Iterator[Any] | None = self._progress.indices(self._sampler_iter)
         self._position = self._progress.position
         for worker, stream in self._progress.stream_starts().items():
             self._active[worker] = not stream.get("ended", False)
-            self._counts[worker] = stream.get("batches", 0)
             self._resume(worker, stream)
         if self._bound and not first and not self._progress.is_resumed_stream:
             for worker in range(self._num_workers):
                 self._resume(worker, {})
         while len(self._asked) < self._window and self._ask(urgent=not self._asked):
             pass
+        self._progress.plan = self.plan()
         self._raise_failure()
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
@@ -162,7 +161,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._begin(first=False)
 
     def _leave_pass(self) -> None:
-        """Forgets what was asked for; a serial worker makes it, since what follows depends on it."""
+        """Forgets what was asked for; a serial worker makes it, as what follows depends on it."""
         while self._serial and self._asked:
             asked = self._wait()
             kind, parts = self._board.take(asked.ticket)
@@ -226,7 +225,6 @@ class EngineIterator(_BaseDataLoaderIter):
             self._position += len(index)
         else:
             self._position += 1
-        self._counts[worker] += 1
         self._publish(worker, order, pieces, position, urgent, sampler_state)
         return True
 

@@ -23,6 +23,7 @@ from drapps.torch.recognise import NotLifted, name_of
 from drapps.torch.report import LiftReport
 
 TABLE = {**transforms_v1.TABLE, **transforms_v2.TABLE, **transforms_timm.TABLE}
+_FIXED = ("center_crop", "crop", "grayscale", "pad", "resize")  # ops that draw nothing
 CONTAINERS = {**transforms_v1.CONTAINERS, **transforms_v2.CONTAINERS}
 
 
@@ -55,6 +56,8 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
     folder = recognise_dataset(loader.dataset)
     chain = _chain_over(folder)
     order = recognise_order(loader, len(folder))
+    if getattr(loader, "torch_order", False):
+        _require_nothing_drawn(chain, order)
     spec = {
         "version": 1,
         "decode": {"color": "rgb", "exif": "ignore", "depth": "clip"},
@@ -156,6 +159,16 @@ def _require_plain(loader: torch.utils.data.DataLoader[Any]) -> None:
         raise NotLifted(f"collate_fn is {name_of(loader.collate_fn)}")
     if loader.worker_init_fn is not None:
         raise NotLifted("worker_init_fn is set, and native threads would never call it")
+
+
+def _require_nothing_drawn(chain: Chain, order: Order) -> None:
+    if order.kind is Kind.SHUFFLED:
+        raise NotLifted("torch_order=True keeps torch's own shuffled order")
+    for op in chain.ops:
+        if op["op"] not in _FIXED:
+            raise NotLifted(
+                f"torch_order=True keeps torch's random numbers, which {op['op']} draws"
+            )
 
 
 def _require_equal_values(chain: Chain) -> None:

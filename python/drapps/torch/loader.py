@@ -264,10 +264,13 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         native = self._prepared()
         if isinstance(native, LiftReport):
             engine = self._engine() if self._engine is not None else None
+            latest = self._latest if isinstance(self._latest, Progress) else None
             plan = {"engine": "python", "reasons": list(native.reasons)}
-            plan |= {} if engine is None else engine.plan()
-            latest = self._latest
-            decisions = list(latest.decisions) if isinstance(latest, Progress) else []
+            if engine is not None:
+                plan |= engine.plan()
+            elif latest is not None:
+                plan |= latest.plan
+            decisions = list(latest.decisions) if latest is not None else []
             return {"plan": plan, "forms": {}, "decisions": decisions}
         explanation: dict[str, Any] = json.loads(native.core.explain())
         return explanation

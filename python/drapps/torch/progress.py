@@ -127,7 +127,8 @@ class Progress:
         batches: yielded.
         over: all were yielded.
         streams: of iterable datasets: where each virtual worker's stream is, and whose turn it is.
-        decisions: of the process engine, as ``explain()`` gives them.
+        plan: how the process engine ran when it began, and
+        decisions: what it decided since, as ``explain()`` gives them.
     """
 
     order: Order
@@ -140,6 +141,7 @@ class Progress:
     batches: int = 0
     over: bool = False
     streams: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
     decisions: list[dict[str, Any]] = field(default_factory=list)
     _before: Any = None  # the generator's state before the sampler drew
     _dealt: int = 0  # samples that all ranks together had yielded when the ranks changed

@@ -1,0 +1,309 @@
+"""Python datasets resume at every step, with any number of workers and ranks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+
+import pytest
+import torch
+from torch.utils import data
+
+import drapps
+import drapps.torch
+
+SIZE = 97
+
+
+class Drawn(data.Dataset):
+    """Indices beside a random number of each library."""
+
+    def __init__(self, size=SIZE):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        return torch.tensor(index), torch.rand(2), random.random()
+
+
+class Stream(data.IterableDataset):
+    """Streams of several lengths, one of them empty, without a state of their own."""
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        worker = 0 if info is None else info.id
+        for i in range((11 + worker * 7) % 25):
+            yield torch.tensor(worker * 100 + i), random.random()
+
+
+class Stateful(data.IterableDataset):
+    """A stream that knows its place, and counts what it made in this process."""
+
+    def __init__(self):
+        self.place = 0
+        self.made = 0
+
+    def __iter__(self):
+        while self.place < 20:
+            self.place += 1
+            self.made += 1
+            yield torch.tensor([self.place, self.made])
+        self.place = 0
+
+    def state_dict(self):
+        return {"place": self.place}
+
+    def load_state_dict(self, state):
+        self.place = state["place"]
+
+
+class CountingSampler(data.Sampler):
+    """A sampler with a state of its own, which runs ahead of what is yielded."""
+
+    def __init__(self):
+        self.place = 0
+
+    def __iter__(self):
+        while self.place < SIZE:
+            self.place += 1
+            yield (self.place * 5) % SIZE
+        self.place = 0
+
+    def __len__(self):
+        return SIZE
+
+    def state_dict(self):
+        return {"place": self.place}
+
+    def load_state_dict(self, state):
+        self.place = state["place"]
+
+
+def seeded_generator():
+    return torch.Generator().manual_seed(11)
+
+
+ORDERS = {
+    "sequential": lambda: {"batch_size": 8},
+    "random": lambda: {"batch_size": 8, "shuffle": True},
+    "generator": lambda: {"batch_size": 8, "shuffle": True, "generator": seeded_generator()},
+    "replacement": lambda: {
+        "batch_size": 8,
+        "sampler": data.RandomSampler(range(SIZE), replacement=True, num_samples=50),
+    },
+    "subset": lambda: {"batch_size": 8, "sampler": data.SubsetRandomSampler(range(50))},
+    "weighted": lambda: {
+        "batch_size": 8,
+        "sampler": data.WeightedRandomSampler([1.0] * SIZE, 60),
+    },
+    "distributed": lambda: {
+        "batch_size": 8,
+        "sampler": data.DistributedSampler(range(SIZE), 3, 1),
+    },
+    "own batches": lambda: {
+        "batch_sampler": data.BatchSampler(data.SequentialSampler(range(60)), 7, False)
+    },
+    "lists": lambda: {"batch_sampler": [[1, 2], [3], [4, 5, 6], [7]]},
+    "no batches": lambda: {"batch_size": None, "sampler": range(12)},
+    "stateful": lambda: {"batch_size": 8, "sampler": CountingSampler()},
+    "drop last": lambda: {"batch_size": 10, "shuffle": True, "drop_last": True},
+}
+
+
+def loader_of(order, workers, dataset=Drawn, **options):
+    return drapps.torch.DataLoader(dataset(), num_workers=workers, **ORDERS[order](), **options)
+
+
+def uninterrupted(make):
+    torch.manual_seed(1)
+    return list(make())
+
+
+def after(make, steps):
+    """The state after some steps, as another process would read it."""
+    torch.manual_seed(1)
+    loader = make()
+    iterator = iter(loader)
+    for _ in range(steps):
+        next(iterator)
+    return json.loads(json.dumps(loader.state_dict()))
+
+
+def rest(make, state):
+    torch.manual_seed(999)
+    loader = make()
+    loader.load_state_dict(state)
+    return list(loader)
+
+
+def equal(left, right):
+    if isinstance(left, (list, tuple)):
+        return len(left) == len(right) and all(map(equal, left, right))
+    return torch.equal(torch.as_tensor(left), torch.as_tensor(right))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_the_rest_is_what_was_left(order, workers):
+    def make():
+        return loader_of(order, workers)
+
+    whole = uninterrupted(make)
+    first = 1 if workers == 0 else 0  # without workers, nothing is drawn before the first batch
+    for steps in sorted({first, 1, 2, len(whole) - 1}):
+        remaining = rest(make, after(make, steps))
+        expected = whole[steps:]
+        if workers == 0:  # the caller's random state is the caller's
+            remaining, expected = ([b[0] for b in part] for part in (remaining, expected))
+        assert equal(remaining, expected), steps
+
+
+@pytest.mark.parametrize("order", ["random", "distributed"])
+def test_workers_of_another_number_go_on_with_the_same_samples(order):
+    whole = uninterrupted(lambda: loader_of(order, 3))
+    state = after(lambda: loader_of(order, 3), 2)
+    assert equal(rest(lambda: loader_of(order, 1), state), whole[2:])
+    assert equal(
+        [batch[0] for batch in rest(lambda: loader_of(order, 0), state)],
+        [batch[0] for batch in whole[2:]],
+    )
+
+
+def test_another_batch_size_goes_on_behind_the_same_sample():
+    state = after(lambda: loader_of("sequential", 2), 3)
+    loader = drapps.torch.DataLoader(Drawn(), 5, num_workers=2)
+    loader.load_state_dict(state)
+    assert torch.cat([batch[0] for batch in loader]).tolist() == list(range(24, SIZE))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_finished_pass_resumes_with_the_next(workers):
+    def make():
+        return loader_of("random", workers)
+
+    torch.manual_seed(1)
+    loader = make()
+    list(loader)
+    state = loader.state_dict()
+    assert (state["epoch"], state["position"]) == (1, 0)
+    assert sorted(torch.cat([b[0] for b in rest(make, state)]).tolist()) == list(range(SIZE))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("dataset", [Stream, Stateful])
+def test_streams_go_on(dataset, workers):
+    def make():
+        return drapps.torch.DataLoader(dataset(), 4, num_workers=workers)
+
+    random.seed(3)
+    whole = uninterrupted(make)
+    for steps in range(len(whole)):
+        remaining = rest(make, after(make, steps))
+        assert equal([_places(b) for b in remaining], [_places(b) for b in whole[steps:]]), steps
+
+
+def _places(batch):
+    return batch[:, 0] if isinstance(batch, torch.Tensor) else batch[0]
+
+
+def test_a_stream_with_a_state_is_not_run_again():
+    def make():
+        return drapps.torch.DataLoader(Stateful(), 4, num_workers=1)
+
+    first = rest(make, after(make, 3))[0]
+    assert first.tolist() == [[13, 1], [14, 2], [15, 3], [16, 4]]
+
+
+def test_streams_keep_their_number_of_workers():
+    state = after(lambda: drapps.torch.DataLoader(Stream(), 4, num_workers=2), 1)
+    with pytest.raises(drapps.PipelineError, match="its workers is 2, this loader's is 3"):
+        drapps.torch.DataLoader(Stream(), 4, num_workers=3).load_state_dict(state)
+
+
+def test_an_unseeded_order_that_changed_is_refused():
+    class Fickle(data.Sampler):
+        def __iter__(self):
+            return iter(random.sample(range(SIZE), SIZE))
+
+        def __len__(self):
+            return SIZE
+
+    def make():
+        return drapps.torch.DataLoader(Drawn(), 8, sampler=Fickle(), num_workers=1)
+
+    random.seed(0)
+    with pytest.raises(drapps.PipelineError, match="another order than when the state was saved"):
+        rest(make, after(make, 2))
+
+
+def test_persistent_workers_resume():
+    def make():
+        return loader_of("random", 2, persistent_workers=True)
+
+    torch.manual_seed(1)
+    loader = make()
+    list(loader)
+    iterator = iter(loader)
+    for _ in range(3):
+        next(iterator)
+    state = loader.state_dict()
+    expected = list(iterator)
+    del iterator
+    assert equal(rest(make, state), expected)
+    loader.load_state_dict(state)  # also the loader that is running
+    assert equal(list(loader), expected)
+
+
+def test_a_state_is_small_and_quick():
+    import time
+
+    loader = loader_of("random", 1)
+    iterator = iter(loader)
+    next(iterator)
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        state = loader.state_dict()
+        times.append(time.perf_counter() - began)
+    assert len(json.dumps(state)) <= 4096
+    assert min(times) < 0.1  # it does not grow with the data; the bar of a millisecond is measured
+
+
+def ranks_of(world, workers, state=None):
+    for rank in range(world):
+        sampler = data.DistributedSampler(range(SIZE), world, rank, seed=3)
+        loader = drapps.torch.DataLoader(Drawn(), 4, sampler=sampler, num_workers=workers)
+        if state is not None:
+            loader.load_state_dict(state)
+        yield loader
+
+
+def indices(batches):
+    return [int(index) for batch in batches for index in batch[0]]
+
+
+WORLDS = {"cut": ((1, 3, 16), (0, 2)), "full": ((1, 2, 3, 6, 16), (0, 1, 7))}
+
+
+@pytest.mark.parametrize("part", ["cut", pytest.param("full", marks=pytest.mark.full)])
+def test_any_world_gets_every_remaining_sample_once(part):
+    worlds, workers = WORLDS[part]
+    saved = 8
+    for step in range(math.ceil(math.ceil(SIZE / saved) / 4)):
+        iterators = [(loader, iter(loader)) for loader in ranks_of(saved, 0)]
+        seen = [i for _, it in iterators for i in indices(itertools.islice(it, step))]
+        records = [loader.state_dict() for loader, _ in iterators]
+        assert len({(r["epoch"], r["position"]) for r in records}) == 1
+        for world, count in itertools.product(worlds, workers):
+            parts = [list(loader) for loader in ranks_of(world, count, records[0])]
+            assert len({len(batches) for batches in parts}) == 1, "ranks take unequal steps"
+            left = SIZE - len(seen)
+            dealt = [indices(batches) for batches in parts]
+            in_order = [i for row in itertools.zip_longest(*dealt) for i in row if i is not None]
+            once, padding = in_order[:left], in_order[left:]
+            assert sorted(seen + once) == list(range(SIZE)), (step, world, count)
+            assert len(padding) < world
