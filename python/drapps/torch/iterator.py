@@ -24,6 +24,8 @@ class LiftedIterator(_BaseDataLoaderIter):
     it does for the stock iterators. An exception does not end the iteration.
     """
 
+    _workers: tuple[Any, ...] = ()  # stock iterators with workers have processes here
+
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
         self._begin = loader._begin(int(self._base_seed))
