@@ -89,15 +89,18 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
 
   auto mixer = mixer_of(spec, source, last);
   if (!mixer.ok()) return std::move(mixer).error();
+  const std::optional<Mixer>& mix = *mixer;
 
   BatchLayout layout(spec.sampler.batch);
   Columns columns;
   columns.image = layout.add(arrays != nullptr ? arrays->pictures()->name : "image", spec.tensor.dtype, *row_shape);
   if (arrays != nullptr) add_arrays(layout, columns, *arrays);
   for (const LabelColumn& label : source.targets().labels) {
-    const bool mixed = mixer->has_value() && columns.labels.empty();
-    columns.labels.push_back(mixed ? layout.add(label.name, Dtype::kFloat32, {mixer->value().classes()})
-                                   : layout.add(label.name, Dtype::kInt64, {}));
+    if (mix && columns.labels.empty()) {
+      columns.labels.push_back(layout.add(label.name, Dtype::kFloat32, {mix->classes()}));
+    } else {
+      columns.labels.push_back(layout.add(label.name, Dtype::kInt64, {}));
+    }
   }
   if (mask) {
     std::vector<std::int64_t> shape{last.extent.height, last.extent.width};
