@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from drapps.worker.crew import Crew
+from drapps.worker.crew import Crew, Member
 
 _WINDOW = 0.25  # seconds, at least
 _FEWEST = 2  # windows that say anything
@@ -30,6 +30,7 @@ _MOST = 12  # windows that are remembered, and after which a trial ends
 _WAITS = 0.1  # share of the time from which on the consumer counts as waiting
 _IDLE = 0.05  # share of the budget from which on cores count as idle
 _OVER = 0.05  # share of the budget by which it may be exceeded
+_ALMOST = 0.1  # of a process, by which one more may be too many
 _GAIN = 0.03  # that a trial must bring
 _NOISE = 0.01  # of a rate, at least
 _COOL_DOWN = 10.0  # seconds after a trial that failed
@@ -45,7 +46,7 @@ class Sight:
         processes: that worked in it.
         cores: that they used.
         waited: share of the time that the consumer waited for a batch.
-        rate: samples per second.
+        rate: samples, and batches as such, per second.
     """
 
     processes: int
@@ -67,7 +68,8 @@ def mean(sights: list[Sight]) -> Sight:
 def wanted(sight: Sight, budget: float) -> int:
     """The number of processes that `sight` speaks for, trials and cool-downs apart."""
     if sight.cores > (1 + _OVER) * budget:
-        return min(sight.processes, max(1, math.floor(sight.processes * budget / sight.cores)))
+        fitting = math.floor(sight.processes * budget / sight.cores + _ALMOST)
+        return min(sight.processes, max(1, fitting))
     most = math.ceil(budget * _MOST_PER_CORE)
     idle = budget - sight.cores
     if sight.waited > _WAITS and idle > _IDLE * budget and sight.processes < most:
@@ -93,6 +95,17 @@ def _error(sights: list[Sight]) -> float:
     return max(spread, _NOISE * statistics.fmean(rates)) / math.sqrt(len(rates))
 
 
+def cpu_seconds_of(pid: int) -> float | None:
+    """CPU time of a process that was not waited for yet; None of any other.
+
+    Its heartbeat on the board tells it too, but in steps that are as long as a window.
+    """
+    try:
+        return time.clock_gettime((~pid << 3) | 2)  # what clock_getcpuclockid(3) gives
+    except OSError:
+        return None
+
+
 @dataclass
 class Elastic:
     """Moves the number of processes of a crew.
@@ -102,7 +115,8 @@ class Elastic:
         cpu_budget: cores; those that this process may use where None.
         enabled: False where virtual workers are bound to their processes.
         log: one record per move.
-        clock: seconds.
+        clock: gives seconds.
+        cpu_seconds: of a process, by its pid.
     """
 
     crew: Crew
@@ -110,13 +124,15 @@ class Elastic:
     enabled: bool
     log: list[dict[str, Any]] = field(default_factory=list)
     clock: Callable[[], float] = time.monotonic
+    cpu_seconds: Callable[[int], float | None] = cpu_seconds_of
     _since: float | None = None
-    _seen: dict[int, tuple[float, int]] = field(default_factory=dict)  # pid: CPU seconds, samples
+    _seen: dict[int, tuple[float, int]] = field(default_factory=dict)  # pid: CPU seconds, made
     _waited: float = 0.0
     _sights: list[Sight] = field(default_factory=list)
     _trial: list[Sight] | None = None  # the windows before it
     _trial_began: float = 0.0
-    _starting: bool = False  # processes of the trial that have not made a sample yet
+    _starting: bool = False  # a process of the trial has not made a sample yet
+    _ending: bool = False  # a retired process has not ended yet
     _cool_until: float = 0.0
     _failed: int = 0
 
@@ -134,8 +150,8 @@ class Elastic:
         now = self.clock()
         if not self.enabled or (self._since is not None and now - self._since < _WINDOW):
             return
-        sight = self._look(now)
-        if sight is None or not self._began(now):
+        began, sight = self._began(now), self._look(now)
+        if sight is None or not began:
             return
         self._sights = [*self._sights, sight][-_MOST:]
         if self._trial is not None:
@@ -145,33 +161,37 @@ class Elastic:
 
     def _look(self, now: float) -> Sight | None:
         """The window that ends now, and begins the next one; None where it says nothing."""
-        seen = {member.pid: self._counters(member) for member in self.crew.members.values()}
+        seen = {}
+        for member in self.crew.members.values():
+            cpu = self.cpu_seconds(member.pid)
+            if cpu is not None:
+                seen[member.pid] = (cpu, self._made(member))
         old = [(*self._seen[pid], *counters) for pid, counters in seen.items() if pid in self._seen]
         past = math.inf if self._since is None else now - self._since
         sight = Sight(
             processes=len(self.crew.active),
             cores=sum(cpu - cpu_then for cpu_then, _, cpu, _ in old) / past,
             waited=self._waited / past,
-            rate=sum(samples - samples_then for _, samples_then, _, samples in old) / past,
+            rate=sum(made - made_then for _, made_then, _, made in old) / past,
         )
         self._since, self._seen, self._waited = now, seen, 0.0
         over = sight.cores > (1 + _OVER) * self.budget
-        return sight if sight.rate > 0 and (sight.waited > _WAITS or over) else None
+        tells = sight.processes > 0 and sight.rate > 0 and (sight.waited > _WAITS or over)
+        return sight if tells else None
 
-    def _counters(self, member: Any) -> tuple[float, int]:
-        samples = self.crew.board.status(member.slot).samples
-        try:  # the heartbeat counts CPU time too, but in steps as long as a window
-            return time.clock_gettime((~member.pid << 3) | 2), samples  # clock_getcpuclockid(3)
-        except OSError:  # it has just ended
-            return self._seen.get(member.pid, (0.0, 0))[0], samples
+    def _made(self, member: Member) -> int:
+        status = self.crew.board.status(member.slot)
+        return status.samples + status.tasks  # some datasets make whole batches
 
     def _began(self, now: float) -> bool:
-        """Whether all processes were at work when this window began."""
+        """Whether just the processes that are meant to were at work when this window began."""
+        members, active = self.crew.members.values(), self.crew.active
+        began = not self._starting and not self._ending
         if self._starting:
-            made = (self.crew.board.status(member.slot).samples for member in self.crew.active)
-            self._starting = not all(made) and now - self._trial_began < _START
-            return False
-        return True
+            made = all(self._made(member) for member in active)
+            self._starting = not made and now - self._trial_began < _START
+        self._ending = len(active) < len(members)
+        return began
 
     def _judge(self, before: list[Sight], now: float) -> None:
         sight = mean(self._sights)
@@ -183,17 +203,23 @@ class Elastic:
         if better and within:
             self._failed = 0
             return
-        self._failed += 1
-        self._cool_until = now + _COOL_DOWN * 2 ** (self._failed - 1)
+        self._cool_down(now)
         why = "more processes gain nothing" if within else "more cores in use than the budget has"
         self._move(sight, before[-1].processes, why)
+
+    def _cool_down(self, now: float) -> None:
+        self._failed += 1
+        self._cool_until = now + _COOL_DOWN * 2 ** (self._failed - 1)
 
     def _decide(self, now: float) -> None:
         sight = mean(self._sights)
         target = wanted(sight, self.budget)
         if target > sight.processes and now >= self._cool_until:
             self._trial, self._trial_began, self._starting = self._sights, now, True
-            self._move(sight, target, "the consumer waits and cores are idle")
+            try:
+                self._move(sight, target, "the consumer waits and cores are idle")
+            except (OSError, RuntimeError):  # a limit on processes, memory or places on the board
+                self._cool_down(now)
         elif target < sight.processes:
             self._move(sight, target, "more cores in use than the budget has")
 
@@ -201,14 +227,20 @@ class Elastic:
         active = self.crew.active
         for member in active[target:]:
             self.crew.retire(member.slot)
-        for _ in range(target - len(active)):
-            self.crew.hire(active[0].worker)
+            self._ending = True
         self._sights = []
+        try:
+            for _ in range(target - len(active)):
+                self.crew.hire(active[0].worker)
+        finally:
+            self._log(sight, len(active), why)
+
+    def _log(self, sight: Sight, before: int, why: str) -> None:
         self.log.append(
             {
                 "knob": "processes",
-                "before": len(active),
-                "after": target,
+                "before": before,
+                "after": len(self.crew.active),
                 "why": why,
                 "cores": round(sight.cores, 2),
                 "waited": round(sight.waited, 2),
