@@ -1,0 +1,198 @@
+"""Leaving early, and leaving nothing behind."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from python.tests.torch_contract.conftest import children, left_over
+from python.tests.torch_contract.forks import begin_child, received
+from python.tests.torch_contract.modes import MISSING, MODES
+from python.tests.torch_contract.samples import Calls, Counting, Squares, plain, process
+
+datasets = pytest.mark.parametrize("dataset", [Squares(100), Counting(100)], ids=["map", "stream"])
+
+
+def ends(before, patience=10.0):
+    gc.collect()
+    return not left_over(before, patience)
+
+
+@datasets
+def test_workers_end_with_their_epoch(loader_class, dataset):
+    before = children()
+    iterator = iter(loader_class(dataset, 10, num_workers=2))
+    assert children() - before
+    list(iterator)
+    assert ends(before)
+    del iterator
+
+
+@datasets
+@pytest.mark.parametrize("taken", [0, 1, 3])
+def test_workers_end_with_an_iterator_that_is_dropped(loader_class, dataset, taken):
+    before = children()
+    loader = loader_class(dataset, 2, num_workers=2)
+    iterator = iter(loader)
+    for _ in range(taken):
+        next(iterator)
+    del iterator
+    assert ends(before)
+
+
+def test_workers_end_after_a_break(loader_class):
+    before = children()
+    loader = loader_class(Squares(100), 2, num_workers=2)
+    for _ in range(3):
+        for _ in loader:
+            break
+    assert ends(before)
+    assert len(list(loader)) == 50
+
+
+def test_workers_end_after_an_error_in_the_loop(loader_class):
+    before = children()
+
+    def train():
+        for _ in loader_class(Squares(100), 2, num_workers=2):
+            raise ArithmeticError("nan")
+
+    with pytest.raises(ArithmeticError):
+        train()
+    assert ends(before)
+
+
+def test_persistent_workers_end_with_their_loader(loader_class):
+    before = children()
+    loader = loader_class(Squares(10), 2, num_workers=2, persistent_workers=True)
+    list(loader)
+    assert children() - before
+    del loader
+    assert ends(before)
+
+
+def test_persistent_workers_can_be_shut_down_as_trainers_do(loader_class):
+    before = children()
+    loader = loader_class(Squares(4), 2, num_workers=1, persistent_workers=True)
+    list(loader)
+    loader._iterator._shutdown_workers()
+    loader._iterator = None
+    assert ends(before)
+    assert plain(loader) == [[0, 1], [4, 9]]
+
+
+def held():
+    """Descriptors, threads and shared memory of this process."""
+    gc.collect()
+    shared = len(list(Path("/dev/shm").iterdir()))
+    return len(os.listdir("/proc/self/fd")), threading.active_count(), shared  # noqa: PTH208
+
+
+def test_many_loaders_leave_nothing_open(own_class):
+    def run():
+        for number in range(4):
+            loader = own_class(Calls(large, 8), 2, num_workers=1)
+            if number % 2:
+                list(loader)
+            else:
+                next(iter(loader))
+
+    run()
+    before = held()
+    run()
+    assert all(now <= then for now, then in zip(held(), before, strict=True))
+
+
+def large(index):
+    return torch.full((100_000,), index)
+
+
+def test_workers_end_when_the_training_process_is_killed(loader_class):
+    def train():
+        iterator = iter(loader_class(Calls(process, 1000), batch_size=None, num_workers=2))
+        kept.append(iterator)
+        return [next(iterator) for _ in range(4)]
+
+    kept = []
+    reading, pid = begin_child(train)
+    workers = set(received(reading))
+    os.close(reading)
+    assert workers
+    assert all(Path(f"/proc/{worker}").exists() for worker in workers)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    until = time.monotonic() + 10
+    while any(alive(worker) for worker in workers) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(alive(worker) for worker in workers)
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# One interpreter per mode and way of leaving, forked from one that has imported torch.
+LEAVE = """
+import os, sys, time
+import torch
+from python.tests.torch_contract.modes import MISSING, MODES
+from python.tests.torch_contract.samples import Squares
+
+def leave(kind, way):
+    global loader, iterator
+    arguments = {"num_workers": 1, "persistent_workers": way == "persistent"}
+    loader = kind(Squares(100), 2, **arguments)
+    iterator = iter(loader)
+    next(iterator)
+    if way == "raise":
+        raise SystemExit(7)
+    if way == "done":
+        list(iterator)
+
+for name, kind in MODES.items():
+    for way in ("hold", "persistent", "raise", "done") if not MISSING.get(name) else ():
+        pid = os.fork()
+        if pid == 0:
+            leave(kind, way)
+            break
+        ends = time.monotonic() + 15
+        while (gone := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < ends:
+            time.sleep(0.01)
+        if gone[0] == 0:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+        print(name, way, os.waitstatus_to_exitcode(gone[1]) if gone[0] else "hangs", flush=True)
+    else:
+        continue
+    break
+"""
+
+
+@pytest.fixture(scope="module")
+def exits():
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVE], capture_output=True, text=True, timeout=150, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("way", ["hold", "persistent", "raise", "done"])
+@pytest.mark.parametrize("mode", list(MODES))
+def test_an_interpreter_ends_whatever_is_still_under_way(exits, mode, way):
+    if MISSING.get(mode):
+        pytest.skip(f"the loader has no {mode} yet")
+    assert f"{mode} {way} {7 if way == 'raise' else 0}" in exits.stdout.splitlines(), exits.stderr
+
+
+def test_an_interpreter_ends_without_a_word(exits):
+    assert exits.stderr == ""
