@@ -13,6 +13,7 @@ from drapps.stream import Stream
 
 if TYPE_CHECKING:
     from drapps.torch.loader import DataLoader
+    from drapps.torch.native import Native
 
 Begin = Callable[[int], Stream]
 
@@ -26,9 +27,9 @@ class LiftedIterator(_BaseDataLoaderIter):
 
     _workers: tuple[Any, ...] = ()  # stock iterators with workers have processes here
 
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: DataLoader[Any], native: Native) -> None:
         super().__init__(loader)
-        self._begin = loader._begin(int(self._base_seed))
+        self._begin = loader._begin(int(self._base_seed), native)
         self._stream: Stream | None = None
         if self._num_workers > 0:
             self.stream()  # as stock workers, which read ahead from here on

@@ -27,6 +27,11 @@ _FIXED = ("center_crop", "crop", "grayscale", "pad", "resize")  # ops that draw 
 CONTAINERS = {**transforms_v1.CONTAINERS, **transforms_v2.CONTAINERS}
 
 
+# Conversions whose values were found equal, oldest first: see _require_equal_values.
+_known: list[tuple[Any, ...]] = []
+_MOST_KNOWN = 16
+
+
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """What to run natively.
@@ -174,10 +179,15 @@ def _require_nothing_drawn(chain: Chain, order: Order) -> None:
 def _require_equal_values(chain: Chain) -> None:
     """Runs all 256 byte values through the user's own conversions and compares.
 
-    This catches what recognition cannot see, such as another default dtype of torch.
+    This catches what recognition cannot see, such as another default dtype of torch. What was found
+    equal is asked again only where an object or a parameter is another one.
     """
     from PIL import Image
 
+    question = (*chain.numeric, *map(str, (chain.form, chain.scale, chain.mean, chain.std)))
+    question = (*question, chain.channels, torch.get_default_dtype())
+    if _is_known(question):
+        return
     ramp = bytes(range(256))
     planes = [Image.frombytes("L", (256, 1), ramp)] * chain.channels
     value: Any = planes[0] if chain.channels == 1 else Image.merge("RGB", planes)
@@ -189,6 +199,19 @@ def _require_equal_values(chain: Chain) -> None:
         raise NotLifted(f"the transforms give {getattr(found, 'dtype', type(found).__name__)}")
     if not torch.equal(found, expected):
         raise NotLifted("the conversion to numbers gives other values than its formula says")
+    _known.append(question)
+    del _known[:-_MOST_KNOWN]
+
+
+def _is_known(question: tuple[Any, ...]) -> bool:
+    return any(
+        len(known) == len(question)
+        and all(
+            a is b or (isinstance(a, (str, int)) and a == b)
+            for a, b in zip(known, question, strict=True)
+        )
+        for known in _known
+    )
 
 
 def _expected_values(chain: Chain) -> torch.Tensor:

@@ -167,8 +167,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return LiftReport(native=False, reasons=(reason,), notes=tuple(unused))
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
-        if not isinstance(self._prepared(), LiftReport):
-            return LiftedIterator(self)
+        native = self._prepared()
+        if not isinstance(native, LiftReport):
+            return LiftedIterator(self, native)
         if self.num_workers == 0:
             return SerialIterator(self)
         self.check_worker_number_rationality()
@@ -186,9 +187,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._latest = Progress(order, epoch, seed, self.seed, rank, resumed)
         return self._latest
 
-    def _begin(self, base_seed: int) -> Callable[[], Stream]:
+    def _begin(self, base_seed: int, native: Native | None = None) -> Callable[[], Stream]:
         """A new pass, its epoch and seed fixed now; the user's sampler is iterated at the call."""
-        native = self._required()
+        native = native or self._required()
         epoch, start = self._epochs.take()
         seed = base_seed if self.seed is None else self.seed
         resumed, self._resumed = self._resumed, None

@@ -1,0 +1,1 @@
+"""Scenario image-cpu: photographs in memory, cropped and normalised; see scenario.md."""
