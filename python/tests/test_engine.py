@@ -282,3 +282,52 @@ def test_num_workers_auto_never_shows_the_machine():
     assert {int(w) for batch in values(loader) for w in batch[6]} <= set(range(8))
     with pytest.raises(ValueError, match='number of workers or "auto"'):
         drapps.torch.DataLoader(Drawn(), 16, num_workers="many")
+
+
+class Safe(data.Dataset):
+    """A dataset for threads; its random numbers are those of its worker."""
+
+    thread_safe = True
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        rng = drapps.torch.get_worker_info().rng
+        if index == 13:
+            time.sleep(0.1)
+        return (
+            index,
+            torch.rand(2, generator=rng.torch_generator),
+            rng.random_generator.random(),
+            rng.numpy_generator.random(),
+            os.getpid(),
+        )
+
+
+def test_a_thread_safe_dataset_runs_on_threads_of_this_process():
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    one = list(drapps.torch.DataLoader(Safe(), 8, num_workers=1, seed=3))
+    torch.set_rng_state(before)
+    loader = drapps.torch.DataLoader(Safe(), 8, num_workers=4, seed=3)
+    four = list(loader)
+    for left, right in zip(one, four, strict=True):
+        assert all(torch.equal(left[field], right[field]) for field in range(4))
+        assert set(right[4].tolist()) == {os.getpid()}
+    assert loader.explain()["plan"]["start_method"] == "thread"
+    drawn = torch.get_rng_state()
+    torch.set_rng_state(before)
+    iter(data.DataLoader(Safe(), 8))
+    assert torch.equal(drawn, torch.get_rng_state()), "threads drew from the global generator"
+    assert drapps.torch.get_worker_info() is None
+
+
+def test_threads_are_asked_for_by_the_dataset_alone():
+    class Seeded(Safe):
+        def __getitem__(self, index):
+            return index, os.getpid()
+
+    for options in ({"torch_order": True}, {"worker_init_fn": print}):
+        batches = drapps.torch.DataLoader(Seeded(), 8, num_workers=1, **options)
+        assert os.getpid() not in {int(pid) for batch in batches for pid in batch[1]}

@@ -9,5 +9,6 @@ except ImportError as error:
 
 from drapps.torch.loader import DataLoader
 from drapps.torch.report import LiftReport
+from drapps.torch.thread_job import get_worker_info
 
-__all__ = ["DataLoader", "LiftReport"]
+__all__ = ["DataLoader", "LiftReport", "get_worker_info"]

@@ -25,6 +25,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_in
 from drapps import _core
 from drapps.torch.job import StreamBatch, TorchJob
 from drapps.torch.seeding import SampleSeeds
+from drapps.torch.thread_job import ThreadJob, ThreadSeeds
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import GRACE, Crew
 from drapps.worker.elastic import Elastic
@@ -33,6 +34,7 @@ from drapps.worker.launch import SentJob, SlimServerContext
 from drapps.worker.lists import share_large_lists
 from drapps.worker.recovery import Recovery, WorkerDiedError
 from drapps.worker.serialise import load
+from drapps.worker.threads import ThreadContext
 
 if TYPE_CHECKING:
     from drapps.torch.loader import DataLoader
@@ -83,6 +85,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._by_sample = not self._bound and job.by_sample
         self._serial = job.seeds is None
         self._context, by_value = context_of(loader)
+        self._threads = isinstance(self._context, ThreadContext)
         self._job = SentJob(job, by_value)
         self._restarts = loader.on_worker_death == "restart"
         self._cpu_budget = loader.cpu_budget
@@ -95,7 +98,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._board = _core.Board.make(64 + 4 * self._num_workers, 2 * window + 256)
         self._crew = Crew(self._board, self._job, self._context)
         self._recovery = Recovery(self._crew, self._restarts, self._bound, self._serial)
-        self._elastic = Elastic(self._crew, self._cpu_budget, not self._bound)
+        self._elastic = Elastic(self._crew, self._cpu_budget, not (self._bound or self._threads))
         self._recovery.log = self._elastic.log = self._progress.decisions
         self._died: tuple[Any, ...] | None = None  # of the error that ended all of it
         self._checked = time.monotonic()
@@ -116,7 +119,9 @@ class EngineIterator(_BaseDataLoaderIter):
         streams = self._dataset_kind == _DatasetKind.Iterable
         base = int(self._base_seed)
         reseeds = not (streams or loader.torch_order)
-        return TorchJob(
+        in_threads = _in_threads(loader)
+        seeds = ThreadSeeds if in_threads else SampleSeeds
+        return (ThreadJob if in_threads else TorchJob)(
             dataset=self._dataset,
             kind=self._dataset_kind,
             auto_collation=self._auto_collation,
@@ -127,7 +132,7 @@ class EngineIterator(_BaseDataLoaderIter):
             worker_init_fn=init,
             workers=self._num_workers,
             shared_seed=self._shared_seed,
-            seeds=SampleSeeds(self._progress.key, base) if reseeds else None,
+            seeds=seeds(self._progress.key, base) if reseeds else None,
             keeps_random=loader.on_worker_death == "restart",
         )
 
@@ -387,8 +392,18 @@ def _is_dataset(value: Any) -> bool:
     return isinstance(value, Dataset)
 
 
+def _in_threads(loader: DataLoader[Any]) -> bool:
+    """The dataset says ``thread_safe = True``, and nothing else needs a process."""
+    safe = getattr(loader.dataset, "thread_safe", False) is True
+    streams = loader._dataset_kind == _DatasetKind.Iterable
+    own = loader.torch_order or loader.worker_init_fn or loader.multiprocessing_context
+    return safe and not streams and not own
+
+
 def context_of(loader: DataLoader[Any]) -> tuple[Any, bool]:
     """How processes start, and whether objects of ``__main__`` travel by value."""
+    if _in_threads(loader):
+        return ThreadContext(), False
     if loader.multiprocessing_context is not None:
         return loader.multiprocessing_context, False
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # a CUDA context does not survive a fork

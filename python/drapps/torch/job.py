@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -66,6 +67,10 @@ class TorchJob:
     _current: int = -1
     _fetcher: Any = None
     _shared_rng: Any = None
+
+    def in_thread(self) -> TorchJob:
+        """A copy over the same dataset."""
+        return copy.copy(self)
 
     @property
     def bound(self) -> bool:

@@ -17,6 +17,7 @@ replayed            the state of the generator it draws from; the sampler is run
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import hashlib
 import itertools
@@ -148,6 +149,7 @@ class Progress:
     _start: int = 0  # this rank's position then
     _digest: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
     _sampler_state: Any = None
+    _total: int = -1  # batches of the whole pass, once that is known
 
     def __post_init__(self) -> None:
         if self.resumed is not None:
@@ -240,11 +242,11 @@ class Progress:
             self._sampler_state = saved["sampler"]
             return iter(self.order.indices)
         sampler = self.order.sampler
-        if kind == "sequential":
-            return self._rebatched(itertools.islice(iter(sampler), position, None))
-        sampler = copy.copy(sampler)
-        sampler.generator = torch.Generator().manual_seed(saved["sampler_seed"])
-        return self._rebatched(itertools.islice(iter(sampler), position, None))
+        if kind == "random":
+            sampler = copy.copy(sampler)
+            sampler.generator = torch.Generator().manual_seed(saved["sampler_seed"])
+        left = len(sampler) - position
+        return self._rebatched(itertools.islice(iter(sampler), position, None), left)
 
     def _replayed(self, saved: Mapping[str, Any], generator: torch.Generator) -> Iterator[Any]:
         mine = generator is not torch.default_generator
@@ -276,12 +278,15 @@ class Progress:
         ranks = sampler.num_replicas
         each = len(rest) // ranks if sampler.drop_last else -(-len(rest) // ranks)
         padded = itertools.chain(rest, itertools.cycle(whole))  # as the sampler pads
-        return self._rebatched(itertools.islice(padded, sampler.rank, each * ranks, ranks))
+        return self._rebatched(itertools.islice(padded, sampler.rank, each * ranks, ranks), each)
 
-    def _rebatched(self, indices: Iterator[Any]) -> Iterator[Any]:
+    def _rebatched(self, indices: Iterator[Any], count: int) -> Iterator[Any]:
         batches = self.order.batch_sampler
         if batches is None:
+            self._total = self.batches + count
             return indices
+        size = batches.batch_size
+        self._total = self.batches + (count // size if batches.drop_last else -(-count // size))
         return iter(BatchSampler(indices, batches.batch_size, batches.drop_last))
 
     def drawn(self) -> Any:
@@ -296,6 +301,14 @@ class Progress:
         self._sampler_state = sampler_state
         if not self.is_stream:
             self._count(index)
+            self.over = self.batches == self._length()
+
+    def _length(self) -> int:
+        """Batches of the whole pass; -1 where that is not known."""
+        if self._total < 0:
+            with contextlib.suppress(Exception):  # the user's own, or there is none
+                self._total = len(self.order.indices)
+        return self._total
 
     def _count(self, index: Any) -> None:
         grouped = self.order.batch_sampler is not None

@@ -104,7 +104,7 @@ class Crew:
         process = self.context.Process(target=main, args=(launch,), daemon=True)
         try:
             process.start()
-            pidfd = _pidfd_of(process.pid)
+            pidfd = _end_of(process)
         except BaseException:
             if process.pid is not None:
                 process.kill()
@@ -208,6 +208,8 @@ class Crew:
         status = self.board.status(member.slot)
         size = os.fstat(member.stacks.fd).st_size
         stack = os.pread(member.stacks.fd, size, 0).decode(errors="replace")
+        if hasattr(member.process, "stack"):
+            stack = member.process.stack()
         return (
             f"worker {member.worker} (pid {member.pid}): {status.phase} for "
             f"{status.since_seconds:.1f} s; {last_act(status)}\n"
@@ -227,9 +229,14 @@ class Crew:
                 if member.process.is_alive():
                     member.process.kill()
             for member in members:
-                member.process.join()
-                self.board.bury(member.slot)
-                self._forget(member)
+                self._end(member)
+
+    def _end(self, member: Member) -> None:
+        killable = not isinstance(member.process, threading.Thread)
+        member.process.join(None if killable else 0.0)
+        if not member.process.is_alive():  # a thread ends when its sample does
+            self.board.bury(member.slot)
+        self._forget(member)
 
 
 def last_act(status: _core.ProcessStatus, sample: str = "") -> str:
@@ -242,10 +249,12 @@ def last_act(status: _core.ProcessStatus, sample: str = "") -> str:
     )
 
 
-def _pidfd_of(pid: int) -> int:
-    """A descriptor that is readable as soon as the process has ended."""
+def _end_of(process: Any) -> int:
+    """A descriptor that is readable as soon as the process, or thread, has ended."""
+    if hasattr(process, "ended"):
+        return os.dup(process.ended.fd)
     try:
-        return os.pidfd_open(pid)
+        return os.pidfd_open(process.pid)
     except ProcessLookupError:  # a fork server's child may end, and be waited for, at any time
         return os.eventfd(1, os.EFD_CLOEXEC)
 

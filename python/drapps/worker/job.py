@@ -17,6 +17,9 @@ class EndOfStream(Exception):  # noqa: N818
 class Job(Protocol):
     """The user's code as a worker process runs it. One object per process, one thread."""
 
+    def in_thread(self) -> Job:
+        """The same for one thread, where threads take the place of processes."""
+
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
         """Prepares the process, which begins as this virtual worker.
 

@@ -1,0 +1,63 @@
+"""Worker threads in the place of worker processes, for datasets that say they are thread-safe."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from typing import Any
+
+from drapps import _core
+from drapps.worker.child import Worker
+from drapps.worker.descriptor import Descriptor
+from drapps.worker.launch import Launch
+
+
+class WorkerThread(threading.Thread):
+    """A thread with what a crew asks of a `multiprocessing.Process`.
+
+    Attributes:
+        ended: a descriptor that is readable from the end of the thread on.
+        exitcode: None while it runs, 1 where it failed.
+    """
+
+    def __init__(self, target: Any, args: tuple[Launch], daemon: bool) -> None:  # noqa: ARG002
+        super().__init__(name=f"drapps-worker-{args[0].worker}", daemon=daemon)
+        self._launch = args[0]
+        self.pid = os.getpid()
+        self.ended = Descriptor(os.eventfd(0, os.EFD_CLOEXEC))
+        self.exitcode: int | None = None
+
+    def run(self) -> None:
+        """Works until the parent says stop."""
+        launch = self._launch
+        code = 1
+        try:
+            board = _core.Board.attach(launch.memory.fd, launch.slot)
+            Worker(board, launch.job.job.in_thread(), launch.worker).run(launch.replay)
+            code = 0
+        finally:
+            self.exitcode = code
+            os.eventfd_write(self.ended.fd, 1)
+
+    def kill(self) -> None:
+        """Nothing: a thread ends after its sample."""
+
+    terminate = kill
+
+    def stack(self) -> str:
+        """What it does now."""
+        frame = sys._current_frames().get(self.ident or 0)
+        return "" if frame is None else "".join(traceback.format_stack(frame))
+
+
+class ThreadContext:
+    """What a crew asks of a multiprocessing context."""
+
+    Process = WorkerThread
+
+    @staticmethod
+    def get_start_method() -> str:
+        """As reports name it."""
+        return "thread"
