@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from multiprocessing import reduction
 from typing import Any
 
@@ -13,8 +14,8 @@ class Descriptor:
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
-    def __del__(self) -> None:
-        os.close(self.fd)
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        close(self.fd)  # held, since the module may be gone when the interpreter ends
 
     def write(self, data: Any) -> None:
         """Writes all of a buffer at the descriptor's place."""
