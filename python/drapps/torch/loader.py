@@ -210,7 +210,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` takes this epoch number; a sampler with ``set_epoch`` is told."""
         self._epochs.pin(epoch)
-        tell = getattr(self.sampler, "set_epoch", None)
+        tell = getattr(Order.of(self).sampler, "set_epoch", None)
         if callable(tell):
             tell(epoch)
 
@@ -256,7 +256,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._resumed = dict(state_dict)
         self._latest = None
         self._iterator = None  # persistent workers belong to the pass that was left
-        tell = getattr(self.sampler, "set_epoch", None)
+        tell = getattr(Order.of(self).sampler, "set_epoch", None)
         if callable(tell) and "sampler_epoch" in state_dict:
             tell(state_dict["sampler_epoch"])
 
