@@ -16,6 +16,7 @@ CASES = {
     "builder.py": (["{photos}"], "validated on 21"),
     "explain.py": (["{photos}", "0.2"], "to start from these next time: {'knobs': "),
     "jax_train.py": (["{photos}"], "trained on 40 pictures"),
+    "keras_train.py": (["{photos}"], "epoch 2: loss "),
     "masks_and_boxes.py": ([], "sample 11: "),
     "resume.py": (["{photos}"], "2 batches, a restart, 4 batches: the same bytes"),
     "torch_swap.py": (["{photos}"], "step 2: 5 pictures, loss "),
@@ -35,6 +36,7 @@ NEEDS = {
     "ddp_train.py": ["torch", "torchvision"],
     "hf_trainer_train.py": ["accelerate", "torch", "torchvision", "transformers"],
     "jax_train.py": ["jax"],
+    "keras_train.py": ["keras", "tensorflow"],
     "lightning_train.py": ["lightning", "torch", "torchvision"],
     "torch_swap.py": ["torch", "torchvision"],
 }
