@@ -9,6 +9,7 @@ yardstick speaks the same. The first line comes unasked, once the loader has giv
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from demo import meter
+
+Answering = tuple[dict[str, Any], Callable[..., dict[str, Any]]]
 
 
 class Feed(Protocol):
@@ -44,10 +47,11 @@ class Feed(Protocol):
         ...
 
 
-def serve(start: Callable[[dict[str, Any]], Feed]) -> None:
-    """Runs the child that the only argument, in JSON, describes, until its input ends.
+def converse(begin: Callable[[dict[str, Any]], Answering]) -> None:
+    """Answers commands until the input ends.
 
-    It starts the loader `starts` times, and goes on with the last.
+    `begin` gets what the only argument says, in JSON; it gives the first answer, and what answers
+    a command's arguments.
     """
     spec: dict[str, Any] = json.loads(sys.argv[1])
     # The channel is taken away from print(), so that a library's message cannot break it.
@@ -58,31 +62,44 @@ def serve(start: Callable[[dict[str, Any]], Feed]) -> None:
         channel.write(json.dumps(what) + "\n")
         channel.flush()
 
-    first_batch_s = []
-    for left in reversed(range(spec["starts"])):
-        began = time.perf_counter()
-        feed = start(spec)
-        batches = feed.batches()
-        next(batches)
-        first_batch_s.append(time.perf_counter() - began)
-        if left:
-            feed.close()
-            del feed, batches
-    answer({"first_batch_s": first_batch_s})
+    first, respond = begin(spec)
+    answer(first)
     for line in sys.stdin:
-        answer(_measure(feed, batches, **json.loads(line)))
+        answer(respond(**json.loads(line)))
+
+
+def serve(start: Callable[[dict[str, Any]], Feed]) -> None:
+    """Runs the child that the only argument, in JSON, describes, until its input ends.
+
+    It starts the loader `starts` times, and goes on with the last.
+    """
+
+    def begin(spec: dict[str, Any]) -> Answering:
+        first_batch_s = []
+        for left in reversed(range(spec["starts"])):
+            began = time.perf_counter()
+            feed = start(spec)
+            batches = feed.batches()
+            next(batches)
+            first_batch_s.append(time.perf_counter() - began)
+            if left:
+                feed.close()
+                del feed, batches
+        return {"first_batch_s": first_batch_s}, functools.partial(_measure, feed, batches)
+
+    converse(begin)
 
 
 def _measure(feed: Feed, batches: Iterator[int], warm_s: float, measure_s: float) -> dict[str, Any]:
     _take(batches, feed.group, warm_s)
-    counters, cpu, consumer = feed.counters(), _cpu_s(), time.thread_time()
+    counters, cpu, consumer = feed.counters(), cpu_s(), time.thread_time()
     began = time.perf_counter()
     samples, ends = _take(batches, feed.group, measure_s)
     return {
         "samples": samples,
         "seconds": ends[-1] - began,
         "consumer_cpu_s": time.thread_time() - consumer,
-        "cpu_s": _cpu_s() - cpu,
+        "cpu_s": cpu_s() - cpu,
         "gaps_s": [after - before for before, after in zip([began, *ends], ends, strict=False)],
         **{name: value - counters[name] for name, value in feed.counters().items()},
         **getattr(feed, "notes", {}),
@@ -100,7 +117,7 @@ def _take(batches: Iterator[int], group: int, seconds: float) -> tuple[int, list
     return samples, ends
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
     """CPU time of this process and of all that live below it, however they were started."""
     ticks = 0
     for pid in meter.tree(os.getpid())[1:]:

@@ -6,6 +6,9 @@ build/bench/SCENARIO.json:
     machine   what it ran on, and how busy that was with other things
     figures   the absolute numbers: case → contestant → figure
     ratios    flat: name → number; of throughputs, the median over the rounds
+    intervals of some of the ratios: name → the two ends of their 95 % interval
+    wanted    the least that some of the ratios should be, or the lower ends of their intervals
+    limits    the most that some of the ratios should be
     rounds    the raw numbers: case → contestant → one object a round
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import platform
 import re
@@ -40,7 +44,9 @@ class Result:
         scenario: its name.
         figures: case → contestant → figure; of a contestant that cannot run, `cannot_run`: why.
         ratios: flat.
-        wanted: the least that some of the ratios should be.
+        wanted: the least that some of the ratios should be; of an interval, its lower end.
+        limits: the most that some of the ratios should be.
+        intervals: of some of the ratios, 95 %.
         rounds: case → contestant → answers, in the order of the rounds.
     """
 
@@ -49,6 +55,13 @@ class Result:
     ratios: dict[str, float] = field(default_factory=dict)
     wanted: dict[str, float] = field(default_factory=dict)
     rounds: dict[str, dict[str, list[Answer]]] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def add_ratio(self, name: str, rounds: Sequence[float]) -> None:
+        """Adds the median of a ratio that was measured in each round, and its interval."""
+        self.ratios[name] = statistics.median(rounds)
+        self.intervals[name] = interval(rounds)
 
 
 def figures(answers: Sequence[Answer], started: Answer, peak_bytes: int) -> dict[str, Any]:
@@ -67,7 +80,29 @@ def figures(answers: Sequence[Answer], started: Answer, peak_bytes: int) -> dict
 
 def ratio(over: Sequence[Answer], under: Sequence[Answer]) -> float:
     """The median over the rounds of one contestant's throughput over another's."""
-    return statistics.median(rate(a) / rate(b) for a, b in zip(over, under, strict=True))
+    return statistics.median(ratios(over, under))
+
+
+def ratios(over: Sequence[Answer], under: Sequence[Answer]) -> list[float]:
+    """One contestant's throughput over another's, in each round."""
+    return [rate(a) / rate(b) for a, b in zip(over, under, strict=True)]
+
+
+def interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Between which two of the values the median of what they are drawn from lies, at `level`.
+
+    It takes no shape of their distribution for granted: the number of values below the median is
+    binomial. Below six values no two of them do for 95 %: then it is from the least to the most.
+    """
+    ordered, left = sorted(values), 0
+    while left < (len(ordered) - 1) // 2 and 2 * _tail(len(ordered), left + 1) <= 1 - level:
+        left += 1
+    return ordered[left], ordered[-1 - left]
+
+
+def _tail(count: int, most: int) -> float:
+    """The probability that at most so many of `count` coins show heads."""
+    return sum(math.comb(count, heads) for heads in range(most + 1)) / 2**count
 
 
 def save(result: Result, load_before: float, keep: bool) -> list[Path]:
@@ -126,18 +161,26 @@ def table(result: Result) -> str:
             lines.append(f"{name:<{width}}  cannot run: {figure['cannot_run']}")
             continue
         cells = (
-            _text(figure["samples_per_s"], 1, 0),
-            _text(figure["cpu_s_per_sample"], 1e3, 3),
-            _text(figure["p99_gap_s"], 1e3, 1),
-            _text(figure["first_batch_s"], 1e3, 0),
-            _text(figure["peak_bytes"], 1 / MIB, 0),
+            _text(figure.get("samples_per_s"), 1, 0),
+            _text(figure.get("cpu_s_per_sample"), 1e3, 3),
+            _text(figure.get("p99_gap_s"), 1e3, 1),
+            _text(figure.get("first_batch_s"), 1e3, 0),
+            _text(figure.get("peak_bytes"), 1 / MIB, 0),
         )
         lines.append(f"{name:<{width}}" + "".join(f"{cell:>16}" for cell in cells))
     lines.append("")
     for name, value in result.ratios.items():
-        goal = f"   (wanted: at least {result.wanted[name]:g})" if name in result.wanted else ""
-        lines.append(f"{name:<{width}}{value:>16.3f}{goal}")
+        between = (
+            "   {:.3f} to {:.3f}".format(*ends) if (ends := result.intervals.get(name)) else ""
+        )
+        lines.append(f"{name:<{width}}{value:>16.3f}{between}{_goal(result, name)}")
     return "\n".join(lines)
+
+
+def _goal(result: Result, name: str) -> str:
+    if name in result.limits:
+        return f"   (wanted: at most {result.limits[name]:g})"
+    return f"   (wanted: at least {result.wanted[name]:g})" if name in result.wanted else ""
 
 
 def _text(value: float | None, scale: float, digits: int) -> str:

@@ -16,7 +16,7 @@ from benchmarks.contestant import ContestantError
 
 _HERE = Path(__file__).resolve().parent
 SCENARIOS = sorted(f.parent.name.replace("_", "-") for f in _HERE.glob("*/scenario.md"))
-DEFAULT = ["image-cpu", "image-kernels"]
+DEFAULT = ["image-cpu", "image-kernels", "python-dataset"]
 
 
 def main() -> int:
@@ -24,11 +24,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     known = f"of {', '.join(SCENARIOS)}; default {' and '.join(DEFAULT)}"
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=known)
-    parser.add_argument("--rounds", type=int, help="default 5, of image-peers 3")
+    parser.add_argument(
+        "--rounds", type=int, help="default 5, of image-peers 3, of python-dataset 9"
+    )
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
-    parser.add_argument("--fresh", action="store_true", help="do not continue (image-peers)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="contestants (image-peers)")
+    several = "(image-peers, python-dataset)"
+    parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")
     options = parser.parse_args()
     names = options.scenarios or DEFAULT
     if unknown := [name for name in names if name not in SCENARIOS]:

@@ -19,7 +19,7 @@ from benchmarks.contestant import ROOT, Answer, Contestant, ContestantError, las
 from benchmarks.image_peers import data, pictures
 from benchmarks.image_peers.contestants import Entry
 from benchmarks.image_peers.environment import CannotRunError
-from benchmarks.image_peers.journal import Journal
+from benchmarks.journal import Journal
 
 WARM_S = 1.0
 PROBE_S = 2.0

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
-from benchmarks.contestant import ROOT, ContestantError
+from benchmarks.contestant import ContestantError
 from benchmarks.image_peers import data, environment, figures, page
 from benchmarks.image_peers.case import PROBE_S, WARM_S, Case, refusing
 from benchmarks.image_peers.contestants import ENTRIES, Entry
-from benchmarks.image_peers.journal import Journal
+from benchmarks.journal import Journal, code
 
 NAME = "image-peers"
 ROUNDS = 3
@@ -74,18 +74,12 @@ def _names(entries: Collection[Entry]) -> set[str]:
 def _asked(seconds: float, found: dict[str, data.Data]) -> dict[str, Any]:
     """All that results depend on: those of other parameters are not continued."""
     sources = [_HERE / f"{name}.py" for name in sorted({entry.module for entry in ENTRIES})]
-    sources += [_HERE / "peer.py", ROOT / "benchmarks/feed.py"]
-    sources += sorted((ROOT / "python/drapps").rglob("*.py"))
-    sources += sorted((ROOT / "python/drapps").glob("_core.*.so"))
-    code = hashlib.sha256()
-    for source in sources:
-        code.update(source.read_bytes())
     return {
         "seconds": [WARM_S, PROBE_S, seconds],
         "cores": len(os.sched_getaffinity(0)),
         "data": {sampling: files.timed.digest for sampling, files in found.items()},
         "pins": hashlib.sha256(environment.pins().encode()).hexdigest(),
-        "code": code.hexdigest(),
+        "code": code([*sources, _HERE / "peer.py"]),
     }
 
 

@@ -1,10 +1,13 @@
 """The benchmarks' arithmetic: figures, ratios and what stands in the JSON."""
 
 import json
+import math
+import random
 
 import pytest
 
 from benchmarks import feed, report
+from benchmarks.journal import Journal
 
 FAST = [
     {"samples": 300, "seconds": 1.0, "cpu_s": 0.6, "gaps_s": [0.1] * 99 + [0.9]},
@@ -35,6 +38,49 @@ def test_what_a_contestant_does_not_have_is_none():
 
 def test_a_ratio_is_the_median_of_the_rounds_ratios_not_the_ratio_of_medians():
     assert report.ratio(FAST, SLOW) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("count", "left"), [(1, 0), (2, 0), (5, 0), (6, 0), (8, 0), (9, 1), (11, 1), (12, 2), (20, 5)]
+)
+def test_an_interval_leaves_out_as_many_ends_as_the_table_of_the_sign_test_says(count, left):
+    values = [float(i) for i in range(count)]
+    random.Random(count).shuffle(values)
+    assert report.interval(values) == (left, count - 1 - left)
+
+
+def test_intervals_cover_the_median_as_often_as_they_say():
+    draws = random.Random(3)
+    covered = 0
+    for _ in range(2000):
+        low, high = report.interval([draws.expovariate(1.0) for _ in range(9)])
+        covered += low <= math.log(2) <= high
+    assert 0.945 < covered / 2000 < 0.98  # 96.1 % for nine values
+
+
+def test_a_ratio_of_each_round_is_kept_as_median_and_interval():
+    result = report.Result("some", limits={"gap": 2.0})
+    result.add_ratio("gap", [3.0, 1.0, 2.5])
+    assert (result.ratios, result.intervals) == ({"gap": 2.5}, {"gap": (1.0, 3.0)})
+    assert "2.500   1.000 to 3.000   (wanted: at most 2)" in report.table(result)
+
+
+def test_a_case_without_throughput_stands_in_the_table_too():
+    text = report.table(report.Result("some", {"start": {"drapps": {"first_batch_s": 0.25}}}))
+    assert text.splitlines()[1].split() == ["start", "drapps", "-", "-", "-", "250", "-"]
+
+
+def test_a_journal_is_taken_up_where_it_was_cut_off_and_by_nobody_else(tmp_path):
+    file = tmp_path / "rounds.jsonl"
+    journal = Journal(file, {"seconds": 3}, fresh=False)
+    journal.keep("round", "a", 0, result={"rate": 1.5})
+    journal.keep("round", "a", 1, result={"rate": 2.5})
+    file.write_text(file.read_text()[:-9])
+    taken_up = Journal(file, {"seconds": 3}, fresh=False)
+    assert taken_up.continued == 1
+    assert taken_up.get("round", "a", 0) == {"rate": 1.5}
+    assert taken_up.get("round", "a", 1) is None
+    assert Journal(file, {"seconds": 4}, fresh=False).continued == 0
 
 
 def test_json_and_dated_copy_hold_the_same(tmp_path, monkeypatch):

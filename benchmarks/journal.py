@@ -1,15 +1,29 @@
 """What has been measured so far, kept in a file as it comes, so that a run can be taken up again.
 
-    build/bench/image-peers/rounds.jsonl      a line saying what was asked for, then one a result
+    build/bench/SCENARIO/rounds.jsonl      a line saying what was asked for, then one a result
 
 A run that asks for the same continues the file; one that asks for anything else begins it anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from benchmarks.contestant import ROOT
+
+
+def code(sources: Iterable[Path]) -> str:
+    """A hash of a scenario's own sources and of all of DRAPPS: results of others do not count."""
+    digest = hashlib.sha256()
+    drapps = ROOT / "python/drapps"
+    ours = [*sorted(drapps.rglob("*.py")), *sorted(drapps.glob("_core.*.so"))]
+    for source in [*sources, ROOT / "benchmarks/feed.py", *ours]:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 class Journal:

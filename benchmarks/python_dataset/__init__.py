@@ -1,0 +1,1 @@
+"""Scenario python-dataset: a user's Python code in worker processes."""

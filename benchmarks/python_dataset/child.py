@@ -1,0 +1,167 @@
+"""What both contestants do in their processes, with one class of loader or the other.
+
+| what | besides | answer |
+|---|---|---|
+| `epochs` | `count` | `samples`, `seconds`, `service_s`, `cpu_s`, `gaps_s`, `epoch_gaps_s`, … |
+| `start` | | `first_batch_s`, of a new loader |
+| `delay` | `seconds`, `beside`: `nothing`, `loader` or `spinners` | `p50_s`, `p99_s`, … |
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from benchmarks import feed
+from benchmarks.python_dataset.data import Worked, spin
+
+_FLOATS_PER_PAGE = 1024
+_PERIOD_S = 1e-3  # of the thread that wants to run
+
+
+class Child:
+    """A loader that is measured in one way or another.
+
+    Args:
+        make: the class of the loader.
+        spec: besides that of `Worked`: ``batch``, ``workers``, ``persistent``.
+    """
+
+    def __init__(self, make: Callable[..., Any], spec: dict[str, Any]) -> None:
+        self._make, self._spec = make, spec
+        torch.manual_seed(spec["seed"])
+        self._loader = self._new_loader()
+
+    def answer(self, what: str, **arguments: Any) -> dict[str, Any]:
+        """Does what is asked."""
+        measures: dict[str, Callable[..., dict[str, Any]]] = {
+            "epochs": self._epochs,
+            "start": self._start,
+            "delay": self._delay,
+        }
+        return measures[what](**arguments)
+
+    def _new_loader(self) -> Any:
+        return self._make(
+            Worked(self._spec),
+            batch_size=self._spec["batch"],
+            shuffle=True,
+            num_workers=self._spec["workers"],
+            persistent_workers=self._spec["persistent"],
+        )
+
+    def _epochs(self, count: int) -> dict[str, Any]:
+        """Whole epochs, from the loader's ``iter`` to the end of its last batch."""
+        samples, service = 0, 0.0
+        gaps: list[float] = []
+        epoch_gaps: list[float] = []
+        cpu, consumer = feed.cpu_s(), time.thread_time()
+        began = last = time.perf_counter()
+        for epoch in range(count):
+            for number, batch in enumerate(self._loader):
+                now = time.perf_counter()
+                if number or epoch:
+                    (gaps if number else epoch_gaps).append(now - last)
+                last = now
+                service += _touched(batch)
+                samples += len(batch[0])
+                del batch
+        ended = time.perf_counter()
+        return {
+            "samples": samples,
+            "seconds": ended - began,
+            "service_s": service,
+            "cpu_s": feed.cpu_s() - cpu,
+            "consumer_cpu_s": time.thread_time() - consumer,
+            "gaps_s": gaps,
+            "epoch_gaps_s": epoch_gaps,
+            "decisions": getattr(self._loader, "explain", dict)().get("decisions", []),
+        }
+
+    def _start(self) -> dict[str, Any]:
+        """A new loader up to its first batch."""
+        began = time.perf_counter()
+        loader = self._new_loader()
+        batches = iter(loader)
+        batch = next(batches)
+        took = time.perf_counter() - began
+        del batch, batches, loader
+        return {"first_batch_s": took}
+
+    def _delay(self, seconds: float, beside: str) -> dict[str, Any]:
+        """By how much a thread is late that wants to run every millisecond."""
+        delays: list[float] = []
+        over = threading.Event()
+        thread = threading.Thread(target=_note_delays, args=(delays, over))
+        context = multiprocessing.get_context("fork")
+        count = self._spec["workers"] if beside == "spinners" else 0
+        spinners = [context.Process(target=_spin_on, daemon=True) for _ in range(count)]
+        for spinner in spinners:
+            spinner.start()
+        if beside == "loader":
+            batches = self._endless()
+            next(batches)
+        thread.start()
+        limit = time.perf_counter() + seconds
+        taken = 0
+        if beside == "loader":
+            while time.perf_counter() < limit:
+                taken += next(batches)
+        else:
+            time.sleep(seconds)
+        over.set()
+        thread.join()
+        for spinner in spinners:
+            spinner.kill()
+            spinner.join()
+        delays.sort()
+        rank = {"p50_s": 0.5, "p99_s": 0.99, "p999_s": 0.999}
+        quantiles = {name: delays[int(share * len(delays))] for name, share in rank.items()}
+        return {
+            **quantiles,
+            "max_s": delays[-1],
+            "count": len(delays),
+            "samples": taken,
+            "seconds": seconds,
+        }
+
+    def _endless(self) -> Any:
+        while True:
+            for batch in self._loader:
+                _touched(batch)
+                yield len(batch[0])
+
+
+def _touched(batch: Any) -> float:
+    """Reads from every page of a batch, as any use would; returns the time it took to make."""
+    tensor, service = batch
+    tensor.view(-1)[::_FLOATS_PER_PAGE].sum()
+    return float(service.sum())
+
+
+def _note_delays(delays: list[float], over: threading.Event) -> None:
+    due = time.perf_counter()
+    while not over.is_set():
+        due = max(due + _PERIOD_S, time.perf_counter())
+        time.sleep(max(0.0, due - time.perf_counter()))
+        delays.append(time.perf_counter() - due)
+
+
+def _spin_on() -> None:
+    while True:
+        spin(1000)
+
+
+def serve(make: Callable[..., Any]) -> None:
+    """Runs the child that the only argument, in JSON, describes, until its input ends."""
+
+    def begin(spec: dict[str, Any]) -> feed.Answering:
+        child = Child(make, spec)
+        return {}, child.answer
+
+    feed.converse(begin)

@@ -1,0 +1,58 @@
+"""The dataset of scenario python-dataset: Python work for each sample, and tensors of some size."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset
+
+_ROWS = 64  # different samples: the time goes to the work and the transport, not to memory
+_SLOW_IN, _SLOW_TIMES = 100, 100  # one sample in so many is so many times as slow
+
+
+def spin(turns: int) -> int:
+    """Keeps one core busy with Python for a time in proportion to `turns`."""
+    total = 0
+    for turn in range(turns):
+        total += turn
+    return total
+
+
+def turns_per_second() -> float:
+    """How much of `spin` this machine does in a second of CPU time."""
+    rates = []
+    for _ in range(21):
+        began = time.thread_time()
+        spin(100_000)
+        rates.append(100_000 / (time.thread_time() - began))
+    return statistics.median(rates)
+
+
+class Worked(Dataset[Any]):
+    """Samples ``(float32 tensor, seconds of CPU time that it took)``.
+
+    Args:
+        spec: ``samples``; ``turns`` of `spin` for each; ``floats`` of its tensor; ``slow``: what
+            one sample in a hundred does a hundred times as long: ``no`` (none is slow), ``spin`` or
+            ``sleep`` (as long as its `spin` would take, ``work_s`` each).
+    """
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self._samples, self._turns, self._slow = spec["samples"], spec["turns"], spec["slow"]
+        self._sleep_s = spec["work_s"] * _SLOW_TIMES
+        self._rows = torch.rand(_ROWS, spec["floats"])
+
+    def __len__(self) -> int:
+        return int(self._samples)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, float]:
+        began = time.thread_time()
+        slow = self._slow if index % _SLOW_IN == 0 else "no"
+        if slow == "sleep":
+            time.sleep(self._sleep_s)
+        else:
+            spin(self._turns * (_SLOW_TIMES if slow == "spin" else 1))
+        return self._rows[index % _ROWS], time.thread_time() - began
