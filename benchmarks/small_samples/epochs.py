@@ -19,6 +19,8 @@ class EpochsFeed:
     def __init__(self, spec: dict[str, Any], make: Callable[..., Iterable[Any]]) -> None:
         datasets, transforms = _torchvision.load()
         dataset = datasets.FashionMNIST(spec["root"], train=True, transform=transforms.ToTensor())
+        if "samples" in spec:
+            dataset = torch.utils.data.Subset(dataset, range(spec["samples"]))
         torch.manual_seed(spec["seed"])
         workers = spec["workers"]
         self.group = max(1, workers)  # each worker gives a whole batch in its turn

@@ -17,6 +17,7 @@ NAME = "small-samples"
 WARM_S = 1.0
 PROBE_S = 2.0
 STARTS = 3
+TRAINING_STEPS = 100  # of an epoch: short, so that many end within a measurement
 BATCHES = (64, 256)
 WANTED = {"small_samples": 20.0}
 LIMITS = {"epoch_gap": 2.0}
@@ -48,7 +49,7 @@ def _measure(spec: dict[str, Any], count: int, seconds: float, result: report.Re
             stack.enter_context(_contestant("stock", "torch", spec)),
         ]
         if batch == BATCHES[0]:
-            training = {**spec, "train": True}
+            training = {**spec, "train": True, "samples": TRAINING_STEPS * batch}
             contestants += [
                 stack.enter_context(_contestant("drapps training", "drapps", training)),
                 stack.enter_context(_contestant("stock training", "torch", training)),
