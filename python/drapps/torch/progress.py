@@ -65,8 +65,10 @@ class Order:
         """The order of `loader`."""
         stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
         size = len(loader.dataset) if not stream and hasattr(loader.dataset, "__len__") else -1
-        batches = loader.batch_sampler
-        sampler = batches.sampler if type(batches) is BatchSampler else loader.sampler
+        batches = loader._index_sampler if loader._auto_collation else None
+        sampler = loader._index_sampler if batches is None else loader.sampler
+        if type(batches) is BatchSampler:
+            sampler = batches.sampler
         kind = "stream" if stream else _kind_of(sampler, batches)
         return cls(sampler, batches, stream, size, loader.num_workers, kind)
 

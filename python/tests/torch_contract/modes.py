@@ -1,7 +1,5 @@
 """The loader classes that the contract is asked of."""
 
-import inspect
-
 from torch.utils import data
 
 import drapps.torch
@@ -26,8 +24,4 @@ MODES = {
     "default": drapps.torch.DataLoader,
     "torch_order": TorchOrder,
     "unlifted": Unlifted,
-}
-MISSING = {
-    "torch_order": "torch_order"
-    not in inspect.signature(drapps.torch.DataLoader.__init__).parameters
 }

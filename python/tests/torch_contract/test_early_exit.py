@@ -13,7 +13,7 @@ import torch
 
 from python.tests.torch_contract.conftest import children, left_over
 from python.tests.torch_contract.forks import begin_child, received
-from python.tests.torch_contract.modes import MISSING, MODES
+from python.tests.torch_contract.modes import MODES
 from python.tests.torch_contract.samples import Calls, Counting, Squares, plain, process
 
 datasets = pytest.mark.parametrize("dataset", [Squares(100), Counting(100)], ids=["map", "stream"])
@@ -144,7 +144,7 @@ def alive(pid):
 LEAVE = """
 import os, sys, time
 import torch
-from python.tests.torch_contract.modes import MISSING, MODES
+from python.tests.torch_contract.modes import MODES
 from python.tests.torch_contract.samples import Squares
 
 def leave(kind, way):
@@ -159,7 +159,7 @@ def leave(kind, way):
         list(iterator)
 
 for name, kind in MODES.items():
-    for way in ("hold", "persistent", "raise", "done") if not MISSING.get(name) else ():
+    for way in ("hold", "persistent", "raise", "done"):
         pid = os.fork()
         if pid == 0:
             leave(kind, way)
@@ -189,8 +189,6 @@ def exits():
 @pytest.mark.parametrize("way", ["hold", "persistent", "raise", "done"])
 @pytest.mark.parametrize("mode", list(MODES))
 def test_an_interpreter_ends_whatever_is_still_under_way(exits, mode, way):
-    if MISSING.get(mode):
-        pytest.skip(f"the loader has no {mode} yet")
     assert f"{mode} {way} {7 if way == 'raise' else 0}" in exits.stdout.splitlines(), exits.stderr
 
 

@@ -78,9 +78,7 @@ def test_a_timeout_without_workers_is_refused_when_it_begins(loader_class):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of stock
-def test_no_prefetching_is_refused_when_workers_begin(loader_class, request):
-    if loader_class is not data.DataLoader:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="not refused yet"))
+def test_no_prefetching_is_refused_when_workers_begin(loader_class):
     loader = loader_class(Squares(), num_workers=1, prefetch_factor=0)
     with pytest.raises(AssertionError, match="prefetch_factor must be greater than 0"):
         iter(loader)

@@ -124,10 +124,7 @@ def test_attributes_that_a_subclass_sets_early_are_kept(loader_class):
     assert flat(loader) == [0, 1, 4]
 
 
-def test_an_overridden_index_sampler_is_obeyed(loader_class, request):
-    if loader_class is not data.DataLoader:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="batches are expected yet"))
-
+def test_an_overridden_index_sampler_is_obeyed(loader_class):
     class Auto(loader_class):
         @property
         def _auto_collation(self):
