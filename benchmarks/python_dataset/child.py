@@ -80,7 +80,7 @@ class Child:
             "consumer_cpu_s": time.thread_time() - consumer,
             "gaps_s": gaps,
             "epoch_gaps_s": epoch_gaps,
-            "decisions": getattr(self._loader, "explain", dict)().get("decisions", []),
+            "processes": len(self._loader._iterator._workers) if self._spec["persistent"] else None,
         }
 
     def _start(self) -> dict[str, Any]:
@@ -94,38 +94,36 @@ class Child:
         return {"first_batch_s": took}
 
     def _delay(self, seconds: float, beside: str) -> dict[str, Any]:
-        """By how much a thread is late that wants to run every millisecond."""
-        delays: list[float] = []
-        over = threading.Event()
-        thread = threading.Thread(target=_note_delays, args=(delays, over))
+        """By how much a thread is late that wants to run every millisecond, and another process."""
         context = multiprocessing.get_context("fork")
         count = self._spec["workers"] if beside == "spinners" else 0
         spinners = [context.Process(target=_spin_on, daemon=True) for _ in range(count)]
-        for spinner in spinners:
-            spinner.start()
+        batches = self._endless()
         if beside == "loader":
-            batches = self._endless()
             next(batches)
+        receive, send = context.Pipe(duplex=False)
+        other = context.Process(target=_send_delays, args=(send, seconds))
+        for process in (*spinners, other):
+            process.start()
+        delays: list[float] = []
+        over = threading.Event()
+        thread = threading.Thread(target=_note_delays, args=(delays, over))
         thread.start()
         limit = time.perf_counter() + seconds
         taken = 0
-        if beside == "loader":
-            while time.perf_counter() < limit:
-                taken += next(batches)
-        else:
-            time.sleep(seconds)
+        while beside == "loader" and time.perf_counter() < limit:
+            taken += next(batches)
+        time.sleep(max(0.0, limit - time.perf_counter()))
         over.set()
         thread.join()
         for spinner in spinners:
             spinner.kill()
-            spinner.join()
-        delays.sort()
-        rank = {"p50_s": 0.5, "p99_s": 0.99, "p999_s": 0.999}
-        quantiles = {name: delays[int(share * len(delays))] for name, share in rank.items()}
+        of_other = _quantiles(receive.recv())
+        for process in (*spinners, other):
+            process.join()
         return {
-            **quantiles,
-            "max_s": delays[-1],
-            "count": len(delays),
+            **_quantiles(delays),
+            **{f"process_{name}": value for name, value in of_other.items()},
             "samples": taken,
             "seconds": seconds,
         }
@@ -150,6 +148,20 @@ def _note_delays(delays: list[float], over: threading.Event) -> None:
         due = max(due + _PERIOD_S, time.perf_counter())
         time.sleep(max(0.0, due - time.perf_counter()))
         delays.append(time.perf_counter() - due)
+
+
+def _send_delays(send: Any, seconds: float) -> None:
+    delays: list[float] = []
+    over = threading.Event()
+    threading.Timer(seconds, over.set).start()
+    _note_delays(delays, over)
+    send.send(delays)
+
+
+def _quantiles(delays: list[float]) -> dict[str, float]:
+    delays = sorted(delays)
+    shares = {"p50_s": 0.5, "p99_s": 0.99, "p999_s": 0.999}
+    return {name: delays[int(share * len(delays))] for name, share in shares.items()}
 
 
 def _spin_on() -> None:

@@ -237,29 +237,34 @@ def _epoch_gap(bench: Bench) -> None:
 
 
 def _gap(answer: Answer) -> float:
-    return statistics.median(answer["epoch_gaps_s"]) / statistics.fmean(answer["gaps_s"])
+    return float(statistics.median(answer["epoch_gaps_s"]) / statistics.fmean(answer["gaps_s"]))
 
 
 def _delay(bench: Bench) -> None:
     print(f"{NAME}, delay of a thread beside the loader", flush=True)
-    spec = bench.spec("100us", "64k", _CORES)
+
+    def lane(loader: str, work: str, beside: str) -> Lane:
+        ask = {"what": "delay", "seconds": bench.seconds, "beside": beside}
+        return Lane(loader, bench.spec(work, "64k", _CORES), ask)
+
     lanes = {
-        f"{loader}_{beside}": Lane(
-            loader, spec, {"what": "delay", "seconds": bench.seconds, "beside": beside}
-        )
-        for loader, beside in (
-            ("drapps", "nothing"),
-            ("drapps", "spinners"),
-            ("drapps", "loader"),
-            ("torch", "loader"),
-        )
+        "idle": lane("drapps", "1ms", "nothing"),
+        "spinners": lane("drapps", "1ms", "spinners"),
+        "drapps": lane("drapps", "1ms", "loader"),
+        "drapps_100us": lane("drapps", "100us", "loader"),
+        "stock": lane("torch", "1ms", "loader"),
+        "stock_100us": lane("torch", "100us", "loader"),
     }
     answers = bench.rounds("gil_delay", lanes)
     times = {name: [each["p99_s"] for each in mine] for name, mine in answers.items()}
+    times["process"] = [each["process_p99_s"] for each in answers["drapps"]]
     for name, over, under in (
-        ("gil_delay", "drapps_loader", "drapps_nothing"),
-        ("gil_delay_spinners", "drapps_loader", "drapps_spinners"),
-        ("stock_gil_delay", "torch_loader", "drapps_nothing"),
+        ("gil_delay", "drapps", "idle"),
+        ("gil_delay_process", "drapps", "process"),
+        ("gil_delay_spinners", "drapps", "spinners"),
+        ("gil_delay_100us", "drapps_100us", "idle"),
+        ("stock_gil_delay", "stock", "idle"),
+        ("stock_gil_delay_100us", "stock_100us", "idle"),
     ):
         bench.add(name, [a / b for a, b in zip(times[over], times[under], strict=True)])
 
@@ -294,6 +299,6 @@ def _figures(answers: list[Answer]) -> dict[str, Any]:
         times = [answer["first_batch_s"] for answer in answers]
         return {"first_batch_s": statistics.median(times), "peak_bytes": peak}
     if "p99_s" in answers[0]:
-        names = ("p50_s", "p99_s", "p999_s", "max_s")
+        names = [name for name in answers[0] if "p50" in name or "p99" in name]
         return {name: statistics.median(each[name] for each in answers) for name in names}
     return report.figures(answers, {}, peak)
