@@ -230,10 +230,10 @@ class Suite:
 
 
 SUITES = [
-    Suite(layering, 10, 10),
+    Suite(layering, 20, 20),
     Suite(build, 200, 240),
     Suite(lint, 230, 300),
-    Suite(cxx, 60, 300),
+    Suite(cxx, 50, 300),
     Suite(python, 320, 3600),
     Suite(processes, 320, 3600, beside=True),
     Suite(soak, 320, 3600, beside=True),

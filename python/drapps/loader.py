@@ -11,6 +11,7 @@ from drapps import _core, state
 from drapps.batch import Batch
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
+from drapps.ledger import LedgerFile
 from drapps.source import Source
 from drapps.stream import Stream
 
@@ -29,7 +30,13 @@ class Loader:
     policy or the budgets.
     """
 
-    def __init__(self, source: Source, spec: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        spec: Mapping[str, Any],
+        options: Mapping[str, Any],
+        ledger_file: LedgerFile | None = None,
+    ) -> None:
         """Checks the description. Nothing runs before the first ``iter()``.
 
         Raises:
@@ -42,12 +49,13 @@ class Loader:
         except ValueError as error:
             raise PipelineError(str(error)) from None
         self._identity = identity(source, spec)
+        self._ledger_file = ledger_file
         self._epochs = Epochs()
         self._latest: Stream | None = None  # outlives its iterator: it knows where that stood
 
     def __iter__(self) -> LoaderIterator:
         epoch, start = self._epochs.take()
-        self._latest = Stream(self._native, epoch, start)
+        self._latest = Stream(self._native, epoch, start, ledger_file=self._ledger_file)
         return LoaderIterator(self._latest, self._record)
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ pipeline may share their beginning. `Pipeline.batch` ends the description and gi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -383,6 +384,7 @@ class Pipeline:
         cpu_budget: float | None = None,
         ram_budget: int | None = None,
         settings: Mapping[str, Any] | None = None,
+        ledger_file: str | os.PathLike[str] | None = None,
     ) -> Loader:
         """The loader.
 
@@ -394,18 +396,21 @@ class Pipeline:
             cpu_budget: the most cores to use; those that this process may use where absent.
             ram_budget: the most bytes the loader may own, batches that you hold apart.
             settings: what `Loader.export_settings` gave: start from these.
+            ledger_file: gets a line of JSON per bad sample, behind what it has.
 
         Raises:
             PipelineError: the description makes no sense as a whole, such as pictures of different
                 sizes in one batch; the message says which op.
         """
+        from drapps.ledger import LedgerFile
         from drapps.loader import Loader
 
         whole = self._sample(batch=ops.whole("size", size, 1))
         if drop_last:
             whole = whole._sample(remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings)
-        return Loader(whole.source, whole.describe(), options)
+        ledger = None if ledger_file is None else LedgerFile(ledger_file)
+        return Loader(whole.source, whole.describe(), options, ledger)
 
 
 def loader_options(

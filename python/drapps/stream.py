@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from drapps import _core
 from drapps.errors import PipelineError, SampleError
+from drapps.ledger import LedgerFile
 
 if TYPE_CHECKING:
     from drapps.source import Int64Array
@@ -30,8 +31,11 @@ class Stream:
         seed: int | None = None,
         *,
         ahead: bool = True,
+        ledger_file: LedgerFile | None = None,
     ) -> None:
         self.epoch = epoch
+        self._ledger_file = ledger_file
+        self._written = 0  # entries of the ledger that stand in the file
         self._start = start
         try:
             self._native = native.iterate(epoch, start, order, seed, ahead)
@@ -46,13 +50,20 @@ class Stream:
             SampleError: a sample of this batch is bad; the next call goes on behind the batch.
         """
         try:
-            batch = self._native.next()
+            return self._native.next()
         except StopIteration:
             self.close()
             raise
         except _core.SampleError as error:
             raise SampleError(*error.args) from None
-        return batch
+        finally:
+            self._write_ledger()
+
+    def _write_ledger(self) -> None:
+        if self._ledger_file is not None:
+            entries = self._native.ledger(self._written)
+            self._written += len(entries)
+            self._ledger_file.append(self.epoch, entries)
 
     @property
     def left(self) -> int:

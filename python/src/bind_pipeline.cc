@@ -29,10 +29,10 @@ using Int64Column = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, n
 // How often a waiting next() lets Python run its signal handlers.
 constexpr std::chrono::milliseconds kSignalPeriod{50};
 
-nb::list ledger_of(const std::vector<Error>& errors) {
+nb::list ledger_of(const std::vector<Error>& errors, std::size_t since) {
   nb::list lines;
-  for (const Error& error : errors) {
-    const nb::tuple args = error_args(error);
+  for (std::size_t place = since; place < errors.size(); ++place) {
+    const nb::tuple args = error_args(errors[place]);
     nb::dict line;
     const char* names[] = {"stage", "code", "path", "offset", "index", "message"};
     for (std::size_t i = 0; i < 6; ++i) line[names[i]] = args[i];
@@ -245,7 +245,10 @@ void bind_pipeline(nb::module_& module) {
           "The next batch, StopIteration, or SampleError, after which the next call goes on.")
       .def_prop_ro("position", &Iterator::position)
       .def_prop_ro("left", &Iterator::left)
-      .def("ledger", [](const Iterator& self) { return ledger_of(self.bad_samples()); })
+      .def(
+          "ledger",
+          [](const Iterator& self, std::size_t since) { return ledger_of(self.bad_samples(), since); }, "since"_a = 0,
+          "The bad samples of this pass, but for the first ones.")
       .def("counters", &counters, "What this pass counted so far; empty once closed.")
       .def("close", &Iterator::close, nb::call_guard<WithoutGil>());
 

@@ -1,10 +1,12 @@
 """Bad files under every ``on_error``: named, counted, never a crash, never a hang."""
 
+import json
 import os
 import struct
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import drapps
 from drapps.batch import REPLACED
@@ -166,3 +168,26 @@ def test_bad_records_in_memory_say_their_index():
     assert all(batch.rows == 0 for batch in loader)
     told = {line["index"]: line["code"] for line in loader.ledger()}
     assert [told[index] for index in sorted(told)] == [code for _, code, _ in BAD.values()]
+
+
+def test_the_ledger_file_gets_a_line_per_bad_sample(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    for i in range(6):
+        picture = Image.new("RGB", (16, 16), (i, 0, 0))
+        picture.save(folder / f"{i}.png")
+    (folder / "2.png").write_bytes(b"")
+    (folder / "4.png").write_bytes(b"no picture")
+    paths = sorted(folder.iterdir())
+    for workers_file in ("bad.jsonl", tmp_path / "missing" / "bad.jsonl"):
+        pipeline = drapps.images(paths).resize((8, 8)).on_error("skip")
+        loader = pipeline.batch(2, ledger_file=workers_file)
+        if workers_file == "bad.jsonl":
+            assert sum(batch.rows for _ in range(2) for batch in loader) == 8
+        else:  # training goes on where the file cannot be written
+            with pytest.warns(RuntimeWarning, match="cannot be written"):
+                assert sum(batch.rows for batch in loader) == 4
+    entries = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert [(e["epoch"], e["index"]) for e in entries] == [(0, 2), (0, 4), (1, 2), (1, 4)]
+    assert all({"stage", "code", "path", "offset", "message"} <= set(e) for e in entries)

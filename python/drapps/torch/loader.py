@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from drapps import ops, state
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
+from drapps.ledger import LedgerFile
 from drapps.pipeline import loader_options
 from drapps.stream import Stream
 from drapps.torch.engine import EngineIterator
@@ -50,6 +52,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             on), ``skip`` its row, or ``replace`` it by another sample.
         seed: fixes order and augmentation of the native path; otherwise each ``iter()`` draws its
             seed as the stock class does, from `generator` or the global generator.
+        ledger_file: gets a line of JSON per bad picture, behind what it has.
         lift: False runs everything as Python code.
         torch_order: draw the numbers that the stock loader draws, in its order, for Python code in
             workers too: a virtual worker is then serial, and nothing random is lifted.
@@ -94,6 +97,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         on_worker_death: str = "raise",
         stall_report: float = 60.0,
         share_lists: bool = True,
+        ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
         loader_options(policy, cpu_budget, ram_budget, None)
         self.policy = policy
@@ -106,6 +110,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self.on_worker_death = ops.one_of("on_worker_death", on_worker_death, ("raise", "restart"))
         self.stall_report = stall_report
         self.share_lists = share_lists
+        self.ledger_file = ledger_file
+        self._ledger_file = None if ledger_file is None else LedgerFile(ledger_file)
         self._given_prefetch = prefetch_factor is not None
         workers = _VIRTUAL_WORKERS if num_workers == "auto" else num_workers
         if isinstance(workers, str):
@@ -161,6 +167,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                 ("seed", self.seed is None),
                 ("cpu_budget", self.cpu_budget is None),
                 ("ram_budget", self.ram_budget is None),
+                ("ledger_file", self.ledger_file is None),
             )
             if not used
         ]
@@ -195,7 +202,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         resumed, self._resumed = self._resumed, None
         if resumed is not None and start > 0:
             seed = resumed["seed"]
-        self._latest = Pass(native, epoch, start, seed, resumed if start > 0 else None)
+        self._latest = Pass(
+            native, epoch, start, seed, resumed if start > 0 else None, self._ledger_file
+        )
         return self._latest.begin
 
     def _required(self) -> Native:

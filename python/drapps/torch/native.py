@@ -8,6 +8,7 @@ from typing import Any
 
 from drapps import _core, state
 from drapps.errors import PipelineError
+from drapps.ledger import LedgerFile
 from drapps.source import Source
 from drapps.stream import Stream
 from drapps.torch.lifting import Recipe
@@ -62,9 +63,16 @@ class Pass:
     """
 
     def __init__(
-        self, native: Native, epoch: int, start: int, seed: int, resumed: Mapping[str, Any] | None
+        self,
+        native: Native,
+        epoch: int,
+        start: int,
+        seed: int,
+        resumed: Mapping[str, Any] | None,
+        ledger_file: LedgerFile | None,
     ) -> None:
         self.native = native
+        self._ledger_file = ledger_file
         self._epoch = epoch
         self._start = start
         self._seed = seed
@@ -93,6 +101,7 @@ class Pass:
             indices,
             self._seed,
             ahead=self.native.recipe.ahead,
+            ledger_file=self._ledger_file,
         )
         return self._stream
 
