@@ -94,8 +94,9 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _start(self) -> None:
         """Starts the processes, and a pass in them."""
+        slots = 64 + 4 * self._num_workers
         window = self._prefetch_factor * self._num_workers
-        self._board = _core.Board.make(64 + 4 * self._num_workers, 2 * window + 256)
+        self._board = _core.Board.make(slots, 2 * window + 4 * slots)
         self._crew = Crew(self._board, self._job, self._context)
         self._recovery = Recovery(self._crew, self._restarts, self._bound, self._serial)
         self._elastic = Elastic(self._crew, self._cpu_budget, not (self._bound or self._threads))
@@ -406,6 +407,7 @@ def context_of(loader: DataLoader[Any]) -> tuple[Any, bool]:
         return ThreadContext(), False
     if loader.multiprocessing_context is not None:
         return loader.multiprocessing_context, False
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # a CUDA context does not survive a fork
+    # A CUDA context does not survive a fork.
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return SlimServerContext(), True
     return torch.multiprocessing.get_context(), False

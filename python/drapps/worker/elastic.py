@@ -14,6 +14,7 @@ not known beforehand: it is found by trials.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import statistics
@@ -229,11 +230,10 @@ class Elastic:
             self.crew.retire(member.slot)
             self._ending = True
         self._sights = []
-        try:
+        with contextlib.suppress(OSError, RuntimeError):  # no room for more is no reason to end
             for _ in range(target - len(active)):
                 self.crew.hire(active[0].worker)
-        finally:
-            self._log(sight, len(active), why)
+        self._log(sight, len(active), why)
 
     def _log(self, sight: Sight, before: int, why: str) -> None:
         self.log.append(
