@@ -14,7 +14,6 @@ not known beforehand: it is found by trials.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import statistics
@@ -230,10 +229,11 @@ class Elastic:
             self.crew.retire(member.slot)
             self._ending = True
         self._sights = []
-        with contextlib.suppress(OSError, RuntimeError):  # no room for more is no reason to end
+        try:
             for _ in range(target - len(active)):
                 self.crew.hire(active[0].worker)
-        self._log(sight, len(active), why)
+        finally:
+            self._log(sight, len(active), why)
 
     def _log(self, sight: Sight, before: int, why: str) -> None:
         self.log.append(
