@@ -16,7 +16,7 @@ from benchmarks.contestant import ContestantError
 
 _HERE = Path(__file__).resolve().parent
 SCENARIOS = sorted(f.parent.name.replace("_", "-") for f in _HERE.glob("*/scenario.md"))
-DEFAULT = ["image-cpu", "image-kernels", "python-dataset"]
+DEFAULT = ["image-cpu", "image-kernels", "python-dataset", "small-samples"]
 
 
 def main() -> int:
