@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from typing import Any
 
@@ -28,7 +27,7 @@ def turns_per_second() -> float:
         began = time.thread_time()
         spin(100_000)
         rates.append(100_000 / (time.thread_time() - began))
-    return statistics.median(rates)
+    return max(rates)  # whatever else runs makes it slower, nothing faster
 
 
 class Worked(Dataset[Any]):
