@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing.process
 import os
 import select
 import signal
@@ -111,6 +112,8 @@ class Crew:
                 process.join()
             self.board.bury(slot)
             raise
+        # multiprocessing would end it where a fork of this process exits by sys.exit.
+        multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
         member = Member(slot, worker, process, pidfd, stacks)
         self._poll.register(pidfd, select.POLLIN)
         self.members[slot] = member
@@ -220,10 +223,8 @@ class Crew:
         """Ends all processes: those that do not stop by themselves in `grace` seconds by force."""
         self.board.stop()
         members = list(self.members.values())
-        deadline = time.monotonic() + grace
         try:
-            for member in members:
-                member.process.join(max(0.0, deadline - time.monotonic()))
+            _await([m for m in members if _state_of(m.pid) != "T"], grace)
         finally:  # Ctrl-C ends the waiting, not the cleaning
             for member in members:
                 if member.process.is_alive():
@@ -237,6 +238,18 @@ class Crew:
         if not member.process.is_alive():  # a thread ends when its sample does
             self.board.bury(member.slot)
         self._forget(member)
+
+
+def _await(members: list[Member], seconds: float) -> None:
+    """Waits until the members have ended, at most so long."""
+    poll, deadline = select.poll(), time.monotonic() + seconds
+    for member in members:
+        poll.register(member.pidfd, select.POLLIN)
+    left = len(members)
+    while left > 0 and time.monotonic() < deadline:
+        for fd, _ in poll.poll(1e3 * max(0.0, deadline - time.monotonic())):
+            poll.unregister(fd)
+            left -= 1
 
 
 def last_act(status: _core.ProcessStatus, sample: str = "") -> str:

@@ -1,0 +1,35 @@
+"""Faults beyond the matrix: what users see of them, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fault_matrix.harness import Harness
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        "a_silent_next_logs_all_stacks",
+        "a_stall_report_spares_what_is_starting",
+        "a_stall_report_tells_of_a_stopped_worker",
+        "ending_a_worker_names_code_and_sample",
+        "a_sample_that_kills_each_process_is_named",
+        "processes_that_cannot_start_end_it",
+        "exceptions_keep_type_and_traceback",
+        "the_first_bad_sample_of_a_batch_is_raised",
+        "what_cannot_be_sent_is_named_by_its_path",
+        "few_descriptors_and_little_shared_memory",
+        "a_fork_of_the_parent_changes_nothing",
+        "a_thread_that_ends_takes_no_worker_along",
+        "workers_have_no_workers",
+        "two_loaders_at_once",
+        "hundreds_of_iterators_leave_no_descriptor",
+        "an_exit_ends_a_stopped_worker",
+        "a_loader_in_a_daemon_thread_does_not_hold_up_the_exit",
+        "an_interrupted_shutdown_leaves_nothing",
+        "a_serial_pass_that_is_left_is_made_to_its_window",
+    ],
+)
+def test_trial(trial: str, harness: Harness) -> None:
+    harness.run(trial)
