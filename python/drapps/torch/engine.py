@@ -90,6 +90,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._restarts = loader.on_worker_death == "restart"
         self._cpu_budget = loader.cpu_budget
         self._given_depth = loader._given_prefetch
+        self._auto = loader._auto_workers
         self._start()
 
     def _start(self) -> None:
@@ -106,12 +107,18 @@ class EngineIterator(_BaseDataLoaderIter):
         self._closed = False
         _live.add(self)
         try:
-            for worker in range(self._num_workers):
+            for worker in range(self._processes_at_start()):
                 self._recovery.place(worker, self._crew.hire(worker).slot)
             self._begin(first=True)
         except BaseException:
             self._shutdown_workers()
             raise
+
+    def _processes_at_start(self) -> int:
+        """One per virtual worker, as under stock; where any will do, what the budget speaks for."""
+        if self._bound or (self._cpu_budget is None and not self._auto):
+            return self._num_workers
+        return max(1, min(self._num_workers, int(self._elastic.budget)))
 
     def _job_of(self, loader: DataLoader[Any]) -> TorchJob:
         init = loader.worker_init_fn

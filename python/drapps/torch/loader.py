@@ -113,6 +113,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self.ledger_file = ledger_file
         self._ledger_file = None if ledger_file is None else LedgerFile(ledger_file)
         self._given_prefetch = prefetch_factor is not None
+        self._auto_workers = num_workers == "auto"
         workers = _VIRTUAL_WORKERS if num_workers == "auto" else num_workers
         if isinstance(workers, str):
             raise ValueError(f'num_workers is a number of workers or "auto", not {num_workers!r}')
