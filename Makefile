@@ -5,7 +5,7 @@ ARGS ?=
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full bench bench-peers fuzz lint format wheel docs clean
+.PHONY: help demo test test-full soak bench bench-peers fuzz lint format wheel docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\): *## *\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -21,6 +21,10 @@ test:  ## everything CI runs, each suite within its time budget
 test-full:  ## the long matrices too; the result is kept in tests/results/
 	@$(setup) dev
 	@$(python) tools/test.py --full $(ARGS)
+
+soak:  ## kill worker processes at random for 30 minutes; ARGS="--minutes 2 --seed 7"
+	@$(setup) dev extension
+	@PYTHONPATH=python $(python) tools/soak.py $(ARGS)
 
 bench:  ## measure the loader and its kernels into build/bench/; ARGS="SCENARIO"
 	@$(setup) dev extension

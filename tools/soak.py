@@ -22,6 +22,7 @@ import signal
 import statistics
 import sys
 import time
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,7 @@ def pss(pids: list[int]) -> int:
 def soak(minutes: float, seed: int) -> int:
     """Runs rounds until the time is up; 1 where something was wrong."""
     logging.getLogger("drapps").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", "This DataLoader will create")
     torch.set_num_threads(1)
     crew._SILENCE = 1.0  # so that more stops find their place in the time
     rng = random.Random(seed)
@@ -283,7 +285,7 @@ def soak(minutes: float, seed: int) -> int:
         members = {m.pid for e in engines for m in e._crew.members.values()}
         left = set(children()) - members
         assert not left, f"round {rounds}: processes {left} are left by {plan}"
-        count = len(os.listdir("/proc/self/fd")) - 4 * len(members)
+        count = len(list(Path("/proc/self/fd").iterdir())) - 4 * len(members)
         if rounds >= 3 and descriptors is None:
             descriptors = count
         if plan.options["multiprocessing_context"] != "fork":
@@ -293,7 +295,6 @@ def soak(minutes: float, seed: int) -> int:
             assert count <= descriptors + 24, f"round {rounds}: {count} descriptors"
         # How many processes there are is the loader's to choose; how large one is, is not.
         memory.append(pss([os.getpid()]) + pss(list(members)) // max(1, len(members)))
-        if os.environ.get("SOAK_DEBUG"): print(rounds, plan.mode, plan.options["num_workers"], memory[-1]>>20, pss([os.getpid()])>>20, [e._board.resident()>>20 for e in engines], len(held.kept), count, flush=True)
         rounds += 1
         if time.monotonic() - began >= 60 * (minute + 1):
             minute += 1

@@ -27,8 +27,8 @@ class Outcome(enum.Enum):
     """What is to come of a fault. In each case nothing is left of the loader 10 s later."""
 
     DIED_OR_RESTARTED = (
-        "by default a WorkerDiedError within 10 s that names worker, cause and last sample, and the "
-        'next epoch is whole; with on_worker_death="restart" the stream is as without the fault'
+        "by default a WorkerDiedError within 10 s that names worker, cause and last sample, and "
+        'the next epoch is whole; with on_worker_death="restart" the stream is as without the fault'
     )
     RAISED = "an error that keeps type or its name, traceback and sample; what follows is whole"
     GOES_ON = "the stream, or the next one after a KeyboardInterrupt, is as without the fault"
@@ -110,9 +110,7 @@ def _of_worker(fault: str, moment: str) -> Expected:
     if fault == "unpicklable exception":
         return {
             "mid-epoch": Expected(Outcome.RAISED, "a sample raises it"),
-            "between epochs": Expected(
-                Outcome.RAISED, "a stream's second iter() does"
-            ),
+            "between epochs": Expected(Outcome.RAISED, "a stream's second iter() does"),
             "interpreter exit": Expected(Outcome.EXITS, "it waits among results never asked for"),
         }[moment]
     if moment == "interpreter exit":

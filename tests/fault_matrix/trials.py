@@ -356,6 +356,8 @@ def the_first_bad_sample_of_a_batch_is_raised() -> None:
             next(iter(data.loader(FirstSlow(), "fork", num_workers=workers)))
         except ValueError as error:
             assert "bad 0" in str(error), str(error)
+        else:
+            raise AssertionError("no error")
 
 
 def _logged() -> io.StringIO:
