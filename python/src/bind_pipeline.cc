@@ -246,9 +246,8 @@ void bind_pipeline(nb::module_& module) {
       .def_prop_ro("position", &Iterator::position)
       .def_prop_ro("left", &Iterator::left)
       .def(
-          "ledger",
-          [](const Iterator& self, std::size_t since) { return ledger_of(self.bad_samples(), since); }, "since"_a = 0,
-          "The bad samples of this pass, but for the first ones.")
+          "ledger", [](const Iterator& self, std::size_t since) { return ledger_of(self.bad_samples(), since); },
+          "since"_a = 0, "The bad samples of this pass, but for the first ones.")
       .def("counters", &counters, "What this pass counted so far; empty once closed.")
       .def("close", &Iterator::close, nb::call_guard<WithoutGil>());
 

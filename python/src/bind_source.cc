@@ -183,6 +183,7 @@ SharedSource arrays(const std::vector<ArrayArgs>& columns, const std::optional<A
   auto kept = keeper();
   kept->push_back(std::move(owner));
   std::vector<Array> made;
+  made.reserve(columns.size());
   for (const ArrayArgs& column : columns) made.push_back(column_of(column));
   std::shared_ptr<const std::vector<std::uint64_t>> rows;
   if (subset) {

@@ -14,10 +14,18 @@ namespace {
 
 Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
 
+/// The pictures of a source in memory; nullptr where it is another, or has none.
+const PictureArray* pictures_of(const Source& source) {
+  const ArraySource* arrays = source.arrays();
+  if (arrays == nullptr) return nullptr;
+  const auto& pictures = arrays->pictures();
+  return pictures ? &*pictures : nullptr;
+}
+
 /// What the decoder makes of any record of the source, or what its array of pictures holds.
 SampleSpec decoded(const PipelineSpec& spec, const Source& source) {
-  if (const ArraySource* arrays = source.arrays()) {
-    return {.channels = arrays->pictures()->channels, .extent = arrays->pictures()->extent, .fixed = true};
+  if (const PictureArray* pictures = pictures_of(source)) {
+    return {.channels = pictures->channels, .extent = pictures->extent, .fixed = true};
   }
   return {.channels = spec.decode.color == ColorMode::kRgb ? 3 : 1,
           .has_mask = source.has_mask(),
@@ -93,7 +101,8 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
 
   BatchLayout layout(spec.sampler.batch);
   Columns columns;
-  columns.image = layout.add(arrays != nullptr ? arrays->pictures()->name : "image", spec.tensor.dtype, *row_shape);
+  const PictureArray* pictures = pictures_of(source);
+  columns.image = layout.add(pictures != nullptr ? pictures->name : "image", spec.tensor.dtype, *row_shape);
   if (arrays != nullptr) add_arrays(layout, columns, *arrays);
   for (const LabelColumn& label : source.targets().labels) {
     if (mix && columns.labels.empty()) {

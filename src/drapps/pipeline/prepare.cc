@@ -130,9 +130,9 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
   const Sample& sample = task.workspace->sample;
   const Plan::Columns& columns = plan_->columns;
   const auto at = [&](std::size_t column) { return plan_->layout.row(slot, column, task.row_in_batch); };
-  if (plan_->picture) {
+  if (const auto& picture = plan_->picture) {
     const KernelTimer timer(task);
-    Status status = plan_->picture->write(sample, at(columns.image));
+    Status status = picture->write(sample, at(columns.image));
     if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
   }
   put(at(columns.index), static_cast<std::int64_t>(task.index));
@@ -141,8 +141,8 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
       static_cast<std::uint8_t>((task.row.padded ? kFlagPadded : 0) | (task.replaced ? kFlagReplaced : 0)));
   for (std::size_t i = 0; i < columns.labels.size(); ++i) {
     const std::int64_t label = source_->label(i, task.index);
-    if (plan_->mixer && i == 0) {
-      plan_->mixer->write_label(label, at(columns.labels[i]));
+    if (const auto& mixer = plan_->mixer; mixer && i == 0) {
+      mixer->write_label(label, at(columns.labels[i]));
     } else {
       put(at(columns.labels[i]), label);
     }
@@ -163,10 +163,11 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
 }
 
 void Preparer::mix(std::byte* slot, std::uint64_t step, std::uint32_t rows) const {
-  if (!plan_->mixer) return;
+  const auto& mixer = plan_->mixer;
+  if (!mixer) return;
   const auto column = [&](std::size_t place) { return plan_->layout.row(slot, place, 0); };
-  plan_->mixer->run(column(plan_->columns.image), column(plan_->columns.labels.front()), rows,
-                    draws_of(sampler_.batch(step).first_position, plan_->spec.ops.size()));
+  mixer->run(column(plan_->columns.image), column(plan_->columns.labels.front()), rows,
+             draws_of(sampler_.batch(step).first_position, plan_->spec.ops.size()));
 }
 
 void Preparer::replace(SampleTask& task, std::uint32_t attempt) const {

@@ -77,7 +77,7 @@ class ArraySource final : public Source {
   ArraySource(std::uint64_t size, std::vector<Array> columns, std::optional<PictureArray> picture,
               std::shared_ptr<const std::vector<std::uint64_t>> subset, std::shared_ptr<const void> owner);
   const std::uint8_t* pixels(std::uint64_t row) const noexcept {
-    return picture_->data + static_cast<std::ptrdiff_t>(row) * picture_->stride;
+    return picture_ ? picture_->data + static_cast<std::ptrdiff_t>(row) * picture_->stride : nullptr;
   }
   bool readable_behind(const std::uint8_t* end) const noexcept;
   void copy_planes(ImageView out, const std::uint8_t* from) const noexcept;
