@@ -16,6 +16,7 @@ from tests.fault_matrix.harness import Harness
         "ending_a_worker_names_code_and_sample",
         "a_sample_that_kills_each_process_is_named",
         "processes_that_cannot_start_end_it",
+        "workers_that_die_together_are_not_confused",
         "exceptions_keep_type_and_traceback",
         "the_first_bad_sample_of_a_batch_is_raised",
         "what_cannot_be_sent_is_named_by_its_path",

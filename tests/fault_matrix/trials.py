@@ -117,6 +117,22 @@ def processes_that_cannot_start_end_it() -> None:
             raise AssertionError("no error")
 
 
+def workers_that_die_together_are_not_confused() -> None:
+    """Each process is another virtual worker, with random numbers of its own."""
+    options: dict[str, Any] = {"num_workers": 4, "torch_order": True, "batch_size": 2}
+    expected = data.values(data.loader(data.Numbers(0.01), "fork", **options))
+    for _ in range(4):
+        loader = data.loader(data.Numbers(0.01), "fork", on_worker_death="restart", **options)
+        iterator = iter(loader)
+        batches = []
+        for hit in ((0,), (0, 1), (2, 1, 0, 3)):
+            batches += [next(iterator) for _ in range(6)]
+            for worker in hit:
+                os.kill(iterator._workers[worker].pid, signal.SIGKILL)
+            time.sleep(0.1)
+        assert data.values([*batches, *iterator]) == expected
+
+
 class RequiredArguments(Exception):  # noqa: N818
     """An exception that its message alone does not make."""
 

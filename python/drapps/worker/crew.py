@@ -139,14 +139,18 @@ class Crew:
         return [member for member in self.members.values() if not member.retired]
 
     def check(self) -> list[Death]:
-        """Buries the dead; the processes that ended badly, and those that stand still."""
+        """Buries the dead; one that ended badly, or those that stand still.
+
+        Not two at once: what is pinned to the slot of one must not wait there for whoever takes
+        the place of the other.
+        """
         deaths = []
         ended = {fd for fd, _ in self._poll.poll(0)}
         for member in [m for m in self.members.values() if m.pidfd in ended]:
             death = self._bury(member)
             if death is not None:
-                deaths.append(death)
-        if not deaths and time.monotonic() - self._looked > 1.0:
+                return [death]
+        if time.monotonic() - self._looked > 1.0:
             self._looked = time.monotonic()
             deaths = [self._stopped(m) for m in self.members.values() if self._is_stopped(m)]
         return deaths

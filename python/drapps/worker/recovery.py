@@ -115,12 +115,10 @@ class Recovery:
         Raises:
             WorkerDiedError: one died and nothing replaces it.
         """
-        deaths = self.crew.check()
-        if not deaths:
-            return
-        asked = list(outstanding)
-        for death in deaths:
-            self._answer(death, asked)
+        while deaths := self.crew.check():
+            asked = list(outstanding)
+            for death in deaths:
+                self._answer(death, asked)
 
     def _answer(self, death: Death, asked: list[Asked]) -> None:
         if not self.restarts:
