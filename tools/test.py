@@ -174,6 +174,7 @@ def cxx(run: Run) -> None:
 PROCESSES = [
     "python/tests/torch_contract",
     "python/tests/test_engine.py",
+    "python/tests/test_engine_memory.py",
     "python/tests/test_engine_resume.py",
     "python/tests/test_trainers.py",
     "tests/fault_matrix",
