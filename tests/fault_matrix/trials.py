@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import io
+import itertools
 import logging
 import os
 import resource
@@ -121,16 +122,23 @@ def workers_that_die_together_are_not_confused() -> None:
     """Each process is another virtual worker, with random numbers of its own."""
     options: dict[str, Any] = {"num_workers": 4, "torch_order": True, "batch_size": 2}
     expected = data.values(data.loader(data.Numbers(0.01), "fork", **options))
-    for _ in range(4):
+    for _ in range(2):
         loader = data.loader(data.Numbers(0.01), "fork", on_worker_death="restart", **options)
         iterator = iter(loader)
-        batches = []
+        hire = iterator._crew.hire
+
+        def slowly(*arguments: Any, hire: Any = hire) -> Any:
+            member = hire(*arguments)
+            time.sleep(0.3)  # the first successor is at work before there is a second one
+            return member
+
+        iterator._crew.hire = slowly
+        given: list[Any] = []
         for hit in ((0,), (0, 1), (2, 1, 0, 3)):
-            batches += [next(iterator) for _ in range(6)]
+            given += data.values(itertools.islice(iterator, 2))
             for worker in hit:
                 os.kill(iterator._workers[worker].pid, signal.SIGKILL)
-            time.sleep(0.1)
-        assert data.values([*batches, *iterator]) == expected
+        assert given + data.values(iterator) == expected
 
 
 class RequiredArguments(Exception):  # noqa: N818
