@@ -54,6 +54,8 @@ void Gatherer::write_origin(const Run& run, const Hand& hand) const {
 }
 
 void Gatherer::convert_pictures(const Run& run, Hand& hand) {
+  const auto& writer = plan_->picture;
+  if (!writer) return;
   const PictureArray& all = *arrays_.pictures();
   const auto pixels = static_cast<std::size_t>(all.extent.height) * static_cast<std::size_t>(all.extent.width);
   const std::size_t bytes = std::min(pixels * static_cast<std::size_t>(all.channels), kBytesAhead);
@@ -70,7 +72,7 @@ void Gatherer::convert_pictures(const Run& run, Hand& hand) {
       hand.failed.emplace_back(run.first + i, std::move(flat).error());
       continue;
     }
-    plan_->picture->write_pixels(*flat, plan_->layout.row(run.slot, plan_->columns.image, run.first + i));
+    writer->write_pixels(*flat, plan_->layout.row(run.slot, plan_->columns.image, run.first + i));
   }
 }
 
@@ -93,8 +95,10 @@ void Gatherer::augment_pictures(const Run& run, Hand& hand) {
 Status Gatherer::augment_picture(const Run& run, Hand& hand) {
   DRAPPS_RETURN_IF_ERROR(preparer_.decode(hand.task));
   DRAPPS_RETURN_IF_ERROR(preparer_.augment(hand.task));
-  return plan_->picture->write(hand.workspace.sample,
-                               plan_->layout.row(run.slot, plan_->columns.image, hand.task.row_in_batch));
+  const auto& writer = plan_->picture;
+  if (!writer) return ok_status();
+  return writer->write(hand.workspace.sample,
+                       plan_->layout.row(run.slot, plan_->columns.image, hand.task.row_in_batch));
 }
 
 }  // namespace drapps

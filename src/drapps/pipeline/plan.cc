@@ -17,9 +17,7 @@ Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArg
 /// The pictures of a source in memory; nullptr where it is another, or has none.
 const PictureArray* pictures_of(const Source& source) {
   const ArraySource* arrays = source.arrays();
-  if (arrays == nullptr) return nullptr;
-  const auto& pictures = arrays->pictures();
-  return pictures ? &*pictures : nullptr;
+  return arrays != nullptr ? arrays->pictures() : nullptr;
 }
 
 /// What the decoder makes of any record of the source, or what its array of pictures holds.
@@ -80,7 +78,7 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
   if (spec.sampler.batch < 1) return invalid("batch must be at least 1");
   if (source.size() == 0) return invalid("the source has no samples");
   const ArraySource* const arrays = source.arrays();
-  if (arrays != nullptr && !arrays->pictures()) return of_arrays(std::move(spec), *arrays);
+  if (arrays != nullptr && arrays->pictures() == nullptr) return of_arrays(std::move(spec), *arrays);
   auto stages = infer_all(spec, source);
   if (!stages.ok()) return std::move(stages).error();
   const SampleSpec& last = stages->back();

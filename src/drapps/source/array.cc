@@ -107,7 +107,7 @@ bool ArraySource::readable_behind(const std::uint8_t* end) const noexcept {
 }
 
 Result<ImageView> ArraySource::picture(std::uint64_t row, ImageBuffer& copy) const {
-  const PictureArray& all = *picture_;
+  const PictureArray& all = *pictures();
   const std::uint8_t* from = pixels(row);
   const auto [height, width] = all.extent;
   const bool whole_rows = all.pixel_stride == 1 && all.row_stride >= width && all.channel_stride >= 0;
@@ -123,7 +123,7 @@ Result<ImageView> ArraySource::picture(std::uint64_t row, ImageBuffer& copy) con
 }
 
 Result<ImageView> ArraySource::flat_picture(std::uint64_t row, ImageBuffer& copy) const {
-  const PictureArray& all = *picture_;
+  const PictureArray& all = *pictures();
   const std::uint8_t* from = pixels(row);
   const std::int32_t count = all.extent.height * all.extent.width;
   const bool whole_planes = all.pixel_stride == 1 && (all.row_stride == all.extent.width || all.extent.height == 1) &&
@@ -141,7 +141,7 @@ Result<ImageView> ArraySource::flat_picture(std::uint64_t row, ImageBuffer& copy
 }
 
 void ArraySource::copy_planes(ImageView out, const std::uint8_t* from) const noexcept {
-  const PictureArray& all = *picture_;
+  const PictureArray& all = *pictures();
   const auto width = static_cast<std::size_t>(out.width);
   const bool interleaved = all.channels == 3 && all.channel_stride == 1 && all.pixel_stride == 3;
   for (std::int32_t y = 0; y < out.height; ++y) {

@@ -61,7 +61,7 @@ class ArraySource final : public Source {
   std::string name(std::uint64_t index, Part part) const override;
 
   const std::vector<Array>& columns() const noexcept { return columns_; }
-  const std::optional<PictureArray>& pictures() const noexcept { return picture_; }
+  const PictureArray* pictures() const noexcept { return picture_ ? &*picture_ : nullptr; }
   /// The row of a record.
   std::uint64_t row(std::uint64_t index) const noexcept { return subset_ == nullptr ? index : (*subset_)[index]; }
   bool is_subset() const noexcept { return subset_ != nullptr; }
