@@ -218,7 +218,14 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("case", ["iterator", "thread", "fork"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "iterator",
+        pytest.param("thread", marks=pytest.mark.full),
+        pytest.param("fork", marks=pytest.mark.full),
+    ],
+)
 def test_an_interpreter_ends_with_a_pass_under_way(photos, case):
     done = subprocess.run(
         [sys.executable, "-c", ENDING, str(photos), case],

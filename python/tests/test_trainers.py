@@ -523,6 +523,7 @@ print("rows", json.dumps(rows))
 """
 
 
+@pytest.mark.full
 def test_accelerate_deals_out_to_two_ranks_what_it_does_with_the_stock_loader(
     accelerate, folder, tmp_path
 ):

@@ -23,7 +23,11 @@ def chosen(mode):
     return MODES[mode]
 
 
-@pytest.fixture(params=["stock", "default", "torch_order", "unlifted"])
+# Most datasets of these tests are not lifted in any case.
+UNLIFTED = pytest.param("unlifted", marks=pytest.mark.full)
+
+
+@pytest.fixture(params=["stock", "default", "torch_order", UNLIFTED])
 def loader_class(request):
     return chosen(request.param)
 
@@ -33,12 +37,12 @@ def serial_class(request):
     return chosen(request.param)
 
 
-@pytest.fixture(params=["default", "unlifted"])
+@pytest.fixture(params=["default", UNLIFTED])
 def elastic_class(request):
     return chosen(request.param)
 
 
-@pytest.fixture(params=["default", "torch_order", "unlifted"])
+@pytest.fixture(params=["default", "torch_order", UNLIFTED])
 def own_class(request):
     return chosen(request.param)
 
