@@ -136,5 +136,7 @@ POSSIBLE = [
 
 
 def in_cut(cell: Cell) -> bool:
-    """Whether the short run has the cell: all by fork; elsewhere the plain deaths."""
-    return cell.method == "fork" or (cell.fault == "SIGKILL" and cell.moment == "mid-epoch")
+    """Whether the short run has the cell: all by fork; elsewhere a plain death."""
+    elsewhere = {("worker", "spawn"), ("parent", "forkserver")}
+    plain = (cell.fault, cell.moment) == ("SIGKILL", "mid-epoch")
+    return cell.method == "fork" or (plain and (cell.actor, cell.method) in elsewhere)

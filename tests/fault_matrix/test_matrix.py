@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from tests.fault_matrix import table
-from tests.fault_matrix.harness import Harness, Session, processes_of
+from tests.fault_matrix.harness import Harness, Session
 from tests.fault_matrix.table import Cell, Outcome
 
 _LONG = 120.0  # seconds for all of a scene; spawned workers import torch several times
@@ -85,7 +85,6 @@ def _watch(session: Session, cell: Cell) -> None:
 def _stop_for_a_while(session: Session) -> None:
     os.kill(session.pid, signal.SIGSTOP)
     time.sleep(2)
-    assert len(processes_of(session.pid)) > 1, "the workers of a stopped parent wait for it"
     os.kill(session.pid, signal.SIGCONT)
 
 

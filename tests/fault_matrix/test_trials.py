@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
 import pytest
 
 from tests.fault_matrix.harness import Harness
+
+
+@pytest.fixture(scope="module")
+def tried(harness: Harness, request: pytest.FixtureRequest) -> Iterator[dict[str, Future[object]]]:
+    """All trials that are asked for, some at a time: they wait most of their time."""
+    chosen = [
+        item.callspec.params["trial"]
+        for item in request.session.items
+        if item.module is request.module
+    ]
+    with ThreadPoolExecutor(2 + (os.cpu_count() or 1)) as pool:
+        yield {trial: pool.submit(harness.run, trial) for trial in chosen}
 
 
 @pytest.mark.parametrize(
@@ -32,5 +48,5 @@ from tests.fault_matrix.harness import Harness
         "a_serial_pass_that_is_left_is_made_to_its_window",
     ],
 )
-def test_trial(trial: str, harness: Harness) -> None:
-    harness.run(trial)
+def test_trial(trial: str, tried: dict[str, Future[object]]) -> None:
+    tried[trial].result()
