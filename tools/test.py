@@ -232,14 +232,14 @@ class Suite:
 
 SUITES = [
     Suite(layering, 20, 20),
-    Suite(build, 200, 240),
-    Suite(lint, 230, 300),
+    Suite(build, 190, 240),
+    Suite(lint, 220, 300),
     Suite(cxx, 50, 300),
     Suite(python, 320, 3600),
     Suite(processes, 320, 3600, beside=True),
     Suite(soak, 320, 3600, beside=True),
     Suite(asan, 210, 600),
-    Suite(fuzz, 40, 3600),
+    Suite(fuzz, 60, 3600),
     Suite(tsan, 130, 600),
 ]  # `make test` ends within 20 minutes: the sum of the budgets of what runs one after the other
 
