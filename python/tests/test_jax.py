@@ -92,11 +92,13 @@ def test_arrays_outlive_their_loader_unchanged(photos):
 @needs_jax
 def test_memory_goes_back_when_the_last_array_is_gone(photos):
     host = make(photos)
+    gc.collect()
+    before = host.memory()["held"]  # of the whole process
     kept = list(drapps.jax.Loader(host))
-    assert host.memory()["held"] > 0
+    assert host.memory()["held"] > before
     del kept
     gc.collect()
-    assert host.memory()["held"] == 0
+    assert host.memory()["held"] <= before
 
 
 def test_a_donated_batch_does_no_harm(jax, photos):
