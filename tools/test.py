@@ -236,7 +236,7 @@ SUITES = [
     Suite(lint, 260, 300),
     Suite(cxx, 60, 300),
     Suite(python, 420, 3600),
-    Suite(processes, 420, 3600, beside=True),
+    Suite(processes, 480, 3600, beside=True),
     Suite(soak, 420, 3600, beside=True),
     Suite(asan, 260, 600),
     Suite(fuzz, 70, 3600),
