@@ -109,12 +109,14 @@ TEST(Loader, AWholePassLeavesItsMemoryToTheNextAndTheLoaderTakesItAlong) {
   auto loader = loader_of(pictures(101));
   const std::size_t at_rest = memory.used();
   const auto expected = drain(**loader->iterate({}));
-  const std::size_t parked = memory.used() - at_rest;
-  EXPECT_GT(parked, 0u);
-  EXPECT_EQ(Engine::get().parked().bytes(), parked);
   for (int epoch = 0; epoch < 3; ++epoch) {
-    EXPECT_EQ(drain(**loader->iterate({})), expected);
-    EXPECT_EQ(Engine::get().parked().bytes(), parked);
+    const std::size_t parked = Engine::get().parked().bytes();
+    EXPECT_GT(parked, 0u);
+    EXPECT_EQ(memory.used(), at_rest + parked);
+    const auto pass = *loader->iterate({});
+    EXPECT_EQ(Engine::get().parked().bytes(), 0u);
+    EXPECT_GE(memory.used(), at_rest + parked);  // more where batches of this pass land faster
+    EXPECT_EQ(drain(*pass), expected);
   }
   {
     const auto early = *loader->iterate({});
