@@ -1,4 +1,5 @@
-// Engines of worker processes: drapps._core.{Board, Work, ProcessStatus, process_start_time}.
+// Engines of worker processes: drapps._core.{Board, Work, ProcessStatus, process_start_time,
+// take_long_slices}.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "drapps/exec/slices.h"
 #include "drapps/worker/board.h"
 #include "drapps/worker/station.h"
 #include "shared.h"
@@ -410,6 +412,8 @@ void bind_worker(nb::module_& module) {
 
   module.def("process_start_time", &process_start_time, "pid"_a,
              "When a process began, in clock ticks since the machine did; 0 where no such process runs.");
+  module.def("take_long_slices", &take_long_slices,
+             "Asks for long turns on a core for the calling thread, which those with shorter ones interrupt at once.");
 }
 
 }  // namespace drapps

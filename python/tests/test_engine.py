@@ -287,6 +287,24 @@ def test_num_workers_auto_never_shows_the_machine():
         drapps.torch.DataLoader(Drawn(), 16, num_workers="many")
 
 
+class Priorities(data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return os.getpriority(os.PRIO_PROCESS, 0), os.getpriority(os.PRIO_PROCESS, os.getppid())
+
+
+def test_worker_processes_leave_the_cores_to_the_training_process():
+    for method in ("fork", "spawn"):
+        loader = drapps.torch.DataLoader(
+            Priorities(), num_workers=1, multiprocessing_context=method
+        )
+        before = os.getpriority(os.PRIO_PROCESS, 0)
+        assert {(mine.item(), parent.item()) for mine, parent in loader} == {(before + 5, before)}
+        assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
 class Safe(data.Dataset):
     """A dataset for threads; its random numbers are those of its worker."""
 

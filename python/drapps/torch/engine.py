@@ -263,6 +263,14 @@ class EngineIterator(_BaseDataLoaderIter):
         self._recovery.remember(worker, ticket, order)
         self._asked.append(_Asked(ticket, worker, order, sampler_state))
 
+    def __next__(self) -> Any:
+        # The base class makes a profiler range per batch, which takes as long as all that is here.
+        if self._progress.is_stream or torch.autograd._profiler_enabled():
+            return super().__next__()
+        data = self._next_data()
+        self._num_yielded += 1
+        return data
+
     def _next_data(self) -> Any:
         if self._died is not None:
             raise WorkerDiedError(*self._died)
@@ -331,12 +339,13 @@ class EngineIterator(_BaseDataLoaderIter):
                 self._elastic.waited(time.monotonic() - began)
                 self._recovery.progressed()
                 return asked
-            self._look_after()
             if self._in_order:
                 self._board.wait(self._asked[0].ticket, _SLICE)
             else:
                 seen = self._board.wait_event(seen, _SLICE)
             waited = time.monotonic() - began
+            if waited >= _SLICE:
+                self._look_after()
             if 0 < self._timeout <= waited:
                 raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
             if waited >= self._stall_report and not reported:

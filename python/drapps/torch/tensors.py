@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, UntypedStorage
 
@@ -34,14 +35,21 @@ def _storage_of(buffer: Any) -> UntypedStorage:
     return torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage()
 
 
+def _whole(buffer: Any, dtype: str, shape: tuple[int, ...]) -> Tensor:
+    # Two calls that keep the GIL: a training process that gave it up here, as most functions of
+    # torch do, might get it back only when a worker that took its core has had a turn.
+    return torch.from_numpy(np.ndarray(shape, dtype, buffer))
+
+
 def _tensor_of(
-    storage: UntypedStorage,
+    source: UntypedStorage | Tensor,
     dtype: torch.dtype,
     offset: int,
     size: tuple[int, ...],
     stride: tuple[int, ...],
     requires_grad: bool,
 ) -> Tensor:
+    storage = source.untyped_storage() if isinstance(source, Tensor) else source
     tensor = torch.empty(0, dtype=dtype).set_(storage, offset, size, stride)
     return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
@@ -59,13 +67,17 @@ def tensor_reducer(shared: bool = False) -> Reduce:
     attributes; everything else as it pickles by itself. Tensors in shared memory are copied too,
     unless `shared` leaves them to multiprocessing.
     """
-    storages: dict[int, _StorageBytes] = {}
+    storages: dict[int, _StorageBytes | Tensor] = {}  # the tensor that brought it, where one did
 
-    def send(tensor: Tensor) -> _Reduced:
+    def send(tensor: Tensor, pickled: bool) -> _Reduced:
         storage = tensor.untyped_storage()
         if storage.nbytes() > _SPARE * tensor.numel() * tensor.element_size() + 4096:
             tensor = tensor.detach().clone(memory_format=torch.contiguous_format)
             storage = tensor.untyped_storage()
+        array = _array_of_all(tensor, storage) if pickled else None
+        if array is not None and storage._cdata not in storages:
+            storages[storage._cdata] = tensor
+            return _whole, (pickle.PickleBuffer(array), array.dtype.str, array.shape)
         sent = storages.setdefault(storage._cdata, _StorageBytes(storage))
         place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
         return _tensor_of, (sent, tensor.dtype, *place, tensor.requires_grad)
@@ -84,13 +96,25 @@ def tensor_reducer(shared: bool = False) -> Reduce:
         if not _dense_in_memory(value) or (shared and value.is_shared()):
             return NotImplemented
         if kind is Tensor:
-            return send(value)
+            return send(value, pickled=True)
         with torch._C.DisableTorchFunctionSubclass():
-            make, args = send(value.as_subclass(Tensor))
+            make, args = send(value.as_subclass(Tensor), pickled=False)
         state = torch._utils._get_obj_state(value)  # type: ignore[no-untyped-call]
         return _subclass_of, (make, kind, args, state)
 
     return reduce
+
+
+def _array_of_all(tensor: Tensor, storage: UntypedStorage) -> Any:
+    """The tensor as an array, where it is all of its storage and NumPy has its type."""
+    if tensor.requires_grad or not tensor.is_contiguous() or storage.nbytes() == 0:
+        return None
+    if storage.nbytes() != tensor.numel() * tensor.element_size():
+        return None
+    try:
+        return tensor.numpy()
+    except TypeError:  # bfloat16 and others
+        return None
 
 
 def _plain_subclass(kind: type) -> bool:

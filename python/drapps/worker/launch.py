@@ -28,6 +28,7 @@ from drapps.worker.descriptor import Descriptor
 from drapps.worker.job import Job
 from drapps.worker.serialise import UnpicklableError, describe_unpicklable
 
+_NICER = 5  # than the training process
 STACKS_SIGNAL = signal.SIGUSR2  # a worker answers it with the stacks of its threads
 
 
@@ -58,6 +59,9 @@ class Launch:
 
 def main(launch: Launch) -> None:
     """Runs in the worker process until the parent says stop."""
+    # Where all cores are busy, the threads that train go first.
+    os.nice(_NICER)
+    _core.take_long_slices()
     # Before the first heartbeat: nobody sends that signal, which would end the process, earlier.
     faulthandler.register(STACKS_SIGNAL, file=launch.stacks.fd, all_threads=True)
     try:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "drapps/base/clock.h"
+#include "drapps/exec/slices.h"
 
 namespace drapps {
 namespace {
@@ -150,6 +151,7 @@ bool WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
 
 void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
   pthread_setname_np(pthread_self(), "drapps-worker");
+  take_long_slices();
   std::uint64_t cpu_before = thread_cpu_ns();
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested() && id < wanted_) {
