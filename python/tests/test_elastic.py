@@ -8,7 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from drapps.errors import PipelineError
 from drapps.worker.elastic import Elastic, Sight, cpu_seconds_of, gained, mean, wanted
+from drapps.worker.standing import Standing
 
 
 @dataclass
@@ -90,7 +92,11 @@ class Model:
 
     @property
     def moves(self):
-        return [(each["before"], each["after"]) for each in self.elastic.log]
+        return [(each["before"], each["applied"]) for each in self.log]
+
+    @property
+    def log(self):
+        return self.elastic.standing.log()["entries"]
 
 
 def busy(n):
@@ -155,7 +161,7 @@ def test_processes_that_sleep_become_as_many_as_fill_the_cores(whole):
     model = Model(sleeping, whole=whole)
     model.run(20)
     assert model.moves == [(2, 3), (3, 4)]
-    assert {each["knob"] for each in model.elastic.log} == {"processes"}
+    assert {each["knob"] for each in model.log} == {"processes"}
 
 
 def test_processes_that_fill_the_cores_stay_as_they_are():
@@ -176,7 +182,7 @@ def test_cores_that_others_use_are_tried_for_ever_more_rarely():
     assert len(model.active) == 2
     assert model.moves[:2] == [(2, 3), (3, 2)]
     assert 4 <= len(model.moves) <= 10
-    assert model.elastic.log[1]["why"] == "more processes gain nothing"
+    assert model.log[1]["why"] == "more processes gain nothing"
 
 
 def test_a_consumer_that_does_not_wait_changes_nothing():
@@ -191,7 +197,7 @@ def test_a_budget_is_kept_and_a_trial_that_exceeds_it_is_undone():
     assert model.moves == [(4, 1)]
     model.run(9)
     assert model.moves[1:] == [(1, 2), (2, 1)]
-    assert "budget" in model.elastic.log[2]["why"]
+    assert "budget" in model.log[2]["why"]
     assert len(model.active) == 1
 
 
@@ -240,7 +246,7 @@ def test_a_process_that_comes_or_goes_in_a_window_is_not_counted_in_it():
     model.hire(0)
     model.members[model.hired - 1].cpu = 1e6
     model.run(20)
-    assert all(0 <= each["cores"] < 3 for each in model.elastic.log)
+    assert all(0 <= each["cores"] < 3 for each in model.log)
 
 
 def test_a_process_that_cannot_be_started_is_not_missed():
@@ -249,6 +255,60 @@ def test_a_process_that_cannot_be_started_is_not_missed():
     assert len(model.active) == 5
     assert model.moves[0] == (4, 5)
     assert 2 <= len(model.moves) <= 5
+
+
+def test_what_is_frozen_stays_and_goes_on_afterwards():
+    model = Model(sleeping)
+    model.elastic.standing.frozen = True
+    model.run(20)
+    assert model.moves == []
+    assert model.elastic.standing.log()["status"] == "frozen"
+    model.elastic.standing.frozen = False
+    model.run(20)
+    assert len(model.active) == 4
+
+
+def test_the_next_pass_knows_what_was_tried():
+    model = Model(busy, cpu_budget=4.0)
+    model.run(8)
+    assert model.moves == [(2, 3), (3, 2)]
+    model.elastic = Elastic(
+        model,
+        model.cpu_budget,
+        True,
+        model.elastic.standing,
+        clock=lambda: model.now,
+        cpu_seconds=model.cpu.get,
+    )
+    model.run(2)
+    assert model.moves == [(2, 3), (3, 2)]  # the trial has to wait
+    assert model.elastic.standing.processes == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"knobs": {"processes": 2}},
+        {"schema": "33180df60ba1cb3a", "knobs": {"workers": 4}},
+        {"schema": "processes-1", "knobs": {"processes": 0}},
+        {"schema": "processes-1", "knobs": {"processes": True}},
+        {"schema": "processes-1", "knobs": None},
+    ],
+)
+def test_settings_of_something_else_are_refused(settings):
+    with pytest.raises(PipelineError, match="worker processes"):
+        Standing.from_settings(settings)
+
+
+def test_the_log_forgets_its_oldest_entries_and_counts_them():
+    standing = Standing()
+    for number in range(300):
+        standing.moved(number, number + 1, number + 1, "why")
+    log = standing.log()
+    assert len(log["entries"]) == 256
+    assert log["totals"] == {"decisions": 0, "moves": 300, "held": 0, "dropped": 44}
+    assert log["entries"][-1]["applied"] == standing.processes == 300
 
 
 def test_where_workers_are_bound_nothing_moves():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import threading
@@ -285,6 +286,63 @@ def test_num_workers_auto_never_shows_the_machine():
     assert {int(w) for batch in values(loader) for w in batch[6]} <= set(range(8))
     with pytest.raises(ValueError, match='number of workers or "auto"'):
         drapps.torch.DataLoader(Drawn(), 16, num_workers="many")
+
+
+@pytest.mark.parametrize("sampler", ["shuffle", "custom"])
+def test_the_order_after_a_pass_that_was_left_does_not_show_the_number_of_processes(sampler):
+    class Halves(data.Sampler):
+        """Draws anew after half of the samples."""
+
+        def __init__(self, generator):
+            self.generator = generator
+
+        def __len__(self):
+            return 80
+
+        def __iter__(self):
+            for first in (0, 40):
+                yield from (torch.randperm(40, generator=self.generator) + first).tolist()
+
+    def orders(processes):
+        generator = torch.Generator().manual_seed(5)
+        order = {"shuffle": True} if sampler == "shuffle" else {"sampler": Halves(generator)}
+        loader = drapps.torch.DataLoader(
+            list(range(80 if sampler == "custom" else 40)),
+            batch_size=5,
+            num_workers=2,
+            generator=generator,
+            persistent_workers=True,
+            **order,
+        )
+        iterator = iter(loader)
+        for _ in range(processes - 2):
+            iterator._crew.hire(0)
+        found = [next(iterator).tolist(), next(iterator).tolist()]
+        return found + [batch.tolist() for batch in loader]
+
+    assert orders(2) == orders(8)
+
+
+def test_settings_and_the_log_outlive_passes_and_loaders():
+    loader = drapps.torch.DataLoader(Drawn(), batch_size=8, num_workers=3, cpu_budget=2, seed=1)
+    with pytest.raises(drapps.PipelineError, match="before the first iter"):
+        loader.export_settings()
+    expected = list(loader)
+    settings = loader.export_settings()
+    assert settings == {"schema": "processes-1", "knobs": {"processes": 2}}
+    loader.freeze()
+    assert loader.explain()["decisions"]["status"] == "frozen"
+    settings["knobs"]["processes"] = 4
+    again = drapps.torch.DataLoader(
+        Drawn(), batch_size=8, num_workers=3, seed=1, settings=json.loads(json.dumps(settings))
+    )
+    iterator = iter(again)
+    assert again.explain()["plan"]["processes"] == 4
+    assert str(list(iterator)) == str(expected)
+    assert again.explain()["decisions"]["totals"]["moves"] == 0
+    again = drapps.torch.DataLoader(Drawn(), num_workers=1, settings={"knobs": {}})
+    with pytest.raises(drapps.PipelineError, match="settings="):
+        iter(again)
 
 
 class Priorities(data.Dataset):

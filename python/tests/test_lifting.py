@@ -468,6 +468,8 @@ def test_what_a_dataset_does_besides_reading_pictures_keeps_it_with_stock(
 def test_options_that_stock_cannot_follow_are_named():
     report = report_of([1, 2], on_error="skip", cpu_budget=1, seed=3)
     assert report.notes == ("on_error is not used", "seed is not used", "cpu_budget is not used")
+    report = report_of([1, 2], on_error="skip", cpu_budget=1, seed=3, num_workers=1)
+    assert report.notes == ("on_error is not used",)
 
 
 def test_a_changed_transform_is_followed(folder, photos, plain, v1):

@@ -28,7 +28,7 @@ from drapps.torch.seeding import SampleSeeds
 from drapps.torch.thread_job import ThreadJob, ThreadSeeds
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import GRACE, Crew
-from drapps.worker.elastic import Elastic
+from drapps.worker.elastic import Elastic, most_processes
 from drapps.worker.job import END, ERROR
 from drapps.worker.launch import SentJob, SlimServerContext
 from drapps.worker.lists import share_large_lists
@@ -91,6 +91,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._cpu_budget = loader.cpu_budget
         self._given_depth = loader._given_prefetch
         self._auto = loader._auto_workers
+        self._standing = loader._process_knob()
         self._start()
 
     def _start(self) -> None:
@@ -99,15 +100,18 @@ class EngineIterator(_BaseDataLoaderIter):
         window = self._prefetch_factor * self._num_workers
         self._board = _core.Board.make(slots, 2 * window + 4 * slots)
         self._crew = Crew(self._board, self._job, self._context)
-        self._recovery = Recovery(self._crew, self._restarts, self._bound, self._serial)
-        self._elastic = Elastic(self._crew, self._cpu_budget, not (self._bound or self._threads))
-        self._recovery.log = self._elastic.log = self._progress.decisions
+        self._recovery = Recovery(
+            self._crew, self._restarts, self._bound, self._serial, self._standing
+        )
+        moves = not (self._bound or self._threads)
+        self._elastic = Elastic(self._crew, self._cpu_budget, moves, self._standing)
         self._died: tuple[Any, ...] | None = None  # of the error that ended all of it
         self._checked = time.monotonic()
         self._closed = False
         _live.add(self)
         try:
-            for worker in range(self._processes_at_start()):
+            self._standing.processes = self._processes_at_start()
+            for worker in range(self._standing.processes):
                 self._recovery.place(worker, self._crew.hire(worker).slot)
             self._begin(first=True)
         except BaseException:
@@ -115,7 +119,12 @@ class EngineIterator(_BaseDataLoaderIter):
             raise
 
     def _processes_at_start(self) -> int:
-        """One per virtual worker, as under stock; where any will do, what the budget speaks for."""
+        """One per virtual worker, as under stock; where any will do, what the budget speaks for.
+
+        Later passes begin with as many as the one before ended with.
+        """
+        if not self._bound and self._standing.processes is not None:
+            return min(self._standing.processes, most_processes(self._elastic.budget))
         if self._bound or (self._cpu_budget is None and not self._auto):
             return self._num_workers
         return max(1, min(self._num_workers, int(self._elastic.budget)))
@@ -146,6 +155,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _begin(self, first: bool) -> None:
         """Asks for the first batches of a pass."""
+        self._standing.begin(self._progress.epoch)
         self._asked: deque[_Asked] = deque()
         self._active = [True] * self._num_workers
         self._turn = self._progress.turn
@@ -160,6 +170,8 @@ class EngineIterator(_BaseDataLoaderIter):
                 self._resume(worker, {})
         while len(self._asked) < self._window and self._ask(urgent=not self._asked):
             pass
+        if not first:
+            self._look_after()
         self._progress.plan = self.plan()
         self._raise_failure()
 
@@ -170,7 +182,6 @@ class EngineIterator(_BaseDataLoaderIter):
         if self._closed:  # what died in the pass before is no reason not to begin another
             self._start()
             return
-        self._recovery.log = self._elastic.log = self._progress.decisions
         self._begin(first=False)
 
     def _leave_pass(self) -> None:
@@ -203,7 +214,7 @@ class EngineIterator(_BaseDataLoaderIter):
     def _window(self) -> int:
         """Batches that are asked for ahead of the one that is yielded."""
         window = int(self._prefetch_factor * self._num_workers)
-        if self._given_depth or self._bound:
+        if self._given_depth or self._bound or not self._progress.order.drawn_unseen:
             return window
         return max(window, 2 * len(self._crew.members))
 
@@ -265,7 +276,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def __next__(self) -> Any:
         # The base class makes a profiler range per batch, which takes as long as all that is here.
-        if self._progress.is_stream or torch.autograd._profiler_enabled():
+        if self._progress.is_stream or torch._C._autograd._profiler_enabled():
             return super().__next__()
         data = self._next_data()
         self._num_yielded += 1

@@ -29,6 +29,7 @@ from drapps.torch.progress import Order, Progress
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport
 from drapps.torch.serial import SerialIterator
+from drapps.worker.standing import Standing
 
 _VIRTUAL_WORKERS = 8  # of num_workers="auto": never the number of cores, which the data would show
 
@@ -52,6 +53,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             on), ``skip`` its row, or ``replace`` it by another sample.
         seed: fixes order and augmentation of the native path; otherwise each ``iter()`` draws its
             seed as the stock class does, from `generator` or the global generator.
+        settings: what `export_settings` gave: start from these.
         ledger_file: gets a line of JSON per bad picture, behind what it has.
         lift: False runs everything as Python code.
         torch_order: draw the numbers that the stock loader draws, in its order, for Python code in
@@ -97,9 +99,10 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         on_worker_death: str = "raise",
         stall_report: float = 60.0,
         share_lists: bool = True,
+        settings: Mapping[str, Any] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        loader_options(policy, cpu_budget, ram_budget, None)
+        loader_options(policy, cpu_budget, ram_budget, settings)
         self.policy = policy
         self.cpu_budget = cpu_budget
         self.ram_budget = ram_budget
@@ -110,6 +113,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self.on_worker_death = ops.one_of("on_worker_death", on_worker_death, ("raise", "restart"))
         self.stall_report = stall_report
         self.share_lists = share_lists
+        self.settings = settings
         self.ledger_file = ledger_file
         self._ledger_file = None if ledger_file is None else LedgerFile(ledger_file)
         self._given_prefetch = prefetch_factor is not None
@@ -122,6 +126,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._latest: Pass | Progress | None = None
         self._native: Native | None = None
         self._engine: weakref.ref[EngineIterator] | None = None
+        self._standing: Standing | None = None
         super().__init__(
             dataset,
             batch_size,
@@ -154,7 +159,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                 raise NotLifted("lift=False")
             recipe = recipe_of(self, self.on_error)
             if self._native is None or not self._native.serves(recipe):
-                options = loader_options(self.policy, self.cpu_budget, self.ram_budget, None)
+                budgets = (self.cpu_budget, self.ram_budget)
+                options = loader_options(self.policy, *budgets, self.settings)
                 self._native = Native(recipe, options, self._native)
             return self._native
         except NotLifted as verdict:
@@ -165,8 +171,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             f"{name} is not used"
             for name, used in (
                 ("on_error", self.on_error == "raise"),
-                ("seed", self.seed is None),
-                ("cpu_budget", self.cpu_budget is None),
+                ("seed", self.seed is None or self.num_workers > 0),
+                ("cpu_budget", self.cpu_budget is None or self.num_workers > 0),
                 ("ram_budget", self.ram_budget is None),
                 ("ledger_file", self.ledger_file is None),
             )
@@ -212,8 +218,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         native = self._prepared()
         if isinstance(native, LiftReport):
             raise PipelineError(
-                f"this loader runs Python code because {native.reasons[0]}: "
-                "it has no native state, settings or plan"
+                f"this loader runs Python code because {native.reasons[0]}: it has no native state"
             )
         return native
 
@@ -281,23 +286,35 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                 plan |= engine.plan()
             elif latest is not None:
                 plan |= latest.plan
-            decisions = list(latest.decisions) if latest is not None else []
-            return {"plan": plan, "forms": {}, "decisions": decisions}
+            return {"plan": plan, "forms": {}, "decisions": self._process_knob().log()}
         explanation: dict[str, Any] = json.loads(native.core.explain())
         return explanation
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
-        self._required().core.freeze(frozen)
+        native = self._prepared()
+        if isinstance(native, LiftReport):
+            self._process_knob().frozen = frozen
+        else:
+            native.core.freeze(frozen)
 
     def export_settings(self) -> dict[str, Any]:
-        """The native path's knobs as they stand.
+        """The knobs as they stand; `settings` of another loader starts from them.
 
         Raises:
-            PipelineError: the loader is not lifted.
+            PipelineError: the loader runs Python code, and no worker process has started yet.
         """
-        settings: dict[str, Any] = json.loads(self._required().core.settings())
+        native = self._prepared()
+        if isinstance(native, LiftReport):
+            return self._process_knob().settings()
+        settings: dict[str, Any] = json.loads(native.core.settings())
         return settings
+
+    def _process_knob(self) -> Standing:
+        """The number of worker processes, for Python code."""
+        if self._standing is None:
+            self._standing = Standing.from_settings(self.settings)
+        return self._standing
 
     def ledger(self) -> list[dict[str, Any]]:
         """The bad pictures that the latest iterator met; empty for Python code."""
@@ -309,6 +326,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             "_native": None,
             "_latest": None,
             "_engine": None,
+            "_standing": copy.deepcopy(self._standing),
             "_iterator": None,
             "_epochs": copy.copy(self._epochs),
         }

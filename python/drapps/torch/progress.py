@@ -83,6 +83,15 @@ class Order:
         return self.batch_sampler if _has_state(self.batch_sampler) else self.sampler
 
     @property
+    def drawn_unseen(self) -> bool:
+        """Whether nobody can tell how far ahead the sampler has run.
+
+        A generator of the user's, or a sampler of theirs, is in another state then, and the next
+        pass has another order.
+        """
+        return self.kind in ("sequential", "random", "distributed")
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What a state must agree with."""
         if self.stream:
@@ -130,8 +139,7 @@ class Progress:
         batches: yielded.
         over: all were yielded.
         streams: of iterable datasets: where each virtual worker's stream is, and whose turn it is.
-        plan: how the process engine ran when it began, and
-        decisions: what it decided since, as ``explain()`` gives them.
+        plan: how the process engine ran when it began, as ``explain()`` gives it.
     """
 
     order: Order
@@ -145,7 +153,6 @@ class Progress:
     over: bool = False
     streams: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
-    decisions: list[dict[str, Any]] = field(default_factory=list)
     _before: Any = None  # the generator's state before the sampler drew
     _dealt: int = 0  # samples that all ranks together had yielded when the ranks changed
     _start: int = 0  # this rank's position then

@@ -20,9 +20,9 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from drapps.worker.crew import Crew, Member
+from drapps.worker.standing import Standing
 
 _WINDOW = 0.25  # seconds, at least
 _FEWEST = 2  # windows that say anything
@@ -65,12 +65,17 @@ def mean(sights: list[Sight]) -> Sight:
     )
 
 
+def most_processes(budget: float) -> int:
+    """That a budget of so many cores may get."""
+    return math.ceil(budget * _MOST_PER_CORE)
+
+
 def wanted(sight: Sight, budget: float) -> int:
     """The number of processes that `sight` speaks for, trials and cool-downs apart."""
     if sight.cores > (1 + _OVER) * budget:
         fitting = math.floor(sight.processes * budget / sight.cores + _ALMOST)
         return min(sight.processes, max(1, fitting))
-    most = math.ceil(budget * _MOST_PER_CORE)
+    most = most_processes(budget)
     idle = budget - sight.cores
     if sight.waited > _WAITS and idle > _IDLE * budget and sight.processes < most:
         return min(most, sight.processes + max(1, sight.processes // 2))
@@ -114,7 +119,7 @@ class Elastic:
         crew: whose.
         cpu_budget: cores; those that this process may use where None.
         enabled: False where virtual workers are bound to their processes.
-        log: one record per move.
+        standing: the knob that is moved.
         clock: gives seconds.
         cpu_seconds: of a process, by its pid.
     """
@@ -122,7 +127,7 @@ class Elastic:
     crew: Crew
     cpu_budget: float | None
     enabled: bool
-    log: list[dict[str, Any]] = field(default_factory=list)
+    standing: Standing = field(default_factory=Standing)
     clock: Callable[[], float] = time.monotonic
     cpu_seconds: Callable[[int], float | None] = cpu_seconds_of
     _since: float | None = None
@@ -133,8 +138,6 @@ class Elastic:
     _trial_began: float = 0.0
     _starting: bool = False  # a process of the trial has not made a sample yet
     _ending: bool = False  # a retired process has not ended yet
-    _cool_until: float = 0.0
-    _failed: int = 0
 
     @property
     def budget(self) -> float:
@@ -148,11 +151,15 @@ class Elastic:
     def step(self) -> None:
         """Looks once per window, and moves where that is enough. For after each batch."""
         now = self.clock()
+        if self.standing.frozen:
+            self._since, self._sights, self._trial = None, [], None
+            return
         if not self.enabled or (self._since is not None and now - self._since < _WINDOW):
             return
         began, sight = self._began(now), self._look(now)
         if sight is None or not began:
             return
+        self.standing.decided()
         self._sights = [*self._sights, sight][-_MOST:]
         if self._trial is not None:
             self._judge(self._trial, now)
@@ -201,20 +208,20 @@ class Elastic:
             return
         self._trial = None
         if better and within:
-            self._failed = 0
+            self.standing.failed = 0
             return
         self._cool_down(now)
         why = "more processes gain nothing" if within else "more cores in use than the budget has"
         self._move(sight, before[-1].processes, why)
 
     def _cool_down(self, now: float) -> None:
-        self._failed += 1
-        self._cool_until = now + _COOL_DOWN * 2 ** (self._failed - 1)
+        self.standing.failed += 1
+        self.standing.cool_until = now + _COOL_DOWN * 2 ** (self.standing.failed - 1)
 
     def _decide(self, now: float) -> None:
         sight = mean(self._sights)
         target = wanted(sight, self.budget)
-        if target > sight.processes and now >= self._cool_until:
+        if target > sight.processes and now >= self.standing.cool_until:
             self._trial, self._trial_began, self._starting = self._sights, now, True
             try:
                 self._move(sight, target, "the consumer waits and cores are idle")
@@ -233,17 +240,12 @@ class Elastic:
             for _ in range(target - len(active)):
                 self.crew.hire(active[0].worker)
         finally:
-            self._log(sight, len(active), why)
-
-    def _log(self, sight: Sight, before: int, why: str) -> None:
-        self.log.append(
-            {
-                "knob": "processes",
-                "before": before,
-                "after": len(self.crew.active),
-                "why": why,
-                "cores": round(sight.cores, 2),
-                "waited": round(sight.waited, 2),
-                "rate": round(sight.rate, 1),
-            }
-        )
+            self.standing.moved(
+                len(active),
+                target,
+                len(self.crew.active),
+                why,
+                cores=round(sight.cores, 2),
+                waited=round(sight.waited, 2),
+                rate=round(sight.rate, 1),
+            )

@@ -7,10 +7,11 @@ import reprlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import Crew, Death, last_act
+from drapps.worker.standing import Standing
 
 _ATTEMPTS = 3  # processes that one sample may cost, or the start of one
 _START = (-1, -1)  # in the place of a sample
@@ -71,14 +72,14 @@ class Recovery:
         restarts: replace what dies; otherwise it is an error.
         bound: each virtual worker has a process of its own.
         serial: what a process makes depends on what it made before.
-        log: one record per replacement.
+        standing: whose log has a remark per replacement.
     """
 
     crew: Crew
     restarts: bool
     bound: bool
     serial: bool
-    log: list[dict[str, Any]] = field(default_factory=list)
+    standing: Standing
     _slots: dict[int, int] = field(default_factory=dict)  # of virtual workers
     _history: dict[int, list[tuple[int, Batch | Resume]]] = field(default_factory=dict)
     _losses: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -140,8 +141,12 @@ class Recovery:
             self._rebind(death, asked)
         elif not (death.retired and self.crew.active):
             self.crew.hire(death.worker)
-        self.log.append(
-            {"event": "restart", "worker": death.worker, "pid": death.pid, "cause": death.cause}
+        again = "its pass up to the place" if self.bound and self.serial else "what was lost"
+        self.standing.remark(
+            f"another process takes the place of a dead one, and makes {again} again",
+            worker=death.worker,
+            pid=death.pid,
+            cause=death.cause,
         )
 
     def _blamed(self, death: Death) -> list[tuple[int, int]]:

@@ -1,0 +1,107 @@
+"""The knob `processes`: where it stands, whether it may move, what moved it. Outlives passes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from drapps.errors import PipelineError
+
+_SCHEMA = "processes-1"
+_ENTRIES = 256  # that are kept
+
+
+@dataclass
+class Standing:
+    """The number of processes of a loader whose dataset is Python code.
+
+    Attributes:
+        processes: the knob; None where nothing has set it yet.
+        frozen: nothing moves it.
+        failed: trials in a row that gained nothing.
+        cool_until: when the next trial may begin, on the clock of who makes them.
+    """
+
+    processes: int | None = None
+    frozen: bool = False
+    failed: int = 0
+    cool_until: float = 0.0
+    _epoch: int = 0
+    _began: float = 0.0
+    _decisions: int = 0
+    _moves: int = 0
+    _noted: int = 0
+    _entries: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_ENTRIES))
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any] | None) -> Standing:
+        """Begins with what `settings` gave.
+
+        Raises:
+            PipelineError: the settings are of something else.
+        """
+        if settings is None:
+            return cls()
+        try:
+            processes = settings["knobs"]["processes"]
+            if settings["schema"] == _SCHEMA and type(processes) is int and processes > 0:
+                return cls(processes)
+        except (KeyError, TypeError):
+            pass
+        raise PipelineError(
+            f"settings={settings!r} are not those of a loader that runs Python code in worker "
+            'processes, such as {"schema": "processes-1", "knobs": {"processes": 4}}'
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """The knob as it stands; JSON-able.
+
+        Raises:
+            PipelineError: no process was started yet.
+        """
+        if self.processes is None:
+            raise PipelineError("there are no settings before the first iter() with workers")
+        return {"schema": _SCHEMA, "knobs": {"processes": self.processes}}
+
+    def begin(self, epoch: int) -> None:
+        """A pass begins."""
+        self._epoch, self._began = epoch, time.monotonic()
+
+    def decided(self) -> None:
+        """The rule was asked."""
+        self._decisions += 1
+
+    def moved(self, before: int, proposed: int, applied: int, why: str, **seen: Any) -> None:
+        """The knob was moved; `seen` is what it was moved for."""
+        self.processes = applied
+        self._moves += 1
+        place = {"knob": "processes", "before": before, "proposed": proposed, "applied": applied}
+        self._note(place, why, seen)
+
+    def remark(self, why: str, **seen: Any) -> None:
+        """Something that moved no knob."""
+        self._note(dict.fromkeys(("knob", "before", "proposed", "applied")), why, seen)
+
+    def _note(self, place: dict[str, Any], why: str, seen: dict[str, Any]) -> None:
+        self._noted += 1
+        time_s = round(time.monotonic() - self._began, 3)
+        entry = {"epoch": self._epoch, "time_s": time_s, **place, "why": why, "held": None, **seen}
+        self._entries.append(entry)
+
+    def log(self) -> dict[str, Any]:
+        """The decision log, in the form of the native one."""
+        return {
+            "policy": "trials",
+            "status": "frozen" if self.frozen else "running",
+            "stop_reason": None,
+            "totals": {
+                "decisions": self._decisions,
+                "moves": self._moves,
+                "held": 0,
+                "dropped": self._noted - len(self._entries),
+            },
+            "entries": list(self._entries),
+        }
