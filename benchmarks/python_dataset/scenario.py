@@ -31,6 +31,7 @@ _CORES = len(os.sched_getaffinity(0))
 _SLOW_MEAN = 1.99  # of the samples' work where one in a hundred takes a hundred times as long
 _SLOW_WARM = 4  # epochs in which DRAPPS finds the number of processes
 _EPOCHS = 6  # whose gaps are taken in one round
+_LIFE = 3  # rounds of a contestant's process
 
 
 @dataclass(frozen=True)
@@ -79,19 +80,8 @@ class Bench:
 
     def rounds(self, case: str, lanes: Mapping[str, Lane]) -> dict[str, list[Answer]]:
         """All lanes in turn, each round beginning with another one; those kept are not repeated."""
-        with ExitStack() as stack:
-            running: dict[str, Contestant] = {}
-            for number in range(self.count):
-                if self.journal.get("round", case, number) is None:
-                    if not running:
-                        running = {name: _started(stack, name, lanes[name]) for name in lanes}
-                    names = list(lanes)
-                    first = number % len(names)
-                    answers = {
-                        name: _asked(running[name], lanes[name])
-                        for name in [*names[first:], *names[:first]]
-                    }
-                    self.journal.keep("round", case, number, result=answers)
+        for first in range(0, self.count, _LIFE):
+            self._rounds_of_one_life(case, lanes, range(first, min(first + _LIFE, self.count)))
         rounds = [self.journal.get("round", case, number) for number in range(self.count)]
         found = {name: [answers[name] for answers in rounds] for name in lanes}
         self.result.rounds[case] = {
@@ -100,6 +90,23 @@ class Bench:
         }
         self.result.figures[case] = {name: _figures(answers) for name, answers in found.items()}
         return found
+
+    def _rounds_of_one_life(
+        self, case: str, lanes: Mapping[str, Lane], numbers: Collection[int]
+    ) -> None:
+        missing = [each for each in numbers if self.journal.get("round", case, each) is None]
+        if not missing:
+            return
+        with ExitStack() as stack:
+            running = {name: _started(stack, name, lane) for name, lane in lanes.items()}
+            for number in missing:
+                names = list(lanes)
+                first = number % len(names)
+                answers = {
+                    name: _asked(running[name], lanes[name])
+                    for name in [*names[first:], *names[:first]]
+                }
+                self.journal.keep("round", case, number, result=answers)
 
     def probe(self, case: str, specs: Mapping[int, Mapping[str, Any]]) -> dict[int, float]:
         """The stock loader's samples/s at several numbers of workers."""
