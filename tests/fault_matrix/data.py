@@ -165,6 +165,46 @@ class BadSampler:
             yield index
 
 
+class Transferred:
+    """A batch that raises, or drops a fuse, where it is pinned with a sample in it.
+
+    Args:
+        samples: of the batch.
+        at: the sample.
+        armed: nothing happens before this file exists.
+        fuse: of the process; it raises where that is None.
+        delay: seconds before.
+    """
+
+    def __init__(
+        self, samples: Any, at: int, armed: str, fuse: str | None = None, delay: float = 0
+    ) -> None:
+        self.batch = torch.stack(samples)
+        self.at = at
+        self.armed = armed
+        self.fuse = fuse
+        self.delay = delay
+
+    def pin_memory(self) -> torch.Tensor:
+        """The batch itself."""
+        if Path(self.armed).exists() and self.at in self.batch[:, 0].int().tolist():
+            time.sleep(self.delay)
+            if self.fuse is None:
+                raise_unpicklable()
+            fuse = Fuse(self.fuse)
+            del fuse
+        return self.batch
+
+
+def pretend_accelerator() -> None:
+    """Lets loaders pin their batches, as far as these let themselves be pinned."""
+    accelerator: Any = torch.accelerator
+    accelerator.is_available = lambda: True
+    accelerator.current_accelerator = lambda: torch.device("cuda")
+    accelerator.current_device_index = lambda: 0
+    accelerator.set_device_index = lambda _: None
+
+
 def loader(dataset: Any, method: str, **options: Any) -> DataLoader[Any]:
     """With two workers, and fixed random numbers."""
     generator = torch.Generator().manual_seed(7)

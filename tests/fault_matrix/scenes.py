@@ -7,12 +7,14 @@ A scene asserts what it can see itself, prints a mark where the fault is to come
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
 import itertools
 import os
 import signal
 import time
 from multiprocessing import forkserver, resource_tracker
+from pathlib import Path
 from typing import Any
 
 from drapps.worker.recovery import WorkerDiedError
@@ -147,6 +149,60 @@ def _raises_at_a_pass(method: str) -> None:
     except RuntimeError as error:
         _tells_all(error, "the beginning of a pass")
     assert data.values(loader) == expected
+
+
+# ---- the transfer thread is hit
+
+
+def _transfer_thread_mid_epoch(fault: str, method: str) -> None:
+    (expected,) = _undisturbed()
+    Path("armed").touch()
+    iterator = iter(_transferring(fault, method, at=13))
+    given, rest = _raises_once(iterator)
+    assert given + rest == expected[:3] + expected[4:]
+    assert len(given) == 3
+
+
+def _transfer_thread_between_epochs(fault: str, method: str) -> None:
+    expected = _undisturbed(3)
+    loader = _transferring(fault, method, at=0, persistent_workers=True)
+    assert data.values(loader) == expected[0]
+    Path("armed").touch()
+    given, rest = _raises_once(iter(loader))
+    assert (given, rest) == ([], expected[1][1:])
+    Path("armed").unlink()
+    assert data.values(loader) == expected[2]
+
+
+def _transfer_thread_interpreter_exit(fault: str, method: str) -> None:
+    Path("armed").touch()
+    iterator = iter(_transferring(fault, method, at=8, delay=1))
+    next(iterator)
+    time.sleep(0.5)
+    next(iterator)  # the third batch is done, and is given to the thread now
+    _kept.append(iterator)
+    _say("exiting")
+
+
+def _transferring(fault: str, method: str, at: int, delay: float = 0, **options: Any) -> Any:
+    data.pretend_accelerator()
+    fuse = None if fault == "unpicklable exception" else "fuse"
+    collate = functools.partial(data.Transferred, at=at, armed="armed", fuse=fuse, delay=delay)
+    return data.loader(data.Numbers(), method, pin_memory=True, collate_fn=collate, **options)
+
+
+def _raises_once(iterator: Any) -> tuple[list[Any], list[Any]]:
+    """The batches before an error of the transfer thread, and those behind it."""
+    given: list[Any] = []
+    try:
+        for batch in iterator:
+            given += data.values([batch])
+    except RuntimeError as error:
+        for part in ("LocalError", "the reason in words", "raise_unpicklable", "pin memory thread"):
+            assert part in str(error), str(error)
+    else:
+        raise AssertionError("no error")
+    return given, data.values(iterator)
 
 
 # ---- the parent is hit

@@ -63,17 +63,20 @@ _WHOLE_PROCESS = (
     "parent's cell"
 )
 _MAIN_THREAD = "Python raises KeyboardInterrupt in the main thread alone: see the parent's cell"
-_NO_THREAD = (
-    "batches of Python code are pinned in the thread that calls next(), and only where there is an "
-    "accelerator: no thread of its own runs user code there"
-)
+_IDLE = "nothing of the user's runs in this thread between two epochs"
 _TRANSFER = {
-    "SIGKILL": _WHOLE_PROCESS,
-    "SIGSEGV": _WHOLE_PROCESS,
-    "SIGSTOP": _WHOLE_PROCESS,
-    "unpicklable exception": _NO_THREAD,
-    "exit in __del__": _NO_THREAD,
-    "Ctrl-C": _MAIN_THREAD,
+    ("unpicklable exception", "mid-epoch"): (Outcome.RAISED, "a batch's pin_memory() raises it"),
+    ("unpicklable exception", "between epochs"): (Outcome.RAISED, "that of a second pass does"),
+    ("unpicklable exception", "interpreter exit"): (Outcome.EXITS, "that of one never asked for"),
+    ("exit in __del__", "mid-epoch"): (Outcome.GONE, "os._exit in a batch's pin_memory()"),
+    ("exit in __del__", "between epochs"): (Outcome.IMPOSSIBLE, _IDLE),
+    ("exit in __del__", "interpreter exit"): (Outcome.GONE, "os._exit while the parent exits"),
+    **{("Ctrl-C", moment): (Outcome.IMPOSSIBLE, _MAIN_THREAD) for moment in MOMENTS},
+    **{
+        (signal, moment): (Outcome.IMPOSSIBLE, _WHOLE_PROCESS)
+        for signal in ("SIGKILL", "SIGSEGV", "SIGSTOP")
+        for moment in MOMENTS
+    },
 }
 
 _WORKER_NOTES = {
@@ -120,10 +123,7 @@ def _of_worker(fault: str, moment: str) -> Expected:
 
 TABLE: dict[tuple[str, str, str], Expected] = {
     **{("worker", f, m): _of_worker(f, m) for f, m in itertools.product(FAULTS, MOMENTS)},
-    **{
-        ("transfer thread", f, m): Expected(Outcome.IMPOSSIBLE, _TRANSFER[f])
-        for f, m in itertools.product(FAULTS, MOMENTS)
-    },
+    **{("transfer thread", *key): Expected(*expected) for key, expected in _TRANSFER.items()},
     **{("parent", *key): Expected(*expected) for key, expected in _PARENT.items()},
 }
 

@@ -13,23 +13,25 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._utils import ExceptionWrapper
 from torch.utils.data import Dataset, IterDataPipe, MapDataPipe, _DatasetKind
 from torch.utils.data import _utils as stock_utils
-from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
 from drapps import _core
 from drapps.torch.job import StreamBatch, TorchJob
 from drapps.torch.seeding import SampleSeeds
 from drapps.torch.thread_job import ThreadJob, ThreadSeeds
+from drapps.torch.transfer import TransferThread
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import GRACE, Crew
 from drapps.worker.elastic import Elastic, most_processes
-from drapps.worker.job import END, ERROR
+from drapps.worker.job import END, ERROR, VALUE
 from drapps.worker.launch import SentJob, SlimServerContext
 from drapps.worker.lists import share_large_lists
 from drapps.worker.recovery import Recovery, WorkerDiedError
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("drapps")
 _MAX_PIECES = 256  # that one batch is cut into
 _SLICE = 0.05  # seconds between looks at signals and at the processes
+_AHEAD = 2  # batches in pinned memory that nobody has asked for yet
 _CHECK_PERIOD = 1.0  # seconds between looks at the processes while nobody has to wait
 _GRACE_AFTER_DEATH = 1.0  # seconds that the others have to end by themselves
 _GRACE_AT_EXIT = 1.0
@@ -56,6 +59,16 @@ class _Asked:
     worker: int
     order: Batch | Resume
     sampler_state: Any = None
+
+
+@dataclass
+class _Taken:
+    """A result that has come, and its way into pinned memory, if it takes that."""
+
+    asked: _Asked
+    kind: int
+    parts: list[Any]
+    transfer: Future[Any] | None
 
 
 class EngineIterator(_BaseDataLoaderIter):
@@ -107,6 +120,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._elastic = Elastic(self._crew, self._cpu_budget, moves, self._standing)
         self._died: tuple[Any, ...] | None = None  # of the error that ended all of it
         self._checked = time.monotonic()
+        self._transfer = TransferThread(self._pin_memory_device) if self._pin_memory else None
         self._closed = False
         _live.add(self)
         try:
@@ -157,6 +171,7 @@ class EngineIterator(_BaseDataLoaderIter):
         """Asks for the first batches of a pass."""
         self._standing.begin(self._progress.epoch)
         self._asked: deque[_Asked] = deque()
+        self._taken: deque[_Taken] = deque()  # not more than one without a transfer thread
         self._active = [True] * self._num_workers
         self._turn = self._progress.turn
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
@@ -168,8 +183,7 @@ class EngineIterator(_BaseDataLoaderIter):
         if self._bound and not first and not self._progress.is_resumed_stream:
             for worker in range(self._num_workers):
                 self._resume(worker, {})
-        while len(self._asked) < self._window and self._ask(urgent=not self._asked):
-            pass
+        self._fill()
         if not first:
             self._look_after()
         self._progress.plan = self.plan()
@@ -186,11 +200,10 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _leave_pass(self) -> None:
         """Forgets what was asked for; a serial worker makes it, as what follows depends on it."""
-        while self._serial and self._asked:
-            asked = self._wait()
-            kind, parts = self._board.take(asked.ticket)
-            if isinstance(asked.order, Resume) and kind != ERROR:
-                self._resumed(asked, kind, parts)
+        while self._serial and (self._asked or self._taken):
+            taken = self._next_taken()
+            if isinstance(taken.asked.order, Resume) and taken.kind != ERROR:
+                self._resumed(taken)
         for asked in self._asked:
             self._board.cancel(asked.ticket)
 
@@ -285,50 +298,77 @@ class EngineIterator(_BaseDataLoaderIter):
     def _next_data(self) -> Any:
         if self._died is not None:
             raise WorkerDiedError(*self._died)
-        while self._asked:
-            asked = self._wait()
-            kind, parts = self._board.take(asked.ticket)
-            if isinstance(asked.order, Resume):
-                self._resumed(asked, kind, parts)
+        while self._asked or self._taken:
+            taken = self._next_taken()
+            worker = taken.asked.worker
+            if isinstance(taken.asked.order, Resume):
+                self._resumed(taken)
                 continue
-            if kind == END:
-                self._active[asked.worker] = False
-                self._progress.ended(asked.worker)
+            if taken.kind == END:
+                self._active[worker] = False
+                self._progress.ended(worker)
                 self._ask()
                 continue
-            if not self._active[asked.worker]:  # asked for before its stream had ended
+            if not self._active[worker]:  # asked for before its stream had ended
                 continue
-            while len(self._asked) < self._window and self._ask():
-                pass
+            self._fill()
             self._elastic.step()
-            return self._given(asked, kind, parts)
+            return self._given(taken)
         self._raise_failure()
         self._progress.over = True
         if not self._persistent_workers:
             self._shutdown_workers()
         raise StopIteration
 
-    def _given(self, asked: _Asked, kind: int, parts: list[Any]) -> Any:
+    def _fill(self) -> None:
+        """Asks for batches until enough are under way."""
+        while len(self._asked) + len(self._taken) < self._window:
+            if not self._ask(urgent=not self._asked):
+                return
+
+    def _next_taken(self) -> _Taken:
+        """The next result, in pinned memory where that is wanted; more are on their way there."""
+        if not self._taken:
+            self._take(self._wait())
+        while self._transfer is not None and self._asked and len(self._taken) <= _AHEAD:
+            asked = self._finished()
+            if asked is None:
+                break
+            self._take(asked)
+        transfer = self._taken[0].transfer
+        if transfer is not None:
+            transfer.exception()  # waits, and may be interrupted
+        return self._taken.popleft()
+
+    def _take(self, asked: _Asked) -> None:
+        kind, parts = self._board.take(asked.ticket)
+        pins = self._transfer is not None and kind == VALUE and isinstance(asked.order, Batch)
+        transfer = self._transfer.submit(parts) if self._transfer is not None and pins else None
+        self._taken.append(_Taken(asked, kind, parts, transfer))
+
+    def _given(self, taken: _Taken) -> Any:
+        asked = taken.asked
         assert isinstance(asked.order, Batch)
-        data = load(parts)
+        data = load(taken.parts) if taken.transfer is None else taken.transfer.result()
         stream_state = None
         if isinstance(data, StreamBatch):
+            if data.whole:
+                self._report_unsharded()
             data, stream_state = data.data, data.state
         self._progress.yielded(asked.order.index, asked.sampler_state)
         if self._progress.is_stream:
             self._progress.advanced(asked.worker, stream_state, self._num_workers)
-        if kind == ERROR:
+        if taken.kind == ERROR or isinstance(data, ExceptionWrapper):
             data.reraise()
-        if self._pin_memory:
-            return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
         return data
 
-    def _resumed(self, asked: _Asked, kind: int, parts: list[Any]) -> None:
-        if kind == ERROR:
+    def _resumed(self, taken: _Taken) -> None:
+        asked = taken.asked
+        if taken.kind == ERROR:
             self._active[asked.worker] = False  # it has no stream in this pass
-            load(parts).reraise()
+            load(taken.parts).reraise()
         assert isinstance(asked.order, Resume)
-        message = {**asked.order.message, "random": load(parts)}
+        message = {**asked.order.message, "random": load(taken.parts)}
         self._recovery.began(asked.worker, asked.ticket, Resume(asked.order.epoch, message))
 
     def _raise_failure(self) -> None:
@@ -376,6 +416,7 @@ class EngineIterator(_BaseDataLoaderIter):
                 else (message,)
             )
             self._asked.clear()
+            self._taken.clear()
             self._shutdown_workers(_GRACE_AFTER_DEATH)
             raise
 
@@ -397,12 +438,25 @@ class EngineIterator(_BaseDataLoaderIter):
             self._crew.stacks(),
         )
 
+    def _report_unsharded(self) -> None:
+        kind = type(self._dataset)
+        why = (
+            f"{kind.__module__}.{kind.__qualname__} has not asked "
+            f"torch.utils.data.get_worker_info() which of {self._num_workers} workers it is in, "
+            "so each of them gives all of it: "
+            "let __iter__ give each worker its share, or set num_workers=1"
+        )
+        if self._standing.remark_once(why):
+            _log.warning(why)
+
     def _shutdown_workers(self, grace: float = GRACE) -> None:
         if self._closed or self._maker != os.getpid():
             return
         if stock_utils.python_exit_status in (True, None):
             return
         self._closed = True
+        if self._transfer is not None:
+            self._transfer.close()
         self._crew.shut_down(grace)
 
     def __del__(self) -> None:

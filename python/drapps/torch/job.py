@@ -25,10 +25,28 @@ from drapps.worker.serialise import Reduce
 
 @dataclass(frozen=True)
 class StreamBatch:
-    """A batch of a stream that can be resumed, and its state behind the batch."""
+    """A batch of a stream that can be resumed, or that nobody has sharded.
+
+    Attributes:
+        data: the batch.
+        state: of the stream behind it; None where it has none of its own.
+        whole: the stream is the same in all workers, as far as one can tell.
+    """
 
     data: Any
     state: Any
+    whole: bool
+
+
+class WatchedInfo(stock.WorkerInfo):
+    """Tells by `asked` whether anybody wanted to know which worker this is."""
+
+    asked = False
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("id", "num_workers"):
+            object.__setattr__(self, "asked", True)
+        return object.__getattribute__(self, name)
 
 
 @dataclass
@@ -63,7 +81,7 @@ class TorchJob:
     shared_seed: int | None
     seeds: SampleSeeds | None
     keeps_random: bool
-    _infos: dict[int, stock.WorkerInfo] = field(default_factory=dict)
+    _infos: dict[int, WatchedInfo] = field(default_factory=dict)
     _current: int = -1
     _fetcher: Any = None
     _shared_rng: Any = None
@@ -130,8 +148,12 @@ class TorchJob:
             if self.kind == _DatasetKind.Iterable:
                 raise EndOfStream from None
             raise
-        state = stream_state(self._fetcher) if self.kind == _DatasetKind.Iterable else None
-        return data if state is None else StreamBatch(data, state)
+        if self.kind != _DatasetKind.Iterable:
+            return data
+        state = stream_state(self._fetcher)
+        everywhere = self.workers > 1 and self.worker_init_fn is None
+        whole = everywhere and not self._infos[worker].asked
+        return StreamBatch(data, state, whole) if whole or state is not None else data
 
     def resume(self, epoch: int, message: Any) -> Any:  # noqa: ARG002
         """A new pass, or a place in one; gives the random states that it begins with.
@@ -164,7 +186,7 @@ class TorchJob:
     def _become(self, worker: int) -> None:
         if worker not in self._infos:
             seed = self.base_seed + worker
-            info = stock.WorkerInfo(worker, self.workers, seed, self.dataset)
+            info = WatchedInfo(worker, self.workers, seed, self.dataset)
             self._infos[worker] = info
         self._current = worker
         stock._worker_info = self._infos[worker]

@@ -34,6 +34,7 @@ class Standing:
     _decisions: int = 0
     _moves: int = 0
     _noted: int = 0
+    _told: set[str] = field(default_factory=set)
     _entries: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_ENTRIES))
 
     @classmethod
@@ -84,6 +85,14 @@ class Standing:
     def remark(self, why: str, **seen: Any) -> None:
         """Something that moved no knob."""
         self._note(dict.fromkeys(("knob", "before", "proposed", "applied")), why, seen)
+
+    def remark_once(self, why: str) -> bool:
+        """A remark that is made once; whether it was new."""
+        new = why not in self._told
+        if new:
+            self._told.add(why)
+            self.remark(why)
+        return new
 
     def _note(self, place: dict[str, Any], why: str, seen: dict[str, Any]) -> None:
         self._noted += 1

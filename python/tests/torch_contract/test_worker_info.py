@@ -123,6 +123,24 @@ def test_user_sharded_streams_are_complete_for_any_number_of_workers(loader_clas
         assert sorted(int(x) for batch in loader for x in batch) == list(range(23))
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_stream_that_nobody_shards_is_warned_of_once(own_class, caplog, persistent):
+    loader = own_class(Counting(6), 2, num_workers=2, persistent_workers=persistent)
+    for _ in range(2):
+        assert sorted(int(x) for batch in loader for x in batch) == sorted([*range(6)] * 2)
+    (warning,) = [record.message for record in caplog.records if record.name == "drapps"]
+    assert "Counting" in warning
+    assert "which of 2 workers" in warning
+    assert [e["why"] for e in loader.explain()["decisions"]["entries"]] == [warning]
+
+
+def test_other_streams_are_not_warned_of(own_class, caplog):
+    list(own_class(Sharded(23), 4, num_workers=3))
+    list(own_class(Counting(6), 2, num_workers=1))
+    list(own_class(Counting(6), 2, num_workers=2, worker_init_fn=identity))
+    assert not [record for record in caplog.records if record.name == "drapps"]
+
+
 def test_a_stream_outside_of_workers_has_no_information(loader_class):
     assert [int(batch) for batch in loader_class(Counting(2))] == [0, 1]
     assert data.get_worker_info() is None

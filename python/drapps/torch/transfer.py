@@ -1,0 +1,56 @@
+"""The transfer thread: it copies batches into pinned memory ahead of the step that takes them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import torch
+from torch._utils import ExceptionWrapper
+from torch.utils.data._utils.pin_memory import pin_memory
+
+from drapps.torch.job import StreamBatch
+from drapps.worker.serialise import load
+
+
+class TransferThread:
+    """Unpickles batches and pins them, one after the other, beside the training step."""
+
+    def __init__(self, device: str | None) -> None:
+        """Pins for the current device, whose type is `device`."""
+        self._device = device
+        self._where = f"in pin memory thread for device {torch.accelerator.current_device_index()}"
+        self._thread = ThreadPoolExecutor(
+            1, "drapps-transfer", _begin, (torch.accelerator.current_device_index(),)
+        )
+
+    def submit(self, parts: Sequence[Any]) -> Future[Any]:
+        """Begins with what `drapps.worker.serialise.dump` gave.
+
+        The result is the batch, a `StreamBatch` with it, or an ``ExceptionWrapper`` where it does
+        not let itself be pinned.
+        """
+        return self._thread.submit(self._transfer, parts)
+
+    def _transfer(self, parts: Sequence[Any]) -> Any:
+        data = load(parts)
+        try:
+            if isinstance(data, StreamBatch):
+                return dataclasses.replace(data, data=self._pinned(data.data))
+            return self._pinned(data)
+        except Exception:
+            return ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
+
+    def _pinned(self, data: Any) -> Any:
+        return pin_memory(data, self._device)  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        """Forgets what it has not begun."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin(device_index: int) -> None:
+    torch.set_num_threads(1)  # of this thread: the copy shall not take all cores
+    torch.accelerator.set_device_index(device_index)

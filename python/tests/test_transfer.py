@@ -1,0 +1,151 @@
+"""The transfer thread, beside a pretended accelerator: what it pins, when, in which order."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils import data  # noqa: E402
+
+import drapps.torch  # noqa: E402
+from drapps.torch import transfer  # noqa: E402
+
+
+class Pins(list):
+    """What was pinned: the batches as lists, by the thread of that name."""
+
+    seconds = 0.0
+    bad = ()
+
+    def __call__(self, batch, device):
+        assert device == "cuda"
+        assert threading.current_thread().name.startswith("drapps-transfer")
+        time.sleep(self.seconds)
+        if batch.tolist() in self.bad:
+            raise ValueError(f"{batch.tolist()} cannot be pinned")
+        self.append(batch.tolist())
+        return batch + 1000
+
+
+@pytest.fixture
+def pins(monkeypatch):
+    accelerator = torch.accelerator
+    monkeypatch.setattr(accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(accelerator, "current_device_index", lambda: 0)
+    monkeypatch.setattr(accelerator, "set_device_index", lambda _: None)
+    pins = Pins()
+    monkeypatch.setattr(transfer, "pin_memory", pins)
+    return pins
+
+
+class Stream(data.IterableDataset):
+    """The numbers up to 9, dealt out among the workers."""
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        return iter(range(info.id, 9, info.num_workers))
+
+
+def loader_of(dataset=None, **options):
+    dataset = list(range(20)) if dataset is None else dataset
+    options = {"batch_size": 2, "num_workers": 2, "pin_memory": True, "lift": False} | options
+    return drapps.torch.DataLoader(dataset, **options)
+
+
+def values(batches):
+    return [[value - 1000 for value in batch.tolist()] for batch in batches]
+
+
+EXPECTED = [[i, i + 1] for i in range(0, 20, 2)]
+
+
+@pytest.mark.parametrize("options", [{}, {"torch_order": True}, {"persistent_workers": True}])
+def test_every_batch_is_pinned_in_its_turn(pins, options):
+    loader = loader_of(**options)
+    for _ in range(2):
+        assert values(loader) == EXPECTED
+    assert pins == EXPECTED * 2
+
+
+def test_streams_of_different_lengths_end_as_they_do_without(pins):
+    loader = loader_of(Stream(), num_workers=3, batch_size=1, prefetch_factor=4)
+    assert values(loader) == [[i] for i in range(9)]
+    assert values(loader_of(Stream())) == [[0, 2], [1, 3], [4, 6], [5, 7], [8]]
+    assert len(pins) == 9 + 5
+
+
+def test_batches_are_pinned_while_the_training_step_runs(pins):
+    pins.seconds = 0.01
+    iterator = iter(loader_of(prefetch_factor=4))
+    next(iterator)
+    next(iterator)
+    deadline = time.monotonic() + 10
+    while len(pins) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert 3 <= len(pins) <= 5
+    assert values(iterator) == EXPECTED[2:]
+
+
+def test_what_cannot_be_pinned_is_raised_in_its_turn(pins):
+    pins.bad = ([4, 5],)
+    iterator = iter(loader_of())
+    assert values([next(iterator), next(iterator)]) == EXPECTED[:2]
+    with pytest.raises(ValueError, match=r"(?s)pin memory thread for device 0.*4, 5"):
+        next(iterator)
+    assert values(iterator) == EXPECTED[3:]
+
+
+@pytest.mark.usefixtures("pins")
+def test_a_state_counts_what_was_yielded_and_not_what_was_pinned():
+    loader = loader_of(shuffle=True, seed=3)
+    iterator = iter(loader)
+    next(iterator)
+    next(iterator)
+    state = loader.state_dict()
+    expected = values(iterator)
+    again = loader_of(shuffle=True, seed=3)
+    again.load_state_dict(state)
+    assert values(again) == expected
+
+
+def test_an_interrupted_wait_loses_no_batch(pins):
+    class InterruptionError(Exception):
+        pass
+
+    def interrupt(*_):
+        raise InterruptionError
+
+    pins.seconds = 0.5
+    iterator = iter(loader_of())
+    found = values([next(iterator)])
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(InterruptionError):
+            for batch in iterator:
+                found += values([batch])
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    pins.seconds = 0.0
+    assert found + values(iterator) == EXPECTED
+
+
+def test_a_pass_that_is_left_leaves_nothing_to_the_next(pins):
+    loader = loader_of(persistent_workers=True, torch_order=True)
+    iterator = iter(loader)
+    next(iterator)
+    assert values(loader) == EXPECTED
+    del iterator, loader
+    deadline = time.monotonic() + 10
+    while _threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not _threads()
+    assert len(pins) >= 11
+
+
+def _threads():
+    return [t for t in threading.enumerate() if t.name.startswith("drapps-transfer")]
