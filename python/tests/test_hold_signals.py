@@ -8,6 +8,8 @@ from python.tests.hold_streams import PREPARE, run_script, start_script
 
 def test_ctrl_c_in_a_waiting_next_is_a_keyboard_interrupt():
     script = f"""{PREPARE}
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs with &
 loader = source.batch(40, cpu_budget=0.0005)
 iterator = iter(loader)
 print("waiting", flush=True)

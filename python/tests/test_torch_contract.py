@@ -351,17 +351,22 @@ def test_a_loader_can_be_copied_and_pickled(folder):
         assert all(torch.equal(a, b) for a, b in zip(wanted, found, strict=True))
 
 
-def test_explain_and_settings_belong_to_the_native_path(folder):
+def test_both_paths_explain_themselves_and_give_their_settings(folder):
     loader = drapps.torch.DataLoader(folder, 4)
     list(loader)
     assert {"plan", "forms", "decisions"} <= set(loader.explain())
     loader.freeze()
-    assert loader.export_settings()
-    stock = drapps.torch.DataLoader(Squares())
-    assert stock.explain()["plan"]["engine"] == "python"
-    for use in (stock.freeze, stock.export_settings):
-        with pytest.raises(drapps.PipelineError, match="runs Python code because"):
-            use()
+    settings = loader.export_settings()
+    again = drapps.torch.DataLoader(folder, 4, settings=settings)
+    assert again.export_settings() == settings
+    python = drapps.torch.DataLoader(Squares(), num_workers=1)
+    assert python.explain()["plan"]["engine"] == "python"
+    python.freeze()
+    assert python.explain()["decisions"]["status"] == "frozen"
+    with pytest.raises(drapps.PipelineError, match="before the first iter"):
+        python.export_settings()
+    with pytest.raises(drapps.PipelineError, match="another version's knobs"):
+        iter(drapps.torch.DataLoader(folder, 4, settings={"schema": "processes-1", "knobs": {}}))
 
 
 def test_pin_memory_is_accepted_without_a_device(folder):

@@ -26,6 +26,7 @@ class Native:
 
         Raises:
             NotLifted: the files or the description cannot be run natively.
+            PipelineError: the settings are of something else.
         """
         self.recipe = recipe
         same = earlier is not None and recipe.folder.unchanged_since(earlier.recipe.folder)
@@ -34,10 +35,17 @@ class Native:
         )
         try:
             self.core = _core.Loader(
-                self.source.native(), json.dumps(recipe.spec), json.dumps(options)
+                self.source.native(),
+                json.dumps(recipe.spec),
+                json.dumps({**options, "settings": None}),
             )
         except ValueError as error:
             raise NotLifted(f"the native path refuses it: {error}") from None
+        if options["settings"] is not None:
+            try:
+                self.core.apply(json.dumps(options["settings"]))
+            except ValueError as error:
+                raise PipelineError(f"settings={options['settings']!r}: {error}") from None
         self._dataset = self.source.digest()
 
     def serves(self, recipe: Recipe) -> bool:
