@@ -99,6 +99,35 @@ def test_what_cannot_be_pinned_is_raised_in_its_turn(pins):
     assert values(iterator) == EXPECTED[3:]
 
 
+class Resumable(data.IterableDataset):
+    """The numbers up to 9, and where they stand."""
+
+    next = 0
+
+    def __iter__(self):
+        while self.next < 9:
+            self.next += 1
+            yield self.next - 1
+
+    def state_dict(self):
+        return self.next
+
+    def load_state_dict(self, state):
+        self.next = state
+
+
+def test_a_stream_goes_on_behind_what_could_not_be_pinned(pins):
+    pins.bad = ([2, 3],)
+    loader = loader_of(Resumable(), num_workers=1)
+    iterator = iter(loader)
+    next(iterator)
+    with pytest.raises(ValueError, match="cannot be pinned"):
+        next(iterator)
+    again = loader_of(Resumable(), num_workers=1)
+    again.load_state_dict(loader.state_dict())
+    assert values(again) == values(iterator) == [[4, 5], [6, 7], [8]]
+
+
 @pytest.mark.usefixtures("pins")
 def test_a_state_counts_what_was_yielded_and_not_what_was_pinned():
     loader = loader_of(shuffle=True, seed=3)

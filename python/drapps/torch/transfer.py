@@ -20,31 +20,30 @@ class TransferThread:
 
     def __init__(self, device: str | None) -> None:
         """Pins for the current device, whose type is `device`."""
+        index = torch.accelerator.current_device_index()
         self._device = device
-        self._where = f"in pin memory thread for device {torch.accelerator.current_device_index()}"
-        self._thread = ThreadPoolExecutor(
-            1, "drapps-transfer", _begin, (torch.accelerator.current_device_index(),)
-        )
+        self._where = f"in pin memory thread for device {index}"
+        self._thread = ThreadPoolExecutor(1, "drapps-transfer", _begin, (index,))
 
     def submit(self, parts: Sequence[Any]) -> Future[Any]:
         """Begins with what `drapps.worker.serialise.dump` gave.
 
-        The result is the batch, a `StreamBatch` with it, or an ``ExceptionWrapper`` where it does
-        not let itself be pinned.
+        The result is the batch, or a `StreamBatch` with it; an ``ExceptionWrapper`` takes the place
+        of a batch that does not let itself be pinned.
         """
         return self._thread.submit(self._transfer, parts)
 
     def _transfer(self, parts: Sequence[Any]) -> Any:
         data = load(parts)
-        try:
-            if isinstance(data, StreamBatch):
-                return dataclasses.replace(data, data=self._pinned(data.data))
-            return self._pinned(data)
-        except Exception:
-            return ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
+        if isinstance(data, StreamBatch):
+            return dataclasses.replace(data, data=self._pinned(data.data))
+        return self._pinned(data)
 
     def _pinned(self, data: Any) -> Any:
-        return pin_memory(data, self._device)  # type: ignore[no-untyped-call]
+        try:
+            return pin_memory(data, self._device)  # type: ignore[no-untyped-call]
+        except Exception:
+            return ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         """Forgets what it has not begun."""
