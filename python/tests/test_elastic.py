@@ -89,6 +89,7 @@ class Model:
     def pause(self, seconds):
         """The consumer does something else, and the workers fill the queue and stop."""
         self.now += seconds
+        self.elastic.held_up()
 
     @property
     def moves(self):
@@ -222,6 +223,22 @@ def test_a_trial_outlasts_a_pause_of_the_consumer(noise):
     model.run(8)
     assert len(model.active) >= 4
     assert (3, 2) not in model.moves
+
+
+def test_processes_that_had_nothing_to_do_are_not_taken_for_too_few():
+    model = Model(busy)
+    for _ in range(40):
+        model.run(0.6)
+        model.pause(0.4)  # as between two passes
+    assert model.moves == []
+
+
+def test_a_budget_is_kept_by_processes_that_have_nothing_to_do_at_times():
+    model = Model(lambda n: float(n), processes=4)
+    for _ in range(20):
+        model.run(0.2)
+        model.elastic.held_up()
+    assert len(model.active) == 2
 
 
 def test_a_trial_waits_for_processes_that_start_slowly():

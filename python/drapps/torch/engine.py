@@ -170,6 +170,7 @@ class EngineIterator(_BaseDataLoaderIter):
     def _begin(self, first: bool) -> None:
         """Asks for the first batches of a pass."""
         self._standing.begin(self._progress.epoch)
+        self._elastic.held_up()
         self._asked: deque[_Asked] = deque()
         self._taken: deque[_Taken] = deque()  # not more than one without a transfer thread
         self._active = [True] * self._num_workers
@@ -382,6 +383,8 @@ class EngineIterator(_BaseDataLoaderIter):
         began = time.monotonic()
         reported = False
         seen = self._board.events()
+        if self._order is None or self._board.done(self._asked[-1].ticket):
+            self._elastic.held_up()
         if began - self._checked > _CHECK_PERIOD:
             self._look_after()
         while True:

@@ -3,8 +3,9 @@
 Processes that sleep (in a read, on a network) use no core, so the number that fills the budget is
 not known beforehand: it is found by trials.
 
-1. Time is cut into short windows. A window in which the consumer hardly waited is dropped: it says
-   neither that more processes would help nor that they did not.
+1. Time is cut into short windows. A window in which the consumer hardly waited, or the processes had
+   nothing to do for a while, is dropped: it says neither that more processes would help nor that
+   they did not.
 2. While the consumer waits and cores are idle, half as many processes again are started, on trial.
 3. The trial's windows begin once all its processes have made a sample. They are compared with those
    before it until the difference is larger than its noise, or a few seconds are over.
@@ -88,16 +89,15 @@ def gained(before: list[Sight], after: list[Sight]) -> bool | None:
         return None
     old, new = mean(before).rate, mean(after).rate
     gain = new - (1 + _GAIN) * old
-    if len(after) >= _MOST or abs(gain) > 2 * math.hypot(_error(before), _error(after)):
-        return gain > 0
-    return None
+    spread = max(_spread(before, after), _NOISE * old)
+    error = spread * math.sqrt(1 / len(before) + 1 / len(after))
+    return gain > 0 if len(after) >= _MOST or abs(gain) > 2 * error else None
 
 
-def _error(sights: list[Sight]) -> float:
-    """The standard error of the mean rate."""
-    rates = [s.rate for s in sights]
-    spread = statistics.stdev(rates) if len(rates) > 1 else 0.0
-    return max(spread, _NOISE * statistics.fmean(rates)) / math.sqrt(len(rates))
+def _spread(*groups: list[Sight]) -> float:
+    """The standard deviation of the rates within the groups, pooled: few windows tell little."""
+    squares = sum(statistics.pvariance(s.rate for s in group) * len(group) for group in groups)
+    return math.sqrt(squares / (sum(map(len, groups)) - len(groups)))
 
 
 def cpu_seconds_of(pid: int) -> float | None:
@@ -133,6 +133,7 @@ class Elastic:
     _since: float | None = None
     _seen: dict[int, tuple[float, int]] = field(default_factory=dict)  # pid: CPU seconds, made
     _waited: float = 0.0
+    _held: bool = False  # the processes had nothing to do for a while of this window
     _sights: list[Sight] = field(default_factory=list)
     _trial: list[Sight] | None = None  # the windows before it
     _trial_began: float = 0.0
@@ -147,6 +148,10 @@ class Elastic:
     def waited(self, seconds: float) -> None:
         """The consumer waited so long for a batch."""
         self._waited += seconds
+
+    def held_up(self) -> None:
+        """The processes have had nothing to do: a pass ends or begins, or the consumer was away."""
+        self._held = True
 
     def step(self) -> None:
         """Looks once per window, and moves where that is enough. For after each batch."""
@@ -181,10 +186,10 @@ class Elastic:
             waited=self._waited / past,
             rate=sum(made - made_then for _, made_then, _, made in old) / past,
         )
-        self._since, self._seen, self._waited = now, seen, 0.0
         over = sight.cores > (1 + _OVER) * self.budget
-        tells = sight.processes > 0 and sight.rate > 0 and (sight.waited > _WAITS or over)
-        return sight if tells else None
+        waits = sight.waited > _WAITS and not self._held
+        self._since, self._seen, self._waited, self._held = now, seen, 0.0, False
+        return sight if sight.processes > 0 and sight.rate > 0 and (waits or over) else None
 
     def _made(self, member: Member) -> int:
         status = self.crew.board.status(member.slot)
