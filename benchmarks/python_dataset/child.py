@@ -94,17 +94,19 @@ class Child:
         return {"first_batch_s": took}
 
     def _delay(self, seconds: float, beside: str) -> dict[str, Any]:
-        """By how much a thread is late that wants to run every millisecond, and another process."""
+        """By how much a thread is late that wants to run every millisecond.
+
+        Nothing else of the benchmark wants to run then: a process that did, to compare with, made
+        the thread late itself.
+        """
         context = multiprocessing.get_context("fork")
         count = self._spec["workers"] if beside == "spinners" else 0
         spinners = [context.Process(target=_spin_on, daemon=True) for _ in range(count)]
         batches = self._endless()
         if beside == "loader":
             next(batches)
-        receive, send = context.Pipe(duplex=False)
-        other = context.Process(target=_send_delays, args=(send, seconds))
-        for process in (*spinners, other):
-            process.start()
+        for spinner in spinners:
+            spinner.start()
         delays: list[float] = []
         over = threading.Event()
         thread = threading.Thread(target=_note_delays, args=(delays, over))
@@ -118,15 +120,8 @@ class Child:
         thread.join()
         for spinner in spinners:
             spinner.kill()
-        of_other = _quantiles(receive.recv())
-        for process in (*spinners, other):
-            process.join()
-        return {
-            **_quantiles(delays),
-            **{f"process_{name}": value for name, value in of_other.items()},
-            "samples": taken,
-            "seconds": seconds,
-        }
+            spinner.join()
+        return {**_quantiles(delays), "samples": taken, "seconds": seconds}
 
     def _endless(self) -> Any:
         while True:
@@ -148,14 +143,6 @@ def _note_delays(delays: list[float], over: threading.Event) -> None:
         due = max(due + _PERIOD_S, time.perf_counter())
         time.sleep(max(0.0, due - time.perf_counter()))
         delays.append(time.perf_counter() - due)
-
-
-def _send_delays(send: Any, seconds: float) -> None:
-    delays: list[float] = []
-    over = threading.Event()
-    threading.Timer(seconds, over.set).start()
-    _note_delays(delays, over)
-    send.send(delays)
 
 
 def _quantiles(delays: list[float]) -> dict[str, float]:

@@ -264,10 +264,8 @@ def _delay(bench: Bench) -> None:
     }
     answers = bench.rounds("gil_delay", lanes)
     times = {name: [each["p99_s"] for each in mine] for name, mine in answers.items()}
-    times["process"] = [each["process_p99_s"] for each in answers["drapps"]]
     for name, over, under in (
         ("gil_delay", "drapps", "idle"),
-        ("gil_delay_process", "drapps", "process"),
         ("gil_delay_spinners", "drapps", "spinners"),
         ("gil_delay_100us", "drapps_100us", "idle"),
         ("stock_gil_delay", "stock", "idle"),
@@ -306,6 +304,6 @@ def _figures(answers: list[Answer]) -> dict[str, Any]:
         times = [answer["first_batch_s"] for answer in answers]
         return {"first_batch_s": statistics.median(times), "peak_bytes": peak}
     if "p99_s" in answers[0]:
-        names = [name for name in answers[0] if "p50" in name or "p99" in name]
+        names = ("p50_s", "p99_s", "p999_s")
         return {name: statistics.median(each[name] for each in answers) for name in names}
     return report.figures(answers, {}, peak)
