@@ -3,8 +3,8 @@
 Processes that sleep (in a read, on a network) use no core, so the number that fills the budget is
 not known beforehand: it is found by trials.
 
-1. Time is cut into short windows. A window in which the consumer hardly waited, or the processes had
-   nothing to do for a while, is dropped: it says neither that more processes would help nor that
+1. Time is cut into short windows. A window in which the consumer hardly waited, or the processes
+   had nothing to do for a while, is dropped: it says neither that more of them would help nor that
    they did not.
 2. While the consumer waits and cores are idle, half as many processes again are started, on trial.
 3. The trial's windows begin once all its processes have made a sample. They are compared with those
