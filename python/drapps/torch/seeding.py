@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.random  # loaded when it is used first, which would be once in each process
 import torch
 
 from drapps import _core
