@@ -2,9 +2,10 @@
 
 Each round draws a loader (its mode, size and start method) and a plan of passes over it, some left
 early. The plan is run once in peace and once with faults: SIGKILL, SIGSEGV and SIGSTOP of random
-workers, processes added and retired, and in both runs samples that raise. What comes out must be
-the same, batches that are held stay as they were, and behind each round no process and no
-descriptor is left. A second loader with persistent workers lives as long as the soak.
+workers, processes added and retired, or bound workers moved to fewer of them, and in both runs
+samples that raise. What comes out must be the same, batches that are held stay as they were, and
+behind each round no process and no descriptor is left. A second loader with persistent workers
+lives as long as the soak.
 
 A seed repeats the rounds; at which instruction a signal hits is up to the machine.
 """
@@ -79,6 +80,29 @@ class Stream(IterableDataset[Any]):
         return map(self.items.__getitem__, range(info.id, len(self.items), info.num_workers))
 
 
+class StatefulStream(Stream):
+    """The same, which goes on where it was."""
+
+    place = begin = 0
+
+    def __iter__(self) -> Any:
+        info = get_worker_info()
+        assert info is not None
+        self.place, self.begin = self.begin, 0
+        first = info.id + self.place * info.num_workers
+        for index in range(first, len(self.items), info.num_workers):
+            self.place += 1
+            yield self.items[index]
+
+    def state_dict(self) -> dict[str, int]:
+        """How many it has given."""
+        return {"place": self.place}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """The next pass begins there."""
+        self.begin = state["place"]
+
+
 def draw_in_worker(worker: int) -> None:
     """A `worker_init_fn`, which binds a virtual worker to its process."""
     random.seed(worker)
@@ -86,7 +110,10 @@ def draw_in_worker(worker: int) -> None:
 
 @dataclass
 class Plan:
-    """A loader, and where its passes are left; None for at their end."""
+    """A loader, and where its passes are left; None for at their end.
+
+    Either its workers die and are replaced, or those that are bound move.
+    """
 
     mode: str
     options: dict[str, Any]
@@ -118,16 +145,17 @@ class Plan:
             "worker_init_fn": {"worker_init_fn": draw_in_worker},
             "not in_order": {"in_order": False},
         }.get(mode, {})
-        dataset = Stream(items) if mode == "iterable" else items
+        if mode not in ("iterable", "torch_order") or rng.random() < 0.6:
+            options["on_worker_death"] = "restart"
+        stream = rng.choice((Stream, StatefulStream))
+        dataset = stream(items) if mode == "iterable" else items
         stops = [rng.choice((None, None, rng.randrange(1, 8))) for _ in range(rng.randrange(1, 4))]
         return cls(mode, options, dataset, rng.randrange(1 << 30), stops)
 
     def loader(self) -> DataLoader[Any]:
         """A new loader of the plan."""
         generator = torch.Generator().manual_seed(self.seed)
-        return DataLoader(
-            self.dataset, generator=generator, on_worker_death="restart", **self.options
-        )
+        return DataLoader(self.dataset, generator=generator, **self.options)
 
 
 @dataclass
@@ -144,6 +172,11 @@ class Tormentor:
 
     def may_hit(self, iterator: Any) -> None:
         """Between two batches."""
+        if iterator._moves is not None:
+            if self.rng.random() < 0.2:
+                iterator._moves.aim(self.rng.randrange(1, 4), "the soak says so")
+                self._count("moved")
+            return
         if self._left and self.rng.random() < 0.2:
             self._left -= 1
             fault = self.rng.choice(FAULTS)
@@ -262,6 +295,7 @@ def soak(minutes: float, seed: int) -> int:
     rng = random.Random(seed)
     tormentor, held = Tormentor(rng), Held(rng)
     options = {"num_workers": 2, "batch_size": 8, "shuffle": True, "persistent_workers": True}
+    options["on_worker_death"] = "restart"
     lasting = Plan("default", options, Numbers(128, 20_000, frozenset({31})), seed, [])
     long, peaceful = lasting.loader(), lasting.loader()
     began, rounds, minute = time.monotonic(), 0, 0

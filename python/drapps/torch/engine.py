@@ -6,7 +6,6 @@ import atexit
 import functools
 import logging
 import os
-import pickle
 import sys
 import time
 import traceback
@@ -26,14 +25,16 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_in
 from drapps import _core
 from drapps.torch.job import StreamBatch, TorchJob
 from drapps.torch.seeding import SampleSeeds
+from drapps.torch.starting import context_of, in_threads
 from drapps.torch.thread_job import ThreadJob, ThreadSeeds
 from drapps.torch.transfer import TransferThread
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import GRACE, Crew
 from drapps.worker.elastic import Elastic, most_processes
 from drapps.worker.job import END, ERROR, VALUE
-from drapps.worker.launch import SentJob, SlimServerContext
+from drapps.worker.launch import SentJob
 from drapps.worker.lists import share_large_lists
+from drapps.worker.moves import Moves, publish
 from drapps.worker.recovery import Recovery, WorkerDiedError
 from drapps.worker.serialise import load
 from drapps.worker.threads import ThreadContext
@@ -58,6 +59,7 @@ class _Asked:
     ticket: int
     worker: int
     order: Batch | Resume
+    position: int
     sampler_state: Any = None
 
 
@@ -97,6 +99,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._bound = job.bound or loader.torch_order
         self._by_sample = not self._bound and job.by_sample
         self._serial = job.seeds is None
+        self._initialised = loader.worker_init_fn is not None
         self._context, by_value = context_of(loader)
         self._threads = isinstance(self._context, ThreadContext)
         self._job = SentJob(job, by_value)
@@ -116,17 +119,23 @@ class EngineIterator(_BaseDataLoaderIter):
         self._recovery = Recovery(
             self._crew, self._restarts, self._bound, self._serial, self._standing
         )
-        moves = not (self._bound or self._threads)
-        self._elastic = Elastic(self._crew, self._cpu_budget, moves, self._standing)
+        # What worker_init_fn did to a process stays there; a restart repeats what one was asked.
+        leaves = self._bound and self._serial and not self._restarts and not self._initialised
+        self._moves = Moves(self._crew, self._recovery.slots, self._standing) if leaves else None
+        moves = leaves or not (self._bound or self._threads)
+        self._elastic = Elastic(self._crew, self._cpu_budget, moves, self._standing, self._moves)
         self._died: tuple[Any, ...] | None = None  # of the error that ended all of it
         self._checked = time.monotonic()
         self._transfer = TransferThread(self._pin_memory_device) if self._pin_memory else None
         self._closed = False
         _live.add(self)
         try:
+            before = self._standing.processes
             self._standing.processes = self._processes_at_start()
             for worker in range(self._standing.processes):
                 self._recovery.place(worker, self._crew.hire(worker).slot)
+            if self._moves is not None and before is not None:
+                self._moves.aim(before, "as many as before")
             self._begin(first=True)
         except BaseException:
             self._shutdown_workers()
@@ -135,7 +144,7 @@ class EngineIterator(_BaseDataLoaderIter):
     def _processes_at_start(self) -> int:
         """One per virtual worker, as under stock; where any will do, what the budget speaks for.
 
-        Later passes begin with as many as the one before ended with.
+        Later passes begin with as many as the one before ended with, or come down to that.
         """
         if not self._bound and self._standing.processes is not None:
             return min(self._standing.processes, most_processes(self._elastic.budget))
@@ -150,9 +159,9 @@ class EngineIterator(_BaseDataLoaderIter):
         streams = self._dataset_kind == _DatasetKind.Iterable
         base = int(self._base_seed)
         reseeds = not (streams or loader.torch_order)
-        in_threads = _in_threads(loader)
-        seeds = ThreadSeeds if in_threads else SampleSeeds
-        return (ThreadJob if in_threads else TorchJob)(
+        threaded = in_threads(loader)
+        seeds = ThreadSeeds if threaded else SampleSeeds
+        return (ThreadJob if threaded else TorchJob)(
             dataset=self._dataset,
             kind=self._dataset_kind,
             auto_collation=self._auto_collation,
@@ -276,17 +285,9 @@ class EngineIterator(_BaseDataLoaderIter):
         sampler_state: Any = None,
     ) -> None:
         slot = self._recovery.slot_of(worker)
-        ticket = self._board.publish(
-            pickle.dumps(order, protocol=5),
-            worker=worker,
-            process=slot,
-            pieces=pieces,
-            urgent=urgent,
-            position=position,
-        )
-        assert ticket >= 0, "the board is larger than the window"
+        ticket = publish(self._board, order, worker, slot, position, pieces, urgent)
         self._recovery.remember(worker, ticket, order)
-        self._asked.append(_Asked(ticket, worker, order, sampler_state))
+        self._asked.append(_Asked(ticket, worker, order, position, sampler_state))
 
     def __next__(self) -> Any:
         # The base class makes a profiler range per batch, which takes as long as all that is here.
@@ -308,6 +309,8 @@ class EngineIterator(_BaseDataLoaderIter):
             if taken.kind == END:
                 self._active[worker] = False
                 self._progress.ended(worker)
+                if self._moves is not None:
+                    self._moves.ended(worker)
                 self._ask()
                 continue
             if not self._active[worker]:  # asked for before its stream had ended
@@ -323,6 +326,8 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _fill(self) -> None:
         """Asks for batches until enough are under way."""
+        if self._moves is not None:
+            self._moves.settle(self._asked)
         while len(self._asked) + len(self._taken) < self._window:
             if not self._ask(urgent=not self._asked):
                 return
@@ -411,6 +416,8 @@ class EngineIterator(_BaseDataLoaderIter):
         self._checked = time.monotonic()
         try:
             self._recovery.check(self._asked)
+            if self._moves is not None:
+                self._moves.settle(self._asked)
         except BaseException as error:
             message = f"{error!r} came while a worker process was looked after"
             self._died = (
@@ -475,23 +482,3 @@ def _close_all() -> None:
 
 def _is_dataset(value: Any) -> bool:
     return isinstance(value, Dataset)
-
-
-def _in_threads(loader: DataLoader[Any]) -> bool:
-    """The dataset says ``thread_safe = True``, and nothing else needs a process."""
-    safe = getattr(loader.dataset, "thread_safe", False) is True
-    streams = loader._dataset_kind == _DatasetKind.Iterable
-    own = loader.torch_order or loader.worker_init_fn or loader.multiprocessing_context
-    return safe and not streams and not own
-
-
-def context_of(loader: DataLoader[Any]) -> tuple[Any, bool]:
-    """How processes start, and whether objects of ``__main__`` travel by value."""
-    if _in_threads(loader):
-        return ThreadContext(), False
-    if loader.multiprocessing_context is not None:
-        return loader.multiprocessing_context, False
-    # A CUDA context does not survive a fork.
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return SlimServerContext(), True
-    return torch.multiprocessing.get_context(), False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +85,9 @@ class TorchJob:
     _current: int = -1
     _fetcher: Any = None
     _shared_rng: Any = None
+    _over: bool = False  # the stream has ended
+    _began: dict[str, Any] = field(default_factory=dict)  # the dataset's attributes before it
+    _states: Any = None  # random ones, while it is not its turn
 
     def in_thread(self) -> TorchJob:
         """A copy over the same dataset."""
@@ -120,6 +123,7 @@ class TorchJob:
             self.worker_init_fn(worker)
             if self.seeds is not None:
                 self.seeds.keep_initial_seed(worker, torch.initial_seed())
+        self._began = dict(getattr(self.dataset, "__dict__", {}))
         self._fetcher = self._new_fetcher()
 
     def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
@@ -139,6 +143,8 @@ class TorchJob:
 
     def whole(self, index: Any, worker: int, epoch: int, position: int) -> Any:
         """A batch by the stock fetcher."""
+        if self._over:
+            raise EndOfStream
         self._become(worker)
         if self.seeds is not None:
             self.seeds.batch(worker, epoch, position)
@@ -146,6 +152,7 @@ class TorchJob:
             data = self._fetcher.fetch(index)
         except StopIteration:
             if self.kind == _DatasetKind.Iterable:
+                self._over = True
                 raise EndOfStream from None
             raise
         if self.kind != _DatasetKind.Iterable:
@@ -168,8 +175,62 @@ class TorchJob:
             set_random_states(message["random"])
         states = random_states() if self.keeps_random else None
         size = [None] * self.batch_size if self.auto_collation else None
+        self._began = dict(getattr(self.dataset, "__dict__", {}))
         self._fetcher = fetcher_at(self._new_fetcher, self.dataset, message, size)
+        self._over = False
         return states
+
+    def leave(self, worker: int) -> Iterator[tuple[str, Any]]:
+        """The ways in which `worker` can go to another process now, and what it takes along.
+
+        Its dataset object and random states; of a stream that has not ended its ``state_dict``, and
+        the dataset's attributes as they were when it began, as it begins again from there.
+        """
+        luggage = {
+            "dataset": self.dataset,
+            "random": random_states(),
+            "shared_rng": self._shared_rng,
+            "asked": self._infos[worker].asked,
+            "over": self._over,
+        }
+        if self.kind != _DatasetKind.Iterable:
+            yield "with its dataset, between two batches", luggage
+        elif self._over:
+            yield "with its dataset, after the end of its stream", luggage
+        else:
+            state = stream_state(self._fetcher)
+            if state is not None:
+                stream = {"state": state}
+                luggage |= {"stream": stream, "began": self._began, "ended": self._fetcher.ended}
+                yield "by the state_dict of its stream", luggage
+
+    def arrive(self, worker: int, luggage: Any) -> TorchJob:
+        """A job beside this one for `worker`, which comes from another process; its turn begins."""
+        job = copy.copy(self)
+        job.dataset, job._shared_rng = luggage["dataset"], luggage["shared_rng"]
+        job._over, job._infos = luggage["over"], {}
+        job._become(worker)
+        object.__setattr__(job._infos[worker], "asked", luggage["asked"])
+        if self.kind != _DatasetKind.Iterable:
+            job._fetcher = job._new_fetcher()
+        elif not job._over:
+            job._began = luggage["began"]
+            if job._began:
+                vars(job.dataset).clear()
+                vars(job.dataset).update(job._began)
+            job._fetcher = fetcher_at(job._new_fetcher, job.dataset, luggage["stream"], None)
+            job._fetcher.ended = luggage["ended"]
+        set_random_states(luggage["random"])  # whatever the beginning of the stream drew
+        return job
+
+    def pause(self) -> None:
+        """The turn of another job begins: keeps what is global to the process."""
+        self._states = random_states()
+
+    def go_on(self) -> None:
+        """Its own turn begins."""
+        set_random_states(self._states)
+        self._become(self._current)
 
     def failure(self, error: Exception, worker: int, sample: str) -> Any:
         """What the stock loader would send, with the sample named; pickles in any case."""
@@ -178,6 +239,10 @@ class TorchJob:
     def reducer(self) -> Reduce:
         """Tensors travel as buffers."""
         return tensor_reducer()
+
+    def packer(self) -> Reduce:
+        """The same; a tensor that other processes share would not be shared any more."""
+        return tensor_reducer(refuse_shared=True)
 
     def sender(self) -> Reduce:
         """Shared tensors stay shared; others travel in the memory that all processes map."""

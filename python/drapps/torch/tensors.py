@@ -60,12 +60,12 @@ def _subclass_of(make: Callable[..., Tensor], kind: type[Tensor], args: Any, sta
     return restored
 
 
-def tensor_reducer(shared: bool = False) -> Reduce:
+def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
     """A `pickle.Pickler.reducer_override` for one pickle that may hold tensors.
 
     Dense tensors in CPU memory go as buffers, subclasses such as ``tv_tensors`` with their
     attributes; everything else as it pickles by itself. Tensors in shared memory are copied too,
-    unless `shared` leaves them to multiprocessing.
+    unless `shared` leaves them to multiprocessing, or `refuse_shared` raises RuntimeError.
     """
     storages: dict[int, _StorageBytes | Tensor] = {}  # the tensor that brought it, where one did
 
@@ -93,6 +93,8 @@ def tensor_reducer(shared: bool = False) -> Reduce:
                 "transfer the data, call detach() on the tensor before serializing (e.g., putting "
                 "it on the queue)."
             )
+        if refuse_shared and value.is_shared():
+            raise RuntimeError("a tensor in shared memory stays where it is")
         if not _dense_in_memory(value) or (shared and value.is_shared()):
             return NotImplemented
         if kind is Tensor:

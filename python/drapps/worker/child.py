@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from drapps.worker.guests import Guests
 from drapps.worker.job import END, ERROR, VALUE, EndOfStream, Job
 from drapps.worker.serialise import UnpicklableError, dump, load
 
@@ -41,6 +42,22 @@ class Resume:
     message: Any
 
 
+@dataclass(frozen=True)
+class Leave:
+    """A task by which a virtual worker leaves its process; the result is what it takes along."""
+
+
+@dataclass(frozen=True)
+class Arrive:
+    """A task by which it goes on in another one.
+
+    Attributes:
+        luggage: a pickle and its buffers.
+    """
+
+    luggage: list[bytes]
+
+
 @dataclass
 class _Failed:
     """In the place of samples: the pickle of a failure."""
@@ -68,7 +85,10 @@ class Worker:
         self._job = job
         self._worker = worker
         self._broken: bytes | None = None  # the pickle of what the start of the job raised
+        self._lost: dict[int, bytes] = {}  # the same of virtual workers that could not arrive
         self._pending: list[_Task] = []  # owned, and waiting for samples that others make
+        self._strays: list[int] = []  # owned, of virtual workers that have left
+        self._guests = Guests(job, worker)
 
     def run(self, replay: tuple[Batch | Resume, ...] = ()) -> None:
         """Makes `replay` for nobody, then works until the parent says stop."""
@@ -80,7 +100,7 @@ class Worker:
             self._broken = pickle.dumps(self._job.failure(error, self._worker, "its start"))
         while True:
             self._collect()
-            work = self._board.next(_PATIENCE, bool(self._pending))
+            work = self._board.next(_PATIENCE, bool(self._pending or self._strays))
             if work.kind == "stop":
                 return
             if work.kind == "task":
@@ -100,15 +120,40 @@ class Worker:
             self._board.deliver(work.ticket, ERROR, [self._broken])
             return
         order = load([work.input])
-        if isinstance(order, Resume):
-            resume = functools.partial(self._job.resume, order.epoch, order.message)
+        if isinstance(order, Arrive):
+            self._arrive(work, order)
+            return
+        if work.worker in self._lost:
+            self._board.deliver(work.ticket, ERROR, [self._lost[work.worker]])
+            return
+        job = self._guests.turn_to(work.worker)
+        if job is None:  # it is asked of another process, as soon as the parent knows
+            self._strays.append(work.ticket)
+        elif isinstance(order, Leave):
+            self._leave(work)
+        elif isinstance(order, Resume):
+            resume = functools.partial(job.resume, order.epoch, order.message)
             self._send(work.ticket, work.worker, resume, "the beginning of a pass")
         elif order.grain == 0:
             place = (work.worker, order.epoch, work.position)
-            make = functools.partial(self._job.whole, order.index, *place)
+            make = functools.partial(job.whole, order.index, *place)
             self._send(work.ticket, work.worker, make, f"batch {order.index!r}")
         else:
             self._advance(_Task(work.ticket, work.worker, work.position, work.pieces, order))
+
+    def _leave(self, work: _core.Work) -> None:
+        try:
+            self._board.deliver(work.ticket, VALUE, self._guests.leave(work.worker))
+        except Exception as error:  # of the user's state_dict, too
+            self._board.deliver(work.ticket, ERROR, [str(error).encode()])
+
+    def _arrive(self, work: _core.Work, order: Arrive) -> None:
+        try:
+            self._guests.arrive(work.worker, order.luggage)
+        except Exception as error:  # of the user's load_state_dict
+            failure = self._job.failure(error, work.worker, "its arrival in another process")
+            self._lost[work.worker] = pickle.dumps(failure)
+        self._board.deliver(work.ticket, VALUE, [b""])
 
     def _advance(self, task: _Task) -> None:
         """Makes what is left of a batch; what others make is waited for among the pending."""
@@ -153,6 +198,9 @@ class Worker:
 
     def _collect(self) -> None:
         """Finishes what waited for others: their samples have come, or are to be made here."""
+        for ticket in filter(self._board.cancelled, tuple(self._strays)):
+            self._strays.remove(ticket)
+            self._board.drop(ticket)
         waiting, self._pending = self._pending, []
         for task in waiting:
             if self._board.cancelled(task.ticket):

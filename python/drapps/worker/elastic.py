@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from drapps.worker.crew import Crew, Member
+from drapps.worker.moves import Moves
 from drapps.worker.standing import Standing
 
 _WINDOW = 0.25  # seconds, at least
@@ -118,7 +119,8 @@ class Elastic:
     Attributes:
         crew: whose.
         cpu_budget: cores; those that this process may use where None.
-        enabled: False where virtual workers are bound to their processes.
+        enabled: False where no process may come or go.
+        moves: how processes are given back to which virtual workers are bound; none is added there.
         standing: the knob that is moved.
         clock: gives seconds.
         cpu_seconds: of a process, by its pid.
@@ -128,6 +130,7 @@ class Elastic:
     cpu_budget: float | None
     enabled: bool
     standing: Standing = field(default_factory=Standing)
+    moves: Moves | None = None
     clock: Callable[[], float] = time.monotonic
     cpu_seconds: Callable[[int], float | None] = cpu_seconds_of
     _since: float | None = None
@@ -226,7 +229,7 @@ class Elastic:
     def _decide(self, now: float) -> None:
         sight = mean(self._sights)
         target = wanted(sight, self.budget)
-        if target > sight.processes and now >= self.standing.cool_until:
+        if target > sight.processes and now >= self.standing.cool_until and self.moves is None:
             self._trial, self._trial_began, self._starting = self._sights, now, True
             try:
                 self._move(sight, target, "the consumer waits and cores are idle")
@@ -236,6 +239,15 @@ class Elastic:
             self._move(sight, target, "more cores in use than the budget has")
 
     def _move(self, sight: Sight, target: int, why: str) -> None:
+        seen = {
+            "cores": round(sight.cores, 2),
+            "waited": round(sight.waited, 2),
+            "rate": round(sight.rate, 1),
+        }
+        if self.moves is not None:
+            self._sights = []
+            self.moves.aim(target, why, **seen)
+            return
         active = self.crew.active
         for member in active[target:]:
             self.crew.retire(member.slot)
@@ -250,7 +262,5 @@ class Elastic:
                 target,
                 len(self.crew.active),
                 why,
-                cores=round(sight.cores, 2),
-                waited=round(sight.waited, 2),
-                rate=round(sight.rate, 1),
+                **seen,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from drapps.worker.serialise import Reduce
@@ -15,7 +15,10 @@ class EndOfStream(Exception):  # noqa: N818
 
 
 class Job(Protocol):
-    """The user's code as a worker process runs it. One object per process, one thread."""
+    """The user's code as a worker process runs it, on one thread.
+
+    One object per process, but for virtual workers that came from another one: they have one each.
+    """
 
     def in_thread(self) -> Job:
         """The same for one thread, where threads take the place of processes."""
@@ -40,11 +43,26 @@ class Job(Protocol):
     def resume(self, epoch: int, message: Any) -> None:
         """A new pass begins: streams start again."""
 
+    def leave(self, worker: int) -> Iterator[tuple[str, Any]]:
+        """The ways in which `worker` can go to another process now, and what it takes along."""
+
+    def arrive(self, worker: int, luggage: Any) -> Job:
+        """A job beside this one for `worker`, which comes from another process; its turn begins."""
+
+    def pause(self) -> None:
+        """The turn of another job begins: keeps what is global to the process."""
+
+    def go_on(self) -> None:
+        """Its own turn begins."""
+
     def failure(self, error: Exception, worker: int, sample: str) -> Any:
         """What is sent in the place of a result; always pickles."""
 
     def reducer(self) -> Reduce | None:
         """How objects of the framework are reduced, for one pickle."""
+
+    def packer(self) -> Reduce | None:
+        """The same for what a virtual worker takes to another process; refuses what is shared."""
 
     def sender(self) -> Reduce | None:
         """How this job itself is reduced where a process is not forked."""

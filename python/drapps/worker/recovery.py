@@ -73,6 +73,7 @@ class Recovery:
         bound: each virtual worker has a process of its own.
         serial: what a process makes depends on what it made before.
         standing: whose log has a remark per replacement.
+        slots: where each virtual worker is at home.
     """
 
     crew: Crew
@@ -80,17 +81,17 @@ class Recovery:
     bound: bool
     serial: bool
     standing: Standing
-    _slots: dict[int, int] = field(default_factory=dict)  # of virtual workers
+    slots: dict[int, int] = field(default_factory=dict)
     _history: dict[int, list[tuple[int, Batch | Resume]]] = field(default_factory=dict)
     _losses: Counter[tuple[int, int]] = field(default_factory=Counter)
 
     def place(self, worker: int, slot: int) -> None:
         """`worker` is bound to the process in `slot`."""
-        self._slots[worker] = slot
+        self.slots[worker] = slot
 
     def slot_of(self, worker: int) -> int:
         """Where a task of `worker` is to run; -1 for anywhere."""
-        return self._slots[worker] if self.bound else -1
+        return self.slots[worker] if self.bound else -1
 
     def remember(self, worker: int, ticket: int, order: Batch | Resume) -> None:
         """Keeps what a bound worker was asked, so that another process can repeat it."""
@@ -137,13 +138,16 @@ class Recovery:
             if self._losses[place] >= _ATTEMPTS:
                 what = "at their start" if place == _START else "of it"
                 raise WorkerDiedError.of(death, asked, f"{_ATTEMPTS} processes have died {what}.")
+        who = "another process takes the place of a dead one, and makes"
         if self.bound:
             self._rebind(death, asked)
-        elif not (death.retired and self.crew.active):
+        elif death.retired and self.crew.active:
+            who = "a process that was to end anyway died; the others make"
+        else:
             self.crew.hire(death.worker)
         again = "its pass up to the place" if self.bound and self.serial else "what was lost"
         self.standing.remark(
-            f"another process takes the place of a dead one, and makes {again} again",
+            f"{who} {again} again",
             worker=death.worker,
             pid=death.pid,
             cause=death.cause,

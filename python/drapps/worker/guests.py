@@ -1,0 +1,68 @@
+"""The virtual workers that are bound to one process: each has a job of its own, and its turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drapps.worker.job import Job
+from drapps.worker.serialise import UnpicklableError, dump, load
+
+_MOST_BYTES = 64 << 20  # that a virtual worker takes along; more is cheaper where it is
+
+
+class Guests:
+    """Who is at home in this process, and whose random states are the global ones now."""
+
+    def __init__(self, job: Job, worker: int) -> None:
+        self._first = job
+        self._jobs = {worker: job}
+        self._at = job
+        self._gone: set[int] = set()
+
+    def turn_to(self, worker: int) -> Job | None:
+        """The job of `worker`, with its random states; None where it has left.
+
+        Where workers are not bound, they have one job.
+        """
+        if worker in self._gone:
+            return None
+        job = self._jobs.get(worker, self._first)
+        if job is not self._at:
+            self._at.pause()
+            job.go_on()
+            self._at = job
+        return job
+
+    def leave(self, worker: int) -> list[Any]:
+        """What `worker` takes to another process: how it goes there, a pickle, its buffers.
+
+        Raises:
+            UnpicklableError: it stays.
+        """
+        job = self.turn_to(worker)
+        assert job is not None  # only who is here is asked to leave
+        why = "its stream has no state_dict"
+        for way, luggage in job.leave(worker):
+            try:
+                parts = dump(luggage, job.packer(), "what it would take along")
+            except UnpicklableError as error:
+                why = str(error)
+                continue
+            if sum(memoryview(part).nbytes for part in parts) > _MOST_BYTES:
+                why = "what it would take along is too large"
+                continue
+            del self._jobs[worker]
+            self._gone.add(worker)
+            return [way.encode(), *parts]
+        raise UnpicklableError(why)
+
+    def arrive(self, worker: int, parts: list[Any]) -> None:
+        """`worker` goes on here."""
+        self._at.pause()
+        try:
+            job = self._first.arrive(worker, load(parts))
+        except BaseException:
+            self._at.go_on()
+            raise
+        self._at = self._jobs[worker] = job
+        self._gone.discard(worker)

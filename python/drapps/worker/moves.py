@@ -1,0 +1,155 @@
+"""Virtual workers that are bound to processes, on fewer of them.
+
+A process is given back when those that are bound to it have gone to the others, one after the
+other, between two batches:
+
+1. ``Leave`` is asked of the process, behind all that was asked of it before.
+2. What the virtual worker takes along comes back, and ``Arrive`` brings it to the other process.
+   What was asked for in the meantime is asked for there.
+3. Who cannot go now stays. Streams without a ``state_dict`` are tried again when they have ended.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from drapps import _core
+from drapps.worker.child import Arrive, Batch, Leave, Resume
+from drapps.worker.crew import Crew
+from drapps.worker.job import VALUE
+from drapps.worker.standing import Standing
+
+
+class Asked(Protocol):
+    """A task that is being made, and whose it is."""
+
+    ticket: int
+    worker: int
+    order: Batch | Resume
+    position: int
+
+
+def publish(
+    board: _core.Board,
+    order: Batch | Resume | Leave | Arrive,
+    worker: int,
+    slot: int,
+    position: int = 0,
+    pieces: int = 0,
+    urgent: bool = False,
+) -> int:
+    """Asks the process in `slot`, or any (-1), for something of `worker`; gives its ticket."""
+    ticket = board.publish(
+        pickle.dumps(order, protocol=5),
+        worker=worker,
+        process=slot,
+        pieces=pieces,
+        urgent=urgent,
+        position=position,
+    )
+    assert ticket >= 0, "the board is larger than the window"
+    return ticket
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A virtual worker on its way."""
+
+    ticket: int
+    source: int
+    target: int
+
+
+@dataclass
+class Moves:
+    """Gives processes back.
+
+    Attributes:
+        crew: whose.
+        slots: where each virtual worker is at home; changed here.
+        standing: whose log says who went where, and how.
+    """
+
+    crew: Crew
+    slots: dict[int, int]
+    standing: Standing
+    _target: int = 0
+    _why: str = ""
+    _seen: dict[str, Any] = field(default_factory=dict)
+    _under_way: dict[int, _Move] = field(default_factory=dict)
+    _staying: set[int] = field(default_factory=set)
+    _arriving: list[int] = field(default_factory=list)
+
+    def aim(self, processes: int, why: str, **seen: Any) -> None:
+        """So many are enough; `seen` is what says so."""
+        self._target, self._why, self._seen = processes, why, seen
+        self._go_on()
+
+    def ended(self, worker: int) -> None:
+        """The stream of `worker` has ended."""
+        self._staying.discard(worker)
+        self._go_on()
+
+    def settle(self, asked: Iterable[Asked]) -> None:
+        """Brings those who have left to where they go on; `asked` is what is being made."""
+        board = self.crew.board
+        for ticket in filter(board.done, tuple(self._arriving)):
+            self._arriving.remove(ticket)
+            board.take(ticket)
+        done = [worker for worker, move in self._under_way.items() if board.done(move.ticket)]
+        for worker in done:
+            move = self._under_way.pop(worker)
+            kind, parts = board.take(move.ticket)
+            if kind == VALUE:
+                self._bring(worker, move, parts, asked)
+            else:
+                self._staying.add(worker)
+                why = bytes(parts[0]).decode(errors="replace")
+                self._remark(f"stays with its process for now: {why}", worker)
+            self._give_back(move.source)
+        if done:
+            self._go_on()
+
+    def _bring(self, worker: int, move: _Move, parts: list[Any], asked: Iterable[Asked]) -> None:
+        board = self.crew.board
+        self.slots[worker] = move.target
+        luggage = Arrive([bytes(part) for part in parts[1:]])
+        self._arriving.append(publish(board, luggage, worker, move.target))
+        for one in asked:
+            # A process takes what is for it alone in the order of tickets.
+            if one.worker == worker and one.ticket > move.ticket:
+                board.cancel(one.ticket)
+                one.ticket = publish(board, one.order, worker, move.target, one.position)
+        self._remark(f"went on in another process: {bytes(parts[0]).decode()}", worker)
+
+    def _remark(self, what: str, worker: int) -> None:
+        self.standing.remark(f"worker {worker} {what}", worker=worker)
+
+    def _go_on(self) -> None:
+        """Begins to empty one more process."""
+        hosted: dict[int, list[int]] = {member.slot: [] for member in self.crew.active}
+        if self._under_way or not 0 < self._target < len(hosted):
+            return
+        for worker, slot in self.slots.items():
+            hosted[slot].append(worker)
+        movable = [slot for slot, workers in hosted.items() if self._staying.isdisjoint(workers)]
+        if not movable:
+            return
+        source = min(movable, key=lambda slot: (len(hosted[slot]), -slot))
+        moving = hosted.pop(source)
+        for worker in moving:
+            target = min(hosted, key=lambda slot: len(hosted[slot]))
+            hosted[target].append(worker)
+            ticket = publish(self.crew.board, Leave(), worker, source)
+            self._under_way[worker] = _Move(ticket, source, target)
+
+    def _give_back(self, slot: int) -> None:
+        """Retires a process in which nobody is at home any more."""
+        if slot in self.slots.values():
+            return
+        before = len(self.crew.active)
+        self.crew.retire(slot)
+        self.standing.moved(before, self._target, before - 1, self._why, **self._seen)

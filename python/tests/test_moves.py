@@ -1,0 +1,241 @@
+"""Virtual workers that are bound to processes, on fewer of them: it does not show in the data."""
+
+import os
+import random
+import time
+
+import numpy as np
+import pytest
+import torch
+from torch.utils import data
+
+import drapps.torch
+
+DEADLINE = 60.0  # seconds, against hanging
+
+
+class Counter:
+    """Numbers from a place on, with what is drawn for each."""
+
+    def __init__(self, numbers, fails=False):
+        self.numbers = list(numbers)
+        self.place = 0
+        self.fails = fails
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.place >= len(self.numbers):
+            raise StopIteration
+        self.place += 1
+        number = self.numbers[self.place - 1]
+        info = data.get_worker_info()
+        return number, random.random(), np.random.rand(), torch.rand(2), info.id, info.seed
+
+    def state_dict(self):
+        return {"place": self.place}
+
+    def load_state_dict(self, state):
+        if self.fails:
+            raise ValueError("this state is of no use")
+        self.place = state["place"]
+
+
+class Stateful(data.IterableDataset):
+    """A stream that can be resumed, other numbers in each pass."""
+
+    def __init__(self, fails=False):
+        self.passes = 0
+        self.fails = fails
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        self.passes += 1
+        torch.rand(1)  # beginning draws, too
+        return Counter(range(1000 * self.passes + info.id, 1000 * self.passes + 70, 4), self.fails)
+
+
+class Generated(Stateful):
+    """A stream that cannot."""
+
+    def __iter__(self):
+        numbers = super().__iter__()
+        yield from numbers
+
+
+class Mapped(data.Dataset):
+    """Draws, and counts what it was asked."""
+
+    def __init__(self, more=None):
+        self.asked = 0
+        self.more = more
+
+    def __len__(self):
+        return 100
+
+    def __getitem__(self, index):
+        self.asked += 1
+        info = data.get_worker_info()
+        return index, random.random(), np.random.rand(), torch.rand(2), info.id, self.asked
+
+
+def passes(loader, count=2, moved_to=None, after=2):
+    """All batches of some passes; after a few of them fewer processes are enough."""
+    torch.manual_seed(3)
+    batches = []
+    for _ in range(count):
+        iterator = iter(loader)
+        for number, batch in enumerate(iterator):
+            if moved_to and number == after:
+                iterator._moves.aim(moved_to, "a test says so")
+            batches.append([torch.as_tensor(field) for field in batch])
+    return batches
+
+
+def same(left, right):
+    assert len(left) == len(right)
+    for one, other in zip(left, right, strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert torch.equal(a, b)
+
+
+def log(loader):
+    return loader.explain()["decisions"]["entries"]
+
+
+def settled(loader, processes):
+    """The loader has come down to so many processes."""
+    end = time.monotonic() + DEADLINE
+    while len(loader._iterator._workers) > processes and time.monotonic() < end:
+        loader._iterator._look_after()
+        time.sleep(0.01)
+    return len(loader._iterator._workers) == processes
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
+    options = {"batch_size": 3, "num_workers": 4, "persistent_workers": True}
+    stock = passes(data.DataLoader(Stateful(), **options))
+    loader = drapps.torch.DataLoader(Stateful(), multiprocessing_context=method, **options)
+    same(passes(loader, moved_to=processes), stock)
+    assert settled(loader, processes)
+    moved = [each for each in log(loader) if each["knob"] == "processes"]
+    assert [each["applied"] for each in moved] == list(range(3, processes - 1, -1))
+    went = [each["why"] for each in log(loader) if "went on" in each["why"]]
+    assert went
+    assert any("by the state_dict of its stream" in why for why in went)
+
+
+def test_a_stream_without_a_state_stays_until_it_has_ended():
+    options = {"batch_size": 3, "num_workers": 3, "persistent_workers": True}
+    stock = passes(data.DataLoader(Generated(), **options), 3)
+    loader = drapps.torch.DataLoader(Generated(), **options)
+    same(passes(loader, 3, moved_to=1), stock)
+    assert settled(loader, 1)
+    whys = [each["why"] for each in log(loader)]
+    assert whys[0].endswith("stays with its process for now: its stream has no state_dict")
+    assert any("after the end of its stream" in why for why in whys)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_the_stock_order_is_kept(persistent):
+    options = {"batch_size": 4, "num_workers": 3, "shuffle": True}
+    options["persistent_workers"] = persistent
+    stock = passes(data.DataLoader(Mapped(), **options))
+    loader = drapps.torch.DataLoader(Mapped(), torch_order=True, **options)
+    same(passes(loader, moved_to=1), stock)
+    assert len([each for each in log(loader) if "went on" in each["why"]]) >= 2
+
+
+def test_a_pass_that_is_left_does_not_show_who_moved():
+    def left(loader, moves):
+        torch.manual_seed(3)
+        kept = []
+        for count in (5, 7, 1000):
+            iterator = iter(loader)
+            for number, batch in enumerate(iterator):
+                if moves and number == 3:
+                    iterator._moves.aim(1, "a test says so")
+                kept.append([torch.as_tensor(field) for field in batch])
+                if number == count:
+                    break
+        return kept
+
+    options = {"batch_size": 4, "num_workers": 3, "shuffle": True, "persistent_workers": True}
+    one = drapps.torch.DataLoader(Mapped(), torch_order=True, **options)
+    other = drapps.torch.DataLoader(Mapped(), torch_order=True, **options)
+    same(left(one, True), left(other, False))
+    assert settled(one, 1)
+
+
+def test_batches_out_of_order_are_all_there():
+    options = {"batch_size": 3, "num_workers": 4, "in_order": False}
+    stock = passes(data.DataLoader(Stateful(), **options), 1)
+    moved = passes(drapps.torch.DataLoader(Stateful(), **options), 1, moved_to=1)
+
+    def numbers(batches):
+        return sorted(int(number) for batch in batches for number in batch[0])
+
+    assert numbers(moved) == numbers(stock)
+
+
+def test_what_cannot_travel_stays_and_is_named():
+    lock = torch.zeros(1).share_memory_()
+    for more, why in ((lambda: 0, "more"), (lock, "shared memory")):
+        options = {"batch_size": 4, "num_workers": 2, "persistent_workers": True}
+        stock = passes(data.DataLoader(Mapped(more), **options))
+        loader = drapps.torch.DataLoader(Mapped(more), torch_order=True, **options)
+        same(passes(loader, moved_to=1), stock)
+        assert len(loader._iterator._workers) == 2
+        stays = [each["why"] for each in log(loader) if "stays" in each["why"]]
+        assert 1 <= len(stays) <= 2
+        assert all(why in each for each in stays)
+
+
+def test_what_worker_init_fn_did_stays_with_its_process():
+    def begin(worker):
+        assert worker >= 0
+
+    for options in ({"worker_init_fn": begin}, {"on_worker_death": "restart"}):
+        loader = drapps.torch.DataLoader(Stateful(), 3, num_workers=2, **options)
+        assert iter(loader)._moves is None
+
+
+def test_a_state_that_does_not_load_is_an_error_of_its_worker():
+    loader = drapps.torch.DataLoader(Stateful(fails=True), 3, num_workers=2)
+    with pytest.raises(ValueError, match=r"this state is of no use[\s\S]*arrival"):
+        passes(loader, 1, moved_to=1)
+
+
+class Busy(data.IterableDataset):
+    """Endless, keeps a core busy, and tells which process did."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        end = time.thread_time() + 0.01
+        while time.thread_time() < end:
+            pass
+        return os.getpid()
+
+    def state_dict(self):
+        return {}
+
+    def load_state_dict(self, state):
+        pass
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is no more than the budget")
+def test_a_budget_of_one_core_is_kept_by_streams():
+    loader = drapps.torch.DataLoader(Busy(), 4, num_workers=3, cpu_budget=1.0)
+    end = time.monotonic() + DEADLINE
+    iterator = iter(loader)
+    for _ in iterator:
+        if len(iterator._crew.active) == 1 or time.monotonic() > end:
+            break
+    entries = log(loader)
+    assert entries[-1]["applied"] == 1
+    assert "budget" in entries[-1]["why"]
