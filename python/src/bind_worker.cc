@@ -393,7 +393,10 @@ void bind_worker(nb::module_& module) {
       .def_ro("ticket", &ProcessStatus::ticket)
       .def_ro("piece", &ProcessStatus::piece)
       .def_ro("position", &ProcessStatus::position)
-      .def_ro("since_seconds", &ProcessStatus::since_seconds);
+      .def_ro("since_seconds", &ProcessStatus::since_seconds)
+      .def_ro("launch_seconds", &ProcessStatus::launch_seconds)
+      .def_ro("setup_seconds", &ProcessStatus::setup_seconds)
+      .def_ro("first_sample_seconds", &ProcessStatus::first_sample_seconds);
 
   nb::class_<GivenWork>(module, "Work", "What next() gave: a task to own, one piece of another's, stop, or none.")
       .def_prop_ro("kind", [](const GivenWork& self) { return name_of(self.work.kind); })

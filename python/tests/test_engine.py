@@ -345,6 +345,40 @@ def test_settings_and_the_log_outlive_passes_and_loaders():
         iter(again)
 
 
+class Late(data.Dataset):
+    """The first sample takes long."""
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        time.sleep(0.3 if index == 0 else 0.0)
+        return index
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_the_time_to_the_first_batch_is_broken_down(persistent):
+    began = time.monotonic()
+    loader = drapps.torch.DataLoader(
+        Late(),
+        1,
+        num_workers=1,
+        persistent_workers=persistent,
+        worker_init_fn=lambda _: time.sleep(0.2),
+    )
+    assert loader.explain()["plan"].get("first_batch") is None
+    iterator = iter(loader)
+    next(iterator)
+    took = time.monotonic() - began
+    first = loader.explain()["plan"]["first_batch"]
+    assert 0.2 <= first["start_dataset_s"] < took
+    assert 0.3 <= first["first_sample_s"] < took
+    assert first["start_process_s"] > 0
+    assert sum(first.values()) <= took
+    list(iterator)
+    assert loader.explain()["plan"]["first_batch"] == first
+
+
 class Priorities(data.Dataset):
     def __len__(self):
         return 8

@@ -125,7 +125,8 @@ class EngineIterator(_BaseDataLoaderIter):
         moves = leaves or not (self._bound or self._threads)
         self._elastic = Elastic(self._crew, self._cpu_budget, moves, self._standing, self._moves)
         self._died: tuple[Any, ...] | None = None  # of the error that ended all of it
-        self._checked = time.monotonic()
+        self._checked = self._started = time.monotonic()
+        self._first_batch: dict[str, float] = {}
         self._transfer = TransferThread(self._pin_memory_device) if self._pin_memory else None
         self._closed = False
         _live.add(self)
@@ -227,6 +228,7 @@ class EngineIterator(_BaseDataLoaderIter):
             "stolen_by": "sample" if self._by_sample else "batch" if not self._bound else "nobody",
             "shared_lists": self._shared_lists,
             "slowest": [] if self._closed else self._board.slowest(),
+            "first_batch": self._first_batch,
         }
 
     @property
@@ -317,6 +319,9 @@ class EngineIterator(_BaseDataLoaderIter):
                 continue
             self._fill()
             self._elastic.step()
+            if not self._first_batch:
+                self._first_batch = self._crew.first_batch(time.monotonic() - self._started)
+                self._progress.plan = self.plan()
             return self._given(taken)
         self._raise_failure()
         self._progress.over = True

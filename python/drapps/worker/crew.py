@@ -138,6 +138,24 @@ class Crew:
         """Those that are not retired."""
         return [member for member in self.members.values() if not member.retired]
 
+    def first_batch(self, seconds: float) -> dict[str, float]:
+        """Where the time up to the first batch, so many seconds, went.
+
+        By the process that has made a sample first: ``start_process_s`` (imports included),
+        ``start_dataset_s`` (``worker_init_fn``, the beginning of streams), ``first_sample_s``, and
+        ``rest_s``: the other samples of the batch, its way.
+        """
+        each = [self.board.status(slot) for slot in self.members]
+        ways = [
+            (status.launch_seconds, status.setup_seconds, status.first_sample_seconds)
+            for status in each
+            if status.first_sample_seconds >= 0
+        ]
+        way = min(ways, key=sum, default=(0.0, 0.0, 0.0))
+        names = ("start_process_s", "start_dataset_s", "first_sample_s", "rest_s")
+        parts = (*way, max(0.0, seconds - sum(way)))
+        return {name: round(part, 4) for name, part in zip(names, parts, strict=True)}
+
     def check(self) -> list[Death]:
         """Buries the dead; one that ended badly, or those that stand still.
 

@@ -58,6 +58,10 @@ struct ProcessStatus {
   std::int32_t piece = -1;
   std::uint64_t position = 0;
   double since_seconds = 0;  // age of the activity
+  // The way to its first sample; -1: not there yet.
+  double launch_seconds = -1;        // from enlist() to attach(): the process starts
+  double setup_seconds = -1;         // from there until it asks for work
+  double first_sample_seconds = -1;  // from there until it has made one, waiting for work included
 };
 
 struct Slow {

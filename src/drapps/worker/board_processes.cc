@@ -11,9 +11,16 @@ namespace {
 
 double seconds(std::uint64_t ns) noexcept { return static_cast<double>(ns) * 1e-9; }
 
+/// -1 unless both ends were reached.
+double seconds_between(const std::atomic<std::uint64_t>& from, const std::atomic<std::uint64_t>& to) noexcept {
+  const std::uint64_t began = from.load(std::memory_order_relaxed);
+  const std::uint64_t ended = to.load(std::memory_order_relaxed);
+  return began == 0 || ended == 0 ? -1 : seconds(ended - began);
+}
+
 void reset(ProcessEntry& process) noexcept {
-  for (auto* word :
-       {&process.beat, &process.cpu_ns, &process.busy_ns, &process.samples, &process.tasks, &process.position}) {
+  for (auto* word : {&process.beat, &process.cpu_ns, &process.busy_ns, &process.samples, &process.tasks,
+                     &process.position, &process.attached_ns, &process.ready_ns, &process.first_sample_ns}) {
     word->store(0, std::memory_order_relaxed);
   }
   process.ticket = kNoTicket;
@@ -22,6 +29,7 @@ void reset(ProcessEntry& process) noexcept {
   process.activity = Activity::kStarting;
   process.piece = -1;
   process.since_ns = monotonic_ns();
+  process.enlisted_ns = process.since_ns.load();
   for (SlowSample& slow : process.slowest) slow.ns = 0;
 }
 
@@ -159,7 +167,10 @@ ProcessStatus Board::status(std::uint32_t slot) const {
           .ticket = static_cast<std::int64_t>(process.ticket.load(std::memory_order_relaxed)),
           .piece = process.piece.load(std::memory_order_relaxed),
           .position = process.position.load(std::memory_order_relaxed),
-          .since_seconds = now > since ? seconds(now - since) : 0};
+          .since_seconds = now > since ? seconds(now - since) : 0,
+          .launch_seconds = seconds_between(process.enlisted_ns, process.attached_ns),
+          .setup_seconds = seconds_between(process.attached_ns, process.ready_ns),
+          .first_sample_seconds = seconds_between(process.ready_ns, process.first_sample_ns)};
 }
 
 std::vector<Slow> Board::slowest() const {

@@ -97,7 +97,12 @@ struct alignas(64) ProcessEntry {
   std::atomic<std::int32_t> piece;  // -1: a task that is one whole
   std::atomic<std::uint64_t> ticket;
   std::atomic<std::uint64_t> position;
-  std::atomic<std::uint64_t> since_ns;  // CLOCK_MONOTONIC
+  std::atomic<std::uint64_t> since_ns;  // this and the next four: CLOCK_MONOTONIC
+  // The way to the first sample; 0: not there yet.
+  std::atomic<std::uint64_t> enlisted_ns;
+  std::atomic<std::uint64_t> attached_ns;
+  std::atomic<std::uint64_t> ready_ns;
+  std::atomic<std::uint64_t> first_sample_ns;
   std::array<SlowSample, kSlowestKept> slowest;
 };
 

@@ -20,6 +20,11 @@ std::uint64_t Progress::enter(Activity activity) noexcept {
   const std::uint64_t took = now - process_.since_ns.load(std::memory_order_relaxed);
   const Activity before = process_.activity.load(std::memory_order_relaxed);
   if (before == Activity::kSample || before == Activity::kCollate) add(process_.busy_ns, took);
+  if (before == Activity::kStarting) {
+    (activity == Activity::kStarting ? process_.attached_ns : process_.ready_ns).store(now, std::memory_order_relaxed);
+  } else if (before == Activity::kSample && process_.first_sample_ns.load(std::memory_order_relaxed) == 0) {
+    process_.first_sample_ns.store(now, std::memory_order_relaxed);
+  }
   process_.activity.store(activity, std::memory_order_relaxed);
   process_.since_ns.store(now, std::memory_order_relaxed);
   return took;
