@@ -52,10 +52,10 @@ class Arrive:
     """A task by which it goes on in another one.
 
     Attributes:
-        luggage: a pickle and its buffers.
+        luggage: a pickle and its buffers, which can be written to.
     """
 
-    luggage: list[bytes]
+    luggage: list[bytearray]
 
 
 @dataclass

@@ -116,7 +116,7 @@ class Moves:
     def _bring(self, worker: int, move: _Move, parts: list[Any], asked: Iterable[Asked]) -> None:
         board = self.crew.board
         self.slots[worker] = move.target
-        luggage = Arrive([bytes(part) for part in parts[1:]])
+        luggage = Arrive([bytearray(part) for part in parts[1:]])
         self._arriving.append(publish(board, luggage, worker, move.target))
         for one in asked:
             # A process takes what is for it alone in the order of tickets.
