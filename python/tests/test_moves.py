@@ -64,6 +64,28 @@ class Generated(Stateful):
         yield from numbers
 
 
+class Placed(data.IterableDataset):
+    """A stream that looks at its state as late as with the first number."""
+
+    place = 0
+
+    def __init__(self):
+        self.begin = 0
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        self.place, self.begin = self.begin, 0
+        for number in range(self.place * info.num_workers + info.id, 90, info.num_workers):
+            self.place += 1
+            yield number, torch.rand(2)
+
+    def state_dict(self):
+        return {"place": self.place}
+
+    def load_state_dict(self, state):
+        self.begin = state["place"]
+
+
 class Mapped(data.Dataset):
     """Draws, and counts what it was asked."""
 
@@ -83,8 +105,11 @@ class Mapped(data.Dataset):
         return index, random.random(), np.random.rand(), torch.rand(2), info.id, *counts
 
 
-def passes(loader, count=2, moved_to=None, after=2):
-    """All batches of some passes; after a few of them fewer processes are enough."""
+def passes(loader, count=2, moved_to=None, after=2, pauses=False):
+    """All batches of some passes; after a few of them fewer processes are enough.
+
+    With `pauses` no batch is taken until all have moved.
+    """
     torch.manual_seed(3)
     batches = []
     for _ in range(count):
@@ -92,6 +117,8 @@ def passes(loader, count=2, moved_to=None, after=2):
         for number, batch in enumerate(iterator):
             if moved_to and number == after:
                 iterator._moves.aim(moved_to, "a test says so")
+                if pauses:
+                    assert settled(iterator, moved_to)
             batches.append([torch.as_tensor(field) for field in batch])
     return batches
 
@@ -107,13 +134,13 @@ def log(loader):
     return loader.explain()["decisions"]["entries"]
 
 
-def settled(loader, processes):
-    """The loader has come down to so many processes."""
+def settled(iterator, processes):
+    """The iterator has come down to so many processes."""
     end = time.monotonic() + DEADLINE
-    while len(loader._iterator._workers) > processes and time.monotonic() < end:
-        loader._iterator._look_after()
+    while len(iterator._workers) > processes and time.monotonic() < end:
+        iterator._look_after()
         time.sleep(0.01)
-    return len(loader._iterator._workers) == processes
+    return len(iterator._workers) == processes
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -123,7 +150,7 @@ def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     stock = passes(data.DataLoader(Stateful(), **options))
     loader = drapps.torch.DataLoader(Stateful(), multiprocessing_context=method, **options)
     same(passes(loader, moved_to=processes), stock)
-    assert settled(loader, processes)
+    assert settled(loader._iterator, processes)
     moved = [each for each in log(loader) if each["knob"] == "processes"]
     assert [each["applied"] for each in moved] == list(range(3, processes - 1, -1))
     went = [each["why"] for each in log(loader) if "went on" in each["why"]]
@@ -131,12 +158,20 @@ def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     assert any("by the state_dict of its stream" in why for why in went)
 
 
+@pytest.mark.parametrize("after", [0, 1, 4, 11])
+def test_a_worker_that_moves_twice_in_a_row_goes_on_where_it_was(after):
+    options = {"batch_size": 1, "num_workers": 5, "prefetch_factor": 1}
+    stock = passes(data.DataLoader(Placed(), **options))
+    loader = drapps.torch.DataLoader(Placed(), **options)
+    same(passes(loader, moved_to=1, after=after, pauses=True), stock)
+
+
 def test_a_stream_without_a_state_stays_until_it_has_ended():
     options = {"batch_size": 3, "num_workers": 3, "persistent_workers": True}
     stock = passes(data.DataLoader(Generated(), **options), 3)
     loader = drapps.torch.DataLoader(Generated(), **options)
     same(passes(loader, 3, moved_to=1), stock)
-    assert settled(loader, 1)
+    assert settled(loader._iterator, 1)
     whys = [each["why"] for each in log(loader)]
     assert whys[0].endswith("stays with its process for now: its stream has no state_dict")
     assert any("after the end of its stream" in why for why in whys)
@@ -170,7 +205,7 @@ def test_a_pass_that_is_left_does_not_show_who_moved():
     one = drapps.torch.DataLoader(Mapped(), torch_order=True, **options)
     other = drapps.torch.DataLoader(Mapped(), torch_order=True, **options)
     same(left(one, True), left(other, False))
-    assert settled(one, 1)
+    assert settled(one._iterator, 1)
 
 
 def test_batches_out_of_order_are_all_there():

@@ -86,7 +86,8 @@ class TorchJob:
     _fetcher: Any = None
     _shared_rng: Any = None
     _over: bool = False  # the stream has ended
-    _began: dict[str, Any] = field(default_factory=dict)  # the dataset's attributes before it
+    _began: dict[str, Any] | None = None  # the dataset's attributes before it
+    _place: Any = None  # the state that it was given, until it is asked for a batch
     _states: Any = None  # random ones, while it is not its turn
 
     def in_thread(self) -> TorchJob:
@@ -123,7 +124,7 @@ class TorchJob:
             self.worker_init_fn(worker)
             if self.seeds is not None:
                 self.seeds.keep_initial_seed(worker, torch.initial_seed())
-        self._began = dict(getattr(self.dataset, "__dict__", {}))
+        self._began = _attributes(self.dataset)
         self._fetcher = self._new_fetcher()
 
     def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
@@ -148,6 +149,7 @@ class TorchJob:
         self._become(worker)
         if self.seeds is not None:
             self.seeds.batch(worker, epoch, position)
+        self._place = None
         try:
             data = self._fetcher.fetch(index)
         except StopIteration:
@@ -175,7 +177,7 @@ class TorchJob:
             set_random_states(message["random"])
         states = random_states() if self.keeps_random else None
         size = [None] * self.batch_size if self.auto_collation else None
-        self._began = dict(getattr(self.dataset, "__dict__", {}))
+        self._began, self._place = _attributes(self.dataset), message.get("state")
         self._fetcher = fetcher_at(self._new_fetcher, self.dataset, message, size)
         self._over = False
         return states
@@ -198,7 +200,8 @@ class TorchJob:
         elif self._over:
             yield "with its dataset, after the end of its stream", luggage
         else:
-            state = stream_state(self._fetcher)
+            # A stream may look at what it was given as late as with its first batch.
+            state = stream_state(self._fetcher) if self._place is None else self._place
             if state is not None:
                 stream = {"state": state}
                 luggage |= {"stream": stream, "began": self._began, "ended": self._fetcher.ended}
@@ -214,8 +217,8 @@ class TorchJob:
         if self.kind != _DatasetKind.Iterable:
             job._fetcher = job._new_fetcher()
         elif not job._over:
-            job._began = luggage["began"]
-            if job._began:
+            job._began, job._place = luggage["began"], luggage["stream"]["state"]
+            if job._began is not None:
                 vars(job.dataset).clear()
                 vars(job.dataset).update(job._began)
             job._fetcher = fetcher_at(job._new_fetcher, job.dataset, luggage["stream"], None)
@@ -267,3 +270,8 @@ class TorchJob:
                 self._shared_rng = torch.Generator()
             self._shared_rng.manual_seed(shared_seed)
             self.dataset = apply_random_seed(self.dataset, self._shared_rng)
+
+
+def _attributes(dataset: Any) -> dict[str, Any] | None:
+    """A copy of them, their values not copied; None where it has no dictionary."""
+    return dict(vars(dataset)) if hasattr(dataset, "__dict__") else None
