@@ -6,9 +6,17 @@
 #include "drapps/worker/bells.h"
 
 namespace drapps {
+namespace {
+
+constexpr std::uint32_t kPinned = 0;  // the first rank
+
+}  // namespace
 
 std::optional<Claim> Claimer::claim() {
   look();
+  // Tasks come while it looks, and it may have passed the place of one just before that came. What is pinned is made in
+  // order: all that is older than what it saw is there when it looks again.
+  if (!candidates_.empty() && candidates_.front().rank == kPinned) look();
   for (const Candidate& candidate : candidates_) {
     if (candidate.word.state == kTaskOpen) {
       if (claim_task(*candidate.task, candidate.word)) return Claim{candidate.task, candidate.word.ticket, -1};
@@ -33,7 +41,7 @@ void Claimer::look() {
       continue;
     std::uint32_t rank = word.state == kTaskOpen ? 2 : 3;
     if (task.urgent.load(std::memory_order_relaxed) != 0) rank = 1;
-    if (to_me) rank = 0;
+    if (to_me) rank = kPinned;
     candidates_.push_back({rank, word, &task});
   }
   std::ranges::sort(candidates_, {}, [](const Candidate& one) { return std::tuple(one.rank, one.word.ticket); });
