@@ -307,6 +307,7 @@ class EngineIterator(_BaseDataLoaderIter):
             worker = taken.asked.worker
             if isinstance(taken.asked.order, Resume):
                 self._resumed(taken)
+                self._fill()  # the beginnings of streams may have filled the window
                 continue
             if taken.kind == END:
                 self._active[worker] = False

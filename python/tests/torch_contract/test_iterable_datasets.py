@@ -49,6 +49,15 @@ def test_the_batches_are_those_of_stock_however_uneven_the_shards(loader_class, 
         assert plain(loader_class(Uneven(sizes), **arguments)) == expected
 
 
+@pytest.mark.parametrize("prefetch_factor", [1, 2])
+@pytest.mark.parametrize("dataset", [Uneven([3, 3]), [0, 1, 2, 100, 101, 102]])
+def test_every_pass_of_persistent_workers_is_whole(loader_class, dataset, prefetch_factor):
+    arguments = {"persistent_workers": True, "prefetch_factor": prefetch_factor}
+    loader = loader_class(dataset, 2, num_workers=2, **arguments)
+    for _ in range(3):
+        assert sorted(flat(loader)) == [0, 1, 2, 100, 101, 102]
+
+
 def test_each_worker_drops_its_own_last_batch(loader_class):
     loader = loader_class(Uneven([3, 5]), 2, drop_last=True, num_workers=2)
     assert plain(loader) == [[0, 1], [100, 101], [102, 103]]
