@@ -166,6 +166,15 @@ def test_a_worker_that_moves_twice_in_a_row_goes_on_where_it_was(after):
     same(passes(loader, moved_to=1, after=after, pauses=True), stock)
 
 
+@pytest.mark.parametrize("batch_size", [1, 50])
+def test_a_worker_that_moved_and_was_not_asked_begins_the_next_pass_as_any_other(batch_size):
+    options = {"num_workers": 3, "persistent_workers": True, "prefetch_factor": 1}
+    stock = passes(data.DataLoader(Placed(), batch_size, **options), 3)
+    loader = drapps.torch.DataLoader(Placed(), batch_size, **options)
+    after = len(stock) // 3 - 1  # the last batch of a pass
+    same(passes(loader, 3, moved_to=1, after=after, pauses=True), stock)
+
+
 def test_a_stream_without_a_state_stays_until_it_has_ended():
     options = {"batch_size": 3, "num_workers": 3, "persistent_workers": True}
     stock = passes(data.DataLoader(Generated(), **options), 3)

@@ -88,6 +88,7 @@ class TorchJob:
     _over: bool = False  # the stream has ended
     _began: dict[str, Any] | None = None  # the dataset's attributes before it
     _place: Any = None  # the state that it was given, until it is asked for a batch
+    _before: dict[str, Any] | None = None  # the dataset's attributes before it was given that
     _states: Any = None  # random ones, while it is not its turn
 
     def in_thread(self) -> TorchJob:
@@ -172,12 +173,15 @@ class TorchJob:
             message: ``shared_seed`` of DataPipes; of a stream that goes on ``batches``, and its own
                 ``state`` where it has one, else it is run again up to there; ``random`` states.
         """
+        if self._place is not None:  # nobody has looked at it
+            _set_attributes(self.dataset, self._before)
         self._seed_pipes(message["shared_seed"])
         if "random" in message:
             set_random_states(message["random"])
         states = random_states() if self.keeps_random else None
         size = [None] * self.batch_size if self.auto_collation else None
-        self._began, self._place = _attributes(self.dataset), message.get("state")
+        self._began = self._before = _attributes(self.dataset)
+        self._place = message.get("state")
         self._fetcher = fetcher_at(self._new_fetcher, self.dataset, message, size)
         self._over = False
         return states
@@ -193,36 +197,35 @@ class TorchJob:
             "random": random_states(),
             "shared_rng": self._shared_rng,
             "asked": self._infos[worker].asked,
-            "over": self._over,
+            "over": self._over or getattr(self._fetcher, "ended", False),
         }
         if self.kind != _DatasetKind.Iterable:
             yield "with its dataset, between two batches", luggage
-        elif self._over:
+        elif self._over or self._fetcher.ended:
             yield "with its dataset, after the end of its stream", luggage
         else:
             # A stream may look at what it was given as late as with its first batch.
-            state = stream_state(self._fetcher) if self._place is None else self._place
+            fresh = self._place is None
+            state = stream_state(self._fetcher) if fresh else self._place
             if state is not None:
-                stream = {"state": state}
-                luggage |= {"stream": stream, "began": self._began, "ended": self._fetcher.ended}
+                before = _attributes(self.dataset) if fresh else self._before
+                luggage |= {"stream": {"state": state}, "began": self._began, "before": before}
                 yield "by the state_dict of its stream", luggage
 
     def arrive(self, worker: int, luggage: Any) -> TorchJob:
         """A job beside this one for `worker`, which comes from another process; its turn begins."""
         job = copy.copy(self)
         job.dataset, job._shared_rng = luggage["dataset"], luggage["shared_rng"]
-        job._over, job._infos = luggage["over"], {}
+        job._over, job._place, job._infos = luggage["over"], None, {}
         job._become(worker)
         object.__setattr__(job._infos[worker], "asked", luggage["asked"])
         if self.kind != _DatasetKind.Iterable:
             job._fetcher = job._new_fetcher()
         elif not job._over:
-            job._began, job._place = luggage["began"], luggage["stream"]["state"]
-            if job._began is not None:
-                vars(job.dataset).clear()
-                vars(job.dataset).update(job._began)
+            job._began, job._before = luggage["began"], luggage["before"]
+            job._place = luggage["stream"]["state"]
+            _set_attributes(job.dataset, job._began)
             job._fetcher = fetcher_at(job._new_fetcher, job.dataset, luggage["stream"], None)
-            job._fetcher.ended = luggage["ended"]
         set_random_states(luggage["random"])  # whatever the beginning of the stream drew
         return job
 
@@ -275,3 +278,9 @@ class TorchJob:
 def _attributes(dataset: Any) -> dict[str, Any] | None:
     """A copy of them, their values not copied; None where it has no dictionary."""
     return dict(vars(dataset)) if hasattr(dataset, "__dict__") else None
+
+
+def _set_attributes(dataset: Any, attributes: dict[str, Any] | None) -> None:
+    if attributes is not None:
+        vars(dataset).clear()
+        vars(dataset).update(attributes)

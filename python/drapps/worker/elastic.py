@@ -182,7 +182,8 @@ class Elastic:
             if cpu is not None:
                 seen[member.pid] = (cpu, self._made(member))
         old = [(*self._seen[pid], *counters) for pid, counters in seen.items() if pid in self._seen]
-        past = math.inf if self._since is None else now - self._since
+        # All that was counted lies in it, also where this thread lost its core in between.
+        past = math.inf if self._since is None else self.clock() - self._since
         sight = Sight(
             processes=len(self.crew.active),
             cores=sum(cpu - cpu_then for cpu_then, _, cpu, _ in old) / past,
