@@ -15,7 +15,7 @@ import os, sys, time
 import drapps
 from python.tests.hold_streams import core, pieces
 record = open(sys.argv[1], "rb").read()
-source = drapps.image_bytes([record] * 4000).random_resized_crop(64).shuffle(1)
+source = drapps.image_bytes([record] * 100_000).random_resized_crop(64).shuffle(1)
 
 def used(*loaders, seconds=3.0):
     iterators = [loader.iterate(0) for loader in loaders]
