@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,8 +186,8 @@ class TorchJob:
         self._over = False
         return states
 
-    def leave(self, worker: int) -> Iterator[tuple[str, Any]]:
-        """The ways in which `worker` can go to another process now, and what it takes along.
+    def leave(self, worker: int) -> tuple[str, Any] | None:
+        """How `worker` can go to another process now, and what it takes along; None: it cannot.
 
         Its dataset object and random states; of a stream that has not ended its ``state_dict``, and
         the dataset's attributes as they were when it began, as it begins again from there.
@@ -200,17 +200,17 @@ class TorchJob:
             "over": self._over or getattr(self._fetcher, "ended", False),
         }
         if self.kind != _DatasetKind.Iterable:
-            yield "with its dataset, between two batches", luggage
-        elif self._over or self._fetcher.ended:
-            yield "with its dataset, after the end of its stream", luggage
-        else:
-            # A stream may look at what it was given as late as with its first batch.
-            fresh = self._place is None
-            state = stream_state(self._fetcher) if fresh else self._place
-            if state is not None:
-                before = _attributes(self.dataset) if fresh else self._before
-                luggage |= {"stream": {"state": state}, "began": self._began, "before": before}
-                yield "by the state_dict of its stream", luggage
+            return "with its dataset, between two batches", luggage
+        if self._over or self._fetcher.ended:
+            return "with its dataset, after the end of its stream", luggage
+        # A stream may look at what it was given as late as with its first batch.
+        fresh = self._place is None
+        state = stream_state(self._fetcher) if fresh else self._place
+        if state is None:
+            return None
+        before = _attributes(self.dataset) if fresh else self._before
+        luggage |= {"stream": {"state": state}, "began": self._began, "before": before}
+        return "by the state_dict of its stream", luggage
 
     def arrive(self, worker: int, luggage: Any) -> TorchJob:
         """A job beside this one for `worker`, which comes from another process; its turn begins."""

@@ -44,7 +44,10 @@ class Resume:
 
 @dataclass(frozen=True)
 class Leave:
-    """A task by which a virtual worker leaves its process; the result is what it takes along."""
+    """A task by which a virtual worker leaves its process.
+
+    The result is how, a pickle and buffers; where it stays, only why.
+    """
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class Worker:
         try:
             self._board.deliver(work.ticket, VALUE, self._guests.leave(work.worker))
         except Exception as error:  # of the user's state_dict, too
-            self._board.deliver(work.ticket, ERROR, [str(error).encode()])
+            self._board.deliver(work.ticket, VALUE, [str(error).encode()])
 
     def _arrive(self, work: _core.Work, order: Arrive) -> None:
         try:

@@ -41,20 +41,16 @@ class Guests:
         """
         job = self.turn_to(worker)
         assert job is not None  # only who is here is asked to leave
-        why = "its stream has no state_dict"
-        for way, luggage in job.leave(worker):
-            try:
-                parts = dump(luggage, job.packer(), "what it would take along")
-            except UnpicklableError as error:
-                why = str(error)
-                continue
-            if sum(memoryview(part).nbytes for part in parts) > _MOST_BYTES:
-                why = "what it would take along is too large"
-                continue
-            del self._jobs[worker]
-            self._gone.add(worker)
-            return [way.encode(), *parts]
-        raise UnpicklableError(why)
+        leaving = job.leave(worker)
+        if leaving is None:
+            raise UnpicklableError("its stream has no state_dict")
+        way, luggage = leaving
+        parts = dump(luggage, job.packer(), "what it would take along")
+        if sum(memoryview(part).nbytes for part in parts) > _MOST_BYTES:
+            raise UnpicklableError("what it would take along is too large")
+        del self._jobs[worker]
+        self._gone.add(worker)
+        return [way.encode(), *parts]
 
     def arrive(self, worker: int, parts: list[Any]) -> None:
         """`worker` goes on here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from drapps.worker.serialise import Reduce
@@ -43,8 +43,8 @@ class Job(Protocol):
     def resume(self, epoch: int, message: Any) -> None:
         """A new pass begins: streams start again."""
 
-    def leave(self, worker: int) -> Iterator[tuple[str, Any]]:
-        """The ways in which `worker` can go to another process now, and what it takes along."""
+    def leave(self, worker: int) -> tuple[str, Any] | None:
+        """How `worker` can go to another process now, and what it takes along; None: it cannot."""
 
     def arrive(self, worker: int, luggage: Any) -> Job:
         """A job beside this one for `worker`, which comes from another process; its turn begins."""

@@ -103,12 +103,13 @@ class Moves:
         for worker in done:
             move = self._under_way.pop(worker)
             kind, parts = board.take(move.ticket)
-            if kind == VALUE:
-                self._bring(worker, move, parts, asked)
+            text = bytes(parts[0]).decode(errors="replace") if kind == VALUE else "it did not start"
+            if kind == VALUE and len(parts) > 1:
+                self._bring(worker, move, parts[1:], asked)
+                self._remark(f"went on in another process: {text}", worker)
             else:
                 self._staying.add(worker)
-                why = bytes(parts[0]).decode(errors="replace")
-                self._remark(f"stays with its process for now: {why}", worker)
+                self._remark(f"stays with its process for now: {text}", worker)
             self._give_back(move.source)
         if done:
             self._go_on()
@@ -116,14 +117,13 @@ class Moves:
     def _bring(self, worker: int, move: _Move, parts: list[Any], asked: Iterable[Asked]) -> None:
         board = self.crew.board
         self.slots[worker] = move.target
-        luggage = Arrive([bytearray(part) for part in parts[1:]])
+        luggage = Arrive([bytearray(part) for part in parts])
         self._arriving.append(publish(board, luggage, worker, move.target))
         for one in asked:
             # A process takes what is for it alone in the order of tickets.
             if one.worker == worker and one.ticket > move.ticket:
                 board.cancel(one.ticket)
                 one.ticket = publish(board, one.order, worker, move.target, one.position)
-        self._remark(f"went on in another process: {bytes(parts[0]).decode()}", worker)
 
     def _remark(self, what: str, worker: int) -> None:
         self.standing.remark(f"worker {worker} {what}", worker=worker)
