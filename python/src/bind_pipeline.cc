@@ -245,6 +245,9 @@ void bind_pipeline(nb::module_& module) {
           "The next batch, StopIteration, or SampleError, after which the next call goes on.")
       .def_prop_ro("position", &Iterator::position)
       .def_prop_ro("left", &Iterator::left)
+      .def_prop_ro(
+          "ready", [](const Iterator& self) { return self.runner() != nullptr && self.runner()->ready(); },
+          "Whether next() gives a batch without waiting.")
       .def(
           "ledger", [](const Iterator& self, std::size_t since) { return ledger_of(self.bad_samples(), since); },
           "since"_a = 0, "The bad samples of this pass, but for the first ones.")

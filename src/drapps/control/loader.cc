@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "drapps/base/clock.h"
 #include "drapps/base/process_local.h"
 #include "drapps/control/controller.h"
 #include "drapps/pipeline/executor.h"
@@ -31,6 +32,20 @@ Controller& controller() { return process_local<Controller>(); }
 std::size_t index_budget(const Engine& engine, const Plan& plan) {
   const std::size_t batches = 8 * plan.layout.bytes();
   return (engine.ram_budget() - std::min(engine.ram_budget(), batches)) / 8;
+}
+
+json first_batch_json(const FirstBatch& first) {
+  json parts = json::object();
+  if (first.given == 0) return parts;
+  std::uint64_t from = first.began;
+  const std::pair<const char*, std::uint64_t> ends[] = {
+      {"first_read_s", first.read}, {"first_sample_s", first.made}, {"rest_s", first.given}};
+  for (const auto& [name, end] : ends) {
+    if (end < from) continue;
+    parts[name] = static_cast<double>(end - from) * 1e-9;
+    from = end;
+  }
+  return parts;
 }
 
 }  // namespace
@@ -132,6 +147,7 @@ Standing Loader::standing(const Limits& limits) const {
 }
 
 Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
+  auto first = std::make_shared<FirstBatch>(FirstBatch{.began = monotonic_ns()});
   auto order = sampler(pass);
   if (!order.ok()) return std::move(order).error();
   enter_process();
@@ -145,9 +161,9 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   if (frozen_) client->freeze();
   controller().add(client);
   if (passes_.size() == kRemembered) passes_.erase(passes_.begin());
-  passes_.push_back({pass.epoch, client, plant});
+  passes_.push_back({pass.epoch, client, plant, first});
   return std::unique_ptr<Iterator>(
-      new Iterator(claim_, *std::move(runner), std::move(plant), std::move(client), arena_));
+      new Iterator(claim_, *std::move(runner), std::move(plant), std::move(client), arena_, std::move(first)));
 }
 
 Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine) {
@@ -187,6 +203,7 @@ json Loader::explain() const {
     root["decisions"] = DecisionLog(options_.policy).to_json();
     return root;
   }
+  root["plan"]["first_batch"] = first_batch_json(*passes_.back().first);
   // The latest pass says how things stand; the entries and totals are those of all that are remembered.
   json decisions = passes_.back().client->log().to_json();
   json entries = json::array();
@@ -226,13 +243,15 @@ void Loader::freeze(bool frozen) {
 }
 
 Iterator::Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Runner> runner,
-                   std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena)
+                   std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena,
+                   std::shared_ptr<FirstBatch> first)
     : maker_(getpid()),
       claim_(std::move(claim)),
       runner_(std::move(runner)),
       plant_(std::move(plant)),
       client_(std::move(client)),
       arena_(std::move(arena)),
+      first_(std::move(first)),
       position_(runner_->position()),
       left_(runner_->left()) {}
 
@@ -267,6 +286,12 @@ std::optional<Runner::Next> Iterator::next(std::chrono::milliseconds patience) {
   }
   if (runner_ == nullptr) return Runner::Finished{};
   auto next = runner_->next(patience);
+  if (next && first_->given == 0) {
+    const Metrics& metrics = runner_->metrics();
+    first_->read = metrics.read.ns();
+    first_->made = metrics.made.ns();
+    first_->given = monotonic_ns();
+  }
   position_ = runner_->position();
   left_ = runner_->left();
   return next;

@@ -38,6 +38,14 @@ Result<LoaderOptions> parse_options(std::string_view json);
 
 class Iterator;
 
+/// Where the time up to the first batch of a pass went, in ns of the monotonic clock; 0 for what has not happened.
+struct FirstBatch {
+  std::uint64_t began = 0;
+  std::uint64_t read = 0;  // the first record; never for rows of arrays
+  std::uint64_t made = 0;  // the first sample
+  std::uint64_t given = 0;
+};
+
 class Loader {
  public:
   struct Pass {
@@ -75,6 +83,7 @@ class Loader {
     std::uint32_t epoch;
     std::shared_ptr<Client> client;
     std::shared_ptr<LivePlant> plant;
+    std::shared_ptr<const FirstBatch> first;
   };
 
   Loader(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, LoaderOptions options)
@@ -120,7 +129,7 @@ class Iterator {
  private:
   friend class Loader;
   Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Runner> runner, std::shared_ptr<LivePlant> plant,
-           std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena);
+           std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena, std::shared_ptr<FirstBatch> first);
 
   const pid_t maker_;
   std::shared_ptr<Engine::Claim> claim_;  // budgets hold as long as something runs under them
@@ -128,6 +137,7 @@ class Iterator {
   std::shared_ptr<LivePlant> plant_;
   std::shared_ptr<Client> client_;
   std::weak_ptr<ArenaPlace> arena_;  // the loader's, while that lives
+  std::shared_ptr<FirstBatch> first_;
   std::uint64_t position_;
   std::uint64_t left_;
   std::vector<Error> bad_;  // of a closed pass

@@ -51,6 +51,27 @@ TEST(Loader, TheStreamIsTheSameUnderAnyPolicy) {
   }
 }
 
+TEST(Loader, TheTimeUpToTheFirstBatchIsBrokenDown) {
+  const auto loader = loader_of(pictures(40));
+  EXPECT_FALSE(loader->explain()["plan"].contains("first_batch"));
+  const auto began = std::chrono::steady_clock::now();
+  const auto iterator = *loader->iterate({});
+  EXPECT_TRUE(loader->explain()["plan"]["first_batch"].empty());
+  ASSERT_TRUE(iterator->next(10s));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const auto first = loader->explain()["plan"]["first_batch"];
+  ASSERT_EQ(first.size(), 3u);
+  double sum = 0;
+  for (const char* part : {"first_read_s", "first_sample_s", "rest_s"}) {
+    EXPECT_GE(first[part].get<double>(), 0) << part;
+    sum += first[part].get<double>();
+  }
+  EXPECT_GT(sum, 0);
+  EXPECT_LE(sum, took.count());
+  ASSERT_TRUE(iterator->next(10s));
+  EXPECT_EQ(loader->explain()["plan"]["first_batch"], first);
+}
+
 TEST(Loader, WhatARandomPolicyMovesStandsInTheLogAndWithinTheBudget) {
   const auto loader = loader_of(pictures(400), {.policy = "random_raw", .budget = {.cpus = 3}});
   drain(**loader->iterate({}), 20ms);

@@ -134,6 +134,11 @@ std::uint32_t Executor::ready_batches() const {
   return ready;
 }
 
+bool Executor::ready() const {
+  const std::scoped_lock lock(mutex_);
+  return batch_of(deliver_step_).landed();
+}
+
 bool Executor::finished() const {
   const std::scoped_lock lock(mutex_);
   return fetch_step_ == sampler_.steps() && tasks_.size() == free_tasks_.size();

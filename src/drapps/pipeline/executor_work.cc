@@ -104,6 +104,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
   }
   const bool waits = !try_read_record(task);
   if (!waits) {
+    metrics_.read.mark();
     metrics_[LaneRole::kFetch].service_wall.record(task.wall_ns);
     metrics_[LaneRole::kFetch].service_cpu.record(task.cpu_ns);
     task.fresh = false;
@@ -123,6 +124,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
 
 void Executor::read_done(ReadRequest& request, Status status) noexcept {
   auto& task = static_cast<SampleTask&>(request);
+  metrics_.read.mark();
   metrics_[LaneRole::kFetch].service_wall.record(request.wall_ns);
   metrics_[LaneRole::kFetch].service_cpu.record(request.cpu_ns);
   // The workers pay for what reading cost; an I/O thread never sleeps over it.
@@ -256,6 +258,7 @@ void Executor::complete(BatchState& batch, std::uint64_t step) {
 }
 
 void Executor::finish(SampleTask& task, Status status) {
+  metrics_.made.mark();
   if (!status.ok()) report(status.error());
   if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
   bool landed = false;

@@ -208,6 +208,7 @@ void Gatherer::work(const Run& run, Hand& hand) {
   const std::uint64_t wall = monotonic_ns();
   const std::uint64_t cpu = thread_cpu_ns();
   gather(run, hand);
+  metrics_.made.mark();
   LaneMetrics& lane = metrics_[LaneRole::kPrepare];
   lane.service_wall.record((monotonic_ns() - wall) / run.rows);
   lane.service_cpu.record((thread_cpu_ns() - cpu) / run.rows);
@@ -230,6 +231,11 @@ std::uint32_t Gatherer::ready_batches() const {
   const std::scoped_lock lock(mutex_);
   return static_cast<std::uint32_t>(
       std::count_if(ring_.begin(), ring_.end(), [](const BatchState& batch) { return batch.landed(); }));
+}
+
+bool Gatherer::ready() const {
+  const std::scoped_lock lock(mutex_);
+  return batch_of(deliver_step_).landed();
 }
 
 bool Gatherer::finished() const {

@@ -45,6 +45,7 @@ class Gatherer final : public Runner, public WorkerClient {
   const Plan& plan() const noexcept override { return *plan_; }
   std::shared_ptr<SlotArena> arena() const noexcept override { return arena_; }
   std::uint32_t ready_batches() const override;
+  bool ready() const override;
   bool finished() const override;
   std::uint64_t position() const override;
   std::uint64_t left() const override;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "drapps/base/clock.h"
 #include "drapps/base/histogram.h"
 #include "drapps/base/lane.h"
 
@@ -17,10 +18,26 @@ struct LaneMetrics {
   Histogram wait;          // ns that a sample waited
 };
 
+/// When something happened for the first time.
+class FirstTime {
+ public:
+  void mark() noexcept {
+    std::uint64_t never = 0;
+    if (ns() == 0) ns_.compare_exchange_strong(never, monotonic_ns(), std::memory_order_relaxed);
+  }
+  /// Of the monotonic clock; 0 before.
+  std::uint64_t ns() const noexcept { return ns_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> ns_{0};
+};
+
 struct Metrics {
   std::array<LaneMetrics, kLaneRoles> lanes;
   Histogram step;   // ns from one call of next() to the following one
   Histogram stall;  // ns that next() waited
+  FirstTime read;   // of a record, from where waiting is possible
+  FirstTime made;   // of a sample
   std::atomic<std::uint64_t> batches{0};
   std::atomic<std::uint64_t> samples{0};
   std::atomic<std::uint64_t> failed_samples{0};

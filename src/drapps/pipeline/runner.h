@@ -46,6 +46,8 @@ class Runner {
   virtual std::shared_ptr<SlotArena> arena() const noexcept = 0;
   /// Batches that have landed and were not taken.
   virtual std::uint32_t ready_batches() const = 0;
+  /// Whether the batch whose turn it is has landed: next() does not wait.
+  virtual bool ready() const = 0;
   /// Whether no sample is left to be prepared.
   virtual bool finished() const = 0;
   /// Global position that the batches taken so far have consumed.
