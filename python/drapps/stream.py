@@ -66,6 +66,11 @@ class Stream:
             self._ledger_file.append(self.epoch, entries)
 
     @property
+    def ready(self) -> bool:
+        """Whether `next` would not wait."""
+        return self._native.ready
+
+    @property
     def left(self) -> int:
         """Steps that are still to come."""
         return self._native.left

@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,13 +16,15 @@ from drapps.torch import transfer  # noqa: E402
 
 
 class Pins(list):
-    """What was pinned: the batches as lists, by the thread of that name."""
+    """What was pinned: the tensors as lists, by the thread of that name."""
 
     seconds = 0.0
     bad = ()
 
     def __call__(self, batch, device):
         assert device == "cuda"
+        if isinstance(batch, list):
+            return [self(part, device) for part in batch]
         assert threading.current_thread().name.startswith("drapps-transfer")
         time.sleep(self.seconds)
         if batch.tolist() in self.bad:
@@ -56,16 +59,27 @@ def loader_of(dataset=None, **options):
     return drapps.torch.DataLoader(dataset, **options)
 
 
+def lifted_of(**options):
+    loader = loader_of(data.TensorDataset(torch.arange(20)), lift=True, **options)
+    assert loader.lifted()
+    return loader
+
+
+BOTH = pytest.mark.parametrize("made_by", [loader_of, lifted_of])
+
+
 def values(batches):
-    return [[value - 1000 for value in batch.tolist()] for batch in batches]
+    tensors = [batch[0] if isinstance(batch, list) else batch for batch in batches]
+    return [[value - 1000 for value in tensor.tolist()] for tensor in tensors]
 
 
 EXPECTED = [[i, i + 1] for i in range(0, 20, 2)]
 
 
 @pytest.mark.parametrize("options", [{}, {"torch_order": True}, {"persistent_workers": True}])
-def test_every_batch_is_pinned_in_its_turn(pins, options):
-    loader = loader_of(**options)
+@BOTH
+def test_every_batch_is_pinned_in_its_turn(pins, made_by, options):
+    loader = made_by(**options)
     for _ in range(2):
         assert values(loader) == EXPECTED
     assert pins == EXPECTED * 2
@@ -78,9 +92,10 @@ def test_streams_of_different_lengths_end_as_they_do_without(pins):
     assert len(pins) == 9 + 5
 
 
-def test_batches_are_pinned_while_the_training_step_runs(pins):
+@BOTH
+def test_batches_are_pinned_while_the_training_step_runs(pins, made_by):
     pins.seconds = 0.01
-    iterator = iter(loader_of(prefetch_factor=4))
+    iterator = iter(made_by(prefetch_factor=4))
     next(iterator)
     next(iterator)
     deadline = time.monotonic() + 10
@@ -90,9 +105,10 @@ def test_batches_are_pinned_while_the_training_step_runs(pins):
     assert values(iterator) == EXPECTED[2:]
 
 
-def test_what_cannot_be_pinned_is_raised_in_its_turn(pins):
+@BOTH
+def test_what_cannot_be_pinned_is_raised_in_its_turn(pins, made_by):
     pins.bad = ([4, 5],)
-    iterator = iter(loader_of())
+    iterator = iter(made_by())
     assert values([next(iterator), next(iterator)]) == EXPECTED[:2]
     with pytest.raises(ValueError, match=r"(?s)pin memory thread for device 0.*4, 5"):
         next(iterator)
@@ -128,20 +144,22 @@ def test_a_stream_goes_on_behind_what_could_not_be_pinned(pins):
     assert values(again) == values(iterator) == [[4, 5], [6, 7], [8]]
 
 
+@BOTH
 @pytest.mark.usefixtures("pins")
-def test_a_state_counts_what_was_yielded_and_not_what_was_pinned():
-    loader = loader_of(shuffle=True, seed=3)
+def test_a_state_counts_what_was_yielded_and_not_what_was_pinned(made_by):
+    loader = made_by(shuffle=True, seed=3)
     iterator = iter(loader)
     next(iterator)
     next(iterator)
     state = loader.state_dict()
     expected = values(iterator)
-    again = loader_of(shuffle=True, seed=3)
+    again = made_by(shuffle=True, seed=3)
     again.load_state_dict(state)
     assert values(again) == expected
 
 
-def test_an_interrupted_wait_loses_no_batch(pins):
+@BOTH
+def test_an_interrupted_wait_loses_no_batch(pins, made_by):
     class InterruptionError(Exception):
         pass
 
@@ -149,7 +167,7 @@ def test_an_interrupted_wait_loses_no_batch(pins):
         raise InterruptionError
 
     pins.seconds = 0.5
-    iterator = iter(loader_of())
+    iterator = iter(made_by())
     found = values([next(iterator)])
     previous = signal.signal(signal.SIGALRM, interrupt)
     try:
@@ -163,8 +181,9 @@ def test_an_interrupted_wait_loses_no_batch(pins):
     assert found + values(iterator) == EXPECTED
 
 
-def test_a_pass_that_is_left_leaves_nothing_to_the_next(pins):
-    loader = loader_of(persistent_workers=True, torch_order=True)
+@BOTH
+def test_a_pass_that_is_left_leaves_nothing_to_the_next(pins, made_by):
+    loader = made_by(persistent_workers=True, torch_order=True)
     iterator = iter(loader)
     next(iterator)
     assert values(loader) == EXPECTED
@@ -174,6 +193,21 @@ def test_a_pass_that_is_left_leaves_nothing_to_the_next(pins):
         time.sleep(0.01)
     assert not _threads()
     assert len(pins) >= 11
+
+
+def test_a_bad_picture_is_raised_in_its_turn(pins, own_photos, torchvision):
+    transforms = torchvision.transforms
+    chain = transforms.Compose([transforms.CenterCrop(8), transforms.ToTensor()])
+    dataset = torchvision.datasets.ImageFolder(str(own_photos), chain)
+    path = dataset.samples[2][0]
+    Path(path).write_bytes(b"")
+    iterator = iter(loader_of(dataset, lift=True, batch_size=1))
+    before = [label.item() - 1000 for _, label in (next(iterator), next(iterator))]
+    with pytest.raises(drapps.SampleError, match=path):
+        next(iterator)
+    assert before == [0, 0]
+    assert next(iterator)[1].item() == 1000
+    assert len(pins) >= 2 * 3
 
 
 def _threads():

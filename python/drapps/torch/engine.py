@@ -27,7 +27,7 @@ from drapps.torch.job import StreamBatch, TorchJob
 from drapps.torch.seeding import SampleSeeds
 from drapps.torch.starting import context_of, in_threads
 from drapps.torch.thread_job import ThreadJob, ThreadSeeds
-from drapps.torch.transfer import TransferThread
+from drapps.torch.transfer import AHEAD, TransferThread
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import GRACE, Crew
 from drapps.worker.elastic import Elastic, most_processes
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("drapps")
 _MAX_PIECES = 256  # that one batch is cut into
 _SLICE = 0.05  # seconds between looks at signals and at the processes
-_AHEAD = 2  # batches in pinned memory that nobody has asked for yet
 _CHECK_PERIOD = 1.0  # seconds between looks at the processes while nobody has to wait
 _GRACE_AFTER_DEATH = 1.0  # seconds that the others have to end by themselves
 _GRACE_AT_EXIT = 1.0
@@ -342,7 +341,7 @@ class EngineIterator(_BaseDataLoaderIter):
         """The next result, in pinned memory where that is wanted; more are on their way there."""
         if not self._taken:
             self._take(self._wait())
-        while self._transfer is not None and self._asked and len(self._taken) <= _AHEAD:
+        while self._transfer is not None and self._asked and len(self._taken) <= AHEAD:
             asked = self._finished()
             if asked is None:
                 break
@@ -355,7 +354,8 @@ class EngineIterator(_BaseDataLoaderIter):
     def _take(self, asked: _Asked) -> None:
         kind, parts = self._board.take(asked.ticket)
         pins = self._transfer is not None and kind == VALUE and isinstance(asked.order, Batch)
-        transfer = self._transfer.submit(parts) if self._transfer is not None and pins else None
+        make = functools.partial(load, parts)
+        transfer = self._transfer.submit(make) if self._transfer is not None and pins else None
         self._taken.append(_Taken(asked, kind, parts, transfer))
 
     def _given(self, taken: _Taken) -> Any:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
-from torch.utils.dlpack import from_dlpack
 
 from drapps.stream import Stream
+from drapps.torch.pinned import PinnedStream, tensors_of
+from drapps.torch.transfer import TransferThread
 
 if TYPE_CHECKING:
     from drapps.torch.loader import DataLoader
     from drapps.torch.native import Native
-
-Begin = Callable[[int], Stream]
 
 
 class LiftedIterator(_BaseDataLoaderIter):
@@ -30,13 +28,19 @@ class LiftedIterator(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader[Any], native: Native) -> None:
         super().__init__(loader)
         self._begin = loader._begin(int(self._base_seed), native)
-        self._stream: Stream | None = None
+        self._stream: Stream | PinnedStream | None = None
+        self._transfer: TransferThread | None = None
         if self._num_workers > 0:
+            if self._pin_memory:
+                self._transfer = TransferThread(self._pin_memory_device)
             self.stream()  # as stock workers, which read ahead from here on
 
     def __del__(self) -> None:
         if getattr(self, "_stream", None) is not None:
             self.stream().close()
+        transfer = getattr(self, "_transfer", None)
+        if transfer is not None:
+            transfer.close()
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
@@ -46,14 +50,17 @@ class LiftedIterator(_BaseDataLoaderIter):
         self._stream = None
         self.stream()
 
-    def stream(self) -> Stream:
+    def stream(self) -> Stream | PinnedStream:
         """The native iterator, begun at first use."""
         if self._stream is None:
-            self._stream = self._begin()
+            self._stream = self._begin(self._transfer)
         return self._stream
 
     def _next_data(self) -> Any:
-        data = [from_dlpack(tensor) for tensor in self.stream().next().content]
+        stream = self.stream()
+        if isinstance(stream, PinnedStream):
+            return stream.next()
+        data = tensors_of(stream.next())
         if self._pin_memory:
             return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
         return data

@@ -18,11 +18,10 @@ from drapps.epochs import Epochs
 from drapps.errors import PipelineError
 from drapps.ledger import LedgerFile
 from drapps.pipeline import loader_options
-from drapps.stream import Stream
 from drapps.torch.engine import EngineIterator
 from drapps.torch.iterator import LiftedIterator
 from drapps.torch.lifting import recipe_of
-from drapps.torch.native import KIND, Native, Pass
+from drapps.torch.native import KIND, Begin, Native, Pass
 from drapps.torch.order import rank_of
 from drapps.torch.progress import KIND as PYTHON_KIND
 from drapps.torch.progress import Order, Progress
@@ -201,7 +200,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._latest = Progress(order, epoch, seed, self.seed, rank, resumed)
         return self._latest
 
-    def _begin(self, base_seed: int, native: Native | None = None) -> Callable[[], Stream]:
+    def _begin(self, base_seed: int, native: Native | None = None) -> Begin:
         """A new pass, its epoch and seed fixed now; the user's sampler is iterated at the call."""
         native = native or self._required()
         epoch, start = self._epochs.take()

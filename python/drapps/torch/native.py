@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from drapps import _core, state
@@ -13,9 +13,13 @@ from drapps.source import Source
 from drapps.stream import Stream
 from drapps.torch.lifting import Recipe
 from drapps.torch.order import Consumed, Kind
+from drapps.torch.pinned import PinnedStream
 from drapps.torch.recognise import NotLifted
+from drapps.torch.transfer import TransferThread
 
 KIND = "drapps.torch.DataLoader"
+
+Begin = Callable[[TransferThread | None], Stream | PinnedStream]
 
 
 class Native:
@@ -87,10 +91,10 @@ class Pass:
         self._resumed = resumed
         self._consumed: Consumed | None = None
         self._sampler_epoch = getattr(native.recipe.order.sampler, "epoch", None)
-        self._stream: Stream | None = None
+        self._stream: Stream | PinnedStream | None = None
 
-    def begin(self) -> Stream:
-        """Starts the native iterator.
+    def begin(self, transfer: TransferThread | None) -> Stream | PinnedStream:
+        """Starts the native iterator, with `transfer` beside it.
 
         Raises:
             PipelineError: it was to be resumed, and the user's sampler gives another order now.
@@ -102,7 +106,7 @@ class Pass:
             indices = order.indices()
             self._consumed = Consumed(indices)
             self._check_order(len(indices))
-        self._stream = Stream(
+        stream = Stream(
             self.native.core,
             self._epoch,
             self._start,
@@ -111,6 +115,7 @@ class Pass:
             ahead=self.native.recipe.ahead,
             ledger_file=self._ledger_file,
         )
+        self._stream = stream if transfer is None else PinnedStream(stream, transfer)
         return self._stream
 
     def _check_order(self, length: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -12,11 +12,12 @@ from torch._utils import ExceptionWrapper
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from drapps.torch.job import StreamBatch
-from drapps.worker.serialise import load
+
+AHEAD = 2  # batches in pinned memory that nobody has asked for yet
 
 
 class TransferThread:
-    """Unpickles batches and pins them, one after the other, beside the training step."""
+    """Makes batches and pins them, one after the other, beside the training step."""
 
     def __init__(self, device: str | None) -> None:
         """Pins for the current device, whose type is `device`."""
@@ -25,16 +26,16 @@ class TransferThread:
         self._where = f"in pin memory thread for device {index}"
         self._thread = ThreadPoolExecutor(1, "drapps-transfer", _begin, (index,))
 
-    def submit(self, parts: Sequence[Any]) -> Future[Any]:
-        """Begins with what `drapps.worker.serialise.dump` gave.
+    def submit(self, make: Callable[[], Any]) -> Future[Any]:
+        """Begins with what `make` gives: a batch, or a `StreamBatch` with it.
 
-        The result is the batch, or a `StreamBatch` with it; an ``ExceptionWrapper`` takes the place
-        of a batch that does not let itself be pinned.
+        The result is the same in pinned memory; an ``ExceptionWrapper`` takes the place of a batch
+        that does not let itself be pinned.
         """
-        return self._thread.submit(self._transfer, parts)
+        return self._thread.submit(self._transfer, make)
 
-    def _transfer(self, parts: Sequence[Any]) -> Any:
-        data = load(parts)
+    def _transfer(self, make: Callable[[], Any]) -> Any:
+        data = make()
         if isinstance(data, StreamBatch):
             return dataclasses.replace(data, data=self._pinned(data.data))
         return self._pinned(data)

@@ -1,0 +1,80 @@
+"""A native stream whose batches are pinned ahead of the step that takes them."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._utils import ExceptionWrapper
+from torch.utils.dlpack import from_dlpack
+
+from drapps import _core
+from drapps.errors import SampleError
+from drapps.stream import Stream
+from drapps.torch.transfer import AHEAD, TransferThread
+
+
+def tensors_of(batch: _core.Batch) -> list[torch.Tensor]:
+    """What the samples of a batch hold, in its memory."""
+    return [from_dlpack(tensor) for tensor in batch.content]
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A batch on its way, and where the stream stands behind it."""
+
+    batch: Future[Any]
+    place: tuple[int, int]
+    left: int
+
+
+class PinnedStream:
+    """As `Stream`, but for lists of tensors. Batches that are ready are pinned before their turn.
+
+    Attributes:
+        place: where to go on after the batches yielded: (epoch, position).
+        left: steps that are still to come.
+    """
+
+    def __init__(self, stream: Stream, transfer: TransferThread) -> None:
+        self._stream = stream
+        self._transfer = transfer
+        self._taken: deque[_Taken] = deque()
+        self.place, self.left = stream.place, stream.left
+
+    def next(self) -> Any:
+        """The next batch, pinned. Raises what `Stream.next` raises, or what pinning it raised."""
+        if not self._taken:
+            self._take()
+        while len(self._taken) <= AHEAD and self._stream.ready:
+            self._take()
+        self._taken[0].batch.exception()  # waits, and may be interrupted
+        taken = self._taken.popleft()
+        self.place, self.left = taken.place, taken.left
+        batch = taken.batch.result()
+        if isinstance(batch, ExceptionWrapper):
+            batch.reraise()  # type: ignore[no-untyped-call]
+        return batch
+
+    def _take(self) -> None:
+        """Sends the next batch on its way; a bad sample is raised when its turn has come."""
+        batch: Future[Any]
+        try:
+            batch = self._transfer.submit(functools.partial(tensors_of, self._stream.next()))
+        except SampleError as error:
+            batch = Future()
+            batch.set_exception(error)
+        self._taken.append(_Taken(batch, self._stream.place, self._stream.left))
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """As `Stream.ledger`; of the batches under way, too."""
+        return self._stream.ledger()
+
+    def close(self) -> None:
+        """As `Stream.close`."""
+        self._taken.clear()
+        self._stream.close()
