@@ -1,5 +1,8 @@
 """What only a machine with a CUDA device can show; skipped elsewhere."""
 
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -33,11 +36,79 @@ def test_feeding_from_the_cpu_makes_no_cuda_context(photos):
     assert torch.cuda.is_initialized() == before
 
 
-def test_pinned_batches_reach_the_device_unchanged(photos):
+@pytest.mark.parametrize("workers", [0, 2])
+def test_pinned_batches_reach_the_device_unchanged(photos, workers):
     plain = list(loader_of(photos))
-    pinned = list(loader_of(photos, pin_memory=True))
+    pinned = list(loader_of(photos, pin_memory=True, num_workers=workers))
     assert len(plain) == len(pinned) > 0
     for (image, label), (pinned_image, pinned_label) in zip(plain, pinned, strict=True):
         assert pinned_image.is_pinned()
         assert torch.equal(pinned_image.to("cuda", non_blocking=True).cpu(), image)
         assert torch.equal(pinned_label.to("cuda").cpu(), label)
+
+
+# A script, because what it defines belongs to __main__ and the device is in use before the loader.
+PARENT = """
+import torch
+import drapps.torch
+
+class Own(torch.utils.data.Dataset):
+    def __len__(self):
+        return 400
+    def __getitem__(self, index):
+        assert not torch.cuda.is_initialized()
+        return torch.full((1000,), float(index))
+
+if __name__ == "__main__":
+    weights = torch.ones(1000, device="cuda")
+    loader = drapps.torch.DataLoader(Own(), 8, num_workers=4, pin_memory=True)
+    for _ in range(3):
+        sums = []
+        for batch in loader:
+            assert batch.is_pinned()
+            sums += (batch.to("cuda", non_blocking=True) @ weights).tolist()
+        assert sums == [1000.0 * index for index in range(400)]
+    assert loader.explain()["plan"]["start_method"] == "forkserver"
+    print("done")
+"""
+
+
+def test_workers_of_a_parent_that_uses_the_device(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_ddp_loop_trains_on_every_sample(tmp_path):
+    from torch import distributed, nn
+    from torch.utils import data
+
+    import drapps.torch
+
+    rows = torch.arange(256, dtype=torch.float32).reshape(64, 4)
+    dataset = data.TensorDataset(rows, torch.arange(64))
+    distributed.init_process_group(
+        "nccl", init_method=f"file://{tmp_path}/group", rank=0, world_size=1
+    )
+    try:
+        model = nn.parallel.DistributedDataParallel(nn.Linear(4, 1).cuda(), device_ids=[0])
+        optimizer = torch.optim.SGD(model.parameters(), 1e-6)
+        for lift in (True, False):
+            sampler = data.DistributedSampler(dataset)
+            options = {"num_workers": 2, "pin_memory": True, "sampler": sampler, "lift": lift}
+            loader = drapps.torch.DataLoader(dataset, 8, **options)
+            for epoch in range(2):
+                sampler.set_epoch(epoch)
+                seen = []
+                for batch, indices in loader:
+                    loss = model(batch.cuda(non_blocking=True)).square().mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    seen += indices.tolist()
+                assert sorted(seen) == list(range(64))
+    finally:
+        distributed.destroy_process_group()
