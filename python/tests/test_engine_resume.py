@@ -7,6 +7,7 @@ import json
 import math
 import random
 
+import numpy as np
 import pytest
 import torch
 from torch.utils import data
@@ -173,6 +174,127 @@ def test_workers_of_another_number_go_on_with_the_same_samples(order):
     )
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_serial_workers_go_on_with_their_own_numbers(order, workers):
+    def make():
+        return loader_of(order, workers, torch_order=True)
+
+    whole = uninterrupted(make)
+    for steps in sorted({0, 1, 2, len(whole) - 1}):
+        assert equal(rest(make, after(make, steps)), whole[steps:]), steps
+
+
+class Gaussian(data.Dataset):
+    """Numbers of which the generators make two at a time; some samples raise behind them."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        numbers = random.gauss(0, 1), np.random.standard_normal(), torch.randn(3)
+        if index % 4 == 2:
+            raise ValueError(f"sample {index}")
+        return torch.tensor(index), *numbers
+
+
+def each(iterator):
+    """What comes, and of errors the kind."""
+    end = object()
+    while (batch := one_of(iterator, end)) is not end:
+        yield batch
+
+
+def one_of(iterator, end):
+    try:
+        return next(iterator, end)
+    except ValueError:
+        return "error"
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_their_numbers_go_on_behind_errors_and_passes_that_were_left(persistent):
+    def make():
+        options = {"num_workers": 2, "torch_order": True, "persistent_workers": persistent}
+        return drapps.torch.DataLoader(Gaussian(), 1, **options)
+
+    loader = make()
+    next(iter(loader))
+    whole, states = [], []
+    for batch in each(iter(loader)):
+        whole.append(batch)
+        states.append(json.loads(json.dumps(loader.state_dict())))
+    assert whole.count("error") == 3
+    for step, state in enumerate(states[:-1], 1):
+        again = make()
+        again.load_state_dict(state)
+        found = list(each(iter(again)))
+        assert [batch == "error" for batch in found] == [b == "error" for b in whole[step:]]
+        for one, other in zip(found, whole[step:], strict=True):
+            assert one == "error" or equal(one, other), step
+
+
+class DrawingStream(Stateful):
+    """A stream that knows its place, and not its random numbers."""
+
+    def __iter__(self):
+        for place in super().__iter__():
+            yield place[:1], torch.rand(1), random.random(), np.random.random()
+
+
+def test_streams_with_a_state_go_on_with_their_numbers():
+    def make():
+        return drapps.torch.DataLoader(DrawingStream(), 3, num_workers=2)
+
+    whole = uninterrupted(make)
+    for steps in range(len(whole)):
+        assert equal(rest(make, after(make, steps)), whole[steps:]), steps
+
+
+def test_a_state_holds_the_numbers_that_were_drawn_and_no_others():
+    class Undrawn(Drawn):
+        def __getitem__(self, index):
+            return torch.tensor(index)
+
+    class OfTorch(Drawn):
+        def __getitem__(self, index):
+            return torch.rand(1)
+
+    def found(dataset):
+        return after(lambda: loader_of("sequential", 2, dataset, torch_order=True), 1)
+
+    assert len(json.dumps(found(Undrawn))) <= 4096
+    state = found(OfTorch)
+    assert [list(worker.get("drawn", ())) for worker in state["workers"]] == [["torch"], []]
+    state["workers"][0]["drawn"]["torch"] = "AAAA"
+    with pytest.raises(drapps.PipelineError, match="cut or edited"):
+        rest(lambda: loader_of("sequential", 2, OfTorch, torch_order=True), state)
+
+
+class Whose(Drawn):
+    """Which virtual worker makes a sample."""
+
+    def __getitem__(self, index):
+        return data.get_worker_info().id
+
+
+@pytest.mark.parametrize("torch_order", [False, True])
+def test_the_workers_take_turns_as_before(torch_order):
+    def make():
+        return loader_of("sequential", 3, Whose, torch_order=torch_order)
+
+    whole = uninterrupted(make)
+    assert equal(rest(make, after(make, 4)), whole[4:])
+
+
+def test_other_numbers_of_workers_and_the_other_mode_take_the_order_alone():
+    whole = uninterrupted(lambda: loader_of("random", 2, torch_order=True))
+    state = after(lambda: loader_of("random", 2, torch_order=True), 3)
+    for workers, options in ((3, {"torch_order": True}), (2, {}), (0, {})):
+        remaining = rest(lambda w=workers, o=options: loader_of("random", w, **o), state)
+        assert equal([batch[0] for batch in remaining], [batch[0] for batch in whole[3:]])
+
+
 def test_another_batch_size_goes_on_behind_the_same_sample():
     state = after(lambda: loader_of("sequential", 2), 3)
     loader = drapps.torch.DataLoader(Drawn(), 5, num_workers=2)
@@ -195,9 +317,10 @@ def test_a_finished_pass_resumes_with_the_next(workers):
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("dataset", [Stream, Stateful])
-def test_streams_go_on(dataset, workers):
+@pytest.mark.parametrize("batch", [4, 3])  # the last one is as long as the others, and is not
+def test_streams_go_on(dataset, workers, batch):
     def make():
-        return drapps.torch.DataLoader(dataset(), 4, num_workers=workers)
+        return drapps.torch.DataLoader(dataset(), batch, num_workers=workers)
 
     random.seed(3)
     whole = uninterrupted(make)

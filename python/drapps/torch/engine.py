@@ -23,7 +23,8 @@ from torch.utils.data import _utils as stock_utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
 from drapps import _core
-from drapps.torch.job import StreamBatch, TorchJob
+from drapps.torch.failure import Failure
+from drapps.torch.job import SerialBatch, TorchJob
 from drapps.torch.seeding import SampleSeeds
 from drapps.torch.starting import context_of, in_threads
 from drapps.torch.thread_job import ThreadJob, ThreadSeeds
@@ -187,9 +188,9 @@ class EngineIterator(_BaseDataLoaderIter):
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
         self._order: Iterator[Any] | None = self._progress.indices(self._sampler_iter)
         self._position = self._progress.position
-        for worker, stream in self._progress.stream_starts().items():
-            self._active[worker] = not stream.get("ended", False)
-            self._resume(worker, stream)
+        for worker, start in self._progress.starts().items():
+            self._active[worker] = not start.get("ended", False)
+            self._resume(worker, start)
         if self._bound and not first and not self._progress.is_resumed_stream:
             for worker in range(self._num_workers):
                 self._resume(worker, {})
@@ -362,14 +363,16 @@ class EngineIterator(_BaseDataLoaderIter):
         asked = taken.asked
         assert isinstance(asked.order, Batch)
         data = load(taken.parts) if taken.transfer is None else taken.transfer.result()
-        stream_state = None
-        if isinstance(data, StreamBatch):
+        place = (None, False)
+        if isinstance(data, (SerialBatch, Failure)):
+            self._progress.drew(asked.worker, data.drawn)
+        if isinstance(data, SerialBatch):
             if data.whole:
                 self._report_unsharded()
-            data, stream_state = data.data, data.state
-        self._progress.yielded(asked.order.index, asked.sampler_state)
+            data, place = data.data, (data.state, data.ended)
+        self._progress.yielded(asked.order.index, asked.sampler_state, asked.worker)
         if self._progress.is_stream:
-            self._progress.advanced(asked.worker, stream_state, self._num_workers)
+            self._progress.advanced(asked.worker, *place)
         if taken.kind == ERROR or isinstance(data, ExceptionWrapper):
             data.reraise()
         return data
@@ -380,7 +383,9 @@ class EngineIterator(_BaseDataLoaderIter):
             self._active[asked.worker] = False  # it has no stream in this pass
             load(taken.parts).reraise()
         assert isinstance(asked.order, Resume)
-        message = {**asked.order.message, "random": load(taken.parts)}
+        begun = load(taken.parts)
+        self._progress.drew(asked.worker, begun.drawn)
+        message = {**asked.order.message, "random": begun.data}
         self._recovery.began(asked.worker, asked.ticket, Resume(asked.order.epoch, message))
 
     def _raise_failure(self) -> None:

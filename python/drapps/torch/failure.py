@@ -16,6 +16,7 @@ class Failure(ExceptionWrapper):
 
     def __init__(self, error: Exception, where: str, sample: str) -> None:
         super().__init__((type(error), error, error.__traceback__), where)  # type: ignore[no-untyped-call]
+        self.drawn: dict[str, bytes] = {}  # as behind a batch of a serial worker
         self.exc_msg = f"{self.exc_msg.rstrip()}\n  while making {sample}\n"
         try:
             pickle.dumps(self.exc_type)

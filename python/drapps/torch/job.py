@@ -14,6 +14,7 @@ from torch.utils.data._utils import HAS_NUMPY
 from torch.utils.data._utils import worker as stock
 from torch.utils.data.graph_settings import apply_random_seed
 
+from drapps.torch.drawn import Drawn, packed_states, set_packed_states
 from drapps.torch.failure import failure_of
 from drapps.torch.seeding import SampleSeeds, random_states, set_random_states
 from drapps.torch.shared_storage import share_new_storages
@@ -24,18 +25,22 @@ from drapps.worker.serialise import Reduce
 
 
 @dataclass(frozen=True)
-class StreamBatch:
-    """A batch of a stream that can be resumed, or that nobody has sharded.
+class SerialBatch:
+    """A batch of a virtual worker that makes one after the other, and where that left it.
 
     Attributes:
         data: the batch.
-        state: of the stream behind it; None where it has none of its own.
+        drawn: of `packed_states` those that are others than behind the batch before.
+        state: of its stream; None where it has none of its own.
+        ended: its stream has ended behind what may be less than a batch.
         whole: the stream is the same in all workers, as far as one can tell.
     """
 
     data: Any
-    state: Any
-    whole: bool
+    drawn: dict[str, bytes]
+    state: Any = None
+    ended: bool = False
+    whole: bool = False
 
 
 class WatchedInfo(stock.WorkerInfo):
@@ -85,11 +90,14 @@ class TorchJob:
     _current: int = -1
     _fetcher: Any = None
     _shared_rng: Any = None
-    _over: bool = False  # the stream has ended
+    _begun: bool = False  # the stream was asked for a batch
+    _over: bool = False  # it has ended
     _began: dict[str, Any] | None = None  # the dataset's attributes before it
     _place: Any = None  # the state that it was given, until it is asked for a batch
     _before: dict[str, Any] | None = None  # the dataset's attributes before it was given that
     _states: Any = None  # random ones, while it is not its turn
+    _at_start: dict[str, bytes] = field(default_factory=dict)  # packed ones
+    _drawn: Drawn = field(default_factory=Drawn)  # since the parent was told
 
     def in_thread(self) -> TorchJob:
         """A copy over the same dataset."""
@@ -126,6 +134,8 @@ class TorchJob:
             if self.seeds is not None:
                 self.seeds.keep_initial_seed(worker, torch.initial_seed())
         self._began = _attributes(self.dataset)
+        self._at_start = packed_states()
+        self._drawn = Drawn(self._at_start)
         self._fetcher = self._new_fetcher()
 
     def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
@@ -150,7 +160,7 @@ class TorchJob:
         self._become(worker)
         if self.seeds is not None:
             self.seeds.batch(worker, epoch, position)
-        self._place = None
+        self._begun, self._place = True, None
         try:
             data = self._fetcher.fetch(index)
         except StopIteration:
@@ -158,20 +168,24 @@ class TorchJob:
                 self._over = True
                 raise EndOfStream from None
             raise
-        if self.kind != _DatasetKind.Iterable:
+        if self.seeds is not None:
             return data
-        state = stream_state(self._fetcher)
-        everywhere = self.workers > 1 and self.worker_init_fn is None
-        whole = everywhere and not self._infos[worker].asked
-        return StreamBatch(data, state, whole) if whole or state is not None else data
+        drawn, state, ended, whole = self._drawn.since(), None, False, False
+        if self.kind == _DatasetKind.Iterable:
+            state, ended = stream_state(self._fetcher), self._fetcher.ended
+            everywhere = self.workers > 1 and self.worker_init_fn is None
+            whole = everywhere and not self._infos[worker].asked
+        told = drawn or ended or whole or state is not None
+        return SerialBatch(data, drawn, state, ended, whole) if told else data
 
     def resume(self, epoch: int, message: Any) -> Any:  # noqa: ARG002
-        """A new pass, or a place in one; gives the random states that it begins with.
+        """A new pass, or a place in one; gives as a batch the random states that it began with.
 
         Args:
             epoch: its number.
             message: ``shared_seed`` of DataPipes; of a stream that goes on ``batches``, and its own
-                ``state`` where it has one, else it is run again up to there; ``random`` states.
+                ``state`` where it has one, else it is run again up to there; ``random`` states to
+                begin with, and packed ones to go on with, ``drawn``.
         """
         if self._place is not None:  # nobody has looked at it
             _set_attributes(self.dataset, self._before)
@@ -183,8 +197,11 @@ class TorchJob:
         self._began = self._before = _attributes(self.dataset)
         self._place = message.get("state")
         self._fetcher = fetcher_at(self._new_fetcher, self.dataset, message, size)
+        set_packed_states(message.get("drawn", {}))
+        self._begun = self._place is None and message.get("batches", 0) > 0
         self._over = False
-        return states
+        self._drawn = Drawn(self._at_start)  # what was made for nobody has changed them, too
+        return SerialBatch(states, self._drawn.since() if self.seeds is None else {})
 
     def leave(self, worker: int) -> tuple[str, Any] | None:
         """How `worker` can go to another process now, and what it takes along; None: it cannot.
@@ -203,20 +220,20 @@ class TorchJob:
             return "with its dataset, between two batches", luggage
         if self._over or self._fetcher.ended:
             return "with its dataset, after the end of its stream", luggage
-        # A stream may look at what it was given as late as with its first batch.
-        fresh = self._place is None
-        state = stream_state(self._fetcher) if fresh else self._place
-        if state is None:
-            return None
-        before = _attributes(self.dataset) if fresh else self._before
+        # A stream may begin, and look at what it was given, as late as with its first batch.
+        before = _attributes(self.dataset) if self._place is None else self._before
+        state = stream_state(self._fetcher) if self._begun else self._place
         luggage |= {"stream": {"state": state}, "began": self._began, "before": before}
-        return "by the state_dict of its stream", luggage
+        if state is not None:
+            return "by the state_dict of its stream", luggage
+        return None if self._begun else ("before its stream has begun", luggage)
 
     def arrive(self, worker: int, luggage: Any) -> TorchJob:
         """A job beside this one for `worker`, which comes from another process; its turn begins."""
         job = copy.copy(self)
         job.dataset, job._shared_rng = luggage["dataset"], luggage["shared_rng"]
-        job._over, job._place, job._infos = luggage["over"], None, {}
+        job._over, job._begun, job._place, job._infos = luggage["over"], False, None, {}
+        job._at_start, job._drawn = {}, Drawn()
         job._become(worker)
         object.__setattr__(job._infos[worker], "asked", luggage["asked"])
         if self.kind != _DatasetKind.Iterable:
@@ -240,7 +257,9 @@ class TorchJob:
 
     def failure(self, error: Exception, worker: int, sample: str) -> Any:
         """What the stock loader would send, with the sample named; pickles in any case."""
-        return failure_of(error, f"in DataLoader worker process {worker}", sample)
+        failure = failure_of(error, f"in DataLoader worker process {worker}", sample)
+        failure.drawn = self._drawn.since() if self.seeds is None else {}
+        return failure
 
     def reducer(self) -> Reduce:
         """Tensors travel as buffers."""

@@ -36,6 +36,7 @@ from torch.utils.data import (
 
 from drapps import state
 from drapps.errors import PipelineError
+from drapps.torch.drawn import packed_states
 
 KIND = "drapps.torch.DataLoader/python"
 
@@ -50,6 +51,7 @@ class Order:
         stream: the dataset is iterable-style.
         size: of the dataset; -1 where it has none.
         workers: virtual ones.
+        serial: each of them makes its batches one after the other, with its own random numbers.
         kind: how the order is saved.
     """
 
@@ -58,6 +60,7 @@ class Order:
     stream: bool
     size: int
     workers: int
+    serial: bool
     kind: str
 
     @classmethod
@@ -70,7 +73,8 @@ class Order:
         if type(batches) is BatchSampler:
             sampler = batches.sampler
         kind = "stream" if stream else _kind_of(sampler, batches)
-        return cls(sampler, batches, stream, size, loader.num_workers, kind)
+        serial = loader.num_workers > 0 and (stream or loader.torch_order)
+        return cls(sampler, batches, stream, size, loader.num_workers, serial, kind)
 
     @property
     def indices(self) -> Any:
@@ -117,6 +121,32 @@ def _kind_of(sampler: Any, batches: Any) -> str:
     return "replayed"
 
 
+# Under which name the places of serial workers are saved, of map-style datasets and of streams.
+_WORKERS = ("workers", "streams")
+
+
+def _packed(place: Mapping[str, Any], drawn: Mapping[str, bytes]) -> dict[str, Any]:
+    """What is saved of a serial worker: its place, and the random states it goes on with."""
+    texts = {name: base64.b64encode(state).decode() for name, state in drawn.items()}
+    return {**place, **({"drawn": texts} if texts else {})}
+
+
+def _unpacked(texts: Mapping[str, str]) -> dict[str, bytes]:
+    """The random states of a saved worker.
+
+    Raises:
+        PipelineError: they are none.
+    """
+    known = packed_states()
+    try:
+        drawn = {name: base64.b64decode(text, validate=True) for name, text in texts.items()}
+    except ValueError:
+        drawn = {"": b""}
+    if any(len(state) != len(known.get(name, b"")) for name, state in drawn.items()):
+        raise PipelineError("the random states of its workers are damaged: it was cut or edited")
+    return drawn
+
+
 def _encoded(generator_state: torch.Tensor) -> str:
     return base64.b64encode(generator_state.numpy().tobytes()).decode()
 
@@ -138,7 +168,7 @@ class Progress:
         position: samples that the yielded batches held; of this rank.
         batches: yielded.
         over: all were yielded.
-        streams: of iterable datasets: where each virtual worker's stream is, and whose turn it is.
+        turn: the virtual worker that yields next.
         plan: how the process engine ran when it began, as ``explain()`` gives it.
     """
 
@@ -151,7 +181,7 @@ class Progress:
     position: int = 0
     batches: int = 0
     over: bool = False
-    streams: dict[str, Any] = field(default_factory=dict)
+    turn: int = 0
     plan: dict[str, Any] = field(default_factory=dict)
     _before: Any = None  # the generator's state before the sampler drew
     _dealt: int = 0  # samples that all ranks together had yielded when the ranks changed
@@ -159,17 +189,22 @@ class Progress:
     _digest: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
     _sampler_state: Any = None
     _total: int = -1  # batches of the whole pass, once that is known
+    _workers: list[dict[str, Any]] = field(default_factory=list)  # where the stream of each is
+    _random: list[dict[str, bytes]] = field(default_factory=list)  # random states, likewise
 
     def __post_init__(self) -> None:
-        if self.resumed is not None:
-            self.batches = self.resumed["batches"]
-        if self.is_stream:
-            new = [{"batches": 0} for _ in range(max(1, self.order.workers))]
-            saved = self.resumed if self.batches else None
-            self.streams = {
-                "streams": copy.deepcopy(saved["streams"]) if saved else new,
-                "turn": saved["turn"] if saved else 0,
-            }
+        count = max(1, self.order.workers)
+        self._workers = [{"batches": 0} if self.is_stream else {} for _ in range(count)]
+        self._random = [{} for _ in range(count)]
+        if self.resumed is None:
+            return
+        self.batches = self.resumed["batches"]
+        saved = self.resumed.get(_WORKERS[self.is_stream], ())
+        if self.batches and len(saved) == count:
+            self.turn = self.resumed["turn"]
+            self._workers = [copy.deepcopy(dict(worker)) for worker in saved]
+            drawn = [_unpacked(worker.pop("drawn", {})) for worker in self._workers]
+            self._random = drawn if self.order.serial else self._random
 
     @property
     def is_stream(self) -> bool:
@@ -181,33 +216,31 @@ class Progress:
         """Streams go on where a state was saved."""
         return self.is_stream and self.resumed is not None and self.resumed["batches"] > 0
 
-    @property
-    def turn(self) -> int:
-        """The virtual worker that yields next."""
-        return self.resumed["turn"] if self.is_resumed_stream and self.resumed else 0
-
-    def stream_starts(self) -> dict[int, dict[str, Any]]:
-        """Where each virtual worker's stream goes on; empty for a new pass."""
-        if not self.is_resumed_stream:
+    def starts(self) -> dict[int, dict[str, Any]]:
+        """Where serial workers go on; of a new pass, none."""
+        if self.is_resumed_stream:
+            places = copy.deepcopy(self._workers)
+            return {i: {**place, "drawn": dict(self._random[i])} for i, place in enumerate(places)}
+        if self.resumed is None:
             return {}
-        return dict(enumerate(copy.deepcopy(self.streams["streams"])))
+        return {i: {"drawn": dict(drawn)} for i, drawn in enumerate(self._random) if drawn}
 
     def ended(self, worker: int) -> None:
         """The stream of `worker` has no more batches."""
-        self._stream(worker)["ended"] = True
+        self._workers[worker]["ended"] = True
 
-    def advanced(self, worker: int, stream_state: Any, workers: int) -> None:
+    def advanced(self, worker: int, stream_state: Any, ended: bool) -> None:
         """A batch of `worker` was yielded, after which its stream had this state (or has none)."""
-        stream = self._stream(worker)
+        stream = self._workers[worker]
         stream["batches"] += 1
         if stream_state is not None:
             stream["state"] = stream_state
-        self.streams["turn"] = (worker + 1) % workers
+        if ended:
+            self.ended(worker)
 
-    def _stream(self, worker: int) -> dict[str, Any]:
-        streams = self.streams["streams"]
-        found: dict[str, Any] = streams[worker]
-        return found
+    def drew(self, worker: int, drawn: Mapping[str, bytes]) -> None:
+        """These random states were others behind what the serial `worker` made last."""
+        self._random[worker].update(drawn)
 
     @property
     def key(self) -> int:
@@ -304,9 +337,10 @@ class Progress:
             return None
         return copy.deepcopy(self.order.stateful.state_dict())
 
-    def yielded(self, index: Any, sampler_state: Any) -> None:
-        """The batch of `index` was given to the user."""
+    def yielded(self, index: Any, sampler_state: Any, worker: int = 0) -> None:
+        """The batch of `index`, which `worker` has made, was given to the user."""
         self.batches += 1
+        self.turn = (worker + 1) % len(self._workers)
         self._sampler_state = sampler_state
         if not self.is_stream:
             self._count(index)
@@ -345,8 +379,10 @@ class Progress:
         epoch = getattr(self.order.sampler, "epoch", None)
         if isinstance(epoch, int):
             record["sampler_epoch"] = epoch
-        if self.is_stream:
-            record |= self.streams
+        if self.is_stream or self.order.workers:
+            workers = zip(self._workers, self._random, strict=True)
+            record[_WORKERS[self.is_stream]] = [_packed(*worker) for worker in workers]
+            record["turn"] = self.turn
         return record
 
     def _sampler_seed(self) -> int:

@@ -20,10 +20,11 @@ class SerialIterator(_SingleProcessDataLoaderIter):
         super().__init__(loader)
         self._progress = loader._begin_pass(int(self._base_seed))
         self._sampler_iter = self._progress.indices(self._sampler_iter)
-        start = self._progress.stream_starts().get(0)
+        start = self._progress.starts().get(0)
         if start is not None:
             size = [None] * (loader.batch_size or 1) if self._auto_collation else None
             self._dataset_fetcher = fetcher_at(self._new_fetcher, self._dataset, start, size)
+            self._dataset_fetcher.ended = start.get("ended", False)
 
     def _new_fetcher(self) -> Any:
         return _DatasetKind.create_fetcher(  # type: ignore[no-untyped-call]
@@ -44,7 +45,8 @@ class SerialIterator(_SingleProcessDataLoaderIter):
             progress.over = True
             raise
         if progress.is_stream:
-            progress.advanced(0, stream_state(self._dataset_fetcher), 1)
+            fetcher = self._dataset_fetcher
+            progress.advanced(0, stream_state(fetcher), fetcher.ended)
         if self._pin_memory:
             return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
         return data

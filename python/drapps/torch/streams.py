@@ -25,10 +25,10 @@ def fetcher_at(make: Callable[[], Any], dataset: Any, stream: Mapping[str, Any],
     Args:
         make: makes one at the beginning of the stream.
         dataset: that it reads.
-        stream: ``state``, if there is one; else ``batches`` that are made again for nobody.
+        stream: ``state``, if it has one; else ``batches`` that are made again for nobody.
         size: what a fetcher is given per batch.
     """
-    if "state" not in stream:
+    if stream.get("state") is None:
         fetcher = make()
         for _ in range(stream.get("batches", 0)):
             with contextlib.suppress(Exception):  # it failed the first time, too
