@@ -2,10 +2,11 @@
 
 Each round draws a loader (its mode, size and start method) and a plan of passes over it, some left
 early. The plan is run once in peace and once with faults: SIGKILL, SIGSEGV and SIGSTOP of random
-workers, processes added and retired, or bound workers moved to fewer of them, and in both runs
-samples that raise. What comes out must be the same, batches that are held stay as they were, and
-behind each round no process and no descriptor is left. A second loader with persistent workers
-lives as long as the soak.
+workers, processes added and retired, or bound workers moved to fewer of them or to more, and in
+both runs samples that raise. What comes out must be the same, batches that are held stay as they
+were, and behind each round no process and no descriptor is left. Where the first pass is left,
+another loader goes on from its state. A second loader with persistent workers lives as long as the
+soak.
 
 A seed repeats the rounds; at which instruction a signal hits is up to the machine.
 """
@@ -16,6 +17,7 @@ import argparse
 import contextlib
 import faulthandler
 import gc
+import json
 import logging
 import os
 import random
@@ -24,6 +26,7 @@ import statistics
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,8 +125,8 @@ class Plan:
     stops: list[int | None]
 
     @classmethod
-    def draw(cls, rng: random.Random) -> Plan:
-        """The plan of one round."""
+    def draw(cls, rng: random.Random, workers: Sequence[int]) -> Plan:
+        """The plan of one round, with one of these numbers of workers."""
         mode = rng.choice(MODES)
         size = rng.choice((40, 96, 150))
         bad = frozenset(rng.sample(range(size), rng.choice((0, 0, 1, 3))))
@@ -132,7 +135,8 @@ class Plan:
             size, rng.choice((1, 200, 40_000)), frozenset() if mode == "iterable" else bad
         )
         options: dict[str, Any] = {
-            "num_workers": rng.choice((1, 2, 4)),
+            "num_workers": rng.choice(workers),
+            "pin_memory": torch.cuda.is_available(),
             "batch_size": None if mode == "batch_size=None" else rng.choice((1, 5, 16)),
             "persistent_workers": rng.random() < 0.5,
             "prefetch_factor": rng.choice((None, 1, 3)),
@@ -174,7 +178,7 @@ class Tormentor:
         """Between two batches."""
         if iterator._moves is not None:
             if self.rng.random() < 0.2:
-                iterator._moves.aim(self.rng.randrange(1, 4), "the soak says so")
+                iterator._moves.aim(self.rng.randrange(1, 5), "the soak says so")
                 self._count("moved")
             return
         if self._left and self.rng.random() < 0.2:
@@ -260,6 +264,21 @@ def run_plan(plan: Plan, tormentor: Tormentor | None, held: Held | None) -> list
     return passes
 
 
+def check_resumed(plan: Plan, tormentor: Tormentor, held: Held) -> None:
+    """Where the first pass is left, another loader gives the rest."""
+    stop = plan.stops[0]
+    if stop is None or plan.mode == "not in_order":
+        return
+    whole = one_pass(plan.loader(), None, None, None)
+    if stop >= len(whole):
+        return
+    loader, again = plan.loader(), plan.loader()
+    begin = one_pass(loader, stop, tormentor, held)
+    again.load_state_dict(json.loads(json.dumps(loader.state_dict())))
+    rest = one_pass(again, None, tormentor, held)
+    assert begin + rest == whole, f"another rest with {plan}"
+
+
 def children() -> list[int]:
     """Processes of this one, but for multiprocessing's own servers."""
     path = Path(f"/proc/self/task/{os.getpid()}/children")
@@ -286,7 +305,7 @@ def pss(pids: list[int]) -> int:
     return total
 
 
-def soak(minutes: float, seed: int) -> int:
+def soak(minutes: float, seed: int, workers: Sequence[int]) -> int:
     """Runs rounds until the time is up; 1 where something was wrong."""
     logging.getLogger("drapps").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", "This DataLoader will create")
@@ -304,11 +323,12 @@ def soak(minutes: float, seed: int) -> int:
     print(f"soak: {minutes:g} minutes, seed {seed}", flush=True)
     while time.monotonic() - began < 60 * minutes:
         faulthandler.dump_traceback_later(HANG, exit=True)
-        plan = Plan.draw(rng)
+        plan = Plan.draw(rng, workers)
         expected = run_plan(plan, None, None)
         given = run_plan(plan, tormentor, held)
         assert given == expected, f"round {rounds}: another stream with {plan}"
         del expected, given
+        check_resumed(plan, tormentor, held)
         expected_long = one_pass(peaceful, None, None, None)
         given_long = one_pass(long, None, tormentor, held)
         assert given_long == expected_long, f"round {rounds}: another stream of the long loader"
@@ -356,9 +376,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=None, help="repeats the rounds of another run")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4], help="to draw from")
     options = parser.parse_args()
     seed = random.SystemRandom().randrange(1 << 30) if options.seed is None else options.seed
-    return soak(options.minutes, seed)
+    return soak(options.minutes, seed, options.workers)
 
 
 if __name__ == "__main__":

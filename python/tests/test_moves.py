@@ -1,4 +1,4 @@
-"""Virtual workers that are bound to processes, on fewer of them: it does not show in the data."""
+"""Virtual workers that are bound to processes, on fewer or more: it does not show in the data."""
 
 import os
 import random
@@ -105,8 +105,8 @@ class Mapped(data.Dataset):
         return index, random.random(), np.random.rand(), torch.rand(2), info.id, *counts
 
 
-def passes(loader, count=2, moved_to=None, after=2, pauses=False):
-    """All batches of some passes; after a few of them fewer processes are enough.
+def passes(loader, count=2, moved_to=None, after=2, pauses=False, back_to=None):
+    """All batches of some passes; after a few fewer processes are enough, then not.
 
     With `pauses` no batch is taken until all have moved.
     """
@@ -115,10 +115,11 @@ def passes(loader, count=2, moved_to=None, after=2, pauses=False):
     for _ in range(count):
         iterator = iter(loader)
         for number, batch in enumerate(iterator):
-            if moved_to and number == after:
-                iterator._moves.aim(moved_to, "a test says so")
-                if pauses:
-                    assert settled(iterator, moved_to)
+            for target, place in ((moved_to, after), (back_to, after + 3)):
+                if target and number == place:
+                    iterator._moves.aim(target, "a test says so")
+                    if pauses:
+                        assert settled(iterator, target)
             batches.append([torch.as_tensor(field) for field in batch])
     return batches
 
@@ -135,12 +136,16 @@ def log(loader):
 
 
 def settled(iterator, processes):
-    """The iterator has come down to so many processes."""
+    """The iterator has come to so many processes."""
     end = time.monotonic() + DEADLINE
-    while len(iterator._workers) > processes and time.monotonic() < end:
+    while not (found := _stands(iterator, processes)) and time.monotonic() < end:
         iterator._look_after()
         time.sleep(0.01)
-    return len(iterator._workers) == processes
+    return found
+
+
+def _stands(iterator, processes):
+    return len(iterator._workers) == processes and not iterator._moves._under_way
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -158,6 +163,45 @@ def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     assert any("by the state_dict of its stream" in why for why in went)
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+@pytest.mark.parametrize("pauses", [False, True])
+@pytest.mark.parametrize(("fewer", "more"), [(1, 2), (1, 4), (2, 3)])
+def test_processes_that_are_added_again_take_streams_over(fewer, more, pauses, method):
+    options = {"batch_size": 3, "num_workers": 4, "persistent_workers": True}
+    stock = passes(data.DataLoader(Stateful(), **options), 3)
+    loader = drapps.torch.DataLoader(Stateful(), multiprocessing_context=method, **options)
+    same(passes(loader, 3, fewer, pauses=pauses, back_to=more), stock)
+    assert settled(loader._iterator, more)
+    counts = [each["applied"] for each in log(loader) if each["knob"] == "processes"]
+    assert counts[-1] == more
+    assert min(counts) == fewer or not pauses
+
+
+@pytest.mark.parametrize("pauses", [False, True])
+def test_processes_that_are_added_again_keep_the_stock_order(pauses):
+    options = {"batch_size": 2, "num_workers": 3, "shuffle": True, "persistent_workers": True}
+    stock = passes(data.DataLoader(Mapped(), **options))
+    loader = drapps.torch.DataLoader(Mapped(), torch_order=True, **options)
+    same(passes(loader, moved_to=1, pauses=pauses, back_to=3), stock)
+    assert settled(loader._iterator, 3)
+
+
+def test_streams_that_cannot_go_leave_no_process_without_work():
+    options = {"batch_size": 3, "num_workers": 3, "persistent_workers": True}
+    stock = passes(data.DataLoader(Generated(), **options), 2)
+    loader = drapps.torch.DataLoader(Generated(), **options)
+    same(passes(loader, 1, moved_to=1), stock[: len(stock) // 2])
+    assert settled(loader._iterator, 1)
+    iterator = iter(loader)
+    first = next(iterator)
+    iterator._moves.aim(3, "a test says so")
+    rest = [first, *iterator]
+    assert settled(loader._iterator, 3)
+    same([[torch.as_tensor(field) for field in batch] for batch in rest], stock[len(stock) // 2 :])
+    stays = [each for each in log(loader) if "stays" in each["why"]]
+    assert stays
+
+
 @pytest.mark.parametrize("after", [0, 1, 4, 11])
 def test_a_worker_that_moves_twice_in_a_row_goes_on_where_it_was(after):
     options = {"batch_size": 1, "num_workers": 5, "prefetch_factor": 1}
@@ -173,6 +217,36 @@ def test_a_worker_that_moved_and_was_not_asked_begins_the_next_pass_as_any_other
     loader = drapps.torch.DataLoader(Placed(), batch_size, **options)
     after = len(stock) // 3 - 1  # the last batch of a pass
     same(passes(loader, 3, moved_to=1, after=after, pauses=True), stock)
+
+
+@pytest.mark.parametrize("dataset", [Stateful, Generated, Placed])
+def test_a_stream_that_has_not_begun_begins_elsewhere(dataset):
+    options = {"batch_size": 4, "num_workers": 3, "prefetch_factor": 1, "persistent_workers": True}
+    stock = passes(data.DataLoader(dataset(), **options), 3)
+    loader = drapps.torch.DataLoader(dataset(), **options)
+    found = passes(loader, 1)
+    iterator = iter(loader)
+    iterator._moves.aim(1, "a test says so")  # behind the beginnings, which fill the window
+    found += [[torch.as_tensor(field) for field in batch] for batch in iterator]
+    found += [[torch.as_tensor(field) for field in batch] for batch in loader]
+    if dataset is Stateful:  # to begin draws, which happens twice
+        found, stock = ([batch[:1] for batch in batches] for batches in (found, stock))
+    same(found, stock)
+    assert any("before its stream has begun" in each["why"] for each in log(loader))
+
+
+def test_a_resumed_stream_that_is_run_again_stays_where_it_was():
+    options = {"batch_size": 4, "num_workers": 2, "prefetch_factor": 1}
+    stock = passes(data.DataLoader(Generated(), **options), 1)
+    loader, again = (drapps.torch.DataLoader(Generated(), **options) for _ in range(2))
+    torch.manual_seed(3)
+    iterator = iter(loader)
+    for _ in range(4):
+        next(iterator)
+    again.load_state_dict(loader.state_dict())
+    iterator = iter(again)
+    iterator._moves.aim(1, "a test says so")
+    same([[torch.as_tensor(field) for field in batch] for batch in iterator], stock[4:])
 
 
 def test_a_stream_without_a_state_stays_until_it_has_ended():
@@ -273,6 +347,39 @@ class Busy(data.IterableDataset):
 
     def load_state_dict(self, state):
         pass
+
+
+class BusyThenSlow(Busy):
+    """The same for 200 numbers; then it waits for something."""
+
+    number = 0
+
+    def __next__(self):
+        self.number += 1
+        if self.number <= 200:
+            return super().__next__()
+        time.sleep(0.02)
+        return os.getpid()
+
+    def state_dict(self):
+        return {"number": self.number}
+
+    def load_state_dict(self, state):
+        self.number = state["number"]
+
+
+def test_streams_that_share_a_process_get_their_own_again_where_that_helps():
+    loader = drapps.torch.DataLoader(BusyThenSlow(), 4, num_workers=3, cpu_budget=0.2)
+    end = time.monotonic() + DEADLINE
+    iterator = iter(loader)
+    fewest = 3
+    for _ in iterator:
+        fewest = min(fewest, len(iterator._crew.active))
+        if (fewest == 1 and len(iterator._crew.active) > 1) or time.monotonic() > end:
+            break
+    assert fewest == 1
+    assert len(iterator._crew.active) > 1
+    assert any("the consumer waits" in each["why"] for each in log(loader))
 
 
 def test_streams_share_a_process_where_more_cores_are_in_use_than_the_budget_has():

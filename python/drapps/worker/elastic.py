@@ -120,7 +120,7 @@ class Elastic:
         crew: whose.
         cpu_budget: cores; those that this process may use where None.
         enabled: False where no process may come or go.
-        moves: how processes are given back to which virtual workers are bound; none is added there.
+        moves: how processes come and go to which virtual workers are bound.
         standing: the knob that is moved.
         clock: gives seconds.
         cpu_seconds: of a process, by its pid.
@@ -140,6 +140,7 @@ class Elastic:
     _sights: list[Sight] = field(default_factory=list)
     _trial: list[Sight] | None = None  # the windows before it
     _trial_began: float = 0.0
+    _aimed: int = 0  # processes of the trial
     _starting: bool = False  # a process of the trial has not made a sample yet
     _ending: bool = False  # a retired process has not ended yet
 
@@ -204,7 +205,7 @@ class Elastic:
         members, active = self.crew.members.values(), self.crew.active
         began = not self._starting and not self._ending
         if self._starting:
-            made = all(self._made(member) for member in active)
+            made = len(active) >= self._aimed and all(self._made(member) for member in active)
             self._starting = not made and now - self._trial_began < _START
         self._ending = len(active) < len(members)
         return began
@@ -230,12 +231,16 @@ class Elastic:
     def _decide(self, now: float) -> None:
         sight = mean(self._sights)
         target = wanted(sight, self.budget)
-        if target > sight.processes and now >= self.standing.cool_until and self.moves is None:
+        if self.moves is not None:
+            target = min(target, self.moves.most)
+        if target > sight.processes and now >= self.standing.cool_until:
             self._trial, self._trial_began, self._starting = self._sights, now, True
+            self._aimed = target
             try:
                 self._move(sight, target, "the consumer waits and cores are idle")
             except (OSError, RuntimeError):  # a limit on processes, memory or places on the board
                 self._cool_down(now)
+                self._aimed = 0
         elif target < sight.processes:
             self._move(sight, target, "more cores in use than the budget has")
 

@@ -1,7 +1,7 @@
-"""Virtual workers that are bound to processes, on fewer of them.
+"""Virtual workers that are bound to processes, on fewer of them, and on more again.
 
-A process is given back when those that are bound to it have gone to the others, one after the
-other, between two batches:
+A process is given back when those that are bound to it have gone to the others; to one that is
+added go those that share others, until all have as many. They go between two batches:
 
 1. ``Leave`` is asked of the process, behind all that was asked of it before.
 2. What the virtual worker takes along comes back, and ``Arrive`` brings it to the other process.
@@ -56,16 +56,16 @@ def publish(
 
 @dataclass(frozen=True)
 class _Move:
-    """A virtual worker on its way."""
+    """A virtual worker on its way; to a process that is to be added where `target` is None."""
 
     ticket: int
     source: int
-    target: int
+    target: int | None
 
 
 @dataclass
 class Moves:
-    """Gives processes back.
+    """Gives processes back, and adds them.
 
     Attributes:
         crew: whose.
@@ -83,8 +83,13 @@ class Moves:
     _staying: set[int] = field(default_factory=set)
     _arriving: list[int] = field(default_factory=list)
 
+    @property
+    def most(self) -> int:
+        """Processes that can have somebody at home."""
+        return len(self.slots)
+
     def aim(self, processes: int, why: str, **seen: Any) -> None:
-        """So many are enough; `seen` is what says so."""
+        """So many are wanted; `seen` is what says so."""
         self._target, self._why, self._seen = processes, why, seen
         self._go_on()
 
@@ -105,7 +110,8 @@ class Moves:
             kind, parts = board.take(move.ticket)
             text = bytes(parts[0]).decode(errors="replace") if kind == VALUE else "it did not start"
             if kind == VALUE and len(parts) > 1:
-                self._bring(worker, move, parts[1:], asked)
+                target = self._added(worker, move.source) if move.target is None else move.target
+                self._bring(worker, target, move.ticket, parts[1:], asked)
                 self._remark(f"went on in another process: {text}", worker)
             else:
                 self._staying.add(worker)
@@ -114,37 +120,71 @@ class Moves:
         if done:
             self._go_on()
 
-    def _bring(self, worker: int, move: _Move, parts: list[Any], asked: Iterable[Asked]) -> None:
+    def _added(self, worker: int, source: int) -> int:
+        """The slot of one more process for `worker`; `source` where there can be none."""
+        before = len(self.crew.active)
+        try:
+            slot = self.crew.hire(worker).slot
+        except (OSError, RuntimeError) as error:  # a limit on processes, memory or places
+            self._target = before
+            self.standing.remark(f"no process can be added: {error}")
+            return source
+        self.standing.moved(before, self._target, before + 1, self._why, **self._seen)
+        return slot
+
+    def _bring(
+        self, worker: int, target: int, left: int, parts: list[Any], asked: Iterable[Asked]
+    ) -> None:
         board = self.crew.board
-        self.slots[worker] = move.target
+        self.slots[worker] = target
         luggage = Arrive([bytearray(part) for part in parts])
-        self._arriving.append(publish(board, luggage, worker, move.target))
+        self._arriving.append(publish(board, luggage, worker, target))
         for one in asked:
             # A process takes what is for it alone in the order of tickets.
-            if one.worker == worker and one.ticket > move.ticket:
+            if one.worker == worker and one.ticket > left:
                 board.cancel(one.ticket)
-                one.ticket = publish(board, one.order, worker, move.target, one.position)
+                one.ticket = publish(board, one.order, worker, target, one.position)
 
     def _remark(self, what: str, worker: int) -> None:
         self.standing.remark(f"worker {worker} {what}", worker=worker)
 
     def _go_on(self) -> None:
-        """Begins to empty one more process."""
+        """Begins to empty one more process, or to fill one."""
         hosted: dict[int, list[int]] = {member.slot: [] for member in self.crew.active}
-        if self._under_way or not 0 < self._target < len(hosted):
+        if self._under_way or not self._target:
             return
         for worker, slot in self.slots.items():
             hosted[slot].append(worker)
+        if self._target < len(hosted):
+            self._empty(hosted)
+        else:
+            self._spread(hosted)
+
+    def _empty(self, hosted: dict[int, list[int]]) -> None:
         movable = [slot for slot, workers in hosted.items() if self._staying.isdisjoint(workers)]
         if not movable:
             return
         source = min(movable, key=lambda slot: (len(hosted[slot]), -slot))
-        moving = hosted.pop(source)
-        for worker in moving:
+        for worker in hosted.pop(source):
             target = min(hosted, key=lambda slot: len(hosted[slot]))
             hosted[target].append(worker)
-            ticket = publish(self.crew.board, Leave(), worker, source)
-            self._under_way[worker] = _Move(ticket, source, target)
+            self._send(worker, source, target)
+
+    def _spread(self, hosted: dict[int, list[int]]) -> None:
+        movable = {worker for worker in self.slots if worker not in self._staying}
+        sources = [slot for slot, workers in hosted.items() if not movable.isdisjoint(workers)]
+        if not sources:
+            return
+        source = max(sources, key=lambda slot: len(hosted[slot]))
+        target = None
+        if self._target <= len(hosted):
+            target = min(hosted, key=lambda slot: len(hosted[slot]))
+        if len(hosted[source]) > 1 + (0 if target is None else len(hosted[target])):
+            self._send(min(movable.intersection(hosted[source])), source, target)
+
+    def _send(self, worker: int, source: int, target: int | None) -> None:
+        ticket = publish(self.crew.board, Leave(), worker, source)
+        self._under_way[worker] = _Move(ticket, source, target)
 
     def _give_back(self, slot: int) -> None:
         """Retires a process in which nobody is at home any more."""
