@@ -176,7 +176,7 @@ PROCESSES = [
     "python/tests/test_engine.py",
     "python/tests/test_engine_memory.py",
     "python/tests/test_engine_resume.py",
-    "python/tests/test_trainers.py",
+    "python/tests/trainers",
     "tests/fault_matrix",
 ]
 

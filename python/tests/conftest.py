@@ -1,5 +1,6 @@
 """Fixtures that several test modules share: torchvision where it is there, small photo sets."""
 
+import importlib
 import importlib.util
 import sys
 import types
@@ -25,6 +26,18 @@ def pytest_collection_modifyitems(items) -> None:
 @pytest.fixture(scope="session")
 def torchvision():
     return pytest.importorskip("torchvision")
+
+
+@pytest.fixture(scope="session")
+def v1(torchvision):
+    """torchvision's first transforms."""
+    return torchvision.transforms
+
+
+@pytest.fixture(scope="session")
+def v2(torchvision):
+    """Its second ones, which are no attribute of it by themselves."""
+    return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
 
 
 def picture(seed: int, height: int, width: int) -> Image.Image:

@@ -1,6 +1,5 @@
 """Batches that are mixed: against torchvision on the same draws, and where they must not differ."""
 
-import importlib
 import io
 import math
 import statistics
@@ -52,11 +51,6 @@ def drawn_lambda(alpha, draws):
     g = log_gamma(alpha, draws)
     h = log_gamma(alpha, draws)
     return 1 / (1 + math.exp(min(h - g, 700)))
-
-
-@pytest.fixture
-def v2(torchvision):
-    return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
 
 
 def by_torchvision(transform, images, labels, **params):

@@ -1,7 +1,5 @@
 """Lifted chains against the stock loader: where nothing is random, no value may differ."""
 
-import importlib
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -20,16 +18,6 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 needs_avx2 = pytest.mark.skipif(
     torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"), reason="torch has no AVX2"
 )
-
-
-@pytest.fixture
-def v1(torchvision):
-    return torchvision.transforms
-
-
-@pytest.fixture
-def v2(torchvision):
-    return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
 
 
 CHAINS = {

@@ -45,11 +45,6 @@ def write_pair(number, image, mask, palette=True):
 
 
 @pytest.fixture(scope="module")
-def v2(torchvision):
-    return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
-
-
-@pytest.fixture(scope="module")
 def tv_tensors(torchvision):
     return importlib.import_module(f"{torchvision.__name__}.tv_tensors")
 
