@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -339,6 +340,16 @@ def test_a_stream_with_a_state_is_not_run_again():
 
     first = rest(make, after(make, 3))[0]
     assert first.tolist() == [[13, 1], [14, 2], [15, 3], [16, 4]]
+
+
+def test_a_state_that_does_not_pickle_is_named_by_its_path():
+    class Locked(Stateful):
+        def state_dict(self):
+            return {"place": self.place, "locks": [threading.Lock()]}
+
+    loader = drapps.torch.DataLoader(Locked(), 4, num_workers=1)
+    with pytest.raises(TypeError, match=r"the batch's state_dict\(\)\['locks'\]\[0\] \(_thread"):
+        next(iter(loader))
 
 
 def test_streams_keep_their_number_of_workers():

@@ -21,11 +21,11 @@ from drapps.torch.shared_storage import share_new_storages
 from drapps.torch.streams import fetcher_at, stream_state
 from drapps.torch.tensors import tensor_reducer
 from drapps.worker.job import EndOfStream
-from drapps.worker.serialise import Reduce
+from drapps.worker.serialise import Envelope, Reduce
 
 
 @dataclass(frozen=True)
-class SerialBatch:
+class SerialBatch(Envelope):
     """A batch of a virtual worker that makes one after the other, and where that left it.
 
     Attributes:
@@ -41,6 +41,10 @@ class SerialBatch:
     state: Any = None
     ended: bool = False
     whole: bool = False
+
+    def parts(self) -> list[tuple[str, Any]]:
+        """The user's."""
+        return [("", self.data), ("'s state_dict()", self.state)]
 
 
 class WatchedInfo(stock.WorkerInfo):

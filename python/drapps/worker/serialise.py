@@ -16,6 +16,14 @@ class UnpicklableError(TypeError):
     """An object that cannot be sent to another process; the message names it by its path."""
 
 
+class Envelope:
+    """Something of ours around what is sent: messages name what is in it, not the envelope."""
+
+    def parts(self) -> list[tuple[str, Any]]:
+        """What is in it, each behind what messages add to the name of the whole."""
+        raise NotImplementedError
+
+
 class _Pickler(pickle.Pickler):
     def __init__(self, file: io.BytesIO, buffers: list[pickle.PickleBuffer], reduce: Reduce | None):
         def keep(buffer: pickle.PickleBuffer) -> bool:
@@ -74,6 +82,8 @@ def _find(value: Any, path: str, seen: set[int]) -> tuple[str, Any]:
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, Envelope):
+        return value.parts()
     if isinstance(value, dict):
         return [(f"[{key!r}]", part) for key, part in value.items()]
     if isinstance(value, (list, tuple, set, frozenset)):
