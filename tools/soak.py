@@ -280,10 +280,19 @@ def check_resumed(plan: Plan, tormentor: Tormentor, held: Held) -> None:
 
 
 def children() -> list[int]:
-    """Processes of this one, but for multiprocessing's own servers."""
-    path = Path(f"/proc/self/task/{os.getpid()}/children")
-    found = [int(pid) for pid in path.read_text().split()]
-    return [pid for pid in found if not _is_server(pid)]
+    """Processes of this one and of multiprocessing's servers, which themselves do not count."""
+    found = _children_of(os.getpid())
+    servers = [pid for pid in found if _is_server(pid)]
+    of_servers = [pid for server in servers for pid in _children_of(server)]
+    return [pid for pid in found if pid not in servers] + of_servers
+
+
+def _children_of(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
+    return []
 
 
 def _is_server(pid: int) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
 import random
+import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,6 +172,30 @@ def test_a_parent_that_cannot_be_forked_uses_a_server(monkeypatch):
         assert sum(iterator) == 40
     assert len(seen) == 4
     assert loader.explain()["plan"]["start_method"] == "forkserver"
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_a_stopped_worker_of_an_iterator_that_is_garbage_ends(method):
+    loader = drapps.torch.DataLoader(Plain(), 8, num_workers=1, multiprocessing_context=method)
+    iterator = iter(loader)
+    next(iterator)
+    (process,) = iterator._workers
+    pid = process.pid
+    os.kill(pid, signal.SIGSTOP)
+    iterator.itself = iterator
+    del iterator, process
+    gc.collect()
+    end = time.monotonic() + 10
+    while _runs(pid) and time.monotonic() < end:  # a fork server buries its children when it can
+        time.sleep(0.01)
+    assert not _runs(pid)
+
+
+def _runs(pid):
+    try:
+        return "zombie" not in Path(f"/proc/{pid}/status").read_text().splitlines()[2]
+    except OSError:
+        return False
 
 
 def test_an_unpicklable_dataset_is_named_by_its_path():

@@ -19,6 +19,10 @@ from drapps.worker.launch import STACKS_SIGNAL, Launch, SentJob, main
 _SILENCE = 5.0  # seconds without a heartbeat after which a worker's state is looked up
 GRACE = 5.0  # seconds that a worker has to end by itself
 
+# Processes that were not seen to end. Where a crew becomes garbage together with its processes,
+# what multiprocessing knows them by is closed before anybody's __del__ can end them.
+_running: set[Any] = set()
+
 
 @dataclass
 class Member:
@@ -114,6 +118,8 @@ class Crew:
             raise
         # multiprocessing would end it where a fork of this process exits by sys.exit.
         multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
+        if not isinstance(process, threading.Thread):
+            _running.add(process)
         member = Member(slot, worker, process, pidfd, stacks)
         self._poll.register(pidfd, select.POLLIN)
         self.members[slot] = member
@@ -194,6 +200,7 @@ class Crew:
 
     def _forget(self, member: Member) -> None:
         del self.members[member.slot]
+        _running.discard(member.process)
         self._poll.unregister(member.pidfd)
         os.close(member.pidfd)
 
