@@ -163,7 +163,7 @@ def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     assert any("by the state_dict of its stream" in why for why in went)
 
 
-@pytest.mark.parametrize("method", ["fork", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("forkserver", marks=pytest.mark.full)])
 @pytest.mark.parametrize("pauses", [False, True])
 @pytest.mark.parametrize(("fewer", "more"), [(1, 2), (1, 4), (2, 3)])
 def test_processes_that_are_added_again_take_streams_over(fewer, more, pauses, method):
