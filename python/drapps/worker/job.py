@@ -40,8 +40,8 @@ class Job(Protocol):
     def whole(self, index: Any, worker: int, epoch: int, position: int) -> Any:
         """A batch that is made at once. Raises `EndOfStream` where there is none."""
 
-    def resume(self, epoch: int, message: Any) -> None:
-        """A new pass begins: streams start again."""
+    def resume(self, epoch: int, message: Any) -> Any:
+        """A new pass begins: streams start again. Gives what the parent is to know of it."""
 
     def leave(self, worker: int) -> tuple[str, Any] | None:
         """How `worker` can go to another process now, and what it takes along; None: it cannot."""
