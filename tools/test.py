@@ -235,7 +235,7 @@ SUITES = [
     Suite(build, 220, 240),
     Suite(lint, 260, 300),
     Suite(cxx, 60, 300),
-    Suite(python, 420, 3600),
+    Suite(python, 480, 3600),
     Suite(processes, 480, 3600, beside=True),
     Suite(soak, 420, 3600, beside=True),
     Suite(asan, 260, 600),
