@@ -1,4 +1,4 @@
-// Sources, and the listing of shards: drapps._core.{Source, list_tar, list_packed}.
+// Sources, the listing of shards, and shuffled orders: drapps._core.{Source, list_tar, list_packed, permute}.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -7,9 +7,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,6 +20,7 @@
 
 #include "drapps/source/array.h"
 #include "drapps/source/packed.h"
+#include "drapps/source/permutation.h"
 #include "drapps/source/shard.h"
 #include "drapps/source/tar.h"
 #include "shared.h"
@@ -273,6 +276,17 @@ nb::typed<nb::tuple, Identity, Made<std::uint64_t>, Made<std::uint32_t>, std::ve
   return nb::make_tuple(identity, array_of(std::move(listing.offset)), array_of(std::move(listing.length)), values);
 }
 
+using Positions = nb::ndarray<std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void permute(const Positions& positions, std::uint64_t size, std::uint64_t seed, std::uint32_t epoch) {
+  if (size > Permutation::kMaxSize) throw nb::value_error("an order has at most 2^48 samples");
+  const std::span<std::uint64_t> places(positions.data(), positions.size());
+  if (std::ranges::any_of(places, [size](std::uint64_t place) { return place >= size; })) {
+    throw nb::index_error("no such position");
+  }
+  Permutation(size, seed, epoch).at(places);
+}
+
 }  // namespace
 
 void bind_source(nb::module_& module) {
@@ -309,6 +323,8 @@ void bind_source(nb::module_& module) {
   module.def("list_packed", &packed, "path"_a, "sizes"_a, "image"_a, "labels"_a,
              "(identity, offsets, lengths, one array per label). `sizes` are the bytes of each column, -1 where they "
              "stand in the sample; labels are (column, 'signed' | 'unsigned' | 'decimal'). Raises SampleError.");
+  module.def("permute", &permute, "positions"_a, "size"_a, "seed"_a, "epoch"_a,
+             "Replaces positions, uint64, by the samples at them in the shuffled order of `size` samples.");
 }
 
 }  // namespace drapps

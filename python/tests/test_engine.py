@@ -251,7 +251,7 @@ def test_lists_that_cannot_be_shared_stay():
             self.small = [1, 2, 3]
 
     holder = Holder()
-    assert share_large_lists(holder, lambda _: False, large=1000) == []
+    assert share_large_lists(holder, data.Dataset, large=1000) == []
     assert type(holder.locks) is list
     assert type(holder.small) is list
 

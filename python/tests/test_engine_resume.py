@@ -316,6 +316,71 @@ def test_a_finished_pass_resumes_with_the_next(workers):
     assert sorted(torch.cat([b[0] for b in rest(make, state)]).tolist()) == list(range(SIZE))
 
 
+class Numbers(data.IterableDataset):
+    """A stream of random numbers."""
+
+    def __iter__(self):
+        for _ in range(9):
+            yield torch.rand(1), random.random(), np.random.random()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dataset": Drawn(20), "torch_order": True},
+        {"dataset": Drawn(20)},
+        {"dataset": Numbers()},
+    ],
+    ids=["torch order", "default", "stream"],
+)
+@pytest.mark.parametrize("broken_off", [False, True])
+def test_workers_that_persist_go_on_with_their_numbers_in_the_next_pass(options, broken_off):
+    def make():
+        return drapps.torch.DataLoader(
+            **options, batch_size=3, num_workers=2, persistent_workers=True
+        )
+
+    loader = make()
+    states = []
+    batches = iter(loader)
+    first = list(itertools.islice(batches, 2) if broken_off else batches)
+    if not broken_off:
+        states.append(loader.state_dict())
+    second = iter(loader)
+    states.append(loader.state_dict())
+    whole = [next(second)]
+    states.append(loader.state_dict())
+    whole.extend(second)
+    assert not equal(whole[: len(first)], first)
+    for state, steps in zip(states[::-1], (1, 0, 0), strict=False):
+        assert equal(rest(make, json.loads(json.dumps(state))), whole[steps:]), steps
+
+
+@pytest.mark.parametrize("order", ["sequential", "random", "subset", "stateful"])
+def test_a_state_that_was_cut_is_told(order):
+    def make():
+        return loader_of(order, 2, torch_order=True)
+
+    state = after(make, 3)
+    for name in state.keys() - {"kind", "workers", "sampler_epoch"}:
+        cut = {key: value for key, value in state.items() if key != name}
+        with pytest.raises(drapps.PipelineError, match=name):
+            rest(make, cut)
+    with pytest.raises(drapps.PipelineError, match="damaged"):
+        rest(make, {**state, "workers": ["", ""]})
+
+
+def test_a_state_of_streams_that_was_cut_is_told():
+    def make():
+        return drapps.torch.DataLoader(Stateful(), 3, num_workers=2)
+
+    state = after(make, 3)
+    for cut in ({}, {"streams": []}, {"streams": state["streams"][:1]}, {"streams": [1, 2]}):
+        left = {key: value for key, value in state.items() if key != "streams"}
+        with pytest.raises(drapps.PipelineError, match="cut or edited"):
+            rest(make, left | cut)
+
+
 @pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("dataset", [Stream, Stateful])
 @pytest.mark.parametrize("batch", [4, 3])  # the last one is as long as the others, and is not

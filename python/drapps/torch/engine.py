@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import logging
 import os
@@ -90,9 +91,7 @@ class EngineIterator(_BaseDataLoaderIter):
             raise AssertionError("prefetch_factor must be greater than 0 with workers")
         self._in_order = loader.in_order
         self._stall_report = loader.stall_report
-        self._shared_lists = (
-            share_large_lists(self._dataset, _is_dataset) if loader.share_lists else []
-        )
+        self._shared_lists = share_large_lists(self._dataset, Dataset) if loader.share_lists else []
         self._progress = loader._begin_pass(int(self._base_seed))
         self._base_seed = self._progress.base_seed
         job = self._job_of(loader)
@@ -203,18 +202,22 @@ class EngineIterator(_BaseDataLoaderIter):
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
         self._leave_pass()
-        self._progress = loader._begin_pass(int(self._base_seed))
+        before, self._progress = self._progress, loader._begin_pass(int(self._base_seed))
         if self._closed:  # what died in the pass before is no reason not to begin another
             self._start()
             return
+        self._progress.follows(before)
         self._begin(first=False)
 
     def _leave_pass(self) -> None:
         """Forgets what was asked for; a serial worker makes it, as what follows depends on it."""
         while self._serial and (self._asked or self._taken):
             taken = self._next_taken()
-            if isinstance(taken.asked.order, Resume) and taken.kind != ERROR:
-                self._resumed(taken)
+            with contextlib.suppress(Exception):  # nobody wanted what has failed
+                if isinstance(taken.asked.order, Resume):
+                    self._resumed(taken)
+                elif taken.kind != END:
+                    self._received(taken)
         for asked in self._asked:
             self._board.cancel(asked.ticket)
 
@@ -362,10 +365,7 @@ class EngineIterator(_BaseDataLoaderIter):
     def _given(self, taken: _Taken) -> Any:
         asked = taken.asked
         assert isinstance(asked.order, Batch)
-        data = load(taken.parts) if taken.transfer is None else taken.transfer.result()
-        place = (None, False)
-        if isinstance(data, (SerialBatch, Failure)):
-            self._progress.drew(asked.worker, data.drawn)
+        data, place = self._received(taken), (None, False)
         if isinstance(data, SerialBatch):
             if data.whole:
                 self._report_unsharded()
@@ -375,6 +375,12 @@ class EngineIterator(_BaseDataLoaderIter):
             self._progress.advanced(asked.worker, *place)
         if taken.kind == ERROR or isinstance(data, ExceptionWrapper):
             data.reraise()
+        return data
+
+    def _received(self, taken: _Taken) -> Any:
+        data = load(taken.parts) if taken.transfer is None else taken.transfer.result()
+        if isinstance(data, (SerialBatch, Failure)):
+            self._progress.drew(taken.asked.worker, data.drawn)
         return data
 
     def _resumed(self, taken: _Taken) -> None:
@@ -389,10 +395,9 @@ class EngineIterator(_BaseDataLoaderIter):
         self._recovery.began(asked.worker, asked.ticket, Resume(asked.order.epoch, message))
 
     def _raise_failure(self) -> None:
-        failure, self._failure = self._failure, None
-        if failure is not None and not self._asked:
+        if self._failure is not None and not self._asked:
+            failure, self._failure = self._failure, None
             raise failure
-        self._failure = failure
 
     def _wait(self) -> _Asked:
         """The next batch to yield, finished; not in the list any more."""
@@ -489,7 +494,3 @@ def _close_all() -> None:
     """Before multiprocessing joins its children: one that is stopped would never end."""
     for iterator in list(_live):
         iterator._shutdown_workers(_GRACE_AT_EXIT)
-
-
-def _is_dataset(value: Any) -> bool:
-    return isinstance(value, Dataset)

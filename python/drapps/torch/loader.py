@@ -24,7 +24,8 @@ from drapps.torch.lifting import recipe_of
 from drapps.torch.native import KIND, Begin, Native, Pass
 from drapps.torch.order import rank_of
 from drapps.torch.progress import KIND as PYTHON_KIND
-from drapps.torch.progress import Order, Progress
+from drapps.torch.progress import Progress, check
+from drapps.torch.python_order import Order
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport
 from drapps.torch.serial import SerialIterator
@@ -245,7 +246,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         epoch, _ = self._epochs.upcoming
         native = self._prepared()
         if isinstance(native, LiftReport):
-            return state.record(PYTHON_KIND, epoch, 0, Order.of(self).identity) | {"batches": 0}
+            record = state.record(PYTHON_KIND, epoch, 0, Order.of(self).identity)
+            lasting = latest.lasting() if isinstance(latest, Progress) else {}
+            return record | {"batches": 0} | lasting
         return state.record(KIND, epoch, 0, native.identity())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -261,7 +264,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                     "the state was saved while the loader ran natively, and this one runs Python "
                     f"code because {native.reasons[0]}"
                 )
-            epoch, position = state.check(state_dict, PYTHON_KIND, Order.of(self).identity)
+            epoch, position = check(state_dict, Order.of(self))
         else:
             epoch, position = state.check(state_dict, KIND, native.identity())
         if position > 0 and not isinstance(state_dict.get("seed"), int):

@@ -105,18 +105,19 @@ def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Orde
     kind, draws = Kind.SAMPLER, False
     if type(sampler) is SequentialSampler and len(sampler.data_source) == size:
         kind = Kind.SEQUENTIAL
-    elif type(sampler) is RandomSampler and _is_permutation(sampler, size, loader.generator):
+    elif is_permutation(sampler, size) and sampler.generator in (None, loader.generator):
+        # With a generator of its own the order is reproducible without the loader's seed: keep it.
         kind, draws = Kind.SHUFFLED, sampler.generator is None
     elif not isinstance(sampler, Sized):
         raise NotLifted(f"the sampler {name_of(sampler)} has no length, so it may never end")
     return Order(kind, sampler, batches.batch_size, batches.drop_last, size, draws)
 
 
-def _is_permutation(sampler: RandomSampler, size: int, generator: Any) -> bool:
-    # With a generator of its own the order is reproducible without the loader's seed: keep it.
-    own = sampler.generator is not None and sampler.generator is not generator
-    whole = len(sampler.data_source) == size and sampler.num_samples == size
-    return whole and not sampler.replacement and not own
+def is_permutation(sampler: Any, size: int) -> bool:
+    """Whether it is torch's own shuffle of `size` samples."""
+    if type(sampler) is not RandomSampler or sampler.replacement:
+        return False
+    return len(sampler.data_source) == size == sampler.num_samples
 
 
 class Consumed:

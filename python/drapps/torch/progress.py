@@ -6,8 +6,10 @@ saved is the number of samples yielded, and what makes the same order again:
 ==================  ===========================================================================
 sequential          nothing
 random              the seed that torch's ``RandomSampler`` drew
+permuted            the same, which is that of our own order of a large dataset
 distributed         the sampler's seed and epoch; the position counts over all ranks, so that any
                     other number of ranks can deal out what is left
+dealt               the same of our own order
 stateful            the sampler's own ``state_dict()`` as it was when the batch was drawn
 replayed            the state of the generator it draws from; the sampler is run again up to the
                     place, and a digest tells whether it gives the same order
@@ -27,102 +29,54 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.utils.data import (
-    BatchSampler,
-    DistributedSampler,
-    RandomSampler,
-    SequentialSampler,
-)
+from torch.utils.data import BatchSampler
 
 from drapps import state
 from drapps.errors import PipelineError
 from drapps.torch.drawn import packed_states
+from drapps.torch.permuted import permuted
+from drapps.torch.python_order import Order
 
 KIND = "drapps.torch.DataLoader/python"
 
-
-@dataclass(frozen=True)
-class Order:
-    """What of a loader makes its order; not the loader, which holds the iterator that holds this.
-
-    Attributes:
-        sampler: of samples.
-        batch_sampler: of batches; None without automatic batching.
-        stream: the dataset is iterable-style.
-        size: of the dataset; -1 where it has none.
-        workers: virtual ones.
-        serial: each of them makes its batches one after the other, with its own random numbers.
-        kind: how the order is saved.
-    """
-
-    sampler: Any
-    batch_sampler: Any
-    stream: bool
-    size: int
-    workers: int
-    serial: bool
-    kind: str
-
-    @classmethod
-    def of(cls, loader: Any) -> Order:
-        """The order of `loader`."""
-        stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
-        size = len(loader.dataset) if not stream and hasattr(loader.dataset, "__len__") else -1
-        batches = loader._index_sampler if loader._auto_collation else None
-        sampler = loader._index_sampler if batches is None else loader.sampler
-        if type(batches) is BatchSampler:
-            sampler = batches.sampler
-        kind = "stream" if stream else _kind_of(sampler, batches)
-        serial = loader.num_workers > 0 and (stream or loader.torch_order)
-        return cls(sampler, batches, stream, size, loader.num_workers, serial, kind)
-
-    @property
-    def indices(self) -> Any:
-        """What gives an index per batch."""
-        return self.sampler if self.batch_sampler is None else self.batch_sampler
-
-    @property
-    def stateful(self) -> Any:
-        """The sampler that has a state of its own."""
-        return self.batch_sampler if _has_state(self.batch_sampler) else self.sampler
-
-    @property
-    def drawn_unseen(self) -> bool:
-        """Whether nobody can tell how far ahead the sampler has run.
-
-        A generator of the user's, or a sampler of theirs, is in another state then, and the next
-        pass has another order.
-        """
-        return self.kind in ("sequential", "random", "distributed")
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What a state must agree with."""
-        if self.stream:
-            return {"order": "stream", "workers": self.workers}
-        return {"order": self.kind, "size": self.size}
-
-
-def _has_state(sampler: Any) -> bool:
-    return callable(getattr(sampler, "state_dict", None))
-
-
-def _kind_of(sampler: Any, batches: Any) -> str:
-    if _has_state(batches) or _has_state(sampler):
-        return "stateful"
-    if batches is not None and type(batches) is not BatchSampler:
-        return "replayed"
-    if type(sampler) is SequentialSampler:
-        return "sequential"
-    if type(sampler) is RandomSampler and sampler.generator is None:
-        return "random"
-    if type(sampler) is DistributedSampler:
-        return "distributed"
-    return "replayed"
-
-
 # Under which name the places of serial workers are saved, of map-style datasets and of streams.
 _WORKERS = ("workers", "streams")
+# What a state that lies within a pass holds besides.
+_WITHIN: dict[str, dict[str, type]] = {
+    "random": {"sampler_seed": int},
+    "permuted": {"sampler_seed": int},
+    "stateful": {"sampler": object},
+    "replayed": {"generator": str, "consumed": str},
+}
+
+
+def check(saved: Mapping[str, Any], order: Order) -> tuple[int, int]:
+    """The epoch and the position of a saved pass in such an order.
+
+    Raises:
+        PipelineError: it is none.
+    """
+    place = state.check(saved, KIND, order.identity)
+    within, workers = bool(saved.get("batches")), _WORKERS[order.stream]
+    needed: dict[str, type] = {"batches": int}
+    if within:
+        needed["seed"] = int
+    if within or _sampler_had_begun(saved, order.kind):
+        needed |= _WITHIN.get(order.kind, {})
+    if workers in saved or (within and order.stream):
+        needed |= {workers: list, "turn": int}
+    for name, kind in needed.items():
+        if name not in saved or not isinstance(saved[name], kind):
+            raise PipelineError(f"the state lacks its {name}: it was cut or edited")
+    places = saved.get(workers, [])
+    count = max(1, order.workers) if within and order.stream else len(places)
+    if len(places) != count or not all(isinstance(each, Mapping) for each in places):
+        raise PipelineError("the places of its workers are damaged: it was cut or edited")
+    return place
+
+
+def _sampler_had_begun(saved: Mapping[str, Any], kind: str) -> bool:
+    return any(name in saved for name in _WITHIN.get(kind, ()))
 
 
 def _packed(place: Mapping[str, Any], drawn: Mapping[str, bytes]) -> dict[str, Any]:
@@ -145,6 +99,10 @@ def _unpacked(texts: Mapping[str, str]) -> dict[str, bytes]:
     if any(len(state) != len(known.get(name, b"")) for name, state in drawn.items()):
         raise PipelineError("the random states of its workers are damaged: it was cut or edited")
     return drawn
+
+
+def _drawn_seed(generator: torch.Generator) -> int:
+    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
 def _encoded(generator_state: torch.Tensor) -> str:
@@ -200,7 +158,7 @@ class Progress:
             return
         self.batches = self.resumed["batches"]
         saved = self.resumed.get(_WORKERS[self.is_stream], ())
-        if self.batches and len(saved) == count:
+        if len(saved) == count:
             self.turn = self.resumed["turn"]
             self._workers = [copy.deepcopy(dict(worker)) for worker in saved]
             drawn = [_unpacked(worker.pop("drawn", {})) for worker in self._workers]
@@ -224,6 +182,10 @@ class Progress:
         if self.resumed is None:
             return {}
         return {i: {"drawn": dict(drawn)} for i, drawn in enumerate(self._random) if drawn}
+
+    def follows(self, before: Progress) -> None:
+        """The same workers go on after the pass `before`."""
+        self._random = before._random
 
     def ended(self, worker: int) -> None:
         """The stream of `worker` has no more batches."""
@@ -257,25 +219,24 @@ class Progress:
         generator = getattr(self.order.sampler, "generator", None)
         if not isinstance(generator, torch.Generator):
             generator = torch.default_generator
-        if self.resumed is None or self.is_stream or not self._was_drawn(self.resumed):
-            return self._observed(fresh, generator)
-        return self._resumed_order(self.resumed, generator)
-
-    def _was_drawn(self, saved: Mapping[str, Any]) -> bool:
-        """The sampler had begun when the state was saved; else it begins afresh."""
-        begun = {"random": "sampler_seed", "replayed": "generator", "stateful": "sampler"}
-        return bool(saved["batches"]) or begun.get(self.order.kind, "seed") in saved
+        saved = self.resumed
+        begun = saved and (saved["batches"] or _sampler_had_begun(saved, self.order.kind))
+        if saved and begun and not self.is_stream:
+            return self._resumed_order(saved, generator)
+        if self.order.computed:
+            fresh = self._computed(generator)
+        return self._observed(fresh, generator)
 
     def _observed(self, fresh: Iterator[Any], generator: torch.Generator) -> Iterator[Any]:
-        if self.order.kind in ("random", "replayed"):
+        if self.order.kind in ("random", "permuted", "replayed"):
             self._before = generator.get_state()  # as it is when the sampler draws
         yield from fresh
 
     def _resumed_order(self, saved: Mapping[str, Any], generator: torch.Generator) -> Iterator[Any]:
         kind = self.order.kind
         position = saved["position"]
-        if kind == "distributed":
-            return self._dealt_order(saved)
+        if self.order.over_ranks:
+            return self._dealt_order(position)
         if kind == "replayed":
             return self._replayed(saved, generator)
         self.position = position
@@ -284,6 +245,9 @@ class Progress:
             self._sampler_state = saved["sampler"]
             return iter(self.order.indices)
         sampler = self.order.sampler
+        if kind == "permuted":
+            rest = permuted(self.order.size, saved["sampler_seed"], first=position)
+            return self._rebatched(rest, self.order.size - position)
         if kind == "random":
             sampler = copy.copy(sampler)
             sampler.generator = torch.Generator().manual_seed(saved["sampler_seed"])
@@ -308,19 +272,31 @@ class Progress:
             )
         return itertools.chain(ahead, order)
 
-    def _dealt_order(self, saved: Mapping[str, Any]) -> Iterator[Any]:
+    def _computed(self, generator: torch.Generator) -> Iterator[Any]:
+        if self.order.over_ranks:
+            yield from self._dealt_order(0)
+        else:
+            whole = permuted(self.order.size, _drawn_seed(generator))
+            yield from self._rebatched(whole, self.order.size)
+
+    def _dealt_order(self, position: int) -> Iterator[Any]:
+        """What all ranks have left from `position` on, of which each takes as many samples."""
         sampler = self.order.sampler
+        ranks, size = sampler.num_replicas, len(sampler.dataset)
+        self._dealt = position
+        self.position = self._start = position // ranks
+        left = size - position
+        each = left // ranks if sampler.drop_last else -(-left // ranks)
+        first = position + sampler.rank
+        if self.order.computed:
+            mine = permuted(size, sampler.seed, sampler.epoch, first, ranks, each)
+            return self._rebatched(mine, each)
         everything = copy.copy(sampler)
         everything.num_replicas, everything.rank, everything.drop_last = 1, 0, False
-        everything.num_samples = everything.total_size = len(sampler.dataset)
-        whole = list(everything)
-        rest = whole[saved["position"] :]
-        self._dealt = saved["position"]
-        self.position = self._start = saved["position"] // sampler.num_replicas
-        ranks = sampler.num_replicas
-        each = len(rest) // ranks if sampler.drop_last else -(-len(rest) // ranks)
-        padded = itertools.chain(rest, itertools.cycle(whole))  # as the sampler pads
-        return self._rebatched(itertools.islice(padded, sampler.rank, each * ranks, ranks), each)
+        everything.num_samples = everything.total_size = size
+        padded = itertools.cycle(list(everything))  # as the sampler pads
+        mine = itertools.islice(padded, first, first + each * ranks, ranks)
+        return self._rebatched(mine, each)
 
     def _rebatched(self, indices: Iterator[Any], count: int) -> Iterator[Any]:
         batches = self.order.batch_sampler
@@ -360,16 +336,15 @@ class Progress:
             self._digest.update(pickle.dumps(index, protocol=4))
 
     def record(self) -> dict[str, Any]:
-        """The state after the batches yielded; of the next epoch where this one is over."""
-        if self.over:
-            return state.record(KIND, self.epoch + 1, 0, self.order.identity)
+        """The state after the batches yielded."""
         position = self.position
-        if self.order.kind == "distributed":
+        if self.order.over_ranks:
             position = self._dealt + (position - self._start) * self.order.sampler.num_replicas
             position = min(position, len(self.order.sampler.dataset))
         record = state.record(KIND, self.epoch, position, self.order.identity)
         record |= {"batches": self.batches, "seed": self.base_seed}
-        if self.order.kind == "random" and (self._before is not None or self.resumed is not None):
+        begun = self._before is not None or "sampler_seed" in (self.resumed or {})
+        if self.order.kind in ("random", "permuted") and begun:
             record["sampler_seed"] = self._sampler_seed()
         elif self.order.kind == "stateful" and self._sampler_state is not None:
             record["sampler"] = self._sampler_state
@@ -380,10 +355,21 @@ class Progress:
         if isinstance(epoch, int):
             record["sampler_epoch"] = epoch
         if self.is_stream or self.order.workers:
-            workers = zip(self._workers, self._random, strict=True)
-            record[_WORKERS[self.is_stream]] = [_packed(*worker) for worker in workers]
-            record["turn"] = self.turn
+            record |= self._places()
         return record
+
+    def lasting(self) -> dict[str, Any]:
+        """What the next pass has of this one, which is over: what persistent workers keep."""
+        if not self.order.persistent:
+            return {}
+        after = Progress(self.order, self.epoch + 1, self.base_seed, self.seed, self.rank)
+        after.follows(self)
+        return {"seed": self.base_seed, **after._places()}
+
+    def _places(self) -> dict[str, Any]:
+        workers = zip(self._workers, self._random, strict=True)
+        places = [_packed(*worker) for worker in workers]
+        return {_WORKERS[self.is_stream]: places, "turn": self.turn}
 
     def _sampler_seed(self) -> int:
         """What ``RandomSampler`` draws from the global generator when it begins."""
@@ -392,7 +378,7 @@ class Progress:
             return int(self.resumed["sampler_seed"])
         generator = torch.Generator()
         generator.set_state(self._before)
-        return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+        return _drawn_seed(generator)
 
     def ledger(self) -> list[dict[str, Any]]:
         """Python code has none: what it raises, `next` raises."""

@@ -12,7 +12,7 @@ import os
 import pickle
 import sys
 from array import array
-from collections.abc import Callable, Iterator, MutableSequence
+from collections.abc import Iterator, MutableSequence
 from typing import Any
 
 from drapps.worker.descriptor import Descriptor
@@ -99,28 +99,26 @@ class SharedList(MutableSequence[Any]):
         )
 
 
-def share_large_lists(
-    dataset: Any, is_dataset: Callable[[Any], bool], large: int = LARGE
-) -> list[str]:
+def share_large_lists(dataset: Any, kind: type, large: int = LARGE) -> list[str]:
     """Moves the large lists among the attributes of `dataset`, and of datasets inside of it.
 
     Args:
         dataset: changed in place.
-        is_dataset: whether an attribute is a dataset of its own.
+        kind: of attributes that are datasets of their own.
         large: bytes from which on a list is moved.
 
     Returns:
         The attributes that became a `SharedList`, by their paths.
     """
     moved: list[str] = []
-    _share(dataset, "dataset", is_dataset, large, moved, set())
+    _share(dataset, "dataset", kind, large, moved, set())
     return moved
 
 
 def _share(
     owner: Any,
     path: str,
-    is_dataset: Callable[[Any], bool],
+    kind: type,
     large: int,
     moved: list[str],
     seen: set[int],
@@ -131,8 +129,8 @@ def _share(
     for name, value in list(getattr(owner, "__dict__", {}).items()):
         inner = value if type(value) in (list, tuple) and len(value) <= _LOOKED_AT else [value]
         for part in inner:
-            if is_dataset(part):
-                _share(part, f"{path}.{name}", is_dataset, large, moved, seen)
+            if isinstance(part, kind):
+                _share(part, f"{path}.{name}", kind, large, moved, seen)
         if type(value) is list and _estimate(value) >= large:
             try:
                 setattr(owner, name, SharedList.of(value))

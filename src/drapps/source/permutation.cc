@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <numeric>
 
 namespace drapps {
 
@@ -38,21 +39,25 @@ std::uint64_t Permutation::at(std::uint64_t position) const noexcept {
   return x;
 }
 
-void Permutation::at(std::uint64_t first, std::span<std::uint64_t> out) const noexcept {
+void Permutation::at(std::span<std::uint64_t> positions) const noexcept {
   // A round waits for the one before it; blocks of numbers that know nothing of each other fill the wait.
   constexpr std::size_t kBlock = 16;
-  assert(first + out.size() <= size_);
-  std::size_t done = 0;
-  for (; done + kBlock <= out.size(); done += kBlock) {
+  for (; positions.size() >= kBlock; positions = positions.subspan(kBlock)) {
     std::array<std::uint64_t, kBlock> x;
-    for (std::size_t k = 0; k < kBlock; ++k) x[k] = first + done + k;
+    std::copy_n(positions.begin(), kBlock, x.begin());
     for (int i = 0; i < rounds_; ++i) {
       const Round& round = round_[static_cast<std::size_t>(i)];
       for (std::uint64_t& each : x) each = exchange(each, round);
     }
-    std::copy(x.begin(), x.end(), out.begin() + static_cast<std::ptrdiff_t>(done));
+    std::copy(x.begin(), x.end(), positions.begin());
   }
-  for (; done < out.size(); ++done) out[done] = at(first + done);
+  for (std::uint64_t& each : positions) each = at(each);
+}
+
+void Permutation::at(std::uint64_t first, std::span<std::uint64_t> out) const noexcept {
+  assert(first + out.size() <= size_);
+  std::iota(out.begin(), out.end(), first);
+  at(out);
 }
 
 std::uint64_t Permutation::position_of(std::uint64_t value) const noexcept {

@@ -49,7 +49,9 @@ class Permutation {
 
   /// The number at `position` < size().
   std::uint64_t at(std::uint64_t position) const noexcept;
-  /// The numbers at `first`, `first` + 1, …: many at once cost a quarter each.
+  /// Replaces positions by the numbers at them: many at once cost a quarter each.
+  void at(std::span<std::uint64_t> positions) const noexcept;
+  /// The numbers at `first`, `first` + 1, ….
   void at(std::uint64_t first, std::span<std::uint64_t> out) const noexcept;
   /// The position of `value` < size(): position_of(at(p)) == p.
   std::uint64_t position_of(std::uint64_t value) const noexcept;
