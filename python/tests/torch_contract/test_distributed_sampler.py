@@ -65,6 +65,18 @@ def test_set_epoch_on_the_sampler_shuffles_anew(loader_class, workers):
         assert orders[0] == orders[2] != orders[1]
 
 
+@workers
+def test_a_late_set_epoch_takes_effect_when_it_does_under_stock(loader_class, workers):
+    def orders(make):
+        sampler = data.DistributedSampler(Squares(30), 2, 0, seed=4)
+        loader = make(Squares(30), 4, sampler=sampler, num_workers=workers)
+        begun = iter(loader)
+        sampler.set_epoch(1)
+        return flat(begun), flat(loader)
+
+    assert orders(loader_class) == orders(data.DataLoader)
+
+
 def test_set_epoch_on_the_loader_tells_the_sampler(own_class):
     sampler = data.DistributedSampler(Squares(30), 2, 0, seed=4)
     loader = own_class(Squares(30), 4, sampler=sampler, num_workers=1)
