@@ -232,16 +232,16 @@ class Suite:
 
 SUITES = [
     Suite(layering, 20, 20),
-    Suite(build, 220, 240),
-    Suite(lint, 260, 300),
+    Suite(build, 360, 360),
+    Suite(lint, 360, 360),
     Suite(cxx, 60, 300),
     Suite(python, 480, 3600),
     Suite(processes, 480, 3600, beside=True),
     Suite(soak, 420, 3600, beside=True),
-    Suite(asan, 260, 600),
+    Suite(asan, 420, 600),
     Suite(fuzz, 70, 3600),
-    Suite(tsan, 160, 600),
-]  # `make test` is to end within 20 minutes; the budgets leave room for a busy machine
+    Suite(tsan, 320, 600),
+]  # `make test` is to end within 20 minutes; budgets leave room for a busy machine and empty caches
 
 
 def run_suite(suite: Suite, full: bool) -> dict[str, object]:
