@@ -356,31 +356,6 @@ def test_workers_that_persist_go_on_with_their_numbers_in_the_next_pass(options,
         assert equal(rest(make, json.loads(json.dumps(state))), whole[steps:]), steps
 
 
-@pytest.mark.parametrize("order", ["sequential", "random", "subset", "stateful"])
-def test_a_state_that_was_cut_is_told(order):
-    def make():
-        return loader_of(order, 2, torch_order=True)
-
-    state = after(make, 3)
-    for name in state.keys() - {"kind", "workers", "sampler_epoch"}:
-        cut = {key: value for key, value in state.items() if key != name}
-        with pytest.raises(drapps.PipelineError, match=name):
-            rest(make, cut)
-    with pytest.raises(drapps.PipelineError, match="damaged"):
-        rest(make, {**state, "workers": ["", ""]})
-
-
-def test_a_state_of_streams_that_was_cut_is_told():
-    def make():
-        return drapps.torch.DataLoader(Stateful(), 3, num_workers=2)
-
-    state = after(make, 3)
-    for cut in ({}, {"streams": []}, {"streams": state["streams"][:1]}, {"streams": [1, 2]}):
-        left = {key: value for key, value in state.items() if key != "streams"}
-        with pytest.raises(drapps.PipelineError, match="cut or edited"):
-            rest(make, left | cut)
-
-
 @pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("dataset", [Stream, Stateful])
 @pytest.mark.parametrize("batch", [4, 3])  # the last one is as long as the others, and is not
