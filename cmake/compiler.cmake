@@ -21,7 +21,9 @@ target_compile_options(drapps_compile_options INTERFACE
   -ffp-contract=off
   # GCC 12 at -O3 sees overflows in std::vector and std::string that are not there; the sanitizers see those that are.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread>
+  # It takes sources that are compiled together for headers, in which unnamed namespaces would be a mistake.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 if(DRAPPS_SANITIZE)
   # The vptr check opens a pipe, and calls it an error where a test has left no descriptor for one.
   add_compile_options(-fsanitize=${DRAPPS_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -2,10 +2,19 @@
 #
 # The name of a file says what it is: x.cc belongs to the library drapps_<name>, x_test.cc to the test
 # program <name>_test, x_bench.cc to the benchmark <name>_bench. A layer sees the layers declared before it.
-# A layer may be headers only. `ctest -L <name>` runs the tests of one layer.
+# A layer may be headers only. Files of one kind may be compiled together (DRAPPS_UNITY_BUILD), so what has internal
+# linkage in them needs names of its own within the layer. `ctest -L <name>` runs the tests of one layer.
 set(DRAPPS_TEST_LAYERS "" CACHE STRING "layers whose tests are built; empty for all")
 
 set_property(GLOBAL PROPERTY DRAPPS_LAYERS "")
+
+# Compiles a target's files together where DRAPPS_UNITY_BUILD is one of the values that follow. What is shipped never is:
+# in one translation unit a name of one file may silently take the place of another's.
+function(drapps_compile_together target)
+  if(DRAPPS_UNITY_BUILD IN_LIST ARGN)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+  endif()
+endfunction()
 
 function(drapps_layer name)
   cmake_parse_arguments(LAYER "" "" "LINK" ${ARGN})
@@ -21,6 +30,7 @@ function(drapps_layer name)
   get_property(above GLOBAL PROPERTY DRAPPS_LAYERS)
   if(sources)
     add_library(drapps_${name} STATIC ${sources})
+    drapps_compile_together(drapps_${name} all)
     target_include_directories(drapps_${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(drapps_${name} PUBLIC ${above} ${LAYER_LINK} PRIVATE drapps_compile_options)
   else()
@@ -32,8 +42,11 @@ function(drapps_layer name)
 
   if(DRAPPS_BUILD_TESTS AND tests AND (NOT DRAPPS_TEST_LAYERS OR name IN_LIST DRAPPS_TEST_LAYERS))
     add_executable(${name}_test ${tests})
+    drapps_compile_together(${name}_test all tests)
+    target_compile_options(${name}_test PRIVATE -O1)  # most of their time is the compiler's
     target_link_libraries(${name}_test PRIVATE drapps_${name} drapps_compile_options GTest::gmock GTest::gtest_main)
-    gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${name} TIMEOUT 60)
+    gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 300
+      PROPERTIES LABELS ${name} TIMEOUT 600)
   endif()
   if(DRAPPS_BUILD_BENCHMARKS AND benches)
     add_executable(${name}_bench ${benches})

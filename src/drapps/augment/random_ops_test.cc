@@ -16,7 +16,7 @@ namespace {
 using testing::make_sample;
 using testing::pixels;
 
-Draws draws_at(std::uint64_t position) { return Draws({.seed = 21, .position = position}, 2); }
+Draws draws_of(std::uint64_t position) { return Draws({.seed = 21, .position = position}, 2); }
 
 /// χ² of equally likely outcomes.
 template <class Counts>
@@ -37,7 +37,7 @@ void expect_flips(Mirror mirror) {
     const ImageView mirrored = buffer.reshape(3, 4, 6).value();
     mirror(mirrored, owned->sample.image);
     const auto before = pixels(owned->sample.image);
-    OpContext ctx{draws_at(position), scratch};
+    OpContext ctx{draws_of(position), scratch};
     ASSERT_TRUE(Flip{.p = 0.25}.run(owned->sample, ctx).ok());
     const auto after = pixels(owned->sample.image);
     if (after != before) ++flipped;
@@ -61,11 +61,11 @@ TEST(RandomResize, TakesEachLengthBelowTheLastEquallyOftenAndDrawsTwoWords) {
   constexpr int kCount = 6000;
   for (std::uint64_t position = 0; position < kCount; ++position) {
     auto owned = make_sample(1, 3, {20, 30});
-    OpContext ctx{draws_at(position), scratch};
+    OpContext ctx{draws_of(position), scratch};
     ASSERT_TRUE(op.run(owned->sample, ctx).ok());
     EXPECT_EQ(owned->sample.extent.width, owned->sample.extent.height * 30 / 20);
     EXPECT_EQ(owned->sample.mask->width, owned->sample.extent.width);
-    Draws draws = draws_at(position);
+    Draws draws = draws_of(position);
     EXPECT_EQ(owned->sample.extent.height, 10 + static_cast<std::int32_t>(draws.below(6)));
     ++counts[owned->sample.extent.height];
   }
@@ -86,7 +86,7 @@ TEST(ColorJitter, DrawsEveryOrderEquallyOften) {
   std::map<std::array<ColorJitter::Step, 4>, int> counts;
   constexpr int kCount = 24000;
   for (std::uint64_t position = 0; position < kCount; ++position) {
-    Draws draws = draws_at(position);
+    Draws draws = draws_of(position);
     ++counts[op.draw(draws).order];
   }
   EXPECT_EQ(counts.size(), 24u);
@@ -98,7 +98,7 @@ TEST(ColorJitter, DrawsFactorsUniformlyFromTheRangesThatAreOn) {
   std::array<double, 4> sum{};
   constexpr int kCount = 20000;
   for (std::uint64_t position = 0; position < kCount; ++position) {
-    Draws draws = draws_at(position);
+    Draws draws = draws_of(position);
     const ColorJitter::Drawn drawn = op.draw(draws);
     EXPECT_EQ(drawn.on, (std::array{true, false, true, true}));
     const auto within = [&](ColorJitter::Step step, const std::array<double, 2>& range) {
@@ -109,7 +109,7 @@ TEST(ColorJitter, DrawsFactorsUniformlyFromTheRangesThatAreOn) {
     within(ColorJitter::kBrightness, op.brightness);
     within(ColorJitter::kSaturation, op.saturation);
     within(ColorJitter::kHue, op.hue);
-    Draws counted = draws_at(position);
+    Draws counted = draws_of(position);
     for (int word = 0; word < 5; ++word) (void)counted.u32();  // the order's two and a factor for each step that is on
     EXPECT_EQ(draws.u32(), counted.u32());
   }
@@ -126,9 +126,9 @@ TEST(ColorJitter, AppliesTheStepsInTheDrawnOrder) {
     for (std::uint64_t position = 0; position < 50; ++position) {
       auto owned = make_sample(position, channels, {9, 70});
       auto expected = make_sample(position, channels, {9, 70});
-      OpContext ctx{draws_at(position), scratch};
+      OpContext ctx{draws_of(position), scratch};
       ASSERT_TRUE(op.run(owned->sample, ctx).ok());
-      Draws draws = draws_at(position);
+      Draws draws = draws_of(position);
       const ColorJitter::Drawn drawn = op.draw(draws);
       const ImageView image = expected->sample.image;
       for (const ColorJitter::Step step : drawn.order) {
@@ -149,7 +149,7 @@ TEST(Grayscale, MakesOneOrThreeEqualChannels) {
   for (const std::int32_t from : {1, 3}) {
     auto one = make_sample(3, from, {7, 31});
     auto three = make_sample(3, from, {7, 31});
-    OpContext ctx{draws_at(0), scratch};
+    OpContext ctx{draws_of(0), scratch};
     ASSERT_TRUE(Grayscale{.channels = 1}.run(one->sample, ctx).ok());
     const auto luma = pixels(one->sample.image);
     ASSERT_TRUE(Grayscale{.channels = 3}.run(three->sample, ctx).ok());
@@ -166,7 +166,7 @@ TEST(RandomGrayscale, KeepsTheChannelsAndItsProbability) {
   constexpr int kCount = 2000;
   for (std::uint64_t position = 0; position < kCount; ++position) {
     auto owned = make_sample(1, 3, {2, 3});
-    OpContext ctx{draws_at(position), scratch};
+    OpContext ctx{draws_of(position), scratch};
     ASSERT_TRUE(RandomGrayscale{.p = 0.3}.run(owned->sample, ctx).ok());
     ASSERT_EQ(owned->sample.image.channels, 3);
     const auto all = pixels(owned->sample.image);
@@ -184,7 +184,7 @@ TEST(RandomResizedCrop, TakesEitherFilterHalfOfTheTime) {
   Scratch scratch(MemoryLedger::unlimited());
   const auto run = [&](const RandomResizedCrop& op, std::uint64_t position) {
     auto owned = make_sample(2, 1, {30, 40});
-    OpContext ctx{draws_at(position), scratch};
+    OpContext ctx{draws_of(position), scratch};
     EXPECT_TRUE(op.run(owned->sample, ctx).ok());
     return pixels(owned->sample.image);
   };
@@ -209,7 +209,7 @@ TEST(RandomErasing, DrawsWhetherAndHowManyRectangles) {
   for (std::uint64_t position = 0; position < kCount; ++position) {
     Sample sample;
     sample.extent = {100, 80};
-    OpContext ctx{draws_at(position), scratch};
+    OpContext ctx{draws_of(position), scratch};
     ASSERT_TRUE(op.run(sample, ctx).ok());
     ++counts[sample.erasures.size()];
     double area = 0;
@@ -235,7 +235,7 @@ TEST(RandomErasing, GivesEachChannelItsValue) {
   for (const auto& [value, expected] : {std::pair(std::vector{0.5F}, std::array{0.5F, 0.5F, 0.5F}),
                                         std::pair(std::vector{1.0F, 2.0F, 3.0F}, std::array{1.0F, 2.0F, 3.0F})}) {
     sample.erasures.clear();
-    OpContext ctx{draws_at(1), scratch};
+    OpContext ctx{draws_of(1), scratch};
     ASSERT_TRUE((RandomErasing{.p = 1.0, .value = value}.run(sample, ctx).ok()));
     ASSERT_EQ(sample.erasures.size(), 1u);
     for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(sample.erasures[0].value[c], expected[c]);

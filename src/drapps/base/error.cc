@@ -1,6 +1,12 @@
 #include "drapps/base/error.h"
 
+#include <utility>
+
 namespace drapps {
+
+Error invalid(std::string message, Stage stage) {
+  return {.code = ErrorCode::kInvalidArgument, .stage = stage, .message = std::move(message)};
+}
 
 std::string_view name_of(ErrorCode code) noexcept {
   switch (code) {

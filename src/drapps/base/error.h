@@ -39,6 +39,9 @@ struct Error {
   std::string to_string() const;
 };
 
+/// Wrong use of an interface; `message` as in Error.
+Error invalid(std::string message, Stage stage = Stage::kSetup);
+
 std::string_view name_of(ErrorCode code) noexcept;
 std::string_view name_of(Stage stage) noexcept;
 

@@ -37,7 +37,7 @@ std::size_t at(Layout layout, Extent extent, std::int32_t channels, std::int32_t
 }
 
 constexpr std::array<Layout, 2> kLayouts{Layout::kNchw, Layout::kNhwc};
-constexpr Extent kExtent{13, 37};
+constexpr Extent kPicture{13, 37};
 
 TEST(TensorFormat, RefusesCombinationsWithoutMeaning) {
   const std::pair<TensorFormat, const char*> cases[] = {
@@ -54,7 +54,7 @@ TEST(TensorFormat, RefusesCombinationsWithoutMeaning) {
     const Status status = format.check();
     ASSERT_FALSE(status.ok()) << message;
     EXPECT_THAT(status.error().message, HasSubstr(message));
-    EXPECT_FALSE(PictureWriter::make(format, spec(3, kExtent)).ok());
+    EXPECT_FALSE(PictureWriter::make(format, spec(3, kPicture)).ok());
   }
 }
 
@@ -70,16 +70,16 @@ TEST(TensorFormat, InfersTheShapeOfARow) {
 TEST(PictureWriter, NormalizesEachChannelInEitherLayout) {
   const std::vector<float> mean{0.485F, 0.456F, 0.406F};
   const std::vector<float> std{0.229F, 0.224F, 0.225F};
-  const auto owned = make_sample(1, 3, kExtent);
+  const auto owned = make_sample(1, 3, kPicture);
   for (const Layout layout : kLayouts) {
     const auto row = write<float>({.layout = layout, .mean = mean, .std = std}, owned->sample);
     const auto unit = write<float>({.layout = layout}, owned->sample);
     const auto raw = write<std::uint8_t>({.dtype = Dtype::kUint8, .layout = layout, .scale = false}, owned->sample);
     const auto one = write<float>({.layout = layout, .mean = {0.5F}, .std = {0.25F}}, owned->sample);
     for (std::int32_t c = 0; c < 3; ++c) {
-      for (std::int32_t y = 0; y < kExtent.height; ++y) {
-        for (std::int32_t x = 0; x < kExtent.width; ++x) {
-          const std::size_t i = at(layout, kExtent, 3, c, y, x);
+      for (std::int32_t y = 0; y < kPicture.height; ++y) {
+        for (std::int32_t x = 0; x < kPicture.width; ++x) {
+          const std::size_t i = at(layout, kPicture, 3, c, y, x);
           const std::uint8_t level = owned->sample.image.row(c, y)[x];
           const float scaled = static_cast<float>(level) / 255.0F;
           const auto channel = static_cast<std::size_t>(c);
@@ -96,19 +96,19 @@ TEST(PictureWriter, NormalizesEachChannelInEitherLayout) {
 TEST(PictureWriter, LooksValuesUpInATable) {
   std::vector<float> table(std::size_t{2} * 256);
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = 1000.0F - static_cast<float>(i * i);
-  const auto owned = make_sample(1, 2, kExtent);
+  const auto owned = make_sample(1, 2, kPicture);
   for (const Layout layout : kLayouts) {
     const auto row = write<float>({.layout = layout, .scale = false, .table = table}, owned->sample);
     for (std::int32_t c = 0; c < 2; ++c) {
-      for (std::int32_t y = 0; y < kExtent.height; ++y) {
-        for (std::int32_t x = 0; x < kExtent.width; ++x) {
+      for (std::int32_t y = 0; y < kPicture.height; ++y) {
+        for (std::int32_t x = 0; x < kPicture.width; ++x) {
           const std::size_t level = owned->sample.image.row(c, y)[x];
-          ASSERT_EQ(row[at(layout, kExtent, 2, c, y, x)], table[256 * static_cast<std::size_t>(c) + level]);
+          ASSERT_EQ(row[at(layout, kPicture, 2, c, y, x)], table[256 * static_cast<std::size_t>(c) + level]);
         }
       }
     }
   }
-  EXPECT_FALSE((TensorFormat{.scale = false, .table = table}.infer(spec(3, kExtent)).ok()));
+  EXPECT_FALSE((TensorFormat{.scale = false, .table = table}.infer(spec(3, kPicture)).ok()));
 }
 
 TEST(PictureWriter, ErasesAfterNormalizingAndNothingElse) {
@@ -116,15 +116,15 @@ TEST(PictureWriter, ErasesAfterNormalizingAndNothingElse) {
   const Rect second{4, 5, 2, 20};
   for (const Layout layout : kLayouts) {
     for (const auto fill : {EraseMode::kConstant, EraseMode::kNormalPerChannel, EraseMode::kNormalPerPixel}) {
-      auto owned = make_sample(1, 3, kExtent);
+      auto owned = make_sample(1, 3, kPicture);
       const auto clean = write<float>({.layout = layout}, owned->sample);
       owned->sample.erasures = {{.rect = first, .fill = fill, .value = {7, 8, 9}, .key = 5},
                                 {.rect = second, .fill = fill, .value = {-1, -2, -3}, .key = 6}};
       const auto row = write<float>({.layout = layout}, owned->sample);
       for (std::int32_t c = 0; c < 3; ++c) {
-        for (std::int32_t y = 0; y < kExtent.height; ++y) {
-          for (std::int32_t x = 0; x < kExtent.width; ++x) {
-            const std::size_t i = at(layout, kExtent, 3, c, y, x);
+        for (std::int32_t y = 0; y < kPicture.height; ++y) {
+          for (std::int32_t x = 0; x < kPicture.width; ++x) {
+            const std::size_t i = at(layout, kPicture, 3, c, y, x);
             float expected = clean[i];
             for (const Erasure& erasure : owned->sample.erasures) {
               if (!geometry::contains(erasure.rect, {y, x, 1, 1})) continue;
@@ -146,7 +146,7 @@ TEST(PictureWriter, ErasesAfterNormalizingAndNothingElse) {
 }
 
 TEST(PictureWriter, ErasesInTheRowsOwnUnits) {
-  auto owned = make_sample(1, 3, kExtent);
+  auto owned = make_sample(1, 3, kPicture);
   owned->sample.erasures = {{.rect = {0, 0, 1, 1}, .value = {2.5F, 300.0F, -4.0F}}};
   const auto bytes = write<std::uint8_t>({.dtype = Dtype::kUint8, .scale = false}, owned->sample);
   EXPECT_EQ(bytes[0], 2);
@@ -160,9 +160,9 @@ TEST(PictureWriter, ErasesInTheRowsOwnUnits) {
 }
 
 TEST(PictureWriter, RefusesOtherSizesAndChannels) {
-  const auto writer = PictureWriter::make({}, spec(3, kExtent));
+  const auto writer = PictureWriter::make({}, spec(3, kPicture));
   std::vector<std::byte> row(writer->bytes());
-  for (const auto& [channels, extent] : {std::pair(3, Extent{13, 36}), {3, Extent{12, 37}}, {1, kExtent}}) {
+  for (const auto& [channels, extent] : {std::pair(3, Extent{13, 36}), {3, Extent{12, 37}}, {1, kPicture}}) {
     const auto owned = make_sample(1, channels, extent);
     const Status status = writer->write(owned->sample, row.data());
     ASSERT_FALSE(status.ok());
@@ -172,10 +172,10 @@ TEST(PictureWriter, RefusesOtherSizesAndChannels) {
 }
 
 TEST(MaskWriter, WritesClassIdsInAnyIntegerType) {
-  const auto owned = make_sample(1, 3, kExtent);
+  const auto owned = make_sample(1, 3, kPicture);
   const auto expected = testing::pixels(*owned->sample.mask);
-  const auto narrow = MaskWriter::make(Dtype::kUint8, spec(3, kExtent));
-  const auto wide = MaskWriter::make(Dtype::kInt64, spec(3, kExtent));
+  const auto narrow = MaskWriter::make(Dtype::kUint8, spec(3, kPicture));
+  const auto wide = MaskWriter::make(Dtype::kInt64, spec(3, kPicture));
   std::vector<std::uint8_t> bytes(narrow->bytes());
   std::vector<std::int64_t> words(wide->bytes() / 8);
   ASSERT_TRUE(narrow->write(owned->sample, reinterpret_cast<std::byte*>(bytes.data())).ok());
@@ -185,11 +185,11 @@ TEST(MaskWriter, WritesClassIdsInAnyIntegerType) {
 }
 
 TEST(MaskWriter, RefusesFloatsVaryingSizesAndMissingMasks) {
-  EXPECT_FALSE(MaskWriter::make(Dtype::kFloat32, spec(3, kExtent)).ok());
-  EXPECT_FALSE(MaskWriter::make(Dtype::kInt64, {.extent = kExtent, .has_mask = true}).ok());
-  const auto writer = MaskWriter::make(Dtype::kUint8, spec(3, kExtent));
+  EXPECT_FALSE(MaskWriter::make(Dtype::kFloat32, spec(3, kPicture)).ok());
+  EXPECT_FALSE(MaskWriter::make(Dtype::kInt64, {.extent = kPicture, .has_mask = true}).ok());
+  const auto writer = MaskWriter::make(Dtype::kUint8, spec(3, kPicture));
   std::vector<std::byte> row(writer->bytes());
-  auto owned = make_sample(1, 3, kExtent);
+  auto owned = make_sample(1, 3, kPicture);
   owned->sample.mask.reset();
   const Status missing = writer->write(owned->sample, row.data());
   ASSERT_FALSE(missing.ok());

@@ -23,8 +23,6 @@ using nlohmann::json;
 // Passes whose decisions explain() still shows.
 constexpr std::size_t kRemembered = 16;
 
-Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
-
 Controller& controller() { return process_local<Controller>(); }
 
 /// Bytes for the indexes of pictures: an eighth of the RAM budget that is left beside what batches under way need at

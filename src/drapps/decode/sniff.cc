@@ -19,6 +19,7 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kJpegSignature = "\xFF\xD8\xFF";
 constexpr std::string_view kPngSignature = "\x89PNG\r\n\x1A\n";
+constexpr std::string_view kCoefficientSignature{jpeg::kCoefficientMagic.data(), jpeg::kCoefficientMagic.size()};
 
 constexpr std::array kForeign{
     Signature{"GIF87a"sv, "a GIF"},
@@ -72,10 +73,10 @@ Result<ImageFormat> sniff(std::span<const std::uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size() < 256 ? bytes.size() : 256);
   if (text.starts_with(kJpegSignature)) return ImageFormat::kJpeg;
   if (text.starts_with(kPngSignature)) return ImageFormat::kPng;
-  if (text.starts_with(jpeg::kCoefficientMagic)) return ImageFormat::kCoefficients;
+  if (text.starts_with(kCoefficientSignature)) return ImageFormat::kCoefficients;
   if (text.starts_with("RIFF") && text.size() >= 12 && text.substr(8, 4) == "WEBP") return ImageFormat::kWebp;
   const bool started = kJpegSignature.starts_with(text) || kPngSignature.starts_with(text) ||
-                       jpeg::kCoefficientMagic.starts_with(text) ||
+                       kCoefficientSignature.starts_with(text) ||
                        (text.size() < 12 && (text.starts_with("RIFF") || "RIFF"sv.starts_with(text)));
   if (started) {
     return decode_error(ErrorCode::kTruncated, "the file ends within its signature; fetch it again",

@@ -15,7 +15,7 @@ namespace drapps::kernel {
 namespace {
 
 /// Pixels converted at a time where they need a stop on the way: few enough for the first-level cache.
-constexpr std::size_t kTile = 512;
+constexpr std::size_t kTilePixels = 512;
 
 /// Rows from this size on are written past the caches; of smaller ones a whole batch may still lie in them when it is
 /// used.
@@ -81,10 +81,6 @@ void fill_table(ChannelTable& table, Scale scale, float mean, float std) noexcep
   }
 }
 
-Error invalid(std::string message) {
-  return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kBatch, .message = std::move(message)};
-}
-
 /// The columns [x0, x0 + n) of an output row, mirrored into `scratch` where asked.
 const std::uint8_t* columns(const std::uint8_t* row, std::size_t width, std::size_t x0, std::size_t n, bool mirror,
                             std::uint8_t* scratch, Level level) noexcept {
@@ -108,8 +104,8 @@ struct Float32 {
     kernels.to_float32(out, in, n, table, stream);
   }
   static void interleave3(float* out, const float* in, std::size_t n, const NormalizeKernels& kernels) noexcept {
-    kernels.interleave3x32(reinterpret_cast<std::uint32_t*>(out), reinterpret_cast<const std::uint32_t*>(in), kTile, n,
-                           true);
+    kernels.interleave3x32(reinterpret_cast<std::uint32_t*>(out), reinterpret_cast<const std::uint32_t*>(in),
+                           kTilePixels, n, true);
   }
 };
 
@@ -121,7 +117,7 @@ struct Bfloat16 {
   }
   static void interleave3(std::uint16_t* out, const std::uint16_t* in, std::size_t n,
                           const NormalizeKernels& kernels) noexcept {
-    kernels.interleave3x16(out, in, kTile, n, true);
+    kernels.interleave3x16(out, in, kTilePixels, n, true);
   }
 };
 
@@ -134,7 +130,7 @@ struct Widened {
   }
   static void interleave3(Integer* out, const Integer* in, std::size_t n,
                           const NormalizeKernels& /*kernels*/) noexcept {
-    interleave_any(out, in, kTile, n, 3);
+    interleave_any(out, in, kTilePixels, n, 3);
   }
 };
 
@@ -147,14 +143,14 @@ void store_as(typename Format::Element* out, ConstImageView in, Layout layout, b
   const auto height = static_cast<std::size_t>(in.height);
   const auto channels = static_cast<std::size_t>(in.channels);
   const bool stream = width * height * channels * sizeof(Element) >= kStreamedBytes;
-  alignas(64) std::uint8_t turned[kTile + kPadding];
+  alignas(64) std::uint8_t turned[kTilePixels + kPadding];
 
   if (layout == Layout::kNchw || channels == 1) {
     for (std::size_t c = 0; c < channels; ++c) {
       for (std::size_t y = 0; y < height; ++y) {
         const std::uint8_t* row = in.row(static_cast<std::int32_t>(c), static_cast<std::int32_t>(y));
         Element* target = out + (c * height + y) * width;
-        const std::size_t tile = mirror ? kTile : width;
+        const std::size_t tile = mirror ? kTilePixels : width;
         for (std::size_t x = 0; x < width; x += tile) {
           const std::size_t n = std::min(tile, width - x);
           Format::convert(target + x, columns(row, width, x, n, mirror, turned, level), n, tables[c], kernels, stream);
@@ -163,20 +159,20 @@ void store_as(typename Format::Element* out, ConstImageView in, Layout layout, b
     }
     return;
   }
-  alignas(64) Element planes[kTile * Normalizer::kMaxChannels];
+  alignas(64) Element planes[kTilePixels * Normalizer::kMaxChannels];
   for (std::size_t y = 0; y < height; ++y) {
     Element* target = out + y * width * channels;
-    for (std::size_t x = 0; x < width; x += kTile) {
-      const std::size_t n = std::min(kTile, width - x);
+    for (std::size_t x = 0; x < width; x += kTilePixels) {
+      const std::size_t n = std::min(kTilePixels, width - x);
       for (std::size_t c = 0; c < channels; ++c) {
         const std::uint8_t* row = in.row(static_cast<std::int32_t>(c), static_cast<std::int32_t>(y));
-        Format::convert(planes + c * kTile, columns(row, width, x, n, mirror, turned, level), n, tables[c], kernels,
-                        false);
+        Format::convert(planes + c * kTilePixels, columns(row, width, x, n, mirror, turned, level), n, tables[c],
+                        kernels, false);
       }
       if (channels == 3) {
         Format::interleave3(target + x * 3, planes, n, kernels);
       } else {
-        interleave_any(target + x * channels, planes, kTile, n, channels);
+        interleave_any(target + x * channels, planes, kTilePixels, n, channels);
       }
     }
   }
@@ -194,11 +190,11 @@ void store_bytes(std::uint8_t* out, ConstImageView in, Layout layout, bool mirro
     return;
   }
   const auto channels = static_cast<std::size_t>(in.channels);
-  alignas(64) std::uint8_t turned[Normalizer::kMaxChannels][kTile + kPadding];
+  alignas(64) std::uint8_t turned[Normalizer::kMaxChannels][kTilePixels + kPadding];
   for (std::int32_t y = 0; y < in.height; ++y) {
     std::uint8_t* target = out + static_cast<std::size_t>(y) * width * channels;
-    for (std::size_t x = 0; x < width; x += kTile) {
-      const std::size_t n = std::min(kTile, width - x);
+    for (std::size_t x = 0; x < width; x += kTilePixels) {
+      const std::size_t n = std::min(kTilePixels, width - x);
       const std::uint8_t* planes[Normalizer::kMaxChannels]{};
       for (std::size_t c = 0; c < channels; ++c) {
         planes[c] = columns(in.row(static_cast<std::int32_t>(c), y), width, x, n, mirror, turned[c], level);
@@ -231,13 +227,15 @@ const NormalizeKernels& normalize_kernels(Level level) noexcept {
 Result<Normalizer> Normalizer::standard(std::span<const float> mean, std::span<const float> std, Scaling scaling) {
   if (mean.size() != std.size() || mean.empty() || mean.size() > kMaxChannels) {
     return invalid("mean has " + std::to_string(mean.size()) + " values and std " + std::to_string(std.size()) +
-                   "; give one of each per channel, for 1 to 4 channels");
+                       "; give one of each per channel, for 1 to 4 channels",
+                   Stage::kBatch);
   }
   Normalizer result(static_cast<std::int32_t>(mean.size()), false);
   for (std::size_t c = 0; c < mean.size(); ++c) {
     if (!std::isfinite(mean[c]) || !std::isfinite(std[c]) || std[c] == 0.0F) {
       return invalid("mean " + std::to_string(mean[c]) + " and std " + std::to_string(std[c]) + " of channel " +
-                     std::to_string(c) + " must be finite, and the std not zero");
+                         std::to_string(c) + " must be finite, and the std not zero",
+                     Stage::kBatch);
     }
     fill_table(result.tables_[c], scale_of(scaling), mean[c], std[c]);
   }
@@ -245,19 +243,20 @@ Result<Normalizer> Normalizer::standard(std::span<const float> mean, std::span<c
 }
 
 Result<Normalizer> Normalizer::from_table(std::span<const float> values) {
-  constexpr std::size_t kLevels = 256;
-  const std::size_t channels = values.size() / kLevels;
-  if (values.size() % kLevels != 0 || channels < 1 || channels > kMaxChannels) {
-    return invalid("the table has " + std::to_string(values.size()) +
-                   " numbers; give 256, or 256 for each of up to 4 channels");
+  constexpr std::size_t kValues = 256;
+  const std::size_t channels = values.size() / kValues;
+  if (values.size() % kValues != 0 || channels < 1 || channels > kMaxChannels) {
+    return invalid(
+        "the table has " + std::to_string(values.size()) + " numbers; give 256, or 256 for each of up to 4 channels",
+        Stage::kBatch);
   }
   if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) {
-    return invalid("the table has numbers that are not finite");
+    return invalid("the table has numbers that are not finite", Stage::kBatch);
   }
   Normalizer result(channels == 1 ? 0 : static_cast<std::int32_t>(channels), false);
   for (std::size_t c = 0; c < kMaxChannels; ++c) {
-    const std::size_t from = std::min(c, channels - 1) * kLevels;
-    for (std::size_t x = 0; x < kLevels; ++x) set_value(result.tables_[c], x, values[from + x]);
+    const std::size_t from = std::min(c, channels - 1) * kValues;
+    for (std::size_t x = 0; x < kValues; ++x) set_value(result.tables_[c], x, values[from + x]);
   }
   return result;
 }
@@ -276,16 +275,18 @@ Normalizer Normalizer::raw() {
 
 Status Normalizer::check(std::int32_t channels, RowFormat format) const {
   if (channels < 1 || channels > kMaxChannels) {
-    return invalid(std::to_string(channels) + " channels cannot be stored; pictures have 1 to 4");
+    return invalid(std::to_string(channels) + " channels cannot be stored; pictures have 1 to 4", Stage::kBatch);
   }
   if (channels_ != 0 && channels != channels_) {
     return invalid("the picture has " + std::to_string(channels) + " channels and the normalisation " +
-                   std::to_string(channels_) + "; give one mean and std per channel");
+                       std::to_string(channels_) + "; give one mean and std per channel",
+                   Stage::kBatch);
   }
   const bool real = format.dtype == Dtype::kFloat32 || format.dtype == Dtype::kBfloat16;
   if (!real && !raw_) {
     return invalid("normalised pictures are not " + std::string(name_of(format.dtype)) +
-                   "; ask for float32 or bfloat16, or do not normalise");
+                       "; ask for float32 or bfloat16, or do not normalise",
+                   Stage::kBatch);
   }
   return ok_status();
 }

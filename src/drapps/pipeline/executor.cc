@@ -5,13 +5,6 @@
 #include "drapps/base/clock.h"
 
 namespace drapps {
-namespace {
-
-// A front batch without memory is an error once nothing has given any back for so long.
-constexpr std::uint64_t kNoSlotPatienceNs = 10'000'000'000;
-
-}  // namespace
-
 Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
                                                  Sampler sampler, std::uint64_t seed, const Settings& settings,
                                                  Engine& engine, std::shared_ptr<SlotArena> arena,
@@ -69,7 +62,7 @@ std::optional<Executor::Next> Executor::next(std::chrono::milliseconds patience)
     return Finished{};
   }
   if (!landed_.wait_for(lock, patience, [this] { return batch_of(deliver_step_).landed(); })) {
-    if (no_slot_ && monotonic_ns() - no_slot_since_ns_ > kNoSlotPatienceNs) {
+    if (no_slot_ && monotonic_ns() - no_slot_since_ns_ > kMemoryPatienceNs) {
       no_slot_since_ns_ = monotonic_ns();
       return *no_slot_;
     }

@@ -13,14 +13,9 @@ namespace {
 // Draws in place of one bad sample before the loader gives up on it.
 constexpr std::uint32_t kReplacements = 16;
 
-// A sample without memory, which other executors may still give back, is an error once the consumer has waited so long.
-constexpr std::uint64_t kMemoryPatienceNs = 10'000'000'000;
-
 using Failure = std::pair<std::uint32_t, Error>;
 
 bool lacks_memory(const Failure& failed) { return failed.second.code == ErrorCode::kResourceExhausted; }
-
-bool exhausted(const Status& status) { return !status.ok() && status.error().code == ErrorCode::kResourceExhausted; }
 
 }  // namespace
 

@@ -14,9 +14,6 @@ namespace {
 constexpr std::size_t kRunBytes = std::size_t{256} << 10;
 constexpr std::size_t kRunBytesOfOps = std::size_t{32} << 10;
 
-// A front batch without memory is an error once nothing has given any back for so long.
-constexpr std::uint64_t kNoSlotPatienceNs = 10'000'000'000;
-
 std::uint32_t rows_of_a_run(const Plan& plan) {
   const std::size_t row = std::max<std::size_t>(plan.layout.bytes() / plan.layout.capacity(), 1);
   const std::size_t rows = (plan.spec.ops.empty() ? kRunBytes : kRunBytesOfOps) / row;
@@ -89,7 +86,7 @@ std::optional<Runner::Next> Gatherer::next(std::chrono::milliseconds patience) {
       continue;
     }
     if (no_slot_) {
-      if (monotonic_ns() - no_slot_since_ns_ > kNoSlotPatienceNs) {
+      if (monotonic_ns() - no_slot_since_ns_ > kMemoryPatienceNs) {
         no_slot_since_ns_ = monotonic_ns();
         return *no_slot_;
       }

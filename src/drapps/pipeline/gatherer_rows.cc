@@ -12,8 +12,6 @@ namespace {
 constexpr std::size_t kPicturesAhead = 4;
 constexpr std::size_t kBytesAhead = 1024;
 
-bool exhausted(const Status& status) { return !status.ok() && status.error().code == ErrorCode::kResourceExhausted; }
-
 }  // namespace
 
 void Gatherer::gather(const Run& run, Hand& hand) {

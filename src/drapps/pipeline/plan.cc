@@ -12,8 +12,6 @@
 namespace drapps {
 namespace {
 
-Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
-
 /// The pictures of a source in memory; nullptr where it is another, or has none.
 const PictureArray* pictures_of(const Source& source) {
   const ArraySource* arrays = source.arrays();

@@ -10,12 +10,20 @@
 
 #include "drapps/base/error.h"
 #include "drapps/base/knob.h"
+#include "drapps/base/result.h"
 #include "drapps/deliver/slot_arena.h"
 #include "drapps/pipeline/batch_state.h"
 #include "drapps/pipeline/metrics.h"
 #include "drapps/pipeline/plan.h"
 
 namespace drapps {
+
+/// For how long a pass without memory waits for what other loaders may give back, before that is an error.
+inline constexpr std::uint64_t kMemoryPatienceNs = 10'000'000'000;
+
+inline bool exhausted(const Status& status) {
+  return !status.ok() && status.error().code == ErrorCode::kResourceExhausted;
+}
 
 /// One pass. next() has one caller at a time; everything else may be called from any thread, at any moment.
 ///

@@ -10,8 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-Error invalid(std::string message) { return Error{.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
-
 // Descriptions of structs that lower layers own and that have no visitor of their own.
 
 template <class V>

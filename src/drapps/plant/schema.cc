@@ -14,8 +14,6 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-Error invalid(std::string message) { return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)}; }
-
 std::optional<std::int32_t> number(const nlohmann::json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max()) return {};

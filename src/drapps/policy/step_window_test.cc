@@ -5,16 +5,16 @@
 namespace drapps {
 namespace {
 
-constexpr double kMs = 1e6;
+constexpr double kNsPerMs = 1e6;
 
 /// Records `steps` steps of `ms`, `stall_ms` of each waited, and lets that time pass.
 void run(Observation& seen, int steps, double ms, double stall_ms = 0) {
   for (int i = 0; i < steps; ++i) {
-    const auto ns = static_cast<std::uint64_t>(ms * kMs);
+    const auto ns = static_cast<std::uint64_t>(ms * kNsPerMs);
     ++seen.step.buckets[Histogram::bucket_of(ns)];
     ++seen.step.count;
     seen.step.sum += ns;
-    seen.stall.sum += static_cast<std::uint64_t>(stall_ms * kMs);
+    seen.stall.sum += static_cast<std::uint64_t>(stall_ms * kNsPerMs);
     seen.time_ns += ns;
   }
 }
@@ -38,7 +38,7 @@ TEST(StepWindow, MeasuresStepStallAndStretch) {
   window.add(seen);
   ASSERT_TRUE(window.complete());
   const StepMeasure measure = window.measure();
-  EXPECT_NEAR(measure.step_ns, 100 * kMs, 0.01 * kMs);
+  EXPECT_NEAR(measure.step_ns, 100 * kNsPerMs, 0.01 * kNsPerMs);
   EXPECT_NEAR(measure.stall, 0.25, 0.001);
   EXPECT_NEAR(measure.stretch, 1.5, 1e-9);
   EXPECT_GT(measure.error, 0);
@@ -57,8 +57,8 @@ TEST(StepWindow, GrowsWhileTheErrorIsWideButNotForever) {
       EXPECT_TRUE(window.long_enough());
     }
   }
-  EXPECT_GE(seen.time_ns, 9'000 * kMs);
-  EXPECT_LT(seen.time_ns, 10'000 * kMs);
+  EXPECT_GE(seen.time_ns, 9'000 * kNsPerMs);
+  EXPECT_LT(seen.time_ns, 10'000 * kNsPerMs);
 }
 
 TEST(StepWindow, LeavesPausesOut) {
@@ -71,7 +71,7 @@ TEST(StepWindow, LeavesPausesOut) {
     if (i == 5) run(seen, 1, 20'000);
     window.add(seen);
   }
-  EXPECT_NEAR(window.measure().step_ns, 50 * kMs, 0.1 * kMs);
+  EXPECT_NEAR(window.measure().step_ns, 50 * kNsPerMs, 0.1 * kNsPerMs);
 }
 
 TEST(StepWindow, ThirdPauseInARowIsTheNewNormal) {
@@ -83,7 +83,7 @@ TEST(StepWindow, ThirdPauseInARowIsTheNewNormal) {
     run(seen, 4, 2'000);
     window.add(seen);
   }
-  EXPECT_NEAR(window.measure().step_ns, 2'000 * kMs, 1 * kMs);
+  EXPECT_NEAR(window.measure().step_ns, 2'000 * kNsPerMs, 1 * kNsPerMs);
   EXPECT_EQ(window.blocks(), 4u);
 }
 
@@ -115,7 +115,7 @@ TEST(StepWindow, GoesOnWithANewPlant) {
   }
   EXPECT_TRUE(window.complete());
   EXPECT_EQ(window.blocks(), 6u);
-  EXPECT_NEAR(window.measure().step_ns, 50 * kMs, 1);
+  EXPECT_NEAR(window.measure().step_ns, 50 * kNsPerMs, 1);
 }
 
 }  // namespace

@@ -13,10 +13,6 @@ namespace {
 constexpr std::int32_t kMostChannels = 4;
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 30;
 
-Error invalid(std::string message) {
-  return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kSetup, .message = std::move(message)};
-}
-
 Status check_picture(const PictureArray& picture) {
   const std::int64_t pixels = std::int64_t{picture.extent.height} * picture.extent.width;
   if (picture.channels < 1 || picture.channels > kMostChannels) {

@@ -6,14 +6,6 @@
 #include <utility>
 
 namespace drapps {
-namespace {
-
-Error invalid(std::string message) {
-  return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kSetup, .message = std::move(message)};
-}
-
-}  // namespace
-
 Result<Sampler> Sampler::make(const SamplerSpec& spec, std::uint32_t epoch, std::uint64_t start_position,
                               IndexList subset) {
   if (subset != nullptr && subset->size() != spec.size) {

@@ -14,10 +14,6 @@ constexpr int kMostKept = 128;
 
 std::atomic<int> g_kept{0};
 
-Error invalid(std::string message) {
-  return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kSetup, .message = std::move(message)};
-}
-
 /// The finaliser of splitmix64: every bit of the input moves every bit of the result.
 std::uint64_t mixed(std::uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;

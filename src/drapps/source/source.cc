@@ -8,10 +8,6 @@
 namespace drapps {
 namespace {
 
-Error invalid(std::string message) {
-  return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kSetup, .message = std::move(message)};
-}
-
 Error count_differs(const std::string& what, std::uint64_t has, std::uint64_t size) {
   return invalid(what + " has " + std::to_string(has) + " entries for " + std::to_string(size) +
                  " records; give one per record");

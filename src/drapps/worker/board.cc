@@ -12,15 +12,13 @@ namespace {
 
 /// How long a wait goes on before the waiter looks for itself: a process may be killed between the end of a task and
 /// its announcement.
-constexpr std::uint64_t kLookNs = 50'000'000;
+constexpr std::uint64_t kEventLookNs = 50'000'000;
 
 std::uint64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
   const std::uint64_t now = monotonic_ns();
   const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(timeout.count(), 0));
   return std::min(now + ns, std::uint64_t{1} << 62);
 }
-
-Error no_sense(std::string message) { return Error{.message = std::move(message)}; }
 
 }  // namespace
 
@@ -35,11 +33,11 @@ Result<std::unique_ptr<Board>> Board::make(std::uint32_t max_processes, std::uin
 
 Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskOrder& order) {
   if (order.pieces > kMaxPieces) {
-    return no_sense("a task has at most " + std::to_string(kMaxPieces) + " pieces, not " +
-                    std::to_string(order.pieces) + "; put several samples into one piece");
+    return invalid("a task has at most " + std::to_string(kMaxPieces) + " pieces, not " + std::to_string(order.pieces) +
+                   "; put several samples into one piece");
   }
   if (order.process < -1 || order.process >= static_cast<std::int64_t>(memory()->max_processes())) {
-    return no_sense("there is no process " + std::to_string(order.process));
+    return invalid("there is no process " + std::to_string(order.process));
   }
   const auto block = arena_.allocate(input.size());
   if (!block.ok()) return block.error();
@@ -97,7 +95,8 @@ bool Board::wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) const {
     if (done(ticket)) return true;
     const std::uint64_t now = monotonic_ns();
     if (now >= deadline) return false;
-    if (futex_wait(memory()->header().events, seen, std::min(deadline, now + kLookNs)) == FutexWait::kInterrupted) {
+    if (futex_wait(memory()->header().events, seen, std::min(deadline, now + kEventLookNs)) ==
+        FutexWait::kInterrupted) {
       return done(ticket);
     }
   }

@@ -16,7 +16,7 @@ using namespace worker_testing;
 using Kind = Work::Kind;
 using Places = std::vector<std::pair<std::uint64_t, std::int32_t>>;
 
-constexpr milliseconds kNow{0};
+constexpr milliseconds kAtOnce{0};
 constexpr milliseconds kLong{20'000};
 
 [[noreturn]] void sleep_for_ever() {
@@ -54,34 +54,34 @@ TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
   });
   EXPECT_TRUE(comes_true([&] { return board->status(child.slot()).piece == 1; }));
   auto thief = seat(*board);
-  const Work stolen = thief->next(kNow, false);
+  const Work stolen = thief->next(kAtOnce, false);
   ASSERT_EQ(stolen.piece, 3);
   help(*thief, stolen);
   EXPECT_EQ(places(child.kill_and_bury(*board)), (Places{{ticket, -1}, {ticket, 1}, {pinned, -1}}));
   EXPECT_EQ(board->status(child.slot()).pid, child.pid()) << "what it was at can still be asked";
 
   EXPECT_EQ(board->memory()->task(ticket).output, 0u);
-  const Work again = thief->next(kNow, false);
+  const Work again = thief->next(kAtOnce, false);
   EXPECT_EQ(again.ticket, ticket) << "the pinned one waits for its process";
   EXPECT_FALSE(thief->begin(ticket, 3)) << "what was delivered stays";
   own(*thief, again);
   take_and_check(*board, ticket, 5, 4);
   board->repin(pinned, 1);
-  EXPECT_EQ(thief->next(kNow, false).ticket, pinned);
+  EXPECT_EQ(thief->next(kAtOnce, false).ticket, pinned);
 }
 
 TEST(BurialTest, AThiefsPieceIsFreeAgainAndItsOwnerIsTold) {
   auto board = make_board(2, 8);
   auto owner = seat(*board);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 1});
-  owner->next(kNow, false);
+  owner->next(kAtOnce, false);
   const Child thief(*board, [](Station& station) {
     station.next(kLong, false);
     sleep_for_ever();
   });
   EXPECT_TRUE(comes_true([&] { return board->status(thief.slot()).activity == Activity::kSample; }));
   EXPECT_FALSE(owner->begin(ticket, 0));
-  EXPECT_EQ(owner->next(kNow, true).kind, Kind::kNone);
+  EXPECT_EQ(owner->next(kAtOnce, true).kind, Kind::kNone);
   EXPECT_EQ(places(thief.kill_and_bury(*board)), (Places{{ticket, 0}}));
   EXPECT_EQ(owner->next(kLong, true).kind, Kind::kNone) << "at once";
   EXPECT_TRUE(owner->begin(ticket, 0));
@@ -132,7 +132,7 @@ TEST(BurialTest, AChildOfTheParentDropsHandlesWithoutEffect) {
   auto board = make_board(1, 8);
   auto worker = seat(*board);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
-  own(*worker, worker->next(kNow, false));
+  own(*worker, worker->next(kAtOnce, false));
   auto taken = board->take(ticket);
   ASSERT_TRUE(taken.ok());
   const std::uint64_t before = board->bytes_in_use();
@@ -173,7 +173,7 @@ TEST(BurialTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
     const auto start = std::chrono::steady_clock::now();
     while (!board->wait(tickets.front(), std::chrono::microseconds(50)) || next_kill < start) {
       const auto now = std::chrono::steady_clock::now();
-      ASSERT_LT(now - start, std::chrono::seconds(30)) << "task " << tickets.front() << " does not end";
+      ASSERT_LT(now - start, std::chrono::seconds(300)) << "task " << tickets.front() << " does not end";
       if (now < next_kill) continue;
       next_kill = now + std::chrono::microseconds(random() % 8000);
       auto victim = std::next(children.begin(), random() % 3);
@@ -209,7 +209,7 @@ TEST(BurialTest, AStoppedProcessDoesNotKeepWorkFromOthers) {
   kill(first.pid(), SIGSTOP);
   for (std::uint64_t i = 0; i < 4; ++i) {
     const std::uint64_t ticket = publish(*board, i, {});
-    ASSERT_TRUE(board->wait(ticket, std::chrono::seconds(10)));
+    ASSERT_TRUE(board->wait(ticket, std::chrono::seconds(300)));
     take_and_check(*board, ticket, i, 0);
   }
   first.kill_and_bury(*board);

@@ -15,7 +15,7 @@ namespace {
 
 /// How long a worker sleeps before it looks for itself: the one that was woken for new work may be a process that
 /// somebody has stopped.
-constexpr std::uint64_t kLookNs = 250'000'000;
+constexpr std::uint64_t kWorkLookNs = 250'000'000;
 
 Error not_begun(std::uint64_t ticket) {
   return Error{.stage = Stage::kDeliver,
@@ -82,7 +82,8 @@ Work Station::next(std::chrono::nanoseconds timeout, bool pending) {
     const std::uint64_t now = monotonic_ns();
     if (now >= deadline) return {};
     const std::uint32_t mask = mask_of(slot_) | (stop || retired ? 0 : kAnyone);
-    if (futex_wait(header.work, seen, std::min(deadline, now + kLookNs), mask) == FutexWait::kInterrupted) return {};
+    if (futex_wait(header.work, seen, std::min(deadline, now + kWorkLookNs), mask) == FutexWait::kInterrupted)
+      return {};
   }
 }
 

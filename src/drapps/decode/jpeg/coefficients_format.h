@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <array>
 
 #include "drapps/decode/jpeg/frame.h"
 #include "drapps/kernel/jpeg/expand.h"
@@ -14,9 +14,7 @@ namespace drapps::jpeg {
 static_assert(std::endian::native == std::endian::little);
 
 /// Not text, and damaged by whatever changes ends of lines.
-inline constexpr std::string_view kCoefficientMagic =
-    "\x89"
-    "DJC\r\n\x1A\n";
+inline constexpr std::array<char, 8> kCoefficientMagic{'\x89', 'D', 'J', 'C', '\r', '\n', '\x1A', '\n'};
 inline constexpr std::uint32_t kVersion = 1;
 
 // From the begin of lane 0.

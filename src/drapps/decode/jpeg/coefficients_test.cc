@@ -24,7 +24,7 @@ using drapps::testing::pixels_of;
 using kernel::jpeg::kLane;
 using ::testing::HasSubstr;
 
-constexpr std::array<std::pair<int, int>, 5> kSamplings{{{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}}};
+constexpr std::array<std::pair<int, int>, 5> kLumaFactors{{{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}}};
 
 Bytes form_of(const Bytes& jpeg) {
   Bytes form;
@@ -105,7 +105,7 @@ class Coefficients : public ::testing::Test {
 TEST_F(Coefficients, HaveThePixelsOfTheJpegForEverySamplingAndSize) {
   for (int side = 1; side <= 40; side += 3) {
     for (const Extent extent : {Extent{side, 41 - side}, Extent{side, side}, Extent{side, 70}, Extent{53, side}}) {
-      for (const auto& [horizontal, vertical] : kSamplings) {
+      for (const auto& [horizontal, vertical] : kLumaFactors) {
         SCOPED_TRACE(std::to_string(horizontal) + "x" + std::to_string(vertical));
         expect_the_same(encode_jpeg(extent, {.horizontal = horizontal, .vertical = vertical}), 3);
       }
@@ -117,7 +117,7 @@ TEST_F(Coefficients, HaveThePixelsOfTheJpegForEverySamplingAndSize) {
 TEST_F(Coefficients, HaveThePixelsOfTheJpegForEveryQualityAndRestartInterval) {
   for (const int quality : {1, 10, 25, 50, 75, 90, 95, 98, 100}) {
     for (const unsigned restart_interval : {0u, 1u, 5u}) {
-      for (const auto& [horizontal, vertical] : kSamplings) {
+      for (const auto& [horizontal, vertical] : kLumaFactors) {
         expect_the_same(encode_jpeg({67, 301}, {.horizontal = horizontal,
                                                 .vertical = vertical,
                                                 .restart_interval = restart_interval,

@@ -218,9 +218,9 @@ class SpanInput final : public Input {
   std::span<const std::uint8_t> bytes_;
 };
 
-class Reader {
+class IndexFileReader {
  public:
-  Reader(Input& input, std::uint64_t size, IndexStore& store) : input_(input), size_(size), store_(store) {}
+  IndexFileReader(Input& input, std::uint64_t size, IndexStore& store) : input_(input), size_(size), store_(store) {}
 
   Result<std::uint64_t> run() {
     Header header{};
@@ -347,7 +347,7 @@ Result<std::uint64_t> load_indexes(const std::string& path, IndexStore& store) {
   if (file == nullptr) return system_error(path, "read the file");
   (void)handle.release();
   FileInput input(file.get());
-  Result<std::uint64_t> records = Reader(input, static_cast<std::uint64_t>(status.st_size), store).run();
+  Result<std::uint64_t> records = IndexFileReader(input, static_cast<std::uint64_t>(status.st_size), store).run();
   if (records.ok()) return records;
   if (std::ferror(file.get()) != 0) return system_error(path, "read the file", EIO);
   records.error().path = path;
@@ -356,7 +356,7 @@ Result<std::uint64_t> load_indexes(const std::string& path, IndexStore& store) {
 
 Result<std::uint64_t> parse_indexes(std::span<const std::uint8_t> bytes, IndexStore& store) {
   SpanInput input(bytes);
-  return Reader(input, bytes.size(), store).run();
+  return IndexFileReader(input, bytes.size(), store).run();
 }
 
 }  // namespace drapps::jpeg

@@ -17,17 +17,12 @@ using drapps::testing::Bytes;
 using drapps::testing::encode_jpeg;
 using drapps::testing::JpegOptions;
 using testing::any_region;
+using testing::kSamplings;
 using testing::OneIndex;
+using testing::Sampling;
 using testing::Twins;
 
-struct Kind {
-  const char* name;
-  int channels, horizontal, vertical;
-};
-constexpr Kind kKinds[] = {{"444", 3, 1, 1}, {"422", 3, 2, 1}, {"420", 3, 2, 2},
-                           {"440", 3, 1, 2}, {"411", 3, 4, 1}, {"gray", 1, 1, 1}};
-
-class JpegDamage : public ::testing::TestWithParam<Kind> {
+class JpegDamage : public ::testing::TestWithParam<Sampling> {
  public:
   static std::size_t scan_of(const Bytes& file) {
     std::size_t at = 2;
@@ -39,7 +34,7 @@ class JpegDamage : public ::testing::TestWithParam<Kind> {
   int pick(int low, int high) { return std::uniform_int_distribution(low, high)(random_); }
 
   Bytes file() {
-    const Kind& kind = GetParam();
+    const Sampling& kind = GetParam();
     const Extent extent{pick(8, 70), pick(8, 70)};
     JpegOptions options{.channels = kind.channels, .horizontal = kind.horizontal, .vertical = kind.vertical};
     options.quality = pick(20, 97);
@@ -158,7 +153,7 @@ TEST(JpegDamageOfPredictors, ThatGrowBeyond32BitsGetsLibjpegsVerdict) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Samplings, JpegDamage, ::testing::ValuesIn(kKinds),
+INSTANTIATE_TEST_SUITE_P(Samplings, JpegDamage, ::testing::ValuesIn(kSamplings),
                          [](const auto& of) { return of.param.name; });
 
 }  // namespace

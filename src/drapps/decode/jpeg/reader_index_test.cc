@@ -30,8 +30,8 @@ class JpegReaderIndex : public ::testing::Test {
   }
 
   Bytes some_file(unsigned restart_interval) {
-    constexpr std::pair<int, int> kSamplings[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
-    const auto [across, down] = kSamplings[pick(0, 4)];
+    constexpr std::pair<int, int> kFactors[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
+    const auto [across, down] = kFactors[pick(0, 4)];
     return encode_jpeg(kExtent, {.channels = across * down == 1 && pick(0, 2) == 0 ? 1 : 3,
                                  .horizontal = across,
                                  .vertical = down,

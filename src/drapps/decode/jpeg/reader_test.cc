@@ -16,15 +16,10 @@ using drapps::testing::Bytes;
 using drapps::testing::encode_jpeg;
 using drapps::testing::JpegOptions;
 using testing::any_region;
+using testing::kSamplings;
 using testing::OneIndex;
+using testing::Sampling;
 using testing::Twins;
-
-struct Kind {
-  const char* name;
-  int channels, horizontal, vertical;
-};
-constexpr Kind kKinds[] = {{"444", 3, 1, 1}, {"422", 3, 2, 1}, {"420", 3, 2, 2},
-                           {"440", 3, 1, 2}, {"411", 3, 4, 1}, {"gray", 1, 1, 1}};
 
 class JpegReader : public ::testing::Test {
  protected:
@@ -57,11 +52,11 @@ class JpegReader : public ::testing::Test {
   std::mt19937 random_{3};
 };
 
-class JpegMatrix : public JpegReader, public ::testing::WithParamInterface<Kind> {
+class JpegMatrix : public JpegReader, public ::testing::WithParamInterface<Sampling> {
  protected:
   /// Number `i` of the 800 ways to encode, the qualities of which take turns.
   JpegOptions options(int i, Extent extent) {
-    const Kind& kind = GetParam();
+    const Sampling& kind = GetParam();
     JpegOptions options{.channels = kind.channels, .horizontal = kind.horizontal, .vertical = kind.vertical};
     options.quality = 1 + i * 37 % 100;
     const auto row = static_cast<unsigned>((extent.width + 8 * kind.horizontal - 1) / (8 * kind.horizontal));
@@ -117,7 +112,7 @@ TEST_P(JpegMatrix, LargePicturesHaveLibjpegsPixels) {
   for (const int i : {94, 437, 205, 799}) expect_own_pixels(encode_jpeg(extent, options(i, extent)), 8);
 }
 
-INSTANTIATE_TEST_SUITE_P(Samplings, JpegMatrix, ::testing::ValuesIn(kKinds),
+INSTANTIATE_TEST_SUITE_P(Samplings, JpegMatrix, ::testing::ValuesIn(kSamplings),
                          [](const auto& of) { return of.param.name; });
 
 TEST_F(JpegReader, ManyTablesInTurnAreNotMistakenForEachOther) {

@@ -15,6 +15,14 @@
 
 namespace drapps::jpeg::testing {
 
+/// How a file's components are sampled; the factors are those of luma.
+struct Sampling {
+  const char* name;
+  int channels, horizontal, vertical;
+};
+inline constexpr Sampling kSamplings[] = {{"444", 3, 1, 1}, {"422", 3, 2, 1}, {"420", 3, 2, 2},
+                                          {"440", 3, 1, 2}, {"411", 3, 4, 1}, {"gray", 1, 1, 1}};
+
 /// Keeps the index of one picture, open to the test.
 class OneIndex final : public IndexStore {
  public:

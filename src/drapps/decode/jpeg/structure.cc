@@ -200,14 +200,14 @@ Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptio
 std::size_t find_marker(std::span<const std::uint8_t> bytes, std::size_t from) noexcept {
   // Whole blocks without a marker are passed by a loop without branches, which compilers turn into vector code; the
   // block that has one is then searched byte by byte.
-  constexpr std::size_t kBlock = 512;
+  constexpr std::size_t kStep = 512;
   const std::uint8_t* data = bytes.data();
   const std::size_t last = bytes.empty() ? 0 : bytes.size() - 1;  // no pair starts at the last byte
   for (std::size_t at = from; at < last;) {
-    const std::size_t end = std::min(last, at + kBlock);
-    if (end - at == kBlock) {
+    const std::size_t end = std::min(last, at + kStep);
+    if (end - at == kStep) {
       std::uint8_t found = 0;
-      for (std::size_t i = 0; i < kBlock; ++i) {
+      for (std::size_t i = 0; i < kStep; ++i) {
         found |= static_cast<std::uint8_t>((data[at + i] == 0xFF) & (data[at + i + 1] != 0));
       }
       if (found == 0) {

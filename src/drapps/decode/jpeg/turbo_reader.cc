@@ -137,12 +137,12 @@ JSAMPARRAY TurboReader::State::allocate_rows(JDIMENSION count) {
 /// Reads scanlines [from, bottom of region) and keeps those of the region. `left`: the region's first column in them.
 bool TurboReader::State::read_rows(const Rect& region, const ImageView& out, std::int32_t from, std::int32_t left,
                                    StoreRow store) {
-  constexpr JDIMENSION kRows = 4;
-  const JSAMPARRAY rows = allocate_rows(kRows);
+  constexpr JDIMENSION kRowsAtOnce = 4;
+  const JSAMPARRAY rows = allocate_rows(kRowsAtOnce);
   const std::int32_t bottom = region.top + region.height;
   const std::ptrdiff_t offset = static_cast<std::ptrdiff_t>(left) * cinfo.output_components;
   for (std::int32_t y = from; y < bottom;) {
-    const JDIMENSION got = jpeg_read_scanlines(&cinfo, rows, kRows);
+    const JDIMENSION got = jpeg_read_scanlines(&cinfo, rows, kRowsAtOnce);
     if (got == 0) return false;
     for (JDIMENSION i = 0; i < got; ++i, ++y) {
       if (y >= region.top && y < bottom) store(out, y - region.top, rows[i] + offset);

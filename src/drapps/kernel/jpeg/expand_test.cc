@@ -15,15 +15,15 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-struct alignas(64) Block {
+struct alignas(64) ValueBlock {
   std::array<std::int16_t, kBlock> at{};
-  bool operator==(const Block&) const = default;
+  bool operator==(const ValueBlock&) const = default;
 };
 
 /// Empty, sparse and dense blocks of small, middling and any numbers.
-std::vector<Block> random_blocks(std::size_t count, std::mt19937& random) {
-  std::vector<Block> blocks(count);
-  for (Block& block : blocks) {
+std::vector<ValueBlock> random_blocks(std::size_t count, std::mt19937& random) {
+  std::vector<ValueBlock> blocks(count);
+  for (ValueBlock& block : blocks) {
     const unsigned share = std::array{0u, 5u, 30u, 100u}[random() % 4];
     const int limit = std::array{1, 127, 128, 129, 1023, 32767}[random() % 6];
     for (std::int16_t& number : block.at) {
@@ -41,7 +41,7 @@ struct Packed {
   bool operator==(const Packed&) const = default;
 };
 
-Packed packed(const std::vector<Block>& blocks, Level level) {
+Packed packed(const std::vector<ValueBlock>& blocks, Level level) {
   const std::size_t n = blocks.size();
   Packed form{Bytes(kMaskBytes * n), Bytes(kDcBytes * n), Bytes(kMaxValueBytes * n + 64)};
   const std::uint8_t* end = pack(form.masks.data(), form.dc.data(), form.values.data(), blocks[0].at.data(), n, level);
@@ -52,7 +52,7 @@ Packed packed(const std::vector<Block>& blocks, Level level) {
 TEST(Expand, GivesBackWhatPackTookAtEveryLevel) {
   std::mt19937 random(3);
   for (int turn = 0; turn < 300; ++turn) {
-    const std::vector<Block> blocks = random_blocks(1 + random() % 40, random);
+    const std::vector<ValueBlock> blocks = random_blocks(1 + random() % 40, random);
     const Packed form = packed(blocks, Level::kPortable);
     // Exactly what may be read, so that a sanitizer sees one byte more.
     Bytes values = form.values, dc = form.dc;
@@ -61,11 +61,11 @@ TEST(Expand, GivesBackWhatPackTookAtEveryLevel) {
     for (const Level level : supported_levels()) {
       EXPECT_EQ(packed(blocks, level), form) << name_of(level);
       EXPECT_EQ(value_bytes(form.masks.data(), blocks.size(), level), form.values.size()) << name_of(level);
-      std::vector<Block> back(blocks.size() + 1, Block{{7, 7, 7}});
+      std::vector<ValueBlock> back(blocks.size() + 1, ValueBlock{{7, 7, 7}});
       const std::uint8_t* end =
           expand(back[0].at.data(), form.masks.data(), dc.data(), values.data(), blocks.size(), level);
       EXPECT_EQ(static_cast<std::size_t>(end - values.data()), form.values.size()) << name_of(level);
-      EXPECT_EQ(back.back(), (Block{{7, 7, 7}})) << name_of(level);
+      EXPECT_EQ(back.back(), (ValueBlock{{7, 7, 7}})) << name_of(level);
       back.pop_back();
       ASSERT_EQ(back, blocks) << name_of(level);
     }
@@ -73,7 +73,7 @@ TEST(Expand, GivesBackWhatPackTookAtEveryLevel) {
 }
 
 TEST(Expand, SmallNumbersTakeAByteAndOthersTwo) {
-  std::vector<Block> blocks(3);
+  std::vector<ValueBlock> blocks(3);
   blocks[0].at[5] = -128;
   blocks[0].at[63] = 127;
   blocks[1].at[1] = 128;
