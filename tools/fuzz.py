@@ -31,7 +31,7 @@ def fuzz(target: Path, seconds: int) -> tuple[str, bool, str]:
         [
             target,
             f"-max_total_time={seconds}",
-            "-timeout=20",
+            "-timeout=120",
             "-rss_limit_mb=3072",
             f"-artifact_prefix={ROOT}/build/fuzz/{name}-",
             found,

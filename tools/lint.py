@@ -1,9 +1,10 @@
 """Check (or with --fix, repair) the style of all C++ and Python in the checkout.
 
-clang-tidy is slow, so what passed is remembered by content: a source is checked again only when
-it, a project header that it includes, its compiler flags or the configuration has changed. The
-memory lies in the user's cache folder and serves every clone. Tests and benchmarks are formatted
-but not tidied.
+clang-tidy is slow, so it checks what has changed since the branch left its upstream, or everything
+where no upstream is known or nothing differs from it. What passed is remembered by content, too: a
+source is checked again only when it, a project header that it includes, its compiler flags or the
+configuration has changed. The memory lies in the user's cache folder and serves every clone. Tests
+and benchmarks are formatted but not tidied.
 
 The last line reads ``N passed, N failed, N skipped``, counted in tools.
 """
@@ -65,14 +66,40 @@ def mypy() -> str:
     return run(tool("mypy"), "--no-error-summary")
 
 
-def clang_tidy() -> str:
-    """Bugs that a compiler does not warn of, in every source that is shipped."""
+def changed() -> set[Path]:
+    """Files changed since this branch left its upstream; none where that is not known."""
+    upstreams = ("@{upstream}", "origin/HEAD", "origin/main")
+    base = next(filter(None, (git("merge-base", "HEAD", name).strip() for name in upstreams)), "")
+    if not base:
+        return set()
+    names = git("diff", "--name-only", base) + git("ls-files", "--others", "--exclude-standard")
+    return {ROOT / name for name in names.splitlines()}
+
+
+def git(*words: str) -> str:
+    """What git says; nothing where it fails."""
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
+
+
+def concerns_all(file: Path) -> bool:
+    """Whether a change of this file may change what clang-tidy says of every source."""
+    return file.name in {".clang-tidy", "CMakePresets.json", "CMakeLists.txt", "lint.py"} or (
+        file.suffix == ".cmake"
+    )
+
+
+def clang_tidy(everything: bool) -> str:
+    """Bugs that a compiler does not warn of, in sources that are shipped."""
     commands = json.loads((ROOT / "build/release/compile_commands.json").read_text())
     for entry in commands:
         entry["command"] = re.sub(r" -fsched\S+", "", entry["command"])  # GCC's alone
     TIDY.mkdir(parents=True, exist_ok=True)
     (TIDY / "compile_commands.json").write_text(json.dumps(commands))
     sources = set(cxx_files())
+    if not everything and (differ := changed()) and not any(map(concerns_all, differ)):
+        sources = {source for source in sources if closure(source) & differ}
     jobs = []
     for entry in commands:
         file = Path(entry["file"])
@@ -102,6 +129,7 @@ def tidy(file: Path, command: str) -> str:
         file,
     )
     problems = re.sub(r"^\d+ warnings.* generated\.\n", "", problems, flags=re.MULTILINE)
+    print(f"clang-tidy: {file.relative_to(ROOT)}", flush=True)
     if not problems:
         remembered.touch()
     return problems
@@ -136,14 +164,16 @@ def main() -> int:
     """Run every tool; 1 where one of them complains."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fix", action="store_true", help="format files instead of checking")
-    fix = parser.parse_args().fix
+    parser.add_argument("--all", action="store_true", help="clang-tidy on every source")
+    options = parser.parse_args()
+    fix = options.fix
     checks: dict[str, Callable[[], str]] = {
         "clang-format": lambda: clang_format(fix),
         "ruff": lambda: ruff(fix),
         "ruff format": lambda: ruff_format(fix),
     }
     if not fix:
-        checks |= {"mypy": mypy, "clang-tidy": clang_tidy}
+        checks |= {"mypy": mypy, "clang-tidy": lambda: clang_tidy(options.all)}
     failed = 0
     for name, check in checks.items():
         problems = check()

@@ -37,7 +37,7 @@ from torch.utils.data import Dataset, IterableDataset, get_worker_info
 from drapps.torch import DataLoader
 from drapps.worker import crew
 
-HANG = 90  # seconds in one round after which all stacks are printed, and the soak fails
+HANG = 600  # seconds in one round after which all stacks are printed, and the soak fails
 MODES = (
     "default",
     "torch_order",

@@ -45,7 +45,7 @@ def in_child(work):
     return pid
 
 def wait(pid):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
@@ -121,7 +121,7 @@ def pieces(
         each(len(found))
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 300) -> None:
     """Waits for something that must happen; the deadline only guards against hanging."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -141,7 +141,7 @@ def start_script(script: str, *arguments: Any, **environment: str) -> subprocess
     )
 
 
-def run_script(script: str, *arguments: Any, timeout: float = 60, **environment: str) -> str:
+def run_script(script: str, *arguments: Any, timeout: float = 600, **environment: str) -> str:
     """Its output; it must succeed in time and write nothing to stderr."""
     with start_script(script, *arguments, **environment) as process:
         try:

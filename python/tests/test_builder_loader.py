@@ -169,7 +169,7 @@ print("identical")
         [sys.executable, "-c", script, str(photos), str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.stdout.strip() == "identical", done.stderr
 

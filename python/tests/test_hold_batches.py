@@ -165,4 +165,4 @@ class Late:
 late = Late(np.asarray(next(iterator)["image"]))
 capsule = next(iterator)["image"].__dlpack__()
 """
-    assert run_script(script, timeout=20) == ""
+    assert run_script(script) == ""

@@ -318,7 +318,7 @@ def test_importing_drapps_imports_no_jax_and_a_missing_one_is_told():
         [sys.executable, "-c", textwrap.dedent(script)],
         check=True,
         env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
-        timeout=60,
+        timeout=600,
     )
 
 

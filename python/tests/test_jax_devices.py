@@ -45,7 +45,7 @@ def error(function):
 def run(script, *words, devices=8, expect=0):
     script = "devices = np.array(jax.devices())\n" + textwrap.dedent(script)
     done = start(script, *words, devices=devices)
-    output, _ = done.communicate(timeout=120)
+    output, _ = done.communicate(timeout=600)
     assert done.returncode == expect, output
     return output
 
@@ -184,7 +184,7 @@ def test_two_processes_make_global_arrays(photos):
         port = probe.getsockname()[1]
     both = [start(script, photos, rank, port, devices=4) for rank in range(2)]
     try:
-        outputs = [process.communicate(timeout=120)[0] for process in both]
+        outputs = [process.communicate(timeout=600)[0] for process in both]
     finally:
         for process in both:
             process.kill()

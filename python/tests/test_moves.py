@@ -11,7 +11,7 @@ from torch.utils import data
 
 import drapps.torch
 
-DEADLINE = 60.0  # seconds, against hanging
+DEADLINE = 600.0  # seconds, against hanging
 
 
 class Counter:

@@ -231,7 +231,7 @@ def test_an_interpreter_ends_with_a_pass_under_way(photos, case):
         [sys.executable, "-c", ENDING, str(photos), case],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-2000:]

@@ -121,13 +121,13 @@ class Harness:
             request = {"id": number, "folder": str(folder), "call": call}
             self._stdin.write(json.dumps(request) + "\n")
             self._stdin.flush()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while number not in self._begun:
             assert time.monotonic() < deadline, "the zygote does not answer"
             time.sleep(0.005)
         return Session(self._begun[number], folder, self._statuses, shared)
 
-    def run(self, function: str, *arguments: Any, seconds: float = 60.0) -> Session:
+    def run(self, function: str, *arguments: Any, seconds: float = 600.0) -> Session:
         """Runs a trial to its end, which must be a good one, and leave nothing."""
         session = self.start("trials", function, *arguments)
         try:

@@ -15,7 +15,7 @@ from tests.fault_matrix import table
 from tests.fault_matrix.harness import Harness, Session
 from tests.fault_matrix.table import Cell, Outcome
 
-_LONG = 120.0  # seconds for all of a scene; spawned workers import torch several times
+_LONG = 600.0  # seconds for all of a scene; spawned workers import torch several times
 _ENDS_THE_SCRIPT = ("parent", "unpicklable exception", "interpreter exit")
 _SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGSEGV": signal.SIGSEGV}
 

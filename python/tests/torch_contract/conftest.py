@@ -13,8 +13,8 @@ import pytest
 
 collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
 
-DEADLINE = 60  # seconds of one test, which takes one or two on an idle machine
-GIVE_UP = 180  # for code that no signal reaches
+DEADLINE = 600  # seconds of one test, which takes one or two on an idle machine
+GIVE_UP = 900  # for code that no signal reaches
 
 
 def chosen(mode):

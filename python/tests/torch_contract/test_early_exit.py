@@ -180,7 +180,7 @@ for name, kind in MODES.items():
 @pytest.fixture(scope="module")
 def exits():
     done = subprocess.run(
-        [sys.executable, "-c", LEAVE], capture_output=True, text=True, timeout=150, check=False
+        [sys.executable, "-c", LEAVE], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done

@@ -26,7 +26,7 @@ def test_a_copy_gives_what_the_original_gives(loader_class, way, workers):
 @ways
 def test_the_arguments_are_copied(loader_class, way):
     loader = loader_class(
-        Squares(), 3, num_workers=2, prefetch_factor=4, timeout=5, persistent_workers=True
+        Squares(), 3, num_workers=2, prefetch_factor=4, timeout=300, persistent_workers=True
     )
     again = way(loader)
     for name in ("batch_size", "num_workers", "prefetch_factor", "timeout", "persistent_workers"):
