@@ -1,5 +1,5 @@
 # Every target sets up what it needs, and is quick when that is there already. `make help` lists them.
-setup := tools/setup.sh system
+setup := tools/setup.sh
 python := .venv/bin/python
 ARGS ?=
 FUZZ_SECONDS ?= 60
@@ -11,7 +11,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z-]*\): *## *\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo:  ## train on real photographs, fed by the stock loader and by DRAPPS; ARGS="--data DIR" for your own
-	@$(setup) dev extension
+	@$(setup) run extension
 	@$(python) -m demo $(ARGS)
 
 test:  ## everything CI runs, each suite within its time budget
@@ -20,7 +20,7 @@ test:  ## everything CI runs, each suite within its time budget
 
 test-full:  ## the long matrices too; the result is kept in tests/results/
 	@$(setup) dev
-	@$(python) tools/test.py --full $(ARGS)
+	@$(python) tools/test.py --full --keep full $(ARGS)
 
 soak:  ## kill worker processes at random for 30 minutes; ARGS="--minutes 2 --seed 7"
 	@$(setup) dev extension

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torchvision import datasets, transforms
 
-from demo import _torchvision
 from demo.settings import BATCH, CROP
 
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -15,14 +15,12 @@ _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 def training_set(root: Path) -> Any:
     """Returns torchvision's ImageFolder over `root/train` with the usual random transforms."""
-    datasets, transforms = _torchvision.load()
     steps = [transforms.RandomResizedCrop(CROP), transforms.RandomHorizontalFlip()]
     return datasets.ImageFolder(str(root / "train"), _with_end(transforms, steps))
 
 
 def heldout_set(root: Path) -> Any:
     """Returns ImageFolder over `root/heldout`, resized and cropped in the middle."""
-    datasets, transforms = _torchvision.load()
     steps = [transforms.Resize(256), transforms.CenterCrop(CROP)]
     return datasets.ImageFolder(str(root / "heldout"), _with_end(transforms, steps))
 

@@ -67,4 +67,5 @@ if ! packages; then
   echo "pip cannot install $folder/$name*.txt: $(grep -E "^ *(ERROR|error):" "$place.log" | tail -n 1)" >&2
   exit 1
 fi
+"$python" tools/cpu_torchvision.py
 echo "$hash" > "$place/.complete"

@@ -1,29 +1,30 @@
 #!/usr/bin/env bash
 # Makes this checkout ready to work in: tools/setup.sh STEP...
 #
-#   system     the Debian packages of tools/packages-debian.txt
-#   dev        .venv with what builds, lints and tests
+#   run        what builds and runs the loader: Debian packages, and Python packages in .venv
+#   dev        those of run, and what tests, checks and measures
 #   docs       .venv with what builds the documentation
 #   wheel      .venv with what repairs wheels
 #   extension  drapps._core, built in build/release and linked into python/drapps, importable from .venv
 #
-# A step that has nothing to do takes a moment, so every make target simply asks for all it needs.
+# Debian's packages stand in tools/debian, Python's in tools/requirements. A step that has nothing to do takes a moment, so every make target simply asks for all it needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=.venv/bin/python
 
-system() {
+# Installs the Debian packages of the files named.
+debian() {
   local missing=() name
   if ! command -v dpkg-query > /dev/null; then
-    echo "setup: not a Debian system; the packages to look for are in tools/packages-debian.txt" >&2
+    echo "setup: not a Debian system; the packages to look for are in $*" >&2
     return
   fi
   local installed
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p')
   while read -r name; do
     grep -qxF "$name" <<< "$installed" || missing+=("$name")
-  done < <(grep -v '^#' tools/packages-debian.txt)
+  done < <(grep -hv '^#' "$@")
   ((${#missing[@]})) || return 0
 
   local sudo=()
@@ -51,6 +52,7 @@ requirements() {
     # Where the package index in use has no CPU build of torch, PyTorch's own has.
     PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL:-} https://download.pytorch.org/whl/cpu" pip_install "$group"
   fi
+  "$python" tools/cpu_torchvision.py
   echo "$hash" > "$stamp"
 }
 
@@ -62,7 +64,7 @@ pip_install() {
 
 extension() {
   local log=build/extension.log
-  [[ build/release/build.ninja -nt CMakePresets.json ]] || cmake --preset release > "$log" || { cat "$log" >&2; exit 1; }
+  [[ build/release/build.ninja -nt CMakePresets.json ]] || cmake --preset extension > "$log" || { cat "$log" >&2; exit 1; }
   cmake --build --preset release --target _core_stub > "$log" || { cat "$log" >&2; exit 1; }
   local path
   path=$(echo .venv/lib/python3.*/site-packages)/drapps.pth
@@ -74,8 +76,17 @@ exec 9> build/.setup.lock
 flock 9  # two make targets at once take turns here
 for step in "$@"; do
   case $step in
-    system | extension) "$step" ;;
-    dev | docs | wheel) requirements "$step" ;;
-    *) echo "setup: unknown step '$step'; known are system, dev, docs, wheel and extension" >&2 && exit 2 ;;
+    run)
+      debian tools/debian/run.txt
+      requirements run
+      ;;
+    dev)
+      debian tools/debian/run.txt tools/debian/dev.txt
+      requirements run
+      requirements dev
+      ;;
+    docs | wheel) requirements "$step" ;;
+    extension) extension ;;
+    *) echo "setup: unknown step '$step'; known are run, dev, docs, wheel and extension" >&2 && exit 2 ;;
   esac
 done

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
+from torchvision import transforms
 
 from benchmarks.image_cpu.drapps import loader
-from demo import _torchvision
 from drapps import _core
 
 BATCHES = 2
@@ -43,7 +43,6 @@ def main() -> None:
 
 def reference(spec: dict[str, Any], file: str, position: int) -> torch.Tensor:
     """The row of the sample at `position`, whose file is given, by the stock transforms."""
-    _, transforms = _torchvision.load()
     functional = transforms.functional
     at = {"seed": spec["seed"], "epoch": 0, "position": position}
     with Image.open(file) as opened:

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torchvision import datasets, transforms
 
 from benchmarks import feed
-from demo import _torchvision
 
 
 class StockFeed:
     """See `feed.Feed`."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
-        datasets, transforms = _torchvision.load()
         steps = [
             transforms.RandomResizedCrop(spec["crop"]),
             transforms.RandomHorizontalFlip(),

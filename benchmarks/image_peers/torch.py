@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 import torch.utils.data
+from torchvision import datasets, transforms
 
 from benchmarks.image_peers.peer import Peer, run
-from demo import _torchvision
 
 
 def _v1(spec: dict[str, Any], transforms: Any) -> Any:
@@ -51,7 +51,6 @@ class TorchPeer(Peer):
 
     def __init__(self, spec: dict[str, Any]) -> None:
         super().__init__(spec)
-        datasets, transforms = _torchvision.load()
         more: dict[str, Any] = {}
         if spec["transforms"] == "v1":
             chain = _v1(spec, transforms)

@@ -6,15 +6,14 @@ import json
 import sys
 
 import torch
+from torchvision import datasets, transforms
 
-from demo import _torchvision
 from drapps.torch import DataLoader
 
 
 def main() -> None:
     """Compares an epoch in the dataset's order, and what shuffled epochs hold."""
     spec = json.loads(sys.argv[1])
-    datasets, transforms = _torchvision.load()
     dataset = datasets.FashionMNIST(spec["root"], train=True, transform=transforms.ToTensor())
     ours = DataLoader(dataset, batch_size=spec["batch"])
     if not ours.lifted():

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
-
-from demo import _torchvision
+from torchvision import datasets, transforms
 
 Step = Callable[[torch.Tensor, torch.Tensor], None]
 
@@ -17,7 +16,6 @@ class EpochsFeed:
     """See `feed.Feed`: a loader of Fashion-MNIST, made by `make` from the dataset and arguments."""
 
     def __init__(self, spec: dict[str, Any], make: Callable[..., Iterable[Any]]) -> None:
-        datasets, transforms = _torchvision.load()
         dataset = datasets.FashionMNIST(spec["root"], train=True, transform=transforms.ToTensor())
         if "samples" in spec:
             dataset = torch.utils.data.Subset(dataset, range(spec["samples"]))

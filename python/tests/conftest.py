@@ -1,21 +1,11 @@
 """Fixtures that several test modules share: torchvision where it is there, small photo sets."""
 
 import importlib
-import importlib.util
-import sys
-import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-
-
-def pytest_configure() -> None:
-    # torchvision's registrations need its compiled operators, which its transforms do not.
-    if importlib.util.find_spec("torchvision") is not None:
-        name = "torchvision._meta_registrations"
-        sys.modules.setdefault(name, types.ModuleType(name))
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -10,15 +10,9 @@ from pathlib import Path
 import drapps
 
 PACKAGES = Path(drapps.__file__).parents[1]
-# torchvision's registrations need its compiled operators, which its transforms do not.
-CUSTOMIZE = """
-import importlib.util, sys, types
-if importlib.util.find_spec("torchvision") is not None:
-    sys.modules["torchvision._meta_registrations"] = types.ModuleType("empty")
-"""
 
 
-def run_ranks(words: Sequence[object], folder: Path, ranks: int = 2, timeout: float = 180):
+def run_ranks(words: Sequence[object], folder: Path, ranks: int = 2, timeout: float = 900):
     """What each rank printed; all must succeed.
 
     Args:
@@ -27,12 +21,11 @@ def run_ranks(words: Sequence[object], folder: Path, ranks: int = 2, timeout: fl
         ranks: how many; one is started plainly.
         timeout: in seconds, after which all are killed.
     """
-    (folder / "sitecustomize.py").write_text(CUSTOMIZE)
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
     common = {
-        "PYTHONPATH": os.pathsep.join([str(folder), str(PACKAGES), str(PACKAGES.parent)]),
+        "PYTHONPATH": os.pathsep.join([str(PACKAGES), str(PACKAGES.parent)]),
         "OMP_NUM_THREADS": "1",
         "PYTHONWARNINGS": "ignore",
         "MASTER_ADDR": "localhost",
