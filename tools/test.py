@@ -164,7 +164,8 @@ class Run:
 SIMD_LEVELS = {
     "portable": set(),
     "avx2": {"avx2", "bmi1", "bmi2", "fma"},
-    "avx512": {"avx512bw", "avx512vl", "avx512vbmi", "avx512_vbmi2", "avx512_vnni"},
+    "avx512": {"avx512bw", "avx512vl", "avx512dq"},
+    "avx512vbmi": {"avx512vbmi", "avx512_vbmi2", "avx512_vnni"},
 }
 
 

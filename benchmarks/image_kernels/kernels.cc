@@ -58,7 +58,7 @@ class Kernels {
                     {"coefficient_bytes", mean_bytes(&PhotoSet::coefficients)},
                     {"index", index_.learn(kLearnt)},
                     {"index_rows", rows_.learn(kLearnt)}};
-    avx2_index_.learn_from(index_);
+    for (Knowledge* each : {&avx512_index_, &avx2_index_}) each->learn_from(index_);
     const Level best = kernel::active_level();
     add("yardstick", [this, best] { return turbo_part(photos_, best); });
     add("full", [this, best] { return turbo_whole(photos_, best); });
@@ -66,10 +66,8 @@ class Kernels {
     add("index", [this, best] { return indexed(photos_, best, index_); });
     add("index_rows", [this, best] { return indexed(photos_, best, rows_); });
     add("coefficients", [this, best] { return expanded(photos_, best); });
-    if (best < Level::kAvx2) return;
-    add("avx2_sequential", [this] { return indexed(photos_, Level::kAvx2, avx2_nothing_); });
-    add("avx2_index", [this] { return indexed(photos_, Level::kAvx2, avx2_index_); });
-    add("avx2_coefficients", [this] { return expanded(photos_, Level::kAvx2); });
+    if (best > Level::kAvx512) add_lower(Level::kAvx512, avx512_nothing_, avx512_index_);
+    if (best >= Level::kAvx2) add_lower(Level::kAvx2, avx2_nothing_, avx2_index_);
   }
 
   json answer(const json& command) {
@@ -87,6 +85,14 @@ class Kernels {
     entrants_.push_back({std::move(name), std::move(enter), {}});
   }
 
+  /// The same decoders at a level that is not the best of the machine.
+  void add_lower(Level level, Knowledge& nothing, Knowledge& index) {
+    const std::string prefix = std::string(name_of(level)) + "_";
+    add(prefix + "sequential", [this, level, &nothing] { return indexed(photos_, level, nothing); });
+    add(prefix + "index", [this, level, &index] { return indexed(photos_, level, index); });
+    add(prefix + "coefficients", [this, level] { return expanded(photos_, level); });
+  }
+
   double mean_bytes(std::span<const std::uint8_t> (PhotoSet::*bytes_of)(std::uint64_t) const) const {
     double sum = 0;
     for (std::uint64_t record = 0; record < photos_.size(); ++record) {
@@ -96,7 +102,10 @@ class Kernels {
   }
 
   void restart() {
-    for (Knowledge* each : {&nothing_, &index_, &rows_, &avx2_nothing_, &avx2_index_}) each->restart();
+    for (Knowledge* each :
+         {&nothing_, &index_, &rows_, &avx512_nothing_, &avx512_index_, &avx2_nothing_, &avx2_index_}) {
+      each->restart();
+    }
   }
 
   json check(std::uint64_t count) {
@@ -187,6 +196,7 @@ class Kernels {
 
   const PhotoSet photos_;
   Knowledge nothing_{photos_, Grain::kFine}, index_{photos_, Grain::kFine}, rows_{photos_, Grain::kRows};
+  Knowledge avx512_nothing_{photos_, Grain::kFine}, avx512_index_{photos_, Grain::kFine};
   Knowledge avx2_nothing_{photos_, Grain::kFine}, avx2_index_{photos_, Grain::kFine};
   std::vector<Entrant> entrants_;
   json description_;

@@ -1,4 +1,4 @@
-// The intrinsics, for *_avx512.cc only.
+// The intrinsics, for *_avx512.cc and *_avx512vbmi.cc only.
 #pragma once
 
 // GCC 12 warns about the deliberately undefined operands in its own header (its bug 105593).

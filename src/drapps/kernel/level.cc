@@ -7,7 +7,7 @@
 namespace drapps::kernel {
 namespace {
 
-constexpr std::array kLevels{Level::kPortable, Level::kAvx2, Level::kAvx512};
+constexpr std::array kLevels{Level::kPortable, Level::kAvx2, Level::kAvx512, Level::kAvx512Vbmi};
 
 Level best_of_cpu() noexcept {
   __builtin_cpu_init();
@@ -15,10 +15,11 @@ Level best_of_cpu() noexcept {
                     __builtin_cpu_supports("fma");
   if (!avx2) return Level::kPortable;
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-                      __builtin_cpu_supports("avx512vnni");
-  return avx512 ? Level::kAvx512 : Level::kAvx2;
+                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  if (!avx512) return Level::kAvx2;
+  const bool vbmi = __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+                    __builtin_cpu_supports("avx512vnni");
+  return vbmi ? Level::kAvx512Vbmi : Level::kAvx512;
 }
 
 Level lowered_by_environment(Level best) noexcept {
@@ -47,6 +48,7 @@ std::string_view name_of(Level level) noexcept {
     case Level::kPortable: return "portable";
     case Level::kAvx2: return "avx2";
     case Level::kAvx512: return "avx512";
+    case Level::kAvx512Vbmi: return "avx512vbmi";
   }
   return "unknown";
 }

@@ -217,6 +217,7 @@ void store_bytes(std::uint8_t* out, ConstImageView in, Layout layout, bool mirro
 
 const NormalizeKernels& normalize_kernels(Level level) noexcept {
   switch (level) {
+    case Level::kAvx512Vbmi: return kNormalizeAvx512Vbmi;
     case Level::kAvx512: return kNormalizeAvx512;
     case Level::kAvx2: return kNormalizeAvx2;
     case Level::kPortable: break;

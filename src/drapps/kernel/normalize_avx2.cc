@@ -28,7 +28,23 @@ struct Steps {
 
 bool aligned(const void* out) { return reinterpret_cast<std::uintptr_t>(out) % 32 == 0; }
 
-void to_float32(float* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream) {
+/// Rounds to nearest, ties to even, into the low half of every lane.
+__m256i rounded(__m256 value) {
+  const __m256i bits = _mm256_castps_si256(value);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  return _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF))), 16);
+}
+
+template <class T>
+void interleave3(T* out, const T* in, std::size_t stride, std::size_t n, bool /*stream*/) {
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t c = 0; c < 3; ++c) out[3 * i + c] = in[c * stride + i];
+  }
+}
+
+}  // namespace
+
+void to_float32_avx2(float* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream) {
   const float* values = table.value;
   std::size_t x = 0;
   if (table.arithmetic.exact) {
@@ -45,14 +61,8 @@ void to_float32(float* out, const std::uint8_t* in, std::size_t n, const Channel
   for (; x < n; ++x) out[x] = values[in[x]];
 }
 
-/// Rounds to nearest, ties to even, into the low half of every lane.
-__m256i rounded(__m256 value) {
-  const __m256i bits = _mm256_castps_si256(value);
-  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  return _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF))), 16);
-}
-
-void to_bfloat16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream) {
+void to_bfloat16_avx2(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
+                      bool stream) {
   const std::uint16_t* values = table.bfloat16;
   std::size_t x = 0;
   if (table.arithmetic.exact) {
@@ -72,15 +82,7 @@ void to_bfloat16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, cons
   for (; x < n; ++x) out[x] = values[in[x]];
 }
 
-template <class T>
-void interleave3(T* out, const T* in, std::size_t stride, std::size_t n, bool /*stream*/) {
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t c = 0; c < 3; ++c) out[3 * i + c] = in[c * stride + i];
-  }
-}
-
-}  // namespace
-
-const NormalizeKernels kNormalizeAvx2{to_float32, to_bfloat16, interleave3<std::uint32_t>, interleave3<std::uint16_t>};
+const NormalizeKernels kNormalizeAvx2{to_float32_avx2, to_bfloat16_avx2, interleave3<std::uint32_t>,
+                                      interleave3<std::uint16_t>};
 
 }  // namespace drapps::kernel

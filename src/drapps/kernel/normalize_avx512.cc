@@ -1,103 +1,10 @@
-// Tables in registers.
-//
-// 1. The result is a table of 256 numbers, whatever arithmetic made it; so nothing is computed. Byte k of the
-//    numbers is a table of 256 bytes: four vectors. vpermi2b looks 64 pixels up in two of them at once, in the
-//    other two likewise, and the top bit of the pixel chooses.
-// 2. Four such tables give the four bytes of 64 floats; two give bfloat16. Unpacking joins the bytes within
-//    the quarters of a vector, so pixels are first put in the order that makes the results come out in sequence.
-#include "drapps/kernel/avx512.h"
+// Elements move anywhere by one shuffle of two vectors. The arithmetic is that of AVX2: 512-bit multiplications lower
+// the clock of the processors that have no VBMI, and stores bound it anyway.
 #include "drapps/kernel/normalize_kernels.h"
+#include "drapps/kernel/store_avx512.h"
 
 namespace drapps::kernel {
 namespace {
-
-constexpr std::size_t kPixels = 64;
-
-struct alignas(64) Index {
-  std::uint8_t at[kPixels];
-};
-
-/// Elements of `bytes` bytes: place 16 q + w k + i of quarter q takes pixel 4 w k + w q + i, where a quarter holds
-/// w = 16 / bytes of the pixels of each result k.
-constexpr Index order_for(std::size_t bytes) {
-  Index index{};
-  const std::size_t w = 16 / bytes;
-  for (std::size_t q = 0; q < 4; ++q) {
-    for (std::size_t k = 0; k < bytes; ++k) {
-      for (std::size_t i = 0; i < w; ++i)
-        index.at[16 * q + w * k + i] = static_cast<std::uint8_t>(4 * w * k + w * q + i);
-    }
-  }
-  return index;
-}
-constexpr Index kOrder32 = order_for(4);
-constexpr Index kOrder16 = order_for(2);
-
-struct ByteTable {
-  __m512i part[4];
-
-  explicit ByteTable(const std::uint8_t* table) {
-    for (int k = 0; k < 4; ++k) part[k] = _mm512_loadu_si512(table + 64 * k);
-  }
-  __m512i at(__m512i index) const {
-    const __m512i low = _mm512_permutex2var_epi8(part[0], index, part[1]);
-    const __m512i high = _mm512_permutex2var_epi8(part[2], index, part[3]);
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), low, high);
-  }
-};
-
-__m512i pixels(const std::uint8_t* in, const Index& order) {
-  return _mm512_permutexvar_epi8(_mm512_load_si512(order.at), _mm512_loadu_si512(in));
-}
-
-/// Stores `n` bytes of consecutive vectors.
-template <int kVectors>
-void store(std::uint8_t* out, const __m512i (&v)[kVectors], std::size_t n, bool stream) {
-  if (n >= kVectors * 64) {
-    for (int k = 0; k < kVectors; ++k) {
-      auto* to = reinterpret_cast<__m512i*>(out + 64 * k);
-      if (stream) {
-        _mm512_stream_si512(to, v[k]);
-      } else {
-        _mm512_storeu_si512(to, v[k]);
-      }
-    }
-    return;
-  }
-  for (std::size_t k = 0; k * 64 < n; ++k) {
-    const std::size_t left = n - 64 * k;
-    const std::uint64_t mask = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
-    _mm512_mask_storeu_epi8(out + 64 * k, mask, v[k]);
-  }
-}
-
-bool aligned(const void* out) { return reinterpret_cast<std::uintptr_t>(out) % 64 == 0; }
-
-void to_float32(float* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream) {
-  const ByteTable t0(table.bytes[0]), t1(table.bytes[1]);
-  const ByteTable t2(table.bytes[2]), t3(table.bytes[3]);
-  stream = stream && aligned(out);
-  for (std::size_t x = 0; x < n; x += kPixels) {
-    const __m512i from = pixels(in + x, kOrder32);
-    const __m512i b0 = t0.at(from), b1 = t1.at(from), b2 = t2.at(from), b3 = t3.at(from);
-    const __m512i low01 = _mm512_unpacklo_epi8(b0, b1), high01 = _mm512_unpackhi_epi8(b0, b1);
-    const __m512i low23 = _mm512_unpacklo_epi8(b2, b3), high23 = _mm512_unpackhi_epi8(b2, b3);
-    const __m512i floats[4]{_mm512_unpacklo_epi16(low01, low23), _mm512_unpackhi_epi16(low01, low23),
-                            _mm512_unpacklo_epi16(high01, high23), _mm512_unpackhi_epi16(high01, high23)};
-    store(reinterpret_cast<std::uint8_t*>(out + x), floats, 4 * (n - x), stream);
-  }
-}
-
-void to_bfloat16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream) {
-  const ByteTable t0(table.bfloat16_bytes[0]), t1(table.bfloat16_bytes[1]);
-  stream = stream && aligned(out);
-  for (std::size_t x = 0; x < n; x += kPixels) {
-    const __m512i from = pixels(in + x, kOrder16);
-    const __m512i b0 = t0.at(from), b1 = t1.at(from);
-    const __m512i numbers[2]{_mm512_unpacklo_epi8(b0, b1), _mm512_unpackhi_epi8(b0, b1)};
-    store(reinterpret_cast<std::uint8_t*>(out + x), numbers, 2 * (n - x), stream);
-  }
-}
 
 // Element j of output vector k is channel (lanes k + j) % 3 of pixel (lanes k + j) / 3. The first two channels come by
 // one shuffle of two vectors, the third by a masked one.
@@ -120,7 +27,10 @@ struct Join3 {
 constexpr Join3<std::uint32_t> kJoin32;
 constexpr Join3<std::uint16_t> kJoin16;
 
-void interleave3x32(std::uint32_t* out, const std::uint32_t* in, std::size_t stride, std::size_t n, bool stream) {
+}  // namespace
+
+void interleave3x32_avx512(std::uint32_t* out, const std::uint32_t* in, std::size_t stride, std::size_t n,
+                           bool stream) {
   stream = stream && aligned(out);
   for (std::size_t x = 0; x < n; x += 16) {
     const __m512i v0 = _mm512_loadu_si512(in + x), v1 = _mm512_loadu_si512(in + stride + x);
@@ -135,7 +45,8 @@ void interleave3x32(std::uint32_t* out, const std::uint32_t* in, std::size_t str
   }
 }
 
-void interleave3x16(std::uint16_t* out, const std::uint16_t* in, std::size_t stride, std::size_t n, bool stream) {
+void interleave3x16_avx512(std::uint16_t* out, const std::uint16_t* in, std::size_t stride, std::size_t n,
+                           bool stream) {
   stream = stream && aligned(out);
   for (std::size_t x = 0; x < n; x += 32) {
     const __m512i v0 = _mm512_loadu_si512(in + x), v1 = _mm512_loadu_si512(in + stride + x);
@@ -149,8 +60,7 @@ void interleave3x16(std::uint16_t* out, const std::uint16_t* in, std::size_t str
   }
 }
 
-}  // namespace
-
-const NormalizeKernels kNormalizeAvx512{to_float32, to_bfloat16, interleave3x32, interleave3x16};
+const NormalizeKernels kNormalizeAvx512{to_float32_avx2, to_bfloat16_avx2, interleave3x32_avx512,
+                                        interleave3x16_avx512};
 
 }  // namespace drapps::kernel

@@ -20,9 +20,17 @@ struct NormalizeKernels {
   void (*interleave3x16)(std::uint16_t* out, const std::uint16_t* in, std::size_t stride, std::size_t n, bool stream);
 };
 
+/// Members of more than one of the sets below.
+void to_float32_avx2(float* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream);
+void to_bfloat16_avx2(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
+                      bool stream);
+void interleave3x32_avx512(std::uint32_t* out, const std::uint32_t* in, std::size_t stride, std::size_t n, bool stream);
+void interleave3x16_avx512(std::uint16_t* out, const std::uint16_t* in, std::size_t stride, std::size_t n, bool stream);
+
 extern const NormalizeKernels kNormalizePortable;  // the reference
 extern const NormalizeKernels kNormalizeAvx2;
 extern const NormalizeKernels kNormalizeAvx512;
+extern const NormalizeKernels kNormalizeAvx512Vbmi;
 
 const NormalizeKernels& normalize_kernels(Level level) noexcept;
 

@@ -10,7 +10,8 @@ namespace {
 
 const PlaneKernels& plane_kernels(Level level) noexcept {
   switch (level) {
-    case Level::kAvx512: return kPlanesAvx512;
+    case Level::kAvx512Vbmi: return kPlanesAvx512Vbmi;
+    case Level::kAvx512:
     case Level::kAvx2: return kPlanesAvx2;
     case Level::kPortable: break;
   }

@@ -19,7 +19,7 @@ struct PlaneKernels {
 };
 
 extern const PlaneKernels kPlanesPortable;  // the reference
-extern const PlaneKernels kPlanesAvx2;
-extern const PlaneKernels kPlanesAvx512;
+extern const PlaneKernels kPlanesAvx2;      // AVX-512 without VBMI moves no single bytes across its lanes either
+extern const PlaneKernels kPlanesAvx512Vbmi;
 
 }  // namespace drapps::kernel

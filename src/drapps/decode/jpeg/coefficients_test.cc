@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <list>
 #include <random>
 #include <string>
 #include <tuple>
@@ -96,10 +97,13 @@ class Coefficients : public ::testing::Test {
 
   std::mt19937 random_{1};
   Decoder decoder_{MemoryLedger::unlimited()};
-  std::array<Decoder, 3> levels_{
-      Decoder{MemoryLedger::unlimited(), kernel::supported_levels().front()},
-      Decoder{MemoryLedger::unlimited(), kernel::supported_levels()[kernel::supported_levels().size() / 2]},
-      Decoder{MemoryLedger::unlimited(), kernel::supported_levels().back()}};
+  std::list<Decoder> levels_ = [] {
+    std::list<Decoder> decoders;
+    for (const kernel::Level level : kernel::supported_levels()) {
+      decoders.emplace_back(MemoryLedger::unlimited(), level);
+    }
+    return decoders;
+  }();
 };
 
 TEST_F(Coefficients, HaveThePixelsOfTheJpegForEverySamplingAndSize) {

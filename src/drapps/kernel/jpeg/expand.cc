@@ -7,6 +7,7 @@ namespace {
 
 const ExpandKernels& expand_kernels(Level level) noexcept {
   switch (level) {
+    case Level::kAvx512Vbmi: return kExpandAvx512Vbmi;
     case Level::kAvx512: return kExpandAvx512;
     case Level::kAvx2: return kExpandAvx2;
     case Level::kPortable: break;

@@ -27,30 +27,6 @@ __m256i two(__m128i low, const std::uint8_t* high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(low), load16(high), 1);
 }
 
-const std::uint8_t* expand_avx2(std::int16_t* blocks, const std::uint8_t* masks, const std::uint8_t* dc,
-                                const std::uint8_t* values, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i, blocks += kBlock) {
-    const std::uint64_t mask = mask_at(masks, i);
-    if ((mask & kWide) != 0) [[unlikely]] {
-      scatter(blocks, mask, dc + kDcBytes * i, values);
-      values += value_bytes(mask);
-      continue;
-    }
-    for (int v = 0; v < 8; v += 2) {
-      const std::uint64_t rows = mask >> 8 * v;
-      const std::uint64_t first = rows & 0xFF, second = rows >> 8 & 0xFF;
-      const std::uint8_t* const next = values + __builtin_popcountll(first);
-      const __m256i bytes = two(load16(values), next);
-      const __m256i order = two(load16(kShuffles.at[first]), kShuffles.at[second]);
-      const __m256i words = _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, order), 8);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(blocks + 8 * v), words);
-      values = next + __builtin_popcountll(second);
-    }
-    std::memcpy(blocks, dc + kDcBytes * i, kDcBytes);
-  }
-  return values;
-}
-
 /// Bits are counted by a table of 16 (W. Mula, "SSSE3: fast popcount", 2008), four masks at a time.
 std::size_t value_bytes_avx2(const std::uint8_t* masks, std::size_t count) {
   const __m256i bits = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
@@ -97,6 +73,30 @@ std::uint64_t lane_sum_avx2(const std::uint8_t* data, std::size_t lanes) {
 }
 
 }  // namespace
+
+const std::uint8_t* expand_avx2(std::int16_t* blocks, const std::uint8_t* masks, const std::uint8_t* dc,
+                                const std::uint8_t* values, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i, blocks += kBlock) {
+    const std::uint64_t mask = mask_at(masks, i);
+    if ((mask & kWide) != 0) [[unlikely]] {
+      scatter(blocks, mask, dc + kDcBytes * i, values);
+      values += value_bytes(mask);
+      continue;
+    }
+    for (int v = 0; v < 8; v += 2) {
+      const std::uint64_t rows = mask >> 8 * v;
+      const std::uint64_t first = rows & 0xFF, second = rows >> 8 & 0xFF;
+      const std::uint8_t* const next = values + __builtin_popcountll(first);
+      const __m256i bytes = two(load16(values), next);
+      const __m256i order = two(load16(kShuffles.at[first]), kShuffles.at[second]);
+      const __m256i words = _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, order), 8);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(blocks + 8 * v), words);
+      values = next + __builtin_popcountll(second);
+    }
+    std::memcpy(blocks, dc + kDcBytes * i, kDcBytes);
+  }
+  return values;
+}
 
 const ExpandKernels kExpandAvx2{value_bytes_avx2, expand_avx2, pack_blocks, lane_sum_avx2};
 

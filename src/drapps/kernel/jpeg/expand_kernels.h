@@ -23,9 +23,16 @@ struct ExpandKernels {
   std::uint64_t (*lane_sum)(const std::uint8_t* data, std::size_t lanes);
 };
 
+/// Members of more than one of the sets below.
+const std::uint8_t* expand_avx2(std::int16_t* blocks, const std::uint8_t* masks, const std::uint8_t* dc,
+                                const std::uint8_t* values, std::size_t count);
+std::size_t value_bytes_avx512(const std::uint8_t* masks, std::size_t count);
+std::uint64_t lane_sum_avx512(const std::uint8_t* data, std::size_t lanes);
+
 extern const ExpandKernels kExpandPortable;  // the reference
 extern const ExpandKernels kExpandAvx2;
 extern const ExpandKernels kExpandAvx512;
+extern const ExpandKernels kExpandAvx512Vbmi;
 
 /// Factors of lane_sum: of the sums of the lower and of the upper words of each 8 bytes, then of the sums of those.
 struct alignas(64) LaneFactors {

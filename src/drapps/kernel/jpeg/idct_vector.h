@@ -1,5 +1,5 @@
-// What the inverse transforms of all vector widths share. Included by pixels_avx2.cc and pixels_avx512.cc only;
-// everything has internal linkage, since each compiles it for its own level.
+// What the inverse transforms of all vector widths share. Included by pixels_<level>.cc only; everything has
+// internal linkage, since each compiles it for its own level.
 //
 // The multiplications are of pairs: a 32-bit element holds two 16-bit numbers, and one instruction makes the sum of
 // both products. So the frequencies travel in the pairs that the algorithm multiplies together, (4, 0), (2, 6), (7, 1)
@@ -27,7 +27,7 @@ namespace {  // NOLINT(google-build-namespaces)
 /// In which order the columns of a block lie in a vector.
 constexpr std::size_t kColumns[8]{4, 0, 2, 6, 7, 1, 3, 5};
 
-/// V is the vector: see pixels_avx2.cc for what it has to do.
+/// V is the vector: see vector256.h for what it has to do.
 template <class V>
 struct InverseDct {
   using Vec = typename V::Vec;

@@ -19,12 +19,12 @@ struct PixelKernels {
   void (*ycc_to_rgb)(std::uint8_t* const rgb[3], const std::uint8_t* const ycc[3], std::size_t n);
 };
 
-/// Members of the sets below that have a file of their own.
-void ycc_to_rgb_avx2(std::uint8_t* const rgb[3], const std::uint8_t* const ycc[3], std::size_t n);
-void ycc_to_rgb_avx512(std::uint8_t* const rgb[3], const std::uint8_t* const ycc[3], std::size_t n);
+/// A member of the last set, with a file of its own.
+void ycc_to_rgb_avx512vbmi(std::uint8_t* const rgb[3], const std::uint8_t* const ycc[3], std::size_t n);
 
 extern const PixelKernels kPixelsPortable;  // the reference
 extern const PixelKernels kPixelsAvx2;
 extern const PixelKernels kPixelsAvx512;
+extern const PixelKernels kPixelsAvx512Vbmi;
 
 }  // namespace drapps::kernel::jpeg

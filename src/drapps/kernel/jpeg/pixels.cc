@@ -9,6 +9,7 @@ namespace {
 
 const PixelKernels& pixel_kernels(Level level) noexcept {
   switch (level) {
+    case Level::kAvx512Vbmi: return kPixelsAvx512Vbmi;
     case Level::kAvx512: return kPixelsAvx512;
     case Level::kAvx2: return kPixelsAvx2;
     case Level::kPortable: break;

@@ -23,7 +23,7 @@ Unstuffed unstuff_portable(std::uint8_t* out, const std::uint8_t* in, std::size_
 }
 
 Unstuffed unstuff(std::uint8_t* out, const std::uint8_t* in, std::size_t n, Level level) noexcept {
-  return level == Level::kAvx512 ? unstuff_avx512(out, in, n) : unstuff_portable(out, in, n);
+  return level == Level::kAvx512Vbmi ? unstuff_avx512vbmi(out, in, n) : unstuff_portable(out, in, n);
 }
 
 }  // namespace drapps::kernel::jpeg

@@ -1,5 +1,5 @@
-// The filters of upsample.h for vectors of any width. Included by pixels_avx2.cc and pixels_avx512.cc only; everything
-// has internal linkage, since each compiles it for its own level.
+// The filters of upsample.h for vectors of any width. Included by pixels_<level>.cc only; everything has
+// internal linkage, since each compiles it for its own level.
 //
 // In one direction averages of bytes suffice. With up(a, b) = (a + b + 1) / 2, which is vpavgb, and down(a, b) =
 // (a + b) / 2 = 255 - up(255 - a, 255 - b), both rounded downwards:
@@ -15,7 +15,7 @@ namespace drapps::kernel::jpeg {
 // Unnamed on purpose: each level compiles these for itself, and the linker must not merge them.
 namespace {  // NOLINT(google-build-namespaces)
 
-/// V is the vector: see pixels_avx2.cc for what it has to do.
+/// V is the vector: see vector256.h for what it has to do.
 template <class V>
 struct Upsample {
   using Vec = typename V::Vec;

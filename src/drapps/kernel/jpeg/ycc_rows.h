@@ -1,5 +1,5 @@
-// A row of pixels, as many at a time as a vector has bytes. Included by ycc_avx2.cc and ycc_avx512.cc only; everything
-// has internal linkage, since each compiles it for its own level.
+// A row of pixels, as many at a time as a vector has bytes. Included by ycc_words.h and ycc_avx512vbmi.cc only;
+// everything has internal linkage, since each compiles it for its own level.
 #pragma once
 
 #include <cstddef>

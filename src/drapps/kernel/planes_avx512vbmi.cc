@@ -160,6 +160,6 @@ void lookup(std::uint8_t* out, const std::uint8_t* in, std::size_t n, const std:
 
 }  // namespace
 
-const PlaneKernels kPlanesAvx512{deinterleave3, deinterleave4, interleave3, interleave4, reverse, lookup};
+const PlaneKernels kPlanesAvx512Vbmi{deinterleave3, deinterleave4, interleave3, interleave4, reverse, lookup};
 
 }  // namespace drapps::kernel

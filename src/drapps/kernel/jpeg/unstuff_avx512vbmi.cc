@@ -4,7 +4,7 @@
 namespace drapps::kernel::jpeg {
 
 // 64 bytes at a time, compressed by the mask of those that stay, with no branch but for markers.
-Unstuffed unstuff_avx512(std::uint8_t* out, const std::uint8_t* in, std::size_t n) noexcept {
+Unstuffed unstuff_avx512vbmi(std::uint8_t* out, const std::uint8_t* in, std::size_t n) noexcept {
   const __m512i ff = _mm512_set1_epi8(-1);
   std::size_t read = 0, written = 0;
   std::uint64_t carry = 0;  // the first byte is the 0 of a pair that began in the block before

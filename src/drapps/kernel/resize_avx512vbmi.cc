@@ -397,6 +397,6 @@ void vertical(Rows out, ConstRows in, std::int32_t width, const Axis& axis, cons
 
 }  // namespace
 
-const ResizeKernels kResizeAvx512{packed_size, pack, horizontal, vertical};
+const ResizeKernels kResizeAvx512Vbmi{packed_size, pack, horizontal, vertical};
 
 }  // namespace drapps::kernel

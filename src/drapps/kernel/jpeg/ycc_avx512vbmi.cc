@@ -4,7 +4,7 @@
 // - Red and blue are y plus a function of one chroma byte, clamped. A byte and its distance are added or subtracted
 //   with saturation: below 128 by one table, from there on by another. The index is the byte without its upper bit.
 // - Green is y - r + (-22554 b + 18734 r + 2^15) / 2^16, rounded downwards, b = cb - 128, r = cr - 128; see
-//   ycc_avx2.cc for how the fraction comes from bytes. With 128 added to it, it needs no sign, and is the upper byte of
+//   ycc_words.h for how the fraction comes from bytes. With 128 added to it, it needs no sign, and is the upper byte of
 //   each word, which another shuffle collects. What is left is y + (that byte - cr): the difference is added and its
 //   opposite subtracted, and since both saturate at 0, one of them is 0.
 #include "drapps/kernel/avx512.h"
@@ -71,7 +71,7 @@ Vec fraction(Vec pairs) {
 
 }  // namespace
 
-void ycc_to_rgb_avx512(std::uint8_t* const rgb[3], const std::uint8_t* const ycc[3], std::size_t n) {
+void ycc_to_rgb_avx512vbmi(std::uint8_t* const rgb[3], const std::uint8_t* const ycc[3], std::size_t n) {
   const Clamped to_red{Table(kRedBelow), Table(kRedAbove)}, to_blue{Table(kBlueBelow), Table(kBlueAbove)};
   const Vec upper_bytes = _mm512_load_si512(kUpperBytes.at);
   convert_row<64>(rgb, ycc, n,
