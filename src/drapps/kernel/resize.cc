@@ -20,7 +20,7 @@ void copy_picture(ImageView out, ConstImageView in) noexcept {
 const ResizeKernels& resize_kernels(Level level) noexcept {
   switch (level) {
     case Level::kAvx512Vbmi: return kResizeAvx512Vbmi;
-    case Level::kAvx512:
+    case Level::kAvx512: return kResizeAvx512;
     case Level::kAvx2: return kResizeAvx2;
     case Level::kPortable: break;
   }

@@ -32,6 +32,7 @@ struct ResizeKernels {
 
 extern const ResizeKernels kResizePortable;  // the reference
 extern const ResizeKernels kResizeAvx2;
+extern const ResizeKernels kResizeAvx512;
 extern const ResizeKernels kResizeAvx512Vbmi;
 
 const ResizeKernels& resize_kernels(Level level) noexcept;

@@ -16,13 +16,14 @@ struct Sizes {
 };
 
 // One pixel, one row, one column, primes, both directions, unchanged sides, and every way of reading the
-// source: one window, two, long taps.
+// source: one window, two, windows of lanes from one load and from several, long taps.
 constexpr std::array kSizes{
-    Sizes{1, 1, 1, 1},       Sizes{1, 1, 9, 17},     Sizes{1, 83, 1, 29},      Sizes{83, 1, 29, 1},
-    Sizes{2, 3, 67, 131},    Sizes{31, 37, 53, 41},  Sizes{53, 41, 31, 37},    Sizes{250, 300, 224, 224},
-    Sizes{101, 97, 101, 31}, Sizes{101, 97, 31, 97}, Sizes{64, 64, 64, 64},    Sizes{200, 520, 20, 100},
-    Sizes{97, 701, 89, 97},  Sizes{701, 97, 97, 89}, Sizes{61, 1000, 59, 113}, Sizes{40, 2003, 7, 11},
-    Sizes{2003, 40, 11, 7},  Sizes{19, 640, 5, 1},   Sizes{640, 19, 1, 5},     Sizes{300, 200, 120, 199},
+    Sizes{1, 1, 1, 1},       Sizes{1, 1, 9, 17},      Sizes{1, 83, 1, 29},      Sizes{83, 1, 29, 1},
+    Sizes{2, 3, 67, 131},    Sizes{31, 37, 53, 41},   Sizes{53, 41, 31, 37},    Sizes{250, 300, 224, 224},
+    Sizes{101, 97, 101, 31}, Sizes{101, 97, 31, 97},  Sizes{64, 64, 64, 64},    Sizes{200, 520, 20, 100},
+    Sizes{97, 701, 89, 97},  Sizes{701, 97, 97, 89},  Sizes{61, 1000, 59, 113}, Sizes{40, 2003, 7, 11},
+    Sizes{2003, 40, 11, 7},  Sizes{19, 640, 5, 1},    Sizes{640, 19, 1, 5},     Sizes{300, 200, 120, 199},
+    Sizes{45, 463, 44, 160}, Sizes{45, 600, 44, 160}, Sizes{45, 690, 44, 160},  Sizes{90, 100, 224, 224},
 };
 
 struct Way {
