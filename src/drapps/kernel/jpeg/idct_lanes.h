@@ -40,9 +40,7 @@ struct LaneDct {
   static void transform(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* blocks,
                         const std::int16_t* quant) {
     Vec rows[8];
-    for (std::size_t v = 0; v < 8; ++v) {
-      rows[v] = V::mul16(V::load_rows(blocks + 8 * v), V::repeat_row(quant + 8 * v));
-    }
+    V::dequantise(rows, blocks, quant);
     if (V::any_beyond_14_bits(rows[0])) [[unlikely]]
       rows[0] = cut_flat_rows(rows[0], blocks);
     typename Dct::Pairs columns[2];

@@ -24,11 +24,13 @@ struct Vector256 {
     return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(order));
   }
 
-  /// A row of the first block and the same row of the next.
-  static Vec load_rows(const std::int16_t* row) {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(row_of(row)), row_of(row + kBlock), 1);
+  /// Each row of the first block, and the same row of the next.
+  static void dequantise(Vec rows[8], const std::int16_t* blocks, const std::int16_t* quant) {
+    for (std::size_t v = 0; v < 8; ++v, blocks += 8, quant += 8) {
+      const Vec both = _mm256_inserti128_si256(_mm256_castsi128_si256(row_of(blocks)), row_of(blocks + kBlock), 1);
+      rows[v] = mul16(both, _mm256_broadcastsi128_si256(row_of(quant)));
+    }
   }
-  static Vec repeat_row(const std::int16_t* row) { return _mm256_broadcastsi128_si256(row_of(row)); }
   static Vec load(const std::int16_t* from) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(from)); }
   static void store(std::int16_t* to, Vec v) { _mm256_store_si256(reinterpret_cast<__m256i*>(to), v); }
 

@@ -17,14 +17,21 @@ struct Vector512 {
   using Vec = __m512i;
   static constexpr std::size_t kBlocks = 4;  // a lane each
 
-  /// A row of the first block and the same row of the next ones.
-  static Vec load_rows(const std::int16_t* row) {
-    Vec rows = _mm512_castsi128_si512(row_of(row));
-    rows = _mm512_inserti32x4(rows, row_of(row + kBlock), 1);
-    rows = _mm512_inserti32x4(rows, row_of(row + 2 * kBlock), 2);
-    return _mm512_inserti32x4(rows, row_of(row + 3 * kBlock), 3);
+  /// Each row of the first block, and the same row of the next ones. A load has four rows of one block, and lanes change
+  /// places in two steps: 16 shuffles, where putting rows together from memory would take 24.
+  static void dequantise(Vec rows[8], const std::int16_t* blocks, const std::int16_t* quant) {
+    for (std::size_t half = 0; half < 2; ++half, rows += 4) {
+      const Vec factors = load(quant + 32 * half);
+      Vec of[4];
+      for (std::size_t b = 0; b < 4; ++b) of[b] = mul16(load(blocks + kBlock * b + 32 * half), factors);
+      const Vec low01 = _mm512_shuffle_i32x4(of[0], of[1], 0x44), high01 = _mm512_shuffle_i32x4(of[0], of[1], 0xEE);
+      const Vec low23 = _mm512_shuffle_i32x4(of[2], of[3], 0x44), high23 = _mm512_shuffle_i32x4(of[2], of[3], 0xEE);
+      rows[0] = _mm512_shuffle_i32x4(low01, low23, 0x88);
+      rows[1] = _mm512_shuffle_i32x4(low01, low23, 0xDD);
+      rows[2] = _mm512_shuffle_i32x4(high01, high23, 0x88);
+      rows[3] = _mm512_shuffle_i32x4(high01, high23, 0xDD);
+    }
   }
-  static Vec repeat_row(const std::int16_t* row) { return _mm512_broadcast_i32x4(row_of(row)); }
   static Vec load(const std::int16_t* from) { return _mm512_load_si512(from); }
 
   static void store(std::int16_t* to, Vec v) { _mm512_store_si512(to, v); }
@@ -131,7 +138,6 @@ struct Vector512 {
   }
 
  private:
-  static __m128i row_of(const std::int16_t* from) { return _mm_load_si128(reinterpret_cast<const __m128i*>(from)); }
   /// Words of each lane in the order of kColumns.
   static Vec ordered(Vec v) {
     const __m128i order = _mm_setr_epi8(8, 9, 0, 1, 4, 5, 12, 13, 14, 15, 2, 3, 6, 7, 10, 11);
