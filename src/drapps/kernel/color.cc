@@ -11,7 +11,7 @@ namespace {
 
 const ColorKernels& color_kernels(Level level) noexcept {
   switch (level) {
-    case Level::kAvx512Vbmi:
+    case Level::kAvx512Vbmi: return kColorAvx512Vbmi;
     case Level::kAvx512: return kColorAvx512;
     case Level::kAvx2: return kColorAvx2;
     case Level::kPortable: break;

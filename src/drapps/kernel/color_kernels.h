@@ -20,5 +20,6 @@ struct ColorKernels {
 extern const ColorKernels kColorPortable;  // the reference
 extern const ColorKernels kColorAvx2;
 extern const ColorKernels kColorAvx512;
+extern const ColorKernels kColorAvx512Vbmi;
 
 }  // namespace drapps::kernel
