@@ -27,6 +27,35 @@ __m256i two(__m128i low, const std::uint8_t* high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(low), load16(high), 1);
 }
 
+/// Where the shuffle of row v of a mask stands, in bytes: a rotation needs no shift for the size of an entry.
+std::size_t entry_of(std::uint64_t mask, int v) { return std::rotr(mask, (8 * v + 60) % 64) & 0xFF0; }
+
+/// The values of two rows, the second ones at `next`, in the upper halves of their words.
+__m256i two_rows(const std::uint8_t* values, const std::uint8_t* next, std::size_t first, std::size_t second) {
+  const std::uint8_t* const shuffles = kShuffles.at[0];
+  return _mm256_shuffle_epi8(two(load16(values), next), two(load16(shuffles + first), shuffles + second));
+}
+
+/// @param apart  from the low byte of a value to its high byte, where it is wide
+/// @return the end of the (low) bytes.
+template <bool kIsWide>
+const std::uint8_t* expand_block(std::int16_t* block, std::uint64_t mask, const std::uint8_t* values,
+                                 std::size_t apart) {
+  for (int v = 0; v < 8; v += 2) {
+    const std::size_t first = entry_of(mask, v), second = entry_of(mask, v + 1);
+    const std::uint8_t* const next = values + __builtin_popcountll(first);
+    __m256i words = two_rows(values, next, first, second);
+    if constexpr (kIsWide) {
+      words = _mm256_or_si256(_mm256_srli_epi16(words, 8), two_rows(values + apart, next + apart, first, second));
+    } else {
+      words = _mm256_srai_epi16(words, 8);
+    }
+    _mm256_store_si256(reinterpret_cast<__m256i*>(block + 8 * v), words);
+    values = next + __builtin_popcountll(second);
+  }
+  return values;
+}
+
 /// Bits are counted by a table of 16 (W. Mula, "SSSE3: fast popcount", 2008), four masks at a time.
 std::size_t value_bytes_avx2(const std::uint8_t* masks, std::size_t count) {
   const __m256i bits = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
@@ -79,19 +108,10 @@ const std::uint8_t* expand_avx2(std::int16_t* blocks, const std::uint8_t* masks,
   for (std::size_t i = 0; i < count; ++i, blocks += kBlock) {
     const std::uint64_t mask = mask_at(masks, i);
     if ((mask & kWide) != 0) [[unlikely]] {
-      scatter(blocks, mask, dc + kDcBytes * i, values);
-      values += value_bytes(mask);
-      continue;
-    }
-    for (int v = 0; v < 8; v += 2) {
-      const std::uint64_t rows = mask >> 8 * v;
-      const std::uint64_t first = rows & 0xFF, second = rows >> 8 & 0xFF;
-      const std::uint8_t* const next = values + __builtin_popcountll(first);
-      const __m256i bytes = two(load16(values), next);
-      const __m256i order = two(load16(kShuffles.at[first]), kShuffles.at[second]);
-      const __m256i words = _mm256_srai_epi16(_mm256_shuffle_epi8(bytes, order), 8);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(blocks + 8 * v), words);
-      values = next + __builtin_popcountll(second);
+      const auto n = static_cast<std::size_t>(__builtin_popcountll(mask & ~kWide));
+      values = expand_block<true>(blocks, mask & ~kWide, values, n) + n;
+    } else {
+      values = expand_block<false>(blocks, mask, values, 0);
     }
     std::memcpy(blocks, dc + kDcBytes * i, kDcBytes);
   }
