@@ -172,6 +172,8 @@ void fill_torch_no_antialias(Draft& draft) noexcept {
   const Axis& axis = draft.axis;
   const double scale = static_cast<double>(axis.in) / axis.out;
   double largest = 0.0;
+  // The last block is quantised whole, with what stands beside its outputs.
+  std::fill_n(draft.block((axis.out - 1) / kSide * kSide), axis.stride * kSide, 0.0);
   for (std::int32_t i = 0; i < axis.out; ++i) {
     double position = scale * (i + 0.5) - 0.5;
     if (kTaps == 2) position = std::max(position, 0.0);
