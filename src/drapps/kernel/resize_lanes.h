@@ -69,10 +69,11 @@ struct LaneResize {
   /// The start of a group: outputs that are made together. What V needs of their places follows, then indices of bytes
   /// for both halves, then the digits: for each four taps by half a vector of a unless narrow, and two of b; for two
   /// taps one of a and one of b.
-  struct alignas(64) Head {
+  struct Head {
     std::int32_t quads;  // of taps; 0 for two taps
   };
-  static constexpr std::ptrdiff_t kIndexAt = 64 + V::kPlaceBytes;
+  static constexpr std::ptrdiff_t kPlaceAt = kVector;
+  static constexpr std::ptrdiff_t kIndexAt = kPlaceAt + V::kPlaceBytes;
   static constexpr std::ptrdiff_t kDigitsAt = kIndexAt + 2 * kVector;
 
   static std::ptrdiff_t quad_size(const Axis& axis) { return (axis.narrow() ? 4 : 6) * kVector; }
@@ -123,7 +124,7 @@ struct LaneResize {
     for (std::int32_t half = 0; half < 2; ++half) {
       for (std::int32_t lane = 0; lane < kLanes; ++lane) {
         const std::int32_t x = x0 + V::output_of(half, lane);
-        const std::int32_t window = V::place(packed + 64, axis, x0, half, lane);
+        const std::int32_t window = V::place(packed + kPlaceAt, axis, x0, half, lane);
         for (std::int32_t i = 0; i < 4; ++i) {
           const auto from = static_cast<std::uint32_t>(axis.first[smaller(x + i, last)] - window);
           // 0x80 gives the zero of a word's upper byte.
@@ -213,7 +214,7 @@ struct LaneResize {
   template <bool kNarrow, int kQuads>
   static void block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, std::int32_t lanes,
                     const Scale& scale) {
-    const typename V::Window first(packed + 64, 0), second(packed + 64, 1);
+    const typename V::Window first(packed + kPlaceAt, 0), second(packed + kPlaceAt, 1);
     const std::uint8_t* row = in.data;
     for (std::int32_t y = 0; y < rows; ++y, row += in.stride) {
       const Vec low = sum_of<kNarrow, kQuads>(row, first, packed, 0);
