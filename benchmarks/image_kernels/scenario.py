@@ -26,7 +26,7 @@ WANTED = {
     "444": {"sequential": 1.8, "index": 2.6, "coefficients": 7.0},
     "420": {"sequential": 1.7, "index": 2.2, "coefficients": 6.0},
 }
-# The same on cores with AVX-512 but without VBMI, at both samplings; elsewhere, of that level on a better core.
+# The same at both samplings on cores with AVX-512 but without VBMI, and of that level on others.
 WANTED_AVX512 = {"sequential": 2.0, "index": 2.65, "coefficients": 5.5}
 AVX2_SHARE = 0.7
 LOWER = ("avx512", "avx2")

@@ -6,8 +6,6 @@
 
 namespace drapps::kernel::jpeg {
 
-// memchr of the C library has its own SIMD levels. A loop of our own at AVX2 takes 4.0 us instead of 5.1 for 102 KB,
-// 0.2 % of a crop's decoding: not worth a level.
 Unstuffed unstuff_portable(std::uint8_t* out, const std::uint8_t* in, std::size_t n) noexcept {
   std::size_t read = 0, written = 0;
   while (read < n) {
@@ -24,7 +22,13 @@ Unstuffed unstuff_portable(std::uint8_t* out, const std::uint8_t* in, std::size_
 }
 
 Unstuffed unstuff(std::uint8_t* out, const std::uint8_t* in, std::size_t n, Level level) noexcept {
-  return level == Level::kAvx512Vbmi ? unstuff_avx512vbmi(out, in, n) : unstuff_portable(out, in, n);
+  switch (level) {
+    case Level::kAvx512Vbmi: return unstuff_avx512vbmi(out, in, n);
+    case Level::kAvx512:
+    case Level::kAvx2: return unstuff_avx2(out, in, n);
+    case Level::kPortable: break;
+  }
+  return unstuff_portable(out, in, n);
 }
 
 }  // namespace drapps::kernel::jpeg

@@ -6,6 +6,7 @@
 namespace drapps::kernel::jpeg {
 
 Unstuffed unstuff_portable(std::uint8_t* out, const std::uint8_t* in, std::size_t n) noexcept;  // the reference
+Unstuffed unstuff_avx2(std::uint8_t* out, const std::uint8_t* in, std::size_t n) noexcept;
 Unstuffed unstuff_avx512vbmi(std::uint8_t* out, const std::uint8_t* in, std::size_t n) noexcept;
 
 }  // namespace drapps::kernel::jpeg

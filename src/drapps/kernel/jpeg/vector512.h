@@ -17,8 +17,8 @@ struct Vector512 {
   using Vec = __m512i;
   static constexpr std::size_t kBlocks = 4;  // a lane each
 
-  /// Each row of the first block, and the same row of the next ones. A load has four rows of one block, and lanes change
-  /// places in two steps: 16 shuffles, where putting rows together from memory would take 24.
+  /// Each row of the first block, and the same row of the next ones. A load has four rows of one block, and lanes
+  /// change places in two steps: 16 shuffles, where putting rows together from memory would take 24.
   static void dequantise(Vec rows[8], const std::int16_t* blocks, const std::int16_t* quant) {
     for (std::size_t half = 0; half < 2; ++half, rows += 4) {
       const Vec factors = load(quant + 32 * half);
