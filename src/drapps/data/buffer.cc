@@ -1,5 +1,7 @@
 #include "drapps/data/buffer.h"
 
+#include <sys/mman.h>
+
 #include <new>
 #include <string>
 #include <utility>
@@ -9,7 +11,29 @@ namespace {
 
 constexpr std::size_t kGranule = 4096;
 
-std::size_t charged(std::size_t capacity) { return capacity + kPadding; }
+// From here on memory comes from the system and goes back to it. Of smaller pieces malloc keeps what is freed, tens of
+// megabytes a thread once it has seen large ones (M_MMAP_THRESHOLD grows with them), and no ledger sees that.
+constexpr std::size_t kMapped = std::size_t{1} << 20;
+
+std::size_t charged(std::size_t capacity) {
+  const std::size_t bytes = capacity + kPadding;
+  return bytes < kMapped ? bytes : (bytes + kGranule - 1) / kGranule * kGranule;
+}
+
+std::uint8_t* allocate(std::size_t bytes) noexcept {
+  if (bytes < kMapped)
+    return static_cast<std::uint8_t*>(::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow));
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(mapped);
+}
+
+void release(std::uint8_t* data, std::size_t bytes) noexcept {
+  if (bytes < kMapped) {
+    ::operator delete(data, std::align_val_t{kAlignment});
+  } else {
+    munmap(data, bytes);
+  }
+}
 
 }  // namespace
 
@@ -39,7 +63,7 @@ Status Buffer::ensure(std::size_t bytes) {
                             " bytes does not fit the RAM budget, of which " + std::to_string(ledger_->used()) + " of " +
                             std::to_string(ledger_->limit()) + " bytes are in use; raise ram_budget"};
   }
-  data_ = static_cast<std::uint8_t*>(::operator new(charged(capacity), std::align_val_t{kAlignment}, std::nothrow));
+  data_ = allocate(charged(capacity));
   if (data_ == nullptr) {
     ledger_->release(charged(capacity));
     return Error{.code = ErrorCode::kResourceExhausted,
@@ -51,7 +75,7 @@ Status Buffer::ensure(std::size_t bytes) {
 
 void Buffer::reset() noexcept {
   if (data_ == nullptr) return;
-  ::operator delete(data_, std::align_val_t{kAlignment});
+  release(data_, charged(capacity_));
   ledger_->release(charged(capacity_));
   data_ = nullptr;
   capacity_ = 0;

@@ -4,7 +4,7 @@
 // 1. A weight of 22 fraction bits is a * 2^16 + b: b has 16 bits with a sign, a has 8. With A and B the sums of the
 //    products of either digit, (A * 2^16 + B + 2^21) >> 22, what the reference computes, is (A + (B >> 16) + 32) >> 6,
 //    all rounded downwards; so behind the sum B, words suffice. The last step is vpmulhrsw by 2^9.
-// 2. The positive weights of an output sum to at most 1.2 (bicubic; 1 for bilinear). So a is at most 77, two products
+// 2. The positive weights of an output sum to at most 1.21 (bicubic; 1 for bilinear). So a is at most 77, two products
 //    of a digit a fit in the saturating words of vpmaddubsw, and A + (B >> 16) + 32 fits in a word; on the way there
 //    words may wrap.
 // 3. Four source bytes of an output, its taps, stand in an element of 32 bits. vpmaddubsw multiplies them by their
