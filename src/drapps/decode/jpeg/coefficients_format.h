@@ -1,10 +1,10 @@
 // Places of the coefficient form, as coefficients.h describes it. For its reader and its writer.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <array>
 
 #include "drapps/decode/jpeg/frame.h"
 #include "drapps/kernel/jpeg/expand.h"
