@@ -13,9 +13,9 @@ import torch.utils.data
 
 from drapps.array_source import DTYPES, ArraySource, Column, column_of, picture_of
 from drapps.errors import PipelineError
+from drapps.torch.kept import METHODS, copy_of, is_unchanged, rows_of, without_subsets
 from drapps.torch.recognise import NotLifted, name_of, require_pristine, short_name
 
-METHODS = ("__getitem__", "__getitems__", "__len__")
 _HOME = "torchvision.datasets."
 # Where each keeps its labels; and the layout of its pictures, where they have channels.
 KNOWN = {
@@ -90,7 +90,7 @@ class Arrays:
             self._columns == earlier._columns
             and self._picture == earlier._picture
             and len(mine) == len(earlier._copied)
-            and all(map(_equal, mine, earlier._copied))
+            and all(map(is_unchanged, mine, earlier._copied))
         )
 
     def source(self) -> ArraySource:
@@ -99,8 +99,6 @@ class Arrays:
         Raises:
             NotLifted: a list of labels or indices that would fail, or say something else, there.
         """
-        import numpy as np
-
         columns, owner = self._columns, self._owner
         if len(self) == 0:
             raise NotLifted("the dataset is empty")
@@ -110,15 +108,8 @@ class Arrays:
                 raise NotLifted(f"it has {len(labels)} labels for {self._rows} pictures")
             columns = (*columns, column_of("label", labels[: self._rows]))
             owner = (owner, labels)
-        rows = None
-        for indices in reversed(self._subsets):
-            chosen = np.fromiter((int(index) for index in indices), np.int64, len(indices))
-            of = self._rows if rows is None else len(rows)
-            if chosen.size and not -of <= chosen.min() <= chosen.max() < of:
-                raise NotLifted(f"a subset names a sample that its dataset of {of} does not have")
-            chosen[chosen < 0] += of
-            rows = chosen if rows is None else rows[chosen]
-        self._copied = [_copy(values) for values in (self._labels, *self._subsets)]
+        rows = rows_of(self._subsets, self._rows)
+        self._copied = [copy_of(values) for values in (self._labels, *self._subsets)]
         return ArraySource(columns, self._picture, owner, rows)
 
 
@@ -129,11 +120,7 @@ def recognise_arrays(dataset: Any) -> Arrays | None:
         NotLifted: it is such data, but does more than picking rows, or with arrays that have no
             native form.
     """
-    subsets: list[Any] = []
-    while type(dataset) is torch.utils.data.Subset:
-        require_pristine(dataset, METHODS)
-        subsets.append(dataset.indices)
-        dataset = dataset.dataset
+    dataset, subsets = without_subsets(dataset)
     if type(dataset) is torch.utils.data.TensorDataset:
         require_pristine(dataset, METHODS)
         return _of_tensors(dataset, subsets)
@@ -268,24 +255,3 @@ def _class_numbers(labels: Any) -> Any:
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.dtype == np.uint64:
         raise NotLifted(f"its labels are {name_of(labels)} of dtype {array.dtype}")
     return array.astype(np.int64)
-
-
-def _copy(values: Any) -> Any:
-    if isinstance(values, torch.Tensor):
-        return values.clone()
-    copied = getattr(values, "copy", None)
-    return copied() if callable(copied) else values
-
-
-def _equal(values: Any, copied: Any) -> bool:
-    """Whether a list, tensor or array is as it was when it was copied."""
-    if type(values) is not type(copied):
-        return False
-    if isinstance(values, torch.Tensor):
-        return torch.equal(values, copied)
-    equal = values == copied
-    if isinstance(equal, bool):
-        return equal
-    import numpy as np
-
-    return np.array_equal(values, copied)

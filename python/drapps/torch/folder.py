@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch.utils.data
-
 from drapps.source import EXTENSIONS, Source
+from drapps.torch.kept import LISTS, METHODS, copy_of, is_unchanged, rows_of, without_subsets
 from drapps.torch.recognise import NotLifted, name_of, require_pristine, short_name
 
 FOLDERS = ("torchvision.datasets.folder.ImageFolder", "torchvision.datasets.folder.DatasetFolder")
 LOADERS = ("torchvision.datasets.folder.default_loader", "torchvision.datasets.folder.pil_loader")
-METHODS = ("__getitem__", "__getitems__", "__len__")
 
 
-@dataclass(frozen=True, eq=False)
 class Folder:
     """A folder dataset, seen through any number of subsets.
 
     Attributes:
         dataset: the folder itself.
-        indices: of its samples, in the order of the outermost subset; None for all of them.
         description: how the report calls it.
     """
 
-    dataset: Any
-    indices: Sequence[int] | None
-    description: str
+    def __init__(self, dataset: Any, subsets: list[Any], description: str) -> None:
+        """See `recognise_folder`; `subsets` are the indices of each, outermost first."""
+        self.dataset = dataset
+        self.description = description
+        self._subsets = subsets
+        self._copied: list[Any] | None = None  # samples and subsets as the source has them
 
     @property
     def transform(self) -> Any:
@@ -44,16 +41,14 @@ class Folder:
         return 3
 
     def __len__(self) -> int:
-        return len(self.dataset.samples if self.indices is None else self.indices)
+        return len(self._subsets[0] if self._subsets else self.dataset.samples)
 
     def unchanged_since(self, earlier: Any) -> bool:
-        """Whether a source made of `earlier` stands for this one: same lists, same lengths."""
-        return (
-            isinstance(earlier, Folder)
-            and self.dataset.samples is earlier.dataset.samples
-            and self.indices == earlier.indices
-            and len(self) == len(earlier)
-        )
+        """Whether a source made of `earlier` stands for this one: its lists hold the same."""
+        if not isinstance(earlier, Folder) or earlier._copied is None:
+            return False
+        mine = [self.dataset.samples, *self._subsets]
+        return len(mine) == len(earlier._copied) and all(map(is_unchanged, mine, earlier._copied))
 
     def source(self) -> Source:
         """The files and labels.
@@ -63,11 +58,15 @@ class Folder:
         """
         import numpy as np
 
-        samples = self.dataset.samples
-        if self.indices is not None:
-            samples = [samples[index] for index in self.indices]
-        if not samples:
+        if len(self) == 0:
             raise NotLifted("the dataset is empty")
+        copied = [copy_of(values) for values in (self.dataset.samples, *self._subsets)]
+        samples = copied[0]
+        rows = rows_of(copied[1:], len(samples))
+        if rows is not None:
+            samples = [samples[row] for row in rows.tolist()]
+        if not all(type(sample) is tuple and len(sample) == 2 for sample in samples):
+            raise NotLifted("its samples are not all tuples of a path and a label")
         labels = [label for _, label in samples]
         if not all(type(label) is int for label in labels):
             raise NotLifted("its labels are not all of type int")
@@ -75,26 +74,17 @@ class Folder:
             if not os.fspath(path).lower().endswith(EXTENSIONS):
                 ending = Path(path).suffix
                 raise NotLifted(f"it holds {ending or 'nameless'} files, such as {path}")
-        return Source(
+        try:
+            numbers = np.asarray(labels, np.int64)
+        except OverflowError:
+            raise NotLifted("its labels do not fit 64 bits") from None
+        source = Source(
             paths=[os.fsencode(path) for path, _ in samples],
-            labels=np.asarray(labels, np.int64),
+            labels=numbers,
             classes=tuple(getattr(self.dataset, "classes", ())),
         )
-
-
-def without_subsets(dataset: Any) -> tuple[Any, Sequence[int] | None]:
-    """The dataset behind any number of subsets, and which of its samples those leave.
-
-    Raises:
-        NotLifted: a subset does more than that.
-    """
-    indices: Sequence[int] | None = None
-    while type(dataset) is torch.utils.data.Subset:
-        require_pristine(dataset, METHODS)
-        inner = [int(index) for index in dataset.indices]
-        indices = inner if indices is None else [inner[index] for index in indices]
-        dataset = dataset.dataset
-    return dataset, indices
+        self._copied = copied
+        return source
 
 
 def recognise_folder(dataset: Any) -> Folder:
@@ -103,7 +93,7 @@ def recognise_folder(dataset: Any) -> Folder:
     Raises:
         NotLifted: the dataset is something else, or a folder that does more than reading pictures.
     """
-    dataset, indices = without_subsets(dataset)
+    dataset, subsets = without_subsets(dataset)
     name = name_of(dataset)
     if isinstance(dataset, type) or name not in FOLDERS:
         raise NotLifted(f"the dataset is {name}, not an image folder of torchvision itself")
@@ -117,7 +107,8 @@ def recognise_folder(dataset: Any) -> Folder:
     backend = getattr(sys.modules.get("torchvision"), "get_image_backend", lambda: "PIL")()
     if backend != "PIL":
         raise NotLifted(f"torchvision's image backend is {backend}, not PIL")
-    size = len(dataset.samples) if indices is None else len(indices)
-    subset = "" if indices is None else " (a subset)"
-    description = f"{short_name(dataset)} of {size} files{subset}"
-    return Folder(dataset, indices, description)
+    if type(dataset.samples) not in LISTS:
+        raise NotLifted(f"its samples are a {name_of(dataset.samples)}")
+    size = len(subsets[0] if subsets else dataset.samples)
+    subset = " (a subset)" if subsets else ""
+    return Folder(dataset, subsets, f"{short_name(dataset)} of {size} files{subset}")

@@ -16,7 +16,8 @@ from drapps.errors import PipelineError
 from drapps.torch import transforms_timm, transforms_v1, transforms_v2
 from drapps.torch.arrays import Arrays, recognise_arrays
 from drapps.torch.chain import Chain, Form, MaskForm, recognise
-from drapps.torch.folder import Folder, recognise_folder, without_subsets
+from drapps.torch.folder import Folder, recognise_folder
+from drapps.torch.kept import without_subsets
 from drapps.torch.order import Kind, Order, recognise_order
 from drapps.torch.pairs import Pairs, is_wrapped, recognise_pairs
 from drapps.torch.recognise import NotLifted, name_of

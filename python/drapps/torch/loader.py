@@ -125,6 +125,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._resumed: Mapping[str, Any] | None = None
         self._latest: Pass | Progress | None = None
         self._native: Native | None = None
+        self._lasting: Native | LiftReport | None = None  # what a persistent iterator runs on
         self._engine: weakref.ref[EngineIterator] | None = None
         self._standing: Standing | None = None
         super().__init__(
@@ -153,12 +154,19 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         return native if isinstance(native, LiftReport) else native.recipe.report
 
     def _prepared(self) -> Native | LiftReport:
-        """The native loader for the dataset and transforms as they are now, or why none."""
+        """The native loader for the dataset and transforms as they are now, or why none.
+
+        Persistent workers keep the dataset that they were started with.
+        """
+        if self._iterator is not None and self._lasting is not None:
+            return self._lasting
         try:
             if not self.lift:
                 raise NotLifted("lift=False")
             recipe = recipe_of(self, self.on_error)
-            if self._native is None or not self._native.serves(recipe):
+            if self._native is not None and self._native.serves(recipe):
+                self._native.recipe = recipe
+            else:
                 budgets = (self.cpu_budget, self.ram_budget)
                 options = loader_options(self.policy, *budgets, self.settings)
                 self._native = Native(recipe, options, self._native)
@@ -182,6 +190,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         native = self._prepared()
+        self._lasting = native if self.persistent_workers else None
         if not isinstance(native, LiftReport):
             return LiftedIterator(self, native)
         if self.num_workers == 0:
@@ -326,6 +335,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         # Native parts stay here; a copy makes its own at first use.
         own = {
             "_native": None,
+            "_lasting": None,
             "_latest": None,
             "_engine": None,
             "_standing": copy.deepcopy(self._standing),

@@ -33,10 +33,12 @@ class Native:
             PipelineError: the settings are of something else.
         """
         self.recipe = recipe
-        same = earlier is not None and recipe.folder.unchanged_since(earlier.recipe.folder)
-        self.source: Source = (
-            earlier.source if same and earlier is not None else recipe.folder.source()
-        )
+        self._data = recipe.folder  # what the source was made of
+        if earlier is not None and recipe.folder.unchanged_since(earlier._data):
+            self._data = earlier._data
+            self.source: Source = earlier.source
+        else:
+            self.source = recipe.folder.source()
         try:
             self.core = _core.Loader(
                 self.source.native(),
@@ -53,9 +55,8 @@ class Native:
         self._dataset = self.source.digest()
 
     def serves(self, recipe: Recipe) -> bool:
-        """Whether this is what `recipe` would make."""
-        mine = self.recipe
-        return mine.spec == recipe.spec and recipe.folder.unchanged_since(mine.folder)
+        """Whether this is what `recipe` would make, but for its sampler and what it reports."""
+        return self.recipe.spec == recipe.spec and recipe.folder.unchanged_since(self._data)
 
     def identity(self) -> dict[str, Any]:
         """What a state must agree with."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from drapps.source import EXTENSIONS, Source
-from drapps.torch.folder import METHODS, without_subsets
+from drapps.torch.kept import LISTS, METHODS, copy_of, is_unchanged, rows_of, without_subsets
 from drapps.torch.recognise import NotLifted, name_of, require_pristine, short_name
 
 _HOME = "torchvision.tv_tensors._dataset_wrapper."
@@ -57,36 +57,47 @@ FAMILIES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
 class Pairs:
     """A segmentation dataset, seen through any number of subsets.
 
     Attributes:
-        images: the files, as the dataset lists them.
-        masks: likewise, one for each.
         transform: the joint transforms.
-        indices: of its samples, in the order of the outermost subset; None for all of them.
         description: how the report calls it.
     """
 
-    images: Sequence[Any]
-    masks: Sequence[Any]
-    transform: Callable[..., Any]
-    indices: Sequence[int] | None
-    description: str
+    def __init__(
+        self,
+        images: Sequence[Any],
+        masks: Sequence[Any],
+        transform: Callable[..., Any],
+        subsets: list[Any],
+        description: str,
+    ) -> None:
+        """See `recognise_pairs`.
+
+        Args:
+            images: the files, as the dataset lists them.
+            masks: likewise, one for each.
+            transform: as above.
+            subsets: the indices of each ``Subset``, outermost first.
+            description: as above.
+        """
+        # A list for each picture may be changed in place as well: what counts is its first.
+        firsts = [mask[0] if isinstance(mask, (list, tuple)) else mask for mask in masks]
+        self._lists = [images, firsts, *subsets]
+        self._copied: list[Any] | None = None  # the lists as the source has them
+        self.transform = transform
+        self.description = description
 
     def __len__(self) -> int:
-        return len(self.images if self.indices is None else self.indices)
+        return len(self._lists[2] if len(self._lists) > 2 else self._lists[0])
 
     def unchanged_since(self, earlier: Any) -> bool:
-        """Whether a source made of `earlier` stands for this one: same lists, same lengths."""
-        return (
-            isinstance(earlier, Pairs)
-            and self.images is earlier.images
-            and self.masks is earlier.masks
-            and self.indices == earlier.indices
-            and len(self) == len(earlier)
-        )
+        """Whether a source made of `earlier` stands for this one: its lists hold the same."""
+        if not isinstance(earlier, Pairs) or earlier._copied is None:
+            return False
+        mine, copied = self._lists, earlier._copied
+        return len(mine) == len(copied) and all(map(is_unchanged, mine, copied))
 
     def source(self) -> Source:
         """The files.
@@ -94,9 +105,13 @@ class Pairs:
         Raises:
             NotLifted: a file that the native path cannot deliver as the dataset would.
         """
-        chosen = range(len(self.images)) if self.indices is None else self.indices
-        images = [os.fspath(self.images[index]) for index in chosen]
-        masks = [_mask_path(self.masks[index]) for index in chosen]
+        copied = [copy_of(values) for values in self._lists]
+        if len(copied[0]) > len(copied[1]):
+            raise NotLifted(f"it has {len(copied[1])} masks for {len(copied[0])} pictures")
+        rows = rows_of(copied[2:], len(copied[0]))
+        chosen = range(len(copied[0])) if rows is None else rows.tolist()
+        images = [os.fspath(copied[0][index]) for index in chosen]
+        masks = [os.fspath(copied[1][index]) for index in chosen]
         if not images:
             raise NotLifted("the dataset is empty")
         for paths, endings in ((images, EXTENSIONS), (masks, (".png",))):
@@ -105,14 +120,11 @@ class Pairs:
                     raise NotLifted(f"it holds files such as {path}")
         for path in masks[:: max(1, len(masks) // _PROBES)]:
             _require_numbers(path)
+        self._copied = copied
         return Source(
             paths=[os.fsencode(path) for path in images],
             masks=[os.fsencode(path) for path in masks],
         )
-
-
-def _mask_path(listed: Any) -> str:
-    return os.fspath(listed[0] if isinstance(listed, (list, tuple)) else listed)
 
 
 def _require_numbers(path: str) -> None:
@@ -139,7 +151,7 @@ def recognise_pairs(dataset: Any) -> Pairs:
     Raises:
         NotLifted: the dataset is something else, or does more than reading pairs.
     """
-    dataset, indices = without_subsets(dataset)
+    dataset, subsets = without_subsets(dataset)
     kind, inner = type(dataset), vars(dataset).get("_dataset")
     name = name_of(inner)
     made_up = kind.__name__ == f"Wrapped{short_name(inner)}" and kind.__bases__[1:] == (
@@ -169,7 +181,10 @@ def recognise_pairs(dataset: Any) -> Pairs:
     if dataset.transforms is None:
         raise NotLifted(f"{short_name(inner)} has no transforms, so its pictures make no tensors")
     images, masks = getattr(inner, family.images), getattr(inner, family.masks)
-    size = len(images) if indices is None else len(indices)
-    subset = "" if indices is None else " (a subset)"
+    for listed in (images, masks):
+        if type(listed) not in LISTS:
+            raise NotLifted(f"its files are listed by a {name_of(listed)}")
+    size = len(subsets[0] if subsets else images)
+    subset = " (a subset)" if subsets else ""
     description = f"{short_name(inner)} of {size} pictures with masks{subset}"
-    return Pairs(images, masks, dataset.transforms, indices, description)
+    return Pairs(images, masks, dataset.transforms, subsets, description)

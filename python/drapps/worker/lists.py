@@ -81,6 +81,16 @@ class SharedList(MutableSequence[Any]):
         """Refused: the length is fixed."""
         raise TypeError(self._refusal)
 
+    def copy(self) -> SharedList:
+        """A list of the same elements, in the same memory, that no later assignment changes."""
+        copied = SharedList(self._memory, self._places, self._length)
+        copied._own = dict(self._own)
+        return copied
+
+    def holds_what(self, copied: SharedList) -> bool:
+        """Whether nothing was assigned since the `copy`."""
+        return self._memory is copied._memory and self._own == copied._own
+
     def __reduce__(self) -> Any:
         return SharedList, (self._memory, self._places, self._length)
 
