@@ -80,8 +80,8 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         "sampler": {
             "shuffle": order.kind is Kind.SHUFFLED,
             "seed": 0,
-            "rank": order.rank,
-            "world": order.rank + 1 if order.kind is Kind.SAMPLER else 1,
+            "rank": 0,  # a user's sampler deals by itself: see Order.own_seed
+            "world": 1,
             "batch": order.batch_size,
             "remainder": "drop" if order.drop_last else "even",
         },

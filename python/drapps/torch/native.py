@@ -112,7 +112,7 @@ class Pass:
             self._epoch,
             self._start,
             indices,
-            self._seed,
+            order.own_seed(self._seed),
             ahead=self.native.recipe.ahead,
             ledger_file=self._ledger_file,
         )

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from drapps.source import Int64Array
 
 
+_APART = 0x9E3779B97F4A7C15  # an odd multiple of it keeps the keys of different ranks apart
+
+
 class Kind(Enum):
     """How the order is made."""
 
@@ -74,10 +77,14 @@ class Order:
         if self.draws_globally:
             torch.empty((), dtype=torch.int64).random_()
 
-    @property
-    def rank(self) -> int:
-        """The rank that the core folds into the seed, so that ranks with one seed draw apart."""
-        return rank_of(self.sampler) if self.kind is Kind.SAMPLER else 0
+    def own_seed(self, seed: int) -> int:
+        """The seed of this rank, so that ranks with one seed draw apart.
+
+        The core would fold a rank in just so, but it would also deal among the ranks of a world,
+        and refuse those sizes that leave a rank without a row. A user's sampler has dealt already.
+        """
+        rank = rank_of(self.sampler) if self.kind is Kind.SAMPLER else 0
+        return (seed + rank * _APART) % (1 << 64)
 
 
 def rank_of(sampler: Any) -> int:
