@@ -14,6 +14,7 @@ import torch.utils.data
 from drapps.array_source import DTYPES, ArraySource, Column, column_of, picture_of
 from drapps.errors import PipelineError
 from drapps.torch.kept import METHODS, copy_of, is_unchanged, rows_of, without_subsets
+from drapps.torch.pictures import require_plain_pictures
 from drapps.torch.recognise import NotLifted, name_of, require_pristine, short_name
 
 _HOME = "torchvision.datasets."
@@ -128,6 +129,7 @@ def recognise_arrays(dataset: Any) -> Arrays | None:
     if isinstance(dataset, type) or name not in KNOWN:
         return None
     require_pristine(dataset, METHODS)
+    require_plain_pictures()
     return _of_pictures(dataset, *KNOWN[name], subsets)
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from drapps.source import EXTENSIONS, Source
 from drapps.torch.kept import LISTS, METHODS, copy_of, is_unchanged, rows_of, without_subsets
-from drapps.torch.recognise import NotLifted, name_of, require_pristine, short_name
+from drapps.torch.own import is_own
+from drapps.torch.pictures import require_plain_pictures
+from drapps.torch.recognise import NotLifted, name_of, require_own, require_pristine, short_name
 
 FOLDERS = ("torchvision.datasets.folder.ImageFolder", "torchvision.datasets.folder.DatasetFolder")
 LOADERS = ("torchvision.datasets.folder.default_loader", "torchvision.datasets.folder.pil_loader")
@@ -104,6 +106,10 @@ def recognise_folder(dataset: Any) -> Folder:
         raise NotLifted(f"{short_name(dataset)} has no transform, so its pictures make no tensors")
     if name_of(dataset.loader) not in LOADERS:
         raise NotLifted(f"{short_name(dataset)} reads files by {name_of(dataset.loader)}")
+    if not is_own(dataset.loader):
+        raise NotLifted(f"{name_of(dataset.loader)} was replaced")
+    require_own(dataset.loader)
+    require_plain_pictures()
     backend = getattr(sys.modules.get("torchvision"), "get_image_backend", lambda: "PIL")()
     if backend != "PIL":
         raise NotLifted(f"torchvision's image backend is {backend}, not PIL")

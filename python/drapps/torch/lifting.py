@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import torch.utils.data
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 from drapps.errors import PipelineError
 from drapps.torch import transforms_timm, transforms_v1, transforms_v2
@@ -19,8 +20,9 @@ from drapps.torch.chain import Chain, Form, MaskForm, recognise
 from drapps.torch.folder import Folder, recognise_folder
 from drapps.torch.kept import without_subsets
 from drapps.torch.order import Kind, Order, recognise_order
+from drapps.torch.own import WALK, is_own
 from drapps.torch.pairs import Pairs, is_wrapped, recognise_pairs
-from drapps.torch.recognise import NotLifted, name_of
+from drapps.torch.recognise import NotLifted, name_of, require_own
 from drapps.torch.report import LiftReport
 
 TABLE = {**transforms_v1.TABLE, **transforms_v2.TABLE, **transforms_timm.TABLE}
@@ -58,6 +60,7 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
     Raises:
         NotLifted: it does something that has no native form; the sentence says what.
     """
+    WALK.refresh()
     _require_plain(loader)
     folder = recognise_dataset(loader.dataset)
     chain = _chain_over(folder)
@@ -163,6 +166,14 @@ def _require_plain(loader: torch.utils.data.DataLoader[Any]) -> None:
         raise NotLifted("batch_size=None yields single samples")
     if loader.collate_fn is not torch.utils.data.default_collate:
         raise NotLifted(f"collate_fn is {name_of(loader.collate_fn)}")
+    if not is_own(loader.collate_fn):
+        raise NotLifted(f"{name_of(loader.collate_fn)} was replaced")
+    require_own(loader.collate_fn, *default_collate_fn_map.values())
+    for kind, function in default_collate_fn_map.items():
+        if not is_own(function):
+            raise NotLifted(f"default_collate has a function of yours for {kind}")
+    if torch.get_default_device().type != "cpu":
+        raise NotLifted(f"torch makes its tensors on {torch.get_default_device()}")
     if loader.worker_init_fn is not None:
         raise NotLifted("worker_init_fn is set, and native threads would never call it")
 

@@ -110,6 +110,8 @@ def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Orde
     require_pristine(batches, ("__iter__", "__len__"))
     sampler: Any = batches.sampler
     kind, draws = Kind.SAMPLER, False
+    if type(sampler) in (SequentialSampler, RandomSampler):
+        require_pristine(sampler, ("__iter__", "__len__"))
     if type(sampler) is SequentialSampler and len(sampler.data_source) == size:
         kind = Kind.SEQUENTIAL
     elif is_permutation(sampler, size) and sampler.generator in (None, loader.generator):

@@ -13,7 +13,9 @@ from typing import Any
 
 from drapps.source import EXTENSIONS, Source
 from drapps.torch.kept import LISTS, METHODS, copy_of, is_unchanged, rows_of, without_subsets
-from drapps.torch.recognise import NotLifted, name_of, require_pristine, short_name
+from drapps.torch.own import is_own
+from drapps.torch.pictures import require_plain_pictures
+from drapps.torch.recognise import NotLifted, name_of, require_own, require_pristine, short_name
 
 _HOME = "torchvision.tv_tensors._dataset_wrapper."
 _WRAPPER = _HOME + "VisionDatasetTVTensorWrapper"
@@ -166,6 +168,10 @@ def recognise_pairs(dataset: Any) -> Pairs:
     family = FAMILIES[name]
     if name_of(dataset._wrapper) != _HOME + family.wrapper:
         raise NotLifted(f"{name} is wrapped by {name_of(dataset._wrapper)}")
+    if not is_own(dataset._wrapper):
+        raise NotLifted(f"{name_of(dataset._wrapper)} was replaced")
+    require_own(dataset._wrapper)
+    require_plain_pictures()
     if family.target is not None:
         attribute, only = family.target
         found = list(getattr(inner, attribute))

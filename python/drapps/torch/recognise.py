@@ -6,7 +6,10 @@ nothing of its behaviour was replaced: a subclass, a patched method or a hook ma
 
 from __future__ import annotations
 
+import sys
 from typing import Any
+
+from drapps.torch.own import WALK, is_own
 
 
 class NotLifted(Exception):  # noqa: N818 - a verdict, not an error
@@ -35,15 +38,36 @@ def require_pristine(thing: object, methods: tuple[str, ...]) -> None:
         NotLifted: a method was replaced on the object or the class, or a hook was registered.
     """
     kind = type(thing)
-    package = kind.__module__.partition(".")[0]
-    for method in methods:
-        function = getattr(kind, method, None)
-        home: str = getattr(function, "__module__", None) or package
-        if method in vars(thing) or home.partition(".")[0] not in (package, "torch", "torchvision"):
+    for name, value in vars(thing).items():
+        if callable(value) and (name in methods or callable(getattr(kind, name, None))):
+            raise NotLifted(f"{short_name(thing)}.{name} was replaced")
+    found = {method: getattr(kind, method) for method in methods if hasattr(kind, method)}
+    for method, function in found.items():
+        if not is_own(function):
             raise NotLifted(f"{short_name(thing)}.{method} was replaced")
+    require_own(*found.values(), owner=kind)
     for hooks in ("_forward_hooks", "_forward_pre_hooks"):
         if getattr(thing, hooks, None):
             raise NotLifted(f"{short_name(thing)} has hooks")
+    if hasattr(thing, "_forward_hooks"):
+        module = sys.modules["torch.nn.modules.module"]
+        if module._global_forward_hooks or module._global_forward_pre_hooks:
+            raise NotLifted("all modules have hooks")
+
+
+def require_own(*roots: Any, owner: type | None = None) -> None:
+    """Makes sure that functions and classes, and whatever they call, are the libraries' own.
+
+    Args:
+        roots: the functions and classes.
+        owner: the class whose methods they are.
+
+    Raises:
+        NotLifted: a function of somebody else's is called, which the sentence names.
+    """
+    replaced = WALK.replaced(roots, owner)
+    if replaced is not None:
+        raise NotLifted(f"{replaced} was replaced")
 
 
 def number(value: Any) -> float:

@@ -1,0 +1,49 @@
+"""What decides how Pillow reads pictures: its formats, its limits and its switches."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from drapps.torch.own import WALK, is_own
+from drapps.torch.recognise import NotLifted
+
+_FORMATS = ("JPEG", "PNG", "WEBP")
+_DECODERS = ("jpeg", "zip", "raw", "webp")
+# What the core does too. Each may be set at any time, and Pillow looks when it reads a picture.
+_SWITCHES: dict[str, dict[str, Any]] = {
+    "PIL.Image": {"MAX_IMAGE_PIXELS": 1024 * 1024 * 1024 // 4 // 3},
+    "PIL.ImageFile": {"LOAD_TRUNCATED_IMAGES": False},
+    "PIL.PngImagePlugin": {"MAX_TEXT_CHUNK": 1 << 20, "MAX_TEXT_MEMORY": 64 << 20},
+}
+
+
+def require_plain_pictures() -> None:
+    """Makes sure that pictures are read and cropped as an untouched Pillow would.
+
+    Raises:
+        NotLifted: a limit or a switch is set, or another reader is registered.
+    """
+    for home, switches in _SWITCHES.items():
+        module = sys.modules.get(home)
+        for name, plain in switches.items():
+            value = getattr(module, name, plain)
+            if value != plain:
+                raise NotLifted(f"{home}.{name} is {value!r}")
+    image: Any = sys.modules.get("PIL.Image")
+    if image is None:
+        return
+    for action, _, category, _, _ in warnings.filters:
+        if action == "error" and category is image.DecompressionBombWarning:
+            raise NotLifted("Pillow's DecompressionBombWarning is made an error")
+    for name in _FORMATS:
+        factory, accept = image.OPEN.get(name, (None, None))
+        if not all(part is None or is_own(part) for part in (factory, accept)):
+            raise NotLifted(f"Pillow opens {name} by a function that is not its own")
+        replaced = WALK.replaced(part for part in (factory, accept) if part is not None)
+        if replaced is not None:
+            raise NotLifted(f"{replaced} was replaced")
+    for name in _DECODERS:
+        if not is_own(image.DECODERS.get(name)):
+            raise NotLifted(f"Pillow decodes {name} by a class that is not its own")
