@@ -34,6 +34,12 @@ KNOWN = {
 }
 
 
+_WHOLE = {getattr(torch, f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32)}
+_WHOLE |= {torch.int64}
+# These give a label as it lies in its array or tensor, of its own dtype; the others an int of it.
+_AS_THEY_LIE = ("CIFAR10", "CIFAR100")
+
+
 class Arrays:
     """Data in memory, seen through any number of subsets.
 
@@ -52,22 +58,25 @@ class Arrays:
         owner: Any,
         transform: Any,
         description: str,
+        as_they_lie: bool = False,
     ) -> None:
         """See `recognise_arrays`.
 
         Args:
             columns: that are read where they lie.
             picture: likewise.
-            labels: the user's sequence of class numbers, where it is no array of int64 and has to
-                be converted; else None.
+            labels: the user's sequence of class numbers, where it is no array of the dtype that
+                they are delivered in and has to be converted; else None.
             subsets: the indices of each ``Subset``, outermost first.
             owner: what keeps the memory alive.
             transform: as above.
             description: as above.
+            as_they_lie: whether labels are delivered in their own dtype, and not in int64.
         """
         self._columns = columns
         self._picture = picture
         self._labels = labels
+        self._labels_as_they_lie = as_they_lie
         self._subsets = subsets
         self._owner = owner
         self._copied: list[Any] | None = None  # labels and subsets as the source has them
@@ -104,7 +113,7 @@ class Arrays:
         if len(self) == 0:
             raise NotLifted("the dataset is empty")
         if self._labels is not None:
-            labels = _class_numbers(self._labels)
+            labels = _class_numbers(self._labels, self._labels_as_they_lie)
             if len(labels) < self._rows:
                 raise NotLifted(f"it has {len(labels)} labels for {self._rows} pictures")
             columns = (*columns, column_of("label", labels[: self._rows]))
@@ -170,7 +179,7 @@ def _of_pictures(dataset: Any, labels_name: str, layout: str, subsets: list[Any]
         raise NotLifted(f"the data of {name} has no channels")
     if pictures.ndim == 4 and picture.shape[1] != 3:
         raise NotLifted(f"the pictures of {name} have {picture.shape[1]} channels")
-    direct = _direct_labels(labels, picture.shape[0])
+    direct = _direct_labels(labels, picture.shape[0], name in _AS_THEY_LIE)
     columns = () if direct is None else (column_of("label", direct),)
     rows = len(subsets[0]) if subsets else picture.shape[0]
     description = f"{name} of {rows} pictures in memory{' (a subset)' if subsets else ''}"
@@ -182,6 +191,7 @@ def _of_pictures(dataset: Any, labels_name: str, layout: str, subsets: list[Any]
         (pictures, direct),
         dataset.transform,
         description,
+        name in _AS_THEY_LIE,
     )
 
 
@@ -228,32 +238,42 @@ def _as_numpy(data: Any) -> Any:
     return data
 
 
-def _direct_labels(labels: Any, rows: int) -> Any:
+def _direct_labels(labels: Any, rows: int, as_they_lie: bool) -> Any:
     """Labels that can be read where they lie, as an array; None for others."""
     import numpy as np
 
     if type(labels) is torch.Tensor and labels.device.type == "cpu" and not labels.requires_grad:
-        labels = labels.numpy() if labels.dtype == torch.int64 else labels
-    plain = type(labels) is np.ndarray and labels.dtype == np.int64 and labels.dtype.isnative
-    return labels[:rows] if plain and labels.ndim == 1 and len(labels) >= rows else None
+        labels = labels.numpy() if labels.dtype in _WHOLE else labels
+    if type(labels) is not np.ndarray or not labels.dtype.isnative:
+        return None
+    fits = labels.dtype == np.int64 or (as_they_lie and _are_whole(labels.dtype))
+    return labels[:rows] if fits and labels.ndim == 1 and len(labels) >= rows else None
 
 
-def _class_numbers(labels: Any) -> Any:
-    """A copy of other labels as int64.
+def _are_whole(dtype: Any) -> bool:
+    """Whether numbers of this dtype are class numbers; torch takes no scalars of uint64."""
+    return dtype.kind in "iu" and dtype.name != "uint64"
+
+
+def _class_numbers(labels: Any, as_they_lie: bool) -> Any:
+    """A copy of other labels, of the dtype that batches have.
 
     Raises:
-        NotLifted: they are no whole numbers.
+        NotLifted: they are no whole numbers, or in something that may give others than it holds.
     """
     import numpy as np
 
-    if isinstance(labels, list):
+    if type(labels) in (list, tuple):
         if not all(type(label) is int for label in labels):
             raise NotLifted("its labels are not all of type int")
         try:
             return np.array(labels, np.int64)
         except OverflowError:
             raise NotLifted("its labels do not fit 64 bits") from None
-    array = np.asarray(labels)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or array.dtype == np.uint64:
-        raise NotLifted(f"its labels are {name_of(labels)} of dtype {array.dtype}")
-    return array.astype(np.int64)
+    if type(labels) is torch.Tensor and labels.dtype in _WHOLE and labels.device.type == "cpu":
+        labels = labels.numpy()
+    array = labels if type(labels) in (np.ndarray, np.memmap) else None
+    if array is None or array.ndim != 1 or not _are_whole(array.dtype):
+        dtype = getattr(labels, "dtype", "unknown")
+        raise NotLifted(f"its labels are {name_of(labels)} of dtype {dtype}")
+    return array.astype(array.dtype.newbyteorder("=") if as_they_lie else np.int64)

@@ -22,7 +22,7 @@ def random_resized_crop(transform: Any, chain: Chain) -> None:
         ops.random_resized_crop(
             v1.plain_size(transform.size),
             numbers(transform.scale),
-            numbers(transform.ratio),
+            v1.ratio_of(transform),
             "random" if several else v1.interpolation_of(transform),
             chain.pass_order,
         )

@@ -49,12 +49,24 @@ def plain_size(size: Any) -> Any:
     return size if size is None or isinstance(size, int) else [int(side) for side in size]
 
 
+def ratio_of(transform: Any) -> list[float]:
+    """The ratios of a RandomResizedCrop.
+
+    Raises:
+        NotLifted: of a narrow picture they leave no pixel, and a native crop has one at least.
+    """
+    ratio = numbers(transform.ratio)
+    if min(ratio) >= 2 or max(ratio) <= 0.5:
+        raise NotLifted(f"{short_name(transform)} has the ratios {ratio}, far from a square")
+    return ratio
+
+
 def random_resized_crop_op(transform: Any, **how: str) -> ops.Op:
     """The op of a RandomResizedCrop, which resizes as `how` says."""
     return ops.random_resized_crop(
         plain_size(transform.size),
         numbers(transform.scale),
-        numbers(transform.ratio),
+        ratio_of(transform),
         interpolation_of(transform),
         **how,
     )
