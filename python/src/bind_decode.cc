@@ -17,6 +17,7 @@
 
 #include "drapps/decode/decoder.h"
 #include "drapps/decode/jpeg/coefficients.h"
+#include "shared.h"
 
 namespace nb = nanobind;
 
@@ -87,7 +88,7 @@ Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const
   Decoder& reader = decoder();
   auto work = [&]() -> Result<ImageView> {
     thread_local ImageBuffer buffer(MemoryLedger::unlimited());
-    const nb::gil_scoped_release release;
+    const WithoutGil release;
     const Result<ImageInfo> info = reader.inspect(data, options);
     if (!info.ok()) return info.error();
     Rect rect{0, 0, info->extent.height, info->extent.width};
@@ -115,7 +116,7 @@ nb::bytes transcode(const nb::bytes& bytes) {
   thread_local std::vector<std::uint8_t> form;
   const std::span<const std::uint8_t> data = view_of(bytes);
   const Status status = [&] {
-    const nb::gil_scoped_release release;
+    const WithoutGil release;
     return transcoder.transcode(data, form);
   }();
   if (!status.ok()) raise(status.error());

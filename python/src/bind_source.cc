@@ -88,10 +88,7 @@ SharedSource files(const nb::sequence& paths, const std::optional<LabelColumns>&
 
 /// Python objects that stay alive with a source, and die under the GIL.
 std::shared_ptr<std::vector<nb::object>> keeper() {
-  return {new std::vector<nb::object>, [](std::vector<nb::object>* held) {
-            const nb::gil_scoped_acquire gil;
-            delete held;
-          }};
+  return {new std::vector<nb::object>, [](std::vector<nb::object>* held) { with_gil([held] { delete held; }); }};
 }
 
 SharedSource memory(const nb::sequence& records, const std::optional<LabelColumns>& labels,
@@ -220,7 +217,7 @@ template <class T, class List>
 std::pair<Identity, T> listed(const std::string& path, const List& list) {
   Error error;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     auto file = FileWindow::open(path.c_str());
     if (file.ok()) {
       Result<T> listing = list(*file);

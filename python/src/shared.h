@@ -33,6 +33,21 @@ class WithoutGil {
   PyThreadState* const thread_;
 };
 
+/// Runs `work` under the GIL on any thread, the core's own among them, or not at all once the interpreter has begun to
+/// end: what is left then goes with the process. A thread that is caught in between stops here, as above.
+template <class Work>
+void with_gil(const Work& work) noexcept {
+  if (!Py_IsInitialized()) return;
+  PyGILState_STATE state{};
+  try {
+    state = PyGILState_Ensure();
+  } catch (abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+  work();
+  PyGILState_Release(state);
+}
+
 /// A source that several loaders share.
 struct SharedSource {
   std::shared_ptr<Source> source;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -55,6 +56,15 @@ class LiftedIterator(_BaseDataLoaderIter):
         if self._stream is None:
             self._stream = self._begin(self._transfer)
         return self._stream
+
+    def __next__(self) -> Any:
+        # The base class makes a profiler range per batch, within which the GIL goes: where the
+        # interpreter ends just then, a daemon thread takes the whole process with it.
+        if torch._C._autograd._profiler_enabled():
+            return super().__next__()
+        data = self._next_data()
+        self._num_yielded += 1
+        return data
 
     def _next_data(self) -> Any:
         stream = self.stream()
