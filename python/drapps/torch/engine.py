@@ -12,7 +12,7 @@ import time
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -267,13 +267,15 @@ class EngineIterator(_BaseDataLoaderIter):
             return False
         while not self._active[self._turn]:
             self._turn = (self._turn + 1) % self._num_workers
+        if self._by_sample and not isinstance(index, (list, tuple)):
+            index = list(index)  # it is cut into pieces
         worker = self._turn
         self._turn = (self._turn + 1) % self._num_workers
         grain = -(-len(index) // _MAX_PIECES) if self._by_sample and len(index) > 0 else 0
         order = Batch(self._progress.epoch, index, grain)
         pieces = -(-len(index) // grain) if grain else 0
         position = self._position
-        if self._auto_collation and not self._progress.is_stream:
+        if self._auto_collation and not self._progress.is_stream and isinstance(index, Sized):
             self._position += len(index)
         else:
             self._position += 1
@@ -296,7 +298,9 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def __next__(self) -> Any:
         # The base class makes a profiler range per batch, which takes as long as all that is here.
-        if self._progress.is_stream or torch._C._autograd._profiler_enabled():
+        # Of more batches than a stream has said that it has, the base class warns.
+        counted = self._IterableDataset_len_called is not None
+        if counted or torch._C._autograd._profiler_enabled():
             return super().__next__()
         data = self._next_data()
         self._num_yielded += 1

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.utils.data
-from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+from torch.utils.data import (
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
 from drapps.torch.recognise import NotLifted, name_of, require_pristine
 
@@ -19,6 +26,15 @@ if TYPE_CHECKING:
 
 
 _APART = 0x9E3779B97F4A7C15  # an odd multiple of it keeps the keys of different ranks apart
+# Samplers that end, and the libraries whose changes of them end, too.
+_FINITE = (
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+_KNOWN = ("accelerate", "lightning", "pytorch_lightning", "timm", "torch", "transformers")
 
 
 class Kind(Enum):
@@ -119,7 +135,20 @@ def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Orde
         kind, draws = Kind.SHUFFLED, sampler.generator is None
     elif not isinstance(sampler, Sized):
         raise NotLifted(f"the sampler {name_of(sampler)} has no length, so it may never end")
+    elif not _ends(sampler):
+        raise NotLifted(f"the sampler {name_of(sampler)} may give more than its length says")
     return Order(kind, sampler, batches.batch_size, batches.drop_last, size, draws)
+
+
+def _ends(sampler: Any) -> bool:
+    """Whether it can be read whole: a sequence, or a sampler of a library that is known to end.
+
+    A length says nothing: samplers that never end have one too, for progress bars.
+    """
+    if isinstance(sampler, (Sequence, torch.Tensor)) or name_of(sampler) == "numpy.ndarray":
+        return True
+    maker = next((each for each in type(sampler).__mro__ if "__iter__" in vars(each)), object)
+    return isinstance(sampler, _FINITE) and maker.__module__.split(".")[0] in _KNOWN
 
 
 def is_permutation(sampler: Any, size: int) -> bool:

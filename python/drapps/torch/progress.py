@@ -24,7 +24,7 @@ import copy
 import hashlib
 import itertools
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MappingView, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +99,20 @@ def _unpacked(texts: Mapping[str, str]) -> dict[str, bytes]:
     if any(len(state) != len(known.get(name, b"")) for name, state in drawn.items()):
         raise PipelineError("the random states of its workers are damaged: it was cut or edited")
     return drawn
+
+
+def _listed(index: Any) -> Any:
+    told = isinstance(index, Sized) and not isinstance(index, MappingView)
+    return index if told or not isinstance(index, Iterable) else list(index)
+
+
+def _digested(index: Any, sized: bool) -> bytes:
+    """What tells an index from others, of any kind of batch; of what cannot be told, its type."""
+    try:
+        same = isinstance(index, (list, tuple)) or not sized
+        return pickle.dumps(index if same else list(index), protocol=4)
+    except Exception:  # a generator, for one; a state matters less than the batch
+        return type(index).__qualname__.encode()
 
 
 def _drawn_seed(generator: torch.Generator) -> int:
@@ -227,10 +241,15 @@ class Progress:
             fresh = self._computed(generator)
         return self._observed(fresh, generator)
 
+    def _sendable(self, indices: Iterator[Any]) -> Iterator[Any]:
+        """Batches as a worker process can be told them: no generators, and no views of dicts."""
+        own = self.order.kind == "replayed" and self.order.batch_sampler is not None
+        return map(_listed, indices) if own and self.order.workers else indices
+
     def _observed(self, fresh: Iterator[Any], generator: torch.Generator) -> Iterator[Any]:
         if self.order.kind in ("random", "permuted", "replayed"):
             self._before = generator.get_state()  # as it is when the sampler draws
-        yield from fresh
+        yield from self._sendable(fresh)
 
     def _resumed_order(self, saved: Mapping[str, Any], generator: torch.Generator) -> Iterator[Any]:
         kind = self.order.kind
@@ -259,7 +278,7 @@ class Progress:
         kept = generator.get_state()
         self._before = _decoded(saved["generator"])
         generator.set_state(self._before)
-        order = iter(self.order.indices)
+        order = self._sendable(iter(self.order.indices))
         for index in itertools.islice(order, saved["batches"]):
             self._count(index)
         ahead = list(itertools.islice(order, 1))  # it draws at the first one, at the latest
@@ -331,9 +350,10 @@ class Progress:
 
     def _count(self, index: Any) -> None:
         grouped = self.order.batch_sampler is not None
-        self.position += len(index) if grouped else 1
+        sized = grouped and isinstance(index, Sized)
+        self.position += len(index) if sized else 1
         if self.order.kind == "replayed":
-            self._digest.update(pickle.dumps(index, protocol=4))
+            self._digest.update(_digested(index, sized))
 
     def record(self) -> dict[str, Any]:
         """The state after the batches yielded."""
