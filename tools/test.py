@@ -263,10 +263,8 @@ def tsan(run: Run) -> None:
 
 
 LANES: list[list[Callable[[Run], None]]] = [
-    [contract],
-    [python],
-    [processes, soak],
-    [frameworks],
+    [contract, processes, soak],
+    [python, frameworks],
     [lint, cxx, asan, fuzz, tsan],  # compilers mostly, which fill what the lanes above leave idle
 ]
 FIRST = [layering, build]  # what the lanes stand on
