@@ -7,7 +7,8 @@
 #   wheel      .venv with what repairs wheels
 #   extension  drapps._core, built in build/release and linked into python/drapps, importable from .venv
 #
-# Debian's packages stand in tools/debian, Python's in tools/requirements. A step that has nothing to do takes a moment, so every make target simply asks for all it needs.
+# Debian's packages stand in tools/debian, Python's in tools/requirements. A step that has nothing to do takes a moment,
+# so every make target simply asks for all it needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,4 @@
-// 512 bits as the templates idct_lanes.h, upsample_vector.h and ycc_words.h want them, without VBMI or VNNI. Included
-// by
+// 512 bits as the templates idct_lanes.h, upsample_vector.h and ycc_words.h want them, without VBMI or VNNI. For
 // *_<level>.cc only; everything has internal linkage, since each compiles it for its own level.
 #pragma once
 
