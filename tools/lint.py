@@ -1,10 +1,11 @@
 """Check (or with --fix, repair) the style of all C++ and Python in the checkout.
 
 clang-tidy is slow, so it checks what has changed since the branch left its upstream, or everything
-where no upstream is known or nothing differs from it. What passed is remembered by content, too: a
-source is checked again only when it, a project header that it includes, its compiler flags or the
-configuration has changed. The memory lies in the user's cache folder and serves every clone. Tests
-and benchmarks are formatted but not tidied.
+where no upstream is known or nothing differs from it. The sources of a layer are checked as one
+translation unit, since most of the time goes into the standard library's headers. What passed is
+remembered by content, too: sources are checked again only when they, a project header that they
+include, their compiler flags or the configuration have changed. The memory lies in the user's cache
+folder and serves every clone. Tests and benchmarks are formatted but not tidied.
 
 The last line reads ``N passed, N failed, N skipped``, counted in tools.
 """
@@ -92,44 +93,61 @@ def concerns_all(file: Path) -> bool:
 
 def clang_tidy(everything: bool) -> str:
     """Bugs that a compiler does not warn of, in sources that are shipped."""
-    commands = json.loads((ROOT / "build/release/compile_commands.json").read_text())
-    for entry in commands:
-        entry["command"] = re.sub(r" -fsched\S+", "", entry["command"])  # GCC's alone
-    TIDY.mkdir(parents=True, exist_ok=True)
-    (TIDY / "compile_commands.json").write_text(json.dumps(commands))
     sources = set(cxx_files())
     if not everything and (differ := changed()) and not any(map(concerns_all, differ)):
         sources = {source for source in sources if closure(source) & differ}
-    jobs = []
-    for entry in commands:
+    groups: dict[tuple[str, str], list[Path]] = {}
+    for entry in json.loads((ROOT / "build/release/compile_commands.json").read_text()):
         file = Path(entry["file"])
         if file in sources and not re.search(r"_(test|bench)\.cc$", file.name):
-            jobs.append((file, entry["command"].replace(str(ROOT), "")))
-    jobs.sort(key=lambda job: -job[0].stat().st_size)  # long ones first, so that cores end together
+            flags, target = re.split(r" -o \S*/(\w+)\.dir/\S+ -c \S+$", entry["command"])[:2]
+            flags = re.sub(r" -fsched\S+", "", flags)  # GCC's alone
+            together = target if target.startswith("drapps_") else file.stem
+            groups.setdefault((together, flags), []).append(file)
+    jobs = [
+        (f"{name}-{number}", flags, files)
+        for number, ((name, flags), files) in enumerate(groups.items())
+    ]
+    TIDY.mkdir(parents=True, exist_ok=True)
+    commands = [
+        {
+            "directory": str(TIDY),
+            "file": str(TIDY / f"{name}.cc"),
+            "command": f"{flags} -c {name}.cc",
+        }
+        for name, flags, _ in jobs
+    ]
+    (TIDY / "compile_commands.json").write_text(json.dumps(commands))
+    jobs.sort(key=lambda job: -sum(file.stat().st_size for file in job[2]))  # cores end together
     CACHE.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(CORES) as pool:
         return "".join(pool.map(lambda job: tidy(*job), jobs))
 
 
-def tidy(file: Path, command: str) -> str:
-    """Check one source, unless exactly this was content before."""
-    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes() + command.encode())
-    for part in sorted(closure(file)):
-        digest.update(part.read_bytes())
+def tidy(name: str, flags: str, files: list[Path]) -> str:
+    """Check sources together, unless exactly these were content before."""
+    digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
+    digest.update(flags.replace(str(ROOT), "").encode())
+    for file in files:
+        for part in (file, *sorted(closure(file))):
+            digest.update(part.read_bytes())
     remembered = CACHE / digest.hexdigest()
     if remembered.exists():
         remembered.touch()
         return ""
+    unit = TIDY / f"{name}.cc"
+    lines = [f'#include "{file}"  // NOLINT(bugprone-suspicious-include)\n' for file in files]
+    unit.write_text("".join(lines))
     problems = run(
         "clang-tidy-19",
         "--quiet",
         "--extra-arg=-Wno-unknown-warning-option",  # GCC's own are in the command
         "-p",
         TIDY,
-        file,
+        unit,
     )
     problems = re.sub(r"^\d+ warnings.* generated\.\n", "", problems, flags=re.MULTILINE)
-    print(f"clang-tidy: {file.relative_to(ROOT)}", flush=True)
+    print(f"clang-tidy: {name}", flush=True)
     if not problems:
         remembered.touch()
     return problems

@@ -15,17 +15,13 @@
 #include <vector>
 
 #include "drapps/augment/ops.h"
+#include "shared.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
 namespace drapps {
 namespace {
-
-using Pixels = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Array = nb::ndarray<nb::numpy, std::uint8_t>;
-
-[[noreturn]] void fail(const Error& error) { throw std::invalid_argument(error.to_string()); }
 
 /// Visits an op's fields and takes those that the record has.
 struct FromRecord {
@@ -68,7 +64,7 @@ Op op_of(const nb::dict& record, std::index_sequence<I...> /*kinds*/) {
   return op;
 }
 
-Array array_of(ConstImageView view) {
+NumpyBytes array_of(ConstImageView view) {
   const auto height = static_cast<std::size_t>(view.height);
   const auto width = static_cast<std::size_t>(view.width);
   const auto channels = static_cast<std::size_t>(view.channels);
@@ -81,7 +77,7 @@ Array array_of(ConstImageView view) {
   }
   std::uint8_t* data = bytes.release();
   const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::uint8_t*>(p); });
-  return Array(data, {height, width, channels}, owner);
+  return NumpyBytes(data, {height, width, channels}, owner);
 }
 
 nb::tuple tuple_of(const Rect& rect) { return nb::make_tuple(rect.top, rect.left, rect.height, rect.width); }
@@ -97,7 +93,7 @@ nb::list factors_of(const ColorJitter& op, Draws draws) {
   return factors;
 }
 
-nb::dict run_op(const nb::dict& record, const Pixels& pixels, std::uint64_t seed, std::uint32_t epoch,
+nb::dict run_op(const nb::dict& record, const ConstPixels& pixels, std::uint64_t seed, std::uint32_t epoch,
                 std::uint64_t position, std::uint16_t ordinal) {
   const Op op = op_of(record, std::make_index_sequence<std::variant_size_v<Op>>());
   const Extent whole{static_cast<std::int32_t>(pixels.shape(0)), static_cast<std::int32_t>(pixels.shape(1))};

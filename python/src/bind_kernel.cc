@@ -16,17 +16,13 @@
 #include "drapps/kernel/normalize.h"
 #include "drapps/kernel/planes.h"
 #include "drapps/kernel/resize.h"
+#include "shared.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
 namespace drapps {
 namespace {
-
-using Pixels = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<nb::numpy, std::uint8_t>;
-
-[[noreturn]] void fail(const Error& error) { throw std::invalid_argument(error.to_string()); }
 
 template <class T>
 T choice(const std::string& name, std::initializer_list<std::pair<const char*, T>> choices) {
@@ -51,7 +47,7 @@ struct Picture {
     view = shaped.value();
   }
 
-  explicit Picture(const Pixels& pixels)
+  explicit Picture(const ConstPixels& pixels)
       : Picture(static_cast<std::int32_t>(pixels.shape(2)), static_cast<std::int32_t>(pixels.shape(0)),
                 static_cast<std::int32_t>(pixels.shape(1))) {
     const std::uint8_t* next = pixels.data();
@@ -62,7 +58,7 @@ struct Picture {
     }
   }
 
-  Bytes pixels() const {
+  NumpyBytes pixels() const {
     const auto shape = {static_cast<std::size_t>(view.height), static_cast<std::size_t>(view.width),
                         static_cast<std::size_t>(view.channels)};
     auto bytes = std::make_unique<std::uint8_t[]>(std::size_t(view.height) * std::size_t(view.width) *
@@ -76,18 +72,18 @@ struct Picture {
     return owned(std::move(bytes), shape);
   }
 
-  static Bytes owned(std::unique_ptr<std::uint8_t[]> bytes, std::initializer_list<std::size_t> shape) {
+  static NumpyBytes owned(std::unique_ptr<std::uint8_t[]> bytes, std::initializer_list<std::size_t> shape) {
     std::uint8_t* data = bytes.get();
     nb::capsule owner(bytes.release(), [](void* p) noexcept { delete[] static_cast<std::uint8_t*>(p); });
-    return Bytes(data, shape, owner);
+    return NumpyBytes(data, shape, owner);
   }
 
   ImageBuffer buffer;
   ImageView view;
 };
 
-Bytes resize(const Pixels& pixels, std::int32_t height, std::int32_t width, const std::string& filter,
-             const std::string& order, const std::string& level, const std::string& arithmetic) {
+NumpyBytes resize(const ConstPixels& pixels, std::int32_t height, std::int32_t width, const std::string& filter,
+                  const std::string& order, const std::string& level, const std::string& arithmetic) {
   const Picture in(pixels);
   Picture out(in.view.channels, height, width);
   if (filter == "nearest") {
@@ -115,8 +111,8 @@ kernel::Normalizer normalizer_of(const std::vector<float>& mean, const std::vect
   return made.value();
 }
 
-Bytes store(const Pixels& pixels, const std::vector<float>& mean, const std::vector<float>& std, bool raw,
-            const std::string& dtype, const std::string& layout, bool mirror, const std::string& level) {
+NumpyBytes store(const ConstPixels& pixels, const std::vector<float>& mean, const std::vector<float>& std, bool raw,
+                 const std::string& dtype, const std::string& layout, bool mirror, const std::string& level) {
   const Picture in(pixels);
   const kernel::RowFormat format{choice<Dtype>(dtype, {{"uint8", Dtype::kUint8},
                                                        {"int32", Dtype::kInt32},
@@ -133,7 +129,7 @@ Bytes store(const Pixels& pixels, const std::vector<float>& mean, const std::vec
   return Picture::owned(std::move(bytes), {size});
 }
 
-Bytes adjust(const Pixels& pixels, const std::string& what, double factor, const std::string& level) {
+NumpyBytes adjust(const ConstPixels& pixels, const std::string& what, double factor, const std::string& level) {
   const Picture in(pixels);
   Picture out(in.view.channels, in.view.height, in.view.width);
   const kernel::Level chosen = level_of(level);
@@ -154,7 +150,7 @@ Bytes adjust(const Pixels& pixels, const std::string& what, double factor, const
   return out.pixels();
 }
 
-Bytes turn(const Pixels& pixels, const std::string& how, const std::string& level) {
+NumpyBytes turn(const ConstPixels& pixels, const std::string& how, const std::string& level) {
   const Picture in(pixels);
   const bool sideways = how == "transpose";
   Picture out(in.view.channels, sideways ? in.view.width : in.view.height, sideways ? in.view.height : in.view.width);
@@ -170,8 +166,8 @@ Bytes turn(const Pixels& pixels, const std::string& how, const std::string& leve
   return out.pixels();
 }
 
-Bytes pad(const Pixels& pixels, std::int32_t left, std::int32_t top, std::int32_t right, std::int32_t bottom,
-          const std::string& mode, const std::vector<std::uint8_t>& value) {
+NumpyBytes pad(const ConstPixels& pixels, std::int32_t left, std::int32_t top, std::int32_t right, std::int32_t bottom,
+               const std::string& mode, const std::vector<std::uint8_t>& value) {
   const Picture in(pixels);
   if (left < 0 || top < 0 || right < 0 || bottom < 0 || value.size() != std::size_t(in.view.channels)) {
     throw std::invalid_argument("borders are not negative, and the value has one byte per channel");

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "drapps/base/result.h"
@@ -48,6 +51,10 @@ void with_gil(const Work& work) noexcept {
   PyGILState_Release(state);
 }
 
+/// Pixels that Python gives, and bytes that it gets.
+using ConstPixels = nanobind::ndarray<const std::uint8_t, nanobind::ndim<3>, nanobind::c_contig, nanobind::device::cpu>;
+using NumpyBytes = nanobind::ndarray<nanobind::numpy, std::uint8_t>;
+
 /// A source that several loaders share.
 struct SharedSource {
   std::shared_ptr<Source> source;
@@ -62,6 +69,9 @@ inline nanobind::tuple error_args(const Error& error) {
                                   error.path.data(), static_cast<Py_ssize_t>(error.path.size()))),
                               error.offset, error.index, error.message);
 }
+
+/// ValueError: an argument of a function for tests and tools is wrong.
+[[noreturn]] inline void fail(const Error& error) { throw std::invalid_argument(error.to_string()); }
 
 /// The value, or ValueError: descriptions and options are checked before anything runs.
 template <class T>

@@ -7,20 +7,19 @@
 //    the quarters of a vector, so pixels are first put in the order that makes the results come out in sequence.
 #include "drapps/kernel/normalize_kernels.h"
 #include "drapps/kernel/store_avx512.h"
+#include "drapps/kernel/vector_table.h"
 
 namespace drapps::kernel {
 namespace {
 
 constexpr std::size_t kPixels = 64;
 
-struct alignas(64) Index {
-  std::uint8_t at[kPixels];
-};
+using PixelIndex = VectorTable<std::uint8_t, kPixels>;
 
 /// Elements of `bytes` bytes: place 16 q + w k + i of quarter q takes pixel 4 w k + w q + i, where a quarter holds
 /// w = 16 / bytes of the pixels of each result k.
-constexpr Index order_for(std::size_t bytes) {
-  Index index{};
+constexpr PixelIndex order_for(std::size_t bytes) {
+  PixelIndex index{};
   const std::size_t w = 16 / bytes;
   for (std::size_t q = 0; q < 4; ++q) {
     for (std::size_t k = 0; k < bytes; ++k) {
@@ -30,8 +29,8 @@ constexpr Index order_for(std::size_t bytes) {
   }
   return index;
 }
-constexpr Index kOrder32 = order_for(4);
-constexpr Index kOrder16 = order_for(2);
+constexpr PixelIndex kOrder32 = order_for(4);
+constexpr PixelIndex kOrder16 = order_for(2);
 
 struct ByteTable {
   __m512i part[4];
@@ -46,7 +45,7 @@ struct ByteTable {
   }
 };
 
-__m512i pixels(const std::uint8_t* in, const Index& order) {
+__m512i pixels(const std::uint8_t* in, const PixelIndex& order) {
   return _mm512_permutexvar_epi8(_mm512_load_si512(order.at), _mm512_loadu_si512(in));
 }
 

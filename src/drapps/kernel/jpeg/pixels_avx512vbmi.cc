@@ -6,39 +6,28 @@
 #include "drapps/kernel/jpeg/pixel_kernels.h"
 #include "drapps/kernel/jpeg/upsample_vector.h"
 #include "drapps/kernel/jpeg/vector512.h"
+#include "drapps/kernel/vector_table.h"
 
 namespace drapps::kernel::jpeg {
 namespace {
 
-struct alignas(64) Words {
-  std::int16_t at[32];
-};
-struct alignas(64) Bytes {
-  std::uint8_t at[64];
-};
-
-template <class Table, std::size_t kSize, class Rule>
-constexpr Table table_by(Rule rule) {
-  Table table{};
-  for (std::size_t i = 0; i < kSize; ++i)
-    table.at[i] = static_cast<std::remove_reference_t<decltype(table.at[0])>>(rule(i));
-  return table;
-}
+using Words = VectorTable<std::int16_t, 32>;
+using Bytes = VectorTable<std::uint8_t, 64>;
 
 /// Word i of two rows of two blocks as pairs, from vectors that hold two rows of both: the first or the second of each.
 constexpr Words row_pairs(std::size_t row) {
-  return table_by<Words, 32>(
+  return table_by<std::int16_t, 32>(
       [row](std::size_t i) { return i / 16 * 16 + row * 8 + kColumns[i % 16 / 2] + i % 2 * 32; });
 }
 constexpr Words kFirstRows = row_pairs(0), kSecondRows = row_pairs(1);
 
 /// The upper halves of two vectors of 32 bits, in turn.
-constexpr Words kUpperWords = table_by<Words, 32>([](std::size_t i) { return i / 2 * 2 + 1 + i % 2 * 32; });
+constexpr Words kUpperWords = table_by<std::int16_t, 32>([](std::size_t i) { return i / 2 * 2 + 1 + i % 2 * 32; });
 
 /// Byte i of rows y and y + 1, 32 bytes each, of four blocks. A block has its bytes in a lane, (x / 2 % 2, y, x % 2);
 /// x / 4 chooses the vector.
 constexpr Bytes pixel_rows(std::size_t y) {
-  return table_by<Bytes, 64>([y](std::size_t i) {
+  return table_by<std::uint8_t, 64>([y](std::size_t i) {
     const std::size_t x = i % 8, block = i % 32 / 8;
     return x / 4 * 64 + block * 16 + x / 2 % 2 * 8 + (y + i / 32) * 2 + x % 2;
   });

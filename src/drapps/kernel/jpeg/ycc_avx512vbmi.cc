@@ -10,40 +10,29 @@
 #include "drapps/kernel/avx512.h"
 #include "drapps/kernel/jpeg/pixel_kernels.h"
 #include "drapps/kernel/jpeg/ycc_rows.h"
+#include "drapps/kernel/vector_table.h"
 
 namespace drapps::kernel::jpeg {
 namespace {
 
 using Vec = __m512i;
 
-template <std::size_t kSize>
-struct alignas(64) Bytes {
-  std::uint8_t at[kSize];
-};
-
 /// What is subtracted for chroma 0 … 127 (kSign -1), or added for 128 … 255 (kSign 1): factor in units of 2^-16.
 template <int kSign>
-constexpr Bytes<128> distances(int factor) {
-  Bytes<128> table{};
-  for (int i = 0; i < 128; ++i) {
-    const int chroma = kSign < 0 ? i - 128 : i;
-    table.at[i] = static_cast<std::uint8_t>(kSign * ((factor * chroma + 32768) >> 16));
-  }
-  return table;
+constexpr VectorTable<std::uint8_t, 128> distances(int factor) {
+  return table_by<std::uint8_t, 128>([factor](std::size_t i) {
+    const int chroma = static_cast<int>(i) - (kSign < 0 ? 128 : 0);
+    return kSign * ((factor * chroma + 32768) >> 16);
+  });
 }
 
 /// The upper bytes of words whose lower and upper eight bytes of each lane were apart.
-constexpr Bytes<64> kUpperBytes = [] {
-  Bytes<64> index{};
-  for (std::size_t i = 0; i < 64; ++i) {
-    index.at[i] = static_cast<std::uint8_t>(i / 8 % 2 * 64 + i / 16 * 16 + i % 8 * 2 + 1);
-  }
-  return index;
-}();
+constexpr VectorTable<std::uint8_t, 64> kUpperBytes =
+    table_by<std::uint8_t, 64>([](std::size_t i) { return i / 8 % 2 * 64 + i / 16 * 16 + i % 8 * 2 + 1; });
 
 /// A table in two registers.
 struct Table {
-  explicit Table(const Bytes<128>& bytes)
+  explicit Table(const VectorTable<std::uint8_t, 128>& bytes)
       : first(_mm512_load_si512(bytes.at)), last(_mm512_load_si512(bytes.at + 64)) {}
   Vec operator[](Vec index) const { return _mm512_permutex2var_epi8(first, index, last); }
   Vec first, last;
@@ -58,8 +47,8 @@ struct Clamped {
   }
 };
 
-constexpr Bytes<128> kRedBelow = distances<-1>(91881), kRedAbove = distances<1>(91881);
-constexpr Bytes<128> kBlueBelow = distances<-1>(116130), kBlueAbove = distances<1>(116130);
+constexpr VectorTable<std::uint8_t, 128> kRedBelow = distances<-1>(91881), kRedAbove = distances<1>(91881);
+constexpr VectorTable<std::uint8_t, 128> kBlueBelow = distances<-1>(116130), kBlueAbove = distances<1>(116130);
 
 /// Words whose upper byte is the fraction of green plus 128; pairs are (cb, cr).
 Vec fraction(Vec pairs) {
