@@ -14,7 +14,7 @@ demo:  ## train on real photographs, fed by the stock loader and by DRAPPS; ARGS
 	@$(setup) run extension
 	@$(python) -m demo $(ARGS)
 
-test:  ## everything CI runs, each suite within its time budget
+test:  ## everything CI runs; ARGS="SUITE..." for some of it
 	@$(setup) dev
 	@$(python) tools/test.py $(ARGS)
 

@@ -23,16 +23,18 @@ def chosen(mode):
     return MODES[mode]
 
 
-# Most datasets of these tests are not lifted in any case.
+# Most datasets of these tests are not lifted in any case. Whether the tests are true of the stock
+# loader changes with them and with torch alone.
 UNLIFTED = pytest.param("unlifted", marks=pytest.mark.full)
+STOCK = pytest.param("stock", marks=pytest.mark.full)
 
 
-@pytest.fixture(params=["stock", "default", "torch_order", UNLIFTED])
+@pytest.fixture(params=[STOCK, "default", "torch_order", UNLIFTED])
 def loader_class(request):
     return chosen(request.param)
 
 
-@pytest.fixture(params=["stock", "torch_order"])
+@pytest.fixture(params=[STOCK, "torch_order"])
 def serial_class(request):
     return chosen(request.param)
 
