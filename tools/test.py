@@ -1,4 +1,4 @@
-"""Run the test suites, in lanes side by side.
+"""Run the test suites, several side by side.
 
 A suite fails where one of its tests does, and where it hangs: a command that prints nothing for
 QUIET seconds is stopped. How long a suite takes is never a reason to fail. What a suite prints
@@ -8,7 +8,6 @@ goes to build/test/SUITE.log; the end of it is shown on failure. The last line r
 
 import argparse
 import datetime
-import itertools
 import json
 import os
 import platform
@@ -199,6 +198,8 @@ PROCESSES = [
     "python/tests/test_engine.py",
     "python/tests/test_engine_memory.py",
     "python/tests/test_engine_resume.py",
+    "python/tests/test_elastic.py",
+    "python/tests/test_moves.py",
     "tests/fault_matrix",
 ]
 # A fork copies page tables, and huge pages have small ones: a sixth less work in these suites.
@@ -270,13 +271,12 @@ def tsan(run: Run) -> None:
     run.gtest("tsan", ["decode"], threaded, **options)
 
 
-LANES: list[list[Callable[[Run], None]]] = [
-    [contract, processes, soak],
-    [python, frameworks],
-    [lint, cxx, asan, fuzz, tsan],  # compilers mostly, which fill what the lanes above leave idle
-]
-FIRST = [layering, build]  # what the lanes stand on
-SUITES = {suite.__name__: suite for suite in [*FIRST, *itertools.chain(*LANES)]}
+# As many as there are slots at once, the next one as soon as one has ended: long ones first.
+SIDE_BY_SIDE = [processes, python, frameworks, asan, lint, contract, soak, tsan, cxx, fuzz]
+SLOTS = CORES + 2  # much of what the Python suites do is to wait
+COMPILES = {asan, lint, tsan}  # which fills what the others leave idle, with empty caches
+FIRST = [layering, build]  # what the others stand on
+SUITES = {suite.__name__: suite for suite in [*FIRST, *SIDE_BY_SIDE]}
 
 
 def run_suite(suite: Callable[[Run], None], full: bool, nice: int = 0) -> dict[str, object]:
@@ -306,15 +306,13 @@ def run_suite(suite: Callable[[Run], None], full: bool, nice: int = 0) -> dict[s
 def run_suites(chosen: set[str], full: bool) -> list[dict[str, object]]:
     """Run suites and return their rows, in the order of the table."""
     rows = [run_suite(suite, full) for suite in FIRST if suite.__name__ in chosen]
-    lanes = [[suite for suite in lane if suite.__name__ in chosen] for lane in LANES]
-    busy = sum(map(bool, lanes)) > 1
+    rest = [suite for suite in SIDE_BY_SIDE if suite.__name__ in chosen]
 
-    def run_lane(lane: list[Callable[[Run], None]]) -> list[dict[str, object]]:
-        nice = 10 if busy and lane is lanes[-1] else 0
-        return [run_suite(suite, full, nice) for suite in lane]
+    def run_rest(suite: Callable[[Run], None]) -> dict[str, object]:
+        return run_suite(suite, full, nice=10 if len(rest) > 1 and suite in COMPILES else 0)
 
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        return rows + list(itertools.chain(*pool.map(run_lane, lanes)))
+    with ThreadPoolExecutor(SLOTS) as pool:
+        return rows + list(pool.map(run_rest, rest))
 
 
 def machine() -> dict[str, object]:
