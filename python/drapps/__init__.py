@@ -37,6 +37,7 @@ _HOMES = {
     "LoaderIterator": "drapps.loader",
     "Pipeline": "drapps.pipeline",
     "PipelineError": "drapps.errors",
+    "StateError": "drapps.errors",
     "SampleError": "drapps.errors",
     "arrays": "drapps.pipeline",
     "image_bytes": "drapps.pipeline",

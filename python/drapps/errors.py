@@ -7,6 +7,10 @@ class PipelineError(ValueError):
     """A pipeline, a state or an option that makes no sense; the message says what to change."""
 
 
+class StateError(PipelineError):
+    """A saved state that cannot be gone on with: damaged, or of another stream; it names which."""
+
+
 class DataNotFoundError(PipelineError, FileNotFoundError):
     """A folder without what a source needs: the folder itself, its classes, or their pictures."""
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from drapps.errors import PipelineError
+from drapps.errors import StateError
 
 VERSION = 1
+_EPOCHS = 1 << 32  # a word of the random numbers' coordinates
+_POSITIONS = 1 << 63
 
 
 def record(kind: str, epoch: int, position: int, stream: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,28 +31,48 @@ def check(state: Any, kind: str, stream: Mapping[str, Any]) -> tuple[int, int]:
         stream: what this loader would have written; fields of it must be equal in `state`.
 
     Raises:
-        PipelineError: no such record, another version, or a record of another stream.
+        StateError: no such record, another version, or a record of another stream.
     """
     if not isinstance(state, Mapping) or state.get("kind") != kind:
         found = state.get("kind") if isinstance(state, Mapping) else type(state).__name__
-        raise PipelineError(
-            f"the state is no {kind!r} record but {found!r}: save it by state_dict()"
-        )
+        raise StateError(f"the state's kind is {found!r}, not {kind!r}: save it by state_dict()")
     if state.get("version") != VERSION:
-        raise PipelineError(
+        raise StateError(
             f"the state has version {state.get('version')!r}, this release reads {VERSION}"
         )
     for name, mine in stream.items():
         if name not in state:
-            raise PipelineError(f"the state lacks {name!r}: it was cut or edited")
+            raise StateError(f"the state lacks {name!r}: it was cut or edited")
         if state[name] != mine:
-            raise PipelineError(
+            raise StateError(
                 f"the state belongs to another stream: its {name} is {state[name]!r}, "
                 f"this loader's is {mine!r}"
             )
-    epoch, position = state.get("epoch"), state.get("position")
-    for name, value in (("epoch", epoch), ("position", position)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise PipelineError(f"the state's {name} is {value!r}, not a whole number from 0")
-    assert isinstance(epoch, int) and isinstance(position, int)
-    return epoch, position
+    return whole(state, "epoch", _EPOCHS), whole(state, "position", _POSITIONS)
+
+
+def whole(state: Mapping[str, Any], name: str, end: int = _EPOCHS) -> int:
+    """A whole number in a record, from 0 to below `end`.
+
+    Raises:
+        StateError: the field is missing, or holds anything else.
+    """
+    value = typed(state, name, int)
+    if isinstance(value, bool) or not 0 <= value < end:
+        raise StateError(f"the state's {name} is {value!r}, not a whole number from 0 below {end}")
+    return int(value)
+
+
+def typed(state: Mapping[str, Any], name: str, kind: type) -> Any:
+    """A field of a record.
+
+    Raises:
+        StateError: it is missing, or of another type.
+    """
+    if name not in state:
+        raise StateError(f"the state lacks its {name}: it was cut or edited")
+    if not isinstance(state[name], kind):
+        raise StateError(
+            f"the state's {name} is {state[name]!r}, not of type {kind.__name__}: it was edited"
+        )
+    return state[name]

@@ -19,7 +19,7 @@ class Stream:
     Where it stands, and what went wrong, can be asked for in any case.
 
     Attributes:
-        epoch: its number.
+        epoch: its number. Its random numbers are those of `key_epoch` where that is given.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class Stream:
         order: Int64Array | None = None,
         seed: int | None = None,
         *,
+        key_epoch: int | None = None,
         ahead: bool = True,
         ledger_file: LedgerFile | None = None,
     ) -> None:
@@ -38,7 +39,9 @@ class Stream:
         self._written = 0  # entries of the ledger that stand in the file
         self._start = start
         try:
-            self._native = native.iterate(epoch, start, order, seed, ahead)
+            self._native = native.iterate(
+                epoch if key_epoch is None else key_epoch, start, order, seed, ahead
+            )
         except ValueError as error:
             raise PipelineError(str(error)) from None
 

@@ -192,7 +192,7 @@ def test_a_state_is_not_believed_unchecked(photos, own_photos):
     loader = train(photos)
     with pytest.raises(drapps.PipelineError, match=r"no 'drapps\.Loader' record"):
         loader.load_state_dict({"epoch": 1})
-    with pytest.raises(drapps.PipelineError, match=r"no 'drapps\.Loader' record but 'list'"):
+    with pytest.raises(drapps.PipelineError, match=r"kind is 'list', not 'drapps\.Loader'"):
         loader.load_state_dict([])
     with pytest.raises(drapps.PipelineError, match="version 99"):
         loader.load_state_dict({**state, "version": 99})

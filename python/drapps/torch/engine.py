@@ -13,8 +13,6 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sized
-from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,6 +22,7 @@ from torch.utils.data import _utils as stock_utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
 from drapps import _core
+from drapps.torch.asked import Asked, Taken
 from drapps.torch.failure import Failure
 from drapps.torch.job import SerialBatch, TorchJob
 from drapps.torch.seeding import SampleSeeds
@@ -51,27 +50,6 @@ _CHECK_PERIOD = 1.0  # seconds between looks at the processes while nobody has t
 _GRACE_AFTER_DEATH = 1.0  # seconds that the others have to end by themselves
 _GRACE_AT_EXIT = 1.0
 _live: weakref.WeakSet[EngineIterator] = weakref.WeakSet()
-
-
-@dataclass
-class _Asked:
-    """A batch that is being made, or the beginning of a pass."""
-
-    ticket: int
-    worker: int
-    order: Batch | Resume
-    position: int
-    sampler_state: Any = None
-
-
-@dataclass
-class _Taken:
-    """A result that has come, and its way into pinned memory, if it takes that."""
-
-    asked: _Asked
-    kind: int
-    parts: list[Any]
-    transfer: Future[Any] | None
 
 
 class EngineIterator(_BaseDataLoaderIter):
@@ -180,8 +158,8 @@ class EngineIterator(_BaseDataLoaderIter):
         """Asks for the first batches of a pass."""
         self._standing.begin(self._progress.epoch)
         self._elastic.held_up()
-        self._asked: deque[_Asked] = deque()
-        self._taken: deque[_Taken] = deque()  # not more than one without a transfer thread
+        self._asked: deque[Asked] = deque()
+        self._taken: deque[Taken] = deque()  # not more than one without a transfer thread
         self._active = [True] * self._num_workers
         self._turn = self._progress.turn
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
@@ -202,7 +180,8 @@ class EngineIterator(_BaseDataLoaderIter):
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
         self._leave_pass()
-        before, self._progress = self._progress, loader._begin_pass(int(self._base_seed))
+        before = self._progress
+        self._progress = loader._begin_pass(int(self._base_seed), before.key_epoch + 1)
         if self._closed:  # what died in the pass before is no reason not to begin another
             self._start()
             return
@@ -248,7 +227,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _resume(self, worker: int, stream: dict[str, Any]) -> None:
         message = {"shared_seed": self._shared_seed, **stream}
-        self._publish(worker, Resume(self._progress.epoch, message), 0, 0)
+        self._publish(worker, Resume(self._progress.key_epoch, message), 0, 0)
 
     def _ask(self, urgent: bool = False) -> bool:
         """Asks for one more batch; False where there is none."""
@@ -272,7 +251,7 @@ class EngineIterator(_BaseDataLoaderIter):
         worker = self._turn
         self._turn = (self._turn + 1) % self._num_workers
         grain = -(-len(index) // _MAX_PIECES) if self._by_sample and len(index) > 0 else 0
-        order = Batch(self._progress.epoch, index, grain)
+        order = Batch(self._progress.key_epoch, index, grain)
         pieces = -(-len(index) // grain) if grain else 0
         position = self._position
         if self._auto_collation and not self._progress.is_stream and isinstance(index, Sized):
@@ -294,7 +273,7 @@ class EngineIterator(_BaseDataLoaderIter):
         slot = self._recovery.slot_of(worker)
         ticket = publish(self._board, order, worker, slot, position, pieces, urgent)
         self._recovery.remember(worker, ticket, order)
-        self._asked.append(_Asked(ticket, worker, order, position, sampler_state))
+        self._asked.append(Asked(ticket, worker, order, position, sampler_state))
 
     def __next__(self) -> Any:
         # The base class makes a profiler range per batch, which takes as long as all that is here.
@@ -345,7 +324,7 @@ class EngineIterator(_BaseDataLoaderIter):
             if not self._ask(urgent=not self._asked):
                 return
 
-    def _next_taken(self) -> _Taken:
+    def _next_taken(self) -> Taken:
         """The next result, in pinned memory where that is wanted; more are on their way there."""
         if not self._taken:
             self._take(self._wait())
@@ -359,14 +338,14 @@ class EngineIterator(_BaseDataLoaderIter):
             transfer.exception()  # waits, and may be interrupted
         return self._taken.popleft()
 
-    def _take(self, asked: _Asked) -> None:
+    def _take(self, asked: Asked) -> None:
         kind, parts = self._board.take(asked.ticket)
         pins = self._transfer is not None and kind == VALUE and isinstance(asked.order, Batch)
         make = functools.partial(load, parts)
         transfer = self._transfer.submit(make) if self._transfer is not None and pins else None
-        self._taken.append(_Taken(asked, kind, parts, transfer))
+        self._taken.append(Taken(asked, kind, parts, transfer))
 
-    def _given(self, taken: _Taken) -> Any:
+    def _given(self, taken: Taken) -> Any:
         asked = taken.asked
         assert isinstance(asked.order, Batch)
         data, place = self._received(taken), (None, False)
@@ -381,13 +360,13 @@ class EngineIterator(_BaseDataLoaderIter):
             data.reraise()
         return data
 
-    def _received(self, taken: _Taken) -> Any:
+    def _received(self, taken: Taken) -> Any:
         data = load(taken.parts) if taken.transfer is None else taken.transfer.result()
         if isinstance(data, (SerialBatch, Failure)):
             self._progress.drew(taken.asked.worker, data.drawn)
         return data
 
-    def _resumed(self, taken: _Taken) -> None:
+    def _resumed(self, taken: Taken) -> None:
         asked = taken.asked
         if taken.kind == ERROR:
             self._active[asked.worker] = False  # it has no stream in this pass
@@ -403,7 +382,7 @@ class EngineIterator(_BaseDataLoaderIter):
             failure, self._failure = self._failure, None
             raise failure
 
-    def _wait(self) -> _Asked:
+    def _wait(self) -> Asked:
         """The next batch to yield, finished; not in the list any more."""
         began = time.monotonic()
         reported = False
@@ -450,7 +429,7 @@ class EngineIterator(_BaseDataLoaderIter):
             self._shutdown_workers(_GRACE_AFTER_DEATH)
             raise
 
-    def _finished(self) -> _Asked | None:
+    def _finished(self) -> Asked | None:
         if self._in_order:
             return self._asked.popleft() if self._board.done(self._asked[0].ticket) else None
         for asked in self._asked:

@@ -28,7 +28,7 @@ class LiftedIterator(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any], native: Native) -> None:
         super().__init__(loader)
-        self._begin = loader._begin(int(self._base_seed), native)
+        self._pass = loader._begin(int(self._base_seed), native)
         self._stream: Stream | PinnedStream | None = None
         self._transfer: TransferThread | None = None
         if self._num_workers > 0:
@@ -47,14 +47,14 @@ class LiftedIterator(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
         if self._stream is not None:
             self._stream.close()
-        self._begin = loader._begin(int(self._base_seed))
+        self._pass = loader._begin(self._pass.seed, since=self._pass.key_epoch + 1)
         self._stream = None
         self.stream()
 
     def stream(self) -> Stream | PinnedStream:
         """The native iterator, begun at first use."""
         if self._stream is None:
-            self._stream = self._begin(self._transfer)
+            self._stream = self._pass.begin(self._transfer)
         return self._stream
 
     def __next__(self) -> Any:

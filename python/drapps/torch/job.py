@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.utils.data import IterDataPipe, _DatasetKind
+from torch.utils.data import IterDataPipe, Subset, _DatasetKind
 from torch.utils.data._utils import HAS_NUMPY
 from torch.utils.data._utils import worker as stock
 from torch.utils.data.graph_settings import apply_random_seed
@@ -115,8 +115,8 @@ class TorchJob:
     @property
     def by_sample(self) -> bool:
         """Batches are made sample by sample, and then collated."""
-        batched = getattr(self.dataset, "__getitems__", None)
-        return self.kind == _DatasetKind.Map and self.auto_collation and not batched
+        mapped = self.kind == _DatasetKind.Map and self.auto_collation
+        return mapped and _gives_samples(self.dataset)
 
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
         """As a stock worker begins."""
@@ -296,6 +296,16 @@ class TorchJob:
                 self._shared_rng = torch.Generator()
             self._shared_rng.manual_seed(shared_seed)
             self.dataset = apply_random_seed(self.dataset, self._shared_rng)
+
+
+def _gives_samples(dataset: Any) -> bool:
+    """Whether a batch is its samples one by one; a ``Subset`` gives what its dataset gives."""
+    if not getattr(dataset, "__getitems__", None):
+        return True
+    kind = type(dataset)
+    plain = "__getitems__" not in getattr(dataset, "__dict__", {}) and issubclass(kind, Subset)
+    plain = plain and kind.__getitems__ is Subset.__getitems__
+    return plain and kind.__getitem__ is Subset.__getitem__ and _gives_samples(dataset.dataset)
 
 
 def _attributes(dataset: Any) -> dict[str, Any] | None:

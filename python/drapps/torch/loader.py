@@ -15,13 +15,14 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps import ops, state
 from drapps.epochs import Epochs
-from drapps.errors import PipelineError
+from drapps.errors import PipelineError, StateError
 from drapps.ledger import LedgerFile
 from drapps.pipeline import loader_options
+from drapps.torch import generators
 from drapps.torch.engine import EngineIterator
 from drapps.torch.iterator import LiftedIterator
 from drapps.torch.lifting import recipe_of
-from drapps.torch.native import KIND, Begin, Native, Pass
+from drapps.torch.native import KIND, Native, Pass
 from drapps.torch.order import rank_of
 from drapps.torch.progress import KIND as PYTHON_KIND
 from drapps.torch.progress import Progress, check
@@ -122,6 +123,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         if isinstance(workers, str):
             raise ValueError(f'num_workers is a number of workers or "auto", not {num_workers!r}')
         self._epochs = Epochs()
+        self._epoch_given = False
         self._resumed: Mapping[str, Any] | None = None
         self._latest: Pass | Progress | None = None
         self._native: Native | None = None
@@ -200,28 +202,68 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._engine = weakref.ref(iterator)
         return iterator
 
-    def _begin_pass(self, base_seed: int) -> Progress:
-        """A new pass over Python code, or the rest of the one whose state was loaded."""
+    def _begin_pass(self, base_seed: int, since: int = 0) -> Progress:
+        """A new pass over Python code, or the rest of the one whose state was loaded.
+
+        Args:
+            base_seed: that was drawn.
+            since: passes that had it before this one.
+        """
         epoch, _ = self._epochs.take()
-        resumed, self._resumed = self._resumed, None
-        seed = base_seed if resumed is None else resumed.get("seed", base_seed)
+        resumed, begun = self._take_resumed()
+        seed = begun.get("seed", base_seed)
         order = Order.of(self)
-        rank = rank_of(order.sampler)
-        self._latest = Progress(order, epoch, seed, self.seed, rank, resumed)
+        self._latest = Progress(
+            order,
+            epoch,
+            seed,
+            self._key_epoch(epoch, since, begun),
+            self.seed,
+            rank_of(order.sampler),
+            resumed,
+            self._generators(begun),
+        )
         return self._latest
 
-    def _begin(self, base_seed: int, native: Native | None = None) -> Begin:
-        """A new pass, its epoch and seed fixed now; the user's sampler is iterated at the call."""
+    def _begin(self, base_seed: int, native: Native | None = None, since: int = 0) -> Pass:
+        """The same of a native pass; the user's sampler is iterated when it begins."""
         native = native or self._required()
         epoch, start = self._epochs.take()
-        seed = base_seed if self.seed is None else self.seed
-        resumed, self._resumed = self._resumed, None
-        if resumed is not None and start > 0:
-            seed = resumed["seed"]
+        _, begun = self._take_resumed()
+        if begun.get("epoch") != epoch:  # another one was set meanwhile
+            begun = {}
         self._latest = Pass(
-            native, epoch, start, seed, resumed if start > 0 else None, self._ledger_file
+            native,
+            epoch,
+            start,
+            begun.get("seed", base_seed if self.seed is None else self.seed),
+            self._key_epoch(epoch, since, begun),
+            begun or None,
+            self._generators(begun),
+            self._ledger_file,
         )
-        return self._latest.begin
+        return self._latest
+
+    def _take_resumed(self) -> tuple[Mapping[str, Any] | None, Mapping[str, Any]]:
+        """The state that was loaded; and again, if the pass had begun that it is of."""
+        resumed, self._resumed = self._resumed, None
+        return resumed, resumed if resumed is not None and "seed" in resumed else {}
+
+    def _key_epoch(self, epoch: int, since: int, begun: Mapping[str, Any]) -> int:
+        """What stands beside the seed in the key of a pass.
+
+        A seed that was drawn for this pass alone needs nothing beside it, so that a script that
+        seeds torch for each epoch gets the same pass wherever it was started. A seed that passes
+        share takes the epoch's number: one that was given, or that persistent workers keep.
+        """
+        if begun:
+            return int(begun.get("key_epoch", epoch))  # the epoch, in states of the first format
+        return epoch if self.seed is not None or self._epoch_given else since
+
+    def _generators(self, begun: Mapping[str, Any]) -> generators.States:
+        """Those of the user's now that a pass has drawn its seed, or as they were when it had."""
+        generators.restore(self, begun)
+        return generators.states_of(self)
 
     def _required(self) -> Native:
         native = self._prepared()
@@ -234,6 +276,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` takes this epoch number; a sampler with ``set_epoch`` is told."""
         self._epochs.pin(epoch)
+        self._epoch_given = True
         tell = getattr(Order.of(self).sampler, "set_epoch", None)
         if callable(tell):
             tell(epoch)
@@ -256,28 +299,38 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         native = self._prepared()
         if isinstance(native, LiftReport):
             record = state.record(PYTHON_KIND, epoch, 0, Order.of(self).identity)
-            lasting = latest.lasting() if isinstance(latest, Progress) else {}
-            return record | {"batches": 0} | lasting
-        return state.record(KIND, epoch, 0, native.identity())
+            record["batches"] = 0
+        else:
+            record = state.record(KIND, epoch, 0, native.identity())
+        if latest is not None and self.persistent_workers:
+            record |= latest.lasting()
+        return record | generators.fields(generators.states_of(self))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state_dict` was made, with its seed.
 
         Raises:
-            PipelineError: the record is none of such a loader.
+            StateError: the record is none of such a loader, or damaged.
         """
         native = self._prepared()
         if isinstance(native, LiftReport):
             if isinstance(state_dict, Mapping) and state_dict.get("kind") == KIND:
-                raise PipelineError(
+                raise StateError(
                     "the state was saved while the loader ran natively, and this one runs Python "
                     f"code because {native.reasons[0]}"
                 )
             epoch, position = check(state_dict, Order.of(self))
         else:
             epoch, position = state.check(state_dict, KIND, native.identity())
-        if position > 0 and not isinstance(state_dict.get("seed"), int):
-            raise PipelineError("the state lacks its seed: it was cut or edited")
+        if position > 0 or "seed" in state_dict:
+            state.typed(state_dict, "seed", int)
+        if "key_epoch" in state_dict:
+            state.whole(state_dict, "key_epoch")
+        if "sampler_epoch" in state_dict:
+            state.whole(state_dict, "sampler_epoch")
+        generators.check(state_dict)
+        if "seed" not in state_dict:  # the pass has not begun, which will draw from them
+            generators.restore(self, state_dict)
         self._epochs.resume(epoch, position)
         self._resumed = dict(state_dict)
         self._latest = None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from drapps import _core, state
-from drapps.errors import PipelineError
+from drapps.errors import PipelineError, StateError
 from drapps.ledger import LedgerFile
 from drapps.source import Source
 from drapps.stream import Stream
+from drapps.torch.generators import States, fields
 from drapps.torch.lifting import Recipe
 from drapps.torch.order import Consumed, Kind
 from drapps.torch.pinned import PinnedStream
@@ -18,8 +19,6 @@ from drapps.torch.recognise import NotLifted
 from drapps.torch.transfer import TransferThread
 
 KIND = "drapps.torch.DataLoader"
-
-Begin = Callable[[TransferThread | None], Stream | PinnedStream]
 
 
 class Native:
@@ -73,6 +72,8 @@ class Pass:
 
     Attributes:
         native: what it runs on.
+        seed: of its order and its random numbers.
+        key_epoch: the same, see `DataLoader._key_epoch`.
     """
 
     def __init__(
@@ -81,14 +82,18 @@ class Pass:
         epoch: int,
         start: int,
         seed: int,
+        key_epoch: int,
         resumed: Mapping[str, Any] | None,
+        generators: States,
         ledger_file: LedgerFile | None,
     ) -> None:
         self.native = native
+        self.seed = seed
+        self.key_epoch = key_epoch
+        self._generators = generators
         self._ledger_file = ledger_file
         self._epoch = epoch
         self._start = start
-        self._seed = seed
         self._resumed = resumed
         self._consumed: Consumed | None = None
         self._sampler_epoch = getattr(native.recipe.order.sampler, "epoch", None)
@@ -98,7 +103,7 @@ class Pass:
         """Starts the native iterator, with `transfer` beside it.
 
         Raises:
-            PipelineError: it was to be resumed, and the user's sampler gives another order now.
+            StateError: it was to be resumed, and the user's sampler gives another order now.
         """
         order = self.native.recipe.order
         order.draw_as_stock()
@@ -107,24 +112,30 @@ class Pass:
             indices = order.indices()
             self._consumed = Consumed(indices)
             self._check_order(len(indices))
-        stream = Stream(
-            self.native.core,
-            self._epoch,
-            self._start,
-            indices,
-            order.own_seed(self._seed),
-            ahead=self.native.recipe.ahead,
-            ledger_file=self._ledger_file,
-        )
+        try:
+            stream = Stream(
+                self.native.core,
+                self._epoch,
+                self._start,
+                indices,
+                order.own_seed(self.seed),
+                key_epoch=self.key_epoch,
+                ahead=self.native.recipe.ahead,
+                ledger_file=self._ledger_file,
+            )
+        except PipelineError as error:
+            if self._start == 0:
+                raise
+            raise StateError(f"the state's position is {self._start}: {error}") from None
         self._stream = stream if transfer is None else PinnedStream(stream, transfer)
         return self._stream
 
     def _check_order(self, length: int) -> None:
-        if self._resumed is None or self._consumed is None:
+        if self._resumed is None or self._consumed is None or self._start == 0:
             return
         found = self._consumed.upto(self._start)
         if length < self._start or found != self._resumed.get("consumed"):
-            raise PipelineError(
+            raise StateError(
                 "the sampler gives another order than when the state was saved: seed it, and set "
                 "its epoch, as they were then"
             )
@@ -138,7 +149,7 @@ class Pass:
         """The state after the batches yielded."""
         place = (self._epoch, self._start) if self._stream is None else self._stream.place
         record = state.record(KIND, *place, self.native.identity())
-        record["seed"] = self._seed
+        record |= {"seed": self.seed, "key_epoch": self.key_epoch, **fields(self._generators)}
         if isinstance(self._sampler_epoch, int):
             record["sampler_epoch"] = self._sampler_epoch
         if self._consumed is not None:
@@ -146,6 +157,10 @@ class Pass:
         elif self._resumed is not None and "consumed" in self._resumed:
             record["consumed"] = self._resumed["consumed"]
         return record
+
+    def lasting(self) -> dict[str, Any]:
+        """What the next pass has of this one, which is over, where workers are persistent."""
+        return {"seed": self.seed, "key_epoch": self.key_epoch + 1}
 
     def ledger(self) -> list[dict[str, Any]]:
         """The bad samples so far."""

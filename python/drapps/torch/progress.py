@@ -32,13 +32,15 @@ import torch
 from torch.utils.data import BatchSampler
 
 from drapps import state
-from drapps.errors import PipelineError
+from drapps.errors import StateError
 from drapps.torch.drawn import packed_states
+from drapps.torch.generators import LOADERS, SAMPLERS, States, fields, packed, unpacked
 from drapps.torch.permuted import permuted
 from drapps.torch.python_order import Order
 
 KIND = "drapps.torch.DataLoader/python"
 
+_NUMBERS = 1 << 63  # that torch draws
 # Under which name the places of serial workers are saved, of map-style datasets and of streams.
 _WORKERS = ("workers", "streams")
 # What a state that lies within a pass holds besides.
@@ -54,25 +56,48 @@ def check(saved: Mapping[str, Any], order: Order) -> tuple[int, int]:
     """The epoch and the position of a saved pass in such an order.
 
     Raises:
-        PipelineError: it is none.
+        StateError: it is none.
     """
     place = state.check(saved, KIND, order.identity)
     within, workers = bool(saved.get("batches")), _WORKERS[order.stream]
-    needed: dict[str, type] = {"batches": int}
-    if within:
-        needed["seed"] = int
+    if (size := order.places) is not None and place[1] > size:
+        raise StateError(f"the state's position is {place[1]}, in an order of {size}")
+    state.whole(saved, "batches", _NUMBERS)
+    if within or "seed" in saved:
+        state.whole(saved, "seed", _NUMBERS)
     if within or _sampler_had_begun(saved, order.kind):
-        needed |= _WITHIN.get(order.kind, {})
+        for name, kind in _WITHIN.get(order.kind, {}).items():
+            state.typed(saved, name, kind)
+    if "sampler_seed" in saved:
+        state.whole(saved, "sampler_seed", _NUMBERS)
     if workers in saved or (within and order.stream):
-        needed |= {workers: list, "turn": int}
-    for name, kind in needed.items():
-        if name not in saved or not isinstance(saved[name], kind):
-            raise PipelineError(f"the state lacks its {name}: it was cut or edited")
-    places = saved.get(workers, [])
-    count = max(1, order.workers) if within and order.stream else len(places)
-    if len(places) != count or not all(isinstance(each, Mapping) for each in places):
-        raise PipelineError("the places of its workers are damaged: it was cut or edited")
+        places = state.typed(saved, workers, list)
+        count = max(1, order.workers) if within and order.stream else len(places)
+        if len(places) != count or not all(_is_place(each, order.stream) for each in places):
+            raise StateError(f"the state's {workers} are damaged: it was cut or edited")
+        if within and order.stream:
+            _check_batch_size(saved, places, order)
+        state.whole(saved, "turn", max(1, count))
     return place
+
+
+def _check_batch_size(saved: Mapping[str, Any], places: list[Any], order: Order) -> None:
+    """Streams without a state of their own are run again, batch by batch."""
+    size = saved.get("batch_size", order.batch_size)  # earlier releases did not save it
+    again = any(place.get("state") is None and not place.get("ended") for place in places)
+    if again and size != order.batch_size:
+        raise StateError(
+            f"the state's batch_size is {size!r}, this loader's {order.batch_size!r}: a stream "
+            "goes on at another one by a state_dict() of its own alone, and this one has none"
+        )
+
+
+def _is_place(saved: Any, of_stream: bool) -> bool:
+    """Whether it may be the place of a worker."""
+    if not isinstance(saved, Mapping) or not isinstance(saved.get("drawn", {}), Mapping):
+        return False
+    batches = saved.get("batches", -1 if of_stream else 0)
+    return isinstance(batches, int) and batches >= 0 and isinstance(saved.get("ended", True), bool)
 
 
 def _sampler_had_begun(saved: Mapping[str, Any], kind: str) -> bool:
@@ -89,16 +114,23 @@ def _unpacked(texts: Mapping[str, str]) -> dict[str, bytes]:
     """The random states of a saved worker.
 
     Raises:
-        PipelineError: they are none.
+        StateError: they are none.
     """
     known = packed_states()
     try:
         drawn = {name: base64.b64decode(text, validate=True) for name, text in texts.items()}
-    except ValueError:
+    except (TypeError, ValueError):
         drawn = {"": b""}
     if any(len(state) != len(known.get(name, b"")) for name, state in drawn.items()):
-        raise PipelineError("the random states of its workers are damaged: it was cut or edited")
+        raise StateError("the state's workers have damaged random states: it was cut or edited")
     return drawn
+
+
+def _samples_digested(indices: list[Any]) -> bytes:
+    """What tells some samples from others, however they are cut into batches."""
+    if all(type(index) is int for index in indices):
+        return "".join(f"{index}," for index in indices).encode()
+    return b"".join(pickle.dumps(index, protocol=4) for index in indices)
 
 
 def _listed(index: Any) -> Any:
@@ -119,14 +151,6 @@ def _drawn_seed(generator: torch.Generator) -> int:
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
-def _encoded(generator_state: torch.Tensor) -> str:
-    return base64.b64encode(generator_state.numpy().tobytes()).decode()
-
-
-def _decoded(text: str) -> torch.Tensor:
-    return torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.uint8)
-
-
 @dataclass
 class Progress:
     """One pass.
@@ -135,8 +159,11 @@ class Progress:
         order: what makes its order.
         epoch: its number.
         base_seed: that the iterator drew, or that of the pass it goes on with.
+        key_epoch: stands beside it in the key, see `DataLoader._key_epoch`.
         seed: that the user gave, if any, for the samples' random numbers.
         rank: of the user's sampler, which the random numbers of samples depend on.
+        resumed: the state that it goes on from.
+        generators: the states of the user's generators when the seed was drawn.
         position: samples that the yielded batches held; of this rank.
         batches: yielded.
         over: all were yielded.
@@ -147,9 +174,11 @@ class Progress:
     order: Order
     epoch: int
     base_seed: int
+    key_epoch: int
     seed: int | None
     rank: int
     resumed: Mapping[str, Any] | None = None
+    generators: States = field(default_factory=dict)
     position: int = 0
     batches: int = 0
     over: bool = False
@@ -160,6 +189,7 @@ class Progress:
     _start: int = 0  # this rank's position then
     _digest: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=8))
     _sampler_state: Any = None
+    _flat: bool = True  # the digest is of samples, not of batches of the user's
     _total: int = -1  # batches of the whole pass, once that is known
     _workers: list[dict[str, Any]] = field(default_factory=list)  # where the stream of each is
     _random: list[dict[str, bytes]] = field(default_factory=list)  # random states, likewise
@@ -168,9 +198,16 @@ class Progress:
         count = max(1, self.order.workers)
         self._workers = [{"batches": 0} if self.is_stream else {} for _ in range(count)]
         self._random = [{} for _ in range(count)]
+        own = (
+            self.order.batch_sampler is not None
+            and type(self.order.batch_sampler) is not BatchSampler
+        )
+        self._flat = not own
         if self.resumed is None:
             return
         self.batches = self.resumed["batches"]
+        cut = str(self.resumed.get("consumed", "samples:"))  # by batches, in an earlier release
+        self._flat = self._flat and cut.startswith("samples:")
         saved = self.resumed.get(_WORKERS[self.is_stream], ())
         if len(saved) == count:
             self.turn = self.resumed["turn"]
@@ -219,6 +256,11 @@ class Progress:
         self._random[worker].update(drawn)
 
     @property
+    def _draws_from_own(self) -> bool:
+        """The sampler has a generator of the user's."""
+        return isinstance(getattr(self.order.sampler, "generator", None), torch.Generator)
+
+    @property
     def key(self) -> int:
         """The 64-bit seed of the samples' random numbers."""
         seed = self.base_seed if self.seed is None else self.seed
@@ -228,11 +270,10 @@ class Progress:
         """The indices of this pass; `fresh` is the sampler's iterator, not begun yet.
 
         Raises:
-            PipelineError: the sampler does not give the order of the state any more.
+            StateError: the sampler does not give the order of the state any more.
         """
-        generator = getattr(self.order.sampler, "generator", None)
-        if not isinstance(generator, torch.Generator):
-            generator = torch.default_generator
+        own = self._draws_from_own
+        generator = self.order.sampler.generator if own else torch.default_generator
         saved = self.resumed
         begun = saved and (saved["batches"] or _sampler_had_begun(saved, self.order.kind))
         if saved and begun and not self.is_stream:
@@ -260,7 +301,7 @@ class Progress:
             return self._replayed(saved, generator)
         self.position = position
         if kind == "stateful":
-            self.order.stateful.load_state_dict(saved["sampler"])
+            self._restore_sampler(saved["sampler"])
             self._sampler_state = saved["sampler"]
             return iter(self.order.indices)
         sampler = self.order.sampler
@@ -273,23 +314,49 @@ class Progress:
         left = len(sampler) - position
         return self._rebatched(itertools.islice(iter(sampler), position, None), left)
 
+    def _restore_sampler(self, saved: Any) -> None:
+        sampler = self.order.stateful
+        try:
+            sampler.load_state_dict(saved)
+        except Exception as error:
+            name = f"{type(sampler).__qualname__}.load_state_dict"
+            raise StateError(f"the state's sampler is refused by {name}: {error!r}") from error
+
     def _replayed(self, saved: Mapping[str, Any], generator: torch.Generator) -> Iterator[Any]:
         mine = generator is not torch.default_generator
         kept = generator.get_state()
-        self._before = _decoded(saved["generator"])
+        self._before = unpacked("generator", saved["generator"])
         generator.set_state(self._before)
-        order = self._sendable(iter(self.order.indices))
-        for index in itertools.islice(order, saved["batches"]):
-            self._count(index)
+        order = iter(self.order.sampler if self._flat else self.order.indices)
+        order = order if self._flat else self._sendable(order)
+        for index in itertools.islice(order, saved["position" if self._flat else "batches"]):
+            if self._flat:
+                self.position += 1
+                self._digest.update(_samples_digested([index]))
+            else:
+                self._count(index)
         ahead = list(itertools.islice(order, 1))  # it draws at the first one, at the latest
         if not mine:  # the global random state belongs to the user
             generator.set_state(kept)
-        if (self._digest.hexdigest(), self.position) != (saved["consumed"], saved["position"]):
-            raise PipelineError(
+        if (self._consumed, self.position) != (saved["consumed"], saved["position"]):
+            raise StateError(
                 "the sampler gives another order than when the state was saved: seed it, and set "
                 "its epoch, as they were then"
             )
-        return itertools.chain(ahead, order)
+        rest = itertools.chain(ahead, order)
+        return self._rebatched(rest, self._left()) if self._flat else rest
+
+    @property
+    def _consumed(self) -> str:
+        """What tells the samples that were yielded, in batches of the user's kind, from others."""
+        return ("samples:" if self._flat else "") + str(self._digest.hexdigest())
+
+    def _left(self) -> int | None:
+        """Samples of the sampler that are to come; None where it does not say how many it has."""
+        try:
+            return max(0, len(self.order.sampler) - self.position)
+        except Exception:  # the user's own, or there is none
+            return None
 
     def _computed(self, generator: torch.Generator) -> Iterator[Any]:
         if self.order.over_ranks:
@@ -317,13 +384,15 @@ class Progress:
         mine = itertools.islice(padded, first, first + each * ranks, ranks)
         return self._rebatched(mine, each)
 
-    def _rebatched(self, indices: Iterator[Any], count: int) -> Iterator[Any]:
+    def _rebatched(self, indices: Iterator[Any], count: int | None) -> Iterator[Any]:
+        """Batches of the `count` indices that are left, if that is known."""
         batches = self.order.batch_sampler
         if batches is None:
-            self._total = self.batches + count
+            self._total = -1 if count is None else self.batches + count
             return indices
         size = batches.batch_size
-        self._total = self.batches + (count // size if batches.drop_last else -(-count // size))
+        if count is not None:
+            self._total = self.batches + (count // size if batches.drop_last else -(-count // size))
         return iter(BatchSampler(indices, batches.batch_size, batches.drop_last))
 
     def drawn(self) -> Any:
@@ -352,8 +421,10 @@ class Progress:
         grouped = self.order.batch_sampler is not None
         sized = grouped and isinstance(index, Sized)
         self.position += len(index) if sized else 1
-        if self.order.kind == "replayed":
+        if self.order.kind == "replayed" and not self._flat:
             self._digest.update(_digested(index, sized))
+        elif self.order.kind == "replayed":
+            self._digest.update(_samples_digested(list(index) if sized else [index]))
 
     def record(self) -> dict[str, Any]:
         """The state after the batches yielded."""
@@ -362,29 +433,35 @@ class Progress:
             position = self._dealt + (position - self._start) * self.order.sampler.num_replicas
             position = min(position, len(self.order.sampler.dataset))
         record = state.record(KIND, self.epoch, position, self.order.identity)
-        record |= {"batches": self.batches, "seed": self.base_seed}
+        record |= {"batches": self.batches, "seed": self.base_seed, "key_epoch": self.key_epoch}
+        generators = fields(self.generators)
+        if self._before is not None and self._draws_from_own:  # which stands below
+            shared = self.order.sampler.generator is self.order.generator
+            generators.pop(LOADERS if shared else SAMPLERS, None)
+        record |= generators
         begun = self._before is not None or "sampler_seed" in (self.resumed or {})
         if self.order.kind in ("random", "permuted") and begun:
             record["sampler_seed"] = self._sampler_seed()
         elif self.order.kind == "stateful" and self._sampler_state is not None:
             record["sampler"] = self._sampler_state
         elif self.order.kind == "replayed" and self._before is not None:
-            record["consumed"] = self._digest.hexdigest()
-            record["generator"] = _encoded(self._before)
+            record["consumed"] = self._consumed
+            record["generator"] = packed(self._before)
         epoch = getattr(self.order.sampler, "epoch", None)
         if isinstance(epoch, int):
             record["sampler_epoch"] = epoch
+        if self.is_stream:
+            record["batch_size"] = self.order.batch_size
         if self.is_stream or self.order.workers:
             record |= self._places()
         return record
 
     def lasting(self) -> dict[str, Any]:
         """What the next pass has of this one, which is over: what persistent workers keep."""
-        if not self.order.persistent:
-            return {}
-        after = Progress(self.order, self.epoch + 1, self.base_seed, self.seed, self.rank)
+        place = (self.order, self.epoch + 1, self.base_seed, self.key_epoch + 1)
+        after = Progress(*place, self.seed, self.rank)
         after.follows(self)
-        return {"seed": self.base_seed, **after._places()}
+        return {"seed": self.base_seed, "key_epoch": after.key_epoch, **after._places()}
 
     def _places(self) -> dict[str, Any]:
         workers = zip(self._workers, self._random, strict=True)

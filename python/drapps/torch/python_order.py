@@ -19,21 +19,23 @@ class Order:
     Attributes:
         sampler: of samples.
         batch_sampler: of batches; None without automatic batching.
+        generator: the loader's, or None.
         stream: the dataset is iterable-style.
         size: of the dataset; -1 where it has none.
+        batch_size: of a stream; None without automatic batching.
         workers: virtual ones.
         serial: each of them makes its batches one after the other, with its own random numbers.
-        persistent: they stay from pass to pass.
         kind: how the order is made again, see `drapps.torch.progress`.
     """
 
     sampler: Any
     batch_sampler: Any
+    generator: Any
     stream: bool
     size: int
+    batch_size: int | None
     workers: int
     serial: bool
-    persistent: bool
     kind: str
 
     @classmethod
@@ -50,11 +52,12 @@ class Order:
         return cls(
             sampler=sampler,
             batch_sampler=batches,
+            generator=loader.generator,
             stream=stream,
             size=size,
+            batch_size=loader.batch_size,
             workers=loader.num_workers,
             serial=serial,
-            persistent=loader.persistent_workers,
             kind="stream" if stream else kind,
         )
 
@@ -86,6 +89,13 @@ class Order:
     def over_ranks(self) -> bool:
         """Positions count over all ranks."""
         return self.kind in ("distributed", "dealt")
+
+    @property
+    def places(self) -> int | None:
+        """Positions of a whole pass, where that is certain; over all ranks, if they count so."""
+        if self.over_ranks:
+            return len(self.sampler.dataset)
+        return len(self.sampler) if self.kind in ("sequential", "random", "permuted") else None
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -6,9 +6,10 @@ iterator that it gives.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from drapps.errors import StateError
 
 
 def stream_state(fetcher: Any) -> Any:
@@ -31,12 +32,31 @@ def fetcher_at(make: Callable[[], Any], dataset: Any, stream: Mapping[str, Any],
     if stream.get("state") is None:
         fetcher = make()
         for _ in range(stream.get("batches", 0)):
-            with contextlib.suppress(Exception):  # it failed the first time, too
-                fetcher.fetch(size)
+            if not _fetched(fetcher, size):
+                break
         return fetcher
     if callable(getattr(dataset, "load_state_dict", None)):
-        dataset.load_state_dict(stream["state"])
+        _load(dataset, stream["state"])
         return make()
     fetcher = make()
-    fetcher.dataset_iter.load_state_dict(stream["state"])
+    _load(fetcher.dataset_iter, stream["state"])
     return fetcher
+
+
+def _fetched(fetcher: Any, size: Any) -> bool:
+    """Makes a batch for nobody, if there is one."""
+    try:
+        fetcher.fetch(size)
+    except StopIteration:
+        return False
+    except Exception:
+        return True  # it failed the first time, too
+    return True
+
+
+def _load(owner: Any, state: Any) -> None:
+    try:
+        owner.load_state_dict(state)
+    except Exception as error:
+        name = f"{type(owner).__qualname__}.load_state_dict"
+        raise StateError(f"the state's streams are refused by {name}: {error!r}") from error
