@@ -188,7 +188,10 @@ def exceptions_keep_type_and_traceback() -> None:
                 assert type(error).__name__ in text, text
                 assert "reason" in text
                 assert "trials.py" in text
-                assert "13" in text.rsplit("while making", 1)[1]
+                *_, place, last = text.strip().splitlines()
+                assert "while making" in place, text
+                assert "13" in place, text
+                assert type(error).__name__ in last, text
             else:
                 raise AssertionError("no error")
             given.extend(iterator)

@@ -101,7 +101,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._moves = Moves(self._crew, self._recovery.slots, self._standing) if leaves else None
         moves = leaves or not (self._bound or self._threads)
         self._elastic = Elastic(self._crew, self._cpu_budget, moves, self._standing, self._moves)
-        self._died: tuple[Any, ...] | None = None  # of the error that ended all of it
+        self._died: str | None = None  # why all of it has ended; empty once that was raised
         self._checked = self._started = time.monotonic()
         self._first_batch: dict[str, float] = {}
         self._transfer = TransferThread(self._pin_memory_device) if self._pin_memory else None
@@ -287,7 +287,10 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _next_data(self) -> Any:
         if self._died is not None:
-            raise WorkerDiedError(*self._died)
+            message, self._died = self._died, ""
+            if message:
+                raise WorkerDiedError(message)
+            raise StopIteration
         while self._asked or self._taken:
             taken = self._next_taken()
             worker = taken.asked.worker
@@ -418,12 +421,8 @@ class EngineIterator(_BaseDataLoaderIter):
             if self._moves is not None:
                 self._moves.settle(self._asked)
         except BaseException as error:
-            message = f"{error!r} came while a worker process was looked after"
-            self._died = (
-                (str(error), error.worker, error.pid, error.cause)
-                if isinstance(error, WorkerDiedError)
-                else (message,)
-            )
+            told = isinstance(error, WorkerDiedError)
+            self._died = "" if told else f"{error!r} came while a worker process was looked after"
             self._asked.clear()
             self._taken.clear()
             self._shutdown_workers(_GRACE_AFTER_DEATH)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 
 from torch._utils import ExceptionWrapper
 
 
 class Failure(ExceptionWrapper):
-    """As torch's wrapper: type, and the traceback as text; with the sample, and always picklable.
+    """As torch's wrapper: type, and the traceback as text, but always picklable.
 
+    The sample that was being made stands before the last line of the traceback.
     A class that cannot be imported where it is raised again is replaced by RuntimeError; the text
     names it.
     """
@@ -17,7 +19,10 @@ class Failure(ExceptionWrapper):
     def __init__(self, error: Exception, where: str, sample: str) -> None:
         super().__init__((type(error), error, error.__traceback__), where)  # type: ignore[no-untyped-call]
         self.drawn: dict[str, bytes] = {}  # as behind a batch of a serial worker
-        self.exc_msg = f"{self.exc_msg.rstrip()}\n  while making {sample}\n"
+        said = "".join(traceback.format_exception_only(type(error), error))
+        before, found, _ = self.exc_msg.rpartition(said)
+        place = f"  while making {sample}\n"
+        self.exc_msg = f"{before}{place}{said}" if found else f"{place}{self.exc_msg}"
         try:
             pickle.dumps(self.exc_type)
         except Exception:

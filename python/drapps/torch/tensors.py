@@ -60,12 +60,30 @@ def _subclass_of(make: Callable[..., Tensor], kind: type[Tensor], args: Any, sta
     return restored
 
 
+class _Writable:
+    """The memory of an array that may not be written to, as one that may."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        memory = array.__array_interface__
+        self.__array_interface__ = {**memory, "data": (memory["data"][0], False)}
+        self.array = array
+
+
+def _array_reduced(array: np.ndarray[Any, Any]) -> _Reduced:
+    """Another process gets an array of its own, which it may write to whatever this one is."""
+    if array.flags.writeable or not array.flags.forc or array.dtype.hasobject:
+        return NotImplemented
+    plain = array.dtype.isbuiltin == 1  # which the interface describes in full
+    return (np.asarray(_Writable(array)) if plain else array.copy(order="K")).__reduce_ex__(5)
+
+
 def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
     """A `pickle.Pickler.reducer_override` for one pickle that may hold tensors.
 
     Dense tensors in CPU memory go as buffers, subclasses such as ``tv_tensors`` with their
-    attributes; everything else as it pickles by itself. Tensors in shared memory are copied too,
-    unless `shared` leaves them to multiprocessing, or `refuse_shared` raises RuntimeError.
+    attributes; arrays of NumPy arrive writable, as under the stock loader; everything else as it
+    pickles by itself. Tensors in shared memory are copied too, unless `shared` leaves them to
+    multiprocessing, or `refuse_shared` raises RuntimeError.
     """
     storages: dict[int, _StorageBytes | Tensor] = {}  # the tensor that brought it, where one did
 
@@ -84,6 +102,8 @@ def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
 
     def reduce(value: Any) -> _Reduced:
         kind = type(value)
+        if kind is np.ndarray and not shared:
+            return _array_reduced(value)
         if kind is not Tensor and (not isinstance(value, Tensor) or not _plain_subclass(kind)):
             return NotImplemented
         if value.requires_grad and not value.is_leaf:

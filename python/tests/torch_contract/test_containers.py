@@ -211,3 +211,35 @@ def test_writing_to_a_batch_leaves_the_dataset_alone(loader_class, workers):
 def test_a_batch_of_nothing_but_nones_is_possible(loader_class, workers):
     loader = loader_class([None] * 3, 2, collate_fn=identity, num_workers=workers)
     assert list(loader) == [[None, None], [None]]
+
+
+class ReadOnly(torch.utils.data.Dataset):
+    """Arrays that may not be written to, as ``np.asarray`` of a picture is."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        arrays = {
+            "small": np.full((2, 3), index),
+            "large": np.full((40, 50), index, np.float32),
+            "fortran": np.asfortranarray(np.arange(2000).reshape(40, 50) + index),
+            "records": np.full(3, index, [("number", "i4"), ("value", "f8")]),
+            "times": np.full(900, index, "M8[s]"),
+            "repeated": np.broadcast_to(np.arange(3), (4, 3)),
+        }
+        for array in arrays.values():
+            array.flags.writeable = False
+        return {**arrays, "again": arrays["large"]}
+
+
+def test_arrays_that_come_out_of_workers_may_be_written_to(loader_class):
+    loader = loader_class(ReadOnly(), batch_size=2, num_workers=2, collate_fn=list)
+    found = [sample for batch in loader for sample in batch]
+    for sample, wanted in zip(found, map(ReadOnly().__getitem__, range(4)), strict=True):
+        assert sample["again"] is sample["large"]
+        for name, array in sample.items():
+            assert array.flags.writeable, name
+            assert array.dtype == wanted[name].dtype
+            np.testing.assert_array_equal(array, wanted[name])
+            array[...] = array[::-1].copy()

@@ -164,6 +164,18 @@ def test_a_killed_worker_is_an_error_that_names_it(loader_class, number):
     assert following == [[0, 1]]
 
 
+def what_follows_death(loader_class, function):
+    """What an iterator gives once the death of its only worker was raised."""
+    iterator = iter(loader_class(Calls(function), batch_size=None, num_workers=1))
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid"):
+        list(iterator)
+    return list(iterator)
+
+
+def test_an_iterator_has_ended_once_the_death_of_a_worker_was_raised(loader_class):
+    assert in_child(what_follows_death, loader_class, die) == []
+
+
 def leave(index):
     if index == 5:
         os._exit(3)
