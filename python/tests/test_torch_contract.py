@@ -172,6 +172,24 @@ def test_the_base_seed_is_drawn_from_the_given_generator(folder):
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("batch_size", [4, 7])
+def test_the_given_generator_ends_a_shuffled_pass_where_stock_leaves_it(
+    folder, workers, batch_size
+):
+    found = []
+    for kind in (data.DataLoader, drapps.torch.DataLoader):
+        generator = torch.Generator().manual_seed(3)
+        loader = kind(folder, batch_size, True, generator=generator, num_workers=workers)
+        found.append([])
+        for _ in range(2):
+            list(loader)
+            found[-1].append(generator.get_state())
+    assert loader.lifted()
+    for stock, mine in zip(*found, strict=True):
+        assert torch.equal(stock, mine)
+
+
 def labels(batches):
     return [label for _, batch in batches for label in batch.tolist()]
 

@@ -68,9 +68,14 @@ class LiftedIterator(_BaseDataLoaderIter):
 
     def _next_data(self) -> Any:
         stream = self.stream()
+        try:
+            data = stream.next()
+        finally:
+            if stream.left <= 0:
+                self._pass.ended()
         if isinstance(stream, PinnedStream):
-            return stream.next()
-        data = tensors_of(stream.next())
+            return data
+        data = tensors_of(data)
         if self._pin_memory:
             return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
         return data

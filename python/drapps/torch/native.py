@@ -95,6 +95,7 @@ class Pass:
         self._epoch = epoch
         self._start = start
         self._resumed = resumed
+        self._ended = False
         self._consumed: Consumed | None = None
         self._sampler_epoch = getattr(native.recipe.order.sampler, "epoch", None)
         self._stream: Stream | PinnedStream | None = None
@@ -144,6 +145,12 @@ class Pass:
     def over(self) -> bool:
         """Whether all batches were yielded."""
         return self._stream is not None and self._stream.left <= 0
+
+    def ended(self) -> None:
+        """The last batch was yielded, or is bad."""
+        if not self._ended:
+            self._ended = True
+            self.native.recipe.order.draw_as_stock_at_the_end()
 
     def record(self) -> dict[str, Any]:
         """The state after the batches yielded."""

@@ -55,7 +55,8 @@ class Order:
         batch_size: samples per batch.
         drop_last: leave out a last batch that is smaller.
         size: samples of the dataset.
-        draws_globally: the stock sampler would draw one number from the global generator per epoch.
+        draws: what the stock sampler would draw from, if it is shuffled natively: the global
+            generator (one number per epoch), or one of the user's (two permutations).
     """
 
     kind: Kind
@@ -63,7 +64,7 @@ class Order:
     batch_size: int
     drop_last: bool
     size: int
-    draws_globally: bool = False
+    draws: torch.Generator | None = None
 
     def __str__(self) -> str:
         if self.kind is Kind.SEQUENTIAL:
@@ -89,9 +90,19 @@ class Order:
         return drawn
 
     def draw_as_stock(self) -> None:
-        """Draws what the stock sampler would: the user's global generator ends up the same."""
-        if self.draws_globally:
+        """Draws what the stock sampler does when it begins: generators end up the same."""
+        if self.draws is torch.default_generator:
             torch.empty((), dtype=torch.int64).random_()
+        else:
+            self.draw_as_stock_at_the_end()
+
+    def draw_as_stock_at_the_end(self) -> None:
+        """Draws what it does behind the last sample: one more permutation, of which it takes none.
+
+        From the global generator it takes nothing then.
+        """
+        if self.draws is not None and self.draws is not torch.default_generator:
+            torch.randperm(self.size, generator=self.draws)
 
     def own_seed(self, seed: int) -> int:
         """The seed of this rank, so that ranks with one seed draw apart.
@@ -125,14 +136,14 @@ def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Orde
         raise NotLifted(f"the batch sampler is {name_of(batches)}")
     require_pristine(batches, ("__iter__", "__len__"))
     sampler: Any = batches.sampler
-    kind, draws = Kind.SAMPLER, False
+    kind, draws = Kind.SAMPLER, None
     if type(sampler) in (SequentialSampler, RandomSampler):
         require_pristine(sampler, ("__iter__", "__len__"))
     if type(sampler) is SequentialSampler and len(sampler.data_source) == size:
         kind = Kind.SEQUENTIAL
     elif is_permutation(sampler, size) and sampler.generator in (None, loader.generator):
         # With a generator of its own the order is reproducible without the loader's seed: keep it.
-        kind, draws = Kind.SHUFFLED, sampler.generator is None
+        kind, draws = Kind.SHUFFLED, sampler.generator or torch.default_generator
     elif not isinstance(sampler, Sized):
         raise NotLifted(f"the sampler {name_of(sampler)} has no length, so it may never end")
     elif not _ends(sampler):
