@@ -190,7 +190,7 @@ def test_a_state_continues_at_another_batch_size(photos):
 def test_a_state_is_not_believed_unchecked(photos, own_photos):
     state = train(photos).state_dict()
     loader = train(photos)
-    with pytest.raises(drapps.PipelineError, match=r"no 'drapps\.Loader' record"):
+    with pytest.raises(drapps.PipelineError, match=r"kind is None, not 'drapps\.Loader'"):
         loader.load_state_dict({"epoch": 1})
     with pytest.raises(drapps.PipelineError, match=r"kind is 'list', not 'drapps\.Loader'"):
         loader.load_state_dict([])
