@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._utils import ExceptionWrapper
-from torch.utils.data import Dataset, IterDataPipe, MapDataPipe, _DatasetKind
+from torch.utils.data import Dataset
 from torch.utils.data import _utils as stock_utils
-from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps import _core
 from drapps.torch.asked import Asked, Taken
 from drapps.torch.failure import Failure
-from drapps.torch.job import SerialBatch, TorchJob
-from drapps.torch.seeding import SampleSeeds
-from drapps.torch.starting import context_of, in_threads
-from drapps.torch.thread_job import ThreadJob, ThreadSeeds
+from drapps.torch.job import ReportedBatch
+from drapps.torch.starting import context_of, job_of
+from drapps.torch.streams import unsharded
 from drapps.torch.transfer import AHEAD, TransferThread
+from drapps.worker.binding import Binding
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import GRACE, Crew
 from drapps.worker.elastic import Elastic, most_processes
@@ -57,7 +57,8 @@ class EngineIterator(_BaseDataLoaderIter):
 
     The base class draws the base seed and iterates the sampler exactly as for the stock iterators.
     A virtual worker is *bound* to one process where its state matters: streams, ``torch_order``,
-    and loaders with a ``worker_init_fn``. Otherwise any process makes any sample.
+    loaders with a ``worker_init_fn``, datasets that keep state on themselves. Otherwise any process
+    makes any sample.
     """
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -72,10 +73,9 @@ class EngineIterator(_BaseDataLoaderIter):
         self._shared_lists = share_large_lists(self._dataset, Dataset) if loader.share_lists else []
         self._progress = loader._begin_pass(int(self._base_seed))
         self._base_seed = self._progress.base_seed
-        job = self._job_of(loader)
-        self._bound = job.bound or loader.torch_order
-        self._by_sample = not self._bound and job.by_sample
-        self._serial = job.seeds is None
+        job = job_of(self, loader, self._progress.key)
+        self._by_sample = job.by_sample
+        self._watches = job.watches
         self._initialised = loader.worker_init_fn is not None
         self._context, by_value = context_of(loader)
         self._threads = isinstance(self._context, ThreadContext)
@@ -85,6 +85,8 @@ class EngineIterator(_BaseDataLoaderIter):
         self._given_depth = loader._given_prefetch
         self._auto = loader._auto_workers
         self._standing = loader._process_knob()
+        ordered = job.seeds is None
+        self._binding = Binding(self._standing, job.bound or ordered, ordered)
         self._start()
 
     def _start(self) -> None:
@@ -93,14 +95,9 @@ class EngineIterator(_BaseDataLoaderIter):
         window = self._prefetch_factor * self._num_workers
         self._board = _core.Board.make(slots, 2 * window + 4 * slots)
         self._crew = Crew(self._board, self._job, self._context)
-        self._recovery = Recovery(
-            self._crew, self._restarts, self._bound, self._serial, self._standing
-        )
-        # What worker_init_fn did to a process stays there; a restart repeats what one was asked.
-        leaves = self._bound and self._serial and not self._restarts and not self._initialised
-        self._moves = Moves(self._crew, self._recovery.slots, self._standing) if leaves else None
-        moves = leaves or not (self._bound or self._threads)
-        self._elastic = Elastic(self._crew, self._cpu_budget, moves, self._standing, self._moves)
+        self._recovery = Recovery(self._crew, self._restarts, self._binding, self._standing)
+        self._binding.begin()
+        self._elastic = Elastic(self._crew, self._cpu_budget, False, self._standing)
         self._died: str | None = None  # why all of it has ended; empty once that was raised
         self._checked = self._started = time.monotonic()
         self._first_batch: dict[str, float] = {}
@@ -110,8 +107,9 @@ class EngineIterator(_BaseDataLoaderIter):
         try:
             before = self._standing.processes
             self._standing.processes = self._processes_at_start()
-            for worker in range(self._standing.processes):
-                self._recovery.place(worker, self._crew.hire(worker).slot)
+            homes = [self._crew.hire(worker).slot for worker in range(self._standing.processes)]
+            self._binding.started(homes, self._num_workers, self._watches)
+            self._allow_moves()
             if self._moves is not None and before is not None:
                 self._moves.aim(before, "as many as before")
             self._begin(first=True)
@@ -119,40 +117,26 @@ class EngineIterator(_BaseDataLoaderIter):
             self._shutdown_workers()
             raise
 
+    def _allow_moves(self) -> None:
+        """Processes come and go as far as what they make does not depend on them."""
+        binding = self._binding
+        # What worker_init_fn did to a process stays there; a restart repeats what one was asked.
+        leaves = binding.serial and not (self._restarts or self._initialised)
+        self._moves = Moves(self._crew, binding.slots, self._standing) if leaves else None
+        self._elastic.moves = self._moves
+        self._elastic.enabled = leaves or not (binding.bound or self._threads)
+
     def _processes_at_start(self) -> int:
         """One per virtual worker, as under stock; where any will do, what the budget speaks for.
 
         Later passes begin with as many as the one before ended with, or come down to that.
         """
-        if not self._bound and self._standing.processes is not None:
+        bound = self._binding.bound
+        if not bound and self._standing.processes is not None:
             return min(self._standing.processes, most_processes(self._elastic.budget))
-        if self._bound or (self._cpu_budget is None and not self._auto):
+        if bound or (self._cpu_budget is None and not self._auto):
             return self._num_workers
         return max(1, min(self._num_workers, int(self._elastic.budget)))
-
-    def _job_of(self, loader: DataLoader[Any]) -> TorchJob:
-        init = loader.worker_init_fn
-        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
-            init = functools.partial(_sharding_worker_init_fn, init, self._world_size, self._rank)
-        streams = self._dataset_kind == _DatasetKind.Iterable
-        base = int(self._base_seed)
-        reseeds = not (streams or loader.torch_order)
-        threaded = in_threads(loader)
-        seeds = ThreadSeeds if threaded else SampleSeeds
-        return (ThreadJob if threaded else TorchJob)(
-            dataset=self._dataset,
-            kind=self._dataset_kind,
-            auto_collation=self._auto_collation,
-            collate_fn=self._collate_fn,
-            drop_last=self._drop_last,
-            batch_size=loader.batch_size or 1,
-            base_seed=base,
-            worker_init_fn=init,
-            workers=self._num_workers,
-            shared_seed=self._shared_seed,
-            seeds=seeds(self._progress.key, base) if reseeds else None,
-            keeps_random=loader.on_worker_death == "restart",
-        )
 
     def _begin(self, first: bool) -> None:
         """Asks for the first batches of a pass."""
@@ -168,12 +152,13 @@ class EngineIterator(_BaseDataLoaderIter):
         for worker, start in self._progress.starts().items():
             self._active[worker] = not start.get("ended", False)
             self._resume(worker, start)
-        if self._bound and not first and not self._progress.is_resumed_stream:
+        if self._binding.bound and not first and not self._progress.is_resumed_stream:
             for worker in range(self._num_workers):
                 self._resume(worker, {})
         self._fill()
         if not first:
             self._look_after()
+        self._progress.own_state, self._progress.from_start = self._binding.lasting, first
         self._progress.plan = self.plan()
         self._raise_failure()
 
@@ -190,7 +175,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _leave_pass(self) -> None:
         """Forgets what was asked for; a serial worker makes it, as what follows depends on it."""
-        while self._serial and (self._asked or self._taken):
+        while self._binding.serial and (self._asked or self._taken):
             taken = self._next_taken()
             with contextlib.suppress(Exception):  # nobody wanted what has failed
                 if isinstance(taken.asked.order, Resume):
@@ -202,12 +187,15 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def plan(self) -> dict[str, Any]:
         """How it runs, for ``explain()``."""
+        by = "sample" if self._by_sample else "batch"
+        bound = self._binding.bound and not self._binding.untold
         return {
             "virtual_workers": self._num_workers,
             "processes": len(self._crew.active),
             "start_method": self._crew.context.get_start_method(),
-            "bound": self._bound,
-            "stolen_by": "sample" if self._by_sample else "batch" if not self._bound else "nobody",
+            "bound": bound,
+            "own_state": list(self._standing.own_state),
+            "stolen_by": "nobody" if bound else by,
             "shared_lists": self._shared_lists,
             "slowest": [] if self._closed else self._board.slowest(),
             "first_batch": self._first_batch,
@@ -221,17 +209,18 @@ class EngineIterator(_BaseDataLoaderIter):
     def _window(self) -> int:
         """Batches that are asked for ahead of the one that is yielded."""
         window = int(self._prefetch_factor * self._num_workers)
-        if self._given_depth or self._bound or not self._progress.order.drawn_unseen:
+        if self._given_depth or self._binding.bound or not self._progress.order.drawn_unseen:
             return window
         return max(window, 2 * len(self._crew.members))
 
     def _resume(self, worker: int, stream: dict[str, Any]) -> None:
         message = {"shared_seed": self._shared_seed, **stream}
-        self._publish(worker, Resume(self._progress.key_epoch, message), 0, 0)
+        self._publish(worker, Resume(self._progress.key_epoch, message))
 
     def _ask(self, urgent: bool = False) -> bool:
         """Asks for one more batch; False where there is none."""
-        if self._order is None:
+        worker = self._next_worker() if self._order is not None else None
+        if self._order is None or worker is None:
             return False
         try:
             index = next(self._order)
@@ -242,37 +231,44 @@ class EngineIterator(_BaseDataLoaderIter):
         except Exception as error:
             self._order, self._failure = None, error
             return False
-        if not any(self._active):
-            return False
-        while not self._active[self._turn]:
-            self._turn = (self._turn + 1) % self._num_workers
         if self._by_sample and not isinstance(index, (list, tuple)):
             index = list(index)  # it is cut into pieces
-        worker = self._turn
-        self._turn = (self._turn + 1) % self._num_workers
-        grain = -(-len(index) // _MAX_PIECES) if self._by_sample and len(index) > 0 else 0
-        order = Batch(self._progress.key_epoch, index, grain)
-        pieces = -(-len(index) // grain) if grain else 0
+        self._turn = (worker + 1) % self._num_workers
+        grain = -(-len(index) // _MAX_PIECES) if self._by_sample else 0
+        order = Batch(self._progress.key_epoch, index, grain, self._binding.is_guest(worker))
         position = self._position
         if self._auto_collation and not self._progress.is_stream and isinstance(index, Sized):
             self._position += len(index)
         else:
             self._position += 1
-        self._publish(worker, order, pieces, position, urgent, sampler_state)
+        self._publish(worker, order, position, urgent, sampler_state)
         return True
+
+    def _next_worker(self) -> int | None:
+        """Who makes the next batch; nobody, where all have ended or are asked for enough.
+
+        Batches that may come in any order are not asked of a worker that is slow, as under stock.
+        """
+        anyone = self._in_order or not self._binding.bound
+        room = self._window // max(1, sum(self._active))
+        for step in range(self._num_workers):
+            worker = (self._turn + step) % self._num_workers
+            asked = 0 if anyone else sum(one.worker == worker for one in self._asked)
+            if self._active[worker] and (anyone or asked < room):
+                return worker
+        return None
 
     def _publish(
         self,
         worker: int,
         order: Batch | Resume,
-        pieces: int,
-        position: int,
+        position: int = 0,
         urgent: bool = False,
         sampler_state: Any = None,
     ) -> None:
-        slot = self._recovery.slot_of(worker)
-        ticket = publish(self._board, order, worker, slot, position, pieces, urgent)
-        self._recovery.remember(worker, ticket, order)
+        slot = self._binding.slot_of(worker)
+        ticket = publish(self._board, order, worker, slot, position, urgent)
+        self._recovery.remember(worker, ticket, order, position)
         self._asked.append(Asked(ticket, worker, order, position, sampler_state))
 
     def __next__(self) -> Any:
@@ -308,6 +304,10 @@ class EngineIterator(_BaseDataLoaderIter):
             if not self._active[worker]:  # asked for before its stream had ended
                 continue
             self._fill()
+            if self._progress.again:
+                with contextlib.suppress(Exception):  # it failed the first time, too
+                    self._given(taken)
+                continue
             self._elastic.step()
             if not self._first_batch:
                 self._first_batch = self._crew.first_batch(time.monotonic() - self._started)
@@ -352,7 +352,7 @@ class EngineIterator(_BaseDataLoaderIter):
         asked = taken.asked
         assert isinstance(asked.order, Batch)
         data, place = self._received(taken), (None, False)
-        if isinstance(data, SerialBatch):
+        if isinstance(data, ReportedBatch):
             if data.whole:
                 self._report_unsharded()
             data, place = data.data, (data.state, data.ended)
@@ -365,8 +365,14 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _received(self, taken: Taken) -> Any:
         data = load(taken.parts) if taken.transfer is None else taken.transfer.result()
-        if isinstance(data, (SerialBatch, Failure)):
+        if isinstance(data, (ReportedBatch, Failure)):
             self._progress.drew(taken.asked.worker, data.drawn)
+        if isinstance(data, ReportedBatch) and data.changed is not None:
+            if self._binding.told(taken.asked.worker, data.changed):
+                self._recovery.settle(self._asked)
+                self._allow_moves()
+            self._progress.own_state = self._binding.lasting
+            self._progress.plan = self.plan()
         return data
 
     def _resumed(self, taken: Taken) -> None:
@@ -447,13 +453,7 @@ class EngineIterator(_BaseDataLoaderIter):
         )
 
     def _report_unsharded(self) -> None:
-        kind = type(self._dataset)
-        why = (
-            f"{kind.__module__}.{kind.__qualname__} has not asked "
-            f"torch.utils.data.get_worker_info() which of {self._num_workers} workers it is in, "
-            "so each of them gives all of it: "
-            "let __iter__ give each worker its share, or set num_workers=1"
-        )
+        why = unsharded(self._dataset, self._num_workers)
         if self._standing.remark_once(why):
             _log.warning(why)
 

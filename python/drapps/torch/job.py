@@ -16,6 +16,7 @@ from torch.utils.data.graph_settings import apply_random_seed
 
 from drapps.torch.drawn import Drawn, packed_states, set_packed_states
 from drapps.torch.failure import failure_of
+from drapps.torch.own_state import Watch
 from drapps.torch.seeding import SampleSeeds, random_states, set_random_states
 from drapps.torch.shared_storage import share_new_storages
 from drapps.torch.streams import fetcher_at, stream_state
@@ -25,8 +26,8 @@ from drapps.worker.serialise import Envelope, Reduce
 
 
 @dataclass(frozen=True)
-class SerialBatch(Envelope):
-    """A batch of a virtual worker that makes one after the other, and where that left it.
+class ReportedBatch(Envelope):
+    """A batch, and where it has left the virtual worker that made it.
 
     Attributes:
         data: the batch.
@@ -34,13 +35,15 @@ class SerialBatch(Envelope):
         state: of its stream; None where it has none of its own.
         ended: its stream has ended behind what may be less than a batch.
         whole: the stream is the same in all workers, as far as one can tell.
+        changed: what the dataset keeps on itself, see `Watch`; None where nobody has looked.
     """
 
     data: Any
-    drawn: dict[str, bytes]
+    drawn: dict[str, bytes] = field(default_factory=dict)
     state: Any = None
     ended: bool = False
     whole: bool = False
+    changed: dict[str, bool] | None = None
 
     def parts(self) -> list[tuple[str, Any]]:
         """The user's."""
@@ -76,6 +79,7 @@ class TorchJob:
         seeds: reseeds before each sample; None leaves each worker its stock stream of numbers.
         keeps_random: tell the random states at the beginning of a pass, so that another process
             can take over.
+        watches: look at what samples change in the dataset.
     """
 
     dataset: Any
@@ -90,6 +94,7 @@ class TorchJob:
     shared_seed: int | None
     seeds: SampleSeeds | None
     keeps_random: bool
+    watches: bool
     _infos: dict[int, WatchedInfo] = field(default_factory=dict)
     _current: int = -1
     _fetcher: Any = None
@@ -102,6 +107,8 @@ class TorchJob:
     _states: Any = None  # random ones, while it is not its turn
     _at_start: dict[str, bytes] = field(default_factory=dict)  # packed ones
     _drawn: Drawn = field(default_factory=Drawn)  # since the parent was told
+    _watch: Watch | None = None
+    _own_state: bool | None = None  # what it told first
 
     def in_thread(self) -> TorchJob:
         """A copy over the same dataset."""
@@ -114,9 +121,14 @@ class TorchJob:
 
     @property
     def by_sample(self) -> bool:
-        """Batches are made sample by sample, and then collated."""
+        """Batches are made sample by sample, with random states for each, and then collated."""
         mapped = self.kind == _DatasetKind.Map and self.auto_collation
-        return mapped and _gives_samples(self.dataset)
+        return mapped and self.seeds is not None and gives_samples(self.dataset)
+
+    @property
+    def keeps_state(self) -> bool:
+        """The first batch has changed the dataset."""
+        return bool(self._own_state)
 
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
         """As a stock worker begins."""
@@ -141,6 +153,8 @@ class TorchJob:
         self._at_start = packed_states()
         self._drawn = Drawn(self._at_start)
         self._fetcher = self._new_fetcher()
+        if self.watches:
+            self._watch = Watch({"dataset": self.dataset, "collate_fn": self.collate_fn})
 
     def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
         """``dataset[index]`` by the virtual worker, with the position's random numbers."""
@@ -148,14 +162,25 @@ class TorchJob:
             self._become(worker)
         if self.seeds is not None:
             self.seeds.sample(worker, epoch, position)
-        return self.dataset[index]
+        sample = self.dataset[index]
+        if self._watch is not None:
+            self._watch.sample_made()
+        return sample
 
     def collate(self, samples: list[Any], worker: int, epoch: int, position: int) -> Any:
         """The user's collate function; its random numbers are those of the first position."""
         self._become(worker)
         if self.seeds is not None:
             self.seeds.batch(worker, epoch, position)
-        return self.collate_fn(samples)
+        data, changed = self.collate_fn(samples), self._changed()
+        return data if changed is None else ReportedBatch(data, changed=changed)
+
+    def _changed(self) -> dict[str, bool] | None:
+        """What the batches so far have changed in the dataset; None where that is not looked at."""
+        changed = None if self._watch is None else self._watch.batch_made()
+        if changed is not None and self._own_state is None:
+            self._own_state = bool(changed)
+        return changed
 
     def whole(self, index: Any, worker: int, epoch: int, position: int) -> Any:
         """A batch by the stock fetcher."""
@@ -172,15 +197,16 @@ class TorchJob:
                 self._over = True
                 raise EndOfStream from None
             raise
+        changed = self._changed()
         if self.seeds is not None:
-            return data
+            return data if changed is None else ReportedBatch(data, changed=changed)
         drawn, state, ended, whole = self._drawn.since(), None, False, False
         if self.kind == _DatasetKind.Iterable:
             state, ended = stream_state(self._fetcher), self._fetcher.ended
             everywhere = self.workers > 1 and self.worker_init_fn is None
             whole = everywhere and not self._infos[worker].asked
-        told = drawn or ended or whole or state is not None
-        return SerialBatch(data, drawn, state, ended, whole) if told else data
+        told = drawn or ended or whole or state is not None or changed is not None
+        return ReportedBatch(data, drawn, state, ended, whole, changed) if told else data
 
     def resume(self, epoch: int, message: Any) -> Any:  # noqa: ARG002
         """A new pass, or a place in one; gives as a batch the random states that it began with.
@@ -205,7 +231,7 @@ class TorchJob:
         self._begun = self._place is None and message.get("batches", 0) > 0
         self._over = False
         self._drawn = Drawn(self._at_start)  # what was made for nobody has changed them, too
-        return SerialBatch(states, self._drawn.since() if self.seeds is None else {})
+        return ReportedBatch(states, self._drawn.since() if self.seeds is None else {})
 
     def leave(self, worker: int) -> tuple[str, Any] | None:
         """How `worker` can go to another process now, and what it takes along; None: it cannot.
@@ -237,7 +263,7 @@ class TorchJob:
         job = copy.copy(self)
         job.dataset, job._shared_rng = luggage["dataset"], luggage["shared_rng"]
         job._over, job._begun, job._place, job._infos = luggage["over"], False, None, {}
-        job._at_start, job._drawn = {}, Drawn()
+        job._at_start, job._drawn, job._watch = {}, Drawn(), None
         job._become(worker)
         object.__setattr__(job._infos[worker], "asked", luggage["asked"])
         if self.kind != _DatasetKind.Iterable:
@@ -298,14 +324,14 @@ class TorchJob:
             self.dataset = apply_random_seed(self.dataset, self._shared_rng)
 
 
-def _gives_samples(dataset: Any) -> bool:
+def gives_samples(dataset: Any) -> bool:
     """Whether a batch is its samples one by one; a ``Subset`` gives what its dataset gives."""
     if not getattr(dataset, "__getitems__", None):
         return True
     kind = type(dataset)
     plain = "__getitems__" not in getattr(dataset, "__dict__", {}) and issubclass(kind, Subset)
     plain = plain and kind.__getitems__ is Subset.__getitems__
-    return plain and kind.__getitem__ is Subset.__getitem__ and _gives_samples(dataset.dataset)
+    return plain and kind.__getitem__ is Subset.__getitem__ and gives_samples(dataset.dataset)
 
 
 def _attributes(dataset: Any) -> dict[str, Any] | None:

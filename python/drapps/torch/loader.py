@@ -24,9 +24,10 @@ from drapps.torch.iterator import LiftedIterator
 from drapps.torch.lifting import recipe_of
 from drapps.torch.native import KIND, Native, Pass
 from drapps.torch.order import rank_of
-from drapps.torch.progress import KIND as PYTHON_KIND
-from drapps.torch.progress import Progress, check
+from drapps.torch.progress import Progress
 from drapps.torch.python_order import Order
+from drapps.torch.python_state import KIND as PYTHON_KIND
+from drapps.torch.python_state import check
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport
 from drapps.torch.serial import SerialIterator

@@ -23,6 +23,7 @@ import contextlib
 import copy
 import hashlib
 import itertools
+import logging
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, MappingView, Sized
 from dataclasses import dataclass, field
@@ -37,71 +38,13 @@ from drapps.torch.drawn import packed_states
 from drapps.torch.generators import LOADERS, SAMPLERS, States, fields, packed, unpacked
 from drapps.torch.permuted import permuted
 from drapps.torch.python_order import Order
+from drapps.torch.python_state import KIND, WORKERS, own_state, sampler_had_begun
 
-KIND = "drapps.torch.DataLoader/python"
-
-_NUMBERS = 1 << 63  # that torch draws
-# Under which name the places of serial workers are saved, of map-style datasets and of streams.
-_WORKERS = ("workers", "streams")
-# What a state that lies within a pass holds besides.
-_WITHIN: dict[str, dict[str, type]] = {
-    "random": {"sampler_seed": int},
-    "permuted": {"sampler_seed": int},
-    "stateful": {"sampler": object},
-    "replayed": {"generator": str, "consumed": str},
-}
-
-
-def check(saved: Mapping[str, Any], order: Order) -> tuple[int, int]:
-    """The epoch and the position of a saved pass in such an order.
-
-    Raises:
-        StateError: it is none.
-    """
-    place = state.check(saved, KIND, order.identity)
-    within, workers = bool(saved.get("batches")), _WORKERS[order.stream]
-    if (size := order.places) is not None and place[1] > size:
-        raise StateError(f"the state's position is {place[1]}, in an order of {size}")
-    state.whole(saved, "batches", _NUMBERS)
-    if within or "seed" in saved:
-        state.whole(saved, "seed", _NUMBERS)
-    if within or _sampler_had_begun(saved, order.kind):
-        for name, kind in _WITHIN.get(order.kind, {}).items():
-            state.typed(saved, name, kind)
-    if "sampler_seed" in saved:
-        state.whole(saved, "sampler_seed", _NUMBERS)
-    if workers in saved or (within and order.stream):
-        places = state.typed(saved, workers, list)
-        count = max(1, order.workers) if within and order.stream else len(places)
-        if len(places) != count or not all(_is_place(each, order.stream) for each in places):
-            raise StateError(f"the state's {workers} are damaged: it was cut or edited")
-        if within and order.stream:
-            _check_batch_size(saved, places, order)
-        state.whole(saved, "turn", max(1, count))
-    return place
-
-
-def _check_batch_size(saved: Mapping[str, Any], places: list[Any], order: Order) -> None:
-    """Streams without a state of their own are run again, batch by batch."""
-    size = saved.get("batch_size", order.batch_size)  # earlier releases did not save it
-    again = any(place.get("state") is None and not place.get("ended") for place in places)
-    if again and size != order.batch_size:
-        raise StateError(
-            f"the state's batch_size is {size!r}, this loader's {order.batch_size!r}: a stream "
-            "goes on at another one by a state_dict() of its own alone, and this one has none"
-        )
-
-
-def _is_place(saved: Any, of_stream: bool) -> bool:
-    """Whether it may be the place of a worker."""
-    if not isinstance(saved, Mapping) or not isinstance(saved.get("drawn", {}), Mapping):
-        return False
-    batches = saved.get("batches", -1 if of_stream else 0)
-    return isinstance(batches, int) and batches >= 0 and isinstance(saved.get("ended", True), bool)
-
-
-def _sampler_had_begun(saved: Mapping[str, Any], kind: str) -> bool:
-    return any(name in saved for name in _WITHIN.get(kind, ()))
+_log = logging.getLogger("drapps")
+_OTHER_ORDER = (
+    "the sampler gives another order than when the state was saved: seed it, and set its epoch, as "
+    "they were then"
+)
 
 
 def _packed(place: Mapping[str, Any], drawn: Mapping[str, bytes]) -> dict[str, Any]:
@@ -169,6 +112,9 @@ class Progress:
         over: all were yielded.
         turn: the virtual worker that yields next.
         plan: how the process engine ran when it began, as ``explain()`` gives it.
+        own_state: what the datasets keep on themselves, where what follows depends on how often it
+            has changed.
+        from_start: the datasets were new when the pass began.
     """
 
     order: Order
@@ -184,6 +130,9 @@ class Progress:
     over: bool = False
     turn: int = 0
     plan: dict[str, Any] = field(default_factory=dict)
+    own_state: list[str] = field(default_factory=list)
+    from_start: bool = True
+    _place: Mapping[str, Any] | None = None  # up to which batches are made again
     _before: Any = None  # the generator's state before the sampler drew
     _dealt: int = 0  # samples that all ranks together had yielded when the ranks changed
     _start: int = 0  # this rank's position then
@@ -205,15 +154,51 @@ class Progress:
         self._flat = not own
         if self.resumed is None:
             return
+        kept = own_state(self.resumed)
+        if kept and not self.resumed.get("from_start"):
+            _log.warning("what the dataset keeps in %s is not in the state: it begins anew", kept)
+        elif kept and self.resumed["batches"]:
+            self._place = self.resumed
+            self.resumed = self._beginning(self.resumed)
         self.batches = self.resumed["batches"]
         cut = str(self.resumed.get("consumed", "samples:"))  # by batches, in an earlier release
         self._flat = self._flat and cut.startswith("samples:")
-        saved = self.resumed.get(_WORKERS[self.is_stream], ())
+        saved = self.resumed.get(WORKERS[self.is_stream], ())
         if len(saved) == count:
             self.turn = self.resumed["turn"]
             self._workers = [copy.deepcopy(dict(worker)) for worker in saved]
             drawn = [_unpacked(worker.pop("drawn", {})) for worker in self._workers]
             self._random = drawn if self.order.serial else self._random
+
+    def _beginning(self, saved: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The state of the same pass before its first batch."""
+        begun = {**saved, "batches": 0, "position": 0, "turn": 0}
+        begun.pop(WORKERS[False], None)
+        if "consumed" in saved:
+            self._flat = self._flat and saved["consumed"].startswith("samples:")
+            begun["consumed"] = self._consumed
+        return begun
+
+    @property
+    def again(self) -> bool:
+        """The next batch was given before the state was saved; it is made for nobody.
+
+        What a dataset keeps on itself is not saved: it is brought about again.
+
+        Raises:
+            StateError: all of them are made, and are others than those.
+        """
+        if self._place is None:
+            return False
+        if self.batches < self._place["batches"] and not self.over:
+            return True
+        saved, self._place = self._place, None
+        found: dict[str, Any] = {"batches": self.batches, "position": self._position}
+        if "consumed" in saved:
+            found["consumed"] = self._consumed
+        if any(saved[name] != value for name, value in found.items()):
+            raise StateError(_OTHER_ORDER)
+        return False
 
     @property
     def is_stream(self) -> bool:
@@ -275,7 +260,7 @@ class Progress:
         own = self._draws_from_own
         generator = self.order.sampler.generator if own else torch.default_generator
         saved = self.resumed
-        begun = saved and (saved["batches"] or _sampler_had_begun(saved, self.order.kind))
+        begun = saved and (saved["batches"] or sampler_had_begun(saved, self.order.kind))
         if saved and begun and not self.is_stream:
             return self._resumed_order(saved, generator)
         if self.order.computed:
@@ -339,10 +324,7 @@ class Progress:
         if not mine:  # the global random state belongs to the user
             generator.set_state(kept)
         if (self._consumed, self.position) != (saved["consumed"], saved["position"]):
-            raise StateError(
-                "the sampler gives another order than when the state was saved: seed it, and set "
-                "its epoch, as they were then"
-            )
+            raise StateError(_OTHER_ORDER)
         rest = itertools.chain(ahead, order)
         return self._rebatched(rest, self._left()) if self._flat else rest
 
@@ -428,11 +410,9 @@ class Progress:
 
     def record(self) -> dict[str, Any]:
         """The state after the batches yielded."""
-        position = self.position
-        if self.order.over_ranks:
-            position = self._dealt + (position - self._start) * self.order.sampler.num_replicas
-            position = min(position, len(self.order.sampler.dataset))
-        record = state.record(KIND, self.epoch, position, self.order.identity)
+        if self._place is not None:
+            return dict(self._place)
+        record = state.record(KIND, self.epoch, self._position, self.order.identity)
         record |= {"batches": self.batches, "seed": self.base_seed, "key_epoch": self.key_epoch}
         generators = fields(self.generators)
         if self._before is not None and self._draws_from_own:  # which stands below
@@ -450,23 +430,34 @@ class Progress:
         epoch = getattr(self.order.sampler, "epoch", None)
         if isinstance(epoch, int):
             record["sampler_epoch"] = epoch
-        if self.is_stream:
-            record["batch_size"] = self.order.batch_size
         if self.is_stream or self.order.workers:
-            record |= self._places()
+            record |= {"batch_size": self.order.batch_size, **self._places()}
+        if self.own_state:
+            again = self.from_start and self._dealt == 0 and self.order.kind != "stateful"
+            record |= {"own_state": self.own_state, "from_start": again}
         return record
+
+    @property
+    def _position(self) -> int:
+        """Samples that were yielded, over all ranks where they count so."""
+        if not self.order.over_ranks:
+            return self.position
+        ranks = self.order.sampler.num_replicas
+        position: int = self._dealt + (self.position - self._start) * ranks
+        return min(position, len(self.order.sampler.dataset))
 
     def lasting(self) -> dict[str, Any]:
         """What the next pass has of this one, which is over: what persistent workers keep."""
         place = (self.order, self.epoch + 1, self.base_seed, self.key_epoch + 1)
         after = Progress(*place, self.seed, self.rank)
         after.follows(self)
-        return {"seed": self.base_seed, "key_epoch": after.key_epoch, **after._places()}
+        own = {"own_state": self.own_state, "from_start": False} if self.own_state else {}
+        return {"seed": self.base_seed, "key_epoch": after.key_epoch, **after._places(), **own}
 
     def _places(self) -> dict[str, Any]:
         workers = zip(self._workers, self._random, strict=True)
         places = [_packed(*worker) for worker in workers]
-        return {_WORKERS[self.is_stream]: places, "turn": self.turn}
+        return {WORKERS[self.is_stream]: places, "turn": self.turn}
 
     def _sampler_seed(self) -> int:
         """What ``RandomSampler`` draws from the global generator when it begins."""

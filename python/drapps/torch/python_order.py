@@ -9,6 +9,7 @@ import torch
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler
 
 from drapps.torch import permuted
+from drapps.torch.job import gives_samples
 from drapps.torch.order import is_permutation
 
 
@@ -25,6 +26,7 @@ class Order:
         batch_size: of a stream; None without automatic batching.
         workers: virtual ones.
         serial: each of them makes its batches one after the other, with its own random numbers.
+        whole: the dataset makes whole batches, in workers.
         kind: how the order is made again, see `drapps.torch.progress`.
     """
 
@@ -36,6 +38,7 @@ class Order:
     batch_size: int | None
     workers: int
     serial: bool
+    whole: bool
     kind: str
 
     @classmethod
@@ -58,6 +61,7 @@ class Order:
             batch_size=loader.batch_size,
             workers=loader.num_workers,
             serial=serial,
+            whole=loader.num_workers > 0 and not (stream or gives_samples(loader.dataset)),
             kind="stream" if stream else kind,
         )
 

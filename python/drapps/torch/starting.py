@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import _DatasetKind
+from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
+from drapps.torch.job import TorchJob
+from drapps.torch.seeding import SampleSeeds
+from drapps.torch.thread_job import ThreadJob, ThreadSeeds
 from drapps.worker.launch import SlimServerContext
 from drapps.worker.threads import ThreadContext
 
@@ -32,3 +37,32 @@ def context_of(loader: DataLoader[Any]) -> tuple[Any, bool]:
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return SlimServerContext(), True
     return torch.multiprocessing.get_context(), False
+
+
+def job_of(iterator: _BaseDataLoaderIter, loader: DataLoader[Any], key: int) -> TorchJob:
+    """What the workers of an iterator run; `key` is the seed of the samples' random numbers."""
+    init = loader.worker_init_fn
+    if isinstance(iterator._dataset, (IterDataPipe, MapDataPipe)):
+        init = functools.partial(
+            _sharding_worker_init_fn, init, iterator._world_size, iterator._rank
+        )
+    streams = iterator._dataset_kind == _DatasetKind.Iterable
+    base = int(iterator._base_seed)
+    reseeds = not (streams or loader.torch_order)
+    threaded = in_threads(loader)
+    seeds = ThreadSeeds if threaded else SampleSeeds
+    return (ThreadJob if threaded else TorchJob)(
+        dataset=iterator._dataset,
+        kind=iterator._dataset_kind,
+        auto_collation=iterator._auto_collation,
+        collate_fn=iterator._collate_fn,
+        drop_last=iterator._drop_last,
+        batch_size=loader.batch_size or 1,
+        base_seed=base,
+        worker_init_fn=init,
+        workers=iterator._num_workers,
+        shared_seed=iterator._shared_seed,
+        seeds=seeds(key, base) if reseeds else None,
+        keeps_random=loader.on_worker_death == "restart",
+        watches=not (streams or threaded),
+    )

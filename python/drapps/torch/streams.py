@@ -20,6 +20,16 @@ def stream_state(fetcher: Any) -> Any:
     return None
 
 
+def unsharded(dataset: Any, workers: int) -> str:
+    """What to say of a stream that is the same in all workers."""
+    kind = type(dataset)
+    return (
+        f"{kind.__module__}.{kind.__qualname__} has not asked torch.utils.data.get_worker_info() "
+        f"which of {workers} workers it is in, so each of them gives all of it: "
+        "let __iter__ give each worker its share, or set num_workers=1"
+    )
+
+
 def fetcher_at(make: Callable[[], Any], dataset: Any, stream: Mapping[str, Any], size: Any) -> Any:
     """A stock fetcher that goes on at a place.
 

@@ -11,7 +11,7 @@ import torch
 from torch._utils import ExceptionWrapper
 from torch.utils.data._utils.pin_memory import pin_memory
 
-from drapps.torch.job import SerialBatch
+from drapps.torch.job import ReportedBatch
 
 AHEAD = 2  # batches in pinned memory that nobody has asked for yet
 
@@ -27,7 +27,7 @@ class TransferThread:
         self._thread = ThreadPoolExecutor(1, "drapps-transfer", _begin, (index,))
 
     def submit(self, make: Callable[[], Any]) -> Future[Any]:
-        """Begins with what `make` gives: a batch, or a `SerialBatch` with it.
+        """Begins with what `make` gives: a batch, or a `ReportedBatch` with it.
 
         The result is the same in pinned memory; an ``ExceptionWrapper`` takes the place of a batch
         that does not let itself be pinned.
@@ -36,7 +36,7 @@ class TransferThread:
 
     def _transfer(self, make: Callable[[], Any]) -> Any:
         data = make()
-        if isinstance(data, SerialBatch):
+        if isinstance(data, ReportedBatch):
             return dataclasses.replace(data, data=self._pinned(data.data))
         return self._pinned(data)
 

@@ -27,11 +27,18 @@ class Batch:
         epoch: whose random numbers its samples draw.
         index: indices of its samples, or what the whole of it is made of.
         grain: samples per piece; 0 where it is made as a whole.
+        guest: its worker is at home here for as long as the dataset keeps no state.
     """
 
     epoch: int
     index: Any
     grain: int = 0
+    guest: bool = False
+
+    @property
+    def pieces(self) -> int:
+        """That it is made in."""
+        return -(-len(self.index) // self.grain) if self.grain else 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ class _Failed:
 class _Task:
     """A batch that this process owns."""
 
+    job: Job
     ticket: int
     worker: int
     position: int
@@ -93,12 +101,12 @@ class Worker:
         self._strays: list[int] = []  # owned, of virtual workers that have left
         self._guests = Guests(job, worker)
 
-    def run(self, replay: tuple[Batch | Resume, ...] = ()) -> None:
-        """Makes `replay` for nobody, then works until the parent says stop."""
+    def run(self, replay: tuple[tuple[Batch | Resume, int], ...] = ()) -> None:
+        """Makes `replay`, orders and positions, for nobody; then works until it shall stop."""
         try:
             self._job.start(self._worker, self._board.allocate)
-            for order in replay:
-                self._repeat(order)
+            for order, position in replay:
+                self._repeat(order, position)
         except Exception as error:
             self._broken = pickle.dumps(self._job.failure(error, self._worker, "its start"))
         while True:
@@ -111,12 +119,17 @@ class Worker:
             elif work.kind == "piece":
                 self._help(work)
 
-    def _repeat(self, order: Batch | Resume) -> None:
+    def _repeat(self, order: Batch | Resume, position: int) -> None:
+        job, place = self._job, (self._worker, order.epoch, position)
         if isinstance(order, Resume):
-            self._job.resume(order.epoch, order.message)
+            job.resume(order.epoch, order.message)
             return
         with contextlib.suppress(Exception):  # it failed the first time, too
-            self._job.whole(order.index, self._worker, order.epoch, 0)
+            if order.grain == 0:
+                job.whole(order.index, *place)
+                return
+            at = enumerate(order.index, position)
+            job.collate([job.sample(index, *place[:2], here) for here, index in at], *place)
 
     def _own(self, work: _core.Work) -> None:
         if self._broken is not None:
@@ -130,7 +143,9 @@ class Worker:
             self._board.deliver(work.ticket, ERROR, [self._lost[work.worker]])
             return
         job = self._guests.turn_to(work.worker)
-        if job is None:  # it is asked of another process, as soon as the parent knows
+        guest = isinstance(order, Batch) and order.guest
+        if job is None or (guest and job.keeps_state):
+            # It is asked of another process, as soon as the parent knows.
             self._strays.append(work.ticket)
         elif isinstance(order, Leave):
             self._leave(work)
@@ -142,7 +157,7 @@ class Worker:
             make = functools.partial(job.whole, order.index, *place)
             self._send(work.ticket, work.worker, make, f"batch {order.index!r}")
         else:
-            self._advance(_Task(work.ticket, work.worker, work.position, work.pieces, order))
+            self._advance(_Task(job, work.ticket, work.worker, work.position, work.pieces, order))
 
     def _leave(self, work: _core.Work) -> None:
         try:
@@ -163,7 +178,8 @@ class Worker:
         for piece in range(task.pieces):
             if piece in task.made or not self._board.begin(task.ticket, piece):
                 continue
-            task.made[piece] = self._samples(task.batch, piece, task.worker, task.position)
+            place = (task.batch, piece, task.worker, task.position)
+            task.made[piece] = self._samples(task.job, *place)
             self._board.finish(task.ticket, piece)
             self._collect()
             if self._board.cancelled(task.ticket):
@@ -174,9 +190,11 @@ class Worker:
         else:
             self._pending.append(task)
 
-    def _samples(self, batch: Batch, piece: int, worker: int, position: int) -> list[Any] | _Failed:
+    def _samples(
+        self, job: Job, batch: Batch, piece: int, worker: int, position: int
+    ) -> list[Any] | _Failed:
         first = piece * batch.grain
-        make, made = self._job.sample, []
+        make, made = job.sample, []
         try:
             for offset, index in enumerate(batch.index[first : first + batch.grain], first):
                 made.append(make(index, worker, batch.epoch, position + offset))
@@ -188,7 +206,7 @@ class Worker:
 
     def _help(self, work: _core.Work) -> None:
         batch = load([work.input])
-        samples = self._samples(batch, work.piece, work.worker, work.position)
+        samples = self._samples(self._job, batch, work.piece, work.worker, work.position)
         if isinstance(samples, _Failed):
             self._board.deliver_piece(work.ticket, work.piece, ERROR, [samples.pickled])
             return
@@ -227,9 +245,8 @@ class Worker:
         self._board.phase("collate")
         place = (task.worker, task.batch.epoch, task.position)
         what = f"the batch at position {task.position}"
-        self._send(
-            task.ticket, task.worker, functools.partial(self._job.collate, samples, *place), what
-        )
+        collate = functools.partial(task.job.collate, samples, *place)
+        self._send(task.ticket, task.worker, collate, what)
 
     def _send(self, ticket: int, worker: int, make: Callable[[], Any], what: str) -> None:
         """Sends what `make` gives, or how it failed."""

@@ -91,7 +91,7 @@ class Crew:
 
         Args:
             worker: the virtual worker.
-            replay: batches that it makes again first, to arrive where a lost process was.
+            replay: what it makes again first, to arrive where a lost process was, see `Launch`.
         """
         slot = self.board.enlist()
         stacks = Descriptor(os.memfd_create("drapps-stacks", os.MFD_CLOEXEC))

@@ -31,6 +31,10 @@ class Job(Protocol):
             allocate: gives a uint8 array of so many bytes in memory that results travel in.
         """
 
+    @property
+    def keeps_state(self) -> bool:
+        """What it made first has shown that what it makes depends on what it made before."""
+
     def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
         """One sample of a batch of the virtual worker `worker`."""
 

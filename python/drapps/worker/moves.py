@@ -38,7 +38,6 @@ def publish(
     worker: int,
     slot: int,
     position: int = 0,
-    pieces: int = 0,
     urgent: bool = False,
 ) -> int:
     """Asks the process in `slot`, or any (-1), for something of `worker`; gives its ticket."""
@@ -46,7 +45,7 @@ def publish(
         pickle.dumps(order, protocol=5),
         worker=worker,
         process=slot,
-        pieces=pieces,
+        pieces=order.pieces if isinstance(order, Batch) else 0,
         urgent=urgent,
         position=position,
     )

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from drapps.worker.binding import Binding
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import Crew, Death, last_act
+from drapps.worker.moves import publish
 from drapps.worker.standing import Standing
 
 _ATTEMPTS = 3  # processes that one sample may cost, or the start of one
@@ -23,6 +25,7 @@ class Asked(Protocol):
     ticket: int
     worker: int
     order: Batch | Resume
+    position: int
 
 
 class WorkerDiedError(RuntimeError):
@@ -65,44 +68,58 @@ def _index_of(death: Death, order: Batch | Resume | None) -> str:
 
 @dataclass
 class Recovery:
-    """Which process a virtual worker is bound to, and how another takes its place.
+    """How another process takes the place of one that died.
 
     Attributes:
         crew: the processes.
         restarts: replace what dies; otherwise it is an error.
-        bound: each virtual worker has a process of its own.
-        serial: what a process makes depends on what it made before.
+        binding: which process a virtual worker is bound to.
         standing: whose log has a remark per replacement.
-        slots: where each virtual worker is at home.
     """
 
     crew: Crew
     restarts: bool
-    bound: bool
-    serial: bool
+    binding: Binding
     standing: Standing
-    slots: dict[int, int] = field(default_factory=dict)
-    _history: dict[int, list[tuple[int, Batch | Resume]]] = field(default_factory=dict)
+    # What each was asked for, with tickets and positions.
+    _history: dict[int, list[tuple[int, Batch | Resume, int]]] = field(default_factory=dict)
+    _passes: int = 0  # that the processes have ended
     _losses: Counter[tuple[int, int]] = field(default_factory=Counter)
 
-    def place(self, worker: int, slot: int) -> None:
-        """`worker` is bound to the process in `slot`."""
-        self.slots[worker] = slot
-
-    def slot_of(self, worker: int) -> int:
-        """Where a task of `worker` is to run; -1 for anywhere."""
-        return self.slots[worker] if self.bound else -1
-
-    def remember(self, worker: int, ticket: int, order: Batch | Resume) -> None:
+    def remember(self, worker: int, ticket: int, order: Batch | Resume, position: int) -> None:
         """Keeps what a bound worker was asked, so that another process can repeat it."""
-        if self.serial and self.restarts:
-            self._history.setdefault(worker, []).append((ticket, order))
+        if self.restarts and (self.binding.serial or self.binding.untold):
+            self._history.setdefault(worker, []).append((ticket, order, position))
+
+    def settle(self, asked: Iterable[Asked]) -> None:
+        """All processes have told what they keep; `asked` is what is being made."""
+        board = self.crew.board
+        if not self.binding.serial:
+            self._history.clear()
+        for one in asked:
+            if not self.binding.bound and not board.done(one.ticket):
+                board.repin(one.ticket, -1)
+            elif isinstance(one.order, Batch) and one.order.guest and not board.done(one.ticket):
+                self._settle_guest(one, one.order)
+
+    def _settle_guest(self, one: Asked, order: Batch) -> None:
+        """Asks a process of the worker's own; a guest's batch was not made where it was asked."""
+        slots = self.binding.slots
+        if list(slots.values()).count(slots[one.worker]) > 1:
+            slots[one.worker] = self.crew.hire(one.worker).slot
+            self._history.pop(one.worker, None)
+        self.crew.board.cancel(one.ticket)
+        one.order = dataclasses.replace(order, guest=False)
+        place = (slots[one.worker], one.position)
+        one.ticket = publish(self.crew.board, one.order, one.worker, *place)
+        self.remember(one.worker, one.ticket, one.order, one.position)
 
     def began(self, worker: int, ticket: int, resume: Resume) -> None:
         """A pass has begun in the process of `worker`: nothing before `ticket` is repeated."""
+        self._passes += 1
         if worker in self._history:
             later = [entry for entry in self._history[worker] if entry[0] > ticket]
-            self._history[worker] = [(ticket, resume), *later]
+            self._history[worker] = [(ticket, resume, 0), *later]
 
     def progressed(self) -> None:
         """A result has come, so processes do start."""
@@ -129,6 +146,11 @@ class Recovery:
                 asked,
                 'on_worker_death="restart" makes the lost samples again in a new process.',
             )
+        if self._passes and self.binding.lasting:
+            lost = ", ".join(self.binding.lasting)
+            raise WorkerDiedError.of(
+                death, asked, f"What its dataset kept in {lost} in earlier passes is lost with it."
+            )
         if death.stopped:
             buried = self.crew.kill(death.slot)
             if buried is not None:
@@ -139,13 +161,13 @@ class Recovery:
                 what = "at their start" if place == _START else "of it"
                 raise WorkerDiedError.of(death, asked, f"{_ATTEMPTS} processes have died {what}.")
         who = "another process takes the place of a dead one, and makes"
-        if self.bound:
+        if self.binding.bound:
             self._rebind(death, asked)
         elif death.retired and self.crew.active:
             who = "a process that was to end anyway died; the others make"
         else:
             self.crew.hire(death.worker)
-        again = "its pass up to the place" if self.bound and self.serial else "what was lost"
+        again = "its pass up to the place" if self._history else "what was lost"
         self.standing.remark(
             f"{who} {again} again",
             worker=death.worker,
@@ -162,11 +184,13 @@ class Recovery:
 
     def _rebind(self, death: Death, asked: list[Asked]) -> None:
         board = self.crew.board
-        own = [one.ticket for one in asked if one.worker == death.worker]
+        slots = self.binding.slots
+        home = [worker for worker, slot in slots.items() if slot == death.slot]
+        own = [one.ticket for one in asked if one.worker in home]
         mine = [ticket for ticket in own if not board.done(ticket)]
         history = self._history.get(death.worker, [])
-        replay = tuple(order for ticket, order in history if ticket not in mine)
+        replay = tuple(entry[1:] for entry in history if entry[0] not in mine)
         slot = self.crew.hire(death.worker, replay).slot
-        self.place(death.worker, slot)
+        slots.update(dict.fromkeys(home, slot))
         for ticket in mine:
             board.repin(ticket, slot)

@@ -23,12 +23,14 @@ class Standing:
         frozen: nothing moves it.
         failed: trials in a row that gained nothing.
         cool_until: when the next trial may begin, on the clock of who makes them.
+        own_state: what its dataset keeps on itself, see `Binding`.
     """
 
     processes: int | None = None
     frozen: bool = False
     failed: int = 0
     cool_until: float = 0.0
+    own_state: dict[str, bool] = field(default_factory=dict)
     _epoch: int = 0
     _began: float = 0.0
     _decisions: int = 0

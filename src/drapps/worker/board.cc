@@ -150,7 +150,8 @@ void Board::repin(std::uint64_t ticket, std::int32_t process) {
   const std::scoped_lock lock(mutex_);
   TaskEntry& task = entry(ticket);
   const Word word = Word::of(task.word.load());
-  if (word.ticket != ticket || word.state != kTaskOpen) return;
+  const bool helped = word.state == kTaskOwned && process == -1;
+  if (word.ticket != ticket || !(word.state == kTaskOpen || helped)) return;
   // A process that claims it at this moment for the old pin looks again, and puts it back.
   task.pinned.store(process);
   wake_workers(*memory());

@@ -96,7 +96,8 @@ class Board {
   Result<TakenResult> take(std::uint64_t ticket);
   /// The task is not wanted any more. Returns at once; a process that is at it ends its piece first.
   void cancel(std::uint64_t ticket);
-  /// Gives a task that nobody has taken yet to one process, or to any (-1). One that is taken stays where it is.
+  /// Gives a task that nobody has taken yet to one process, or to any (-1). One that is taken stays where it is, but
+  /// that -1 lets others take pieces of it.
   void repin(std::uint64_t ticket, std::int32_t process);
 
   // ---- processes

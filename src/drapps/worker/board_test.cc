@@ -293,6 +293,19 @@ TEST_F(BoardTest, APinnedTaskIsGivenToAnother) {
   EXPECT_TRUE(worker->deliver(ticket, 0, {}).ok());
 }
 
+TEST_F(BoardTest, APinnedTaskThatIsTakenIsOpenedToHelp) {
+  auto owner = seat(*board_);
+  auto other = seat(*board_);
+  const std::uint64_t ticket = publish(*board_, 9, {.process = 0, .pieces = 2});
+  EXPECT_EQ(owner->next(kNow, false).kind, Kind::kTask);
+  board_->repin(ticket, 1);  // too late
+  EXPECT_EQ(other->next(kNow, false).kind, Kind::kNone);
+  board_->repin(ticket, -1);
+  const Work work = other->next(kNow, false);
+  EXPECT_EQ(work.kind, Kind::kPiece);
+  EXPECT_EQ(work.piece, 1);
+}
+
 TEST_F(BoardTest, OrdersThatMakeNoSenseAreRefused) {
   EXPECT_FALSE(board_->publish({}, {.pieces = kMaxPieces + 1}).ok());
   EXPECT_FALSE(board_->publish({}, {.process = 4}).ok());
