@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from drapps.ops import Op
-from drapps.torch.recognise import NotLifted, name_of, short_name
+from drapps.torch.recognise import NotLifted, handed_on, name_of, short_name
 
 
 class Form(Enum):
@@ -209,6 +209,8 @@ def recognise(
 ) -> None:
     """Appends a transform, or the members of a container, to `chain`.
 
+    An object that only calls one of its attributes is taken for what that holds.
+
     Raises:
         NotLifted: one of them has no native form; the sentence names it.
     """
@@ -218,7 +220,11 @@ def recognise(
             recognise(member, chain, table, containers)
         return
     if name not in table:
-        raise NotLifted(f"the transform {name} is not known")
+        inner = handed_on(transform, 1 if chain.mask is None else 2)
+        if inner is None:
+            raise NotLifted(f"the transform {name} is not known")
+        recognise(inner, chain, table, containers)
+        return
     table[name](transform, chain)
     chain.lifted.append(described(transform))
 

@@ -14,7 +14,7 @@ import torch.utils.data
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from drapps.errors import PipelineError
-from drapps.torch import transforms_timm, transforms_v1, transforms_v2
+from drapps.torch import transforms_presets, transforms_timm, transforms_v1, transforms_v2
 from drapps.torch.arrays import Arrays, recognise_arrays
 from drapps.torch.chain import Chain, Form, MaskForm, recognise
 from drapps.torch.folder import Folder, recognise_folder
@@ -25,7 +25,12 @@ from drapps.torch.pairs import Pairs, is_wrapped, recognise_pairs
 from drapps.torch.recognise import NotLifted, name_of, require_own
 from drapps.torch.report import LiftReport
 
-TABLE = {**transforms_v1.TABLE, **transforms_v2.TABLE, **transforms_timm.TABLE}
+TABLE = {
+    **transforms_v1.TABLE,
+    **transforms_v2.TABLE,
+    **transforms_timm.TABLE,
+    **transforms_presets.TABLE,
+}
 _FIXED = ("center_crop", "crop", "grayscale", "pad", "resize")  # ops that draw nothing
 CONTAINERS = {**transforms_v1.CONTAINERS, **transforms_v2.CONTAINERS}
 

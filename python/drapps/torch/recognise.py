@@ -7,6 +7,7 @@ nothing of its behaviour was replaced: a subclass, a patched method or a hook ma
 from __future__ import annotations
 
 import sys
+from types import FunctionType
 from typing import Any
 
 from drapps.torch.own import WALK, is_own
@@ -68,6 +69,46 @@ def require_own(*roots: Any, owner: type | None = None) -> None:
     replaced = WALK.replaced(roots, owner)
     if replaced is not None:
         raise NotLifted(f"{replaced} was replaced")
+
+
+class _Handing:
+    """Methods that hand all their arguments on; only their code counts."""
+
+    inner: Any
+
+    def one(self, first: Any) -> Any:
+        """Of one argument."""
+        return self.inner(first)
+
+    def two(self, first: Any, second: Any) -> Any:
+        """Of two."""
+        return self.inner(first, second)
+
+
+def handed_on(thing: object, arguments: int) -> object | None:
+    """What an object of a user's class calls with just its own arguments; None if it does more.
+
+    Its ``__call__`` must be compiled to what ``return self.inner(first)`` is compiled to, whatever
+    the names, and the name must lead to an attribute of the object alone.
+
+    Args:
+        thing: the object, with any methods beside ``__call__``.
+        arguments: how many it is called with, 1 or 2.
+    """
+    kind = type(thing)
+    call = next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
+    model = (_Handing.one, _Handing.two)[arguments - 1]
+    if not isinstance(call, FunctionType) or kind.__getattribute__ is not object.__getattribute__:
+        return None
+    code, expected = call.__code__, model.__code__
+    if code.co_code != expected.co_code or code.co_argcount != expected.co_argcount:
+        return None
+    name = code.co_names[0]
+    if any(name in vars(base) for base in kind.__mro__):
+        return None
+    inner = getattr(thing, "__dict__", {}).get(name)
+    # A function is never known: the name of what holds it, such as Lambda, says more.
+    return None if isinstance(inner, FunctionType) else inner
 
 
 def number(value: Any) -> float:
