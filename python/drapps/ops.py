@@ -103,6 +103,34 @@ def random_resize(
     return {**op, **in_arithmetic(arithmetic)}
 
 
+def resize_keep_ratio(
+    size: Size,
+    longest: float = 0.0,
+    interpolation: str = "bilinear",
+    pass_order: str = "horizontal_first",
+    scale_p: float = 0.0,
+    scale: Sequence[float] = (0.85, 1.05),
+    scale_area: bool = False,
+    aspect_p: float = 0.0,
+    aspect: Sequence[float] = (0.9, 1.11),
+) -> Op:
+    """To about the size at which the picture covers `size`, or fits into it."""
+    height, width = pair("size", size)
+    return {
+        "op": "resize_keep_ratio",
+        "height": height,
+        "width": width,
+        "longest": chance(longest, "longest"),
+        "scale_p": chance(scale_p, "scale_p"),
+        "scale": interval("scale", scale),
+        "scale_area": bool(scale_area),
+        "aspect_p": chance(aspect_p, "aspect_p"),
+        "aspect": interval("aspect", aspect),
+        "interpolation": one_of("interpolation", interpolation, (*INTERPOLATIONS, "random")),
+        "pass_order": one_of("pass_order", pass_order, PASS_ORDERS),
+    }
+
+
 def center_crop(size: Size) -> Op:
     """The middle."""
     height, width = pair("size", size)
@@ -143,6 +171,11 @@ def horizontal_flip(p: float = 0.5) -> Op:
 def vertical_flip(p: float = 0.5) -> Op:
     """Top and bottom change places."""
     return {"op": "vertical_flip", "p": chance(p)}
+
+
+def random_apply(count: int, p: float = 0.5) -> Op:
+    """The next `count` ops run with probability `p`, all together."""
+    return {"op": "random_apply", "p": chance(p), "count": whole("count", count, 1)}
 
 
 def color_jitter(

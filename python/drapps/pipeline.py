@@ -7,7 +7,7 @@ pipeline may share their beginning. `Pipeline.batch` ends the description and gi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -169,6 +169,34 @@ class Pipeline:
             ops.random_resize(min_size, max_size, interpolation, pass_order, arithmetic)
         )
 
+    def resize_keep_ratio(
+        self,
+        size: ops.Size,
+        longest: float = 0.0,
+        interpolation: str = "bilinear",
+        pass_order: str = "horizontal_first",
+        scale_p: float = 0.0,
+        scale: Sequence[float] = (0.85, 1.05),
+        scale_area: bool = False,
+        aspect_p: float = 0.0,
+        aspect: Sequence[float] = (0.9, 1.11),
+    ) -> Pipeline:
+        """Resized with the shape kept, or nearly, as timm's ResizeKeepRatio.
+
+        Args:
+            size: the target, one number or height and width.
+            longest: 0 covers the target, 1 fits into it; what is between is between.
+            interpolation: ``nearest``, ``bilinear``, ``bicubic`` or ``random``.
+            pass_order: as `resize`'s.
+            scale_p: probability of a factor of both sides.
+            scale: its range, uniform.
+            scale_area: the factor is the root of 1 over what was drawn.
+            aspect_p: probability of another width over height.
+            aspect: the range of its factor, log-uniform.
+        """
+        keeping = (interpolation, pass_order, scale_p, scale, scale_area, aspect_p, aspect)
+        return self._then(ops.resize_keep_ratio(size, longest, *keeping))
+
     def center_crop(self, size: ops.Size) -> Pipeline:
         """The middle of the picture, with zeros around where it is smaller."""
         return self._then(ops.center_crop(size))
@@ -192,6 +220,24 @@ class Pipeline:
     def flip_vertical(self, p: float = 0.5) -> Pipeline:
         """Top and bottom change places with probability `p`."""
         return self._then(ops.vertical_flip(p))
+
+    def random_apply(self, steps: Callable[[Pipeline], Pipeline], p: float = 0.5) -> Pipeline:
+        """Ops that run with probability `p`, all of them or none.
+
+        Args:
+            steps: adds the ops to the pipeline that it gets, and returns it: ``lambda some:
+                some.color_jitter(0.4).flip_vertical()``. They leave size and channels as they are,
+                or another op behind them makes the sizes equal.
+            p: the probability.
+
+        Raises:
+            PipelineError: `steps` adds no op, or changes more than the ops.
+        """
+        made, before = steps(self), len(self._ops)
+        ops_of, more = made._ops[:before], made._ops[before:]
+        if not more or ops_of != self._ops or replace(made, _ops=self._ops) != self:
+            raise PipelineError("random_apply takes a function that adds ops, and nothing else")
+        return replace(self, _ops=(*self._ops, ops.random_apply(len(more), p), *more))
 
     def color_jitter(
         self,

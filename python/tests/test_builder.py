@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import drapps
+from python.tests.test_stream_format import Draws
 
 
 def ops_of(pipeline):
@@ -165,6 +166,7 @@ def test_every_op_of_the_builder_is_known_to_the_core(photos):
         .pad((1, 2), fill=(1, 2, 3), mode="constant")
         .random_crop((64, 72), padding=4, pad_if_needed=True, mode="reflect")
         .resize(40, max_size=50, interpolation="bicubic")
+        .resize_keep_ratio((40, 44), 0.5, "random", scale_p=0.5, scale_area=True, aspect_p=0.5)
         .random_resized_crop((36, 38), interpolation="random", pass_order="pillow13")
         .crop(2, 3, (34, 33))
         .center_crop((32, 30))
@@ -186,6 +188,49 @@ def test_every_op_of_the_builder_is_known_to_the_core(photos):
     assert image.shape == (4, 32, 30, 3)
     assert image.dtype == np.float32
     assert np.isfinite(image).all()
+
+
+def test_ops_that_run_sometimes(photos):
+    def some(pipeline):
+        return pipeline.flip(1.0).random_apply(lambda inner: inner.grayscale(3), p=0.5)
+
+    whole = drapps.image_folder(photos).center_crop(20)
+    described = whole.random_apply(some, p=0.25).flip_vertical().describe()["ops"]
+    assert [(op["op"], op.get("count")) for op in described] == [
+        ("center_crop", None),
+        ("random_apply", 3),
+        ("horizontal_flip", None),
+        ("random_apply", 1),
+        ("grayscale", None),
+        ("vertical_flip", None),
+    ]
+    assert (described[1]["p"], described[3]["p"]) == (0.25, 0.5)
+    for wrong in (lambda same: same, lambda _: whole.flip(), lambda more: more.flip().seed(3)):
+        with pytest.raises(drapps.PipelineError, match="adds ops, and nothing else"):
+            whole.grayscale(1).random_apply(wrong)
+
+
+def test_the_ops_that_run_sometimes_draw_with_their_own_ordinals(photos):
+    """A sample has either all of them or none, and is what they would make of it without a gate."""
+    count, seed = 21, 3
+    whole = drapps.image_folder(photos).center_crop((50, 60)).to("uint8").seed(seed)
+
+    def pictures(pipeline):
+        return np.concatenate([np.asarray(batch["image"]) for batch in pipeline.batch(4)])
+
+    gated = pictures(whole.random_apply(lambda some: some.color_jitter(0.5, 0.5), 0.5).flip(0.5))
+    plain = pictures(whole)
+    jittered = pictures(whole.flip(0.0).color_jitter(0.5, 0.5))  # op 3 here as well
+    applied = 0
+    for position in range(count):
+        key = seed * 0xD1342543DE82EF95 % 2**64
+        coin = Draws(key, 0, position, 2).coin(0.5)
+        expected = (jittered if coin else plain)[position]
+        if Draws(key, 0, position, 4).coin(0.5):
+            expected = expected[..., ::-1]
+        np.testing.assert_array_equal(gated[position], expected)
+        applied += coin
+    assert 0 < applied < count
 
 
 def test_sample_errors_survive_pickling():

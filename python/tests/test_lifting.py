@@ -185,6 +185,59 @@ def test_flips_are_lifted_on_either_side_of_the_tensor(v1):
     assert [op["op"] for op in chain.ops] == ["vertical_flip"]
 
 
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_random_apply_covers_its_ops(request, api):
+    t = request.getfixturevalue(api)
+    flips = [t.RandomHorizontalFlip(), t.RandomVerticalFlip()]
+    jitter = t.RandomApply(torch.nn.ModuleList([t.ColorJitter(0.4), t.RandomGrayscale()]), p=0.8)
+    nested = t.RandomApply([t.CenterCrop(8), jitter, t.Compose(flips)], 0.25)
+    chain = chain_of(t.Compose([nested, t.RandomApply([torch.nn.Sequential()]), t.PILToTensor()]))
+    assert [(op["op"], op.get("count"), op.get("p")) for op in chain.ops] == [
+        ("random_apply", 6, 0.25),
+        ("center_crop", None, None),
+        ("random_apply", 2, 0.8),
+        ("color_jitter", None, None),
+        ("random_grayscale", None, 0.1),
+        ("horizontal_flip", None, 0.5),
+        ("vertical_flip", None, 0.5),
+    ]
+    assert [line.split("(")[0] for line in chain.lifted] == [
+        "RandomApply",
+        "RandomApply",
+        "PILToTensor",
+    ]
+    assert "CenterCrop(size=(8, 8))" in chain.lifted[0]
+
+
+def test_random_apply_that_makes_two_kinds_of_samples_is_not_lifted(v1, v2, photos, folder):
+    def sometimes(*transforms):
+        return v2.RandomApply(list(transforms))
+
+    to_float = v2.ToDtype(torch.float32, scale=True)
+    normal = v2.Normalize(MEAN, STD)
+    some_others = "RandomApply converts some samples and leaves others"
+    reject(v1.Compose([v1.RandomApply([v1.Grayscale()]), v1.ToTensor()]), some_others)
+    reject(v2.Compose([sometimes(v2.ToImage()), v2.ToImage()]), some_others)
+    reject(v2.Compose([v2.ToImage(), sometimes(to_float)]), some_others)
+    reject(v2.Compose([v2.ToImage(), to_float, sometimes(normal)]), some_others)
+    reject(v2.Compose([v2.ToImage(), sometimes(v2.ToPureTensor())]), some_others)
+    erasing = sometimes(v2.RandomErasing())
+    chain_of(v2.Compose([v2.ToImage(), to_float, erasing, v2.RandomErasing()]))
+    late = v2.RandomHorizontalFlip()
+    reject(v2.Compose([v2.ToImage(), to_float, erasing, late]), "comes after RandomErasing")
+    reject(v2.Compose([sometimes(v2.GaussianBlur(3)), v2.ToImage()]), "GaussianBlur is not known")
+    patched = sometimes(v2.RandomHorizontalFlip())
+    patched.forward = lambda img: img
+    reject(v2.Compose([patched, v2.ToImage()]), "forward was replaced")
+
+    def reason(*transforms):
+        chain = v2.Compose([*transforms, v2.ToImage()])
+        return drapps.torch.DataLoader(folder(photos, chain)).lifted().reasons
+
+    assert "no common size" in reason(v2.CenterCrop(9), sometimes(v2.CenterCrop(8)))[0]
+    assert not reason(sometimes(v2.CenterCrop(8)), v2.CenterCrop(9))
+
+
 @pytest.fixture(scope="module")
 def create(v1):
     return pytest.importorskip("timm.data").create_transform if v1 else None
@@ -215,6 +268,41 @@ def test_timm_evaluation(create):
     assert chain.mean == pytest.approx(MEAN)
 
 
+def test_timm_resize_keep_ratio(v1, photos, folder):
+    timm = pytest.importorskip("timm.data.transforms")
+
+    def op_of(*arguments, **more):
+        return one_op(v1.Compose, timm.ResizeKeepRatio(*arguments, **more), v1.ToTensor())
+
+    plain = op_of(24, 1.0, "bicubic")
+    assert (plain["op"], plain["height"], plain["width"]) == ("resize_keep_ratio", 24, 24)
+    assert (plain["longest"], plain["interpolation"]) == (1.0, "bicubic")
+    assert plain["scale_p"] == plain["aspect_p"] == 0.0
+    drawn = op_of(
+        (24, 30),
+        interpolation="random",
+        random_scale_prob=0.25,
+        random_scale_range=(0.5, 1.5),
+        random_scale_area=True,
+        random_aspect_prob=0.75,
+        random_aspect_range=(0.8, 1.25),
+    )
+    assert (drawn["height"], drawn["width"], drawn["interpolation"]) == (24, 30, "random")
+    assert (drawn["scale_p"], drawn["scale"], drawn["scale_area"]) == (0.25, [0.5, 1.5], True)
+    assert (drawn["aspect_p"], drawn["aspect"]) == (0.75, [0.8, 1.25])
+
+    def ordered(*arguments, **more):
+        steps = [timm.ResizeKeepRatio(*arguments, **more), v1.CenterCrop(9), v1.ToTensor()]
+        chain = folder(photos, v1.Compose(steps))
+        return drapps.torch.DataLoader(chain, torch_order=True).lifted().reasons
+
+    assert not ordered(24)
+    assert "resize_keep_ratio draws" in ordered(24, interpolation="random")[0]
+    assert "resize_keep_ratio draws" in ordered(24, random_aspect_prob=0.1)[0]
+    reject(v1.Compose([timm.ResizeKeepRatio(24, 1.5), v1.ToTensor()]), "longest=1.5 must be")
+    reject(v1.Compose([v1.ToTensor(), timm.ResizeKeepRatio(24)]), "runs on a tensor of floats")
+
+
 def test_timm_bytes_for_its_prefetcher(create):
     assert chain_of(create(24, use_prefetcher=True)).form.name == "BYTES"
 
@@ -234,7 +322,7 @@ def test_unknown_transforms_are_named(v1, v2):
         v1.Compose([v1.GaussianBlur(3), v1.ToTensor()]), r"transforms\.GaussianBlur is not known"
     )
     reject(v2.Compose([v2.RandAugment(), v2.ToImage()]), "RandAugment is not known")
-    reject(v1.RandomApply([v1.Grayscale(3)]), "RandomApply is not known")
+    reject(v1.RandomOrder([v1.Grayscale(3)]), "RandomOrder is not known")
     reject(v1.Lambda(lambda x: x), "Lambda is not known")
     reject(lambda x: x, "<lambda> is not known")
     reject(functools.partial(max, 1), "partial is not known")

@@ -11,6 +11,7 @@ from torch.utils import data  # noqa: E402
 import drapps.torch  # noqa: E402
 from drapps import _core  # noqa: E402
 from drapps.torch.lifting import chain_of  # noqa: E402
+from python.tests.test_stream_format import Draws  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -60,6 +61,13 @@ CHAINS = {
         t.Resize((64, 64)),
         t.RandomResizedCrop(40, scale=(1, 1), ratio=(1, 1)),
         t.ToTensor(),
+    ],
+    "always or never": lambda t: [
+        t.Resize((40, 50)),
+        t.RandomApply([t.ColorJitter(brightness=(1.3, 1.3)), t.RandomHorizontalFlip(1.0)], p=1.0),
+        t.RandomApply([t.Grayscale(3), t.RandomVerticalFlip(1.0)], p=0.0),
+        t.ToTensor(),
+        t.RandomApply([t.CenterCrop((40, 50)), t.RandomVerticalFlip(1.0)], p=1.0),
     ],
     "converted": lambda t: [t.CenterCrop(32), t.PILToTensor(), t.ConvertImageDtype(torch.float32)],
 }
@@ -191,6 +199,81 @@ def test_random_crops_of_tensors_are_torchvisions(v2, interpolation, antialias):
 def test_the_first_api_moves_tensors_too(photos, torchvision, v1):
     chain = [v1.PILToTensor(), v1.CenterCrop(70), v1.Pad(3, fill=9), v1.RandomCrop(76)]
     assert_equal(photos, torchvision, v1.Compose(chain))
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_some_of_the_samples(request, photos, torchvision, api):
+    """The coins that were drawn say what the transforms of RandomApply do to a sample."""
+    t = request.getfixturevalue(api)
+    inner = t.RandomApply([t.ColorJitter(contrast=(0.6, 0.6))], p=0.25)
+    outer = t.RandomApply([t.Resize((40, 40)), t.RandomHorizontalFlip(1.0), inner], p=0.6)
+    ends = [t.CenterCrop(50), t.PILToTensor()]
+    folder = torchvision.datasets.ImageFolder(photos, t.Compose([outer, *ends]))
+    lifted = drapps.torch.DataLoader(folder, 4, seed=8)
+    assert lifted.lifted(), str(lifted.lifted())
+    seen = set()
+    for position, image in enumerate(image for images, _ in lifted for image in images):
+        coins = Draws(8, 0, position, 1).coin(0.6), Draws(8, 0, position, 4).coin(0.25)
+        picture = folder.loader(folder.samples[position][0])
+        steps = list(outer.transforms[:2]) if coins[0] else []
+        steps += list(inner.transforms) if all(coins) else []
+        for step in [*steps, *ends]:
+            picture = step(picture)
+        assert torch.equal(image, picture)
+        seen.add(coins)
+    assert len(seen) == 4
+
+
+class Drawn:
+    """Stands for the module ``random`` in timm, with the words of one op."""
+
+    def __init__(self, *coordinate):
+        self.draws = Draws(*coordinate)
+
+    def random(self):
+        return self.draws.word() / 2**32
+
+    def uniform(self, low, high):
+        return low + (high - low) * self.random()
+
+    def choice(self, both):
+        return both[0] if self.draws.coin(0.5) else both[1]
+
+
+@pytest.mark.parametrize("longest", [0.0, 0.35, 1.0])
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "random"])
+@pytest.mark.parametrize(
+    ("p", "area"), [((0.0, 0.0), False), ((0.4, 0.7), False), ((1.0, 0.3), True)]
+)
+def test_timm_resize_keep_ratio(v1, monkeypatch, longest, interpolation, p, area):
+    timm = pytest.importorskip("timm.data.transforms")
+    keep = timm.ResizeKeepRatio(
+        (44, 57),
+        longest,
+        interpolation,
+        random_scale_prob=p[0],
+        random_scale_area=area,
+        random_aspect_prob=p[1],
+    )
+    (op,) = chain_of(v1.Compose([keep, v1.ToTensor()])).ops
+    draw = np.random.default_rng(5)
+    for position in range(25):
+        height, width = (int(side) for side in draw.integers(20, 150, 2))
+        pixels = draw.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        made = _core.augment.run(op, pixels, seed=2, epoch=1, position=position)["pixels"]
+        words = Drawn(2, 1, position, 1)
+        for name, coin in (("scale", p[0]), ("aspect", p[1])):
+            if coin == 0:  # timm draws nothing then, the op does
+                assert not words.draws.coin(getattr(keep, f"random_{name}_prob"))
+        monkeypatch.setattr(timm, "random", words)
+        np.testing.assert_array_equal(made, np.asarray(keep(Image.fromarray(pixels))))
+
+
+def test_timm_keeps_the_ratio_of_files(photos, torchvision, v1):
+    timm = pytest.importorskip("timm.data.transforms")
+    for longest in (0.0, 0.5, 1.0):
+        keep = timm.ResizeKeepRatio((40, 55), longest)
+        assert_equal(photos, torchvision, v1.Compose([keep, v1.CenterCrop(60), v1.ToTensor()]))
 
 
 def test_timm_evaluation(photos, torchvision):

@@ -118,6 +118,12 @@ CHAINS = {
         t.Pad(4, padding_mode="edge"),
         t.ToPureTensor(),
     ],
+    "always or never": lambda t, _: [
+        t.RandomApply([t.Resize((44, 50)), t.RandomHorizontalFlip(1.0)], p=1.0),
+        t.RandomApply([t.RandomVerticalFlip(1.0)], p=0.0),
+        t.CenterCrop(60),
+        t.ToImage(),
+    ],
     "colours leave masks alone": lambda t, _: [
         t.CenterCrop(50),
         t.ColorJitter(brightness=(1.3, 1.3)),

@@ -9,12 +9,13 @@ when it is done earlier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from drapps.ops import Op
+from drapps.ops import Op, random_apply
 from drapps.torch.recognise import NotLifted, handed_on, name_of, short_name
 
 
@@ -162,6 +163,30 @@ class Chain:
                 op = {**op, "mask_nearest": "torch"}
         self.ops.append(op)
 
+    @contextmanager
+    def sometimes(self, transform: object, p: float) -> Iterator[None]:
+        """Runs what is added in a ``with`` block with probability `p`, all of it or nothing.
+
+        Args:
+            transform: what is reported in the place of all that.
+            p: as above.
+
+        Raises:
+            NotLifted: samples would be one of two kinds behind it.
+        """
+        before, place, reported = self._kind_of_sample(), len(self.ops), len(self.lifted)
+        yield
+        if self._kind_of_sample() != before:
+            raise NotLifted(f"{short_name(transform)} converts some samples and leaves others")
+        if len(self.ops) > place:
+            self.ops.insert(place, random_apply(len(self.ops) - place, p))
+        self.lifted[reported:] = [described(transform)]
+
+    def _kind_of_sample(self) -> tuple[Any, ...]:
+        mask = None if self.mask is None else replace(self.mask)
+        numbers = (self.scale, self.mean, len(self.numeric))
+        return self.form, self.kind, self.channels, *numbers, mask
+
     def to_tensor(self, form: Form, scale: str, transform: Callable[[Any], Any]) -> None:
         """A conversion of a picture, or of bytes to floats.
 
@@ -205,7 +230,7 @@ def recognise(
     transform: object,
     chain: Chain,
     table: Mapping[str, Recogniser],
-    containers: Mapping[str, Callable[[Any], Iterable[object]]],
+    containers: Mapping[str, Callable[[Any, Chain], Iterable[object]]],
 ) -> None:
     """Appends a transform, or the members of a container, to `chain`.
 
@@ -216,7 +241,7 @@ def recognise(
     """
     name = name_of(transform)
     if name in containers:
-        for member in containers[name](transform):
+        for member in containers[name](transform, chain):
             recognise(member, chain, table, containers)
         return
     if name not in table:

@@ -187,7 +187,10 @@ def _require_nothing_drawn(chain: Chain, order: Order) -> None:
     if order.kind is Kind.SHUFFLED:
         raise NotLifted("torch_order=True keeps torch's own shuffled order")
     for op in chain.ops:
-        if op["op"] not in _FIXED:
+        fixed = op["op"] == "resize_keep_ratio" and not (
+            op["scale_p"] or op["aspect_p"] or op["interpolation"] == "random"
+        )
+        if op["op"] not in _FIXED and not fixed:
             raise NotLifted(
                 f"torch_order=True keeps torch's random numbers, which {op['op']} draws"
             )

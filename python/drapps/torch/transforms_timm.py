@@ -8,23 +8,45 @@ from typing import Any
 from drapps import ops
 from drapps.torch import transforms_v1 as v1
 from drapps.torch.chain import Chain, Form, Recogniser
-from drapps.torch.recognise import NotLifted, number, numbers
+from drapps.torch.recognise import NotLifted, number, numbers, short_name
+
+
+def interpolation_of(transform: Any) -> str:
+    """One interpolation, or both at random."""
+    if not isinstance(transform.interpolation, (list, tuple)):
+        return v1.interpolation_of(transform)
+    names = sorted(str(getattr(mode, "value", mode)) for mode in transform.interpolation)
+    if names != ["bicubic", "bilinear"]:
+        raise NotLifted(f"{short_name(transform)} chooses among {names}")
+    return "random"
 
 
 def random_resized_crop(transform: Any, chain: Chain) -> None:
     """RandomResizedCropAndInterpolation."""
-    several = isinstance(transform.interpolation, (list, tuple))
-    if several:
-        names = sorted(str(getattr(mode, "value", mode)) for mode in transform.interpolation)
-        if names != ["bicubic", "bilinear"]:
-            raise NotLifted(f"RandomResizedCropAndInterpolation chooses among {names}")
     chain.add(
         ops.random_resized_crop(
             v1.plain_size(transform.size),
             numbers(transform.scale),
             v1.ratio_of(transform),
-            "random" if several else v1.interpolation_of(transform),
+            interpolation_of(transform),
             chain.pass_order,
+        )
+    )
+
+
+def resize_keep_ratio(transform: Any, chain: Chain) -> None:
+    """ResizeKeepRatio."""
+    chain.add(
+        ops.resize_keep_ratio(
+            v1.plain_size(transform.size),
+            number(transform.longest),
+            interpolation_of(transform),
+            chain.pass_order,
+            number(transform.random_scale_prob),
+            numbers(transform.random_scale_range),
+            transform.random_scale_area,
+            number(transform.random_aspect_prob),
+            numbers(transform.random_aspect_range),
         )
     )
 
@@ -61,6 +83,7 @@ TABLE: dict[str, Recogniser] = {
     "timm.data." + name: v1.checked(recogniser)
     for name, recogniser in {
         "transforms.RandomResizedCropAndInterpolation": random_resized_crop,
+        "transforms.ResizeKeepRatio": resize_keep_ratio,
         "transforms.MaybeToTensor": maybe_to_tensor,
         "transforms.MaybePILToTensor": maybe_pil_to_tensor,
         "random_erasing.RandomErasing": random_erasing,

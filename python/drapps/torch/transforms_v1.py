@@ -5,6 +5,7 @@ Arguments keep their attribute names in both, so most recognisers serve both.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from drapps import ops
@@ -244,10 +245,21 @@ TABLE: dict[str, Recogniser] = {
 }
 
 
-def members(container: Any) -> list[object]:
+def members(container: Any, _chain: Chain) -> list[object]:
     """The transforms of a Compose or a Sequential, in order."""
     require_pristine(container, METHODS)
     return list(getattr(container, "transforms", container))
 
 
-CONTAINERS = {_HOME + "Compose": members, "torch.nn.modules.container.Sequential": members}
+def random_apply(container: Any, chain: Chain) -> Iterator[object]:
+    """The transforms of a RandomApply, in order."""
+    require_pristine(container, METHODS)
+    with chain.sometimes(container, number(container.p)):
+        yield from container.transforms
+
+
+CONTAINERS = {
+    _HOME + "Compose": members,
+    _HOME + "RandomApply": random_apply,
+    "torch.nn.modules.container.Sequential": members,
+}

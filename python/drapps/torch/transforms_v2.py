@@ -146,4 +146,7 @@ TABLE: dict[str, Recogniser] = {
     }.items()
 }
 
-CONTAINERS = {_HOME + "_container.Compose": v1.members}
+CONTAINERS = {
+    _HOME + "_container.Compose": v1.members,
+    _HOME + "_container.RandomApply": v1.random_apply,
+}

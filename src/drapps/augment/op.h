@@ -80,7 +80,8 @@ class Scratch {
 struct OpContext {
   Draws draws;  // this op's own, at this sample's coordinate
   Scratch& scratch;
-  bool last = false;  // no later op looks at the picture: what writing the row can do by the way may be left to it
+  bool last = false;      // no later op looks at the picture: what writing the row can do by the way may be left to it
+  std::int32_t skip = 0;  // set by run(): how many of the ops behind this one are left out for this sample
 };
 
 }  // namespace drapps

@@ -10,16 +10,19 @@
 #include "drapps/augment/flip.h"
 #include "drapps/augment/grayscale.h"
 #include "drapps/augment/pad.h"
+#include "drapps/augment/random_apply.h"
 #include "drapps/augment/random_crop.h"
 #include "drapps/augment/random_erasing.h"
 #include "drapps/augment/random_resize.h"
 #include "drapps/augment/random_resized_crop.h"
 #include "drapps/augment/resize.h"
+#include "drapps/augment/resize_keep_ratio.h"
 
 namespace drapps {
 
-using Op = std::variant<RandomResizedCrop, Resize, Crop, CenterCrop, RandomCrop, HorizontalFlip, VerticalFlip,
-                        ColorJitter, Grayscale, RandomGrayscale, Pad, RandomErasing, RandomResize>;
+using Op =
+    std::variant<RandomResizedCrop, Resize, Crop, CenterCrop, RandomCrop, HorizontalFlip, VerticalFlip, ColorJitter,
+                 Grayscale, RandomGrayscale, Pad, RandomErasing, RandomResize, RandomApply, ResizeKeepRatio>;
 
 std::string_view tag_of(const Op& op) noexcept;
 int version_of(const Op& op) noexcept;

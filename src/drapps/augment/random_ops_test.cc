@@ -73,6 +73,71 @@ TEST(RandomResize, TakesEachLengthBelowTheLastEquallyOftenAndDrawsTwoWords) {
   EXPECT_LT(chi_square(counts, kCount / 6.0), 15.1);  // 5 degrees of freedom, 1 %
 }
 
+TEST(RandomApply, LeavesTheOpsBehindItOutAndDrawsOneWord) {
+  const RandomApply op{.p = 0.25, .count = 3};
+  Scratch scratch(MemoryLedger::unlimited());
+  int applied = 0;
+  constexpr int kCount = 2000;
+  for (std::uint64_t position = 0; position < kCount; ++position) {
+    auto owned = make_sample(1, 3, {4, 6});
+    OpContext ctx{draws_of(position), scratch};
+    ASSERT_TRUE(op.run(owned->sample, ctx).ok());
+    Draws draws = draws_of(position);
+    EXPECT_EQ(ctx.skip, draws.coin(0.25) ? 0 : 3);
+    EXPECT_EQ(ctx.draws.u32(), draws.u32());
+    if (ctx.skip == 0) ++applied;
+  }
+  EXPECT_NEAR(applied, kCount * 0.25, 4 * std::sqrt(kCount * 0.25 * 0.75));
+  EXPECT_FALSE((RandomApply{.p = 1.1}.check().ok()));
+  EXPECT_FALSE((RandomApply{.count = 0}.check().ok()));
+}
+
+TEST(RandomApply, KnowsOfEitherCaseWhatHoldsForBoth) {
+  const SampleSpec small{.extent = {20, 30}, .fixed = true};
+  const SampleSpec large{.extent = {25, 10}, .fixed = true, .erased = true};
+  EXPECT_EQ(either(small, small).value(), small);
+  EXPECT_EQ(either(small, large).value(), (SampleSpec{.extent = {25, 30}, .erased = true}));
+  EXPECT_EQ(either(small, SampleSpec{}).value(), SampleSpec{});
+  EXPECT_FALSE(either(small, SampleSpec{.channels = 1}).ok());
+}
+
+TEST(ResizeKeepRatio, DrawsFactorsOnlyWhereTheirCoinsFall) {
+  const ResizeKeepRatio op{
+      .height = 30, .width = 20, .longest = 1.0, .scale_p = 0.5, .scale_area = true, .aspect_p = 0.25};
+  Scratch scratch(MemoryLedger::unlimited());
+  std::map<std::pair<bool, bool>, int> counts;
+  constexpr int kCount = 2000;
+  for (std::uint64_t position = 0; position < kCount; ++position) {
+    auto owned = make_sample(1, 1, {61, 83});
+    OpContext ctx{draws_of(position), scratch};
+    ASSERT_TRUE(op.run(owned->sample, ctx).ok());
+    Draws draws = draws_of(position);
+    const bool scaled = draws.coin(0.5);
+    const double scale = scaled ? 1 / std::sqrt(draws.uniform(0.85, 1.05)) : 1.0;
+    const bool stretched = draws.coin(0.25);
+    const double aspect = stretched ? std::exp(draws.uniform(std::log(0.9), std::log(1.11))) : 1.0;
+    EXPECT_EQ(ctx.draws.u32(), draws.u32());
+    const double ratio = 83.0 / 20.0;  // the larger one
+    EXPECT_NEAR(owned->sample.extent.height, 61 * scale / std::sqrt(aspect) / ratio, 0.5 + 1e-9);
+    EXPECT_NEAR(owned->sample.extent.width, 83 * scale * std::sqrt(aspect) / ratio, 0.5 + 1e-9);
+    ++counts[{scaled, stretched}];
+  }
+  EXPECT_NEAR((counts[{true, false}] + counts[{true, true}]), kCount * 0.5, 4 * std::sqrt(kCount * 0.25));
+  EXPECT_NEAR((counts[{false, true}] + counts[{true, true}]), kCount * 0.25, 4 * std::sqrt(kCount * 0.25 * 0.75));
+}
+
+TEST(ResizeKeepRatio, RefusesASideWithoutPixelsAndWhatIsOutOfRange) {
+  Scratch scratch(MemoryLedger::unlimited());
+  auto owned = make_sample(1, 1, {2, 300});
+  OpContext ctx{draws_of(0), scratch};
+  EXPECT_FALSE((ResizeKeepRatio{.height = 30, .width = 30, .longest = 1.0}.run(owned->sample, ctx).ok()));
+  EXPECT_FALSE(
+      (ResizeKeepRatio{.height = 30, .width = 30, .longest = 1.0}.infer({.extent = {2, 300}, .fixed = true}).ok()));
+  EXPECT_FALSE((ResizeKeepRatio{.longest = 1.5}.check().ok()));
+  EXPECT_FALSE((ResizeKeepRatio{.scale_p = -1}.check().ok()));
+  EXPECT_FALSE((ResizeKeepRatio{.aspect = {0.0, 1.0}}.check().ok()));
+}
+
 TEST(RandomResize, RefusesRangesThatDoNotRise) {
   EXPECT_FALSE((RandomResize{.min_size = 5, .max_size = 5}.check().ok()));
   EXPECT_FALSE((RandomResize{.min_size = 0, .max_size = 5}.check().ok()));

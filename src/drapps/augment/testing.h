@@ -91,6 +91,7 @@ inline std::vector<Op> moving_ops() {
                  .mask_fill = 77},
       HorizontalFlip{},
       VerticalFlip{},
+      ResizeKeepRatio{.height = 30, .width = 20, .longest = 0.3, .interpolation = kNearest},
   };
   for (const PadMode mode : {PadMode::kConstant, PadMode::kEdge, PadMode::kReflect, PadMode::kSymmetric}) {
     ops.emplace_back(Pad{.left = 5, .top = 40, .right = 1, .bottom = 3, .mode = mode, .fill = {9}, .mask_fill = 9});
@@ -129,6 +130,9 @@ inline std::vector<Op> all_ops() {
   ops.emplace_back(Grayscale{.channels = 1});
   ops.emplace_back(Grayscale{.channels = 3});
   ops.emplace_back(RandomGrayscale{.p = 0.5});
+  ops.emplace_back(ResizeKeepRatio{
+      .height = 30, .width = 20, .scale_p = 0.5, .aspect_p = 0.5, .interpolation = Interpolation::kRandom});
+  ops.emplace_back(RandomApply{});
   ops.emplace_back(RandomErasing{.p = 0.7, .mode = EraseMode::kNormalPerPixel, .min_count = 1, .max_count = 3});
   return ops;
 }

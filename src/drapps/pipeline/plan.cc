@@ -28,14 +28,33 @@ SampleSpec decoded(const PipelineSpec& spec, const Source& source) {
           .has_boxes = source.targets().has_boxes()};
 }
 
+/// Ops that are left out for some samples.
+struct Group {
+  std::size_t end;   // number of the op behind them
+  SampleSpec given;  // what comes before them
+};
+
 Result<std::vector<SampleSpec>> infer_all(const PipelineSpec& spec, const Source& source) {
   std::vector<SampleSpec> stages{decoded(spec, source)};
+  std::vector<Group> open;
   for (std::size_t i = 0; i < spec.ops.size(); ++i) {
     const std::string where = "op " + std::to_string(i + 1) + " (" + std::string(tag_of(spec.ops[i])) + "): ";
     if (Status status = check(spec.ops[i]); !status.ok()) return invalid(where + status.error().message);
     auto made = infer(spec.ops[i], stages.back());
     if (!made.ok()) return invalid(where + made.error().message);
     stages.push_back(*made);
+    if (const auto* sometimes = std::get_if<RandomApply>(&spec.ops[i])) {
+      const std::size_t end = i + 1 + static_cast<std::size_t>(sometimes->count);
+      if (end > (open.empty() ? spec.ops.size() : open.back().end)) {
+        return invalid(where + "it covers more ops than there are behind it");
+      }
+      open.push_back({end, *made});
+    }
+    for (; !open.empty() && open.back().end == i + 1; open.pop_back()) {
+      auto both = either(open.back().given, stages.back());
+      if (!both.ok()) return invalid(where + both.error().message);
+      stages.back() = *both;
+    }
   }
   if (!stages.back().fixed) {
     return invalid(

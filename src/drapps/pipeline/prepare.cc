@@ -122,6 +122,7 @@ Status Preparer::augment(SampleTask& task) const {
     const KernelTimer timer(task);
     Status status = run(plan_->spec.ops[i], work.sample, context);
     if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
+    i += static_cast<std::size_t>(context.skip);
   }
   return ok_status();
 }

@@ -85,6 +85,30 @@ TEST(Plan, RefusesWhatMakesNoBatchAndSaysWhatToDo) {
   EXPECT_EQ(refused({.ops = {CenterCrop{.height = 4, .width = 4}}}), "accepted");
 }
 
+TEST(Plan, OpsThatAreLeftOutForSomeSamplesMayNotChangeWhatMakesABatch) {
+  const auto picture = testing_pictures::png(8, 8, 1);
+  const auto source = *MemorySource::make({picture}, nullptr);
+  const auto refused = [&](std::vector<Op> ops) {
+    const auto plan = Plan::make({.ops = std::move(ops)}, *source);
+    return plan.ok() ? std::string("accepted") : plan.error().message;
+  };
+  const CenterCrop four{.height = 4, .width = 4};
+  const CenterCrop two{.height = 2, .width = 2};
+  const RandomApply one{.count = 1};
+  EXPECT_EQ(refused({four, one, HorizontalFlip{}}), "accepted");
+  EXPECT_EQ(refused({one, two, four}), "accepted");
+  EXPECT_EQ(refused({four, RandomApply{.count = 2}, two, four}), "accepted");
+  EXPECT_THAT(refused({four, one, two}), HasSubstr("no common size"));
+  EXPECT_THAT(refused({one, four}), HasSubstr("no common size"));
+  EXPECT_THAT(refused({four, one, Grayscale{}}), HasSubstr("op 3 (grayscale): random_apply: its ops make 1 of 3"));
+  EXPECT_THAT(refused({four, one, RandomErasing{}, HorizontalFlip{}}), HasSubstr("put it last"));
+  EXPECT_THAT(refused({four, one}), HasSubstr("op 2 (random_apply): it covers more ops"));
+  EXPECT_THAT(refused({four, RandomApply{.count = INT32_MAX}, HorizontalFlip{}}), HasSubstr("more ops"));
+  EXPECT_EQ(refused({four, RandomApply{.count = 2}, one, HorizontalFlip{}}), "accepted");
+  EXPECT_THAT(refused({four, RandomApply{.count = 2}, RandomApply{.count = 2}, HorizontalFlip{}, HorizontalFlip{}}),
+              HasSubstr("op 3 (random_apply): it covers more ops"));
+}
+
 TEST(Plan, MixesOnlyWhatHasLabelsThatAreClasses) {
   const auto picture = testing_pictures::png(8, 8, 1);
   const auto refused = [&](Mix mix, Targets targets, TensorFormat tensor = {}) {
