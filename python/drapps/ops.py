@@ -131,10 +131,17 @@ def resize_keep_ratio(
     }
 
 
-def center_crop(size: Size) -> Op:
-    """The middle."""
+def center_crop(size: Size, fill: Size = 0, mode: str = "constant", mask_fill: int = 0) -> Op:
+    """The middle; the fields of its border are left away where they are the core's defaults."""
     height, width = pair("size", size)
-    return {"op": "center_crop", "height": height, "width": width}
+    op: Op = {"op": "center_crop", "height": height, "width": width}
+    if mode != "constant":
+        op["mode"] = one_of("mode", mode, PAD_MODES)
+    if levels(fill) != [0]:
+        op["fill"] = levels(fill)
+    if mask_fill:
+        op["mask_fill"] = whole("mask_fill", mask_fill, 0)
+    return op
 
 
 def random_crop(

@@ -197,9 +197,11 @@ class Pipeline:
         keeping = (interpolation, pass_order, scale_p, scale, scale_area, aspect_p, aspect)
         return self._then(ops.resize_keep_ratio(size, longest, *keeping))
 
-    def center_crop(self, size: ops.Size) -> Pipeline:
-        """The middle of the picture, with zeros around where it is smaller."""
-        return self._then(ops.center_crop(size))
+    def center_crop(
+        self, size: ops.Size, fill: ops.Size = 0, mode: str = "constant", mask_fill: int = 0
+    ) -> Pipeline:
+        """The middle of the picture, with a border around where it is smaller."""
+        return self._then(ops.center_crop(size, fill, mode, mask_fill))
 
     def random_crop(
         self,

@@ -169,6 +169,7 @@ def test_every_op_of_the_builder_is_known_to_the_core(photos):
         .resize_keep_ratio((40, 44), 0.5, "random", scale_p=0.5, scale_area=True, aspect_p=0.5)
         .random_resized_crop((36, 38), interpolation="random", pass_order="pillow13")
         .crop(2, 3, (34, 33))
+        .center_crop((36, 30), fill=(4, 5, 6), mode="edge", mask_fill=9)
         .center_crop((32, 30))
         .flip(0.3)
         .flip_vertical(0.2)

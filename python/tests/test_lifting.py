@@ -303,6 +303,18 @@ def test_timm_resize_keep_ratio(v1, photos, folder):
     reject(v1.Compose([v1.ToTensor(), timm.ResizeKeepRatio(24)]), "runs on a tensor of floats")
 
 
+def test_timm_borders(create, v1):
+    chain = chain_of(create((3, 24, 30), crop_mode="border", mean=(0.5, 0.25, 0.125)))
+    keep, crop = chain.ops
+    assert (keep["op"], keep["longest"]) == ("resize_keep_ratio", 1.0)
+    assert crop == {"op": "center_crop", "height": 24, "width": 30, "fill": [128, 64, 32]}
+    chain = chain_of(create(24, is_training=True, train_crop_mode="rkrc"))
+    assert [op["op"] for op in chain.ops[:2]] == ["resize_keep_ratio", "center_crop"]
+    assert (chain.ops[0]["aspect_p"], chain.ops[1]["mode"]) == (0.5, "reflect")
+    timm = pytest.importorskip("timm.data.transforms")
+    reject(v1.Compose([v1.PILToTensor(), timm.CenterCropOrPad(8)]), "runs on a tensor of bytes")
+
+
 def test_timm_bytes_for_its_prefetcher(create):
     assert chain_of(create(24, use_prefetcher=True)).form.name == "BYTES"
 

@@ -278,8 +278,17 @@ def test_timm_keeps_the_ratio_of_files(photos, torchvision, v1):
 
 def test_timm_evaluation(photos, torchvision):
     create = pytest.importorskip("timm.data").create_transform
-    for mode in ("center", "squash"):
+    for mode in ("center", "squash", "border"):
         assert_equal(photos, torchvision, create(48, crop_mode=mode, interpolation="bicubic"))
+        assert_equal(photos, torchvision, create((3, 48, 67), crop_mode=mode, crop_pct=1.0))
+
+
+@pytest.mark.parametrize("padding_mode", ["constant", "edge", "reflect", "symmetric"])
+@pytest.mark.parametrize("size", [70, (251, 30), (30, 250), (253, 252)])
+def test_timm_center_crop_or_pad(photos, torchvision, v1, padding_mode, size):
+    timm = pytest.importorskip("timm.data.transforms")
+    crop = timm.CenterCropOrPad(size, fill=(4, 90, 200), padding_mode=padding_mode)
+    assert_equal(photos, torchvision, v1.Compose([crop, v1.PILToTensor()]))
 
 
 def test_a_subset_in_the_users_order(photos, torchvision, v1):

@@ -51,6 +51,14 @@ def resize_keep_ratio(transform: Any, chain: Chain) -> None:
     )
 
 
+def center_crop_or_pad(transform: Any, chain: Chain) -> None:
+    """CenterCropOrPad, of pictures."""
+    if chain.form is not Form.PICTURE:
+        raise NotLifted(f"CenterCropOrPad runs on {chain.form.value} here")
+    size, fill = v1.plain_size(transform.size), v1.fill_of(transform, chain)
+    chain.add(ops.center_crop(size, fill, str(transform.padding_mode)))
+
+
 def maybe_to_tensor(transform: Any, chain: Chain) -> None:
     """MaybeToTensor."""
     if chain.form is Form.PICTURE:
@@ -84,6 +92,7 @@ TABLE: dict[str, Recogniser] = {
     for name, recogniser in {
         "transforms.RandomResizedCropAndInterpolation": random_resized_crop,
         "transforms.ResizeKeepRatio": resize_keep_ratio,
+        "transforms.CenterCropOrPad": center_crop_or_pad,
         "transforms.MaybeToTensor": maybe_to_tensor,
         "transforms.MaybePILToTensor": maybe_pil_to_tensor,
         "random_erasing.RandomErasing": random_erasing,

@@ -5,7 +5,10 @@
 
 namespace drapps {
 
-Status CenterCrop::check() const { return check_sides(kTag, height, width); }
+Status CenterCrop::check() const {
+  DRAPPS_RETURN_IF_ERROR(check_sides(kTag, height, width));
+  return check_border(kTag, {}, fill, mask_fill);
+}
 
 Status CenterCrop::check_fits(Extent whole, Stage stage) const {
   if (pad || (whole.height >= height && whole.width >= width)) return ok_status();
@@ -17,6 +20,7 @@ Status CenterCrop::check_fits(Extent whole, Stage stage) const {
 
 Result<SampleSpec> CenterCrop::infer(const SampleSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
+  DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "fill", fill.size(), in.channels));
   if (in.fixed) DRAPPS_RETURN_IF_ERROR(check_fits(in.extent, Stage::kSetup));
   SampleSpec out = in;
   out.extent = {height, width};
@@ -26,11 +30,12 @@ Result<SampleSpec> CenterCrop::infer(const SampleSpec& in) const {
 
 Status CenterCrop::run(Sample& sample, OpContext& ctx) const {
   DRAPPS_RETURN_IF_ERROR(check_fits(sample.extent, Stage::kAugment));
-  return moves::crop_with_border(sample, ctx, geometry::central_rect(sample.extent, {height, width}, rounding), {});
+  return moves::crop_with_border(sample, ctx, geometry::central_rect(sample.extent, {height, width}, rounding),
+                                 {mode, fill, mask_fill});
 }
 
 Rect CenterCrop::region(Extent whole, Draws) const {
-  return moves::border_region(whole, geometry::central_rect(whole, {height, width}, rounding), PadMode::kConstant);
+  return moves::border_region(whole, geometry::central_rect(whole, {height, width}, rounding), mode);
 }
 
 }  // namespace drapps

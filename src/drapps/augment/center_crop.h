@@ -1,8 +1,11 @@
-// CenterCrop: the middle of the picture; where the picture is smaller, with zeros around it (`pad`) or an error. As
-// torchvision's CenterCrop; rounded down, as TensorFlow's resize_with_crop_or_pad.
+// CenterCrop: the middle of the picture; where the picture is smaller, with a border around it (`pad`) or an error. As
+// torchvision's CenterCrop, whose border is zeros, and timm's CenterCropOrPad; rounded down, as TensorFlow's
+// resize_with_crop_or_pad.
 //
 // Draws nothing.
 #pragma once
+
+#include <vector>
 
 #include "drapps/augment/geometry.h"
 #include "drapps/augment/op.h"
@@ -22,6 +25,9 @@ struct CenterCrop {
   std::int32_t width = 224;
   geometry::Rounding rounding = geometry::Rounding::kHalfEven;
   bool pad = true;
+  PadMode mode = PadMode::kConstant;
+  std::vector<std::int32_t> fill{0};  // one level, or one per channel
+  std::int32_t mask_fill = 0;
 
   template <class V>
   void fields(V& v) {
@@ -29,6 +35,9 @@ struct CenterCrop {
     v("width", width);
     v("rounding", rounding);
     v("pad", pad);
+    v("mode", mode);
+    v("fill", fill);
+    v("mask_fill", mask_fill);
   }
   bool operator==(const CenterCrop&) const = default;
 

@@ -81,6 +81,8 @@ inline std::vector<Op> moving_ops() {
       CenterCrop{.height = 20, .width = 31},
       CenterCrop{.height = 90, .width = 24},
       CenterCrop{.height = 22, .width = 30, .rounding = geometry::Rounding::kDown},
+      CenterCrop{.height = 200, .width = 31, .mode = PadMode::kReflect},
+      CenterCrop{.height = 30, .width = 99, .fill = {5}, .mask_fill = 5},
       RandomCrop{.height = 17, .width = 19, .pad_if_needed = true},
       RandomCrop{.height = 60,
                  .width = 70,
