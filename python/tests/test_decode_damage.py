@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -11,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drapps import _core
+from python.tests.damage import DAMAGES, intact_files
 from python.tests.decode_files import (
     CODINGS,
+    Pixels,
     chunk,
     encode,
     frame_at,
@@ -133,6 +136,117 @@ def test_any_marker_in_place_of_the_end_gets_pillows_verdict(name: str) -> None:
             data = FILES[name][:-1] + bytes([marker]) + tail
             assert verdict(data) is verdict_of_pillow(data), (marker, tail)
             assert verdict(data, region=(0, 0, 1, 1)) is verdict(data)
+
+
+def decoded(data: bytes) -> Pixels | None:
+    """What the file decodes to, if it does."""
+    try:
+        return _core.decode(data, depth="clip")
+    except _core.SampleError:
+        return None
+
+
+def read_by_pillow(data: bytes) -> Pixels | None:
+    """What Pillow reads, if it does."""
+    try:
+        return pillow(data)
+    except Exception:  # Pillow raises half a dozen kinds
+        return None
+
+
+def assert_pillows_pixels(name: str, data: bytes) -> None:
+    ours, theirs = decoded(data), read_by_pillow(data)
+    assert (ours is None) is (theirs is None)
+    if ours is None or theirs is None:
+        return
+    assert ours.shape == theirs.shape
+    # Where scans are lost libjpeg smooths, and its releases do that differently.
+    apart = np.abs(ours.astype(int) - theirs).max(initial=0)
+    assert apart <= (SMOOTHED if "progressive" in name else 0)
+
+
+SMOOTHED = 16
+INTACT = dict(intact_files())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("name", INTACT)
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 41), marks=pytest.mark.full)])
+def test_every_way_to_break_gets_pillows_verdict_and_pixels(name: str, seeds: range) -> None:
+    assert decoded(INTACT[name]) is not None
+    assert_pillows_pixels(name, INTACT[name])
+    for seed in seeds:
+        for way, damage in enumerate(DAMAGES):
+            damaged = damage(INTACT[name], np.random.default_rng((seed, way)))
+            try:
+                assert_pillows_pixels(name, damaged)
+            except AssertionError as error:
+                raise AssertionError(f"{name}, {damage.__name__}, seed {seed}") from error
+
+
+@pytest.mark.parametrize("interlaced", [False, True])
+@pytest.mark.parametrize("color_type", [0, 2, 3])
+def test_a_png_with_too_few_rows_is_black_below_them(color_type: int, interlaced: bool) -> None:
+    values = np.full((9, 4, 3 if color_type == 2 else 1), 7, np.uint8)
+    before = chunk(b"PLTE", bytes(range(30))) if color_type == 3 else b""
+    whole = png(values, color_type, 8, interlaced, before=before)
+    at = whole.index(b"IDAT")
+    raw = zlib.decompress(whole[at + 4 : -16])
+    read = 0
+    for length in range(len(raw)):
+        short = whole[: at - 4] + chunk(b"IDAT", zlib.compress(raw[:length])) + whole[-12:]
+        ours, theirs = decoded(short), read_by_pillow(short)
+        assert (ours is None) is (theirs is None), length
+        if ours is not None and theirs is not None:
+            np.testing.assert_array_equal(ours, theirs)
+            assert_region_does_not_matter(short, [(3, 1, 4, 2), (8, 3, 1, 1)])
+            read += 1
+    assert read >= 8  # where a row ends; within a row it is truncated
+
+
+@pytest.mark.parametrize("name", [b"\xff\xe0\0\7JFIF\0", b"\xff\xee\0\7Adobe"])
+def test_a_jpeg_whose_application_segment_is_too_short_is_refused(name: bytes) -> None:
+    whole = jpeg("gray", 16, 16)
+    for length, reads in ((8, False), (9, True)):
+        segment = name[:3] + bytes([length]) + name[4:] + bytes(length - len(name) + 2)
+        data = whole[:2] + segment + whole[20:]
+        assert verdict(data) is verdict_of_pillow(data) is reads
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("texts", "whole"),
+    [
+        ([chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(MIB)))], True),
+        ([chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(MIB + 1)))], False),
+        ([chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(80_000_000)))], False),
+        ([chunk(b"iTXt", b"a\0\1\0\0\0" + zlib.compress(bytes(MIB + 1)))], False),
+        ([chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(MIB + 1)))], False),
+        ([chunk(b"zTXt", b"a\0\0no zlib")], True),
+        ([chunk(b"zTXt", b"a\0\1")], False),
+        ([chunk(b"iCCP", b"a\0\1")], False),
+        ([chunk(b"iCCP", b"a\0")], False),
+        ([chunk(b"iTXt", b"a\0\1\1\0\0")], True),
+    ],
+)
+def test_text_beyond_pillows_limits_is_refused(texts: list[bytes], whole: bool) -> None:
+    pixels = np.zeros((2, 2, 3), np.uint8)
+    for data in (
+        png(pixels, 2, 8, before=b"".join(texts)),
+        png(pixels, 2, 8, behind=b"".join(texts)),
+    ):
+        assert verdict(data) is verdict_of_pillow(data) is whole
+
+
+def test_all_texts_of_a_png_together_have_a_limit() -> None:
+    pixels, text = (
+        np.zeros((2, 2, 3), np.uint8),
+        chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(MIB))),
+    )
+    data = png(pixels, 2, 8, before=32 * text, behind=32 * text + chunk(b"tEXt", b"b\0c"))
+    assert verdict(data) is verdict_of_pillow(data) is False
 
 
 Regions = st.lists(st.tuples(*[st.integers(0, 60)] * 4), min_size=3, max_size=3)

@@ -38,7 +38,8 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Reads the header and makes the structural check. Decodes nothing and allocates nothing.
+  /// Reads the header and makes the structural check. Decodes nothing, and allocates nothing but what libwebpdemux, and
+  /// zlib for the compressed texts of a PNG, take for the moment.
   /// A file that only decoding shows to be bad passes here and fails in decode().
   Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
 

@@ -24,6 +24,9 @@ bool stands_alone(std::uint8_t marker) {
   return is_restart(marker) || marker == kSoi || marker == kEoi || marker == 0xC8 || (marker >= 0xF0 && marker <= 0xFD);
 }
 
+/// Shortest body, up to its version, that Pillow reads of the application segments that say how colours are meant.
+constexpr std::size_t kVersionEnd = 7;
+
 struct FrameHeader {
   Extent extent;
   int components = 0;
@@ -99,6 +102,10 @@ class Walk {
   Status segment(std::uint8_t marker, std::span<const std::uint8_t> body) {
     if (is_frame(marker)) return frame(marker, body);
     if (marker == kApp1) metadata(body);
+    const std::string_view text(reinterpret_cast<const char*>(body.data()), body.size());
+    const bool named = (marker == kApp0 && text.starts_with("JFIF")) || (marker == kApp14 && text.starts_with("Adobe"));
+    if (named && body.size() < kVersionEnd)
+      return corrupt("an application segment is too short; the file is damaged", at_);
     if (marker == kDri && body.size() == 2) restart_interval_ = static_cast<std::uint32_t>(body[0] << 8 | body[1]);
     if (marker == kSos) scan_components_ = body.empty() ? 0 : body[0];
     if (marker == kDnl || marker == kExp || marker == kDac) regular_ = false;

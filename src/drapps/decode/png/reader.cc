@@ -8,11 +8,14 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <png.h>
+#include <zlib.h>
 
 #include "drapps/decode/png/structure.h"
 #include "drapps/decode/rows.h"
@@ -20,16 +23,20 @@
 namespace drapps::png {
 namespace {
 
+/// Pillow's blocks: whether it notices an early end, or a wrong checksum behind the last row, depends on what was read
+/// along with it.
+constexpr std::size_t kBlock = 65536;
+
 /// The stream for libpng, produced as it is read.
 class Stream {
  public:
-  Stream(std::span<const std::uint8_t> file, const Header& header) : file_(file), next_(header.data_at) {
+  Stream(std::span<const std::uint8_t> file, const Header& header) : chunks_(file, header), size_(file.size()) {
     constexpr std::uint8_t kSignature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     for (const std::uint8_t byte : kSignature) put(byte);
     put_number(13);
     put_number(chunk_type("IHDR"));
-    put_number(static_cast<std::uint32_t>(header.extent.width));
-    put_number(static_cast<std::uint32_t>(header.extent.height));
+    put_number(static_cast<std::uint32_t>(header.frame.width));
+    put_number(static_cast<std::uint32_t>(header.frame.height));
     put(header.depth);
     put(header.color_type);
     put(0);
@@ -58,7 +65,7 @@ class Stream {
   }
 
   /// Place in the file of what is being read.
-  std::size_t place() const { return std::min(place_, file_.size()); }
+  std::size_t place() const { return std::min(place_, size_); }
 
  private:
   void put(std::uint8_t byte) { small_[filled_++] = byte; }
@@ -76,17 +83,15 @@ class Stream {
     if (ended_) return false;
     filled_ = 0;
     if (in_data_) put_number(0);  // checksum of the chunk before
-    const std::optional<Chunk> chunk = chunk_at(file_, next_);
-    if (chunk && chunk->type == chunk_type("IDAT")) {
+    const std::optional<std::span<const std::uint8_t>> body = chunks_.next();
+    place_ = chunks_.place();
+    if (body) {
       in_data_ = true;
-      place_ = chunk->at;
-      body_ = chunk->body;
-      next_ = chunk->at + chunk->length + 4;
+      body_ = *body;
       put_number(static_cast<std::uint32_t>(body_.size()));
       put_number(chunk_type("IDAT"));
     } else {
       ended_ = true;
-      place_ = next_;
       put_number(0);
       put_number(chunk_type("IEND"));
       put_number(0);
@@ -95,8 +100,8 @@ class Stream {
     return true;
   }
 
-  std::span<const std::uint8_t> file_;
-  std::size_t next_;  // header of the next chunk
+  DataChunks chunks_;
+  std::size_t size_;
   std::size_t place_ = 0;
   std::array<std::uint8_t, 64> small_{};
   std::size_t filled_ = 0;
@@ -109,13 +114,16 @@ struct Context {
   Arena& arena;
   std::jmp_buf return_point{};
   std::array<char, 128> message{};
-  std::int64_t rows_left = 0;         // still to be inflated, over all passes
-  const std::uint8_t* row = nullptr;  // the row being read
+  int pixel_bits = 0;            // of a pixel in the file
+  std::uint64_t inflated = 0;    // bytes of the rows so far
+  std::int64_t rows_left = 0;    // still to be inflated, over all passes
+  std::uint8_t* rows = nullptr;  // one row of the picture; all rows of the frame where it is interlaced
+  std::size_t stride = 0;
 };
 
 /// Rows of all passes of an interlaced picture; a pass without columns has none.
-std::int64_t interlaced_rows(const Extent& extent) {
-  const auto height = static_cast<std::uint32_t>(extent.height), width = static_cast<std::uint32_t>(extent.width);
+std::int64_t interlaced_rows(const Rect& frame) {
+  const auto height = static_cast<std::uint32_t>(frame.height), width = static_cast<std::uint32_t>(frame.width);
   std::int64_t rows = 0;
   for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; ++pass) {
     if (PNG_PASS_COLS(width, pass) > 0) rows += PNG_PASS_ROWS(height, pass);
@@ -138,8 +146,10 @@ png_voidp allocate(png_structp png, png_alloc_size_t bytes) {
   return static_cast<Arena*>(png_get_mem_ptr(png))->allocate(bytes);
 }
 void keep(png_structp, png_voidp) {}
-void count_row(png_structp png, png_row_infop, png_bytep) {
-  --static_cast<Context*>(png_get_user_transform_ptr(png))->rows_left;
+void count_row(png_structp png, png_row_infop row, png_bytep) {
+  auto* context = static_cast<Context*>(png_get_user_transform_ptr(png));
+  --context->rows_left;
+  context->inflated += 1 + (std::uint64_t{row->width} * context->pixel_bits + 7) / 8;
 }
 
 /// Rows of libpng's bytes to planes.
@@ -196,14 +206,35 @@ class Painter {
   std::uint8_t* row_;
 };
 
+/// Whether the compressed data end as they should with these many bytes, and before more of them had to be read.
+bool ends_with(std::uint64_t size, DataChunks chunks) {
+  z_stream stream{};
+  if (inflateInit(&stream) != Z_OK) return false;
+  std::array<std::uint8_t, 16384> part;
+  std::uint64_t before = 0;
+  int result = Z_OK;
+  for (std::optional body = chunks.next(); body && result == Z_OK; body = chunks.next()) {
+    while (result == Z_OK && !body->empty()) {
+      before = stream.total_out;
+      const std::span piece = body->first(std::min(body->size(), kBlock));
+      body = body->subspan(piece.size());
+      stream.next_in = const_cast<Bytef*>(piece.data());
+      stream.avail_in = static_cast<uInt>(piece.size());
+      while (result == Z_OK && stream.avail_in > 0) {
+        stream.next_out = part.data();
+        stream.avail_out = part.size();
+        result = inflate(&stream, Z_NO_FLUSH);
+      }
+    }
+  }
+  const std::uint64_t end = stream.total_out;
+  inflateEnd(&stream);
+  return result == Z_STREAM_END && end == size && end > before;
+}
+
 /// False on any failure; context.message or the arena says which. Nothing in here may own anything.
 bool read_rows(Context& context, const Header& header, Painter& painter) {
-  if (setjmp(context.return_point) != 0) {
-    // Behind the last row libpng looks for the end of the compressed data. Pillow does not, so a failure there is none.
-    if (context.row == nullptr || context.rows_left != 0) return false;
-    painter.paint(header.extent.height - 1, context.row);
-    return true;
-  }
+  if (setjmp(context.return_point) != 0) return false;
   png_structp png =
       png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &context, leave, ignore, &context.arena, allocate, keep);
   png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
@@ -211,29 +242,53 @@ bool read_rows(Context& context, const Header& header, Painter& painter) {
   png_set_read_fn(png, &context, supply);
   png_set_crc_action(png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-  // Pillow's blocks: whether a wrong checksum behind the last row is noticed depends on what was read along with it.
-  png_set_compression_buffer_size(png, 65536);
+  png_set_compression_buffer_size(png, kBlock);
   png_read_info(png, info);
   png_set_packing(png);
   png_set_read_user_transform_fn(png, count_row);
   png_set_user_transform_info(png, &context, 0, 0);
   const int passes = png_set_interlace_handling(png);
+  context.pixel_bits = png_get_bit_depth(png, info) * png_get_channels(png, info);
   png_read_update_info(png, info);
+  const Rect& frame = header.frame;
+  const std::size_t pixel = png_get_rowbytes(png, info) / static_cast<std::size_t>(frame.width);
   // The passes of an interlaced picture meet in memory; otherwise one row is enough.
-  const std::size_t stride = png_get_rowbytes(png, info), step = passes == 1 ? 0 : stride;
-  const auto height = static_cast<std::size_t>(header.extent.height);
-  auto* rows = static_cast<std::uint8_t*>(context.arena.allocate(passes == 1 ? stride : stride * height));
+  context.stride = pixel * static_cast<std::size_t>(header.extent.width);
+  const std::size_t step = passes == 1 ? 0 : context.stride;
+  const std::size_t bytes = passes == 1 ? context.stride : context.stride * static_cast<std::size_t>(frame.height);
+  auto* rows = static_cast<std::uint8_t*>(context.arena.allocate(bytes));
   if (rows == nullptr) return false;
-  context.rows_left = passes == 1 ? header.extent.height : interlaced_rows(header.extent);
+  std::memset(rows, 0, bytes);
+  for (std::int32_t y = 0; y < header.extent.height; ++y) {
+    if (y == frame.top) y += frame.height;
+    if (y < header.extent.height) painter.paint(y, rows);
+  }
+  context.rows_left = passes == 1 ? frame.height : interlaced_rows(frame);
+  context.rows = rows;
   for (int pass = 0; pass < passes; ++pass) {
-    for (std::int32_t y = 0; y < header.extent.height; ++y) {
+    for (std::int32_t y = 0; y < frame.height; ++y) {
       std::uint8_t* row = rows + step * static_cast<std::size_t>(y);
-      context.row = row;
-      png_read_row(png, row, nullptr);
-      if (pass == passes - 1) painter.paint(y, row);
+      png_read_row(png, row + pixel * static_cast<std::size_t>(frame.left), nullptr);
+      if (pass == passes - 1) painter.paint(frame.top + y, row);
     }
   }
   return true;
+}
+
+/// Paints what libpng had read when it failed between two rows, and leaves the others zero.
+void finish_rows(const Context& context, const Header& header, Painter& painter) {
+  const Rect& frame = header.frame;
+  if (header.interlaced) {
+    for (std::int32_t y = 0; y < frame.height; ++y) {
+      painter.paint(frame.top + y, context.rows + context.stride * static_cast<std::size_t>(y));
+    }
+    return;
+  }
+  const auto left = static_cast<std::int32_t>(context.rows_left);
+  if (left > 0) std::memset(context.rows, 0, context.stride);
+  for (std::int32_t y = frame.height - std::max(left, 1); y < frame.height; ++y) {
+    painter.paint(frame.top + y, context.rows);
+  }
 }
 
 }  // namespace
@@ -253,8 +308,16 @@ Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Re
   if (read_rows(context, *header, painter)) return ok_status();
   if (arena.exhausted()) return arena.error();
   const std::string_view message = context.message.data();
+  // Behind the last row libpng looks for the end of the compressed data; Pillow does not, so a failure there is none.
+  // Where those data end well between two rows, Pillow leaves the other rows as they are in a new picture.
+  const bool missing = message == "Not enough image data";
+  const bool complete = context.rows_left == 0;
+  if (context.rows != nullptr && (complete || (missing && ends_with(context.inflated, {bytes, *header})))) {
+    finish_rows(context, *header, painter);
+    return ok_status();
+  }
   const auto at = static_cast<std::int64_t>(context.stream.place());
-  if (message == "Not enough image data") {
+  if (missing) {
     return decode_error(ErrorCode::kTruncated, "the PNG ends before its picture is complete; fetch the file again", at);
   }
   return decode_error(ErrorCode::kCorrupt, "libpng: " + std::string(message) + "; the file is damaged", at);

@@ -9,6 +9,7 @@
 #include "drapps/decode/check.h"
 #include "drapps/decode/crc32.h"
 #include "drapps/decode/exif.h"
+#include "drapps/decode/png/text.h"
 
 namespace drapps::png {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 constexpr std::size_t kSignature = 8;
 constexpr std::size_t kChunkHeader = 8;
 constexpr std::size_t kChecksum = 4;
+constexpr std::size_t kSequence = 4;  // the number before the data of an animation's frame
 
 std::uint32_t number(std::span<const std::uint8_t> bytes, std::size_t at) {
   return std::uint32_t{bytes[at]} << 24 | std::uint32_t{bytes[at + 1]} << 16 | std::uint32_t{bytes[at + 2]} << 8 |
@@ -48,8 +50,14 @@ std::size_t least_length(std::uint32_t type, const Header& header) {
     case chunk_type("pHYs"): return 9;
     case chunk_type("acTL"): return 8;
     case chunk_type("fcTL"): return 26;
+    case chunk_type("fdAT"): return kSequence;
     default: return 0;
   }
+}
+
+/// Whether a chunk behind the first data may go on with the picture.
+bool is_data(std::uint32_t type) {
+  return type == chunk_type("IDAT") || type == chunk_type("fdAT") || type == chunk_type("DDAT");
 }
 
 class Walk {
@@ -77,7 +85,9 @@ class Walk {
       const std::optional<Chunk> chunk = chunk_at(bytes_, at);
       if (!chunk) return truncated("its header");
       if (!is_name(chunk->type)) return corrupt("no PNG chunk where one should begin; the file is damaged", at);
-      if (chunk->type == chunk_type("IDAT")) {
+      if (chunk->type == chunk_type("fdAT")) DRAPPS_RETURN_IF_ERROR(in_sequence(*chunk));
+      // Data in front of the header are a chunk like any other.
+      if ((chunk->type == chunk_type("IDAT") && header_.depth != 0) || chunk->type == chunk_type("fdAT")) {
         header_.data_at = at;
         break;
       }
@@ -97,17 +107,27 @@ class Walk {
                           "(the high byte)",
                           static_cast<std::int64_t>(kSignature + kChunkHeader));
     }
+    // A frame that begins and ends at the left edge means none, and data outside of any frame are one more picture.
+    const bool whole = !frame_ || (frame_->left == 0 && frame_->width == 0);
+    header_.frame = whole ? Rect{0, 0, header_.extent.height, header_.extent.width} : *frame_;
+    if (!check_region(header_.frame, header_.extent).ok()) {
+      return corrupt("a frame of the PNG's animation does not fit the picture; the file is damaged", header_.data_at);
+    }
+    animated_ = frames_ && *frames_ + (frame_ ? 0 : 1) > 1;
     return ok_status();
   }
 
   /// Nothing here changes a pixel, but it may say which way is up, and Pillow insists on whole chunks.
   Status behind_data() {
+    in_front_ = false;
     bool data = true;
     for (std::size_t at = header_.data_at;;) {
       const std::optional<Chunk> chunk = chunk_at(bytes_, at);
       if (!chunk || !is_name(chunk->type) || chunk->type == chunk_type("IEND")) return ok_status();
       if (animated_ && chunk->type == chunk_type("fcTL")) return ok_status();
-      data = data && chunk->type == chunk_type("IDAT");
+      data = data && is_data(chunk->type);
+      const bool first = at == header_.data_at;
+      if (!first && chunk->type == chunk_type("fdAT")) DRAPPS_RETURN_IF_ERROR(in_sequence(*chunk));
       if (data && !chunk->complete()) return ok_status();  // whether that matters, the rows will show
       if (!data) DRAPPS_RETURN_IF_ERROR(read(*chunk));
       at = chunk->at + chunk->length + kChecksum;
@@ -123,15 +143,47 @@ class Walk {
     switch (chunk.type) {
       case chunk_type("IHDR"): return header(chunk);
       case chunk_type("PLTE"): return palette(chunk);
-      case chunk_type("acTL"): animated_ = number(chunk.body, 0) > 1; break;
+      case chunk_type("acTL"): animation(number(chunk.body, 0)); break;
+      case chunk_type("fcTL"): return frame(chunk);
       case chunk_type("eXIf"): exif_ = exif_orientation(chunk.body); break;
       case chunk_type("iTXt"): text(chunk.body); break;
       default: break;
     }
+    return texts_.check(chunk);
+  }
+
+  /// A count that cannot be, or a second one, makes a still picture of it.
+  void animation(std::uint32_t frames) {
+    const bool counts = !frames_ && frames != 0 && frames <= 0x80000000;
+    if (frames_ || counts) frames_ = counts ? std::optional(std::uint64_t{frames}) : std::nullopt;
+  }
+
+  /// The chunks of an animation count up from 0.
+  Status in_sequence(const Chunk& chunk) {
+    if (chunk.body.size() < kSequence) return truncated("chunk " + name_of(chunk.type));
+    if (number(chunk.body, 0) != sequence_ || (sequence_ == 0 && chunk.type == chunk_type("fdAT"))) {
+      return corrupt("the frames of the PNG's animation are out of order; the file is damaged", chunk.at);
+    }
+    ++sequence_;
+    return ok_status();
+  }
+
+  Status frame(const Chunk& chunk) {
+    DRAPPS_RETURN_IF_ERROR(in_sequence(chunk));
+    const std::uint64_t width = number(chunk.body, 4), height = number(chunk.body, 8);
+    const std::uint64_t left = number(chunk.body, 12), top = number(chunk.body, 16);
+    if (left + width > static_cast<std::uint64_t>(header_.extent.width) ||
+        top + height > static_cast<std::uint64_t>(header_.extent.height)) {
+      return corrupt("a frame of the PNG's animation does not fit the picture; the file is damaged", chunk.at);
+    }
+    frame_ = {static_cast<std::int32_t>(top), static_cast<std::int32_t>(left), static_cast<std::int32_t>(height),
+              static_cast<std::int32_t>(width)};
     return ok_status();
   }
 
   Status header(const Chunk& chunk) {
+    if (chunk.body[11] != 0) return corrupt("an unknown PNG filter method; the file is damaged", chunk.at + 11);
+    if (!in_front_) return ok_status();
     const std::uint32_t width = number(chunk.body, 0), height = number(chunk.body, 4);
     if (std::max(width, height) > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max())) {
       return decode_error(ErrorCode::kTooLarge, "a PNG of more than 2^31 pixels a side; the file is damaged",
@@ -146,15 +198,14 @@ class Walk {
                          " bits; the file is damaged",
                      chunk.at + 8);
     }
-    if (chunk.body[11] != 0) return corrupt("an unknown PNG filter method; the file is damaged", chunk.at + 11);
     header_.depth = depth;
     header_.color_type = type;
-    header_.interlaced = chunk.body[12] != 0;
+    header_.interlaced = header_.interlaced || chunk.body[12] != 0;
     return ok_status();
   }
 
   Status palette(const Chunk& chunk) {
-    if (header_.color_type != 3) return ok_status();
+    if (header_.color_type != 3 || !in_front_) return ok_status();
     const std::size_t entries = chunk.body.size() / 3;
     if (entries > 256) return corrupt("a palette of more than 256 colours; the file is damaged", chunk.at);
     for (std::size_t i = 0; i < entries; ++i) std::copy_n(&chunk.body[3 * i], 3, header_.palette[i].begin());
@@ -170,6 +221,11 @@ class Walk {
   std::span<const std::uint8_t> bytes_;
   const DecodeOptions& options_;
   Header header_;
+  TextLimits texts_;
+  bool in_front_ = true;                 // of the picture's data
+  std::optional<std::uint64_t> frames_;  // as the animation counts them
+  std::optional<Rect> frame_;            // the last one described
+  std::uint32_t sequence_ = 0;           // number of the animation's next chunk
   bool animated_ = false;
   std::uint32_t exif_ = 0, xmp_ = 0;
 };
@@ -181,6 +237,18 @@ std::optional<Chunk> chunk_at(std::span<const std::uint8_t> bytes, std::size_t a
   Chunk chunk{.type = number(bytes, at + 4), .length = number(bytes, at), .at = at + kChunkHeader};
   chunk.body = bytes.subspan(chunk.at, std::min<std::size_t>(chunk.length, bytes.size() - chunk.at));
   return chunk;
+}
+
+std::optional<std::span<const std::uint8_t>> DataChunks::next() noexcept {
+  const std::optional<Chunk> chunk = chunk_at(file_, next_);
+  if (!chunk || !is_data(chunk->type)) {
+    place_ = next_;
+    return std::nullopt;
+  }
+  const std::size_t skipped = chunk->type == chunk_type("fdAT") ? kSequence : 0;
+  place_ = chunk->at + skipped;
+  next_ = chunk->at + chunk->length + kChecksum;
+  return chunk->body.subspan(std::min(skipped, chunk->body.size()));
 }
 
 Result<Header> read_header(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {

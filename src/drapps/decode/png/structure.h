@@ -1,4 +1,4 @@
-// The structural check of a PNG file: its chunks, read as Pillow reads them, without inflating anything.
+// The structural check of a PNG file: its chunks, read as Pillow reads them, without inflating the picture.
 #pragma once
 
 #include <array>
@@ -33,6 +33,7 @@ std::optional<Chunk> chunk_at(std::span<const std::uint8_t> bytes, std::size_t a
 /// What the rows need to know.
 struct Header {
   Extent extent;
+  Rect frame;                   // where the picture's data stand; what is around them is zero
   std::uint8_t depth = 0;       // bits per channel
   std::uint8_t color_type = 0;  // 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGB and alpha
   bool interlaced = false;
@@ -41,8 +42,26 @@ struct Header {
   std::uint8_t orientation = 1;
 };
 
+/// The bodies of the chunks that hold the picture, one after the other, each without what is no compressed data.
+class DataChunks {
+ public:
+  DataChunks(std::span<const std::uint8_t> file, const Header& header) noexcept : file_(file), next_(header.data_at) {}
+
+  /// Nothing behind the last one.
+  std::optional<std::span<const std::uint8_t>> next() noexcept;
+
+  /// Place in the file of the chunk given last, and in the end of what follows it.
+  std::size_t place() const noexcept { return place_; }
+
+ private:
+  std::span<const std::uint8_t> file_;
+  std::size_t next_;  // header of the next chunk
+  std::size_t place_ = 0;
+};
+
 /// Reads all chunks. Fails where Pillow does: a chunk before the picture with a wrong checksum, a chunk cut short
-/// before or behind the picture; a missing end is no failure, nor is a wrong checksum of the picture's own data.
+/// before or behind the picture, frames of an animation out of order, too much text; a missing end is no failure, nor
+/// is a wrong checksum of the picture's own data.
 Result<Header> read_header(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
 
 /// read_header() in the words of Decoder::inspect().

@@ -1,4 +1,4 @@
-// The structural check of a WebP file: its RIFF chunks.
+// The structural check of a WebP file by libwebpdemux, which Pillow asks too.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace drapps::webp {
 struct Picture {
   Extent canvas;
   Rect frame;                          // where the decoded picture stands on the canvas
-  std::span<const std::uint8_t> data;  // what libwebp decodes: the file, or the first frame's chunks
+  std::span<const std::uint8_t> data;  // what libwebp decodes: the picture's chunks, the first frame's of an animation
   bool alpha = false;
   std::uint8_t orientation = 1;
 };
 
-/// Walks the chunks. kTruncated where the file is shorter than its RIFF header says; what follows the RIFF data does
-/// not matter.
+/// kTruncated where the file is shorter than its RIFF header says; what follows the RIFF data does not matter. The
+/// demuxer takes a little memory from malloc.
 Result<Picture> read_structure(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
 
 /// read_structure() in the words of Decoder::inspect().
