@@ -110,6 +110,8 @@ ORDERS = {
         "batch_sampler": data.BatchSampler(data.SequentialSampler(range(60)), 7, False)
     },
     "lists": lambda: {"batch_sampler": [[1, 2], [3], [4, 5, 6], [7]]},
+    "tensor": lambda: {"batch_size": 8, "sampler": torch.arange(50).flip(0)},
+    "tensors": lambda: {"batch_sampler": torch.arange(50).split(8)},
     "no batches": lambda: {"batch_size": None, "sampler": range(12)},
     "stateful": lambda: {"batch_size": 8, "sampler": CountingSampler()},
     "drop last": lambda: {"batch_size": 10, "shuffle": True, "drop_last": True},

@@ -69,8 +69,17 @@ def _unpacked(texts: Mapping[str, str]) -> dict[str, bytes]:
     return drawn
 
 
+def _untensored(index: Any) -> Any:
+    """An index without tensors, whose pickles name addresses of memory."""
+    if isinstance(index, torch.Tensor):
+        return index.tolist()
+    return type(index)(map(_untensored, index)) if type(index) in (list, tuple) else index
+
+
 def _samples_digested(indices: list[Any]) -> bytes:
     """What tells some samples from others, however they are cut into batches."""
+    if not all(type(index) is int for index in indices):
+        indices = _untensored(indices)
     if all(type(index) is int for index in indices):
         return "".join(f"{index}," for index in indices).encode()
     return b"".join(pickle.dumps(index, protocol=4) for index in indices)
@@ -85,7 +94,7 @@ def _digested(index: Any, sized: bool) -> bytes:
     """What tells an index from others, of any kind of batch; of what cannot be told, its type."""
     try:
         same = isinstance(index, (list, tuple)) or not sized
-        return pickle.dumps(index if same else list(index), protocol=4)
+        return pickle.dumps(_untensored(index if same else list(index)), protocol=4)
     except Exception:  # a generator, for one; a state matters less than the batch
         return type(index).__qualname__.encode()
 
