@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
@@ -260,10 +260,10 @@ class EngineIterator(_BaseDataLoaderIter):
         """
         anyone = self._in_order or not self._binding.bound
         room = self._window // max(1, sum(self._active))
+        busy = Counter(one.worker for one in self._asked if isinstance(one.order, Batch))
         for step in range(self._num_workers):
             worker = (self._turn + step) % self._num_workers
-            asked = 0 if anyone else sum(one.worker == worker for one in self._asked)
-            if self._active[worker] and (anyone or asked < room):
+            if self._active[worker] and (anyone or busy[worker] < room):
                 return worker
         return None
 
