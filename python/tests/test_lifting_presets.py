@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import drapps.torch  # noqa: E402
 from drapps import _core  # noqa: E402
-from drapps.torch.chain import MaskForm  # noqa: E402
+from drapps.torch.chain import MaskForm, described  # noqa: E402, described
 from drapps.torch.lifting import chain_of  # noqa: E402
 from drapps.torch.recognise import NotLifted  # noqa: E402
 from python.tests import reference_presets as reference  # noqa: E402
@@ -157,6 +157,21 @@ def test_segmentation_training(v2, tv_tensors, backend):
 
     whole = reference.SegmentationTrain(v2, tv_tensors, backend, smaller=PadIfSmaller())
     reject(whole, "PadIfSmaller is not known", MaskForm())
+
+
+@needs_avx2
+@pytest.mark.parametrize("backend", ["pil", "tensor", "tv_tensor"])
+def test_segmentation_evaluation(v2, backend):
+    preset = reference.SegmentationEval(v2, backend)
+    for transform in (preset, preset.transforms):
+        (resize,) = chain_of(transform, MaskForm()).ops
+        assert (resize["op"], resize["height"], resize["width"]) == ("resize", 44, 44)
+
+
+def test_a_transform_that_cannot_be_shown_is_named(v1):
+    flip = v1.RandomHorizontalFlip()
+    del flip.p
+    assert described(flip) == "RandomHorizontalFlip"
 
 
 def test_objects_that_only_hand_on_are_looked_through(v1):

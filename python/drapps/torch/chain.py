@@ -255,5 +255,8 @@ def recognise(
 
 
 def described(transform: object) -> str:
-    """A transform as its repr says, on one line."""
-    return " ".join(repr(transform).split())
+    """A transform as its repr says, on one line; by its name where that fails."""
+    try:
+        return " ".join(repr(transform).split())
+    except Exception:  # of timm's ResizeKeepRatio without a range, for one
+        return short_name(transform)
