@@ -173,8 +173,9 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
     arena = *std::move(made);
   }
   if (source_->arrays() != nullptr) {
-    return std::unique_ptr<Runner>(
-        Gatherer::make(plan_, source_, std::move(order), seed, pass.ahead, settings, engine, std::move(arena)));
+    auto made = Gatherer::make(plan_, source_, std::move(order), seed, pass.ahead, settings, engine, std::move(arena));
+    if (!made.ok()) return std::move(made).error();
+    return std::unique_ptr<Runner>(*std::move(made));
   }
   auto made = Executor::make(plan_, source_, std::move(order), seed, settings, engine, std::move(arena), indexes_);
   if (!made.ok()) return std::move(made).error();

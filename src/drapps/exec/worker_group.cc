@@ -1,33 +1,11 @@
 #include "drapps/exec/worker_group.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 
 #include "drapps/base/clock.h"
 #include "drapps/exec/slices.h"
 
 namespace drapps {
-namespace {
-
-/// Signals belong to the program's own threads; a new thread inherits the mask of its maker.
-class BlockedSignals {
- public:
-  BlockedSignals() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
-}  // namespace
 
 WorkerGroup::~WorkerGroup() {
   {
@@ -41,19 +19,22 @@ void WorkerGroup::set_budget(std::int32_t max_workers, double cores) {
   cpu_budget_.set_cores(cores);
   std::unique_lock lock(mutex_);
   max_workers_ = std::max(max_workers, 1);
-  resize(lock);
+  (void)resize(lock);
 }
 
-void WorkerGroup::attach(WorkerClient& client, std::int32_t share) {
+Status WorkerGroup::attach(WorkerClient& client, std::int32_t share) {
   std::unique_lock lock(mutex_);
   clients_.push_back({&client, std::max(share, 1), 0});
-  resize(lock);
+  Status status = resize(lock);
+  lock.unlock();
+  if (!status.ok()) detach(client);
+  return status;
 }
 
 void WorkerGroup::set_share(WorkerClient& client, std::int32_t share) {
   std::unique_lock lock(mutex_);
   if (Entry* entry = find(client)) entry->share = std::max(share, 1);
-  resize(lock);
+  (void)resize(lock);
 }
 
 void WorkerGroup::detach(WorkerClient& client) {
@@ -64,7 +45,7 @@ void WorkerGroup::detach(WorkerClient& client) {
   // Looked up again each time: other clients come and go meanwhile and move the entries.
   left_.wait(lock, [&] { return find(client)->inside == 0; });
   clients_.erase(clients_.begin() + (find(client) - clients_.data()));
-  resize(lock);
+  (void)resize(lock);
 }
 
 void WorkerGroup::wake(std::size_t items) {
@@ -106,7 +87,7 @@ WorkerGroup::Entry* WorkerGroup::find(const WorkerClient& client) {
   return found == clients_.end() ? nullptr : &*found;
 }
 
-void WorkerGroup::resize(std::unique_lock<std::mutex>& lock) {
+Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) {
   std::int64_t sum = 0;
   for (const Entry& entry : clients_) sum += entry.share;
   const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(sum, max_workers_));
@@ -115,19 +96,25 @@ void WorkerGroup::resize(std::unique_lock<std::mutex>& lock) {
   work_.notify_all();
   if (threads_.size() > wanted) {
     // A retired worker may need the lock to end, so it is joined without it.
-    std::vector<std::jthread> retired(std::make_move_iterator(threads_.begin() + static_cast<std::ptrdiff_t>(wanted)),
-                                      std::make_move_iterator(threads_.end()));
+    std::vector<ServiceThread> retired(std::make_move_iterator(threads_.begin() + static_cast<std::ptrdiff_t>(wanted)),
+                                       std::make_move_iterator(threads_.end()));
     threads_.resize(wanted);
     for (auto& thread : retired) thread.request_stop();
     lock.unlock();
     retired.clear();
     lock.lock();
-    return;
+    return ok_status();
   }
-  const BlockedSignals blocked;
   while (threads_.size() < wanted_) {
-    threads_.emplace_back([this, id = threads_.size()](const std::stop_token& stop) { run(id, stop); });
+    auto thread = ServiceThread::start("drapps-worker",
+                                       [this, id = threads_.size()](const std::stop_token& stop) { run(id, stop); });
+    if (!thread.ok()) {
+      wanted_ = threads_.size();
+      return std::move(thread).error();
+    }
+    threads_.push_back(std::move(*thread));
   }
+  return ok_status();
 }
 
 bool WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
@@ -150,7 +137,6 @@ bool WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
 }
 
 void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
-  pthread_setname_np(pthread_self(), "drapps-worker");
   take_long_slices();
   std::uint64_t cpu_before = thread_cpu_ns();
   std::unique_lock lock(mutex_);

@@ -2,16 +2,19 @@
 //
 // A client offers work by run_one(); idle workers sleep until somebody wakes them. The number of workers
 // and each client's share may change at any moment: a worker that is no longer wanted finishes the sample
-// in hand and ends. Threads start with the first client, have all signals blocked, and know no Python.
+// in hand and ends. Threads start with the first client, have all signals blocked, and know no Python. Where the
+// system makes no more of them, a new client is refused, and those that are there go on with the workers they have.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <thread>
+#include <stop_token>
 #include <vector>
 
+#include "drapps/base/result.h"
 #include "drapps/exec/cpu_budget.h"
+#include "drapps/exec/service_thread.h"
 
 namespace drapps {
 
@@ -36,8 +39,8 @@ class WorkerGroup {
   /// No more workers than this for all clients together, and no more CPU time than `cores`.
   void set_budget(std::int32_t max_workers, double cores);
 
-  /// `client` is served by up to `share` workers from now on.
-  void attach(WorkerClient& client, std::int32_t share);
+  /// `client` is served by up to `share` workers from now on. After an error (kResourceExhausted) it is not.
+  Status attach(WorkerClient& client, std::int32_t share);
   void set_share(WorkerClient& client, std::int32_t share);
   /// Returns when no worker is inside the client any more, nor will be.
   void detach(WorkerClient& client);
@@ -61,7 +64,7 @@ class WorkerGroup {
   };
 
   void run(std::size_t id, const std::stop_token& stop);
-  void resize(std::unique_lock<std::mutex>& lock);
+  Status resize(std::unique_lock<std::mutex>& lock);
   Entry* find(const WorkerClient& client);
   bool serve(std::unique_lock<std::mutex>& lock);
 
@@ -70,7 +73,7 @@ class WorkerGroup {
   std::condition_variable_any work_;
   std::condition_variable_any left_;  // a worker left a client
   std::vector<Entry> clients_;
-  std::vector<std::jthread> threads_;
+  std::vector<ServiceThread> threads_;
   std::size_t wanted_ = 0;  // workers with an id below this stay
   std::int32_t max_workers_ = 1;
   std::size_t turn_ = 0;     // client that is asked first next

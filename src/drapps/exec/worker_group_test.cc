@@ -1,6 +1,7 @@
 #include "drapps/exec/worker_group.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -51,11 +52,68 @@ class Counting : public WorkerClient {
   std::atomic<int> most_{0};
 };
 
+/// While it lives, the system makes no threads: their stacks have no room in the address space.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_getattr_default_np(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t before_{};
+};
+
+TEST(WorkerGroup, RefusesAClientWithoutThreadsAndServesTheOthersByThoseItHas) {
+  WorkerGroup group;
+  group.set_budget(1, CpuBudget::kUnlimited);
+  Counting served(0);
+  Counting refused(0);
+  {
+    const NoThreads none;
+    const Status status = group.attach(refused, 1);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kResourceExhausted);
+    EXPECT_EQ(group.size(), 0);
+  }
+  EXPECT_TRUE(group.attach(served, 2).ok());
+  {
+    const NoThreads none;
+    group.set_budget(8, CpuBudget::kUnlimited);
+    group.set_share(served, 3);
+    EXPECT_FALSE(group.attach(refused, 1).ok());
+    EXPECT_EQ(group.size(), 1);
+    served.add(5);
+    group.wake(5);
+    served.wait_for(5);
+  }
+  EXPECT_TRUE(group.attach(refused, 2).ok());
+  EXPECT_EQ(group.size(), 5) << "a client that was refused has no share";
+  group.set_budget(1, CpuBudget::kUnlimited);
+  {
+    const NoThreads none;
+    group.set_budget(8, CpuBudget::kUnlimited);
+    group.detach(refused);  // asks for the workers that are missing, in destructors of clients
+    EXPECT_EQ(group.size(), 1);
+  }
+  group.detach(served);
+}
+
 TEST(WorkerGroup, RunsEverythingWhileItsSizeChanges) {
   WorkerGroup group;
   group.set_budget(7, CpuBudget::kUnlimited);
   Counting client(0);
-  group.attach(client, 1);
+  EXPECT_TRUE(group.attach(client, 1).ok());
   std::mt19937 random(1);
   std::int64_t sum = 0;
   for (int i = 0; i < 300; ++i) {
@@ -75,8 +133,8 @@ TEST(WorkerGroup, ServesAClientByNoMoreWorkersThanItsShareAndNeverMoreThanTheBud
   group.set_budget(3, CpuBudget::kUnlimited);
   Counting narrow(40, 500us);
   Counting wide(80, 500us);
-  group.attach(narrow, 1);
-  group.attach(wide, 8);
+  EXPECT_TRUE(group.attach(narrow, 1).ok());
+  EXPECT_TRUE(group.attach(wide, 8).ok());
   EXPECT_EQ(group.size(), 3);
   narrow.wait_for(40);
   wide.wait_for(80);
@@ -93,9 +151,7 @@ TEST(WorkerGroup, OneWorkerServesEveryClient) {
   Counting idle(0);
   Counting first(0);
   Counting second(0);
-  group.attach(idle, 1);
-  group.attach(first, 1);
-  group.attach(second, 1);
+  for (Counting* client : {&idle, &first, &second}) EXPECT_TRUE(group.attach(*client, 1).ok());
   for (int i = 1; i <= 100; ++i) {
     (i % 2 == 0 ? first : second).add(1);
     group.wake();
@@ -111,7 +167,7 @@ TEST(WorkerGroup, DetachLeavesNoWorkerInside) {
   group.set_budget(4, CpuBudget::kUnlimited);
   for (int i = 0; i < 20; ++i) {
     Counting client(1000, 200us);
-    group.attach(client, 4);
+    EXPECT_TRUE(group.attach(client, 4).ok());
     client.wait_for(3);
     group.detach(client);
     EXPECT_EQ(client.inside(), 0);

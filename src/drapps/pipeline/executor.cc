@@ -20,7 +20,7 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
   if (!reader.ok()) return std::move(reader).error();
   executor->reader_ = std::move(*reader);
   executor->settings_ = settings;
-  engine.workers().attach(*executor, settings[KnobId::kWorkers]);
+  DRAPPS_RETURN_IF_ERROR(engine.workers().attach(*executor, settings[KnobId::kWorkers]));
   executor->apply(settings);
   return executor;
 }

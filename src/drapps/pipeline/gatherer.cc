@@ -22,12 +22,13 @@ std::uint32_t rows_of_a_run(const Plan& plan) {
 
 }  // namespace
 
-std::unique_ptr<Gatherer> Gatherer::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
-                                         Sampler sampler, std::uint64_t seed, bool ahead, const Settings& settings,
-                                         Engine& engine, std::shared_ptr<SlotArena> arena) {
+Result<std::unique_ptr<Gatherer>> Gatherer::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
+                                                 Sampler sampler, std::uint64_t seed, bool ahead,
+                                                 const Settings& settings, Engine& engine,
+                                                 std::shared_ptr<SlotArena> arena) {
   std::unique_ptr<Gatherer> made(new Gatherer(std::move(plan), std::move(source), std::move(sampler), seed, ahead,
                                               settings, engine, std::move(arena)));
-  if (made->shared_) engine.workers().attach(*made, settings[KnobId::kWorkers]);
+  if (made->shared_) DRAPPS_RETURN_IF_ERROR(engine.workers().attach(*made, settings[KnobId::kWorkers]));
   return made;
 }
 

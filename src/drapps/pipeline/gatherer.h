@@ -33,9 +33,10 @@ class Gatherer final : public Runner, public WorkerClient {
   /// Everything given is kept alive as long as needed. Requires source->arrays().
   /// @param seed   of the ops, beside the order's.
   /// @param arena  of slots as large as the plan's layout.
-  static std::unique_ptr<Gatherer> make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
-                                        Sampler sampler, std::uint64_t seed, bool ahead, const Settings& settings,
-                                        Engine& engine, std::shared_ptr<SlotArena> arena);
+  static Result<std::unique_ptr<Gatherer>> make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
+                                                Sampler sampler, std::uint64_t seed, bool ahead,
+                                                const Settings& settings, Engine& engine,
+                                                std::shared_ptr<SlotArena> arena);
   ~Gatherer() override;
 
   std::optional<Next> next(std::chrono::milliseconds patience) override;

@@ -79,7 +79,7 @@ class GathererTest : public testing::Test {
     EXPECT_TRUE(plan.ok()) << plan.error().message;
     auto sampler = Sampler::make((*plan)->spec.sampler, 0, from);
     arena_ = *SlotArena::make((*plan)->layout.bytes(), engine_.memory());
-    return Gatherer::make(*plan, source, *sampler, 0, ahead, settings, engine_, arena_);
+    return *Gatherer::make(*plan, source, *sampler, 0, ahead, settings, engine_, arena_);
   }
 
   static std::vector<std::string> drain(Gatherer& gatherer) {
@@ -192,7 +192,7 @@ TEST_F(GathererTest, WithoutReadingAheadABatchShowsWhatTheArraysHoldWhenItIsAske
   const auto plan = *Plan::make(std::move(spec), *source);
   const auto arena = *SlotArena::make(plan->layout.bytes(), engine_.memory());
   auto gatherer =
-      Gatherer::make(plan, source, *Sampler::make(plan->spec.sampler, 0), 0, false, settings_of(4, 8), engine_, arena);
+      *Gatherer::make(plan, source, *Sampler::make(plan->spec.sampler, 0), 0, false, settings_of(4, 8), engine_, arena);
   for (std::int64_t step = 0; step < 5; ++step) {
     std::this_thread::sleep_for(5ms);
     for (auto& label : data.labels) label = step;
