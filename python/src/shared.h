@@ -17,8 +17,13 @@
 
 namespace drapps {
 
-/// While it lives, other threads may run Python. An interpreter that has begun to end kills a thread that asks for the
-/// GIL (before 3.14), by unwinding its stack; no destructor survives that, so such a thread, a daemon, stops here.
+/// Waits for the end of the process. An interpreter that has begun to end kills a thread that asks for the GIL (before
+/// 3.14), by unwinding its stack; no destructor survives that, so such a thread, a daemon, stops here.
+[[noreturn]] inline void wait_for_the_end() {
+  for (;;) pause();
+}
+
+/// While it lives, other threads may run Python.
 class WithoutGil {
  public:
   WithoutGil() : thread_(PyEval_SaveThread()) {}
@@ -26,7 +31,7 @@ class WithoutGil {
     try {
       PyEval_RestoreThread(thread_);
     } catch (abi::__forced_unwind&) {
-      for (;;) pause();
+      wait_for_the_end();
     }
   }
   WithoutGil(const WithoutGil&) = delete;
@@ -45,7 +50,7 @@ void with_gil(const Work& work) noexcept {
   try {
     state = PyGILState_Ensure();
   } catch (abi::__forced_unwind&) {
-    for (;;) pause();
+    wait_for_the_end();
   }
   work();
   PyGILState_Release(state);
