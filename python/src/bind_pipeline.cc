@@ -16,6 +16,7 @@
 #include "drapps/control/loader.h"
 #include "drapps/deliver/dlpack.h"
 #include "drapps/plant/schema.h"
+#include "foreign.h"
 #include "shared.h"
 
 namespace nb = nanobind;
@@ -165,6 +166,19 @@ nb::typed<nb::list, Tensor> content_of(const Batch& batch) {
 
 // ---- loaders
 
+/// Ending a pass waits for the samples in hand, and a worker may need the GIL for one of them.
+struct EndWithoutGil {
+  void operator()(Iterator* iterator) const {
+    const WithoutGil released;
+    delete iterator;
+  }
+};
+
+/// An iterator as Python holds it.
+struct Held {
+  std::unique_ptr<Iterator, EndWithoutGil> iterator;
+};
+
 Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
                      std::optional<std::uint64_t> seed, bool ahead) {
   Loader::Pass pass{.epoch = epoch, .start = start, .order = nullptr, .seed = seed, .ahead = ahead};
@@ -172,6 +186,16 @@ Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::option
     pass.order = std::make_shared<const std::vector<std::uint64_t>>(order->data(), order->data() + order->size());
   }
   return pass;
+}
+
+Held iterate(Loader& loader, std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
+             std::optional<std::uint64_t> seed, bool ahead) {
+  const Loader::Pass pass = pass_of(epoch, start, order, seed, ahead);
+  auto begun = [&] {
+    const WithoutGil released;
+    return loader.iterate(pass);
+  }();
+  return {std::unique_ptr<Iterator, EndWithoutGil>(value_of(std::move(begun)).release())};
 }
 
 Batch next_batch(Iterator& iterator, const nb::object& sample_error) {
@@ -224,6 +248,7 @@ void bind_pipeline(nb::module_& module) {
   auto sample_error = nb::steal(PyErr_NewExceptionWithDoc(
       "drapps._core.SampleError", "args: (stage, code, path, offset, index, message).", PyExc_RuntimeError, nullptr));
   module.attr("SampleError") = sample_error;
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_foreign_readers));
 
   nb::class_<Tensor>(module, "Tensor", nb::type_slots(tensor_slots), "A column of a batch, exclusively the holder's.")
       .def_prop_ro("shape", [](const Tensor& self) { return nb::tuple(nb::cast(self.shape)); })
@@ -239,44 +264,54 @@ void bind_pipeline(nb::module_& module) {
       .def_prop_ro("tensors", &tensors_of)
       .def_prop_ro("content", &content_of, "What the samples hold, in order: all but index, position and flags.");
 
-  nb::class_<Iterator>(module, "Iterator", "One pass over one epoch.")
+  nb::class_<Held>(module, "Iterator", "One pass over one epoch.")
       .def(
-          "next", [sample_error](Iterator& self) { return next_batch(self, sample_error); },
+          "next", [sample_error](Held& self) { return next_batch(*self.iterator, sample_error); },
           "The next batch, StopIteration, or SampleError, after which the next call goes on.")
-      .def_prop_ro("position", &Iterator::position)
-      .def_prop_ro("left", &Iterator::left)
+      .def_prop_ro("position", [](const Held& self) { return self.iterator->position(); })
+      .def_prop_ro("left", [](const Held& self) { return self.iterator->left(); })
       .def_prop_ro(
-          "ready", [](const Iterator& self) { return self.runner() != nullptr && self.runner()->ready(); },
+          "ready",
+          [](const Held& self) { return self.iterator->runner() != nullptr && self.iterator->runner()->ready(); },
           "Whether next() gives a batch without waiting.")
       .def(
-          "ledger", [](const Iterator& self, std::size_t since) { return ledger_of(self.bad_samples(), since); },
+          "ledger", [](const Held& self, std::size_t since) { return ledger_of(self.iterator->bad_samples(), since); },
           "since"_a = 0, "The bad samples of this pass, but for the first ones.")
-      .def("counters", &counters, "What this pass counted so far; empty once closed.")
-      .def("close", &Iterator::close, nb::call_guard<WithoutGil>());
+      .def(
+          "counters", [](const Held& self) { return counters(*self.iterator); },
+          "What this pass counted so far; empty once closed.")
+      .def("close", [](Held& self) {
+        const WithoutGil released;
+        self.iterator->close();
+      });
 
   nb::class_<Loader>(module, "Loader", "A described pipeline over a source.")
-      .def(nb::new_([](const SharedSource& source, std::string_view spec, std::string_view options) {
-             return value_of(Loader::make(value_of(parse_spec(spec)), source.source, value_of(parse_options(options))));
-           }),
-           "source"_a, "spec"_a, "options"_a)
+      .def(
+          nb::new_([](const SharedSource& source, std::string_view text, std::string_view options,
+                      const std::optional<nb::callable>& foreign) {
+            PipelineSpec spec = value_of(parse_spec(text));
+            if (foreign) spec.foreign = foreign_reader(*foreign);
+            return value_of(Loader::make(std::move(spec), source.source, value_of(parse_options(options))));
+          }),
+          "source"_a, "spec"_a, "options"_a, "foreign"_a = nb::none(),
+          "foreign reads pictures that the core does not: bytes to uint8 of shape (height, width, 3), or to a str that "
+          "says why not. Workers call it, several at once.")
       .def(
           "steps",
           [](const Loader& self, std::uint32_t epoch, std::uint64_t start) {
             return value_of(self.steps({.epoch = epoch, .start = start}));
           },
           "epoch"_a, "start"_a = 0)
-      .def(
-          "iterate",
-          [](Loader& self, std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
-             std::optional<std::uint64_t> seed,
-             bool ahead) { return value_of(self.iterate(pass_of(epoch, start, order, seed, ahead))); },
-          "epoch"_a, "start"_a = 0, "order"_a = nb::none(), "seed"_a = nb::none(), "ahead"_a = true)
+      .def("iterate", &iterate, "epoch"_a, "start"_a = 0, "order"_a = nb::none(), "seed"_a = nb::none(),
+           "ahead"_a = true)
       .def("explain", [](const Loader& self) { return self.explain().dump(); })
       .def("settings", [](const Loader& self) { return settings_to_json(self.settings()).dump(); })
       .def(
           "apply",
           [](Loader& self, const std::string& text) {
-            self.apply(value_of(settings_from_json(nlohmann::json::parse(text, nullptr, false))));
+            const Settings settings = value_of(settings_from_json(nlohmann::json::parse(text, nullptr, false)));
+            const WithoutGil released;  // workers that end are waited for
+            self.apply(settings);
           },
           "settings"_a)
       .def("freeze", &Loader::freeze, "frozen"_a)

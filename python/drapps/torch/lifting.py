@@ -14,7 +14,13 @@ import torch.utils.data
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from drapps.errors import PipelineError
-from drapps.torch import transforms_presets, transforms_timm, transforms_v1, transforms_v2
+from drapps.torch import (
+    pictures,
+    transforms_presets,
+    transforms_timm,
+    transforms_v1,
+    transforms_v2,
+)
 from drapps.torch.arrays import Arrays, recognise_arrays
 from drapps.torch.chain import Chain, Form, MaskForm, recognise
 from drapps.torch.folder import Folder, recognise_folder
@@ -103,7 +109,7 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         order=str(order),
         pillow_order=chain.pass_order if chain.pillow_resizes else "",
         torch_resizes=chain.torch_resizes,
-        notes=_notes(loader),
+        notes=_notes(loader) + (() if isinstance(folder, Arrays) else (pictures.NOTE,)),
     )
     return Recipe(folder, order, spec, report, ahead=loader.num_workers > 0)
 

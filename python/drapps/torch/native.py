@@ -14,6 +14,7 @@ from drapps.stream import Stream
 from drapps.torch.generators import States, fields
 from drapps.torch.lifting import Recipe
 from drapps.torch.order import Consumed, Kind
+from drapps.torch.pictures import read_foreign
 from drapps.torch.pinned import PinnedStream
 from drapps.torch.recognise import NotLifted
 from drapps.torch.transfer import TransferThread
@@ -43,6 +44,7 @@ class Native:
                 self.source.native(),
                 json.dumps(recipe.spec),
                 json.dumps({**options, "settings": None}),
+                read_foreign,
             )
         except ValueError as error:
             raise NotLifted(f"the native path refuses it: {error}") from None

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drapps.torch.own import WALK, is_own
 from drapps.torch.recognise import NotLifted
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+NOTE = "files of other formats than JPEG, PNG and WebP are read by Pillow, in the worker"
 _FORMATS = ("JPEG", "PNG", "WEBP")
 _DECODERS = ("jpeg", "zip", "raw", "webp")
 # What the core does too. Each may be set at any time, and Pillow looks when it reads a picture.
@@ -47,3 +53,21 @@ def require_plain_pictures() -> None:
     for name in _DECODERS:
         if not is_own(image.DECODERS.get(name)):
             raise NotLifted(f"Pillow decodes {name} by a class that is not its own")
+
+
+def read_foreign(data: bytes) -> npt.NDArray[np.uint8] | str:
+    """A picture of any format that Pillow opens, as torchvision's loader gives it.
+
+    Returns:
+        Pixels of shape (height, width, 3), or what Pillow says where it cannot read them.
+    """
+    import numpy as np
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return np.asarray(image.convert("RGB"))
+    except UnidentifiedImageError:
+        return "Pillow does not know it either"
+    except Exception as error:  # Pillow raises half a dozen kinds
+        return f"Pillow: {type(error).__name__}: {error}"

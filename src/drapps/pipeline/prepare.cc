@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/decode/check.h"
 #include "drapps/source/array.h"
 
 namespace drapps {
@@ -56,8 +57,32 @@ Status Preparer::take_picture(SampleTask& task, const ArraySource& arrays) const
   return ok_status();
 }
 
-Status Preparer::decode(SampleTask& task) const {
-  if (const ArraySource* arrays = source_->arrays()) return take_picture(task, *arrays);
+/// A picture that only the description's reader knows, read whole and cut to what the first op reads.
+Status Preparer::read_foreign(SampleTask& task, const Error& unread) const {
+  Workspace& work = *task.workspace;
+  Sample& sample = work.sample;
+  const auto bytes = task.bytes[static_cast<std::size_t>(Part::kImage)];
+  auto image = plan_->spec.foreign->read(bytes, work.scratch.next_image_buffer());
+  if (!image.ok()) {
+    Error error = std::move(image).error();
+    if (error.code == ErrorCode::kUnsupported) {
+      error.message = unread.message + " (" + error.message + ")";
+      error.offset = unread.offset;
+    }
+    return named(std::move(error), task, Part::kImage);
+  }
+  sample.extent = {image->height, image->width};
+  sample.window = Rect{0, 0, image->height, image->width};
+  if (!plan_->spec.ops.empty())
+    sample.window = region(plan_->spec.ops.front(), sample.extent, draws_of(task.row.position, 0));
+  Status inside = check_region(sample.window, sample.extent);
+  if (!inside.ok()) return named(std::move(inside).error(), task, Part::kImage);
+  sample.image = image->crop(sample.window);
+  return ok_status();
+}
+
+/// The part of the picture that the first op reads.
+Status Preparer::decode_image(SampleTask& task) const {
   Workspace& work = *task.workspace;
   Sample& sample = work.sample;
   const DecodeOptions& options = plan_->spec.decode;
@@ -65,6 +90,8 @@ Status Preparer::decode(SampleTask& task) const {
 
   const KernelTimer timer(task);
   auto info = inspect(task, Part::kImage, options);
+  const bool foreign = plan_->spec.foreign != nullptr && options.color == ColorMode::kRgb;
+  if (!info.ok() && info.error().code == ErrorCode::kUnsupported && foreign) return read_foreign(task, info.error());
   if (!info.ok()) return named(std::move(info).error(), task, Part::kImage);
   sample.extent = info->extent;
   sample.window = Rect{0, 0, info->extent.height, info->extent.width};
@@ -76,9 +103,15 @@ Status Preparer::decode(SampleTask& task) const {
                                    indexes_ == nullptr ? nullptr : &index);
   if (!image.ok()) return named(std::move(image).error(), task, Part::kImage);
   sample.image = *image;
-  source_->remember_pixels(
-      task.index, static_cast<std::uint64_t>(info->extent.height) * static_cast<std::uint64_t>(info->extent.width));
+  return ok_status();
+}
 
+Status Preparer::decode(SampleTask& task) const {
+  if (const ArraySource* arrays = source_->arrays()) return take_picture(task, *arrays);
+  DRAPPS_RETURN_IF_ERROR(decode_image(task));
+  Sample& sample = task.workspace->sample;
+  source_->remember_pixels(
+      task.index, static_cast<std::uint64_t>(sample.extent.height) * static_cast<std::uint64_t>(sample.extent.width));
   sample.mirrored = false;
   sample.mask.reset();
   sample.erasures.clear();

@@ -45,6 +45,8 @@ class Preparer {
   }
   Result<ImageInfo> inspect(SampleTask& task, Part part, const DecodeOptions& options) const;
   Status take_picture(SampleTask& task, const ArraySource& arrays) const;
+  Status decode_image(SampleTask& task) const;
+  Status read_foreign(SampleTask& task, const Error& unread) const;
   Status decode_mask(SampleTask& task) const;
   Error named(Error error, const SampleTask& task, Part part) const;
 

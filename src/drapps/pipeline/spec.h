@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "drapps/base/result.h"
 #include "drapps/batch/mix_draws.h"
 #include "drapps/batch/tensor_format.h"
+#include "drapps/decode/foreign.h"
 #include "drapps/decode/types.h"
 #include "drapps/source/sampler.h"
 
@@ -73,6 +75,7 @@ struct PipelineSpec {
   std::uint64_t seed = 0;        // of the ops, beside the order's
   std::int32_t max_boxes = 100;  // rows of the box columns; a sample with more is bad
   OnError on_error = OnError::kRaise;
+  std::shared_ptr<const ForeignReader> foreign;  // of pictures that nothing here reads, or null; not in the JSON
 };
 
 /// Reads a description. kInvalidArgument names the field that is missing, unknown or of the wrong type; unknown
