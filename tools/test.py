@@ -200,6 +200,7 @@ PROCESSES = [
     "python/tests/test_engine_resume.py",
     "python/tests/test_elastic.py",
     "python/tests/test_moves.py",
+    "python/tests/scripts",
     "tests/fault_matrix",
 ]
 # A fork copies page tables, and huge pages have small ones: a sixth less work in these suites.

@@ -1,0 +1,66 @@
+"""Scripts of many seeds, run with the stock loader and with ours."""
+
+import pytest
+
+from python.tests.scripts.compare import differences
+from python.tests.scripts.compose import case_of
+from python.tests.scripts.runner import Here
+
+MANY = range(400)
+SOON = [seed for seed in MANY if not (case_of(seed).dataset.pictures or case_of(seed).plan.ends)][
+    :3
+]
+# Seeds that have found something. What a seed gives changes with the tables of parts; what it found
+# also has a test of its own, in test_found.py or beside the code that was mended.
+FOUND = (1058, 1139)
+
+
+def check(runner, seed):
+    case = case_of(seed)
+    found = differences(runner, case)
+    assert not found, f"{case.name}: {found}\n{case.text()}"
+
+
+@pytest.mark.parametrize("seed", SOON)
+def test_a_script_does_as_with_stock(seed):
+    check(Here(), seed)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", [*FOUND, *MANY])
+def test_scripts_of_many_seeds_do_as_with_stock(runner, seed):
+    check(runner, seed)
+
+
+def test_a_seed_gives_the_same_script_and_another_one_another():
+    texts = [case_of(seed).text() for seed in range(50)]
+    assert texts == [case_of(seed).text() for seed in range(50)]
+    assert len(set(texts)) == 50
+
+
+def test_every_part_is_drawn():
+    from python.tests.scripts import datasets, orders, plans
+
+    names = [case_of(seed).name for seed in range(3000)]
+    drawn = [set(part) for part in zip(*(name.split(", ") for name in names), strict=False)]
+    parts = [plans.PLANS, [*datasets.PYTHON, *datasets.STREAMS, "vision"], orders.ORDERS]
+    for table, found in zip(parts, drawn, strict=False):
+        assert set(table) <= found
+
+
+def test_a_difference_is_told():
+    from python.tests.scripts.compare import EVERYTHING, difference
+
+    def run(*entries, status=0, left=False, printed=""):
+        log = [list(entry) for entry in entries]
+        return {"log": log, "status": status, "left": left, "printed": printed}
+
+    one = run(("known", "a"), ("drawn", "b"))
+    assert not difference(EVERYTHING, one, run(("known", "a"), ("fact", "c"), ("drawn", "b")))
+    assert "entry 1" in difference(EVERYTHING, one, run(("known", "a"), ("drawn", "c")))
+    assert not difference({"known"}, one, run(("known", "a"), ("drawn", "c")))
+    assert "1 entries instead of 2" in difference(EVERYTHING, one, run(("known", "a")))
+    assert "status 1" in difference((), one, run(status=1))
+    assert "left behind" in difference((), one, run(left=True))
+    assert "Exception ignored" in difference((), one, run(printed="Exception ignored in"))
+    assert "hangs" in difference((), one, run(status="hangs"))
