@@ -8,6 +8,7 @@ import functools
 import itertools
 import logging
 import os
+import pickle
 import sys
 import time
 import traceback
@@ -241,6 +242,8 @@ class EngineIterator(_BaseDataLoaderIter):
             self._order, self._failure = None, error
             return False
         if self._by_sample and not isinstance(index, (list, tuple)):
+            if isinstance(index, (set, frozenset)):  # one that was sent may have another order
+                index = pickle.loads(pickle.dumps(index))
             index = list(index)  # it is cut into pieces
         self._turn = (worker + 1) % self._num_workers
         grain = -(-len(index) // _MAX_PIECES) if self._by_sample else 0

@@ -43,6 +43,13 @@ def test_a_batch_is_any_iterable(loader_class, workers, kind):
     assert plain(loader) == plain(loader) == [[1], [4, 9], [0, 25]]
 
 
+def test_a_set_has_the_order_that_it_has_in_a_worker(loader_class):
+    collide = Batches(set, [(0, 3, 11), (5, 13, 2)])
+    stock = plain(data.DataLoader(Squares(20), batch_sampler=collide, num_workers=1))
+    assert plain(loader_class(Squares(20), batch_sampler=collide, num_workers=1)) == stock
+    assert stock != plain(data.DataLoader(Squares(20), batch_sampler=collide))
+
+
 @pytest.mark.parametrize("kind", UNSENT)
 def test_without_workers_it_need_not_be_picklable(loader_class, kind):
     assert plain(loader_class(Squares(), batch_sampler=Batches(UNSENT[kind]))) == [
