@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import itertools
 import logging
 import os
 import pickle
@@ -215,14 +214,6 @@ class EngineIterator(_BaseDataLoaderIter):
             return window
         return max(window, 2 * len(self._crew.members))
 
-    @property
-    def _beginnings(self) -> int:
-        """What was asked for that is no batch: streams begin again ahead of all batches."""
-        asked = itertools.chain((taken.asked for taken in self._taken), self._asked)
-        return sum(
-            1 for _ in itertools.takewhile(lambda each: isinstance(each.order, Resume), asked)
-        )
-
     def _resume(self, worker: int, stream: dict[str, Any]) -> None:
         message = {"shared_seed": self._shared_seed, **stream}
         self._publish(worker, Resume(self._progress.key_epoch, message))
@@ -304,6 +295,7 @@ class EngineIterator(_BaseDataLoaderIter):
             worker = taken.asked.worker
             if isinstance(taken.asked.order, Resume):
                 self._resumed(taken)
+                self._fill()  # the beginnings of streams may have filled the window
                 continue
             if taken.kind == END:
                 self._active[worker] = False
@@ -334,7 +326,7 @@ class EngineIterator(_BaseDataLoaderIter):
         """Asks for batches until enough are under way."""
         if self._moves is not None:
             self._moves.settle(self._asked)
-        while len(self._asked) + len(self._taken) < self._window + self._beginnings:
+        while len(self._asked) + len(self._taken) < self._window:
             if not self._ask(urgent=not self._asked):
                 return
 

@@ -58,23 +58,6 @@ def test_persistent_workers_take_one_seed_for_all_epochs(loader_class):
     assert states(loader_class, **arguments) == states(data.DataLoader, **arguments)
 
 
-def ahead_in_later_passes(loader_class):
-    """States of a generator that a sampler draws from, behind each ``iter()``."""
-    own = torch.Generator().manual_seed(3)
-    arguments = {"shuffle": True, "generator": own, "num_workers": 2, "persistent_workers": True}
-    loader = loader_class(Squares(9), 3, **arguments)
-    found = []
-    for _ in range(3):
-        iterator = iter(loader)
-        found.append(own.get_state().tolist())
-        list(iterator)
-    return found
-
-
-def test_persistent_workers_read_the_sampler_as_far_ahead_in_each_pass(loader_class):
-    assert ahead_in_later_passes(loader_class) == ahead_in_later_passes(data.DataLoader)
-
-
 def test_without_workers_the_dataset_draws_from_the_process(loader_class):
     arguments = {"dataset": Calls(drawn, 7), "shuffle": True}
     assert states(loader_class, **arguments) == states(data.DataLoader, **arguments)
