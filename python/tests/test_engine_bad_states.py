@@ -13,8 +13,10 @@ def test_a_state_that_was_cut_is_told(order):
         return loader_of(order, 2, torch_order=True)
 
     state = after(make, 3)
-    newer = {"key_epoch", "generator_state", "sampler_generator_state"}  # than the first format
-    for name in state.keys() - {"kind", "workers", "sampler_epoch"} - newer:
+    newer = {"key_epoch", "generator_state", "sampler_generator_state", "batch_size"}
+    for name in (
+        state.keys() - {"kind", "workers", "sampler_epoch"} - newer
+    ):  # than the first format
         cut = {key: value for key, value in state.items() if key != name}
         with pytest.raises(drapps.PipelineError, match=name):
             rest(make, cut)
