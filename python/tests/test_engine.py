@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections.abc
+import copy
 import gc
 import itertools
 import json
@@ -240,6 +242,51 @@ def test_shared_lists_are_like_lists():
     with pytest.raises(TypeError, match="share_lists=False"):
         shared.append(1)
     assert len(SharedList.of([])) == 0
+    items[3] = "other"
+    for same in (shared, copy.copy(shared), copy.deepcopy(shared), _through_pickle(shared)):
+        assert isinstance(same, collections.abc.MutableSequence)
+        assert same == items
+        assert items == same
+        assert same != items[1:]
+        assert same != tuple(items)
+        assert same + [1] == [*items, 1]  # noqa: RUF005
+        assert [1] + same == [1, *items]  # noqa: RUF005
+        assert str(same) == str(items)
+        assert json.loads(json.dumps(same, default=list)) == items
+    copied = shared.copy()
+    copied.sort(key=str, reverse=True)
+    assert copied == sorted(items, key=str, reverse=True)
+    assert shared == items
+
+
+def _through_pickle(shared):
+    """As a process that is not forked gets it."""
+    loader = drapps.torch.DataLoader(
+        Handing(shared), None, num_workers=1, multiprocessing_context="spawn"
+    )
+    (found,) = loader
+    return found
+
+
+class Handing(data.Dataset):
+    def __init__(self, shared):
+        self.shared = shared
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return self.shared[: len(self.shared)]
+
+
+@pytest.mark.parametrize(("element", "told"), [({"a": 1}, True), (("a.jpg", 1), False)])
+def test_elements_that_can_change_in_place_are_warned_of(element, told, caplog):
+    class Holder:
+        def __init__(self):
+            self.items = [element] * 100
+
+    assert share_large_lists(Holder(), data.Dataset, large=1000) == ["dataset.items"]
+    assert ("dataset.items has moved to shared memory" in caplog.text) == told
 
 
 def test_lists_that_cannot_be_shared_stay():
@@ -263,8 +310,8 @@ def test_a_batch_is_the_users_alone():
             batch[1].fill_(-1)
     del loader
     assert len(held) == 50
-    for batch, copy in held:
-        assert torch.equal(batch, copy)
+    for batch, cloned in held:
+        assert torch.equal(batch, cloned)
         batch += 1
 
 

@@ -5,8 +5,10 @@ import ctypes
 
 import numpy as np
 import pytest
+import torch
 
 import drapps
+import drapps.torch
 from python.tests.hold_streams import records
 
 LIBC = ctypes.CDLL(None)
@@ -42,3 +44,17 @@ def test_a_pass_without_threads_is_an_error_and_the_next_one_runs(pipeline):
             with pytest.raises(drapps.PipelineError, match="the system made no thread for drapps-"):
                 iter(loader)
     assert sum(batch.rows for batch in loader) == len(pipeline().source)
+
+
+class ThreadSafe(list):
+    thread_safe = True
+
+
+def test_a_thread_safe_dataset_without_threads_says_so():
+    loader = drapps.torch.DataLoader(ThreadSafe(range(9)), num_workers=2, lift=False)
+    with (
+        no_threads(),
+        pytest.raises(drapps.PipelineError, match="no thread for worker 0 of a data"),
+    ):
+        iter(loader)
+    assert torch.cat(list(loader)).tolist() == list(range(9))

@@ -7,34 +7,52 @@ pickled in one memory file instead, and makes an element when it is asked for.
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import pickle
 import sys
 from array import array
-from collections.abc import Iterator, MutableSequence
+from collections.abc import Callable, Iterator, MutableSequence
 from typing import Any
 
 from drapps.worker.descriptor import Descriptor
 
 LARGE = 64 << 20  # bytes
 _LOOKED_AT = 64  # elements by which the size of a list is estimated
+_UNCHANGING = (str, bytes, int, float, tuple, frozenset, type(None))  # cannot change in place
+_log = logging.getLogger("drapps")
 _WRITE = 8 << 20  # bytes that are collected before they are written
 
 
 class SharedList(MutableSequence[Any]):
     """A list of fixed length in shared memory. Each access makes a new object.
 
-    What a process assigns to an index is seen by that process alone, as in a forked list. It cannot
-    grow or shrink.
+    What a process assigns to an index is seen by that process alone, and by those that it starts,
+    as in a forked list. It cannot grow or shrink. Sums of it are plain lists.
     """
 
-    def __init__(self, memory: Descriptor, places: Descriptor, length: int) -> None:
-        """For `SharedList.of`, and for the process that receives it."""
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __init__(
+        self,
+        memory: Descriptor,
+        places: Descriptor,
+        length: int,
+        own: dict[int, Any] | None = None,
+    ) -> None:
+        """For `SharedList.of`, and for the process that receives it.
+
+        Args:
+            memory: pickles of the elements.
+            places: where each of them ends.
+            length: their number.
+            own: what was assigned in the place of some.
+        """
         self._memory = memory
         self._places = places
         self._length = length
-        self._own: dict[int, Any] = {}
+        self._own = dict(own or {})
         self._bytes = _mapped(memory.fd)
         self._ends = memoryview(_mapped(places.fd)).cast("q")
 
@@ -83,16 +101,34 @@ class SharedList(MutableSequence[Any]):
 
     def copy(self) -> SharedList:
         """A list of the same elements, in the same memory, that no later assignment changes."""
-        copied = SharedList(self._memory, self._places, self._length)
-        copied._own = dict(self._own)
-        return copied
+        return SharedList(self._memory, self._places, self._length, self._own)
+
+    __copy__ = copy
+
+    def sort(self, *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
+        """As of a list; from then on its elements are this process's own."""
+        self._own = dict(enumerate(sorted(self, key=key, reverse=reverse)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (list, SharedList)):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __add__(self, other: Any) -> list[Any]:
+        return list(self) + list(other) if isinstance(other, (list, SharedList)) else NotImplemented
+
+    def __radd__(self, other: Any) -> list[Any]:
+        return other + list(self) if isinstance(other, list) else NotImplemented
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
     def holds_what(self, copied: SharedList) -> bool:
         """Whether nothing was assigned since the `copy`."""
         return self._memory is copied._memory and self._own == copied._own
 
     def __reduce__(self) -> Any:
-        return SharedList, (self._memory, self._places, self._length)
+        return SharedList, (self._memory, self._places, self._length, self._own)
 
     def _place(self, index: Any) -> int:
         place = index.__index__()
@@ -147,6 +183,13 @@ def _share(
             except Exception:  # an element that does not pickle, an attribute that is read-only
                 continue
             moved.append(f"{path}.{name}")
+            if not all(isinstance(item, _UNCHANGING) for item in value[:_LOOKED_AT]):
+                _log.warning(
+                    "%s.%s has moved to shared memory, where an element that is changed in place "
+                    "stays as it was: assign it anew, or give the loader share_lists=False",
+                    path,
+                    name,
+                )
 
 
 def _estimate(items: list[Any]) -> int:

@@ -9,6 +9,7 @@ import traceback
 from typing import Any
 
 from drapps import _core
+from drapps.errors import PipelineError
 from drapps.worker.child import Worker
 from drapps.worker.descriptor import Descriptor
 from drapps.worker.launch import Launch
@@ -25,9 +26,24 @@ class WorkerThread(threading.Thread):
     def __init__(self, target: Any, args: tuple[Launch], daemon: bool) -> None:  # noqa: ARG002
         super().__init__(name=f"drapps-worker-{args[0].worker}", daemon=daemon)
         self._launch = args[0]
-        self.pid = os.getpid()
+        self.pid: int | None = os.getpid()
         self.ended = Descriptor(os.eventfd(0, os.EFD_CLOEXEC))
         self.exitcode: int | None = None
+
+    def start(self) -> None:
+        """Begins to work.
+
+        Raises:
+            PipelineError: the system makes no thread.
+        """
+        try:
+            super().start()
+        except RuntimeError as error:
+            self.pid = None  # there is nothing to end
+            raise PipelineError(
+                f"the system makes no thread for worker {self._launch.worker} of a dataset with "
+                f"thread_safe=True ({error}): lower num_workers, or raise the limit on threads"
+            ) from error
 
     def run(self) -> None:
         """Works until the parent says stop."""
