@@ -117,7 +117,7 @@ class Case:
 def case_of(seed):
     """The case of a seed."""
     draw = random.Random(seed)
-    plan_name = draw.choice(list(plans.PLANS))
+    plan_name = draw.choice([*plans.PLANS, "edited", "seeded", "resumed"])
     plan = plans.PLANS[plan_name]
     kind, dataset = _dataset(draw, plan)
     workers = draw.choice([0, 0, 1, 1, 2, 2, 3])
@@ -200,6 +200,10 @@ def _order(draw, dataset, plan, workers):
         and not (plan.edits and each.epochs)  # whose share is that of the size when it was made
         and (name not in orders.WITHOUT_WORKERS or not workers)
     ]
+    if dataset.lifts and plan.bounded and draw.random() < 0.3:
+        return "endless"
+    if dataset.lifts and draw.random() < 0.5:
+        fit = [name for name in fit if name in orders.LIFTED]
     return draw.choice(fit)
 
 
@@ -208,6 +212,8 @@ def _collate(draw, plan, dataset, order):
     fit = orders.SINGLE_COLLATES if single else list(orders.COLLATES)
     if plan.text == plans.KEPT and dataset.lifts:
         return "default"  # a stock worker gives parts of the dataset's memory, which ours copies
+    if plan.resumes:
+        fit = [name for name in fit if name not in orders.FAILING_COLLATES]
     if not dataset.plain:
         fit = [name for name in fit if name not in ("default", "given default", "picky")]
     elif draw.random() < 0.6:

@@ -79,7 +79,7 @@ ZOO = """
 made = [
     index, float(index), "text", b"bytes", None, True, 1j * index, {1, index}, frozenset([2]),
     torch.full((2,), index, dtype=torch.int32), torch.full((2, 2), index, dtype=torch.bfloat16).T,
-    torch.zeros(0, 3), torch.tensor(index), np.arange(index, index + 3, dtype=">i4"),
+    torch.zeros(0, 3), torch.tensor(index), np.arange(index, index + 3, dtype=np.int16),
     np.array(["a", "bc"]), np.array([index, None], dtype=object), np.array(index),
     np.ma.masked_array([1, 2], [0, 1]), torch.nn.Parameter(torch.ones(2)),
     torch.full((3,), 1.0 + index, requires_grad=True), torch.tensor([1 + 2j]).conj(),

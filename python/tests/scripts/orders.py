@@ -159,6 +159,8 @@ ORDERS = {
 }
 # What stock cannot send to workers; and with them no moment is promised at which a sampler breaks.
 WITHOUT_WORKERS = ("generators", "views", "breaking")
+# With which a loader may run natively.
+LIFTED = ("sequential", "shuffled", "replaced", "weighted", "subset", "list", "of two ranks")
 STREAM_ORDERS = ("sequential", "one by one")
 
 COLLATES = {

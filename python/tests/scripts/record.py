@@ -267,7 +267,7 @@ def value(leaf):
         plain = leaf.detach().resolve_conj().contiguous()
         return plain.view(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
     if isinstance(leaf, np.ndarray):
-        return leaf.tobytes()
+        return repr(leaf.tolist()) if leaf.dtype.hasobject else leaf.tobytes()
     return repr(leaf)
 
 

@@ -5,6 +5,7 @@ Each is expected to fail, and says why; one that passes is an error, so that it 
 
 import contextlib
 
+import numpy as np
 import pytest
 import torch
 from torch.utils import data
@@ -103,3 +104,19 @@ def ahead_in_later_passes(loader_class):
 )
 def test_persistent_workers_read_the_sampler_as_far_ahead_in_each_pass():
     assert ahead_in_later_passes(MODES["torch_order"]) == ahead_in_later_passes(MODES["stock"])
+
+
+def swapped(loader_class):
+    """The dtype of an array of the other order of bytes, in a list."""
+    loader = loader_class(
+        Calls(lambda _: np.arange(3, dtype=">i4"), 1), num_workers=1, collate_fn=list
+    )
+    return str(next(iter(loader))[0].dtype)
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="arrays keep their order of bytes on the way, where a stock worker's arrive as native",
+)
+def test_arrays_of_the_other_order_of_bytes():
+    assert swapped(MODES["default"]) == swapped(MODES["stock"])
