@@ -210,6 +210,7 @@ FRAMEWORKS = [
     "python/tests/test_docs.py",
     "python/tests/test_examples.py",
     "python/tests/test_hf.py",
+    "python/tests/test_hf_loader.py",
     "python/tests/test_jax.py",
     "python/tests/test_jax_devices.py",
     "python/tests/test_tensorflow.py",

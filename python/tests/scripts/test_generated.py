@@ -10,8 +10,8 @@ MANY = range(400)
 SOON = [seed for seed in MANY if not (case_of(seed).dataset.pictures or case_of(seed).plan.ends)][
     :3
 ]
-# Seeds that have found something, which stay. What a seed gives changes with the tables of parts; so
-# what it found also has a test of its own, in test_found.py or beside the code that was mended.
+# Seeds that have found something, which stay. What a seed gives changes with the tables of parts,
+# so what it found also has a test of its own, in test_found.py or beside the code that was mended.
 FOUND = (10, 36, 54, 1058, 1139, 3176, 8283)
 
 
