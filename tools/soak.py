@@ -188,7 +188,7 @@ class Tormentor:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, fault)
             self._count(fault.name)
-        if not iterator._bound and self.rng.random() < 0.1:
+        if not iterator._binding.bound and self.rng.random() < 0.1:
             active = iterator._crew.active
             if len(active) > 1 and self.rng.random() < 0.5:
                 iterator._crew.retire(self.rng.choice(active).slot)
