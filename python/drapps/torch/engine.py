@@ -238,7 +238,7 @@ class EngineIterator(_BaseDataLoaderIter):
             index = list(index)  # it is cut into pieces
         self._turn = (worker + 1) % self._num_workers
         grain = -(-len(index) // _MAX_PIECES) if self._by_sample else 0
-        order = Batch(self._progress.key_epoch, index, grain, self._binding.is_guest(worker))
+        order = Batch(self._progress.key_epoch, index, grain, self._binding.shares(worker))
         position = self._position
         if self._auto_collation and not self._progress.is_stream and isinstance(index, Sized):
             self._position += len(index)

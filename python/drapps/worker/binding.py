@@ -3,8 +3,8 @@
 A virtual worker is bound to one process where what it makes depends on that process: always, or
 because its dataset keeps state on itself. Whether a dataset does, each process tells behind its
 first batch. Until all have told, workers are bound, so that nothing that was made is wrong. Where
-there are fewer processes than workers, workers are guests of others' processes meanwhile; a process
-whose dataset keeps state makes nothing for its guests, who then get processes of their own.
+there are fewer processes than workers, some workers share the processes of others meanwhile; a
+process whose dataset keeps state makes nothing for those, which then get processes of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from dataclasses import dataclass, field
 from drapps.worker.standing import Standing
 
 _MOST_NAMED = 3
+_CONSEQUENCES = {
+    True: "each virtual worker has a process, and a dataset, of its own",
+    False: "it was seen too late for the processes that run, of which any makes any sample",
+}
 
 
 @dataclass
@@ -74,8 +78,8 @@ class Binding:
         """Where a task of `worker` is to run; -1 for anywhere."""
         return self.slots[worker] if self.bound else -1
 
-    def is_guest(self, worker: int) -> bool:
-        """It shares the process of another one, until all have told."""
+    def shares(self, worker: int) -> bool:
+        """Its home is another worker's process, until all have told."""
         return bool(self.untold) and worker >= self._homes
 
     def told(self, worker: int, changed: Mapping[str, bool]) -> bool:
@@ -95,9 +99,3 @@ class Binding:
                 + _CONSEQUENCES[self.serial]
             )
         return waited and not self.untold
-
-
-_CONSEQUENCES = {
-    True: "each virtual worker has a process, and a dataset, of its own",
-    False: "it was seen too late for the processes that run, of which any makes any sample",
-}

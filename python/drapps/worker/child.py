@@ -27,13 +27,13 @@ class Batch:
         epoch: whose random numbers its samples draw.
         index: indices of its samples, or what the whole of it is made of.
         grain: samples per piece; 0 where it is made as a whole.
-        guest: its worker is at home here for as long as the dataset keeps no state.
+        shared: made in another worker's process, and only where its dataset keeps no state.
     """
 
     epoch: int
     index: Any
     grain: int = 0
-    guest: bool = False
+    shared: bool = False
 
     @property
     def pieces(self) -> int:
@@ -143,8 +143,8 @@ class Worker:
             self._board.deliver(work.ticket, ERROR, [self._lost[work.worker]])
             return
         job = self._guests.turn_to(work.worker)
-        guest = isinstance(order, Batch) and order.guest
-        if job is None or (guest and job.keeps_state):
+        shared = isinstance(order, Batch) and order.shared
+        if job is None or (shared and job.keeps_state):
             # It is asked of another process, as soon as the parent knows.
             self._strays.append(work.ticket)
         elif isinstance(order, Leave):

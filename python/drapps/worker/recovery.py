@@ -99,17 +99,17 @@ class Recovery:
         for one in asked:
             if not self.binding.bound and not board.done(one.ticket):
                 board.repin(one.ticket, -1)
-            elif isinstance(one.order, Batch) and one.order.guest and not board.done(one.ticket):
-                self._settle_guest(one, one.order)
+            elif isinstance(one.order, Batch) and one.order.shared and not board.done(one.ticket):
+                self._ask_again(one, one.order)
 
-    def _settle_guest(self, one: Asked, order: Batch) -> None:
-        """Asks a process of the worker's own; a guest's batch was not made where it was asked."""
+    def _ask_again(self, one: Asked, order: Batch) -> None:
+        """Asks a process of the worker's own for what was not made in another worker's."""
         slots = self.binding.slots
         if list(slots.values()).count(slots[one.worker]) > 1:
             slots[one.worker] = self.crew.hire(one.worker).slot
             self._history.pop(one.worker, None)
         self.crew.board.cancel(one.ticket)
-        one.order = dataclasses.replace(order, guest=False)
+        one.order = dataclasses.replace(order, shared=False)
         place = (slots[one.worker], one.position)
         one.ticket = publish(self.crew.board, one.order, one.worker, *place)
         self.remember(one.worker, one.ticket, one.order, one.position)
