@@ -301,6 +301,19 @@ def test_batches_in_any_order_come_from_the_worker_that_is_quick(dataset):
     assert order(DataLoader) == order(data.DataLoader)
 
 
+def test_a_state_with_batches_to_come_that_were_overtaken_is_refused():
+    def make():
+        return DataLoader(Sleepy(), batch_size=2, num_workers=2, in_order=False)
+
+    loader = make()
+    iterator = iter(loader)
+    assert next(iterator)[0].tolist() == [2, 3]
+    with pytest.raises(StateError, match="in_order=False"):
+        make().load_state_dict(loader.state_dict())
+    list(iterator)
+    make().load_state_dict(loader.state_dict())
+
+
 def watched(dataset, samples=4):
     watch = Watch({"dataset": dataset})
     for index in range(samples):

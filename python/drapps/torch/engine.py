@@ -359,6 +359,10 @@ class EngineIterator(_BaseDataLoaderIter):
             if data.whole:
                 self._report_unsharded()
             data, place = data.data, (data.state, data.ended)
+        if not self._in_order:
+            waiting = [*self._asked, *(taken.asked for taken in self._taken)]
+            left = [one.position for one in waiting if isinstance(one.order, Batch)]
+            self._progress.overtook(asked.position, left)
         self._progress.yielded(asked.order.index, asked.sampler_state, asked.worker)
         if self._progress.is_stream:
             self._progress.advanced(asked.worker, *place)

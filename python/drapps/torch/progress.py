@@ -141,6 +141,8 @@ class Progress:
     plan: dict[str, Any] = field(default_factory=dict)
     own_state: list[str] = field(default_factory=list)
     from_start: bool = True
+    _furthest: int = -1  # position of a batch that was given out of order
+    _gaps: bool = False  # others in front of it are to come
     _place: Mapping[str, Any] | None = None  # up to which batches are made again
     _before: Any = None  # the generator's state before the sampler drew
     _dealt: int = 0  # samples that all ranks together had yielded when the ranks changed
@@ -392,6 +394,11 @@ class Progress:
             return None
         return copy.deepcopy(self.order.stateful.state_dict())
 
+    def overtook(self, position: int, left: list[int]) -> None:
+        """The batch at `position` comes in any order; those that are `left` do not come before."""
+        self._furthest = max(self._furthest, position)
+        self._gaps = any(one < self._furthest for one in left)
+
     def yielded(self, index: Any, sampler_state: Any, worker: int = 0) -> None:
         """The batch of `index`, which `worker` has made, was given to the user."""
         self.batches += 1
@@ -441,6 +448,8 @@ class Progress:
             record["sampler_epoch"] = epoch
         if self.is_stream or self.order.workers:
             record |= {"batch_size": self.order.batch_size, **self._places()}
+        if self._gaps and not self.is_stream:
+            record["gaps"] = True
         if self.own_state:
             again = self.from_start and self._dealt == 0 and self.order.kind != "stateful"
             record |= {"own_state": self.own_state, "from_start": again}

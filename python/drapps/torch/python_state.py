@@ -34,6 +34,11 @@ def check(saved: Mapping[str, Any], order: Order) -> tuple[int, int]:
     if (size := order.places) is not None and place[1] > size:
         raise StateError(f"the state's position is {place[1]}, in an order of {size}")
     state.whole(saved, "batches", _NUMBERS)
+    if within and saved.get("gaps", False) is not False:
+        raise StateError(
+            "the state was saved while batches of in_order=False had overtaken others, which would "
+            "be lost: save it at the end of an epoch, or use in_order=True"
+        )
     if within or "seed" in saved:
         state.whole(saved, "seed", _NUMBERS)
     if within or sampler_had_begun(saved, order.kind):

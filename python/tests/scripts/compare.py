@@ -65,7 +65,7 @@ def promised_again(case, workers):
     if workers != case.workers or case.plan.resumes:
         kinds.discard("mid")
     if workers != case.workers:
-        kinds.discard("warning")  # of more workers than cores
+        kinds -= {"warning", "begun"}  # of more workers than cores; so far is a sampler read ahead
     return kinds
 
 

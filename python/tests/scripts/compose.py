@@ -228,7 +228,8 @@ def _options(draw, plan, dataset, order, workers):
             options["persistent_workers"] = True  # another loader draws a seed more
         if draw.random() < 0.3:
             options["prefetch_factor"] = draw.choice([1, 2, 3, 5])
-        if draw.random() < 0.1 and not dataset.stream and plan.text != plans.SEEDED:
+        fit = not (dataset.stream or plan.resumes or plan.text == plans.SEEDED)
+        if draw.random() < 0.1 and fit:
             options["in_order"] = False
         if draw.random() < 0.15:
             options["timeout"] = 90
