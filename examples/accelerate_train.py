@@ -55,6 +55,7 @@ def main(root: str) -> None:
         seen = train(DataLoader, dataset, workers)
         assert seen == train(torch.utils.data.DataLoader, dataset, workers)
         print(f"{type(dataset).__name__}: trained on {len(seen)} samples, as with stock")
+    accelerate.PartialState().destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -87,6 +87,8 @@ def main(root: str) -> None:
         seen = train(Trainer, dataset, workers)
         assert seen == train(StockTrainer, dataset, workers)
         print(f"{type(dataset).__name__}: trained on {len(seen)} samples, as with stock")
+    if torch.distributed.is_initialized():  # an end without it aborts the process now and then
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -74,6 +74,8 @@ def main(root: str) -> None:
         seen = train(DataLoader(dataset, **settings))
         assert seen == train(torch.utils.data.DataLoader(dataset, **settings))
         print(f"{type(dataset).__name__}: trained on {len(seen)} samples, as with stock")
+    if torch.distributed.is_initialized():  # an end without it aborts the process now and then
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

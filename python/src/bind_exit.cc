@@ -2,18 +2,21 @@
 //
 // Before Python 3.14, such a thread is killed by pthread_exit() where it asks for the GIL. That unwinds its stack, and
 // std::terminate() follows where a destructor asked, as those do with which most of torch's functions end. Here such
-// threads wait for the end of the process, as all do from 3.14 on.
+// threads wait for the end of the process, as all do from 3.14 on. One that holds a lock may keep the end from coming, as
+// a thread of torch's process groups does: then the process is aborted after all.
 #include <nanobind/nanobind.h>
 #include <pthread.h>
 #include <unwind.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
-
-#include "shared.h"
+#include <thread>
 
 namespace drapps {
 namespace {
+
+constexpr std::chrono::seconds kPatience{10};  // many times what the rest of the end takes
 
 std::terminate_handler others = nullptr;
 
@@ -32,7 +35,7 @@ bool within_pthread_exit() {
 }
 
 [[noreturn]] void on_terminate() {
-  if (Py_IsInitialized() == 0 && within_pthread_exit()) wait_for_the_end();
+  if (Py_IsInitialized() == 0 && within_pthread_exit()) std::this_thread::sleep_for(kPatience);
   if (others != nullptr) others();
   std::abort();
 }

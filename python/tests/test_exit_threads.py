@@ -137,6 +137,31 @@ threading.Thread(target=work, daemon=True).start()
 assert within.wait(60)
 """
 
+# A thread of torch's own asks for the GIL while it holds a lock that the process needs to end: the
+# stock loader's process is aborted most of the time.
+LOCKED = """
+import os, signal, sys
+import torch
+import torch.distributed as distributed
+import drapps.torch
+
+ends = []
+for number in range(8):
+    if (child := os.fork()) == 0:
+        signal.alarm(60)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where the abort is told
+        place = f"file://{sys.argv[1]}/{number}"
+        distributed.init_process_group("gloo", init_method=place, rank=0, world_size=1)
+        for _ in range(200):
+            tensor = torch.zeros(1000)
+            tensor.of_python = object()
+            distributed.all_reduce(tensor, async_op=True)
+            del tensor
+        sys.exit(0)
+    ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(set(ends) <= {0, -signal.SIGABRT}, ends)
+"""
+
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_lifted_step_makes_no_profiler_range_unless_one_profiles(monkeypatch, workers):
@@ -154,6 +179,11 @@ def test_a_lifted_step_makes_no_profiler_range_unless_one_profiles(monkeypatch, 
 
 def test_a_thread_that_is_killed_within_a_destructor_waits_for_the_end():
     run_script(KILLED)
+
+
+@pytest.mark.skipif(not torch.distributed.is_gloo_available(), reason="torch is without gloo")
+def test_a_thread_that_holds_what_the_process_needs_to_end_ends_it(tmp_path):
+    assert run_script(LOCKED, tmp_path).startswith("True")
 
 
 @pytest.mark.full

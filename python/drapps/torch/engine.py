@@ -145,6 +145,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._elastic.held_up()
         self._asked: deque[Asked] = deque()
         self._taken: deque[Taken] = deque()  # not more than one without a transfer thread
+        self._beginnings = 0  # of passes in the workers, among what was asked for
         self._active = [True] * self._num_workers
         self._turn = self._progress.turn
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
@@ -215,6 +216,7 @@ class EngineIterator(_BaseDataLoaderIter):
         return max(window, 2 * len(self._crew.members))
 
     def _resume(self, worker: int, stream: dict[str, Any]) -> None:
+        self._beginnings += 1
         message = {"shared_seed": self._shared_seed, **stream}
         self._publish(worker, Resume(self._progress.key_epoch, message))
 
@@ -295,7 +297,6 @@ class EngineIterator(_BaseDataLoaderIter):
             worker = taken.asked.worker
             if isinstance(taken.asked.order, Resume):
                 self._resumed(taken)
-                self._fill()  # the beginnings of streams may have filled the window
                 continue
             if taken.kind == END:
                 self._active[worker] = False
@@ -326,7 +327,7 @@ class EngineIterator(_BaseDataLoaderIter):
         """Asks for batches until enough are under way."""
         if self._moves is not None:
             self._moves.settle(self._asked)
-        while len(self._asked) + len(self._taken) < self._window:
+        while len(self._asked) + len(self._taken) - self._beginnings < self._window:
             if not self._ask(urgent=not self._asked):
                 return
 
@@ -384,6 +385,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _resumed(self, taken: Taken) -> None:
         asked = taken.asked
+        self._beginnings -= 1
         if taken.kind == ERROR:
             self._active[asked.worker] = False  # it has no stream in this pass
             load(taken.parts).reraise()

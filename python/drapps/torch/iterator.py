@@ -71,8 +71,7 @@ class LiftedIterator(_BaseDataLoaderIter):
         try:
             data = stream.next()
         finally:
-            if stream.left <= 0:
-                self._pass.ended()
+            self._pass.stepped()
         if isinstance(stream, PinnedStream):
             return data
         data = tensors_of(data)

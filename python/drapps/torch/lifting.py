@@ -55,14 +55,14 @@ class Recipe:
         order: of its samples.
         spec: the core's description, with seeds left at 0.
         report: what the user is told.
-        ahead: whether data in memory is read before its batch is asked for, as workers would.
+        ahead: batches that stock workers would be asked for ahead; data in memory is read then.
     """
 
     folder: Folder | Pairs | Arrays
     order: Order
     spec: dict[str, Any]
     report: LiftReport
-    ahead: bool
+    ahead: int
 
 
 def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe:
@@ -111,7 +111,8 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         torch_resizes=chain.torch_resizes,
         notes=_notes(loader) + (() if isinstance(folder, Arrays) else (pictures.NOTE,)),
     )
-    return Recipe(folder, order, spec, report, ahead=loader.num_workers > 0)
+    ahead = loader.num_workers * (loader.prefetch_factor or 0)
+    return Recipe(folder, order, spec, report, ahead)
 
 
 def recognise_dataset(dataset: Any) -> Folder | Pairs | Arrays:

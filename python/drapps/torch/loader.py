@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -305,7 +306,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             record = state.record(KIND, epoch, 0, native.identity())
         if latest is not None and self.persistent_workers:
             record |= latest.lasting()
-        return record | generators.fields(generators.states_of(self))
+        with latest.at_its_end() if isinstance(latest, Pass) else contextlib.nullcontext():
+            return record | generators.fields(generators.states_of(self))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state_dict` was made, with its seed.

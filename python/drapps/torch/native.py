@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from drapps import _core, state
 from drapps.errors import PipelineError, StateError
 from drapps.ledger import LedgerFile
 from drapps.source import Source
 from drapps.stream import Stream
+from drapps.torch.broken_order import BrokenOrderStream
 from drapps.torch.generators import States, fields
 from drapps.torch.lifting import Recipe
-from drapps.torch.order import Consumed, Kind
+from drapps.torch.order import Consumed, Kind, Order, StockDraws
 from drapps.torch.pictures import read_foreign
 from drapps.torch.pinned import PinnedStream
 from drapps.torch.recognise import NotLifted
 from drapps.torch.transfer import TransferThread
+
+if TYPE_CHECKING:
+    from drapps.source import Int64Array
 
 KIND = "drapps.torch.DataLoader"
 
@@ -97,7 +103,7 @@ class Pass:
         self._epoch = epoch
         self._start = start
         self._resumed = resumed
-        self._ended = False
+        self._asked = 0  # batches that stock would have asked the sampler for
         self._consumed: Consumed | None = None
         self._sampler_epoch = getattr(native.recipe.order.sampler, "epoch", None)
         self._stream: Stream | PinnedStream | None = None
@@ -109,29 +115,41 @@ class Pass:
             StateError: it was to be resumed, and the user's sampler gives another order now.
         """
         order = self.native.recipe.order
-        order.draw_as_stock()
-        indices = None
-        if order.kind is Kind.SAMPLER:
-            indices = order.indices()
-            self._consumed = Consumed(indices)
-            self._check_order(len(indices))
         try:
-            stream = Stream(
-                self.native.core,
-                self._epoch,
-                self._start,
-                indices,
-                order.own_seed(self.seed),
-                key_epoch=self.key_epoch,
-                ahead=self.native.recipe.ahead,
-                ledger_file=self._ledger_file,
-            )
+            stream = self._given(order) if order.kind is Kind.SAMPLER else self._open(self._start)
         except PipelineError as error:
             if self._start == 0:
                 raise
             raise StateError(f"the state's position is {self._start}: {error}") from None
         self._stream = stream if transfer is None else PinnedStream(stream, transfer)
+        self._draws = StockDraws(order)
+        self._asks(self._start // order.batch_size + self.native.recipe.ahead)
         return self._stream
+
+    def _given(self, order: Order) -> Stream | BrokenOrderStream:
+        """What the user's sampler orders."""
+        indices, failure = order.indices()
+        self._consumed = Consumed(indices)
+        self._check_order(len(indices))
+        if failure is None and ((indices >= 0) & (indices < order.size)).all():
+            return self._open(self._start, indices)
+        return BrokenOrderStream(self._open, order, indices, failure, self._epoch, self._start)
+
+    def _open(self, start: int, indices: Int64Array | None = None) -> Stream:
+        return Stream(
+            self.native.core,
+            self._epoch,
+            start,
+            indices,
+            self.native.recipe.order.own_seed(self.seed),
+            key_epoch=self.key_epoch,
+            ahead=self.native.recipe.ahead > 0,
+            ledger_file=self._ledger_file,
+        )
+
+    def _asks(self, batches: int) -> None:
+        self._asked += batches
+        self._draws.asked(self._asked)
 
     def _check_order(self, length: int) -> None:
         if self._resumed is None or self._consumed is None or self._start == 0:
@@ -148,11 +166,23 @@ class Pass:
         """Whether all batches were yielded."""
         return self._stream is not None and self._stream.left <= 0
 
-    def ended(self) -> None:
-        """The last batch was yielded, or is bad."""
-        if not self._ended:
-            self._ended = True
-            self.native.recipe.order.draw_as_stock_at_the_end()
+    def stepped(self) -> None:
+        """A batch was yielded, or is bad, or there is none any more."""
+        self._asks(1)
+
+    @contextlib.contextmanager
+    def at_its_end(self) -> Iterator[None]:
+        """The generators as they are once a pass that is over was asked for one more batch."""
+        generator = self.native.recipe.order.draws
+        if generator is None:
+            yield
+            return
+        kept = generator.get_state()
+        copy.copy(self._draws).asked(self._asked + 1)
+        try:
+            yield
+        finally:
+            generator.set_state(kept)
 
     def record(self) -> dict[str, Any]:
         """The state after the batches yielded."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -55,8 +56,8 @@ class Order:
         batch_size: samples per batch.
         drop_last: leave out a last batch that is smaller.
         size: samples of the dataset.
-        draws: what the stock sampler would draw from, if it is shuffled natively: the global
-            generator (one number per epoch), or one of the user's (two permutations).
+        draws: the user's generator, where torch's `RandomSampler` draws from it; the global one,
+            where it takes a seed from there and shuffles natively. `StockDraws` draws in its place.
     """
 
     kind: Kind
@@ -73,36 +74,25 @@ class Order:
             return "shuffled by DRAPPS' sampler from the seed that each iter() draws"
         return f"given by {name_of(self.sampler)}"
 
-    def indices(self) -> Int64Array:
-        """One epoch of the user's sampler.
-
-        Raises:
-            IndexError: it named a sample that the dataset does not have.
-        """
+    def indices(self) -> tuple[Int64Array, Exception | None]:
+        """One epoch of the user's sampler, and what it raised behind them, if it did."""
         import numpy as np
 
-        drawn = np.fromiter((int(index) for index in self.sampler), np.int64)
-        wrong = (drawn < -self.size) | (drawn >= self.size)
-        if wrong.any():
-            index = int(drawn[wrong][0])
-            raise IndexError(f"the sampler named index {index} of a dataset of {self.size}")
-        drawn[drawn < 0] += self.size
-        return drawn
+        sampler, failures = self.sampler, []
+        if self.draws is not None:
+            sampler = copy.copy(sampler)
+            sampler.generator = torch.Generator()
+            sampler.generator.set_state(self.draws.get_state())
 
-    def draw_as_stock(self) -> None:
-        """Draws what the stock sampler does when it begins: generators end up the same."""
-        if self.draws is torch.default_generator:
-            torch.empty((), dtype=torch.int64).random_()
-        else:
-            self.draw_as_stock_at_the_end()
+        def until_it_fails() -> Iterator[int]:
+            try:
+                yield from (int(index) for index in sampler)
+            except Exception as error:
+                failures.append(error)
 
-    def draw_as_stock_at_the_end(self) -> None:
-        """Draws what it does behind the last sample: one more permutation, of which it takes none.
-
-        From the global generator it takes nothing then.
-        """
-        if self.draws is not None and self.draws is not torch.default_generator:
-            torch.randperm(self.size, generator=self.draws)
+        drawn = np.fromiter(until_it_fails(), np.int64)
+        drawn[(-self.size <= drawn) & (drawn < 0)] += self.size
+        return drawn, failures[0] if failures else None
 
     def own_seed(self, seed: int) -> int:
         """The seed of this rank, so that ranks with one seed draw apart.
@@ -136,14 +126,15 @@ def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Orde
         raise NotLifted(f"the batch sampler is {name_of(batches)}")
     require_pristine(batches, ("__iter__", "__len__"))
     sampler: Any = batches.sampler
-    kind, draws = Kind.SAMPLER, None
+    kind = Kind.SAMPLER
+    draws = sampler.generator if type(sampler) is RandomSampler else None
     if type(sampler) in (SequentialSampler, RandomSampler):
         require_pristine(sampler, ("__iter__", "__len__"))
     if type(sampler) is SequentialSampler and len(sampler.data_source) == size:
         kind = Kind.SEQUENTIAL
     elif is_permutation(sampler, size) and sampler.generator in (None, loader.generator):
         # With a generator of its own the order is reproducible without the loader's seed: keep it.
-        kind, draws = Kind.SHUFFLED, sampler.generator or torch.default_generator
+        kind, draws = Kind.SHUFFLED, draws or torch.default_generator
     elif not isinstance(sampler, Sized):
         raise NotLifted(f"the sampler {name_of(sampler)} has no length, so it may never end")
     elif not _ends(sampler):
@@ -167,6 +158,39 @@ def is_permutation(sampler: Any, size: int) -> bool:
     if type(sampler) is not RandomSampler or sampler.replacement:
         return False
     return len(sampler.data_source) == size == sampler.num_samples
+
+
+class StockDraws:
+    """Draws what torch's `RandomSampler` does when it is asked for batches: no more, no earlier.
+
+    From a generator of the user's it draws a permutation, or 32 indices with replacement, where it
+    is asked for the first of them, and once more where it is asked for one behind the last. From
+    the global generator it draws a seed when it begins.
+    """
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._done = 0
+
+    def asked(self, batches: int) -> None:
+        """So many batches have been asked for."""
+        order, sampler, generator = self._order, self._order.sampler, self._order.draws
+        if generator is None:
+            return
+        if sampler.generator is None:
+            if not self._done and batches:
+                torch.empty((), dtype=torch.int64).random_()
+                self._done = 1
+            return
+        size, given = len(sampler.data_source), len(sampler)
+        many = 32 if sampler.replacement else size
+        wanted = min(-(-batches * order.batch_size // many), given // many + 1)
+        for begun in range(self._done * many, wanted * many, many):
+            if sampler.replacement:
+                torch.randint(size, (min(many, given - begun),), generator=generator)
+            else:
+                torch.randperm(size, generator=generator)
+        self._done = max(self._done, wanted)
 
 
 class Consumed:

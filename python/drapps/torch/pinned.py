@@ -13,8 +13,8 @@ from torch._utils import ExceptionWrapper
 from torch.utils.dlpack import from_dlpack
 
 from drapps import _core
-from drapps.errors import SampleError
 from drapps.stream import Stream
+from drapps.torch.broken_order import BrokenOrderStream
 from drapps.torch.transfer import AHEAD, TransferThread
 
 
@@ -40,7 +40,7 @@ class PinnedStream:
         left: steps that are still to come.
     """
 
-    def __init__(self, stream: Stream, transfer: TransferThread) -> None:
+    def __init__(self, stream: Stream | BrokenOrderStream, transfer: TransferThread) -> None:
         self._stream = stream
         self._transfer = transfer
         self._taken: deque[_Taken] = deque()
@@ -61,11 +61,13 @@ class PinnedStream:
         return batch
 
     def _take(self) -> None:
-        """Sends the next batch on its way; a bad sample is raised when its turn has come."""
+        """Sends the next batch on its way; what fails is raised when its turn has come."""
         batch: Future[Any]
         try:
             batch = self._transfer.submit(functools.partial(tensors_of, self._stream.next()))
-        except SampleError as error:
+        except StopIteration:
+            raise
+        except Exception as error:
             batch = Future()
             batch.set_exception(error)
         self._taken.append(_Taken(batch, self._stream.place, self._stream.left))

@@ -91,12 +91,15 @@ def _listed(index: Any) -> Any:
 
 
 def _digested(index: Any, sized: bool) -> bytes:
-    """What tells an index from others, of any kind of batch; of what cannot be told, its type."""
-    try:
-        same = isinstance(index, (list, tuple)) or not sized
-        return pickle.dumps(_untensored(index if same else list(index)), protocol=4)
-    except Exception:  # a generator, for one; a state matters less than the batch
-        return type(index).__qualname__.encode()
+    """What tells an index from others, of any kind of batch; of what cannot be told, its type.
+
+    An iterator tells nothing: it has been consumed, or will be.
+    """
+    if not isinstance(index, Iterator):
+        with contextlib.suppress(Exception):  # a state matters less than the batch
+            same = isinstance(index, (list, tuple)) or not sized
+            return pickle.dumps(_untensored(index if same else list(index)), protocol=4)
+    return type(index).__qualname__.encode()
 
 
 def _drawn_seed(generator: torch.Generator) -> int:

@@ -70,7 +70,12 @@ class _Writable:
 
 
 def _array_reduced(array: np.ndarray[Any, Any]) -> _Reduced:
-    """Another process gets an array of its own, which it may write to whatever this one is."""
+    """Another process gets an array of its own, which it may write to whatever this one is.
+
+    One of the other order of bytes arrives in the machine's, as NumPy brings it from stock workers.
+    """
+    if not array.dtype.isnative and not array.dtype.hasobject:
+        return array.__reduce_ex__(4)
     if array.flags.writeable or not array.flags.forc or array.dtype.hasobject:
         return NotImplemented
     plain = array.dtype.isbuiltin == 1  # which the interface describes in full

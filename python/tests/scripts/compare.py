@@ -22,17 +22,11 @@ def kept_generators(case, ours):
     return {"rng"} if case.order.make or case.order.shuffles else {"rng", "begun"}
 
 
-def other_orders(case):
-    """What differs behind a pass that was broken off: the sampler's generator was read further."""
-    draws = "Random" in case.order.make and not case.plan.whole
-    return {"known", "struct", "pass"} if draws else set()
-
-
 def promised_by_default(case, ours):
     """Kinds of entries in which the default mode equals stock."""
     kinds = set(EVERYTHING) - {"rng", "begun", "mid"} | kept_generators(case, ours)
     if lifted(ours):
-        kinds -= other_orders(case) | {"drawn"}
+        kinds.discard("drawn")
         if case.order.shuffles:
             kinds.discard("known")
             if not case.plan.whole:
@@ -54,9 +48,7 @@ def out_of_order(case):
 def promised_in_torch_order(case, ours):
     """Kinds of entries in which ``torch_order=True`` equals stock."""
     kinds = set(EVERYTHING) - {"rng", "begun", "mid"} | kept_generators(case, ours)
-    if case.persistent:  # test_found.py says why
-        kinds.discard("begun")
-    return kinds - out_of_order(case) - (other_orders(case) if lifted(ours) else set())
+    return kinds - out_of_order(case)
 
 
 def promised_again(case, workers):

@@ -1,15 +1,14 @@
-"""Differences from the stock loader that generated scripts have found, and that are not mended.
+"""Differences from the stock loader that generated scripts have found."""
 
-Each is expected to fail, and says why; one that passes is an error, so that it is taken off here.
-"""
-
-import contextlib
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 import torch
 from torch.utils import data
 
+from drapps.torch import DataLoader
 from python.tests.torch_contract.modes import MODES
 from python.tests.torch_contract.samples import Calls, Squares, plain
 
@@ -18,47 +17,116 @@ def tensors():
     return data.TensorDataset(torch.arange(12))
 
 
-def broken_off(loader_class):
-    """The pass behind one that was left after its first batch."""
+def broken_off(loader_class, batches, workers, **order):
+    """A sampler's generator in a pass that is left behind `batches`, and the next pass."""
     own = torch.Generator().manual_seed(11)
-    sampler = data.RandomSampler(tensors(), generator=own)
-    loader = loader_class(tensors(), 3, sampler=sampler)
-    next(iter(loader))
-    return [batch.tolist() for (batch,) in loader]
+    loader = loader_class(
+        tensors(),
+        3,
+        sampler=data.RandomSampler(tensors(), generator=own, **order),
+        num_workers=workers,
+    )
+    iterator, states = iter(loader), [own.get_state().tolist()]
+    states += [own.get_state().tolist() for _ in itertools.islice(iterator, batches)]
+    return states, [batch.tolist() for (batch,) in loader], own.get_state().tolist()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a lifted loader reads a sampler whole when its first batch is asked for, so that the "
-    "sampler's generator is further behind a pass that was broken off, and the next order differs",
-)
 @pytest.mark.parametrize("mode", ["default", "torch_order"])
-def test_the_order_behind_a_pass_that_was_left(mode):
-    assert broken_off(MODES[mode]) == broken_off(MODES["stock"])
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("batches", [1, 4, 9])
+@pytest.mark.parametrize(
+    "order",
+    [{}, {"num_samples": 40}, {"num_samples": 13}, {"replacement": True, "num_samples": 71}],
+)
+def test_a_samplers_generator_and_the_order_behind_a_pass_that_was_left(
+    mode, workers, batches, order
+):
+    found, expected = (
+        broken_off(MODES[each], batches, workers, **order) for each in (mode, "stock")
+    )
+    assert found == expected
 
 
-def beyond(loader_class):
-    """The batches of a sampler whose last index is not there."""
+def outcomes(loader_class, sampler, workers=0, **options):
+    """What each ``next()`` gave or raised, to the end."""
+    iterator = iter(loader_class(tensors(), 2, sampler=sampler, num_workers=workers, **options))
     found = []
-    iterator = iter(loader_class(tensors(), 2, sampler=[0, 1, 2, 12]))
-    with contextlib.suppress(IndexError):
-        while True:
-            found.append(next(iterator)[0].tolist())
+    while outcome := outcome_of(iterator):
+        found.append(outcome)
     return found
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a lifted loader refuses such an order before its first batch",
-)
-def test_the_batches_before_an_index_that_is_not_there():
-    assert beyond(MODES["default"]) == beyond(MODES["stock"])
+def outcome_of(iterator):
+    """What ``next()`` gives or raises; None at the end."""
+    try:
+        return next(iterator)[0].tolist()
+    except StopIteration:
+        return None
+    except Exception as error:
+        return type(error).__name__
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="without workers a batch that is an iterator has been consumed when its digest is taken",
-)
+WRONG = {
+    "in the second batch": [0, 1, 2, 12, 4, 5],
+    "in the first, and twice in the last but one": [-13, 1, 2, 3, 99, 12, 4],
+    "in a batch that is left out": [0, -12, 12],
+    "everywhere": [12],
+}
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("indices", WRONG.values(), ids=WRONG.keys())
+def test_the_batches_around_an_index_that_is_not_there(indices, workers, drop_last):
+    assert DataLoader(tensors(), 2, sampler=indices).lifted().native
+    options = {"workers": workers, "drop_last": drop_last}
+    found, expected = (outcomes(MODES[mode], indices, **options) for mode in ("default", "stock"))
+    assert found == expected
+
+
+class Fails(Sequence):
+    """Indices, and an error at the fifth."""
+
+    def __getitem__(self, place):
+        if place == 4:
+            raise LookupError("no more")
+        return place
+
+    def __len__(self):
+        return 8
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_the_batches_before_an_error_of_the_sampler(drop_last):
+    assert DataLoader(tensors(), 2, sampler=Fails()).lifted().native
+    found, expected = (
+        outcomes(MODES[mode], Fails(), drop_last=drop_last) for mode in ("default", "stock")
+    )
+    assert found == expected == [[0, 1], [2, 3], "LookupError"]
+
+
+def test_a_state_goes_on_behind_an_index_that_is_not_there():
+    def make():
+        return DataLoader(tensors(), 2, sampler=[0, 12, 2, 3, 13, 5, 6])
+
+    loader = make()
+    iterator = iter(loader)
+    with pytest.raises(IndexError, match="index 12 of a dataset of 12"):
+        next(iterator)
+    again = make()
+    again.load_state_dict(loader.state_dict())
+    behind = iter(again)
+    assert next(behind)[0].tolist() == next(iterator)[0].tolist() == [2, 3]
+    state = again.state_dict()
+    with pytest.raises(IndexError, match="index 13"):
+        next(behind)
+    assert next(behind)[0].tolist() == [6]
+    assert again.state_dict()["epoch"] == 1
+    again.load_state_dict(state)
+    with pytest.raises(IndexError, match="index 13"):
+        next(iter(again))
+
+
 def test_a_state_of_a_batch_sampler_that_yields_iterators():
     def make():
         groups = Calls(lambda index: iter([2 * index, 2 * index + 1]), 3)
@@ -97,11 +165,6 @@ def ahead_in_later_passes(loader_class):
     return found
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="what begins the workers' streams again counts as batches under way, so that a later "
-    "pass reads fewer indices when it begins, and the sampler's generator is less far",
-)
 def test_persistent_workers_read_the_sampler_as_far_ahead_in_each_pass():
     assert ahead_in_later_passes(MODES["torch_order"]) == ahead_in_later_passes(MODES["stock"])
 
@@ -114,9 +177,5 @@ def swapped(loader_class):
     return str(next(iter(loader))[0].dtype)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="arrays keep their order of bytes on the way, where a stock worker's arrive as native",
-)
 def test_arrays_of_the_other_order_of_bytes():
     assert swapped(MODES["default"]) == swapped(MODES["stock"])
