@@ -2,8 +2,8 @@
 //
 // Before Python 3.14, such a thread is killed by pthread_exit() where it asks for the GIL. That unwinds its stack, and
 // std::terminate() follows where a destructor asked, as those do with which most of torch's functions end. Here such
-// threads wait for the end of the process, as all do from 3.14 on. One that holds a lock may keep the end from coming, as
-// a thread of torch's process groups does: then the process is aborted after all.
+// threads wait for the end of the process, as all do from 3.14 on. One that holds a lock may keep the end from coming,
+// as a thread of torch's process groups does: then the process is aborted after all.
 #include <nanobind/nanobind.h>
 #include <pthread.h>
 #include <unwind.h>

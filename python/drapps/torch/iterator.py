@@ -8,13 +8,12 @@ import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from drapps.stream import Stream
 from drapps.torch.pinned import PinnedStream, tensors_of
 from drapps.torch.transfer import TransferThread
 
 if TYPE_CHECKING:
     from drapps.torch.loader import DataLoader
-    from drapps.torch.native import Native
+    from drapps.torch.native import AnyStream, Native
 
 
 class LiftedIterator(_BaseDataLoaderIter):
@@ -29,7 +28,7 @@ class LiftedIterator(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader[Any], native: Native) -> None:
         super().__init__(loader)
         self._pass = loader._begin(int(self._base_seed), native)
-        self._stream: Stream | PinnedStream | None = None
+        self._stream: AnyStream | None = None
         self._transfer: TransferThread | None = None
         if self._num_workers > 0:
             if self._pin_memory:
@@ -51,7 +50,7 @@ class LiftedIterator(_BaseDataLoaderIter):
         self._stream = None
         self.stream()
 
-    def stream(self) -> Stream | PinnedStream:
+    def stream(self) -> AnyStream:
         """The native iterator, begun at first use."""
         if self._stream is None:
             self._stream = self._pass.begin(self._transfer)

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drapps import _core, state
 from drapps.errors import PipelineError, StateError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from drapps.source import Int64Array
 
 KIND = "drapps.torch.DataLoader"
+AnyStream: TypeAlias = Stream | BrokenOrderStream | PinnedStream
 
 
 class Native:
@@ -106,9 +107,9 @@ class Pass:
         self._asked = 0  # batches that stock would have asked the sampler for
         self._consumed: Consumed | None = None
         self._sampler_epoch = getattr(native.recipe.order.sampler, "epoch", None)
-        self._stream: Stream | PinnedStream | None = None
+        self._stream: AnyStream | None = None
 
-    def begin(self, transfer: TransferThread | None) -> Stream | PinnedStream:
+    def begin(self, transfer: TransferThread | None) -> AnyStream:
         """Starts the native iterator, with `transfer` beside it.
 
         Raises:
