@@ -197,14 +197,22 @@ CONTRACT = ["python/tests/torch_contract"]
 PROCESSES = [
     "python/tests/test_engine.py",
     "python/tests/test_engine_memory.py",
-    "python/tests/test_engine_resume.py",
     "python/tests/test_elastic.py",
     "python/tests/test_moves.py",
     "python/tests/scripts",
     "tests/fault_matrix",
 ]
-# A fork copies page tables, and huge pages have small ones: a sixth less work in these suites.
-FORKS = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+STATES = [
+    "python/tests/test_engine_bad_states.py",
+    "python/tests/test_engine_resume.py",
+    "python/tests/test_own_state.py",
+    "python/tests/test_state_edges.py",
+    "python/tests/test_state_edits.py",
+    "python/tests/test_torch_state.py",
+]
+# A fork copies page tables, and huge pages have small ones: with Python's objects in them too, a
+# fork of a process that has imported torch takes a third of the time.
+FORKS = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "PYTHONMALLOC": "malloc"}
 # They import so much that every fork in one process with them takes several times as long.
 FRAMEWORKS = [
     "python/tests/test_docs.py",
@@ -223,7 +231,7 @@ FRAMEWORKS = [
 
 def python(run: Run) -> None:
     """Test the Python package."""
-    apart = ["tests/layering", *CONTRACT, *PROCESSES, *FRAMEWORKS]
+    apart = ["tests/layering", *CONTRACT, *PROCESSES, *STATES, *FRAMEWORKS]
     run.pytest("python/tests", "tests", *(f"--ignore={path}" for path in apart))
 
 
@@ -240,6 +248,11 @@ def contract(run: Run) -> None:
 def processes(run: Run) -> None:
     """Test Python datasets in worker processes: memory, restarts, faults."""
     run.pytest(*PROCESSES, **FORKS)
+
+
+def states(run: Run) -> None:
+    """Test what loaders save of themselves, and what goes on from it."""
+    run.pytest(*STATES, **FORKS)
 
 
 def soak(run: Run) -> None:
@@ -274,9 +287,11 @@ def tsan(run: Run) -> None:
 
 
 # As many as there are slots at once, the next one as soon as one has ended: long ones first.
-SIDE_BY_SIDE = [processes, python, frameworks, asan, lint, contract, soak, tsan, cxx, fuzz]
+SIDE_BY_SIDE = [processes, frameworks, states, asan, python, lint]
+SIDE_BY_SIDE += [soak, contract, tsan, cxx, fuzz]
 SLOTS = CORES + 2  # much of what the Python suites do is to wait
-COMPILES = {asan, lint, tsan}  # which fills what the others leave idle, with empty caches
+# These fill what the others leave idle: they compile, with empty caches, or take a fixed time.
+GIVES_WAY = {asan, lint, tsan, soak}
 FIRST = [layering, build]  # what the others stand on
 SUITES = {suite.__name__: suite for suite in [*FIRST, *SIDE_BY_SIDE]}
 
@@ -311,7 +326,7 @@ def run_suites(chosen: set[str], full: bool) -> list[dict[str, object]]:
     rest = [suite for suite in SIDE_BY_SIDE if suite.__name__ in chosen]
 
     def run_rest(suite: Callable[[Run], None]) -> dict[str, object]:
-        return run_suite(suite, full, nice=10 if len(rest) > 1 and suite in COMPILES else 0)
+        return run_suite(suite, full, nice=10 if len(rest) > 1 and suite in GIVES_WAY else 0)
 
     with ThreadPoolExecutor(SLOTS) as pool:
         return rows + list(pool.map(run_rest, rest))

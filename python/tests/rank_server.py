@@ -1,0 +1,44 @@
+"""Imports what it is told, and then forks a process for each rank of a script: both begin at once.
+
+Reads a line of JSON per script: its words, the folder for it and what it prints, and what each
+rank's environment has. Writes a line with the exit status of each rank.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import runpy
+import sys
+
+
+def main():
+    """Serves until standard input ends."""
+    for name in sys.argv[1:]:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for line in sys.stdin:
+        request = json.loads(line)
+        ranks = []
+        for rank, environment in enumerate(request["environments"]):
+            if (pid := os.fork()) == 0:
+                run(request["words"], request["folder"], rank, environment)
+                return
+            ranks.append(pid)
+        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in ranks]
+        print(json.dumps(codes), flush=True)
+
+
+def run(words, folder, rank, environment):
+    """One rank, to its end."""
+    os.environ.update(environment)
+    os.chdir(folder)
+    for descriptor, name in ((0, os.devnull), (1, f"out-{rank}")):
+        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), descriptor)
+    os.dup2(1, 2)
+    sys.argv = words
+    runpy.run_path(words[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
