@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 import warnings
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -33,7 +34,8 @@ class Log:
         self._drawn = set(drawn)
         self._resumes = resumes
         self._generators = []
-        self._rows = []
+        self._rows = []  # of the pass that was looked at last
+        self._passes = weakref.WeakKeyDictionary()  # by iterator, the rows of its pass
         self._kept = []
         self._errors = 0
         self._stack = contextlib.ExitStack()
@@ -80,6 +82,7 @@ class Log:
         except Exception as error:
             self.error(error)
             return None
+        self._passes[iterator] = self._rows
         self.note("begun", self._states())
         return iterator
 
@@ -91,6 +94,7 @@ class Log:
         """One ``next``: a batch or an error is written down; False at the end."""
         if iterator is None:
             return False
+        self._rows = self._passes.get(iterator, self._rows)
         try:
             batch = next(iterator)
         except StopIteration:
