@@ -196,7 +196,6 @@ def cxx(run: Run) -> None:
 CONTRACT = ["python/tests/torch_contract"]
 PROCESSES = [
     "python/tests/test_engine.py",
-    "python/tests/test_engine_memory.py",
     "python/tests/test_elastic.py",
     "python/tests/test_moves.py",
     "python/tests/scripts",
@@ -210,9 +209,8 @@ STATES = [
     "python/tests/test_state_edits.py",
     "python/tests/test_torch_state.py",
 ]
-# A fork copies page tables, and huge pages have small ones: with Python's objects in them too, a
-# fork of a process that has imported torch takes a third of the time.
-FORKS = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "PYTHONMALLOC": "malloc"}
+# A fork copies page tables, and huge pages have small ones: a sixth less work in these suites.
+FORKS = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 # They import so much that every fork in one process with them takes several times as long.
 FRAMEWORKS = [
     "python/tests/test_docs.py",

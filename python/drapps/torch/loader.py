@@ -212,7 +212,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             since: passes that had it before this one.
         """
         epoch, _ = self._epochs.take()
-        resumed, begun = self._take_resumed()
+        resumed, begun = self._take_resumed(epoch)
         seed = begun.get("seed", base_seed)
         order = Order.of(self)
         self._latest = Progress(
@@ -231,9 +231,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         """The same of a native pass; the user's sampler is iterated when it begins."""
         native = native or self._required()
         epoch, start = self._epochs.take()
-        _, begun = self._take_resumed()
-        if begun.get("epoch") != epoch:  # another one was set meanwhile
-            begun = {}
+        _, begun = self._take_resumed(epoch)
         self._latest = Pass(
             native,
             epoch,
@@ -246,9 +244,11 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         )
         return self._latest
 
-    def _take_resumed(self) -> tuple[Mapping[str, Any] | None, Mapping[str, Any]]:
-        """The state that was loaded; and again, if the pass had begun that it is of."""
+    def _take_resumed(self, epoch: int) -> tuple[Mapping[str, Any] | None, Mapping[str, Any]]:
+        """The state that was loaded, unless another epoch was set; again, if its pass had begun."""
         resumed, self._resumed = self._resumed, None
+        if resumed is not None and resumed["epoch"] != epoch:
+            resumed = None
         return resumed, resumed if resumed is not None and "seed" in resumed else {}
 
     def _key_epoch(self, epoch: int, since: int, begun: Mapping[str, Any]) -> int:
