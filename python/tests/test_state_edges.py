@@ -62,17 +62,15 @@ SAMPLERS = {
 }
 
 
-@pytest.fixture(params=["python", "lifted"])
-def make(request, photos, torchvision):
+@pytest.fixture(params=["python", "lifted"], scope="module")  # forks before torchvision is there
+def make(request):
     """Makes equal loaders, which draw from a generator of their own."""
-    t = torchvision.transforms
 
     def make(order="shuffled", batch_size=4, **options):
         if request.param == "python":
             dataset, workers = Numbers(), 2
         else:
-            chain = t.Compose([t.RandomResizedCrop(24), t.ToTensor()])
-            dataset, workers = torchvision.datasets.ImageFolder(photos, chain), 1
+            dataset, workers = folder(*map(request.getfixturevalue, ("photos", "torchvision"))), 1
         sampler = SAMPLERS[order](dataset)
         options = {"generator": seeded(7), "num_workers": workers, **options}
         shuffle = True if sampler is None else None
@@ -82,6 +80,12 @@ def make(request, photos, torchvision):
 
     make.lifts = request.param == "lifted"
     return make
+
+
+def folder(photos, torchvision):
+    t = torchvision.transforms
+    chain = t.Compose([t.RandomResizedCrop(24), t.ToTensor()])
+    return torchvision.datasets.ImageFolder(photos, chain)
 
 
 def rows(batches):

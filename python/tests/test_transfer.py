@@ -215,3 +215,12 @@ def test_a_bad_picture_is_raised_in_its_turn(pins, own_photos, torchvision):
 
 def _threads():
     return {t for t in threading.enumerate() if t.name.startswith("drapps-transfer")}
+
+
+def test_an_index_that_is_not_there_fails_its_batch_alone(pins):
+    iterator = iter(lifted_of(sampler=[0, 1, 20, 3, 4, 5, 6]))
+    assert values([next(iterator)]) == [[0, 1]]
+    with pytest.raises(IndexError, match="index 20 of a dataset of 20"):
+        next(iterator)
+    assert values(iterator) == [[4, 5], [6]]
+    assert sorted(pins) == [[0, 1], [4, 5], [6]]
