@@ -16,6 +16,7 @@ class Order:
         epochs: it has a ``set_epoch``.
         resumes: a pass of it can be gone on with from a state.
         fails: it raises, or names samples that are not there.
+        draws_on: its sampler draws from a generator of the user's within a pass, not only before.
     """
 
     arguments: str
@@ -26,6 +27,7 @@ class Order:
     epochs: bool = False
     resumes: bool = True
     fails: bool = False
+    draws_on: bool = False
 
 
 OWN = "own = torch.Generator().manual_seed(11)"
@@ -110,7 +112,9 @@ ORDERS = {
     "random": Order(SIZED, f"{OWN}\nsampler = data.RandomSampler(dataset, generator=own)"),
     "random of all": Order(SIZED, "sampler = data.RandomSampler(dataset)", shuffles=True),
     "replaced": Order(
-        SIZED, f"{OWN}\nsampler = data.RandomSampler(dataset, True, 40, generator=own)"
+        SIZED,
+        f"{OWN}\nsampler = data.RandomSampler(dataset, True, 40, generator=own)",
+        draws_on=True,
     ),
     "more than once": Order(
         SIZED, "sampler = data.RandomSampler(dataset, num_samples=2 * len(dataset) + 3)"

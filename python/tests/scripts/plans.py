@@ -17,6 +17,7 @@ class Plan:
         whole: all passes are whole, one behind the other, and the loop draws nothing.
         resumes: it asks for a state.
         bounded: it takes some batches, and so may iterate what never ends.
+        two: passes are under way at once.
         ends: with an iterator under way, so that the interpreter's end is part of it.
     """
 
@@ -25,6 +26,7 @@ class Plan:
     whole: bool = False
     resumes: bool = False
     bounded: bool = False
+    two: bool = False
     ends: bool = False
 
 
@@ -219,7 +221,7 @@ PLANS = {
     "left": Plan(LEFT),
     "failed": Plan(FAILED),
     "side by side": Plan(SIDE_BY_SIDE),
-    "abandoned": Plan(ABANDONED),
+    "abandoned": Plan(ABANDONED, two=True),
     "nested": Plan(NESTED, bounded=True),
     "behind the end": Plan(BEHIND_THE_END),
     "dropped": Plan(DROPPED),
