@@ -30,7 +30,8 @@ class Contestant:
     """A process that loads when it is asked to, and is idle in between. A context.
 
     Its messages go to the terminal, or to the file `log`. With `limit_s` it has so many seconds
-    for each answer, and is killed where it takes longer.
+    for each answer, and is killed where it takes longer. `package` is the folder of another build's
+    Python package, which the process imports instead of this checkout's.
 
     Attributes:
         started: the answer that it gave unasked, once it was ready.
@@ -43,6 +44,7 @@ class Contestant:
         spec: Mapping[str, Any],
         log: Path | None = None,
         limit_s: float | None = None,
+        package: Path | None = None,
     ) -> None:
         self.name = name
         self._log, self._limit_s, self._killed = log, limit_s, False
@@ -54,6 +56,7 @@ class Contestant:
                 stdout=subprocess.PIPE,
                 stderr=messages,
                 text=True,
+                env=os.environ | ({"PYTHONPATH": str(package)} if package else {}),
             )
         self.started = self._answer()
 

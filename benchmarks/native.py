@@ -8,19 +8,23 @@ from pathlib import Path
 from benchmarks.contestant import ROOT, ContestantError
 
 
-def build(target: str) -> Path:
+def build(target: str, root: Path = ROOT) -> Path:
     """Builds a program of benchmarks/CMakeLists.txt as it would be shipped; returns where it is.
+
+    Args:
+        target: its name.
+        root: of a checkout.
 
     Raises:
         ContestantError: it does not build; the message says where the compiler's stand.
     """
-    log_file = ROOT / f"build/bench/{target}.log"
+    log_file = root / f"build/bench/{target}.log"
     log_file.parent.mkdir(parents=True, exist_ok=True)
     with log_file.open("w") as log:
         for step in ([], ["--build"]):
             what = ["--target", target] if step else []
             command = ["cmake", *step, "--preset", "release", *what]
-            done = subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, check=False)
+            done = subprocess.run(command, cwd=root, stdout=log, stderr=log, check=False)
             if done.returncode:
                 raise ContestantError(f"{target} does not build, see {log_file}")
-    return ROOT / "build/release/benchmarks" / target
+    return root / "build/release/benchmarks" / target

@@ -9,6 +9,7 @@ import torch  # noqa: F401  (imported before any clock starts, as the stock load
 
 import drapps
 from benchmarks import feed
+from benchmarks.image_cpu.epochs import Epochs
 
 
 def loader(spec: dict[str, Any]) -> drapps.Loader:
@@ -24,26 +25,23 @@ def loader(spec: dict[str, Any]) -> drapps.Loader:
 
 
 class DrappsFeed:
-    """See `feed.Feed`."""
+    """See `feed.Feed`; `spec["stage"]` is one of `epochs.STAGES`."""
 
     group = 1
 
     def __init__(self, spec: dict[str, Any]) -> None:
-        self._loader = loader(spec)
-        self._pass = iter(self._loader)
-        self._ended = 0.0  # kernel CPU of the passes that have ended
-        self._running = 0.0  # and of this one
+        self._epochs = Epochs(lambda: loader(spec), spec["stage"])
+        self._pass: Any = None  # that the last batch is of
+        self._ended = 0.0  # kernel CPU of the passes before it
+        self._running = 0.0  # and of it
 
     def batches(self) -> Iterator[int]:
         """Takes batches as torch tensors."""
-        while True:
-            for batch in self._pass:
-                # A pass that has ended counts nothing any more.
-                self._running = self._pass._stream._native.counters()["kernel_cpu_s"]
-                yield len(batch.torch()["image"])
-            self._ended += self._running
-            self._running = 0.0
-            self._pass = iter(self._loader)
+        for batch in self._epochs.batches():
+            if self._pass is not self._epochs.current:
+                self._ended, self._pass = self._ended + self._running, self._epochs.current
+            self._running = self._pass._stream._native.counters()["kernel_cpu_s"]
+            yield len(batch.torch()["image"])
 
     def counters(self) -> dict[str, float]:
         """CPU time inside kernels, from the samples that were timed."""
@@ -51,7 +49,7 @@ class DrappsFeed:
 
     def close(self) -> None:
         """Ends the pass."""
-        self._pass.close()
+        self._epochs.current.close()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks import native, report
 from benchmarks.contestant import ROOT, Answer, Contestant, ContestantError, python, rate, rounds
 from benchmarks.image_cpu import data
+from benchmarks.image_cpu.epochs import STAGES
 
 NAME = "image-cpu"
 WARM_S = 1.0
@@ -62,8 +63,9 @@ def _measure(
         _compare(spec, yardstick)
         probe = _probe(spec)
         workers = max(probe, key=lambda each: probe[each])
+        stages = [f"drapps_{stage}" for stage in STAGES]
         contestants = [
-            stack.enter_context(Contestant("drapps", python("benchmarks.image_cpu.drapps"), spec)),
+            *(stack.enter_context(drapps(spec, stage)) for stage in STAGES),
             stack.enter_context(_stock(spec, workers)),
             yardstick,
         ]
@@ -78,15 +80,22 @@ def _measure(
         name: [{key: value for key, value in answer.items() if key != "gaps_s"} for answer in each]
         for name, each in answers.items()
     }
-    ratios = {
-        "stock": report.ratio(answers["drapps"], answers["stock"]),
-        "yardstick": report.ratio(answers["drapps"], answers["yardstick"]),
-        "yardstick_cpu": figures["yardstick"]["cpu_s_per_sample"]
-        / figures["drapps"]["cpu_s_per_sample"],
-        "kernel_cpu_share": kernel_cpu_share(answers["drapps"]),
-    }
-    result.ratios |= {f"{name}_{sampling}": value for name, value in ratios.items()}
-    result.wanted |= {f"{name}_{sampling}": value for name, value in WANTED.items()}
+    for stage, ours in zip(STAGES, stages, strict=True):
+        ratios = {
+            "stock": report.ratio(answers[ours], answers["stock"]),
+            "yardstick": report.ratio(answers[ours], answers["yardstick"]),
+            "yardstick_cpu": figures["yardstick"]["cpu_s_per_sample"]
+            / figures[ours]["cpu_s_per_sample"],
+            "kernel_cpu_share": kernel_cpu_share(answers[ours]),
+        }
+        result.ratios |= {f"{name}_{stage}_{sampling}": value for name, value in ratios.items()}
+        result.wanted |= {f"{name}_{stage}_{sampling}": value for name, value in WANTED.items()}
+
+
+def drapps(spec: dict[str, Any], stage: str, package: Path | None = None) -> Contestant:
+    """DRAPPS at one stage of what it knows; of another build's `package` where that is given."""
+    program = python("benchmarks.image_cpu.drapps")
+    return Contestant(f"drapps_{stage}", program, {**spec, "stage": stage}, package=package)
 
 
 def _yardstick(program: Path, spec: dict[str, Any]) -> Contestant:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import native, report
-from benchmarks.contestant import Answer, Contestant, python, rate, rounds
+from benchmarks.contestant import Answer, Contestant, rate, rounds
 from benchmarks.image_cpu import data
-from benchmarks.image_cpu.scenario import WARM_S, describe, kernel_cpu_share
+from benchmarks.image_cpu.scenario import WARM_S, describe, drapps, kernel_cpu_share
 from benchmarks.image_kernels.compare import compare
 
 NAME = "image-kernels"
@@ -44,14 +44,14 @@ def measure(count: int, seconds: float) -> report.Result:
         spec = describe(found)
         with Contestant("kernels", [program], spec) as kernels:
             compare(spec, kernels.ask(check=CHECKED))
-            pictures = _affordable(kernels, seconds)
+            pictures = affordable(kernels, seconds)
             _time(sampling, kernels, count, pictures, result)
             _scale(sampling, kernels, min(count, SCALING_ROUNDS), pictures, result)
         _share(sampling, spec, count, seconds, result)
     return result
 
 
-def _affordable(kernels: Contestant, seconds: float) -> int:
+def affordable(kernels: Contestant, seconds: float) -> int:
     """How many pictures all contestants together make in `seconds` for each."""
     warm: dict[str, Answer] = kernels.ask(round=0, pictures=WARM)
     each = sum(answer["seconds"] for answer in warm.values()) / WARM
@@ -153,8 +153,8 @@ def _share(
     sampling: str, spec: dict[str, Any], count: int, seconds: float, result: report.Result
 ) -> None:
     """How much of the whole loader's CPU time is spent in kernels, as image-cpu measures it."""
-    with Contestant("drapps", python("benchmarks.image_cpu.drapps"), spec) as loader:
-        answers: Sequence[Answer] = rounds([loader], count, WARM_S, seconds)["drapps"]
+    with drapps(spec, "first") as loader:
+        answers: Sequence[Answer] = rounds([loader], count, WARM_S, seconds)[loader.name]
     result.rounds[sampling]["loader"] = [
         {key: value for key, value in answer.items() if key != "gaps_s"} for answer in answers
     ]

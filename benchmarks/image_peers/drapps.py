@@ -16,10 +16,9 @@ from typing import Any
 import torch  # noqa: F401  (imported before any clock starts, as the stock loader's is)
 
 import drapps
+from benchmarks.image_cpu.epochs import Epochs
 from benchmarks.image_peers.peer import Peer, listing, run
 from drapps import _core
-
-_WARM_EPOCHS = 2
 
 
 def _loader(spec: dict[str, Any]) -> drapps.Loader:
@@ -40,8 +39,8 @@ class DrappsPeer(Peer):
 
     def __init__(self, spec: dict[str, Any]) -> None:
         super().__init__(spec)
-        self._loader = _loader(spec)
-        self._pass: Any = iter(self._loader)
+        stage = "first" if spec["variant"] == "first" else "warm"
+        self._epochs = Epochs(lambda: _loader(spec), stage)
         self.notes: dict[str, Any] = {"index_coverage": []}  # after each epoch before the measured
 
     @classmethod
@@ -68,31 +67,18 @@ class DrappsPeer(Peer):
         stamp.write_text(made_by)
 
     def arrays(self) -> Iterator[tuple[Any, Any]]:
-        """Batches as torch tensors.
+        """Batches as torch tensors."""
+        for batch in self._epochs.batches(self._note_coverage):
+            tensors = batch.torch()
+            yield tensors["image"], tensors["label"]
 
-        Beyond the first batch, which is timed on its own, a loader of the later variants goes
-        through whole epochs before it gives another one.
-        """
-        learning = 0 if self.spec["variant"] == "first" else _WARM_EPOCHS
-        begun = False
-        while True:
-            for batch in self._pass:
-                if learning and begun:
-                    continue
-                begun = True
-                tensors = batch.torch()
-                yield tensors["image"], tensors["label"]
-            if learning:
-                learning -= 1
-                index = self._loader.explain()["forms"]["jpeg_index"]
-                self.notes["index_coverage"].append(index["coverage"])
-            if self.spec["variant"] == "first":
-                self._loader = _loader(self.spec)
-            self._pass = iter(self._loader)
+    def _note_coverage(self, loader: drapps.Loader) -> None:
+        index = loader.explain()["forms"]["jpeg_index"]
+        self.notes["index_coverage"].append(index["coverage"])
 
     def close(self) -> None:
         """Ends the pass."""
-        self._pass.close()
+        self._epochs.current.close()
 
 
 if __name__ == "__main__":

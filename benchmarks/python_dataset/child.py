@@ -3,6 +3,7 @@
 | what | besides | answer |
 |---|---|---|
 | `epochs` | `count` | `samples`, `seconds`, `service_s`, `cpu_s`, `gaps_s`, `epoch_gaps_s`, … |
+| `outputs` | | `crc32` of each batch of an epoch, in order |
 | `start` | | `first_batch_s`, of a new loader |
 | `delay` | `seconds`, `beside`: `nothing`, `loader` or `spinners` | `p50_s`, `p99_s`, … |
 """
@@ -10,8 +11,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +44,7 @@ class Child:
         """Does what is asked."""
         measures: dict[str, Callable[..., dict[str, Any]]] = {
             "epochs": self._epochs,
+            "outputs": self._outputs,
             "start": self._start,
             "delay": self._delay,
         }
@@ -80,8 +84,19 @@ class Child:
             "consumer_cpu_s": time.thread_time() - consumer,
             "gaps_s": gaps,
             "epoch_gaps_s": epoch_gaps,
-            "processes": len(self._loader._iterator._workers) if self._spec["persistent"] else None,
+            **(self._workers() if self._spec["persistent"] else {}),
         }
+
+    def _workers(self) -> dict[str, Any]:
+        """How many processes work, and how they give way to others."""
+        pids = [process.pid for process in self._loader._iterator._workers]
+        nice = sorted({os.getpriority(os.PRIO_PROCESS, pid) for pid in pids})
+        return {"processes": len(pids), "nice": nice}
+
+    def _outputs(self) -> dict[str, Any]:
+        """What the samples' tensors are; the times that they took are left out."""
+        batches = [batch[0].numpy() for batch in self._loader]
+        return {"crc32": [zlib.crc32(array.data) for array in batches]}
 
     def _start(self) -> dict[str, Any]:
         """A new loader up to its first batch."""

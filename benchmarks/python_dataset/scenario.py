@@ -29,9 +29,10 @@ LIMITS = {"epoch_gap": 2.0, "gil_delay": 1.5}
 _HERE = Path(__file__).resolve().parent
 _CORES = len(os.sched_getaffinity(0))
 _SLOW_MEAN = 1.99  # of the samples' work where one in a hundred takes a hundred times as long
-_SLOW_WARM = 4  # epochs in which DRAPPS finds the number of processes
+SLOW_WARM = 4  # epochs in which DRAPPS finds the number of processes
 _EPOCHS = 6  # whose gaps are taken in one round
 _LIFE = 3  # rounds of a contestant's processes in most cases
+_COMPARED = 8  # batches
 _TIMES = {"10ms": 3}  # as many rounds, where no loader can differ by more than the machine does
 
 
@@ -132,6 +133,21 @@ class Bench:
             rates[workers] = rate(answer)
         return rates
 
+    def compare(self, lanes: Mapping[str, Lane]) -> None:
+        """Makes sure that two loaders give the same tensors in the same order, a short epoch long.
+
+        Raises:
+            ContestantError: they do not.
+        """
+        ask = {"what": "outputs"}
+        found = []
+        for name, lane in lanes.items():
+            spec = {**lane.spec, "samples": _COMPARED * BATCH + 1}
+            with ExitStack() as stack:
+                found.append(_started(stack, name, Lane(lane.loader, spec, ask, warm=0)).ask(**ask))
+        if found[0] != found[1]:
+            raise ContestantError(f"the outputs differ: {' and '.join(lanes)}")
+
     def add(self, name: str, rounds: list[float]) -> None:
         """A ratio, and what it should be."""
         self.result.add_ratio(name, rounds)
@@ -141,6 +157,15 @@ class Bench:
             self.result.wanted[name] = WANTED_MORE[name]
         low, high = self.result.intervals[name]
         print(f"  {name} {self.result.ratios[name]:.3f} ({low:.3f} to {high:.3f})", flush=True)
+
+
+def new_bench(count: int, seconds: float, journal: Journal) -> Bench:
+    """A run, with the speed of this machine that its journal holds."""
+    from benchmarks.python_dataset.data import turns_per_second  # torch is slow to import
+
+    if journal.get("turns_per_s") is None:
+        journal.keep("turns_per_s", result=turns_per_second())
+    return Bench(count, seconds, journal, journal.get("turns_per_s"))
 
 
 def measure(
@@ -154,15 +179,11 @@ def measure(
     Raises:
         ContestantError: no case is left.
     """
-    from benchmarks.python_dataset.data import turns_per_second  # torch is slow to import
-
     asked = {"seconds": seconds, "cores": _CORES, "code": code(sorted(_HERE.glob("*.py")))}
     journal = Journal(report.BUILD / NAME / "rounds.jsonl", asked, fresh)
     if journal.continued:
         print(f"{NAME}: continues a run, with {journal.continued} results (--fresh begins anew)")
-    if journal.get("turns_per_s") is None:
-        journal.keep("turns_per_s", result=turns_per_second())
-    bench = Bench(count, seconds, journal, journal.get("turns_per_s"))
+    bench = new_bench(count, seconds, journal)
     cases: dict[str, Callable[[], None]] = {
         f"work_{work}_{size}": partial(_work, bench, work, size)
         for work in WORK_S
@@ -195,6 +216,7 @@ def _work(bench: Bench, work: str, size: str) -> None:
         "drapps": Lane("drapps", bench.spec(work, size, _CORES), ask),
         "stock": Lane("torch", bench.spec(work, size, best), ask),
     }
+    bench.compare(lanes)
     answers = bench.rounds(case, lanes, _TIMES.get(work, 1), life=1)
     bench.result.figures[case]["stock"] |= {"num_workers": best, "probe_samples_per_s": probe}
     bench.result.wanted[case] = WANTED
@@ -220,7 +242,7 @@ def _stragglers_sleep(bench: Bench) -> None:
     without["samples"] *= 2  # an epoch ends with one process asleep
     slow = {**without, "slow": "sleep"}
     lanes = {
-        "drapps": Lane("drapps", slow, ask, _SLOW_WARM),
+        "drapps": Lane("drapps", slow, ask, SLOW_WARM),
         "drapps_without": Lane("drapps", without, ask),
         "stock": Lane("torch", slow, ask),
         "stock_without": Lane("torch", without, ask),
@@ -317,4 +339,5 @@ def _figures(answers: list[Answer]) -> dict[str, Any]:
     if "p99_s" in answers[0]:
         names = ("p50_s", "p99_s", "p999_s")
         return {name: statistics.median(each[name] for each in answers) for name in names}
-    return report.figures(answers, {}, peak)
+    nice = sorted({each for answer in answers for each in answer.get("nice", ())})
+    return {**report.figures(answers, {}, peak), **({"nice": nice} if nice else {})}

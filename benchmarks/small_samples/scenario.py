@@ -7,6 +7,7 @@ import os
 import statistics
 import subprocess
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from benchmarks import report
@@ -45,14 +46,14 @@ def _measure(spec: dict[str, Any], count: int, seconds: float, result: report.Re
     spec = {**spec, "workers": workers}
     with ExitStack() as stack:
         contestants = [
-            stack.enter_context(_contestant("drapps", "drapps", spec)),
-            stack.enter_context(_contestant("stock", "torch", spec)),
+            stack.enter_context(start("drapps", "drapps", spec)),
+            stack.enter_context(start("stock", "torch", spec)),
         ]
         if batch == BATCHES[0]:
             training = {**spec, "train": True, "samples": TRAINING_STEPS * batch}
             contestants += [
-                stack.enter_context(_contestant("drapps training", "drapps", training)),
-                stack.enter_context(_contestant("stock training", "torch", training)),
+                stack.enter_context(start("drapps training", "drapps", training)),
+                stack.enter_context(start("stock training", "torch", training)),
             ]
         answers = rounds(contestants, count, WARM_S, seconds)
         figures = {
@@ -81,8 +82,10 @@ def _measure(spec: dict[str, Any], count: int, seconds: float, result: report.Re
             result.ratios |= {each: ratio for each, ratio in gaps.items() if ratio is not None}
 
 
-def _contestant(name: str, module: str, spec: dict[str, Any]) -> Contestant:
-    return Contestant(name, python(f"benchmarks.small_samples.{module}"), spec)
+def start(name: str, module: str, spec: dict[str, Any], package: Path | None = None) -> Contestant:
+    """One of the modules, with another build's `package` where that is given."""
+    program = python(f"benchmarks.small_samples.{module}")
+    return Contestant(name, program, spec, package=package)
 
 
 def _compare(spec: dict[str, Any]) -> None:
@@ -99,7 +102,7 @@ def _probe(spec: dict[str, Any]) -> dict[int, float]:
     rates = {}
     for workers in sorted({0, 1, 2, 3, cores, cores + (cores + 1) // 2, 2 * cores}):
         told = {**spec, "starts": 1, "workers": workers}
-        with _contestant("stock", "torch", told) as stock:
+        with start("stock", "torch", told) as stock:
             answer: Answer = stock.ask(warm_s=WARM_S, measure_s=PROBE_S)
         rates[workers] = rate(answer)
     found = ", ".join(f"{workers}: {each:,.0f}" for workers, each in rates.items())
