@@ -239,9 +239,27 @@ nb::dict memory_of() {
   return memory;
 }
 
+std::unique_ptr<Engine::Claim> claim(std::optional<double> cpus) {
+  if (cpus && !(*cpus > 0)) throw nb::value_error("cpus must be a number of cores > 0");
+  auto claim = Engine::get().claim({.cpus = cpus});
+  Engine::get().watch_machine();
+  return claim;
+}
+
 }  // namespace
 
 void bind_pipeline(nb::module_& module) {
+  // NOLINTNEXTLINE(bugprone-unused-raii): this makes the class known
+  nb::class_<Engine::Claim>(module, "Claim", "While it lives, a budget of cores holds for this process; see Engine.");
+  module.def(
+      "claim", &claim, "cpus"_a = nb::none(),
+      "A Claim to work within so many cores, or within what there is; from now on that is read again every second.");
+  module.def("cpu_budget", [] { return Engine::get().cpu_budget(); }, "Cores of all loaders of this process now.");
+  module.def(
+      "cpu_budget_fd", [] { return Engine::get().workers().cpu_budget().fd(); },
+      "What worker processes attach to, to stay within them; -1 where the system has no memory to share.");
+  module.def("read_machine_from", &Engine::read_machine_from, "root"_a,
+             "For tests, before anything else: /proc and /sys are looked for below `root`.");
   // A loader alive at exit is no leak: its threads end with the process.
   nb::set_leak_warnings(false);
 

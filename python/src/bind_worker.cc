@@ -215,7 +215,9 @@ std::vector<std::pair<double, std::uint64_t>> slowest(const Side& self) {
 
 // ---- a worker's side
 
-Side attach(int fd, std::uint32_t slot) { return {.board = nullptr, .station = checked(Station::attach(fd, slot))}; }
+Side attach(int fd, std::uint32_t slot, int budget) {
+  return {.board = nullptr, .station = checked(Station::attach(fd, slot, budget))};
+}
 
 struct GivenWork {
   Work work;
@@ -241,6 +243,12 @@ GivenWork next(const Side& self, double timeout, bool pending) {
   }
   run_signal_handlers();
   return given;
+}
+
+bool begin(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
+  Station& station = worker(self);
+  const WithoutGil released;
+  return station.begin(ticket, piece);
 }
 
 void finish(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
@@ -343,7 +351,7 @@ void bind_parent_side(nb::class_<Side>& board) {
 
 void bind_worker_side(nb::class_<Side>& board) {
   board
-      .def_static("attach", &attach, "fd"_a, "slot"_a,
+      .def_static("attach", &attach, "fd"_a, "slot"_a, "budget"_a = -1,
                   "Takes the seat of an enlisted slot, in the process that is to work there. Raises ValueError.")
       .def(
           "start_beat",
@@ -352,10 +360,7 @@ void bind_worker_side(nb::class_<Side>& board) {
           },
           "parent_pid"_a, "parent_start"_a, "kill_with_parent"_a)
       .def("next", &next, "timeout"_a, "pending"_a)
-      .def(
-          "begin",
-          [](const Side& self, std::uint64_t ticket, std::uint32_t piece) { return worker(self).begin(ticket, piece); },
-          "ticket"_a, "piece"_a, "Claims a piece of an own task; False where another has it.")
+      .def("begin", &begin, "ticket"_a, "piece"_a, "Claims a piece of an own task; False where another has it.")
       .def("finish", &finish, "ticket"_a, "piece"_a, "The piece begun last is made, and kept here.")
       .def("phase", &enter, "name"_a)
       .def(
@@ -385,6 +390,7 @@ void bind_worker(nb::module_& module) {
       .def_ro("beat", &ProcessStatus::beat)
       .def_ro("cpu_seconds", &ProcessStatus::cpu_seconds)
       .def_ro("busy_seconds", &ProcessStatus::busy_seconds)
+      .def_ro("paused_seconds", &ProcessStatus::paused_seconds)
       .def_ro("samples", &ProcessStatus::samples)
       .def_ro("tasks", &ProcessStatus::tasks)
       .def_prop_ro(

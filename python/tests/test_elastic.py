@@ -29,7 +29,7 @@ class Model:
     end_s: float = 0.0
     whole: bool = False
     most: int = 1000
-    cpu_budget: float | None = 2.0
+    cpu_budget: float = 2.0
     now: float = 100.0
     members: dict = field(default_factory=dict)
     hired: int = 0
@@ -38,7 +38,7 @@ class Model:
         self.board = self
         self.random = random.Random(1)
         self.elastic = Elastic(
-            self, self.cpu_budget, True, clock=lambda: self.now, cpu_seconds=self.cpu.get
+            self, lambda: self.cpu_budget, True, clock=lambda: self.now, cpu_seconds=self.cpu.get
         )
         for _ in range(self.processes):
             self.hire(0)
@@ -57,7 +57,13 @@ class Model:
             raise BlockingIOError("no more processes")
         slot, self.hired = self.hired, self.hired + 1
         self.members[slot] = SimpleNamespace(
-            slot=slot, pid=1000 + slot, worker=worker, retired=False, samples=0.0, cpu=0.0
+            slot=slot,
+            pid=1000 + slot,
+            worker=worker,
+            retired=False,
+            samples=0.0,
+            cpu=0.0,
+            paused=0.0,
         )
         self.members[slot].since = self.now + self.start_s
 
@@ -67,7 +73,12 @@ class Model:
 
     def status(self, slot):
         made = int(self.members[slot].samples)
-        return SimpleNamespace(samples=0 if self.whole else made, tasks=made if self.whole else 0)
+        paused = self.members[slot].paused
+        return SimpleNamespace(
+            samples=0 if self.whole else made,
+            tasks=made if self.whole else 0,
+            paused_seconds=paused,
+        )
 
     def run(self, seconds, batch_s=0.05):
         """Lets time pass; the consumer takes a batch after each `batch_s`."""
@@ -93,7 +104,7 @@ class Model:
 
     @property
     def moves(self):
-        return [(each["before"], each["applied"]) for each in self.log]
+        return [(each["before"], each["applied"]) for each in self.log if each["knob"]]
 
     @property
     def log(self):
@@ -128,7 +139,7 @@ def sight(processes, cores, waited=1.0, rate=100.0):
         (sight(2, 1.0, waited=0.05), 2.0, 2),  # nobody waits for more
         (sight(2, 1.95), 2.0, 2),  # hardly idle
         (sight(8, 8.0), 2.0, 2),  # at once, not one by one
-        (sight(3, 3.0), 2.5, 2),
+        (sight(3, 3.0), 2.5, 3),  # the pauses of three leave half a core to nobody
         (sight(1, 1.0), 0.5, 1),  # never none
         (sight(2, 2.05), 2.0, 2),  # within what may be exceeded
         (sight(15, 0.5), 2.0, 16),  # never more than eight per core
@@ -192,14 +203,38 @@ def test_a_consumer_that_does_not_wait_changes_nothing():
     assert model.moves == []
 
 
-def test_a_budget_is_kept_and_a_trial_that_exceeds_it_is_undone():
+def test_as_many_processes_stay_as_fill_the_budget():
     model = Model(lambda n: float(n), processes=4, cpu_budget=1.5)
-    model.run(1)
+    model.run(10)
+    assert model.moves == [(4, 2)]
+    assert "budget" in model.log[0]["why"]
+
+
+def test_a_trial_that_exceeds_the_budget_is_undone():
+    model = Model(lambda n: 0.875 * n, processes=8, cpu_budget=8.0)
+    model.run(5)
+    assert model.moves == [(8, 12), (12, 8)]
+    assert "budget" in model.log[1]["why"]
+
+
+def test_processes_that_pause_are_taken_for_what_they_would_use():
+    model = Model(lambda _: 0.5, processes=4, cpu_budget=0.5, waited=0.0)
+    for _ in range(40):
+        model.run(0.05)
+        for each in model.members.values():
+            each.paused += 0.05 * (1 - 0.5 / len(model.members))
     assert model.moves == [(4, 1)]
-    model.run(9)
-    assert model.moves[1:] == [(1, 2), (2, 1)]
-    assert "budget" in model.log[2]["why"]
-    assert len(model.active) == 1
+    assert model.log[0]["cores"] == pytest.approx(4, rel=0.2)
+
+
+def test_limits_that_change_are_obeyed_and_noted():
+    model = Model(lambda n: float(n), processes=4, cpu_budget=4.0)
+    model.run(3)
+    model.cpu_budget = 1.0
+    model.run(2)
+    assert model.moves == [(4, 1)]
+    note = next(entry for entry in model.log if entry["knob"] is None)
+    assert (note["cores_before"], note["cores"]) == (4.0, 1.0)
 
 
 def test_processes_that_end_slowly_are_not_taken_for_those_that_stay():
@@ -291,7 +326,7 @@ def test_the_next_pass_knows_what_was_tried():
     assert model.moves == [(2, 3), (3, 2)]
     model.elastic = Elastic(
         model,
-        model.cpu_budget,
+        lambda: model.cpu_budget,
         True,
         model.elastic.standing,
         clock=lambda: model.now,

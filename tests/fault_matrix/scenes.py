@@ -17,6 +17,7 @@ from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import Any
 
+from drapps import _core
 from drapps.worker.recovery import WorkerDiedError
 from tests.fault_matrix import data
 
@@ -32,7 +33,9 @@ _kept: list[Any] = []  # what is to live until the interpreter exits
 
 def play(actor: str, fault: str, moment: str, method: str) -> None:
     """One cell."""
-    if method != "fork":  # what lives as long as the process, whoever uses it first
+    # What lives as long as the process, whoever uses it first.
+    _core.cpu_budget_fd()
+    if method != "fork":
         resource_tracker.ensure_running()
     if method == "forkserver":
         forkserver.set_forkserver_preload(["tests.fault_matrix.data"])

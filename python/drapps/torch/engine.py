@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import functools
 import logging
+import math
 import os
 import pickle
 import sys
@@ -82,9 +83,9 @@ class EngineIterator(_BaseDataLoaderIter):
         self._threads = isinstance(self._context, ThreadContext)
         self._job = SentJob(job, by_value)
         self._restarts = loader.on_worker_death == "restart"
-        self._cpu_budget = loader.cpu_budget
+        self._within_budget = loader.cpu_budget is not None or loader._auto_workers
+        self._claim = loader._claimed()
         self._given_depth = loader._given_prefetch
-        self._auto = loader._auto_workers
         self._standing = loader._process_knob()
         ordered = job.seeds is None
         self._binding = Binding(self._standing, job.bound or ordered, ordered)
@@ -98,7 +99,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._crew = Crew(self._board, self._job, self._context)
         self._recovery = Recovery(self._crew, self._restarts, self._binding, self._standing)
         self._binding.begin()
-        self._elastic = Elastic(self._crew, self._cpu_budget, False, self._standing)
+        self._elastic = Elastic(self._crew, _core.cpu_budget, False, self._standing)
         self._died: str | None = None  # why all of it has ended; empty once that was raised
         self._checked = self._started = time.monotonic()
         self._first_batch: dict[str, float] = {}
@@ -132,12 +133,12 @@ class EngineIterator(_BaseDataLoaderIter):
 
         Later passes begin with as many as the one before ended with, or come down to that.
         """
-        bound = self._binding.bound
+        bound, cores = self._binding.bound, _core.cpu_budget()
         if not bound and self._standing.processes is not None:
-            return min(self._standing.processes, most_processes(self._elastic.budget))
-        if bound or (self._cpu_budget is None and not self._auto):
+            return min(self._standing.processes, most_processes(cores))
+        if bound or not self._within_budget:
             return self._num_workers
-        return max(1, min(self._num_workers, int(self._elastic.budget)))
+        return min(self._num_workers, math.ceil(cores))
 
     def _begin(self, first: bool) -> None:
         """Asks for the first batches of a pass."""

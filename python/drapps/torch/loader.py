@@ -14,7 +14,7 @@ import torch.utils.data
 from torch.utils.data import Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from drapps import ops, state
+from drapps import _core, ops, state
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
 from drapps.ledger import LedgerFile
@@ -132,6 +132,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._lasting: Native | LiftReport | None = None  # what a persistent iterator runs on
         self._engine: weakref.ref[EngineIterator] | None = None
         self._standing: Standing | None = None
+        self._claim: tuple[int, _core.Claim] | None = None  # and the process that made it
         super().__init__(
             dataset,
             batch_size,
@@ -383,6 +384,12 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             self._standing = Standing.from_settings(self.settings)
         return self._standing
 
+    def _claimed(self) -> _core.Claim:
+        """The budget of cores in this process, which holds as long as the loader lives."""
+        if self._claim is None or self._claim[0] != os.getpid():
+            self._claim = (os.getpid(), _core.claim(self.cpu_budget))
+        return self._claim[1]
+
     def ledger(self) -> list[dict[str, Any]]:
         """The bad pictures that the latest iterator met; empty for Python code."""
         return [] if self._latest is None else self._latest.ledger()
@@ -396,6 +403,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             "_engine": None,
             "_standing": copy.deepcopy(self._standing),
             "_iterator": None,
+            "_claim": None,
             "_epochs": copy.copy(self._epochs),
         }
         return {**self.__dict__, **own}

@@ -95,10 +95,11 @@ class Crew:
         """
         slot = self.board.enlist()
         stacks = Descriptor(os.memfd_create("drapps-stacks", os.MFD_CLOEXEC))
-        me = os.getpid()
+        me, budget = os.getpid(), _core.cpu_budget_fd()
         launch = Launch(
             memory=Descriptor(os.dup(self.board.fd)),
             stacks=stacks,
+            budget=None if budget < 0 else Descriptor(os.dup(budget)),
             slot=slot,
             worker=worker,
             parent=(me, _core.process_start_time(me)),

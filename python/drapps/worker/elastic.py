@@ -16,7 +16,6 @@ not known beforehand: it is found by trials.
 from __future__ import annotations
 
 import math
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -27,12 +26,13 @@ from drapps.worker.moves import Moves
 from drapps.worker.standing import Standing
 
 _WINDOW = 0.25  # seconds, at least
+_LEAST = 1e-3  # seconds of a window that a process did not pause for, so that none divides by 0
 _FEWEST = 2  # windows that say anything
 _MOST = 12  # windows that are remembered, and after which a trial ends
 _WAITS = 0.1  # share of the time from which on the consumer counts as waiting
 _IDLE = 0.05  # share of the budget from which on cores count as idle
 _OVER = 0.05  # share of the budget by which it may be exceeded
-_ALMOST = 0.1  # of a process, by which one more may be too many
+_ALMOST = 0.1  # of a process, for which no more than the others are kept
 _GAIN = 0.03  # that a trial must bring
 _NOISE = 0.01  # of a rate, at least
 _COOL_DOWN = 10.0  # seconds after a trial that failed
@@ -46,7 +46,7 @@ class Sight:
 
     Attributes:
         processes: that worked in it.
-        cores: that they used.
+        cores: that they used, or would have without the pauses of those ahead of the budget.
         waited: share of the time that the consumer waited for a batch.
         rate: samples, and batches as such, per second.
     """
@@ -55,6 +55,18 @@ class Sight:
     cores: float
     waited: float
     rate: float
+
+
+@dataclass(frozen=True)
+class _Counters:
+    """Of one process: CPU seconds, seconds of pauses, samples and batches."""
+
+    cpu: float
+    paused: float
+    made: float
+
+    def since(self, then: _Counters) -> _Counters:
+        return _Counters(self.cpu - then.cpu, self.paused - then.paused, self.made - then.made)
 
 
 def mean(sights: list[Sight]) -> Sight:
@@ -75,7 +87,7 @@ def most_processes(budget: float) -> int:
 def wanted(sight: Sight, budget: float) -> int:
     """The number of processes that `sight` speaks for, trials and cool-downs apart."""
     if sight.cores > (1 + _OVER) * budget:
-        fitting = math.floor(sight.processes * budget / sight.cores + _ALMOST)
+        fitting = math.ceil(sight.processes * budget / sight.cores - _ALMOST)
         return min(sight.processes, max(1, fitting))
     most = most_processes(budget)
     idle = budget - sight.cores
@@ -118,7 +130,7 @@ class Elastic:
 
     Attributes:
         crew: whose.
-        cpu_budget: cores; those that this process may use where None.
+        budget: gives the cores that all loaders of this process may use now.
         enabled: False where no process may come or go.
         moves: how processes come and go to which virtual workers are bound.
         standing: the knob that is moved.
@@ -127,14 +139,15 @@ class Elastic:
     """
 
     crew: Crew
-    cpu_budget: float | None
+    budget: Callable[[], float]
     enabled: bool
     standing: Standing = field(default_factory=Standing)
     moves: Moves | None = None
     clock: Callable[[], float] = time.monotonic
     cpu_seconds: Callable[[int], float | None] = cpu_seconds_of
     _since: float | None = None
-    _seen: dict[int, tuple[float, int]] = field(default_factory=dict)  # pid: CPU seconds, made
+    _seen: dict[int, _Counters] = field(default_factory=dict)  # by pid
+    _cores: float = 0.0  # the budget at the last look
     _waited: float = 0.0
     _held: bool = False  # the processes had nothing to do for a while of this window
     _sights: list[Sight] = field(default_factory=list)
@@ -143,11 +156,6 @@ class Elastic:
     _aimed: int = 0  # processes of the trial
     _starting: bool = False  # a process of the trial has not made a sample yet
     _ending: bool = False  # a retired process has not ended yet
-
-    @property
-    def budget(self) -> float:
-        """Cores."""
-        return self.cpu_budget or float(len(os.sched_getaffinity(0)))
 
     def waited(self, seconds: float) -> None:
         """The consumer waited so long for a batch."""
@@ -165,6 +173,7 @@ class Elastic:
             return
         if not self.enabled or (self._since is not None and now - self._since < _WINDOW):
             return
+        self._look_at_budget()
         began, sight = self._began(now), self._look(now)
         if sight is None or not began:
             return
@@ -175,23 +184,31 @@ class Elastic:
         elif len(self._sights) >= _FEWEST:
             self._decide(now)
 
+    def _look_at_budget(self) -> None:
+        before, self._cores = self._cores, self.budget()
+        if before not in (0.0, self._cores):
+            self.standing.remark("the limits have changed", cores=self._cores, cores_before=before)
+
     def _look(self, now: float) -> Sight | None:
         """The window that ends now, and begins the next one; None where it says nothing."""
         seen = {}
         for member in self.crew.members.values():
             cpu = self.cpu_seconds(member.pid)
             if cpu is not None:
-                seen[member.pid] = (cpu, self._made(member))
-        old = [(*self._seen[pid], *counters) for pid, counters in seen.items() if pid in self._seen]
+                paused = self.crew.board.status(member.slot).paused_seconds
+                seen[member.pid] = _Counters(cpu, paused, self._made(member))
+        old = [
+            counters.since(self._seen[pid]) for pid, counters in seen.items() if pid in self._seen
+        ]
         # All that was counted lies in it, also where this thread lost its core in between.
         past = math.inf if self._since is None else self.clock() - self._since
         sight = Sight(
             processes=len(self.crew.active),
-            cores=sum(cpu - cpu_then for cpu_then, _, cpu, _ in old) / past,
+            cores=sum(each.cpu / max(past - each.paused, _LEAST) for each in old),
             waited=self._waited / past,
-            rate=sum(made - made_then for _, made_then, _, made in old) / past,
+            rate=sum(each.made for each in old) / past,
         )
-        over = sight.cores > (1 + _OVER) * self.budget
+        over = sight.cores > (1 + _OVER) * self._cores
         waits = sight.waited > _WAITS and not self._held
         self._since, self._seen, self._waited, self._held = now, seen, 0.0, False
         return sight if sight.processes > 0 and sight.rate > 0 and (waits or over) else None
@@ -212,7 +229,7 @@ class Elastic:
 
     def _judge(self, before: list[Sight], now: float) -> None:
         sight = mean(self._sights)
-        within = wanted(sight, self.budget) >= sight.processes
+        within = wanted(sight, self._cores) >= sight.processes
         better = gained(before, self._sights)
         if better is None and within:
             return
@@ -230,7 +247,7 @@ class Elastic:
 
     def _decide(self, now: float) -> None:
         sight = mean(self._sights)
-        target = wanted(sight, self.budget)
+        target = wanted(sight, self._cores)
         if self.moves is not None:
             target = min(target, self.moves.most)
         if target > sight.processes and now >= self.standing.cool_until:

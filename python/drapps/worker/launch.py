@@ -40,6 +40,7 @@ class Launch:
     Attributes:
         memory: of the board.
         stacks: where it writes the stacks of its threads when asked.
+        budget: the CPU time of all loaders of the parent together; None where it cannot be shared.
         slot: its place on the board.
         worker: the virtual worker that it begins as.
         parent: pid of the process that started it, and when that began.
@@ -50,12 +51,18 @@ class Launch:
 
     memory: Descriptor
     stacks: Descriptor
+    budget: Descriptor | None
     slot: int
     worker: int
     parent: tuple[int, int]
     die_with_parent: bool
     job: SentJob
     replay: tuple[Any, ...]
+
+    def attach(self) -> _core.Board:
+        """The worker's side of the board."""
+        budget = -1 if self.budget is None else self.budget.fd
+        return _core.Board.attach(self.memory.fd, self.slot, budget)
 
 
 def main(launch: Launch) -> None:
@@ -69,7 +76,7 @@ def main(launch: Launch) -> None:
     # Before the first heartbeat: nobody sends that signal, which would end the process, earlier.
     faulthandler.register(STACKS_SIGNAL, file=launch.stacks.fd, all_threads=True)
     try:
-        board = _core.Board.attach(launch.memory.fd, launch.slot)
+        board = launch.attach()
         board.start_beat(*launch.parent, launch.die_with_parent)
         Worker(board, launch.job.job, launch.worker).run(launch.replay)
     except KeyboardInterrupt:  # no traceback, and the parent sees which signal it was

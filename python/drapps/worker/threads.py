@@ -8,7 +8,6 @@ import threading
 import traceback
 from typing import Any
 
-from drapps import _core
 from drapps.errors import PipelineError
 from drapps.worker.child import Worker
 from drapps.worker.descriptor import Descriptor
@@ -50,8 +49,7 @@ class WorkerThread(threading.Thread):
         launch = self._launch
         code = 1
         try:
-            board = _core.Board.attach(launch.memory.fd, launch.slot)
-            Worker(board, launch.job.job.in_thread(), launch.worker).run(launch.replay)
+            Worker(launch.attach(), launch.job.job.in_thread(), launch.worker).run(launch.replay)
             code = 0
         finally:
             self.exitcode = code

@@ -180,17 +180,6 @@ CgroupLimits cgroup_limits(const std::string& root) {
   return limits;
 }
 
-std::set<int> scheduler_affinity(const std::string& root) {
-  std::set<int> cpus = cpu_list(field(read_text(root + "/proc/self/status"), "Cpus_allowed_list").value_or(""));
-  cpu_set_t mask;
-  if (cpus.empty() && root.empty() && sched_getaffinity(0, sizeof mask, &mask) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &mask)) cpus.insert(cpu);
-    }
-  }
-  return cpus;
-}
-
 int ranks_on_node(const MachineSource& source) {
   for (const char* name : {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
     const char* const text = source.environment ? source.environment(name) : std::getenv(name);
@@ -202,12 +191,24 @@ int ranks_on_node(const MachineSource& source) {
 
 }  // namespace
 
+std::set<int> scheduler_affinity(const MachineSource& source, MaskOf whose) {
+  const char* const of = whose == MaskOf::kThread ? "/proc/thread-self/status" : "/proc/self/status";
+  std::set<int> cpus = cpu_list(field(read_text(source.root + of), "Cpus_allowed_list").value_or(""));
+  cpu_set_t mask;
+  if (cpus.empty() && source.root.empty() && sched_getaffinity(0, sizeof mask, &mask) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &mask)) cpus.insert(cpu);
+    }
+  }
+  return cpus;
+}
+
 MachineLimits machine_limits(const MachineSource& source) {
   const CgroupLimits cgroup = cgroup_limits(source.root);
   MachineLimits limits;
   limits.local_ranks = ranks_on_node(source);
 
-  std::set<int> cpus = scheduler_affinity(source.root);
+  std::set<int> cpus = source.affinity ? *source.affinity : scheduler_affinity(source, MaskOf::kProcess);
   if (cgroup.cpuset) {
     std::set<int> both;
     std::set_intersection(cpus.begin(), cpus.end(), cgroup.cpuset->begin(), cgroup.cpuset->end(),

@@ -1,12 +1,15 @@
 // How much of this machine belongs to this process.
 //
 // What the hardware has is rarely what a process may use: a container has a CPU quota, a batch system
-// pins its jobs, and the ranks of one training job share a node. All of it is read from /proc and /sys,
-// once; nothing here is cached.
+// pins its jobs, and the ranks of one training job share a node. All of it is read from /proc and /sys at
+// each call; nothing here is cached.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 
 namespace drapps {
@@ -27,8 +30,15 @@ struct MachineLimits {
 struct MachineSource {
   std::string root;  // put before /proc/… and /sys/…
   /// Value of an environment variable, or nullptr.
-  std::function<const char*(const char*)> environment;
+  std::function<const char*(const char*)> environment{};
+  /// In the place of the scheduler's mask, where there is one.
+  std::optional<std::set<int>> affinity{};
 };
+
+enum class MaskOf : std::uint8_t { kProcess, kThread };
+
+/// The CPUs of the scheduler's mask: of the first thread, or of the one that asks. Empty where it cannot be read.
+std::set<int> scheduler_affinity(const MachineSource& source, MaskOf whose);
 
 /// Reads the limits. CPU count = min(scheduler affinity, cpusets, every cgroup v1 and v2 quota from the process's
 /// group up to the root), divided by LOCAL_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_SIZE or SLURM_NTASKS_PER_NODE (the

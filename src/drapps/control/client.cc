@@ -43,6 +43,10 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   if (policy_->guarded() && !waited) return;
   decided_ns_ = seen_.time_ns;
   decided_batches_ = seen_.batches;
+  if (const Limits limits = plant_->limits(); limits != state_.limits) {
+    state_.limits = limits;
+    guard_.set_limits(limits);
+  }
 
   const Settings proposed = policy_->decide(seen_, state_);
   Decision decision;

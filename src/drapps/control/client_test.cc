@@ -44,6 +44,25 @@ TEST(Client, BringsAProposalThroughTheGuardToThePlant) {
   EXPECT_EQ(client.standing().settings, plant->settings());
 }
 
+TEST(Client, ObeysLimitsThatChange) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<Initial>());
+  std::vector<std::int32_t> seen;
+  const auto run = [&](int decisions) {
+    for (int i = 0; i < decisions; ++i) {
+      plant->run(10, 50);
+      client.tick(plant->clock());
+      seen.push_back(workers(*plant));
+    }
+  };
+  run(1);
+  plant->limit_workers(2);
+  run(1);
+  plant->limit_workers(4);
+  run(5);
+  EXPECT_EQ(seen, (std::vector<std::int32_t>{8, 2, 2, 3, 3, 4, 4}));
+}
+
 TEST(Client, DecidesNotBeforeHalfASecondAndFourBatches) {
   const auto plant = std::make_shared<FakePlant>();
   Client client(plant, std::make_unique<FewerWorkers>());

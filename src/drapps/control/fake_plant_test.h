@@ -41,7 +41,14 @@ class FakePlant : public Plant {
     return seen_.settings;
   }
 
-  Limits limits() const override { return limits_; }
+  Limits limits() const override {
+    const std::lock_guard lock(mutex_);
+    return limits_;
+  }
+  void limit_workers(std::int32_t most) {
+    const std::lock_guard lock(mutex_);
+    limits_.max_workers = most;
+  }
   Observation observe() const override {
     ++observed;
     if (gate) gate();

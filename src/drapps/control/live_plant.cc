@@ -34,6 +34,12 @@ void LivePlant::detach() {
   runner_ = nullptr;
 }
 
+Limits LivePlant::limits() const {
+  Limits now = limits_;
+  now.max_workers = engine_.max_workers();
+  return now;
+}
+
 Observation LivePlant::observe() const {
   const std::scoped_lock lock(mutex_);
   return runner_ == nullptr ? last_ : look();

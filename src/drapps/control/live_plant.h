@@ -24,7 +24,8 @@ class LivePlant final : public Plant {
   /// From here on the plant is a memory: it shows what was last seen, finished, and moves nothing.
   void detach();
 
-  Limits limits() const override { return limits_; }
+  /// As it was made with, and the workers that the machine gives now.
+  Limits limits() const override;
   Observation observe() const override;
   void apply(const Settings& settings) override;
 

@@ -150,6 +150,7 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   if (!order.ok()) return std::move(order).error();
   enter_process();
   Engine& engine = Engine::get();
+  engine.watch_machine();
   const Limits limits = live_limits(*plan_, engine);
   const Standing from = standing(limits);
   auto runner = run(pass, *std::move(order), from.settings, engine);

@@ -1,32 +1,66 @@
-// CPU time as a hard limit: a token bucket in CPU-seconds.
+// CPU time as a hard limit: a token bucket in CPU-seconds, for threads and processes together.
 //
-// Threads that serve the loader book the CPU time they used and sleep when all of them together
-// are ahead of `cores` CPU-seconds per second. The bucket holds a tenth of a second, so a pause does not
-// earn a burst. All members may be called from any thread.
+// Whatever serves the loaders books the CPU time that it used, and sleeps when all together are ahead of `cores`
+// CPU-seconds per second. The bucket holds a tenth of a second, so a pause does not earn a burst.
+//
+// Its state is one word, the moment up to which the time booked is paid for, in memory that other processes may map: no
+// lock, so nobody who dies can leave it taken. Source: the generic cell rate algorithm (ITU-T I.371).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <mutex>
+#include <utility>
+
+#include "drapps/base/result.h"
+#include "drapps/base/unique_handle.h"
 
 namespace drapps {
 
+/// All members may be called from any thread.
 class CpuBudget {
  public:
+  static constexpr std::chrono::milliseconds kSlice{20};
   static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
+  /// A new one, unlimited. Where the system has no memory to share, fd() is -1 and the rest works.
+  CpuBudget();
+  /// The budget that `fd` refers to, of any process. `fd` stays the caller's, and need not stay open.
+  /// kInvalidArgument for a descriptor of something else.
+  static Result<CpuBudget> attach(int fd);
+  ~CpuBudget();
+  CpuBudget(CpuBudget&& other) noexcept
+      : fd_(std::move(other.fd_)), own_(other.own_), shared_(std::exchange(other.shared_, nullptr)) {}
+  CpuBudget(const CpuBudget&) = delete;
+  CpuBudget& operator=(const CpuBudget&) = delete;
+  CpuBudget& operator=(CpuBudget&&) = delete;
+
+  int fd() const noexcept { return fd_.get(); }
+
+  /// Another number than before forgives what is not paid for yet.
   void set_cores(double cores) noexcept;
   double cores() const noexcept;
+  bool limited() const noexcept { return cores() < kUnlimited; }
 
-  /// Books `cpu_ns` at time `now_ns` (monotonic); how long the caller has to sleep before its next piece of work.
+  /// Books `cpu_ns` at time `now_ns` (CLOCK_MONOTONIC); how long the caller has to sleep before its next piece of work.
+  /// It sleeps for kSlice at a time and asks again (`cpu_ns` 0), since the limit may have changed.
   std::chrono::nanoseconds charge(std::uint64_t cpu_ns, std::uint64_t now_ns) noexcept;
 
  private:
-  mutable std::mutex mutex_;  // guards all below
-  double cores_ = kUnlimited;
-  double debt_ns_ = 0;  // CPU time booked and not yet paid off by the clock; at least -kBurst * cores
-  std::uint64_t last_ns_ = 0;
+  struct Shared {
+    std::uint64_t magic;
+    std::atomic<double> cores;
+    std::atomic<std::uint64_t> paid_ns;  // what was booked is paid for at this time
+  };
+  static_assert(std::atomic<double>::is_always_lock_free);
+
+  explicit CpuBudget(Shared* shared) noexcept : shared_(shared) {}
+  static Shared* map(int fd) noexcept;
+
+  UniqueHandle fd_;
+  bool own_ = false;  // `shared_` is on the heap
+  Shared* shared_ = nullptr;
 };
 
 }  // namespace drapps

@@ -144,10 +144,12 @@ void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
     const std::uint64_t seen = wakes_;
     if (serve(lock)) {
       const std::uint64_t cpu = thread_cpu_ns();
-      const auto pause = cpu_budget_.charge(cpu - cpu_before, monotonic_ns());
+      auto pause = cpu_budget_.charge(cpu - cpu_before, monotonic_ns());
       cpu_before = cpu;
-      if (pause.count() > 0) {
-        work_.wait_for(lock, stop, pause, [&] { return id >= wanted_; });
+      while (pause.count() > 0 && !stop.stop_requested() && id < wanted_) {
+        work_.wait_for(lock, stop, std::min<std::chrono::nanoseconds>(pause, CpuBudget::kSlice),
+                       [&] { return id >= wanted_; });
+        pause = cpu_budget_.charge(0, monotonic_ns());
       }
       continue;
     }

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -188,6 +191,40 @@ TEST(CpuBudget, PausesForWhatIsAheadOfTheClock) {
     now += static_cast<std::uint64_t>(budget.charge(1'000'000, now).count());
   }
   EXPECT_NEAR(static_cast<double>(used) / 1e9, 5.0, 0.1);
+}
+
+TEST(CpuBudget, AnotherLimitForgivesWhatIsNotPaidFor) {
+  CpuBudget budget;
+  budget.set_cores(0.01);
+  EXPECT_GT(budget.charge(1'000'000'000, 10'000'000'000), 90s);
+  budget.set_cores(0.01);
+  EXPECT_GT(budget.charge(0, 10'000'000'001), 90s);
+  budget.set_cores(2);
+  EXPECT_EQ(budget.charge(0, 10'000'000'002), 0ns);
+}
+
+TEST(CpuBudget, IsOneForAllProcesses) {
+  CpuBudget budget;
+  ASSERT_GE(budget.fd(), 0);
+  budget.set_cores(0.5);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto attached = CpuBudget::attach(budget.fd());
+    if (!attached.ok() || attached->cores() != 0.5) _exit(1);
+    _exit(attached->charge(1'000'000'000, 10'000'000'000) > 1s ? 0 : 2);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_GT(budget.charge(0, 10'000'000'000), 1s);
+}
+
+TEST(CpuBudget, RefusesADescriptorOfSomethingElse) {
+  EXPECT_FALSE(CpuBudget::attach(-1).ok());
+  const UniqueHandle other(memfd_create("other", 0));
+  EXPECT_FALSE(CpuBudget::attach(other.get()).ok());
+  ASSERT_EQ(ftruncate(other.get(), 24), 0);
+  EXPECT_FALSE(CpuBudget::attach(other.get()).ok());
 }
 
 TEST(StrideScheduler, SharesFollowTheWeights) {

@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iterator>
+#include <set>
+#include <utility>
 
 #include "drapps/base/process_local.h"
 
@@ -13,6 +16,19 @@ namespace {
 
 // Half of what the machine has free when the first loader is made; the rest is the model's and the page cache's.
 constexpr double kDefaultRamShare = 0.5;
+
+constexpr std::chrono::seconds kWatchPeriod{1};
+
+std::string& machine_root() {
+  static std::string root;
+  return root;
+}
+
+MachineSource this_machine() {
+  MachineSource source{.root = machine_root()};
+  source.affinity = scheduler_affinity(source, MaskOf::kProcess);
+  return source;
+}
 
 std::size_t default_ram(const MachineLimits& machine) {
   const std::size_t free = machine.available_bytes > 0 ? machine.available_bytes : machine.memory_bytes;
@@ -23,7 +39,16 @@ std::size_t default_ram(const MachineLimits& machine) {
 
 Engine& Engine::get() { return process_local<Engine>(); }
 
-Engine::Engine() : maker_(getpid()), machine_(machine_limits()), memory_(default_ram(machine_)) { enforce(); }
+void Engine::read_machine_from(std::string root) { machine_root() = std::move(root); }
+
+Engine::Engine()
+    : maker_(getpid()),
+      source_(this_machine()),
+      at_first_(machine_limits(source_)),
+      memory_(default_ram(at_first_)),
+      machine_(at_first_) {
+  enforce();
+}
 
 std::unique_ptr<Engine::Claim> Engine::claim(const Budget& budget) {
   const std::scoped_lock lock(mutex_);
@@ -34,9 +59,43 @@ std::unique_ptr<Engine::Claim> Engine::claim(const Budget& budget) {
 
 Engine::Claim::~Claim() {
   if (getpid() != engine_.maker_) return;
+  ServiceThread watch;  // which takes the lock, and is waited for without
   const std::scoped_lock lock(engine_.mutex_);
   engine_.budgets_.erase(place_);
   engine_.enforce();
+  if (engine_.budgets_.empty()) watch = std::exchange(engine_.watch_, {});
+}
+
+void Engine::watch_machine() {
+  const std::scoped_lock lock(mutex_);
+  if (watch_.joinable() || budgets_.empty()) return;
+  auto started = ServiceThread::start("drapps-limits", [this](const std::stop_token& stop) { watch(stop); });
+  if (started.ok()) watch_ = *std::move(started);
+}
+
+void Engine::watch(const std::stop_token& stop) {
+  // The mask that a thread begins with is that of whoever made it, which may have been bound to a core by then: of this
+  // one only a change counts.
+  const std::set<int> inherited = scheduler_affinity(source_, MaskOf::kThread);
+  std::mutex asleep;
+  std::condition_variable_any ended;
+  std::unique_lock sleep(asleep);
+  while (!ended.wait_for(sleep, stop, kWatchPeriod, [&] { return stop.stop_requested(); })) {
+    MachineSource source = source_;
+    std::set<int> mask = scheduler_affinity(source_, MaskOf::kThread);
+    if (mask != inherited) source.affinity = std::move(mask);
+    const MachineLimits now = machine_limits(source);
+    const std::scoped_lock lock(mutex_);
+    machine_.cpus = now.cpus;
+    machine_.affinity_cpus = now.affinity_cpus;
+    machine_.quota_cpus = now.quota_cpus;
+    enforce();
+  }
+}
+
+MachineLimits Engine::machine() const {
+  const std::scoped_lock lock(mutex_);
+  return machine_;
 }
 
 void Engine::enforce() {
@@ -47,9 +106,10 @@ void Engine::enforce() {
   }
   const double cpus = smallest.cpus.value_or(machine_.cpus);
   cpus_ = cpus;
-  memory_.set_limit(smallest.bytes.value_or(default_ram(machine_)));
-  // The kernel itself holds threads to the machine's cores; only less than that needs the token bucket.
-  workers_.set_budget(static_cast<std::int32_t>(std::ceil(cpus)), cpus < machine_.cpus ? cpus : CpuBudget::kUnlimited);
+  memory_.set_limit(smallest.bytes.value_or(default_ram(at_first_)));
+  // The kernel itself holds threads to the cores that they may run on; only less than that needs the token bucket.
+  const bool fewer = cpus < machine_.affinity_cpus;
+  workers_.set_budget(static_cast<std::int32_t>(std::ceil(cpus)), fewer ? cpus : CpuBudget::kUnlimited);
 }
 
 double Engine::cpu_budget() const {

@@ -8,10 +8,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
+#include <string>
 
 #include "drapps/base/machine.h"
 #include "drapps/base/memory_ledger.h"
 #include "drapps/deliver/parked_arenas.h"
+#include "drapps/exec/service_thread.h"
 #include "drapps/exec/worker_group.h"
 
 namespace drapps {
@@ -26,6 +29,8 @@ class Engine {
  public:
   /// This process's engine (process_local.h).
   static Engine& get();
+  /// For tests: engines that are made from now on look for /proc and /sys below `root`.
+  static void read_machine_from(std::string root);
   Engine();
 
   /// While the returned object lives, `budget` holds for everything in this process together: of several the
@@ -43,6 +48,9 @@ class Engine {
     std::list<Budget>::iterator place_;
   };
   std::unique_ptr<Claim> claim(const Budget& budget);
+  /// From now on until the last claim is gone, machine() is read again every second. For when work begins: it makes a
+  /// thread. Without one the limits stay as they are, and a loader can do with that.
+  void watch_machine();
 
   WorkerGroup& workers() noexcept { return workers_; }
   MemoryLedger& memory() noexcept { return memory_; }
@@ -56,7 +64,9 @@ class Engine {
     parked_.trim();
     return workers_.release_idle(but);
   }
-  const MachineLimits& machine() const noexcept { return machine_; }
+  /// What the machine gives. Of the cores that the process was allowed at first, quotas and cpusets may take away; a
+  /// thread that was bound to a core takes nothing.
+  MachineLimits machine() const;
   pid_t maker() const noexcept { return maker_; }
 
   /// Cores and bytes in force now.
@@ -67,16 +77,20 @@ class Engine {
 
  private:
   void enforce();
+  void watch(const std::stop_token& stop);
 
   const pid_t maker_;
-  const MachineLimits machine_;
+  const MachineSource source_;    // with the cores that the process was allowed at first
+  const MachineLimits at_first_;  // what memory there was is not asked again
   MemoryLedger memory_;
   ParkedArenas parked_;
   WorkerGroup workers_;
 
   mutable std::mutex mutex_;  // guards all below
+  MachineLimits machine_;
   std::list<Budget> budgets_;
   double cpus_ = 1;
+  ServiceThread watch_;
 };
 
 }  // namespace drapps

@@ -35,19 +35,22 @@ struct Observation {
   bool finished = false;            // nothing left to prepare
 };
 
-/// The limits within which knobs may move, fixed when the plant is made.
+/// The limits within which knobs may move.
 struct Limits {
   std::int32_t max_workers = 1;  // from cpu_budget
   std::int32_t max_io_depth = 1;
   std::int32_t max_prefetch_depth = 1;  // what ram_budget holds
   bool can_split = false;               // false pins the plan fused
   std::bitset<kLaneRoles> weighted;     // lanes that share the workers of a split plan
+
+  bool operator==(const Limits&) const = default;
 };
 
 /// observe() and apply() may be called from one control thread while the plant runs.
 class Plant {
  public:
   virtual ~Plant() = default;
+  /// They may change while it runs.
   virtual Limits limits() const = 0;
   virtual Observation observe() const = 0;
   /// Moves the knobs. Never changes the data that comes out, only when.

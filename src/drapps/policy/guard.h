@@ -37,6 +37,8 @@ class Guard {
  public:
   explicit Guard(const Limits& limits) noexcept : limits_(limits) {}
 
+  void set_limits(const Limits& limits) noexcept { limits_ = limits; }
+
   /// What to apply, given what is in force (observation.settings), what is proposed, and the time of the plant's clock
   /// now. `applied` equals `before` where nothing moves. Every call counts as a look at the plant, so the observations
   /// must come in the order in which they were taken.

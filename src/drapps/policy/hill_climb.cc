@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <limits>
 
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/step_window.h"
@@ -38,8 +39,8 @@ struct Trial {
 struct Climb {
   Phase phase;
   std::uint8_t cursor;                       // the knob to try next, in kOrder
-  std::uint8_t failed;                       // bit 2·knob: down does not help; bit 2·knob + 1: up does not
   std::uint8_t strange_windows;              // in a row that do not look like the reference
+  std::uint64_t failed;                      // bit 2·knob: down does not help; bit 2·knob + 1: up does not
   std::array<std::int8_t, kKnobs> favoured;  // direction to try first; 0 is up
   Trial trial;
   Settings settings;  // in force while measuring
@@ -50,10 +51,9 @@ struct Climb {
   double best_ns;         // fastest step of the present situation: fewer workers are judged against it
 };
 static_assert(std::is_trivially_copyable_v<Climb> && sizeof(Climb) <= kPolicyMemory);
+static_assert(2 * kKnobs <= std::numeric_limits<decltype(Climb::failed)>::digits);
 
-std::uint8_t bit(std::size_t at, int direction) {
-  return static_cast<std::uint8_t>(1u << (2 * at + (direction > 0 ? 1 : 0)));
-}
+std::uint64_t bit(std::size_t at, int direction) { return std::uint64_t{1} << (2 * at + (direction > 0 ? 1 : 0)); }
 
 bool apart(double a, double b) { return a > 0 && b > 0 && (a > b * (1 + kShift) || b > a * (1 + kShift)); }
 

@@ -1,5 +1,7 @@
 #include "drapps/policy/initial.h"
 
+#include <algorithm>
+
 #include "drapps/plant/knob_range.h"
 
 namespace drapps {
@@ -19,7 +21,16 @@ Settings initial_settings(const Limits& limits) noexcept {
 
 Settings Initial::decide(const Observation& observation, PolicyState& state) const {
   state.why = Reason("stays as it was started");
-  return observation.settings;
+  Settings settings = observation.settings;
+  const std::int32_t most = state.limits.max_workers;
+  const auto before = state.load<std::int32_t>();  // as many as there were at the last decision
+  if (before != 0 && before != most && settings[KnobId::kWorkers] >= std::min(before, most)) {
+    state.why = Reason("as many workers as there are cores");
+    settings[KnobId::kWorkers] = most;
+    if (observation.settings[KnobId::kWorkers] < most) return settings;  // on its way there
+  }
+  state.store(most);
+  return settings;
 }
 
 }  // namespace drapps

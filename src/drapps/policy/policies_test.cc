@@ -27,6 +27,30 @@ TEST(Initial, StartsWithinAnyLimits) {
   EXPECT_EQ(initial_settings(some_limits())[KnobId::kPrefetchDepth], 3);
 }
 
+TEST(Initial, FollowsTheNumberOfWorkersThatThereMayBe) {
+  PolicyState state{.limits = {.max_workers = 2}};
+  Observation seen{.settings = initial_settings(state.limits)};
+  const auto workers = [&] { return Initial().decide(seen, state)[KnobId::kWorkers]; };
+  EXPECT_EQ(workers(), 2);
+  state.limits.max_workers = 6;
+  EXPECT_EQ(workers(), 6);
+  seen.settings[KnobId::kWorkers] = 3;  // a notch on the way
+  EXPECT_EQ(workers(), 6);
+  seen.settings[KnobId::kWorkers] = 6;
+  EXPECT_EQ(workers(), 6);
+  state.limits.max_workers = 1;
+  EXPECT_EQ(workers(), 1);
+  seen.settings[KnobId::kWorkers] = 1;
+  state.limits.max_workers = 8;
+  EXPECT_EQ(workers(), 8);
+  seen.settings[KnobId::kWorkers] = 8;
+  EXPECT_EQ(workers(), 8);
+  seen.settings[KnobId::kWorkers] = 3;  // somebody wants fewer
+  EXPECT_EQ(workers(), 3);
+  state.limits.max_workers = 12;
+  EXPECT_EQ(workers(), 3);
+}
+
 TEST(Initial, MovesNothingWhateverIsInForce) {
   Observation seen;
   seen.settings.knobs = {3, 5, 7, 0};

@@ -50,7 +50,8 @@ struct ProcessStatus {
   std::int32_t pid = 0;
   std::uint64_t beat = 0;  // grows while the process is not stopped
   double cpu_seconds = 0;
-  double busy_seconds = 0;  // ended samples and collations
+  double busy_seconds = 0;    // ended samples and collations
+  double paused_seconds = 0;  // slept because the CPU budget was used up
   std::uint64_t samples = 0;
   std::uint64_t tasks = 0;
   Activity activity = Activity::kStarting;

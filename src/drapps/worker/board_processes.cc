@@ -19,8 +19,9 @@ double seconds_between(const std::atomic<std::uint64_t>& from, const std::atomic
 }
 
 void reset(ProcessEntry& process) noexcept {
-  for (auto* word : {&process.beat, &process.cpu_ns, &process.busy_ns, &process.samples, &process.tasks,
-                     &process.position, &process.attached_ns, &process.ready_ns, &process.first_sample_ns}) {
+  for (auto* word :
+       {&process.beat, &process.cpu_ns, &process.busy_ns, &process.paused_ns, &process.samples, &process.tasks,
+        &process.position, &process.attached_ns, &process.ready_ns, &process.first_sample_ns}) {
     word->store(0, std::memory_order_relaxed);
   }
   process.ticket = kNoTicket;
@@ -161,6 +162,7 @@ ProcessStatus Board::status(std::uint32_t slot) const {
           .beat = process.beat.load(std::memory_order_relaxed),
           .cpu_seconds = seconds(process.cpu_ns.load(std::memory_order_relaxed)),
           .busy_seconds = seconds(process.busy_ns.load(std::memory_order_relaxed)),
+          .paused_seconds = seconds(process.paused_ns.load(std::memory_order_relaxed)),
           .samples = process.samples.load(std::memory_order_relaxed),
           .tasks = process.tasks.load(std::memory_order_relaxed),
           .activity = process.activity.load(std::memory_order_relaxed),

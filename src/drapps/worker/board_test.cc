@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "drapps/base/clock.h"
 #include "drapps/worker/testing.h"
 
 namespace drapps {
@@ -255,6 +256,32 @@ TEST_F(BoardTest, ADroppedTaskHasNoResult) {
   owner->next(kNow, false);
   ASSERT_TRUE(owner->drop(ticket).ok());
   EXPECT_EQ(board_->take(ticket)->kind, -1);
+}
+
+TEST_F(BoardTest, AProcessSleepsWhileTheCpuBudgetIsUsedUp) {
+  CpuBudget budget;
+  budget.set_cores(0.1);
+  const std::uint32_t slot = *board_->enlist();
+  auto station = Station::attach(board_->memory()->fd(), slot, budget.fd());
+  ASSERT_TRUE(station.ok());
+  (*station)->next(std::chrono::nanoseconds(0), false);  // what was used before is nobody's business
+  const std::uint64_t ticket = publish(*board_, 7, {.process = static_cast<std::int32_t>(slot), .pieces = 2});
+  const Work work = (*station)->next(std::chrono::seconds(1), false);
+  ASSERT_EQ(work.ticket, ticket);
+  const std::uint64_t began = monotonic_ns();
+  const std::uint64_t until = thread_cpu_ns() + 50'000'000;
+  while (thread_cpu_ns() < until) {
+  }
+  EXPECT_TRUE((*station)->begin(ticket, 0));
+  EXPECT_GE(monotonic_ns() - began, 400'000'000);  // half a second at a tenth of a core, but for the burst
+  EXPECT_GE(board_->status(slot).paused_seconds, 0.3);
+  board_->stop();
+  budget.set_cores(0.0001);
+  const std::uint64_t more = thread_cpu_ns() + 10'000'000;
+  while (thread_cpu_ns() < more) {
+  }
+  EXPECT_TRUE((*station)->begin(ticket, 1));  // who is to end does not sleep
+  EXPECT_FALSE(Station::attach(board_->memory()->fd(), *board_->enlist(), board_->memory()->fd()).ok());
 }
 
 TEST_F(BoardTest, ARetiredProcessTakesNothingNewAndEndsWhenItHoldsNothing) {

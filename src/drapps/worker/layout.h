@@ -90,7 +90,8 @@ struct alignas(64) ProcessEntry {
   // Counters of one writer each, without order among them.
   std::atomic<std::uint64_t> beat;
   std::atomic<std::uint64_t> cpu_ns;
-  std::atomic<std::uint64_t> busy_ns;  // ended activities other than starting and idle
+  std::atomic<std::uint64_t> busy_ns;    // ended activities other than starting and idle
+  std::atomic<std::uint64_t> paused_ns;  // slept because the CPU budget was used up
   std::atomic<std::uint64_t> samples;
   std::atomic<std::uint64_t> tasks;
   std::atomic<Activity> activity;

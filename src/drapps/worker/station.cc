@@ -1,8 +1,10 @@
 #include "drapps/worker/station.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -30,17 +32,48 @@ Station::Station(const std::shared_ptr<Memory>& memory, std::uint32_t slot)
       arena_(memory, slot + 1),
       process_(memory->process(slot)),
       progress_(process_),
-      claimer_(*memory, slot) {}
+      claimer_(*memory, slot),
+      // A process works in its first thread; any other is one of several that work in this process.
+      cpu_clock_(gettid() == getpid() ? &process_cpu_ns : &thread_cpu_ns) {}
 
 Station::~Station() {
   // The thread of the beat does not exist in a child.
   if (beat_ && !memory()->mine()) abandon(std::move(*beat_));
 }
 
-Result<std::unique_ptr<Station>> Station::attach(int fd, std::uint32_t slot) {
+Result<std::unique_ptr<Station>> Station::attach(int fd, std::uint32_t slot, int budget) {
   auto memory = Memory::attach(fd);
   if (!memory.ok()) return std::move(memory).error();
-  return attach(*memory, slot);
+  auto station = attach(*memory, slot);
+  if (!station.ok() || budget < 0) return station;
+  auto attached = CpuBudget::attach(budget);
+  if (!attached.ok()) return std::move(attached).error();
+  (*station)->budget_.emplace(*std::move(attached));
+  return station;
+}
+
+/// Books what was used since the last call, and sleeps until it is paid for; false where a signal handler ran.
+bool Station::pay() {
+  if (!budget_ || !budget_->limited()) {
+    booked_ns_.reset();
+    return true;
+  }
+  const std::uint64_t used = cpu_clock_();
+  const std::uint64_t before = std::exchange(booked_ns_, used).value_or(used);
+  std::uint64_t now = monotonic_ns();
+  auto pause = budget_->charge(used - before, now);
+  bool interrupted = false;
+  while (pause.count() > 0 && !interrupted && memory()->header().stop.load() == 0) {
+    const std::uint64_t began = now;
+    const auto slice = std::min<std::chrono::nanoseconds>(pause, CpuBudget::kSlice).count();
+    const timespec time{.tv_sec = 0, .tv_nsec = slice};
+    interrupted = clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr) == EINTR;
+    now = monotonic_ns();
+    process_.paused_ns.store(process_.paused_ns.load(std::memory_order_relaxed) + now - began,
+                             std::memory_order_relaxed);
+    pause = budget_->charge(0, now);
+  }
+  return !interrupted;
 }
 
 Result<std::unique_ptr<Station>> Station::attach(const std::shared_ptr<Memory>& memory, std::uint32_t slot) {
@@ -65,6 +98,7 @@ Status Station::start_beat(const Parent& parent, bool kill_with_parent) {
 Work Station::next(std::chrono::nanoseconds timeout, bool pending) {
   enter(Activity::kIdle);
   arena_.tidy();
+  if (!pay()) return {};
   const auto wait_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(timeout.count(), 0));
   const std::uint64_t deadline = std::min(monotonic_ns() + wait_ns, std::uint64_t{1} << 62);
   Header& header = memory()->header();
@@ -110,7 +144,8 @@ bool Station::runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t pi
          task.piece[piece].load() == Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
 }
 
-bool Station::begin(std::uint64_t ticket, std::uint32_t piece) noexcept {
+bool Station::begin(std::uint64_t ticket, std::uint32_t piece) {
+  static_cast<void>(pay());
   TaskEntry& task = memory()->task(ticket);
   if (!owns(task, ticket) || piece >= task.pieces.load(std::memory_order_relaxed)) return false;
   std::uint64_t bits = task.piece[piece].load(std::memory_order_relaxed);

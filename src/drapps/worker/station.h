@@ -15,6 +15,7 @@
 #include <span>
 
 #include "drapps/base/result.h"
+#include "drapps/exec/cpu_budget.h"
 #include "drapps/worker/arena.h"
 #include "drapps/worker/beat.h"
 #include "drapps/worker/claim.h"
@@ -39,7 +40,8 @@ struct Work {
 class Station {
  public:
   /// Takes the seat of an enlisted slot, in the process that is to work there.
-  static Result<std::unique_ptr<Station>> attach(int fd, std::uint32_t slot);
+  /// @param budget  of a CpuBudget, which next() and begin() sleep for; -1: none
+  static Result<std::unique_ptr<Station>> attach(int fd, std::uint32_t slot, int budget = -1);
   static Result<std::unique_ptr<Station>> attach(const std::shared_ptr<Memory>& memory, std::uint32_t slot);
   ~Station();
   Station(const Station&) = delete;
@@ -55,8 +57,9 @@ class Station {
   ///                 something about its tasks has changed since the last call.
   Work next(std::chrono::nanoseconds timeout, bool pending);
 
-  /// Begins a piece of an own task. False where another has begun or made it, and where the task is not this process's.
-  bool begin(std::uint64_t ticket, std::uint32_t piece) noexcept;
+  /// Begins a piece of an own task, once the CPU budget allows it. False where another has begun or made it, and where
+  /// the task is not this process's.
+  bool begin(std::uint64_t ticket, std::uint32_t piece);
   /// The piece begun last is made, and kept here. False where this process had not begun it.
   bool finish(std::uint64_t ticket, std::uint32_t piece) noexcept;
   void enter(Activity activity) noexcept { progress_.enter(activity); }
@@ -84,6 +87,7 @@ class Station {
  private:
   Station(const std::shared_ptr<Memory>& memory, std::uint32_t slot);
 
+  bool pay();
   Work work_of(const Claim& claim);
   bool owns(const TaskEntry& task, std::uint64_t ticket) const noexcept;
   bool runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t piece) const noexcept;
@@ -97,6 +101,9 @@ class Station {
   std::uint32_t heard_ = 0;      // of the bell
   bool wake_passed_on_ = false;  // on retirement
   std::optional<Beat> beat_;
+  std::optional<CpuBudget> budget_;
+  std::uint64_t (*const cpu_clock_)();
+  std::optional<std::uint64_t> booked_ns_;  // up to here, on that clock; nothing while no budget is in force
 };
 
 }  // namespace drapps
