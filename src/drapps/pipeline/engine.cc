@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -69,28 +70,38 @@ Engine::Claim::~Claim() {
 void Engine::watch_machine() {
   const std::scoped_lock lock(mutex_);
   if (watch_.joinable() || budgets_.empty()) return;
-  auto started = ServiceThread::start("drapps-limits", [this](const std::stop_token& stop) { watch(stop); });
+  // The thread begins with the mask of whoever makes it, which may have been bound to a core by now: of it only a
+  // change counts.
+  const std::set<int> inherited = scheduler_affinity(source_, MaskOf::kThread);
+  auto started =
+      ServiceThread::start("drapps-limits", [this, inherited](const std::stop_token& stop) { watch(inherited, stop); });
   if (started.ok()) watch_ = *std::move(started);
 }
 
-void Engine::watch(const std::stop_token& stop) {
-  // The mask that a thread begins with is that of whoever made it, which may have been bound to a core by then: of this
-  // one only a change counts.
-  const std::set<int> inherited = scheduler_affinity(source_, MaskOf::kThread);
+void Engine::watch(const std::set<int>& inherited, const std::stop_token& stop) {
   std::mutex asleep;
   std::condition_variable_any ended;
   std::unique_lock sleep(asleep);
   while (!ended.wait_for(sleep, stop, kWatchPeriod, [&] { return stop.stop_requested(); })) {
-    MachineSource source = source_;
-    std::set<int> mask = scheduler_affinity(source_, MaskOf::kThread);
-    if (mask != inherited) source.affinity = std::move(mask);
-    const MachineLimits now = machine_limits(source);
-    const std::scoped_lock lock(mutex_);
-    machine_.cpus = now.cpus;
-    machine_.affinity_cpus = now.affinity_cpus;
-    machine_.quota_cpus = now.quota_cpus;
-    enforce();
+    try {
+      look_again(inherited);
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // No memory for what the files say: the limits stay, until the next look.
+    }
   }
+}
+
+void Engine::look_again(const std::set<int>& inherited) {
+  MachineSource source = source_;
+  std::set<int> mask = scheduler_affinity(source_, MaskOf::kThread);
+  if (mask != inherited) source.affinity = std::move(mask);
+  const MachineLimits now = machine_limits(source);
+  const std::scoped_lock lock(mutex_);
+  if (now.cpus == machine_.cpus && now.affinity_cpus == machine_.affinity_cpus) return;
+  machine_.cpus = now.cpus;
+  machine_.affinity_cpus = now.affinity_cpus;
+  machine_.quota_cpus = now.quota_cpus;
+  enforce();
 }
 
 MachineLimits Engine::machine() const {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 
@@ -77,7 +78,8 @@ class Engine {
 
  private:
   void enforce();
-  void watch(const std::stop_token& stop);
+  void watch(const std::set<int>& inherited, const std::stop_token& stop);
+  void look_again(const std::set<int>& inherited);
 
   const pid_t maker_;
   const MachineSource source_;    // with the cores that the process was allowed at first
