@@ -85,9 +85,11 @@ def pythons() -> list[Python]:
 
 
 def pinned(*names: str) -> list[str]:
-    """The requirement of each name, as pinned for development."""
-    lines = (ROOT / "tools/requirements/dev.txt").read_text().splitlines()
-    return [line for line in lines if line.partition("==")[0] in names]
+    """The requirement of each name, as pinned for running or for development."""
+    files = [ROOT / f"tools/requirements/{name}.txt" for name in ("run", "dev")]
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    found = {line.partition("==")[0]: line for line in lines}
+    return [found[name] for name in names]
 
 
 def pip(python: Path, *words: str | Path) -> None:
