@@ -17,7 +17,7 @@ Size = int | Sequence[int]
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PASS_ORDERS = ("horizontal_first", "pillow13")
-ARITHMETICS = ("pillow", "torch_uint8", "torch_uint8_no_antialias")
+ARITHMETICS = ("pillow", "torch_uint8", "torch_uint8_no_antialias", "torch_float")
 PAD_MODES = ("constant", "edge", "reflect", "symmetric")
 ERASE_MODES = ("constant", "normal_per_channel", "normal_per_pixel")
 

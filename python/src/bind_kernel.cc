@@ -98,7 +98,8 @@ NumpyBytes resize(const ConstPixels& pixels, std::int32_t height, std::int32_t w
           order, {{"horizontal", kernel::PassOrder::kHorizontalFirst}, {"pillow13", kernel::PassOrder::kPillow13}}),
       choice<kernel::Arithmetic>(arithmetic, {{"pillow", kernel::Arithmetic::kPillow},
                                               {"torch_uint8", kernel::Arithmetic::kTorch},
-                                              {"torch_uint8_no_antialias", kernel::Arithmetic::kTorchNoAntialias}}));
+                                              {"torch_uint8_no_antialias", kernel::Arithmetic::kTorchNoAntialias},
+                                              {"torch_float", kernel::Arithmetic::kTorchFloat}}));
   if (!status.ok()) fail(status.error());
   return out.pixels();
 }
@@ -196,7 +197,7 @@ void bind_kernel(nb::module_& m) {
   kernel.def("resize", &resize, "pixels"_a, "height"_a, "width"_a, "filter"_a, "order"_a, "level"_a,
              "arithmetic"_a = "pillow",
              "filter: bilinear, bicubic, nearest; order: horizontal, pillow13; arithmetic: pillow, torch_uint8, "
-             "torch_uint8_no_antialias. Returns uint8 (height, width, C).");
+             "torch_uint8_no_antialias, torch_float (bilinear alone). Returns uint8 (height, width, C).");
   kernel.def("store", &store, "pixels"_a, "mean"_a, "std"_a, "raw"_a, "dtype"_a, "layout"_a, "mirror"_a, "level"_a,
              "The bytes of a batch row: uint8, to be viewed as `dtype`. No mean and std: x / 255.");
   kernel.def("adjust", &adjust, "pixels"_a, "what"_a, "factor"_a, "level"_a,

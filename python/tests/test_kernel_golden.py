@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import PIL
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageEnhance
 
@@ -128,6 +128,31 @@ def test_resize_gives_torchs_bytes_for_crops_of_photographs(name: str) -> None:
         expected = torch_resize(pixels, 224, 224, name, True, False)
         made = kernel.resize(pixels, 224, 224, name, "horizontal", LEVELS[-1], "torch_uint8")
         np.testing.assert_array_equal(made, expected, err_msg=f"{h} x {w}")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    sizes, sizes, sizes, sizes, st.sampled_from([1, 3]), st.booleans(), st.integers(0, 2**32 - 1)
+)
+@example(1200, 90, 37, 200, 3, False, 1)  # long taps down
+@example(90, 1200, 200, 37, 3, True, 2)
+def test_resize_of_floats_gives_torchs_bytes(
+    h: int, w: int, out_h: int, out_w: int, channels: int, planar: bool, seed: int
+) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.backends.cpu.get_cpu_capability() == "DEFAULT":
+        pytest.skip("torch fuses no products without AVX2")
+    out_w = max(out_w, 2)  # of results one pixel wide, torch mixes no rows
+    pixels = noise(h, w, channels, seed)
+    tensor = torch.from_numpy(pixels).permute(2, 0, 1)[None]
+    floats = (tensor.contiguous() if planar else tensor).float()
+    resized = torch.nn.functional.interpolate(
+        floats, (out_h, out_w), mode="bilinear", align_corners=False, antialias=True
+    )
+    expected = resized.round().to(torch.uint8)[0].permute(1, 2, 0).numpy()
+    for level in LEVELS:
+        made = kernel.resize(pixels, out_h, out_w, "bilinear", "horizontal", level, "torch_float")
+        np.testing.assert_array_equal(made, expected, err_msg=level)
 
 
 def golden_picture(height: int, width: int) -> Pixels:

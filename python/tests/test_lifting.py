@@ -360,7 +360,8 @@ def test_a_class_patched_by_the_user_is_not_lifted(v1, monkeypatch):
 
 
 def test_arithmetic_that_has_no_native_form_is_not_lifted(v1):
-    reject(v1.Compose([v1.PILToTensor(), v1.Resize((8, 8))]), "resize runs on a tensor of bytes")
+    bicubic = v1.Resize((8, 8), interpolation=v1.InterpolationMode.BICUBIC)
+    reject(v1.Compose([v1.PILToTensor(), bicubic]), "Resize runs on a tensor of bytes")
     reject(v1.Compose([v1.ToTensor(), v1.ColorJitter(0.1)]), "runs on a tensor of floats")
     nearest = v1.InterpolationMode.NEAREST
     reject(v1.Compose([v1.Resize(8, interpolation=nearest), v1.ToTensor()]), "resizes by nearest")
@@ -387,9 +388,9 @@ def test_tensors_of_bytes_are_resized_in_torchs_arithmetic(v2, photos, folder, a
     assert {op["pass_order"] for op in made} == {"horizontal_first"}
     assert (made[0]["height"], made[0]["scale"]) == (24, [0.5, 1.0])
     report = drapps.torch.DataLoader(folder(photos, chain)).lifted()
-    assert report.torch_resizes
+    assert report.torch_resizes == (arithmetic,)
     assert not report.pillow_order
-    assert "resized tensors: 16-bit weights, as the installed torch" in str(report)
+    assert f"resized tensors: {arithmetic}, as the installed torch" in str(report)
 
 
 def test_transforms_of_tensors_without_a_native_form_are_named(v1, v2):
@@ -423,11 +424,16 @@ def test_a_torch_that_resizes_otherwise_is_noticed(v2, monkeypatch):
     chain_of(chain)
     original = v2.functional.resize
 
-    def floats(image, size, **arguments):
-        made = original(image.to(torch.float32), size, **arguments)
-        return made.round().clamp(0, 255).to(torch.uint8)
+    def floats(ending):
+        def resize(image, size, **arguments):
+            made = ending(original(image.to(torch.float32), size, **arguments))
+            return made.clamp(0, 255).to(torch.uint8)
 
-    monkeypatch.setattr(v2.functional, "resize", floats)
+        return resize
+
+    monkeypatch.setattr(v2.functional, "resize", floats(torch.round))
+    assert chain_of(chain).torch_resizes == ("torch_float",)
+    monkeypatch.setattr(v2.functional, "resize", floats(torch.floor))
     reject(chain, "an arithmetic that has no native form on this machine")
 
 

@@ -16,7 +16,12 @@ from python.tests import reference_presets as reference  # noqa: E402
 from python.tests.test_stream_format import Draws  # noqa: E402
 from python.tests.test_torch_golden import assert_equal, needs_avx2  # noqa: E402
 
-API_BACKENDS = [("v1", "pil"), ("v2", "pil"), pytest.param("v2", "tensor", marks=needs_avx2)]
+API_BACKENDS = [
+    ("v1", "pil"),
+    ("v2", "pil"),
+    pytest.param("v1", "tensor", marks=needs_avx2),
+    pytest.param("v2", "tensor", marks=needs_avx2),
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +53,11 @@ def test_the_pixels_of_image_classification(photos, torchvision, presets, v1, in
         crop_size=60, resize_size=47, interpolation=mode, mean=(0.5,) * 3, std=(0.2, 0.3, 0.4)
     )
     assert_equal(photos, torchvision, v1.Compose([v1.RandomHorizontalFlip(1.0), padded]))
+    of_tensors = v1.Compose([v1.PILToTensor(), small])
+    if interpolation == "bilinear":
+        assert_equal(photos, torchvision, of_tensors)
+    else:
+        reject(of_tensors, "by bicubic in an arithmetic that has no native form")
 
 
 def test_the_pixels_of_semantic_segmentation(photos, torchvision, presets, v1):
@@ -69,7 +79,8 @@ def test_presets_that_do_something_else_are_not_lifted(
     plain = presets.ImageClassification(crop_size=8)
     chain_of(plain)
     reject(Mine(crop_size=8), "Mine is not known")
-    reject(v1.Compose([v1.PILToTensor(), plain]), "resize runs on a tensor of bytes")
+    sharp = presets.ImageClassification(crop_size=8, antialias=False)
+    reject(v1.Compose([v1.PILToTensor(), sharp]), "Resize runs on a tensor of bytes")
     nearest = v1.InterpolationMode.NEAREST
     reject(presets.ImageClassification(crop_size=8, interpolation=nearest), "resizes by nearest")
     reject(presets.ObjectDetection(), "ObjectDetection is not known")
@@ -131,9 +142,16 @@ def test_classification_training_with_more(request, api, backend):
         reject(reference.ClassificationTrain(api, backend, policy=policy), f"{name} is not known")
 
 
-def test_the_first_api_moves_tensors_in_floats(v1):
-    reject(reference.ClassificationTrain(v1, "tensor"), "random_resized_crop runs on a tensor")
-    reject(reference.ClassificationEval(v1, "tensor"), "resize runs on a tensor of bytes")
+@needs_avx2
+def test_the_first_api_resizes_tensors_in_floats(v1, photos, torchvision):
+    crop = v1.RandomResizedCrop(24, antialias=True)
+    chain = v1.Compose([v1.PILToTensor(), crop, v1.Resize(20), v1.ConvertImageDtype(torch.float)])
+    assert [op["arithmetic"] for op in chain_of(chain).ops] == ["torch_float"] * 2
+    report = drapps.torch.DataLoader(torchvision.datasets.ImageFolder(photos, chain)).lifted()
+    assert report.torch_resizes == ("torch_float",)
+    assert "resized tensors: torch_float, as the installed torch" in str(report)
+    for resize in (v1.Resize((8, 8), antialias=False), v1.Resize((8, 1))):
+        reject(v1.Compose([v1.PILToTensor(), resize]), "resizes by bilinear in an arithmetic")
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ class Chain:
             can be run through the user's own objects.
         lifted: how the report calls what was recognised.
         pillow_resizes: whether the pass order matters.
-        torch_resizes: whether tensors are resized.
+        torch_resizes: the arithmetics in which tensors are resized.
         kind: the type of the sample, as v2's arguments by type name it.
         mask: the form of the mask, None where there is none.
     """
@@ -78,7 +78,7 @@ class Chain:
         self.numeric: list[Callable[[Any], Any]] = []
         self.lifted: list[str] = []
         self.pillow_resizes = False
-        self.torch_resizes = False
+        self.torch_resizes: tuple[str, ...] = ()
         self.kind = "PIL.Image.Image"
         self.mask = mask
 
@@ -111,7 +111,7 @@ class Chain:
     def add_resize_of_bytes(self, op: Op) -> None:
         """A resize of a tensor of bytes, in an arithmetic of its own."""
         self._append(op)
-        self.torch_resizes = True
+        self.torch_resizes = tuple(dict.fromkeys([*self.torch_resizes, op["arithmetic"]]))
 
     def add_crop(self, op: Op, around: Sequence[int]) -> None:
         """A crop or a border: moves values, and puts `around` where there were none.

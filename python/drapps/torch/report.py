@@ -17,7 +17,7 @@ class LiftReport:
         order: where the order of the samples comes from; empty where not `native`.
         pillow_order: the order of the two resize passes that is matched, which is the installed
             Pillow's; empty where no picture is resized.
-        torch_resizes: tensors are resized, by the integers of the installed torch.
+        torch_resizes: the arithmetics in which tensors are resized, as by the installed torch.
         notes: what else differs from the stock loader.
     """
 
@@ -28,7 +28,7 @@ class LiftReport:
     order: str = ""
     pillow_order: str = ""
     notes: tuple[str, ...] = ()
-    torch_resizes: bool = False
+    torch_resizes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.native
@@ -41,7 +41,8 @@ class LiftReport:
             if self.pillow_order:
                 lines.append(f"  resize passes: {self.pillow_order}, as the installed Pillow")
             if self.torch_resizes:
-                lines.append("  resized tensors: 16-bit weights, as the installed torch")
+                ways = " and ".join(self.torch_resizes)
+                lines.append(f"  resized tensors: {ways}, as the installed torch")
         else:
             lines = ["not lifted: the dataset's own Python code runs"]
             lines += [f"  because {reason}" for reason in self.reasons]

@@ -1,8 +1,8 @@
 """Resizing tensors of bytes: which arithmetic a transform of v2 takes here, and proof that it does.
 
 torchvision hands tensors of bytes to torch's own integer kernels where these are quick, and resizes
-floats elsewhere: for bilinear that depends on the processor. So its own function is run on small
-pictures, and its bytes are compared.
+floats elsewhere: for bilinear that depends on the processor, and its first API always does. So its
+own function is run on small pictures, and its bytes are compared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from drapps import _core, ops
 from drapps.torch.recognise import NotLifted, short_name
 
-PROBES = (((61, 83), (23, 31)), ((31, 40), (57, 64)), ((40, 90), (37, 90)))
+PROBES = (((61, 83), (23, 31)), ((31, 40), (57, 64)), ((40, 90), (37, 90)), ((300, 500), (19, 224)))
 
 
 def tensor_arithmetic(transform: Any, interpolation: str, channels: int) -> str:
@@ -30,21 +30,25 @@ def tensor_arithmetic(transform: Any, interpolation: str, channels: int) -> str:
     antialias = getattr(transform, "antialias", "missing")
     if antialias not in (True, False, None):
         raise NotLifted(f"{short_name(transform)} has antialias={antialias!r}")
-    arithmetic = "torch_uint8" if antialias else "torch_uint8_no_antialias"
     api = type(transform).__module__.rpartition(".")[0]
     resize = sys.modules[f"{api}.functional"].resize
-    if not agrees(resize, interpolation, bool(antialias), arithmetic, channels):
-        raise NotLifted(
-            f"{short_name(transform)} runs on a tensor of bytes here, which torch resizes by "
-            f"{interpolation} in an arithmetic that has no native form on this machine"
-        )
-    return arithmetic
+    ways = ["torch_uint8" if antialias else "torch_uint8_no_antialias"]
+    size = getattr(transform, "size", None) or ()
+    if antialias and interpolation == "bilinear" and 1 not in np.atleast_1d(size):
+        ways.append("torch_float")  # not for results one pixel wide, whose rows torch does not mix
+    for arithmetic in ways:
+        if agrees(resize, transform.interpolation, bool(antialias), arithmetic, channels):
+            return arithmetic
+    raise NotLifted(
+        f"{short_name(transform)} runs on a tensor of bytes here, which torch resizes by "
+        f"{interpolation} in an arithmetic that has no native form on this machine"
+    )
 
 
 @functools.lru_cache(maxsize=64)
 def agrees(
     resize: Callable[..., torch.Tensor],
-    interpolation: str,
+    mode: Any,
     antialias: bool,
     arithmetic: str,
     channels: int,
@@ -53,10 +57,10 @@ def agrees(
     generator = np.random.default_rng(0)
     for (height, width), size in PROBES:
         pixels = generator.integers(0, 256, (height, width, channels), np.uint8)
-        op = ops.resize(size, None, interpolation, arithmetic=arithmetic)
+        op = ops.resize(size, None, getattr(mode, "value", mode), arithmetic=arithmetic)
         expected = _core.augment.run(op, pixels, seed=0, epoch=0, position=0)["pixels"]
         picture = torch.from_numpy(pixels).permute(2, 0, 1)  # strided as one made from a picture
-        found = resize(picture, list(size), interpolation=interpolation, antialias=antialias)
+        found = resize(picture, list(size), interpolation=mode, antialias=antialias)
         if found.dtype != torch.uint8 or not np.array_equal(found.permute(1, 2, 0), expected):
             return False
     return True

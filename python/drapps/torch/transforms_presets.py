@@ -15,7 +15,7 @@ from drapps.torch.recognise import numbers
 
 def image_classification(preset: Any, chain: Chain) -> None:
     """ImageClassification."""
-    _add(_first_api().Resize(preset.resize_size, preset.interpolation), chain)
+    _resize(preset, chain)
     _add(_first_api().CenterCrop(preset.crop_size), chain)
     _make_numbers(preset, chain)
 
@@ -23,8 +23,13 @@ def image_classification(preset: Any, chain: Chain) -> None:
 def semantic_segmentation(preset: Any, chain: Chain) -> None:
     """SemanticSegmentation, which may leave the size as it is."""
     if isinstance(preset.resize_size, list):
-        _add(_first_api().Resize(preset.resize_size, preset.interpolation), chain)
+        _resize(preset, chain)
     _make_numbers(preset, chain)
+
+
+def _resize(preset: Any, chain: Chain) -> None:
+    size, mode = preset.resize_size, preset.interpolation
+    _add(_first_api().Resize(size, mode, antialias=preset.antialias), chain)
 
 
 def _make_numbers(preset: Any, chain: Chain) -> None:

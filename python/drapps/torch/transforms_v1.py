@@ -5,12 +5,14 @@ Arguments keep their attribute names in both, so most recognisers serve both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from drapps import ops
 from drapps.torch.chain import Chain, Form, Recogniser
 from drapps.torch.recognise import NotLifted, name_of, number, numbers, require_pristine, short_name
+from drapps.torch.tensor_resize import tensor_arithmetic
 
 METHODS = ("__call__", "forward", "get_params", "make_params", "transform", "_call_kernel")
 INTERPOLATIONS = ("bilinear", "bicubic")
@@ -62,31 +64,32 @@ def ratio_of(transform: Any) -> list[float]:
     return ratio
 
 
-def random_resized_crop_op(transform: Any, **how: str) -> ops.Op:
-    """The op of a RandomResizedCrop, which resizes as `how` says."""
-    return ops.random_resized_crop(
-        plain_size(transform.size),
-        numbers(transform.scale),
-        ratio_of(transform),
-        interpolation_of(transform),
-        **how,
-    )
-
-
-def resize_op(transform: Any, **how: str) -> ops.Op:
-    """The op of a Resize, likewise."""
-    size = plain_size(transform.size)
-    return ops.resize(size, transform.max_size, interpolation_of(transform), **how)
+def add_resize(make: Callable[..., ops.Op], transform: Any, chain: Chain) -> None:
+    """Adds what `make` makes of how `transform` resizes, which for tensors is a way of torch's."""
+    if chain.form is not Form.BYTES:
+        chain.add(make(pass_order=chain.pass_order))
+        return
+    how = tensor_arithmetic(transform, interpolation_of(transform), chain.channels)
+    chain.add_resize_of_bytes(make(arithmetic=how))
 
 
 def random_resized_crop(transform: Any, chain: Chain) -> None:
     """RandomResizedCrop."""
-    chain.add(random_resized_crop_op(transform, pass_order=chain.pass_order))
+    make = functools.partial(
+        ops.random_resized_crop,
+        plain_size(transform.size),
+        numbers(transform.scale),
+        ratio_of(transform),
+        interpolation_of(transform),
+    )
+    add_resize(make, transform, chain)
 
 
 def resize(transform: Any, chain: Chain) -> None:
     """Resize."""
-    chain.add(resize_op(transform, pass_order=chain.pass_order))
+    size = plain_size(transform.size)
+    make = functools.partial(ops.resize, size, transform.max_size, interpolation_of(transform))
+    add_resize(make, transform, chain)
 
 
 def center_crop(transform: Any, chain: Chain) -> None:

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from drapps import ops
 from drapps.torch import transforms_v1 as v1
 from drapps.torch.chain import Chain, Form, Recogniser
 from drapps.torch.recognise import NotLifted, short_name
-from drapps.torch.tensor_resize import tensor_arithmetic
 from drapps.torch.typed import MASK, of_kind
 
 
-def random_resized_crop(transform: Any, chain: Chain) -> None:
-    """RandomResizedCrop, which has integer arithmetic of torch's own on tensors of bytes."""
-    if chain.form is not Form.BYTES:
-        return v1.random_resized_crop(transform, chain)
-    how = tensor_arithmetic(transform, v1.interpolation_of(transform), chain.channels)
-    return chain.add_resize_of_bytes(v1.random_resized_crop_op(transform, arithmetic=how))
-
-
-def resize(transform: Any, chain: Chain) -> None:
-    """Resize, likewise."""
-    if chain.form is not Form.BYTES:
-        return v1.resize(transform, chain)
-    how = tensor_arithmetic(transform, v1.interpolation_of(transform), chain.channels)
-    return chain.add_resize_of_bytes(v1.resize_op(transform, arithmetic=how))
-
-
 def random_resize(transform: Any, chain: Chain) -> None:
-    """RandomResize, likewise."""
+    """RandomResize."""
     sizes, interpolation = (transform.min_size, transform.max_size), v1.interpolation_of(transform)
-    if chain.form is not Form.BYTES:
-        return chain.add(ops.random_resize(*sizes, interpolation, chain.pass_order))
-    how = tensor_arithmetic(transform, interpolation, chain.channels)
-    return chain.add_resize_of_bytes(ops.random_resize(*sizes, interpolation, arithmetic=how))
+    make = functools.partial(ops.random_resize, *sizes, interpolation)
+    v1.add_resize(make, transform, chain)
 
 
 def fills_of(transform: Any, chain: Chain) -> tuple[list[int], int]:
@@ -122,8 +104,8 @@ _MISSING = "missing"
 TABLE: dict[str, Recogniser] = {
     _HOME + name: v1.checked(recogniser)
     for name, recogniser in {
-        "_geometry.RandomResizedCrop": random_resized_crop,
-        "_geometry.Resize": resize,
+        "_geometry.RandomResizedCrop": v1.random_resized_crop,
+        "_geometry.Resize": v1.resize,
         "_geometry.CenterCrop": v1.center_crop,
         "_geometry.RandomCrop": random_crop,
         "_geometry.RandomResize": random_resize,

@@ -48,6 +48,9 @@ Status check_arithmetic(std::string_view tag, Interpolation interpolation, kerne
   if (interpolation == Interpolation::kNearest) {
     return op_error(tag, "arithmetic " + name + " has no nearest; give bilinear or bicubic, or arithmetic pillow");
   }
+  if (arithmetic == kernel::Arithmetic::kTorchFloat && interpolation != Interpolation::kBilinear) {
+    return op_error(tag, "arithmetic " + name + " is bilinear alone; give that, or another arithmetic");
+  }
   if (order == kernel::PassOrder::kHorizontalFirst) return ok_status();
   return op_error(tag, "arithmetic " + name + " runs the horizontal pass first; leave pass_order away");
 }

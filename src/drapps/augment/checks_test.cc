@@ -33,6 +33,9 @@ TEST(Check, NamesTheParameterThatIsOutOfRange) {
       {RandomResizedCrop{.pass_order = kernel::PassOrder::kPillow13,
                          .arithmetic = kernel::Arithmetic::kTorchNoAntialias},
        "torch_uint8_no_antialias runs the horizontal pass first"},
+      {Resize{
+           .short_side = 10, .interpolation = Interpolation::kBicubic, .arithmetic = kernel::Arithmetic::kTorchFloat},
+       "torch_float is bilinear alone"},
       {CenterCrop{.height = -4}, "center_crop"},
       {Crop{.width = 0}, "crop: "},
       {Crop{.top = -1}, "a corner at -1 x 0"},

@@ -126,6 +126,8 @@ inline std::vector<Op> all_ops() {
     ops.emplace_back(
         RandomResize{.min_size = 9, .max_size = 40, .arithmetic = arithmetic, .mask_nearest = kernel::Nearest::kTorch});
   }
+  ops.emplace_back(RandomResizedCrop{.height = 40, .width = 40, .arithmetic = kernel::Arithmetic::kTorchFloat});
+  ops.emplace_back(Resize{.short_side = 26, .arithmetic = kernel::Arithmetic::kTorchFloat});
   ops.emplace_back(
       ColorJitter{.brightness = {0.6, 1.4}, .contrast = {0.6, 1.4}, .saturation = {0.0, 2.0}, .hue = {-0.5, 0.5}});
   ops.emplace_back(ColorJitter{.contrast = {0.5, 1.5}});

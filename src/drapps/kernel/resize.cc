@@ -35,6 +35,7 @@ Status Resizer::resize(ImageView out, ConstImageView in, Filter filter, PassOrde
                             " cannot be resized to " + std::to_string(out.height) + " x " + std::to_string(out.width) +
                             "; both need at least one pixel and the same channels"};
   }
+  if (arithmetic == Arithmetic::kTorchFloat) return floats_.resize(out, in);
   const bool vertical_first = arithmetic == Arithmetic::kPillow && order == PassOrder::kPillow13 &&
                               out.height < in.height &&
                               2 * (std::int64_t{in.width} - out.width) < std::int64_t{in.height} - out.height;
@@ -84,6 +85,7 @@ void Resizer::reset() noexcept {
   horizontal_.reset();
   vertical_.reset();
   between_.reset();
+  floats_.reset();
 }
 
 }  // namespace drapps::kernel

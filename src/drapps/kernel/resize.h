@@ -2,8 +2,8 @@
 // of bytes.
 //
 // Both run two one-dimensional passes with integer weights and uint8 in between, and skip a pass whose dimension does
-// not change. They differ in the weights (resize_plan.h) and in which pass may run first. Every SIMD level gives the
-// same bytes.
+// not change. They differ in the weights (resize_plan.h) and in which pass may run first. A third way has floats
+// throughout (resize_float.h). Every SIMD level gives the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "drapps/base/result.h"
 #include "drapps/data/image.h"
 #include "drapps/kernel/level.h"
+#include "drapps/kernel/resize_float.h"
 #include "drapps/kernel/resize_plan.h"
 
 namespace drapps::kernel {
@@ -26,7 +27,7 @@ enum class PassOrder : std::uint8_t {
 class Resizer {
  public:
   explicit Resizer(MemoryLedger& ledger, Level level = active_level()) noexcept
-      : horizontal_(ledger), vertical_(ledger), between_(ledger), level_(level) {}
+      : horizontal_(ledger), vertical_(ledger), between_(ledger), floats_(ledger, level), level_(level) {}
 
   /// Fills `out` (its size is the target) from all of `in`; they do not overlap, have as many
   /// channels, and are not empty. Writes nothing outside out's pixels. Allocates only for sizes larger
@@ -44,6 +45,7 @@ class Resizer {
   PackedAxis horizontal_;
   PackedAxis vertical_;
   Buffer between_;
+  FloatResizer floats_;
   Level level_;
 };
 

@@ -206,6 +206,7 @@ void fill(Geometry g, Draft& draft, Filter filter, Arithmetic arithmetic) noexce
     case Arithmetic::kTorch: return linear ? fill_torch<Bilinear>(g, draft) : fill_torch<Bicubic>(g, draft);
     case Arithmetic::kTorchNoAntialias:
       return linear ? fill_torch_no_antialias<Bilinear, 2>(draft) : fill_torch_no_antialias<SharpBicubic, 4>(draft);
+    case Arithmetic::kTorchFloat: break;  // has plans of its own
   }
 }
 

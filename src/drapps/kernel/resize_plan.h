@@ -37,8 +37,8 @@ namespace drapps::kernel {
 
 enum class Filter : std::uint8_t { kBilinear, kBicubic };
 
-/// Whose weights: see above.
-enum class Arithmetic : std::uint8_t { kPillow, kTorch, kTorchNoAntialias };
+/// Whose weights: see above; of kTorchFloat, which is bilinear alone, resize_float.h.
+enum class Arithmetic : std::uint8_t { kPillow, kTorch, kTorchNoAntialias, kTorchFloat };
 
 inline constexpr int kWeightBits = 22;
 

@@ -34,7 +34,8 @@ struct Way {
 constexpr std::array kWays{Way{PassOrder::kHorizontalFirst, Arithmetic::kPillow},
                            Way{PassOrder::kPillow13, Arithmetic::kPillow},
                            Way{PassOrder::kHorizontalFirst, Arithmetic::kTorch},
-                           Way{PassOrder::kHorizontalFirst, Arithmetic::kTorchNoAntialias}};
+                           Way{PassOrder::kHorizontalFirst, Arithmetic::kTorchNoAntialias},
+                           Way{PassOrder::kHorizontalFirst, Arithmetic::kTorchFloat}};
 
 TEST(Resize, EveryLevelGivesTheReferencesBytes) {
   for (const Level level : supported_levels()) {
