@@ -3,6 +3,7 @@
 | what | besides | answer |
 |---|---|---|
 | `epochs` | `count` | `samples`, `seconds`, `service_s`, `cpu_s`, `gaps_s`, `epoch_gaps_s`, … |
+| `stretch` | `begin_s`, `seconds` | `samples`, `seconds`, `cpu_s`, `processes`, … |
 | `outputs` | | `crc32` of each batch of an epoch, in order |
 | `start` | | `first_batch_s`, of a new loader |
 | `delay` | `seconds`, `beside`: `nothing`, `loader` or `spinners` | `p50_s`, `p99_s`, … |
@@ -32,7 +33,8 @@ class Child:
 
     Args:
         make: the class of the loader.
-        spec: besides that of `Worked`: ``batch``, ``workers``, ``persistent``.
+        spec: besides that of `Worked`: ``batch``, ``workers``, ``persistent``; ``fixed``: a number
+            of processes that DRAPPS is held to.
     """
 
     def __init__(self, make: Callable[..., Any], spec: dict[str, Any]) -> None:
@@ -44,6 +46,7 @@ class Child:
         """Does what is asked."""
         measures: dict[str, Callable[..., dict[str, Any]]] = {
             "epochs": self._epochs,
+            "stretch": self._stretch,
             "outputs": self._outputs,
             "start": self._start,
             "delay": self._delay,
@@ -51,13 +54,19 @@ class Child:
         return measures[what](**arguments)
 
     def _new_loader(self) -> Any:
-        return self._make(
+        fixed = self._spec.get("fixed")
+        knobs = {"schema": "processes-1", "knobs": {"processes": fixed}}
+        loader = self._make(
             Worked(self._spec),
             batch_size=self._spec["batch"],
             shuffle=True,
             num_workers=self._spec["workers"],
             persistent_workers=self._spec["persistent"],
+            **({"settings": knobs} if fixed else {}),
         )
+        if fixed:
+            loader.freeze()
+        return loader
 
     def _epochs(self, count: int) -> dict[str, Any]:
         """Whole epochs, from the loader's ``iter`` to the end of its last batch."""
@@ -85,6 +94,26 @@ class Child:
             "gaps_s": gaps,
             "epoch_gaps_s": epoch_gaps,
             **(self._workers() if self._spec["persistent"] else {}),
+        }
+
+    def _stretch(self, begin_s: float, seconds: float) -> dict[str, Any]:
+        """Samples of a stretch that begins a while after the loader was made."""
+        self._loader = self._new_loader()
+        made = time.perf_counter()
+        samples, began, ended, cpu = 0, 0.0, made, 0.0
+        for taken in self._endless():
+            ended = time.perf_counter()
+            if began:
+                samples += taken
+            elif ended >= made + begin_s:
+                began, cpu = ended, feed.cpu_s()
+            if began and ended >= began + seconds:
+                break
+        return {
+            "samples": samples,
+            "seconds": ended - began,
+            "cpu_s": feed.cpu_s() - cpu,
+            **self._workers(),
         }
 
     def _workers(self) -> dict[str, Any]:

@@ -43,12 +43,14 @@ class Worked(Dataset[Any]):
     Args:
         spec: ``samples``; ``turns`` of `spin` for each; ``floats`` of its tensor; ``slow``: what
             one sample in a hundred does a hundred times as long: ``no`` (none is slow), ``spin`` or
-            ``sleep`` (as long as its `spin` would take, ``work_s`` each).
+            ``sleep`` (as long as its `spin` would take, ``work_s`` each); ``nap_s``: what each
+            sample sleeps besides, 0 where absent.
     """
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self._samples, self._turns, self._slow = spec["samples"], spec["turns"], spec["slow"]
         self._sleep_s = spec["work_s"] * _SLOW_TIMES
+        self._nap_s = spec.get("nap_s", 0.0)
         self._rows = torch.rand(_ROWS, spec["floats"])
 
     def __len__(self) -> int:
@@ -61,4 +63,6 @@ class Worked(Dataset[Any]):
             time.sleep(self._sleep_s)
         else:
             spin(self._turns * (_SLOW_TIMES if slow == "spin" else 1))
+        if self._nap_s > 0:
+            time.sleep(self._nap_s)
         return self._rows[index % _ROWS], time.thread_time() - began

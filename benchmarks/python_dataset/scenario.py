@@ -23,7 +23,12 @@ WORK_S = {"100us": 1e-4, "1ms": 1e-3, "10ms": 1e-2}
 FLOATS = {"4k": 1 << 10, "64k": 16 << 10, "600k": 150 << 10}
 BATCH = 64
 WANTED = 0.97
-WANTED_MORE = {"work_100us_600k": 2.0, "stragglers_cpu": 0.9, "stragglers_sleep": 0.9}
+WANTED_MORE = {
+    "work_100us_600k": 2.0,
+    "stragglers_cpu": 0.9,
+    "stragglers_sleep": 0.9,
+    "sleepers": 0.9,
+}
 LIMITS = {"epoch_gap": 2.0, "gil_delay": 1.5}
 
 _HERE = Path(__file__).resolve().parent
@@ -33,7 +38,11 @@ SLOW_WARM = 4  # epochs in which DRAPPS finds the number of processes
 _EPOCHS = 6  # whose gaps are taken in one round
 _LIFE = 3  # rounds of a contestant's processes in most cases
 _COMPARED = 8  # batches
-_TIMES = {"10ms": 3}  # as many rounds, where no loader can differ by more than the machine does
+_NAP_S = 0.05  # that each sample of `sleepers` sleeps
+_BEGIN_S, _STRETCH_S = 15.0, 30.0  # what of a loader's life is measured there
+_FIXED = (0.5, 0.75, 1.0, 1.25)  # numbers of processes, of those that fill the cores
+# As many rounds: more where no loader can differ by more than the machine does, fewer long ones.
+_TIMES = {"10ms": 3, "sleepers": 1 / 3}
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Bench:
         }
 
     def rounds(
-        self, case: str, lanes: Mapping[str, Lane], times: int = 1, life: int = _LIFE
+        self, case: str, lanes: Mapping[str, Lane], times: float = 1, life: int = _LIFE
     ) -> dict[str, list[Answer]]:
         """All lanes in turn, each round beginning with another one; those kept are not repeated.
 
@@ -91,7 +100,7 @@ class Bench:
             times: so many times the rounds of a case.
             life: so many rounds are of the same processes.
         """
-        count = self.count * times
+        count = max(1, round(self.count * times))
         for first in range(0, count, life):
             self._rounds_of_one_life(case, lanes, range(first, min(first + life, count)))
         rounds = [self.journal.get("round", case, number) for number in range(count)]
@@ -192,6 +201,7 @@ def measure(
     cases |= {
         "stragglers_cpu": partial(_stragglers_cpu, bench),
         "stragglers_sleep": partial(_stragglers_sleep, bench),
+        "sleepers": partial(_sleepers, bench),
         "first_batch": partial(_first_batch, bench),
         "epoch_gap": partial(_epoch_gap, bench),
         "gil_delay": partial(_delay, bench),
@@ -251,6 +261,24 @@ def _stragglers_sleep(bench: Bench) -> None:
     for name, prefix in (("drapps", ""), ("stock", "stock_")):
         rates = report.ratios(answers[name], answers[f"{name}_without"])
         bench.add(f"{prefix}stragglers_sleep", rates)
+
+
+def _sleepers(bench: Bench) -> None:
+    print(f"{NAME}, 1 ms of work and {_NAP_S * 1e3:.0f} ms asleep", flush=True)
+    filling = _CORES * (WORK_S["1ms"] + _NAP_S) / WORK_S["1ms"]
+    spec = bench.spec("1ms", "4k", _CORES, nap_s=_NAP_S)
+    spec["samples"] = 100 * BATCH
+    ask = {"what": "stretch", "begin_s": _BEGIN_S, "seconds": _STRETCH_S}
+    lanes = {"drapps": Lane("drapps", spec, ask, warm=0)}
+    for share in _FIXED:
+        number = round(share * filling)
+        lanes[f"fixed_{number}"] = Lane("drapps", {**spec, "fixed": number}, ask, warm=0)
+        lanes[f"stock_{number}"] = Lane("torch", {**spec, "workers": number}, ask, warm=0)
+    answers = bench.rounds("sleepers", lanes, _TIMES["sleepers"], life=1)
+    for name, prefix in (("sleepers", "fixed_"), ("sleepers_stock", "stock_")):
+        others = [mine for other, mine in answers.items() if other.startswith(prefix)]
+        best = [max(rate(answer) for answer in each) for each in zip(*others, strict=True)]
+        bench.add(name, [rate(a) / b for a, b in zip(answers["drapps"], best, strict=True)])
 
 
 def _first_batch(bench: Bench) -> None:

@@ -256,6 +256,9 @@ void bind_pipeline(nb::module_& module) {
       "A Claim to work within so many cores, or within what there is; from now on that is read again every second.");
   module.def("cpu_budget", [] { return Engine::get().cpu_budget(); }, "Cores of all loaders of this process now.");
   module.def(
+      "available_memory", [] { return Engine::get().available_memory(); },
+      "Bytes that may be used more now, by what the machine and the cgroups have left.");
+  module.def(
       "cpu_budget_fd", [] { return Engine::get().workers().cpu_budget().fd(); },
       "What worker processes attach to, to stay within them; -1 where the system has no memory to share.");
   module.def("read_machine_from", &Engine::read_machine_from, "root"_a,

@@ -29,6 +29,7 @@ class Model:
     end_s: float = 0.0
     whole: bool = False
     most: int = 1000
+    hire_s: float = 0.0
     cpu_budget: float = 2.0
     now: float = 100.0
     members: dict = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Model:
     def hire(self, worker):
         if self.hired >= self.most:
             raise BlockingIOError("no more processes")
+        self.now += self.hire_s
         slot, self.hired = self.hired, self.hired + 1
         self.members[slot] = SimpleNamespace(
             slot=slot,
@@ -142,13 +144,20 @@ def sight(processes, cores, waited=1.0, rate=100.0):
         (sight(3, 3.0), 2.5, 3),  # the pauses of three leave half a core to nobody
         (sight(1, 1.0), 0.5, 1),  # never none
         (sight(2, 2.05), 2.0, 2),  # within what may be exceeded
-        (sight(15, 0.5), 2.0, 16),  # never more than eight per core
-        (sight(16, 0.5), 2.0, 16),
-        (sight(4, 0.1), 0.5, 4),
+        (sight(100, 0.5), 2.0, 150),
+        (sight(10, 1.6), 2.0, 13),  # not more than fill the cores
+        (sight(2, 0.0), 2.0, 3),
     ],
 )
 def test_the_rule(seen, budget, processes):
     assert wanted(seen, budget) == processes
+
+
+def test_a_jump_is_to_as_many_as_fill_the_cores():
+    assert wanted(sight(2, 0.04), 2.0, jump=True) == 100
+    assert wanted(sight(2, 1.0), 2.0, jump=True) == 4
+    assert wanted(sight(2, 1.0, waited=0.05), 2.0, jump=True) == 2
+    assert wanted(sight(8, 8.0), 2.0, jump=True) == 2
 
 
 def test_a_gain_is_told_from_noise_as_soon_as_it_can_be():
@@ -172,7 +181,8 @@ def test_an_average_is_of_all_but_the_number_of_processes():
 def test_processes_that_sleep_become_as_many_as_fill_the_cores(whole):
     model = Model(sleeping, whole=whole)
     model.run(20)
-    assert model.moves == [(2, 3), (3, 4)]
+    assert model.moves == [(2, 4)]
+    assert "as many as fill them" in model.log[0]["why"]
     assert {each["knob"] for each in model.log} == {"processes"}
 
 
@@ -192,7 +202,7 @@ def test_cores_that_others_use_are_tried_for_ever_more_rarely():
     model = Model(crowded, noise=0.05)
     model.run(150)
     assert len(model.active) == 2
-    assert model.moves[:2] == [(2, 3), (3, 2)]
+    assert model.moves[:4] == [(2, 4), (4, 2), (2, 3), (3, 2)]  # one jump in a loader's life
     assert 4 <= len(model.moves) <= 10
     assert model.log[1]["why"] == "more processes gain nothing"
 
@@ -211,10 +221,11 @@ def test_as_many_processes_stay_as_fill_the_budget():
 
 
 def test_a_trial_that_exceeds_the_budget_is_undone():
-    model = Model(lambda n: 0.875 * n, processes=8, cpu_budget=8.0)
-    model.run(5)
-    assert model.moves == [(8, 12), (12, 8)]
-    assert "budget" in model.log[1]["why"]
+    model = Model(lambda n: 0.35 * n if n < 9 else 1.2 * n, processes=4, cpu_budget=8.0)
+    model.elastic.standing.jumped = True
+    model.run(9)
+    assert model.moves[:3] == [(4, 6), (6, 9), (9, 7)]  # as many of its processes stay as fit
+    assert "budget" in model.log[2]["why"]
 
 
 def test_processes_that_pause_are_taken_for_what_they_would_use():
@@ -253,11 +264,11 @@ def test_a_budget_is_kept_while_nobody_waits():
 def test_a_trial_outlasts_a_pause_of_the_consumer(noise):
     model = Model(sleeping, noise=noise)
     model.run(1)
-    assert model.moves[0] == (2, 3)
+    assert model.moves[0] == (2, 4)
     model.pause(60)
     model.run(8)
     assert len(model.active) >= 4
-    assert (3, 2) not in model.moves
+    assert (4, 2) not in model.moves
 
 
 def test_processes_that_had_nothing_to_do_are_not_taken_for_too_few():
@@ -278,6 +289,7 @@ def test_a_budget_is_kept_by_processes_that_have_nothing_to_do_at_times():
 
 def test_a_trial_waits_for_processes_that_start_slowly():
     model = Model(sleeping, start_s=5.0)
+    model.elastic.standing.jumped = True
     model.run(5)
     assert model.moves == [(2, 3)]
     model.run(3)
@@ -287,7 +299,17 @@ def test_a_trial_waits_for_processes_that_start_slowly():
 def test_a_trial_does_not_wait_for_ever():
     model = Model(sleeping, start_s=1e9)
     model.run(45)
-    assert model.moves[:2] == [(2, 3), (3, 2)]
+    assert model.moves[:2] == [(2, 4), (4, 2)]
+
+
+def test_many_processes_are_started_a_few_at_a_time():
+    model = Model(lambda n: min(0.02 * n, 2.0), hire_s=0.02)
+    model.run(0.7)
+    assert model.moves == []  # the move is noted once all of them are there
+    assert 3 < len(model.active) < 20
+    model.run(9)
+    assert model.moves[0] == (2, 100)
+    assert len(model.active) >= 100
 
 
 def test_a_process_that_comes_or_goes_in_a_window_is_not_counted_in_it():
@@ -323,7 +345,7 @@ def test_what_is_frozen_stays_and_goes_on_afterwards():
 def test_the_next_pass_knows_what_was_tried():
     model = Model(busy, cpu_budget=4.0)
     model.run(8)
-    assert model.moves == [(2, 3), (3, 2)]
+    assert model.moves == [(2, 4), (4, 2)]
     model.elastic = Elastic(
         model,
         lambda: model.cpu_budget,
@@ -333,7 +355,7 @@ def test_the_next_pass_knows_what_was_tried():
         cpu_seconds=model.cpu.get,
     )
     model.run(2)
-    assert model.moves == [(2, 3), (3, 2)]  # the trial has to wait
+    assert model.moves == [(2, 4), (4, 2)]  # the trial has to wait
     assert model.elastic.standing.processes == 2
 
 

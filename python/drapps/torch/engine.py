@@ -33,7 +33,7 @@ from drapps.torch.transfer import AHEAD, TransferThread
 from drapps.worker.binding import Binding
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import GRACE, Crew
-from drapps.worker.elastic import Elastic, most_processes
+from drapps.worker.elastic import Elastic
 from drapps.worker.job import END, ERROR, VALUE
 from drapps.worker.launch import SentJob
 from drapps.worker.lists import share_large_lists
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("drapps")
 _MAX_PIECES = 256  # that one batch is cut into
+_PROCESSES_PER_CORE = 64  # that there are places for
+_MOST_PROCESSES = 1024
 _SLICE = 0.05  # seconds between looks at signals and at the processes
 _CHECK_PERIOD = 1.0  # seconds between looks at the processes while nobody has to wait
 _GRACE_AFTER_DEATH = 1.0  # seconds that the others have to end by themselves
@@ -93,13 +95,15 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _start(self) -> None:
         """Starts the processes, and a pass in them."""
-        slots = 64 + 4 * self._num_workers
+        places = min(math.ceil(_PROCESSES_PER_CORE * _core.cpu_budget()), _MOST_PROCESSES)
+        slots = 64 + 4 * self._num_workers + places  # some are of processes that are ending
         window = self._prefetch_factor * self._num_workers
         self._board = _core.Board.make(slots, 2 * window + 4 * slots)
         self._crew = Crew(self._board, self._job, self._context)
         self._recovery = Recovery(self._crew, self._restarts, self._binding, self._standing)
         self._binding.begin()
         self._elastic = Elastic(self._crew, _core.cpu_budget, False, self._standing)
+        self._elastic.most = functools.partial(self._crew.most, places + self._num_workers)
         self._died: str | None = None  # why all of it has ended; empty once that was raised
         self._checked = self._started = time.monotonic()
         self._first_batch: dict[str, float] = {}
@@ -135,7 +139,7 @@ class EngineIterator(_BaseDataLoaderIter):
         """
         bound, cores = self._binding.bound, _core.cpu_budget()
         if not bound and self._standing.processes is not None:
-            return min(self._standing.processes, most_processes(cores))
+            return self._standing.processes
         if bound or not self._within_budget:
             return self._num_workers
         return min(self._num_workers, math.ceil(cores))
@@ -147,6 +151,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._asked: deque[Asked] = deque()
         self._taken: deque[Taken] = deque()  # not more than one without a transfer thread
         self._beginnings = 0  # of passes in the workers, among what was asked for
+        self._pieces = 0  # of the batch that was asked for last
         self._active = [True] * self._num_workers
         self._turn = self._progress.turn
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
@@ -214,7 +219,7 @@ class EngineIterator(_BaseDataLoaderIter):
         window = int(self._prefetch_factor * self._num_workers)
         if self._given_depth or self._binding.bound or not self._progress.order.drawn_unseen:
             return window
-        return max(window, 2 * len(self._crew.members))
+        return max(window, math.ceil(2 * len(self._crew.members) / max(1, self._pieces)))
 
     def _resume(self, worker: int, stream: dict[str, Any]) -> None:
         self._beginnings += 1
@@ -242,6 +247,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._turn = (worker + 1) % self._num_workers
         grain = -(-len(index) // _MAX_PIECES) if self._by_sample else 0
         order = Batch(self._progress.key_epoch, index, grain, self._binding.shares(worker))
+        self._pieces = order.pieces
         position = self._position
         if self._auto_collation and not self._progress.is_stream and isinstance(index, Sized):
             self._position += len(index)
@@ -403,7 +409,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _wait(self) -> Asked:
         """The next batch to yield, finished; not in the list any more."""
-        began = time.monotonic()
+        began = counted = time.monotonic()
         reported = False
         seen = self._board.events()
         if self._order is None or self._board.done(self._asked[-1].ticket):
@@ -413,14 +419,17 @@ class EngineIterator(_BaseDataLoaderIter):
         while True:
             asked = self._finished()
             if asked is not None:
-                self._elastic.waited(time.monotonic() - began)
+                self._elastic.waited(time.monotonic() - counted)
                 self._recovery.progressed()
                 return asked
             if self._in_order:
                 self._board.wait(self._asked[0].ticket, _SLICE)
             else:
                 seen = self._board.wait_event(seen, _SLICE)
-            waited = time.monotonic() - began
+            now = time.monotonic()
+            self._elastic.waited(now - counted)
+            self._elastic.step()
+            waited, counted = now - began, now
             if waited >= _SLICE:
                 self._look_after()
             if 0 < self._timeout <= waited:

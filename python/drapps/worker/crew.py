@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing.process
 import os
+import resource
 import select
 import signal
 import threading
@@ -18,6 +19,8 @@ from drapps.worker.launch import STACKS_SIGNAL, Launch, SentJob, main
 
 _SILENCE = 5.0  # seconds without a heartbeat after which a worker's state is looked up
 GRACE = 5.0  # seconds that a worker has to end by itself
+_FILES = 4  # that are open here for each process
+_LEAST_OWN = 1 << 20  # bytes of memory that each has for itself
 
 # Processes that were not seen to end. Where a crew becomes garbage together with its processes,
 # what multiprocessing knows them by is closed before anybody's __del__ can end them.
@@ -144,6 +147,19 @@ class Crew:
     def active(self) -> list[Member]:
         """Those that are not retired."""
         return [member for member in self.members.values() if not member.retired]
+
+    def most(self, places: int) -> int:
+        """How many processes there may be: not more than `places`, and as files and memory allow.
+
+        They may have half of the files that may be open. What each has for itself may fill half of
+        the memory that is free, by what one of them has now.
+        """
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files != resource.RLIM_INFINITY:
+            places = min(places, files // 2 // _FILES)
+        own = max((_own_bytes(member.pid) for member in self.active[:1]), default=0)
+        room = _core.available_memory() // 2 // max(own, _LEAST_OWN)
+        return min(places, len(self.members) + room)
 
     def first_batch(self, seconds: float) -> dict[str, float]:
         """Where the time up to the first batch, so many seconds, went.
@@ -308,6 +324,16 @@ def _cause_of(pid: int, code: int | None) -> str:
         text = signal.strsignal(-code) or "unknown"
         return f"DataLoader worker (pid {pid}) is killed by signal: {text} ({-code})"
     return f"it exited with code {code}"
+
+
+def _own_bytes(pid: int) -> int:
+    """Memory that no other process shares; 0 where the kernel does not tell."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:  # noqa: PTH123
+            own = [line.split()[1] for line in file if line.startswith("Private_")]
+    except (OSError, IndexError):
+        return 0
+    return 1024 * sum(map(int, own))
 
 
 def _state_of(pid: int) -> str:

@@ -6,7 +6,8 @@ not known beforehand: it is found by trials.
 1. Time is cut into short windows. A window in which the consumer hardly waited, or the processes
    had nothing to do for a while, is dropped: it says neither that more of them would help nor that
    they did not.
-2. While the consumer waits and cores are idle, half as many processes again are started, on trial.
+2. While the consumer waits and cores are idle, half as many processes again are started, on trial;
+   the first time of a loader as many as fill the cores: budget times wall time by CPU time.
 3. The trial's windows begin once all its processes have made a sample. They are compared with those
    before it until the difference is larger than its noise, or a few seconds are over.
 4. Without a gain worth having, or above the budget, the processes of the trial are retired, and the
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -37,7 +39,7 @@ _GAIN = 0.03  # that a trial must bring
 _NOISE = 0.01  # of a rate, at least
 _COOL_DOWN = 10.0  # seconds after a trial that failed
 _START = 30.0  # seconds after which processes that have made nothing are not waited for any more
-_MOST_PER_CORE = 8
+_HIRING = 0.05  # seconds that starting processes may take at a time
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,16 @@ class _Counters:
         return _Counters(self.cpu - then.cpu, self.paused - then.paused, self.made - then.made)
 
 
+@dataclass(frozen=True)
+class _Move:
+    """From so many processes to so many, why, and what that was seen by."""
+
+    before: int
+    target: int
+    why: str
+    seen: dict[str, float]
+
+
 def mean(sights: list[Sight]) -> Sight:
     """Their average; the number of processes is the last one's."""
     return Sight(
@@ -79,20 +91,21 @@ def mean(sights: list[Sight]) -> Sight:
     )
 
 
-def most_processes(budget: float) -> int:
-    """That a budget of so many cores may get."""
-    return math.ceil(budget * _MOST_PER_CORE)
+def wanted(sight: Sight, budget: float, jump: bool = False) -> int:
+    """The number of processes that `sight` speaks for, trials and cool-downs apart.
 
-
-def wanted(sight: Sight, budget: float) -> int:
-    """The number of processes that `sight` speaks for, trials and cool-downs apart."""
+    Args:
+        sight: what was seen.
+        budget: in cores.
+        jump: more of them are to be as many as fill the budget, instead of half as many again.
+    """
+    filling = math.ceil(sight.processes * budget / max(sight.cores, _LEAST) - _ALMOST)
     if sight.cores > (1 + _OVER) * budget:
-        fitting = math.ceil(sight.processes * budget / sight.cores - _ALMOST)
-        return min(sight.processes, max(1, fitting))
-    most = most_processes(budget)
+        return min(sight.processes, max(1, filling))
     idle = budget - sight.cores
-    if sight.waited > _WAITS and idle > _IDLE * budget and sight.processes < most:
-        return min(most, sight.processes + max(1, sight.processes // 2))
+    if sight.waited > _WAITS and idle > _IDLE * budget:
+        more = sight.processes + max(1, sight.processes // 2)
+        return max(sight.processes + 1, filling if jump else min(more, filling))
     return sight.processes
 
 
@@ -133,6 +146,7 @@ class Elastic:
         budget: gives the cores that all loaders of this process may use now.
         enabled: False where no process may come or go.
         moves: how processes come and go to which virtual workers are bound.
+        most: gives how many processes there may be for other reasons than the budget.
         standing: the knob that is moved.
         clock: gives seconds.
         cpu_seconds: of a process, by its pid.
@@ -143,6 +157,7 @@ class Elastic:
     enabled: bool
     standing: Standing = field(default_factory=Standing)
     moves: Moves | None = None
+    most: Callable[[], int] = field(default=lambda: sys.maxsize)
     clock: Callable[[], float] = time.monotonic
     cpu_seconds: Callable[[int], float | None] = cpu_seconds_of
     _since: float | None = None
@@ -154,6 +169,7 @@ class Elastic:
     _trial: list[Sight] | None = None  # the windows before it
     _trial_began: float = 0.0
     _aimed: int = 0  # processes of the trial
+    _move_under_way: _Move | None = None  # whose processes are being started
     _starting: bool = False  # a process of the trial has not made a sample yet
     _ending: bool = False  # a retired process has not ended yet
 
@@ -169,8 +185,9 @@ class Elastic:
         """Looks once per window, and moves where that is enough. For after each batch."""
         now = self.clock()
         if self.standing.frozen:
-            self._since, self._sights, self._trial = None, [], None
+            self._since, self._sights, self._trial, self._move_under_way = None, [], None, None
             return
+        self._hire()
         if not self.enabled or (self._since is not None and now - self._since < _WINDOW):
             return
         self._look_at_budget()
@@ -234,12 +251,15 @@ class Elastic:
         if better is None and within:
             return
         self._trial = None
-        if better and within:
+        if better:
             self.standing.failed = 0
-            return
-        self._cool_down(now)
-        why = "more processes gain nothing" if within else "more cores in use than the budget has"
-        self._move(sight, before[-1].processes, why)
+        else:
+            self._cool_down(now)
+        if not within:
+            fitting = max(before[-1].processes, wanted(sight, self._cores))
+            self._move(sight, fitting, "more cores in use than the budget has")
+        elif not better:
+            self._move(sight, before[-1].processes, "more processes gain nothing")
 
     def _cool_down(self, now: float) -> None:
         self.standing.failed += 1
@@ -247,17 +267,16 @@ class Elastic:
 
     def _decide(self, now: float) -> None:
         sight = mean(self._sights)
-        target = wanted(sight, self._cores)
-        if self.moves is not None:
-            target = min(target, self.moves.most)
+        jump = not self.standing.jumped
+        target = wanted(sight, self._cores, jump)
+        if target > sight.processes:
+            most = self.most() if self.moves is None else self.moves.most
+            target = max(sight.processes, min(target, most))
         if target > sight.processes and now >= self.standing.cool_until:
             self._trial, self._trial_began, self._starting = self._sights, now, True
-            self._aimed = target
-            try:
-                self._move(sight, target, "the consumer waits and cores are idle")
-            except (OSError, RuntimeError):  # a limit on processes, memory or places on the board
-                self._cool_down(now)
-                self._aimed = 0
+            self._aimed, self.standing.jumped = target, True
+            why = "the consumer waits and cores are idle"
+            self._move(sight, target, f"{why}: as many as fill them" if jump else why)
         elif target < sight.processes:
             self._move(sight, target, "more cores in use than the budget has")
 
@@ -267,23 +286,32 @@ class Elastic:
             "waited": round(sight.waited, 2),
             "rate": round(sight.rate, 1),
         }
+        self._sights = []
         if self.moves is not None:
-            self._sights = []
             self.moves.aim(target, why, **seen)
             return
         active = self.crew.active
         for member in active[target:]:
             self.crew.retire(member.slot)
             self._ending = True
-        self._sights = []
+        self._move_under_way = _Move(len(active), target, why, seen)
+        self._hire()
+
+    def _hire(self) -> None:
+        """Starts the processes of a move, as many as take a while: the consumer waits meanwhile."""
+        move = self._move_under_way
+        if move is None:
+            return
+        until = self.clock() + _HIRING
+        active = self.crew.active
         try:
-            for _ in range(target - len(active)):
+            for _ in range(move.target - len(active)):
                 self.crew.hire(active[0].worker)
-        finally:
-            self.standing.moved(
-                len(active),
-                target,
-                len(self.crew.active),
-                why,
-                **seen,
-            )
+                if self.clock() > until:
+                    return
+        except (OSError, RuntimeError):  # a limit on processes, memory or places on the board
+            self._cool_down(self.clock())
+            self._aimed = 0
+        self._move_under_way = None
+        applied = len(self.crew.active)
+        self.standing.moved(move.before, move.target, applied, move.why, **move.seen)

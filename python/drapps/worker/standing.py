@@ -23,6 +23,7 @@ class Standing:
         frozen: nothing moves it.
         failed: trials in a row that gained nothing.
         cool_until: when the next trial may begin, on the clock of who makes them.
+        jumped: the first trial has begun, which starts as many as fill the cores.
         own_state: what its dataset keeps on itself, see `Binding`.
     """
 
@@ -30,6 +31,7 @@ class Standing:
     frozen: bool = False
     failed: int = 0
     cool_until: float = 0.0
+    jumped: bool = False
     own_state: dict[str, bool] = field(default_factory=dict)
     _epoch: int = 0
     _began: float = 0.0
@@ -51,7 +53,7 @@ class Standing:
         try:
             processes = settings["knobs"]["processes"]
             if settings["schema"] == _SCHEMA and type(processes) is int and processes > 0:
-                return cls(processes)
+                return cls(processes, jumped=True)
         except (KeyError, TypeError):
             pass
         raise PipelineError(

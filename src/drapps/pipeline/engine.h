@@ -68,6 +68,8 @@ class Engine {
   /// What the machine gives. Of the cores that the process was allowed at first, quotas and cpusets may take away; a
   /// thread that was bound to a core takes nothing.
   MachineLimits machine() const;
+  /// Bytes that the machine and the cgroups have left now; looks.
+  std::size_t available_memory() const { return machine_limits(source_).available_bytes; }
   pid_t maker() const noexcept { return maker_; }
 
   /// Cores and bytes in force now.

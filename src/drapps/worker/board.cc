@@ -59,6 +59,7 @@ Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskOrder
     return std::optional<std::uint64_t>();
   }
   next_ticket_ = ticket + 1;
+  memory()->header().next.store(next_ticket_);
   task->pinned.store(order.process, std::memory_order_relaxed);
   task->pieces.store(order.pieces, std::memory_order_relaxed);
   task->worker.store(order.worker, std::memory_order_relaxed);
@@ -187,7 +188,16 @@ bool Board::sweep(TaskEntry& task) {
   drop_hold(*memory(), task.input.load(), kMakerHold);
   task.word.store(Word{.ticket = word.ticket, .state = kTaskFree}.bits());
   --unswept_;
+  std::uint64_t oldest = memory()->header().oldest.load();
+  if (word.ticket != oldest) return true;
+  while (oldest < next_ticket_ && !under_way(oldest)) ++oldest;
+  memory()->header().oldest.store(oldest);
   return true;
+}
+
+bool Board::under_way(std::uint64_t ticket) const noexcept {
+  const Word word = Word::of(entry(ticket).word.load());
+  return word.ticket == ticket && word.state != kTaskFree;
 }
 
 void Board::sweep_all() {

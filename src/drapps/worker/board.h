@@ -127,8 +127,8 @@ class Board {
  private:
   explicit Board(std::shared_ptr<Memory> memory);
 
-  bool knows(std::uint64_t ticket) const noexcept;
   TaskEntry& entry(std::uint64_t ticket) const noexcept { return memory()->task(ticket); }
+  bool under_way(std::uint64_t ticket) const noexcept;
   bool sweep(TaskEntry& task);
   void sweep_all();
   bool begin_closing(TaskEntry& task, Word from);

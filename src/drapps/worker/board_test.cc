@@ -90,6 +90,23 @@ TEST_F(BoardTest, TheBoardIsFullOnlyWhenEveryPlaceIsTaken) {
   EXPECT_TRUE(worker->deliver(slow.ticket, 0, {}).ok());
 }
 
+TEST_F(BoardTest, ATaskIsFoundHoweverManyCameAndWentSince) {
+  auto quick = seat(*board_);
+  const std::uint64_t waiting = publish(*board_, 0, {.process = 1});
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const std::uint64_t ticket = publish(*board_, i, {});
+    ASSERT_EQ(quick->next(kNow, false).ticket, ticket);
+    ASSERT_TRUE(quick->deliver(ticket, 0, {}).ok());
+    ASSERT_TRUE(board_->take(ticket).ok());
+  }
+  auto late = seat(*board_);
+  ASSERT_EQ(late->next(kNow, false).ticket, waiting);
+  ASSERT_TRUE(late->deliver(waiting, 0, {}).ok());
+  ASSERT_TRUE(board_->take(waiting).ok());
+  const std::uint64_t ticket = publish(*board_, 1, {});
+  EXPECT_EQ(quick->next(kNow, false).ticket, ticket);
+}
+
 TEST_F(BoardTest, WorkIsTakenInItsOrder) {
   auto worker = seat(*board_);
   auto other = seat(*board_);

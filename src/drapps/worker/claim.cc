@@ -30,8 +30,11 @@ std::optional<Claim> Claimer::claim() {
 /// Lists what may be taken. What is read here may be another task's by now; the claim itself is exact.
 void Claimer::look() {
   candidates_.clear();
-  for (std::uint32_t i = 0; i < memory_.max_tasks(); ++i) {
-    TaskEntry& task = memory_.task_at(i);
+  const std::uint64_t oldest = memory_.header().oldest.load();
+  const std::uint64_t next = memory_.header().next.load();
+  // A slow task may be older than all places there are.
+  for (std::uint64_t i = next - std::min<std::uint64_t>(next - oldest, memory_.max_tasks()); i < next; ++i) {
+    TaskEntry& task = memory_.task(i);
     const Word word = Word::of(task.word.load());
     if ((word.state != kTaskOpen && word.state != kTaskOwned) || task.cancelled.load() != 0) continue;
     const std::int32_t pinned = task.pinned.load(std::memory_order_relaxed);

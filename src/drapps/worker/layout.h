@@ -132,6 +132,8 @@ struct alignas(kPageBytes) Header {
   alignas(64) std::atomic<std::uint32_t> work;    // counts everything that a worker may wait for; a futex
   alignas(64) std::atomic<std::uint32_t> events;  // counts the tasks that came to an end; a futex
   std::atomic<std::uint32_t> stop;                // 1: all processes end
+  alignas(64) std::atomic<std::uint64_t> oldest;  // no task with a lower ticket is under way
+  std::atomic<std::uint64_t> next;                // nor one with this ticket or a higher one
 };
 
 /// Before each block. Its data follow, aligned to 64 bytes.

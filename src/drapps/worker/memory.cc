@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <string>
@@ -18,6 +19,8 @@ constexpr std::uint64_t kMagic = 0x3130'6272'7061'7264;  // "draprb01"
 constexpr std::uint64_t kLeastRegion = std::uint64_t{256} << 20;
 // Half of what x86-64 and most arm64 kernels give a process.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
+// What memory takes whose regions nobody gave a size: of 14 loaders and a worker's own mapping there is room for.
+constexpr std::uint64_t kUsualBytes = std::uint64_t{1} << 43;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -78,6 +81,7 @@ Result<std::shared_ptr<Memory>> Memory::make(std::uint32_t max_processes, std::u
   if (region_bytes == 0) {
     region_bytes = std::bit_ceil(static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                                  static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
+    region_bytes = std::min(region_bytes, std::bit_floor(kUsualBytes / (max_processes + 1)));
   }
   region_bytes = round_up(region_bytes, kPageBytes);
   UniqueHandle fd(memfd_create("drapps-workers", MFD_CLOEXEC));

@@ -21,8 +21,8 @@ namespace drapps {
 class Memory {
  public:
   /// A new memory for a parent and up to `max_processes` workers.
-  /// @param region_bytes  of each region; 0: the machine's RAM, rounded up to a power of two. Where the system refuses
-  ///                      so much, it is halved, down to 256 MiB.
+  /// @param region_bytes  of each region; 0: the machine's RAM, rounded up to a power of two, but not more than 8 TiB
+  ///                      in all. Where the system refuses so much, it is halved, down to 256 MiB.
   /// kInvalidArgument for numbers out of range, kResourceExhausted where the system has no such memory.
   static Result<std::shared_ptr<Memory>> make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                               std::uint64_t region_bytes = 0);

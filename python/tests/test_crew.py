@@ -1,0 +1,60 @@
+"""How many worker processes there may be, by what they need besides cores."""
+
+import os
+import resource
+
+import pytest
+import torch
+from torch.utils import data
+
+import drapps.torch
+from drapps import _core
+from drapps.worker import crew as crews
+
+OWN = 64 << 20  # bytes
+
+
+class Hungry(data.Dataset):
+    """Each process that makes samples takes some memory."""
+
+    def __init__(self):
+        self.maker = os.getpid()
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        if os.getpid() != self.maker:
+            self.taken = bytearray(os.urandom(1) * OWN)
+        return torch.tensor(index)
+
+
+@pytest.fixture
+def crew():
+    loader = drapps.torch.DataLoader(Hungry(), 4, num_workers=2, persistent_workers=True)
+    iterator = iter(loader)
+    next(iterator)
+    yield iterator._crew
+    del iterator, loader
+
+
+def test_as_many_as_half_of_the_free_memory_holds(crew, monkeypatch):
+    own = crews._own_bytes(crew.active[0].pid)
+    assert OWN < own < 10 * OWN
+    monkeypatch.setattr(_core, "available_memory", lambda: 10 * own + own // 2)
+    assert crew.most(1000) == pytest.approx(len(crew.members) + 5, abs=1)
+    monkeypatch.setattr(_core, "available_memory", lambda: 0)
+    assert crew.most(1000) == len(crew.members)
+
+
+def test_as_many_as_there_are_places_or_files_for(crew, monkeypatch):
+    monkeypatch.setattr(_core, "available_memory", lambda: 1 << 50)
+    assert crew.most(3) == 3
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (800, 4096))
+    assert crew.most(1000) == 100
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
+    assert crew.most(30) == 30
+
+
+def test_memory_that_is_free_is_read_again():
+    assert 0 < _core.available_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
