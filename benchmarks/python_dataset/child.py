@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import threading
@@ -23,6 +24,7 @@ import torch
 
 from benchmarks import feed
 from benchmarks.python_dataset.data import Worked, spin
+from drapps import _core
 
 _FLOATS_PER_PAGE = 1024
 _PERIOD_S = 1e-3  # of the thread that wants to run
@@ -55,14 +57,13 @@ class Child:
 
     def _new_loader(self) -> Any:
         fixed = self._spec.get("fixed")
-        knobs = {"schema": "processes-1", "knobs": {"processes": fixed}}
         loader = self._make(
             Worked(self._spec),
             batch_size=self._spec["batch"],
             shuffle=True,
             num_workers=self._spec["workers"],
             persistent_workers=self._spec["persistent"],
-            **({"settings": knobs} if fixed else {}),
+            **({"settings": json.loads(_core.settings_of_processes(fixed))} if fixed else {}),
         )
         if fixed:
             loader.freeze()

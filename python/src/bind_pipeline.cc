@@ -246,6 +246,10 @@ std::unique_ptr<Engine::Claim> claim(std::optional<double> cpus) {
   return claim;
 }
 
+Settings settings_of(const std::string& text, KnobSet has) {
+  return value_of(settings_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false), has));
+}
+
 }  // namespace
 
 void bind_pipeline(nb::module_& module) {
@@ -254,6 +258,18 @@ void bind_pipeline(nb::module_& module) {
   module.def(
       "claim", &claim, "cpus"_a = nb::none(),
       "A Claim to work within so many cores, or within what there is; from now on that is read again every second.");
+  module.def(
+      "settings_of_processes",
+      [](std::int32_t processes) {
+        Settings settings;
+        settings[KnobId::kProcesses] = processes;
+        return settings_to_json(settings, kProcessKnobs).dump();
+      },
+      "processes"_a, "What a loader exports that runs Python code in so many processes, in JSON.");
+  module.def(
+      "processes_of_settings",
+      [](const std::string& text) { return settings_of(text, kProcessKnobs)[KnobId::kProcesses]; }, "settings"_a,
+      "The reverse.");
   module.def("cpu_budget", [] { return Engine::get().cpu_budget(); }, "Cores of all loaders of this process now.");
   module.def(
       "available_memory", [] { return Engine::get().available_memory(); },
@@ -326,11 +342,11 @@ void bind_pipeline(nb::module_& module) {
       .def("iterate", &iterate, "epoch"_a, "start"_a = 0, "order"_a = nb::none(), "seed"_a = nb::none(),
            "ahead"_a = true)
       .def("explain", [](const Loader& self) { return self.explain().dump(); })
-      .def("settings", [](const Loader& self) { return settings_to_json(self.settings()).dump(); })
+      .def("settings", [](const Loader& self) { return settings_to_json(self.settings(), kThreadKnobs).dump(); })
       .def(
           "apply",
           [](Loader& self, const std::string& text) {
-            const Settings settings = value_of(settings_from_json(nlohmann::json::parse(text, nullptr, false)));
+            const Settings settings = settings_of(text, kThreadKnobs);
             const WithoutGil released;  // workers that end are waited for
             self.apply(settings);
           },

@@ -1,5 +1,6 @@
 """How the process engine finds its number of processes: the rule, and its trials on a model."""
 
+import json
 import os
 import random
 import time
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from drapps import _core
 from drapps.errors import PipelineError
 from drapps.worker.elastic import Elastic, Sight, cpu_seconds_of, gained, mean, wanted
 from drapps.worker.standing import Standing
@@ -359,19 +361,30 @@ def test_the_next_pass_knows_what_was_tried():
     assert model.elastic.standing.processes == 2
 
 
+GOOD = json.loads(_core.settings_of_processes(2))
+
+
+def test_settings_are_those_of_a_loader_of_the_same_kind():
+    assert Standing.from_settings(GOOD).processes == 2
+    assert Standing.from_settings(GOOD).settings() == GOOD
+
+
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "message"),
     [
-        {},
-        {"knobs": {"processes": 2}},
-        {"schema": "33180df60ba1cb3a", "knobs": {"workers": 4}},
-        {"schema": "processes-1", "knobs": {"processes": 0}},
-        {"schema": "processes-1", "knobs": {"processes": True}},
-        {"schema": "processes-1", "knobs": None},
+        ({}, "another version"),
+        ({"knobs": {"processes": 2}}, "another version"),
+        ({**GOOD, "schema": "33180df60ba1cb3a"}, "another version"),
+        ({**GOOD, "knobs": {"workers": 4}}, "workers, which this loader has not"),
+        ({**GOOD, "knobs": {"processes": 0}}, "leave no process"),
+        ({**GOOD, "knobs": {"processes": True}}, "not an integer"),
+        ({**GOOD, "knobs": {}}, "missing"),
+        ({**GOOD, "knobs": None}, "need the objects"),
+        ({**GOOD, "more": object()}, "not JSON serializable"),
     ],
 )
-def test_settings_of_something_else_are_refused(settings):
-    with pytest.raises(PipelineError, match="worker processes"):
+def test_settings_of_something_else_are_refused(settings, message):
+    with pytest.raises(PipelineError, match=message):
         Standing.from_settings(settings)
 
 

@@ -20,6 +20,7 @@ import torch
 from torch.utils import data
 
 import drapps.torch
+from drapps import _core
 from drapps.worker.lists import SharedList, share_large_lists
 
 
@@ -66,7 +67,7 @@ def same(left, right):
 
 def with_processes(number, **options):
     """A loader of four virtual workers on `number` processes."""
-    settings = {"schema": "processes-1", "knobs": {"processes": number}}
+    settings = json.loads(_core.settings_of_processes(number))
     options |= {"num_workers": 4, "shuffle": True, "seed": 5, "settings": settings}
     loader = drapps.torch.DataLoader(Drawn(), 16, **options)
     torch.manual_seed(2)
@@ -401,7 +402,8 @@ def test_settings_and_the_log_outlive_passes_and_loaders():
         loader.export_settings()
     expected = list(loader)
     settings = loader.export_settings()
-    assert settings == {"schema": "processes-1", "knobs": {"processes": 2}}
+    assert settings == json.loads(_core.settings_of_processes(2))
+    assert (settings["knobs"], settings["lane_weights"]) == ({"processes": 2}, {})
     loader.freeze()
     assert loader.explain()["decisions"]["status"] == "frozen"
     settings["knobs"]["processes"] = 4

@@ -4,6 +4,7 @@ With seeds of its own such a dataset draws the same numbers under both loaders.
 """
 
 import itertools
+import json
 import os
 import random
 import signal
@@ -17,6 +18,7 @@ import pytest
 import torch
 from torch.utils import data
 
+from drapps import _core
 from drapps.errors import StateError
 from drapps.torch import DataLoader
 from drapps.torch.own_state import Watch
@@ -155,8 +157,8 @@ def test_it_gives_what_it_gives_under_the_stock_loader(name):
         {"on_worker_death": "restart"},
         {"torch_order": True},
         {"worker_init_fn": np.random.seed},
-        {"settings": {"schema": "processes-1", "knobs": {"processes": 2}}},
-        {"settings": {"schema": "processes-1", "knobs": {"processes": 7}}},
+        {"settings": json.loads(_core.settings_of_processes(2))},
+        {"settings": json.loads(_core.settings_of_processes(7))},
     ],
     ids=lambda options: "-".join(options),
 )

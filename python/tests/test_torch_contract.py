@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import json
 import pickle
 
 import pytest
@@ -12,6 +13,7 @@ from torch.utils import data  # noqa: E402
 
 import drapps  # noqa: E402
 import drapps.torch  # noqa: E402
+from drapps import _core  # noqa: E402
 
 
 @pytest.fixture
@@ -385,6 +387,9 @@ def test_both_paths_explain_themselves_and_give_their_settings(folder):
         python.export_settings()
     with pytest.raises(drapps.PipelineError, match="another version's knobs"):
         iter(drapps.torch.DataLoader(folder, 4, settings={"schema": "processes-1", "knobs": {}}))
+    of_processes = json.loads(_core.settings_of_processes(2))
+    with pytest.raises(drapps.PipelineError, match="runs native code in threads"):
+        iter(drapps.torch.DataLoader(folder, 4, settings=of_processes))
 
 
 def test_pin_memory_is_accepted_without_a_device(folder):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from drapps import _core
 from drapps.errors import PipelineError
 
-_SCHEMA = "processes-1"
 _ENTRIES = 256  # that are kept
 
 
@@ -51,15 +52,12 @@ class Standing:
         if settings is None:
             return cls()
         try:
-            processes = settings["knobs"]["processes"]
-            if settings["schema"] == _SCHEMA and type(processes) is int and processes > 0:
-                return cls(processes, jumped=True)
-        except (KeyError, TypeError):
-            pass
-        raise PipelineError(
-            f"settings={settings!r} are not those of a loader that runs Python code in worker "
-            'processes, such as {"schema": "processes-1", "knobs": {"processes": 4}}'
-        )
+            processes = _core.processes_of_settings(json.dumps(settings))
+        except (TypeError, ValueError) as error:
+            raise PipelineError(f"settings={settings!r}: {error}") from None
+        if processes < 1:
+            raise PipelineError(f"settings={settings!r} leave no process; give 1 or more")
+        return cls(processes, jumped=True)
 
     def settings(self) -> dict[str, Any]:
         """The knob as it stands; JSON-able.
@@ -69,7 +67,8 @@ class Standing:
         """
         if self.processes is None:
             raise PipelineError("there are no settings before the first iter() with workers")
-        return {"schema": _SCHEMA, "knobs": {"processes": self.processes}}
+        settings: dict[str, Any] = json.loads(_core.settings_of_processes(self.processes))
+        return settings
 
     def begin(self, epoch: int) -> None:
         """A pass begins."""

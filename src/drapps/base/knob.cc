@@ -11,14 +11,18 @@ constexpr std::array<std::int32_t, 9> kIoGrid{1, 2, 4, 8, 16, 32, 64, 128, 256};
 constexpr std::array<std::int32_t, 9> kPrefetchGrid{1, 2, 3, 4, 6, 8, 12, 16, 32};
 constexpr std::array<std::int32_t, 2> kFusedGrid{0, 1};
 
+// Who moves processes waits for their effect itself, however long it is.
+constexpr KnobClock kProcessClock{.period_ns = 250'000'000, .count = 1, .counted = Counted::kSamples};
+
 }  // namespace
 
 const std::array<Knob, kKnobs>& knob_table() noexcept {
   static const std::array<Knob, kKnobs> table{{
-      {KnobId::kWorkers, "workers", "threads", kWorkerGrid, KnobClock::kFast},
-      {KnobId::kIoDepth, "io_depth", "reads in flight", kIoGrid, KnobClock::kFast},
-      {KnobId::kPrefetchDepth, "prefetch_depth", "batches", kPrefetchGrid, KnobClock::kFast},
-      {KnobId::kFused, "fused", "0 = split lanes, 1 = one fused lane", kFusedGrid, KnobClock::kSlow},
+      {KnobId::kWorkers, "workers", "threads", kWorkerGrid, kFastClock, KnobStep::kNotch, 2},
+      {KnobId::kIoDepth, "io_depth", "reads in flight", kIoGrid, kFastClock, KnobStep::kNotch, 2},
+      {KnobId::kPrefetchDepth, "prefetch_depth", "batches", kPrefetchGrid, kFastClock, KnobStep::kNotch, 2},
+      {KnobId::kFused, "fused", "0 = split lanes, 1 = one fused lane", kFusedGrid, kSlowClock, KnobStep::kNotch, 2},
+      {KnobId::kProcesses, "processes", "worker processes", kWorkerGrid, kProcessClock, KnobStep::kAny, 0},
   }};
   return table;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,12 +15,25 @@
 
 namespace drapps {
 
-enum class KnobId : std::uint8_t { kWorkers, kIoDepth, kPrefetchDepth, kFused };
-inline constexpr std::size_t kKnobs = 4;
+enum class KnobId : std::uint8_t { kWorkers, kIoDepth, kPrefetchDepth, kFused, kProcesses };
+inline constexpr std::size_t kKnobs = 5;
 
-/// Fast knobs move at most one notch every half second or four batches, whichever is later;
-/// slow ones every ten seconds or more.
-enum class KnobClock : std::uint8_t { kFast, kSlow };
+enum class Counted : std::uint8_t { kBatches, kSamples };
+
+/// A knob moves at most once in `period_ns`, and once in `count` batches or samples, whichever is later.
+struct KnobClock {
+  std::uint64_t period_ns = 0;
+  std::uint64_t count = 0;
+  Counted counted = Counted::kBatches;
+  bool operator==(const KnobClock&) const = default;
+};
+inline constexpr KnobClock kFastClock{.period_ns = 500'000'000, .count = 4};
+inline constexpr KnobClock kSlowClock{.period_ns = 10'000'000'000};
+
+enum class KnobStep : std::uint8_t {
+  kNotch,  // one place in the list
+  kAny,    // any number of them, and to any value between
+};
 
 struct Knob {
   KnobId id;
@@ -27,7 +41,14 @@ struct Knob {
   std::string_view unit;
   std::span<const std::int32_t> grid;  // ascending
   KnobClock clock;
+  KnobStep step;
+  std::uint32_t cool_down;  // decisions, the next one included, in which the knob rests after a move
 };
+
+/// Which knobs somebody has: threads of this process that run a plan, or worker processes that run Python code.
+using KnobSet = std::bitset<kKnobs>;
+inline constexpr KnobSet kThreadKnobs{0b01111};
+inline constexpr KnobSet kProcessKnobs{0b10000};
 
 /// The table, in the order of KnobId.
 const std::array<Knob, kKnobs>& knob_table() noexcept;

@@ -39,7 +39,8 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   settings_ = seen_.settings;
   if (seen_.finished) return;
   // A clock or a count that ran backwards is due at once: the guard has to see it.
-  const bool waited = seen_.time_ns - decided_ns_ >= kFastPeriodNs && seen_.batches - decided_batches_ >= kFastBatches;
+  const bool waited =
+      seen_.time_ns - decided_ns_ >= kFastClock.period_ns && seen_.batches - decided_batches_ >= kFastClock.count;
   if (policy_->guarded() && !waited) return;
   decided_ns_ = seen_.time_ns;
   decided_batches_ = seen_.batches;

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "drapps/base/clock.h"
-#include "drapps/plant/plant.h"
+#include "drapps/plant/knob_range.h"
 #include "drapps/policy/initial.h"
 
 namespace drapps {
@@ -47,7 +47,7 @@ class FakePlant : public Plant {
   }
   void limit_workers(std::int32_t most) {
     const std::lock_guard lock(mutex_);
-    limits_.max_workers = most;
+    limits_[KnobId::kWorkers].high = most;
   }
   Observation observe() const override {
     ++observed;
@@ -84,7 +84,7 @@ class FakePlant : public Plant {
   }
 
   const bool live_;
-  Limits limits_{.max_workers = 8, .max_io_depth = 16, .max_prefetch_depth = 8, .can_split = true};
+  Limits limits_ = native_limits(8, 16, 8, true);
   mutable std::mutex mutex_;  // guards seen_
   mutable Observation seen_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "drapps/base/clock.h"
+#include "drapps/plant/knob_range.h"
 
 namespace drapps {
 namespace {
@@ -16,11 +17,8 @@ Limits live_limits(const Plan& plan, const Engine& engine) {
   const MemoryLedger& memory = engine.memory();
   const std::size_t used = std::min(memory.used() - std::min(memory.used(), engine.parked().bytes()), memory.limit());
   const std::size_t batches = (memory.limit() - used) / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
-  Limits limits;
-  limits.max_workers = engine.max_workers();
-  limits.max_io_depth = kMostReads;
-  limits.max_prefetch_depth = static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, 32));
-  limits.can_split = true;
+  const auto prefetch_depth = static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, 32));
+  Limits limits = native_limits(engine.max_workers(), kMostReads, prefetch_depth, /*can_split=*/true);
   for (const LaneRole lane : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
     limits.weighted.set(index_of(lane));
   }
@@ -36,7 +34,7 @@ void LivePlant::detach() {
 
 Limits LivePlant::limits() const {
   Limits now = limits_;
-  now.max_workers = engine_.max_workers();
+  now[KnobId::kWorkers].high = engine_.max_workers();
   return now;
 }
 

@@ -66,7 +66,7 @@ Result<LoaderOptions> parse_options(std::string_view text) {
       }
       options.budget.bytes = value.get<std::size_t>();
     } else if (key == "settings") {
-      auto settings = settings_from_json(value);
+      auto settings = settings_from_json(value, kThreadKnobs);
       if (!settings.ok()) return std::move(settings).error();
       options.settings = *settings;
     } else {
@@ -191,7 +191,7 @@ json Loader::explain() const {
   root["plan"]["machine"] = {{"cpus", engine.machine().cpus},
                              {"memory_bytes", engine.machine().memory_bytes},
                              {"local_ranks", engine.machine().local_ranks}};
-  root["plan"]["settings"] = settings_to_json(settings());
+  root["plan"]["settings"] = settings_to_json(settings(), kThreadKnobs);
   root["forms"] = json::object();
   if (process_ == getpid()) {
     const auto known = indexes_->statistics();

@@ -3,28 +3,23 @@
 #include <algorithm>
 
 namespace drapps {
-namespace {
 
-std::int32_t budget_of(KnobId id, const Limits& limits) noexcept {
-  switch (id) {
-    case KnobId::kWorkers: return limits.max_workers;
-    case KnobId::kIoDepth: return limits.max_io_depth;
-    case KnobId::kPrefetchDepth: return limits.max_prefetch_depth;
-    case KnobId::kFused: return 1;
-  }
-  return 0;
+Limits native_limits(std::int32_t workers, std::int32_t io_depth, std::int32_t prefetch_depth,
+                     bool can_split) noexcept {
+  Limits limits;
+  limits[KnobId::kWorkers] = {1, workers};
+  limits[KnobId::kIoDepth] = {1, io_depth};
+  limits[KnobId::kPrefetchDepth] = {1, prefetch_depth};
+  limits[KnobId::kFused] = {can_split ? 0 : 1, 1};
+  return limits;
 }
 
-}  // namespace
-
 KnobRange::KnobRange(const Knob& knob, const Limits& limits) noexcept
-    : knob_(&knob),
-      low_(knob.id == KnobId::kFused && !limits.can_split ? 1 : knob.grid.front()),
-      high_(std::max(low_, budget_of(knob.id, limits))) {}
+    : knob_(&knob), low_(limits[knob.id].low), high_(std::max(low_, limits[knob.id].high)) {}
 
 std::int32_t KnobRange::fit(std::int32_t value) const noexcept {
   if (value >= high_) return high_;
-  return std::max(low_, knob_->grid[notch_of(*knob_, value)]);
+  return std::clamp(knob_->step == KnobStep::kAny ? value : knob_->grid[notch_of(*knob_, value)], low_, high_);
 }
 
 std::int32_t KnobRange::up(std::int32_t value) const noexcept {

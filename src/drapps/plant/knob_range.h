@@ -10,6 +10,10 @@
 
 namespace drapps {
 
+/// Those of a plan that threads of this process run: 1 to so many, and fused where it cannot be split.
+Limits native_limits(std::int32_t workers, std::int32_t io_depth = 1, std::int32_t prefetch_depth = 1,
+                     bool can_split = false) noexcept;
+
 class KnobRange {
  public:
   KnobRange(const Knob& knob, const Limits& limits) noexcept;
@@ -17,7 +21,7 @@ class KnobRange {
   std::int32_t low() const noexcept { return low_; }
   std::int32_t high() const noexcept { return high_; }
   bool contains(std::int32_t value) const noexcept { return low_ <= value && value <= high_; }
-  /// The largest allowed value <= `value`, or low().
+  /// The largest allowed value <= `value`, or low(). Of a knob of KnobStep::kAny all values between are.
   std::int32_t fit(std::int32_t value) const noexcept;
   /// The next allowed value above; high() at the end.
   std::int32_t up(std::int32_t value) const noexcept;

@@ -14,7 +14,7 @@ std::vector<std::int32_t> climb(const KnobRange& range) {
 }
 
 TEST(KnobRange, EndsAtTheBudgetEvenOffTheGrid) {
-  const KnobRange range = range_of(KnobId::kWorkers, {.max_workers = 10});
+  const KnobRange range = range_of(KnobId::kWorkers, native_limits(10));
   EXPECT_EQ(climb(range), (std::vector<std::int32_t>{1, 2, 3, 4, 6, 8, 10}));
   EXPECT_EQ(range.fit(1000), 10);
   EXPECT_EQ(range.fit(9), 8);
@@ -23,7 +23,7 @@ TEST(KnobRange, EndsAtTheBudgetEvenOffTheGrid) {
 
 TEST(KnobRange, DownIsUpReversed) {
   for (std::int32_t budget = -1; budget < 1000; ++budget) {
-    const KnobRange range = range_of(KnobId::kWorkers, {.max_workers = budget});
+    const KnobRange range = range_of(KnobId::kWorkers, native_limits(budget));
     auto values = climb(range);
     EXPECT_EQ(values.back(), std::max(1, budget));
     for (; values.size() > 1; values.pop_back()) ASSERT_EQ(range.down(values.back()), values[values.size() - 2]);
@@ -32,9 +32,28 @@ TEST(KnobRange, DownIsUpReversed) {
 }
 
 TEST(KnobRange, FusedIsPinnedWhereThePlanCannotSplit) {
-  EXPECT_EQ(climb(range_of(KnobId::kFused, {})), (std::vector<std::int32_t>{1}));
-  EXPECT_EQ(range_of(KnobId::kFused, {}).fit(0), 1);
-  EXPECT_EQ(climb(range_of(KnobId::kFused, {.can_split = true})), (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(climb(range_of(KnobId::kFused, native_limits(1))), (std::vector<std::int32_t>{1}));
+  EXPECT_EQ(range_of(KnobId::kFused, native_limits(1)).fit(0), 1);
+  EXPECT_EQ(climb(range_of(KnobId::kFused, native_limits(1, 1, 1, true))), (std::vector<std::int32_t>{0, 1}));
+}
+
+TEST(KnobRange, AKnobThatThePlantDoesNotHaveIsZero) {
+  for (const Knob& knob : knob_table()) {
+    const KnobRange range(knob, {});
+    EXPECT_EQ(climb(range), (std::vector<std::int32_t>{0}));
+    EXPECT_EQ(range.fit(7), 0);
+    EXPECT_EQ(range.fit(-7), 0);
+    EXPECT_EQ(range.down(0), 0);
+  }
+}
+
+TEST(KnobRange, AKnobOfAnyStepTakesEveryValueBetween) {
+  Limits limits;
+  limits[KnobId::kProcesses] = {1, 200};
+  const KnobRange range = range_of(KnobId::kProcesses, limits);
+  EXPECT_EQ(range.fit(107), 107);
+  EXPECT_EQ(range.fit(500), 200);
+  EXPECT_EQ(range.fit(0), 1);
 }
 
 TEST(Weights, EvenSharesFit) {

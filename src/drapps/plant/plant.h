@@ -35,14 +35,20 @@ struct Observation {
   bool finished = false;            // nothing left to prepare
 };
 
+/// What a knob may be: a low that is the high pins it. Both are 0 where the plant has no such knob.
+struct Bounds {
+  std::int32_t low = 0;
+  std::int32_t high = 0;
+  bool operator==(const Bounds&) const = default;
+};
+
 /// The limits within which knobs may move.
 struct Limits {
-  std::int32_t max_workers = 1;  // from cpu_budget
-  std::int32_t max_io_depth = 1;
-  std::int32_t max_prefetch_depth = 1;  // what ram_budget holds
-  bool can_split = false;               // false pins the plan fused
-  std::bitset<kLaneRoles> weighted;     // lanes that share the workers of a split plan
+  std::array<Bounds, kKnobs> knobs{};
+  std::bitset<kLaneRoles> weighted;  // lanes that share the workers of a split plan
 
+  Bounds& operator[](KnobId id) noexcept { return knobs[static_cast<std::size_t>(id)]; }
+  const Bounds& operator[](KnobId id) const noexcept { return knobs[static_cast<std::size_t>(id)]; }
   bool operator==(const Limits&) const = default;
 };
 

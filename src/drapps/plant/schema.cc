@@ -27,7 +27,12 @@ std::optional<std::int32_t> number(const nlohmann::json& json) {
 std::string schema_text() {
   std::string text;
   for (const Knob& knob : knob_table()) {
-    text.append("knob ").append(knob.name).append(knob.clock == KnobClock::kFast ? " fast" : " slow");
+    text.append("knob ").append(knob.name);
+    text.append(" every ").append(std::to_string(knob.clock.period_ns)).append(" ns and ");
+    text.append(std::to_string(knob.clock.count));
+    text.append(knob.clock.counted == Counted::kSamples ? " samples" : " batches");
+    text.append(knob.step == KnobStep::kAny ? ", any step" : ", a notch");
+    text.append(", rests ").append(std::to_string(knob.cool_down)).append(", of");
     for (const std::int32_t value : knob.grid) text.append(" ").append(std::to_string(value));
     text.append("\n");
   }
@@ -42,9 +47,11 @@ std::uint64_t schema_hash() {
   return hash;
 }
 
-nlohmann::json settings_to_json(const Settings& settings) {
+nlohmann::json settings_to_json(const Settings& settings, KnobSet has) {
   nlohmann::json knobs = nlohmann::json::object();
-  for (const Knob& knob : knob_table()) knobs[std::string(knob.name)] = settings[knob.id];
+  for (const Knob& knob : knob_table()) {
+    if (has[static_cast<std::size_t>(knob.id)]) knobs[std::string(knob.name)] = settings[knob.id];
+  }
   nlohmann::json weights = nlohmann::json::object();
   for (std::size_t i = 0; i < kLaneRoles; ++i) {
     if (settings.lane_weights[i] != 0) weights[std::string(kLaneNames[i])] = settings.lane_weights[i];
@@ -52,7 +59,7 @@ nlohmann::json settings_to_json(const Settings& settings) {
   return {{"schema", hex(schema_hash())}, {"knobs", std::move(knobs)}, {"lane_weights", std::move(weights)}};
 }
 
-Result<Settings> settings_from_json(const nlohmann::json& json) {
+Result<Settings> settings_from_json(const nlohmann::json& json, KnobSet has) {
   const auto part = [&](const char* name) { return json.is_object() ? json.value(name, nlohmann::json()) : json; };
   if (part("schema") != hex(schema_hash())) {
     return invalid("these settings belong to another version's knobs; export them again with this version");
@@ -62,11 +69,18 @@ Result<Settings> settings_from_json(const nlohmann::json& json) {
   if (!knobs.is_object() || !weights.is_object()) return invalid("settings need the objects knobs and lane_weights");
   Settings settings;
   for (const Knob& knob : knob_table()) {
+    if (has[static_cast<std::size_t>(knob.id)] || !knobs.contains(knob.name)) continue;
+    return invalid("these settings have the knob " + std::string(knob.name) + ", which this loader has not: it runs " +
+                   (has == kProcessKnobs ? "Python code in worker processes" : "native code in threads") +
+                   "; take those that such a loader has exported");
+  }
+  for (const Knob& knob : knob_table()) {
+    if (!has[static_cast<std::size_t>(knob.id)]) continue;
     const auto value = number(knobs.value(std::string(knob.name), nlohmann::json()));
     if (!value) return invalid("knob " + std::string(knob.name) + " is missing or not an integer");
     settings[knob.id] = *value;
   }
-  if (knobs.size() != kKnobs) return invalid("settings name a knob that does not exist");
+  if (knobs.size() != has.count()) return invalid("settings name a knob that does not exist");
   std::size_t known = 0;
   for (std::size_t i = 0; i < kLaneRoles; ++i) {
     const auto lane = weights.find(std::string(kLaneNames[i]));

@@ -19,11 +19,12 @@ std::string schema_text();
 /// FNV-1a, 64 bit, of schema_text(): the same on every machine.
 std::uint64_t schema_hash();
 
-/// {"schema": "<hash, 16 hex digits>", "knobs": {name: value}, "lane_weights": {lane: sixteenths}}; lanes of weight
-/// zero are left out.
-nlohmann::json settings_to_json(const Settings& settings);
+/// {"schema": "<hash, 16 hex digits>", "knobs": {name: value}, "lane_weights": {lane: sixteenths}} of the knobs in
+/// `has`; lanes of weight zero are left out.
+nlohmann::json settings_to_json(const Settings& settings, KnobSet has);
 
-/// The reverse. kInvalidArgument where the schema differs, or a knob is missing, unknown or not an integer.
-Result<Settings> settings_from_json(const nlohmann::json& json);
+/// The reverse. kInvalidArgument where the schema differs, or a knob in `has` is missing, another one is there, or one
+/// is not an integer.
+Result<Settings> settings_from_json(const nlohmann::json& json, KnobSet has);
 
 }  // namespace drapps

@@ -6,6 +6,11 @@
 #include "drapps/plant/knob_range.h"
 
 namespace drapps {
+namespace {
+
+constexpr std::uint32_t kWeightsCoolDown = 2;
+
+}  // namespace
 
 Settings fit_settings(const Settings& settings, const Limits& limits) noexcept {
   Settings fitted = settings;
@@ -40,9 +45,9 @@ Decision Guard::rule(const Observation& observation, const Settings& proposed, s
     } else if (fault != Hold::kNone) {
       hold = fault;
     } else {
-      hold = may_move(clocks_[i], knob.clock, observation);
+      hold = may_move(clocks_[i], knob.clock, knob.cool_down, observation);
       if (hold != Hold::kNone) continue;
-      value = target > value ? range.up(value) : range.down(value);
+      value = knob.step == KnobStep::kAny ? target : target > value ? range.up(value) : range.down(value);
       moved(clocks_[i], observation);
       if (value != wanted) hold = value == target ? Hold::kBudget : Hold::kNotch;
     }
@@ -69,6 +74,7 @@ Hold Guard::check(const Observation& observation, std::uint64_t now_ns) noexcept
     const auto restart = [&](Clock& clock) {
       clock.time_ns = observation.time_ns;
       clock.batches = observation.batches;
+      clock.samples = observation.samples;
     };
     std::for_each(clocks_.begin(), clocks_.end(), restart);
     restart(weights_clock_);
@@ -111,25 +117,28 @@ bool Guard::ran_backwards(const Observation& observation) noexcept {
 }
 
 void Guard::count_epoch(const Observation& observation) noexcept {
-  if (observation.time_ns - epoch_time_ns_ < kFastPeriodNs) return;
-  if (observation.batches - epoch_batches_ < kFastBatches) return;
+  if (observation.time_ns - epoch_time_ns_ < kFastClock.period_ns) return;
+  if (observation.batches - epoch_batches_ < kFastClock.count) return;
   ++epoch_;
   epoch_time_ns_ = observation.time_ns;
   epoch_batches_ = observation.batches;
 }
 
-Hold Guard::may_move(const Clock& clock, KnobClock kind, const Observation& observation) const noexcept {
+Hold Guard::may_move(const Clock& clock, const KnobClock& due, std::uint32_t cool_down,
+                     const Observation& observation) const noexcept {
   if (!clock.moved) return Hold::kNone;
-  const std::uint64_t waited = observation.time_ns - clock.time_ns;
-  const bool due = kind == KnobClock::kSlow
-                       ? waited >= kSlowPeriodNs
-                       : waited >= kFastPeriodNs && observation.batches - clock.batches >= kFastBatches;
-  if (!due) return Hold::kClock;
-  return epoch_ - clock.epoch < kCoolDownEpochs ? Hold::kCoolDown : Hold::kNone;
+  const std::uint64_t counted =
+      due.counted == Counted::kSamples ? observation.samples - clock.samples : observation.batches - clock.batches;
+  if (observation.time_ns - clock.time_ns < due.period_ns || counted < due.count) return Hold::kClock;
+  return epoch_ - clock.epoch < cool_down ? Hold::kCoolDown : Hold::kNone;
 }
 
 void Guard::moved(Clock& clock, const Observation& observation) const noexcept {
-  clock = {.moved = true, .time_ns = observation.time_ns, .batches = observation.batches, .epoch = epoch_};
+  clock = {.moved = true,
+           .time_ns = observation.time_ns,
+           .batches = observation.batches,
+           .samples = observation.samples,
+           .epoch = epoch_};
 }
 
 Hold Guard::move_weights(Settings& settings, const Settings& proposed, const Observation& observation) noexcept {
@@ -145,7 +154,7 @@ Hold Guard::move_weights(Settings& settings, const Settings& proposed, const Obs
     if (surplus(lane) < 0 && (to == kLaneRoles || surplus(lane) < surplus(to))) to = lane;
   }
   if (from == kLaneRoles || to == kLaneRoles) return Hold::kBudget;
-  const Hold hold = may_move(weights_clock_, KnobClock::kFast, observation);
+  const Hold hold = may_move(weights_clock_, kFastClock, kWeightsCoolDown, observation);
   if (hold != Hold::kNone) return hold;
   --settings.lane_weights[from];
   ++settings.lane_weights[to];

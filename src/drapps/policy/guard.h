@@ -4,10 +4,11 @@
 //    signals say.
 // 2. Stale or broken signals hold everything: an observation older than two seconds, a counter that ran backwards, a
 //    time that is not a number. Afterwards the guard rests for four decision epochs.
-// 3. A knob moves one notch towards its proposal (see plant/knob_range.h), on its own clock: a fast knob at most every
-//    half second or four batches, whichever is later; a slow one at most every ten seconds.
-// 4. A knob that moved rests: it may move again in the second decision epoch after the change at the earliest. An
-//    epoch is half a second and four batches, whichever is later.
+// 3. A knob moves towards its proposal on its own clock and by its own step, which are columns of the knob table: one
+//    notch (see plant/knob_range.h) or all the way, at most every half second or four batches, whichever is later (fast
+//    knobs), or every ten seconds (slow ones).
+// 4. A knob that moved rests for as many decision epochs as the table says: two for most, so that it may move again in
+//    the second epoch after the change at the earliest. An epoch is half a second and four batches, whichever is later.
 // 5. Lane weights are one fast knob: a notch takes 1/16 from the lane with the largest surplus against the proposal
 //    and gives it to the one that lacks most. No weighted lane falls below 1/16.
 //
@@ -21,11 +22,7 @@
 
 namespace drapps {
 
-inline constexpr std::uint64_t kFastPeriodNs = 500'000'000;
-inline constexpr std::uint64_t kFastBatches = 4;
-inline constexpr std::uint64_t kSlowPeriodNs = 10'000'000'000;
 inline constexpr std::uint64_t kStaleNs = 2'000'000'000;
-inline constexpr std::uint64_t kCoolDownEpochs = 2;
 inline constexpr std::uint64_t kRestEpochs = 4;  // after broken or stale signals
 
 /// `settings` with everything outside the limits brought to the nearest allowed value; weights that do not fit become
@@ -49,6 +46,7 @@ class Guard {
     bool moved = false;
     std::uint64_t time_ns = 0;
     std::uint64_t batches = 0;
+    std::uint64_t samples = 0;
     std::uint64_t epoch = 0;
   };
   static constexpr std::size_t kCounters = 7 + kLaneRoles * 8;
@@ -56,7 +54,8 @@ class Guard {
   Hold check(const Observation& observation, std::uint64_t now_ns) noexcept;
   bool ran_backwards(const Observation& observation) noexcept;
   void count_epoch(const Observation& observation) noexcept;
-  Hold may_move(const Clock& clock, KnobClock kind, const Observation& observation) const noexcept;
+  Hold may_move(const Clock& clock, const KnobClock& due, std::uint32_t cool_down,
+                const Observation& observation) const noexcept;
   void moved(Clock& clock, const Observation& observation) const noexcept;
   Hold move_weights(Settings& settings, const Settings& proposed, const Observation& observation) noexcept;
 

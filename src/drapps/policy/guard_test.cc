@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kMs = 1'000'000;
 
 Limits wide_limits() {
-  Limits limits{.max_workers = 16, .max_io_depth = 64, .max_prefetch_depth = 8, .can_split = true};
+  Limits limits = native_limits(16, 64, 8, true);
   limits.weighted = 0b0000'0111;
   return limits;
 }
@@ -174,10 +174,9 @@ class GuardProperty : public testing::TestWithParam<std::uint32_t> {
     return static_cast<std::int32_t>(draw(0, 5) == 0 ? kExtremes[draw(0, 3)] : draw(0, 40));
   }
   Limits draw_limits() {
-    Limits limits{.max_workers = static_cast<std::int32_t>(draw(-1, 40)),
-                  .max_io_depth = static_cast<std::int32_t>(draw(1, 300)),
-                  .max_prefetch_depth = static_cast<std::int32_t>(draw(1, 40)),
-                  .can_split = draw(0, 1) == 1};
+    Limits limits = native_limits(static_cast<std::int32_t>(draw(-1, 40)), static_cast<std::int32_t>(draw(1, 300)),
+                                  static_cast<std::int32_t>(draw(1, 40)), draw(0, 1) == 1);
+    if (draw(0, 1) == 1) limits[KnobId::kProcesses] = {1, static_cast<std::int32_t>(draw(1, 300))};
     limits.weighted = static_cast<unsigned long>(draw(0, 255));
     return limits;
   }
@@ -187,7 +186,7 @@ class GuardProperty : public testing::TestWithParam<std::uint32_t> {
 
 TEST_P(GuardProperty, HoldsForAnyProposalAndObservation) {
   struct LastMove {
-    std::uint64_t time_ns, batches;
+    std::uint64_t time_ns, batches, samples;
   };
   const Limits limits = draw_limits();
   Guard guard(limits);
@@ -205,6 +204,7 @@ TEST_P(GuardProperty, HoldsForAnyProposalAndObservation) {
     }
     seen.time_ns += static_cast<std::uint64_t>(draw(0, 1) == 0 ? draw(0, 700) : draw(0, 6000)) * kMs;
     seen.batches += static_cast<std::uint64_t>(draw(0, 9));
+    seen.samples += static_cast<std::uint64_t>(draw(0, 2));
     seen.process_cpu_seconds += 0.1;
     std::uint64_t now = seen.time_ns;
     Observation shown = seen;
@@ -223,12 +223,13 @@ TEST_P(GuardProperty, HoldsForAnyProposalAndObservation) {
       ASSERT_EQ(after, before);
     }
 
-    const auto check_clock = [&](std::size_t at, std::uint64_t period, std::uint64_t batches) {
+    const auto check_clock = [&](std::size_t at, const KnobClock& clock) {
       if (last[at]) {
-        EXPECT_GE(seen.time_ns - last[at]->time_ns, period);
-        EXPECT_GE(seen.batches - last[at]->batches, batches);
+        const bool samples = clock.counted == Counted::kSamples;
+        EXPECT_GE(seen.time_ns - last[at]->time_ns, clock.period_ns);
+        EXPECT_GE(samples ? seen.samples - last[at]->samples : seen.batches - last[at]->batches, clock.count);
       }
-      last[at] = LastMove{seen.time_ns, seen.batches};
+      last[at] = LastMove{seen.time_ns, seen.batches, seen.samples};
       ++moves;
     };
     for (const Knob& knob : knob_table()) {
@@ -236,9 +237,9 @@ TEST_P(GuardProperty, HoldsForAnyProposalAndObservation) {
       const KnobRange range(knob, limits);
       if (after[knob.id] == before[knob.id]) continue;
       const bool wants_up = proposed[knob.id] > before[knob.id];
-      ASSERT_EQ(after[knob.id], wants_up ? range.up(before[knob.id]) : range.down(before[knob.id]));
-      if (knob.clock == KnobClock::kFast) check_clock(at, kFastPeriodNs, kFastBatches);
-      if (knob.clock == KnobClock::kSlow) check_clock(at, kSlowPeriodNs, 0);
+      const std::int32_t notch = wants_up ? range.up(before[knob.id]) : range.down(before[knob.id]);
+      ASSERT_EQ(after[knob.id], knob.step == KnobStep::kAny ? range.fit(proposed[knob.id]) : notch);
+      check_clock(at, knob.clock);
     }
     int given = 0;
     int taken = 0;
@@ -248,7 +249,7 @@ TEST_P(GuardProperty, HoldsForAnyProposalAndObservation) {
     }
     ASSERT_EQ(given, taken);
     ASSERT_LE(given, 1);
-    if (given == 1) check_clock(kKnobs, kFastPeriodNs, kFastBatches);
+    if (given == 1) check_clock(kKnobs, kFastClock);
     seen.settings = after;
   }
   EXPECT_GT(moves, 10);  // it guards, it does not freeze

@@ -24,7 +24,8 @@ constexpr std::uint64_t kSettleMaxNs = 5'000'000'000;
 constexpr std::uint64_t kPatienceFastNs = 15'000'000'000;  // for the guard to let a trial through
 constexpr std::uint64_t kPatienceSlowNs = 30'000'000'000;
 
-constexpr std::array<KnobId, kKnobs> kOrder{KnobId::kWorkers, KnobId::kPrefetchDepth, KnobId::kIoDepth, KnobId::kFused};
+constexpr std::array kOrder{KnobId::kWorkers, KnobId::kProcesses, KnobId::kPrefetchDepth, KnobId::kIoDepth,
+                            KnobId::kFused};
 
 enum class Phase : std::uint8_t { kStart, kMeasure, kMove, kTrial, kReturn };
 
@@ -38,10 +39,10 @@ struct Trial {
 /// What the climb remembers. Zero bytes are its beginning.
 struct Climb {
   Phase phase;
-  std::uint8_t cursor;                       // the knob to try next, in kOrder
-  std::uint8_t strange_windows;              // in a row that do not look like the reference
-  std::uint64_t failed;                      // bit 2·knob: down does not help; bit 2·knob + 1: up does not
-  std::array<std::int8_t, kKnobs> favoured;  // direction to try first; 0 is up
+  std::uint8_t cursor;                              // the knob to try next, in kOrder
+  std::uint8_t strange_windows;                     // in a row that do not look like the reference
+  std::uint64_t failed;                             // bit 2·knob: down does not help; bit 2·knob + 1: up does not
+  std::array<std::int8_t, kOrder.size()> favoured;  // direction to try first; 0 is up
   Trial trial;
   Settings settings;  // in force while measuring
   std::uint64_t settle_from_ns, settle_from_batches, settle_until_batches;
@@ -51,9 +52,12 @@ struct Climb {
   double best_ns;         // fastest step of the present situation: fewer workers are judged against it
 };
 static_assert(std::is_trivially_copyable_v<Climb> && sizeof(Climb) <= kPolicyMemory);
-static_assert(2 * kKnobs <= std::numeric_limits<decltype(Climb::failed)>::digits);
+static_assert(2 * kOrder.size() <= std::numeric_limits<decltype(Climb::failed)>::digits);
 
 std::uint64_t bit(std::size_t at, int direction) { return std::uint64_t{1} << (2 * at + (direction > 0 ? 1 : 0)); }
+
+/// Whether it is who makes samples that the knob counts: fewer are spared where they do not help.
+bool makes(KnobId id) { return id == KnobId::kWorkers || id == KnobId::kProcesses; }
 
 bool apart(double a, double b) { return a > 0 && b > 0 && (a > b * (1 + kShift) || b > a * (1 + kShift)); }
 
@@ -104,7 +108,7 @@ class Decider {
       settle(trying ? Phase::kTrial : Phase::kMeasure);
       return seen_.settings;
     }
-    const std::uint64_t patience = knob.clock == KnobClock::kSlow ? kPatienceSlowNs : kPatienceFastNs;
+    const std::uint64_t patience = knob.clock == kSlowClock ? kPatienceSlowNs : kPatienceFastNs;
     climb_.trial.asked_ns = std::min(trial.asked_ns, seen_.time_ns);  // a new plant may have a new clock
     if (seen_.time_ns - trial.asked_ns > patience) {
       climb_.failed |= bit(trial.at, trial.direction);
@@ -152,8 +156,8 @@ class Decider {
 
   /// From the base measurement to the next (knob, direction) worth trying.
   Settings next_trial() {
-    for (std::size_t turn = 0; turn < kKnobs; ++turn) {
-      const std::size_t at = (climb_.cursor + turn) % kKnobs;
+    for (std::size_t turn = 0; turn < kOrder.size(); ++turn) {
+      const std::size_t at = (climb_.cursor + turn) % kOrder.size();
       const int first = climb_.favoured[at] < 0 ? -1 : 1;
       for (const int direction : {first, -first}) {
         const std::int32_t before = seen_.settings[kOrder[at]];
@@ -179,7 +183,7 @@ class Decider {
   }
 
   bool worth_trying(std::size_t at, int direction) const {
-    return climb_.base.stall >= kStalled || (kOrder[at] == KnobId::kWorkers && direction < 0);
+    return climb_.base.stall >= kStalled || (makes(kOrder[at]) && direction < 0);
   }
 
   Settings judge(const StepMeasure& now) {
@@ -187,7 +191,7 @@ class Decider {
     const double gain = 1 - now.step_ns / climb_.base.step_ns;
     const double noise = std::max(kNoise, kNoiseErrors * std::hypot(now.error, climb_.base.error));
     const bool faster = gain > noise;
-    const bool spare = kOrder[trial.at] == KnobId::kWorkers && trial.direction < 0 && climb_.base.stall < kNotStalled &&
+    const bool spare = makes(kOrder[trial.at]) && trial.direction < 0 && climb_.base.stall < kNotStalled &&
                        now.stall < kNotStalled && now.step_ns <= climb_.best_ns * (1 + kNoise);
     climb_.favoured[trial.at] = faster || spare ? trial.direction : static_cast<std::int8_t>(-trial.direction);
     if (!faster && !spare) {

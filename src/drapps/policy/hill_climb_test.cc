@@ -157,9 +157,7 @@ double best_static(const Model& model, const Limits& limits, double time) {
   return best;
 }
 
-Limits limits_of(std::int32_t workers) {
-  return {.max_workers = workers, .max_io_depth = 64, .max_prefetch_depth = 8, .can_split = true};
-}
+Limits limits_of(std::int32_t workers) { return native_limits(workers, 64, 8, true); }
 
 Settings start_of(const Limits& limits, std::int32_t workers) {
   Settings settings = initial_settings(limits);

@@ -13,14 +13,14 @@ namespace drapps {
 namespace {
 
 Limits some_limits() {
-  Limits limits{.max_workers = 10, .max_io_depth = 32, .max_prefetch_depth = 3, .can_split = true};
+  Limits limits = native_limits(10, 32, 3, true);
+  limits[KnobId::kProcesses] = {1, 20};
   limits.weighted = 0b0011'0110;
   return limits;
 }
 
 TEST(Initial, StartsWithinAnyLimits) {
-  for (const Limits& limits : {Limits{}, some_limits(), Limits{.max_workers = 0, .max_prefetch_depth = -5},
-                               Limits{.max_workers = 1000, .max_io_depth = 1000, .max_prefetch_depth = 1000}}) {
+  for (const Limits& limits : {Limits{}, some_limits(), native_limits(0, 1, -5), native_limits(1000, 1000, 1000)}) {
     EXPECT_EQ(fit_settings(initial_settings(limits), limits), initial_settings(limits));
   }
   EXPECT_EQ(initial_settings(some_limits())[KnobId::kWorkers], 10);
@@ -28,32 +28,32 @@ TEST(Initial, StartsWithinAnyLimits) {
 }
 
 TEST(Initial, FollowsTheNumberOfWorkersThatThereMayBe) {
-  PolicyState state{.limits = {.max_workers = 2}};
+  PolicyState state{.limits = native_limits(2)};
   Observation seen{.settings = initial_settings(state.limits)};
   const auto workers = [&] { return Initial().decide(seen, state)[KnobId::kWorkers]; };
   EXPECT_EQ(workers(), 2);
-  state.limits.max_workers = 6;
+  state.limits[KnobId::kWorkers].high = 6;
   EXPECT_EQ(workers(), 6);
   seen.settings[KnobId::kWorkers] = 3;  // a notch on the way
   EXPECT_EQ(workers(), 6);
   seen.settings[KnobId::kWorkers] = 6;
   EXPECT_EQ(workers(), 6);
-  state.limits.max_workers = 1;
+  state.limits[KnobId::kWorkers].high = 1;
   EXPECT_EQ(workers(), 1);
   seen.settings[KnobId::kWorkers] = 1;
-  state.limits.max_workers = 8;
+  state.limits[KnobId::kWorkers].high = 8;
   EXPECT_EQ(workers(), 8);
   seen.settings[KnobId::kWorkers] = 8;
   EXPECT_EQ(workers(), 8);
   seen.settings[KnobId::kWorkers] = 3;  // somebody wants fewer
   EXPECT_EQ(workers(), 3);
-  state.limits.max_workers = 12;
+  state.limits[KnobId::kWorkers].high = 12;
   EXPECT_EQ(workers(), 3);
 }
 
 TEST(Initial, MovesNothingWhateverIsInForce) {
   Observation seen;
-  seen.settings.knobs = {3, 5, 7, 0};
+  seen.settings.knobs = {3, 5, 7, 0, 9};
   PolicyState state{some_limits()};
   EXPECT_EQ(Initial().decide(seen, state), seen.settings);
 }
