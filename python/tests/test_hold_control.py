@@ -5,6 +5,7 @@ import json
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import drapps
@@ -183,3 +184,30 @@ def test_explain_is_whole_before_during_and_after(source):
 def test_an_unknown_policy_is_refused(source):
     with pytest.raises(drapps.PipelineError, match="hill_climb"):
         source.batch(4, policy="magic")
+
+
+def test_epochs_too_short_for_a_decision_add_up_to_decisions():
+    columns = {"x": np.arange(64, dtype=np.float32)}
+    loader = drapps.arrays(columns).batch(16, policy="hill_climb")
+    for _ in range(100):
+        for batch in loader.numpy():
+            assert len(batch["x"]) == 16
+            time.sleep(0.02)  # a pass takes a tenth of a second
+        if loader.explain()["decisions"]["totals"]["decisions"] > 0:
+            break
+    assert loader.explain()["decisions"]["totals"]["decisions"] > 0
+
+
+def test_one_log_goes_on_from_epoch_to_epoch(source):
+    loader = core(source, 60, policy="random_raw", cpu_budget=3)
+    said, epoch = [], 0
+    while len({entry["epoch"] for entry in said}) < 3 and epoch < 100:
+        stream = Stream(loader, epoch)
+        while stream.left:
+            stream.next()
+            time.sleep(0.02)
+        stream.close()
+        said, epoch = decisions(loader)["entries"], epoch + 1
+    assert len({entry["epoch"] for entry in said}) >= 3
+    for key in ("epoch", "time_s"):
+        assert [entry[key] for entry in said] == sorted(entry[key] for entry in said)

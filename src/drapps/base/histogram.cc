@@ -25,10 +25,10 @@ std::uint64_t HistogramCounts::quantile(double q) const noexcept {
   return Histogram::upper_edge(kHistogramBuckets - 1);
 }
 
-HistogramCounts& HistogramCounts::operator-=(const HistogramCounts& earlier) noexcept {
-  for (std::size_t i = 0; i < kHistogramBuckets; ++i) buckets[i] -= earlier.buckets[i];
-  count -= earlier.count;
-  sum -= earlier.sum;
+HistogramCounts& HistogramCounts::operator+=(const HistogramCounts& other) noexcept {
+  for (std::size_t i = 0; i < kHistogramBuckets; ++i) buckets[i] += other.buckets[i];
+  count += other.count;
+  sum += other.sum;
   return *this;
 }
 

@@ -14,7 +14,7 @@ namespace drapps {
 
 inline constexpr std::size_t kHistogramBuckets = 256;
 
-/// What a histogram had counted when it was read. Two of them subtract to the time between.
+/// What a histogram had counted when it was read. Those of several histograms add.
 struct HistogramCounts {
   std::array<std::uint64_t, kHistogramBuckets> buckets{};
   std::uint64_t count = 0;
@@ -23,7 +23,7 @@ struct HistogramCounts {
   double mean() const noexcept { return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count); }
   /// Upper edge of the bucket in which the q-quantile lies, q in [0, 1]; 0 when empty.
   std::uint64_t quantile(double q) const noexcept;
-  HistogramCounts& operator-=(const HistogramCounts& earlier) noexcept;
+  HistogramCounts& operator+=(const HistogramCounts& other) noexcept;
 };
 
 class Histogram {

@@ -33,15 +33,18 @@ TEST(Histogram, QuantilesAreKnownWithinABucket) {
   EXPECT_EQ(HistogramCounts{}.quantile(0.5), 0u);
 }
 
-TEST(Histogram, DifferencesAreWhatHappenedBetween) {
-  Histogram histogram;
-  histogram.record(10);
-  const HistogramCounts before = histogram.counts();
-  histogram.record(1000);
-  HistogramCounts between = histogram.counts();
-  between -= before;
-  EXPECT_EQ(between.count, 1u);
-  EXPECT_EQ(between.sum, 1000u);
+TEST(Histogram, CountsOfSeveralAdd) {
+  Histogram one;
+  Histogram other;
+  one.record(10);
+  other.record(10);
+  other.record(1000);
+  HistogramCounts both = one.counts();
+  both += other.counts();
+  EXPECT_EQ(both.count, 3u);
+  EXPECT_EQ(both.sum, 1020u);
+  EXPECT_EQ(both.buckets[Histogram::bucket_of(10)], 2u);
+  EXPECT_EQ(both.buckets[Histogram::bucket_of(1000)], 1u);
 }
 
 TEST(Histogram, ThreadsLoseNothing) {

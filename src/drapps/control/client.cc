@@ -6,23 +6,17 @@
 namespace drapps {
 
 Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy)
-    : Client(std::move(plant), std::move(policy), PolicyState{}) {}
-
-Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, const PolicyState& state)
     : plant_(std::move(plant)),
       policy_(std::move(policy)),
       log_(policy_->name()),
-      state_(state),
-      guard_(plant_->limits()) {
-  state_.limits = plant_->limits();
-  seen_ = plant_->observe();
-  settings_ = seen_.settings;
+      state_{.limits = plant_->limits()},
+      guard_(state_.limits),
+      seen_(plant_->observe()) {
   decided_ns_ = seen_.time_ns;
   decided_batches_ = seen_.batches;
 }
 
 void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
-  if (closed_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
   if (frozen_ || stopped_) return;
   try {
@@ -36,7 +30,6 @@ void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
 
 void Client::decide(const std::function<std::uint64_t()>& clock) {
   seen_ = plant_->observe();
-  settings_ = seen_.settings;
   if (seen_.finished) return;
   // A clock or a count that ran backwards is due at once: the guard has to see it.
   const bool waited =
@@ -60,10 +53,7 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
                 .applied = fit_settings(proposed, state_.limits)};
   }
   decision.why = state_.why;
-  if (decision.applied != decision.before) {
-    plant_->apply(decision.applied);
-    settings_ = decision.applied;
-  }
+  if (decision.applied != decision.before) plant_->apply(decision.applied);
   log_.add(decision, seen_);
 }
 
@@ -91,11 +81,6 @@ void Client::fail(std::string_view why) noexcept {
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     // No memory for the sentence; the loader goes on all the same.
   }
-}
-
-Standing Client::standing() const {
-  const std::lock_guard lock(mutex_);
-  return {settings_, state_};
 }
 
 }  // namespace drapps

@@ -1,7 +1,6 @@
 // One plant under one policy: observe, decide, guard, apply, log.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,13 +12,6 @@
 
 namespace drapps {
 
-/// Where a client stands. A new plant for the same loader (its next epoch) is started with `settings` and goes on with
-/// `state`.
-struct Standing {
-  Settings settings;
-  PolicyState state;
-};
-
 /// Every member may be called from any thread; one tick runs at a time. No exception leaves it: what the policy or the
 /// plant throws stops this client for good, is kept in the log, and leaves the knobs where they are.
 ///
@@ -28,8 +20,9 @@ struct Standing {
 class Client {
  public:
   Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy);
-  /// Goes on with the state of an earlier client; its limits are replaced by this plant's.
-  Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, const PolicyState& state);
+
+  /// For the log: a pass begins.
+  void begin_epoch(std::uint32_t epoch) { log_.begin_epoch(epoch); }
 
   /// Decides if a decision is due: half a second and four batches after the last one, whichever is later (a policy that
   /// is not guarded decides at every tick). `clock` is the one in which the plant's observations are timed, in ns; it
@@ -39,13 +32,10 @@ class Client {
   /// Once freeze() returned, nothing moves until unfreeze(). Waits for a tick that is under way.
   void freeze();
   void unfreeze();
-  /// Nothing is asked of the plant any more, except by a tick that is under way; waits for nothing.
-  void close() noexcept { closed_.store(true, std::memory_order_relaxed); }
   /// Records that the control plane ended from outside, as an exception in this client would.
   void stop(std::string_view why) noexcept;
 
   const DecisionLog& log() const noexcept { return log_; }
-  Standing standing() const;
 
  private:
   void decide(const std::function<std::uint64_t()>& clock);
@@ -54,13 +44,11 @@ class Client {
   const std::shared_ptr<Plant> plant_;
   const std::unique_ptr<const Policy> policy_;
   DecisionLog log_;
-  std::atomic<bool> closed_ = false;
 
-  mutable std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all below
   PolicyState state_;
   Guard guard_;
   Observation seen_;  // the last one; large, so it is not on the stack
-  Settings settings_;
   std::uint64_t decided_ns_ = 0;
   std::uint64_t decided_batches_ = 0;
   bool frozen_ = false;

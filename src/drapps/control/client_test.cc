@@ -5,35 +5,25 @@
 #include <nlohmann/json.hpp>
 
 #include "drapps/control/fake_plant_test.h"
+#include "drapps/control/fewer_test.h"
 #include "drapps/policy/faulty.h"
 #include "drapps/policy/random_walk.h"
 
 namespace drapps {
 namespace {
 
-/// Wants one worker, and says so.
-class FewerWorkers final : public Policy {
- public:
-  std::string_view name() const noexcept override { return "fewer"; }
-  Settings decide(const Observation& observation, PolicyState& state) const override {
-    state.store(state.load<int>() + 1);
-    state.why = Reason("one is enough");
-    Settings settings = observation.settings;
-    settings[KnobId::kWorkers] = 1;
-    return settings;
-  }
-};
-
 struct Throws17 final : Policy {
   std::string_view name() const noexcept override { return "17"; }
   Settings decide(const Observation&, PolicyState&) const override { throw 17; }
 };
 
+int decisions(const Client& client) { return client.log().to_json()["totals"]["decisions"]; }
+
 std::int32_t workers(const FakePlant& plant) { return plant.settings()[KnobId::kWorkers]; }
 
 TEST(Client, BringsAProposalThroughTheGuardToThePlant) {
   const auto plant = std::make_shared<FakePlant>();
-  Client client(plant, std::make_unique<FewerWorkers>());
+  Client client(plant, std::make_unique<Fewer>());
   std::vector<std::int32_t> seen;
   for (int i = 0; i < 5; ++i) {
     plant->run(10, 50);
@@ -41,7 +31,6 @@ TEST(Client, BringsAProposalThroughTheGuardToThePlant) {
     seen.push_back(workers(*plant));
   }
   EXPECT_EQ(seen, (std::vector<std::int32_t>{6, 6, 4, 4, 3}));
-  EXPECT_EQ(client.standing().settings, plant->settings());
 }
 
 TEST(Client, ObeysLimitsThatChange) {
@@ -65,19 +54,19 @@ TEST(Client, ObeysLimitsThatChange) {
 
 TEST(Client, DecidesNotBeforeHalfASecondAndFourBatches) {
   const auto plant = std::make_shared<FakePlant>();
-  Client client(plant, std::make_unique<FewerWorkers>());
+  Client client(plant, std::make_unique<Fewer>());
   plant->run(10, 49);
   client.tick(plant->clock());
-  EXPECT_EQ(client.standing().state.load<int>(), 0);
+  EXPECT_EQ(decisions(client), 0);
   plant->run(1, 10);
   client.tick(plant->clock());
-  EXPECT_EQ(client.standing().state.load<int>(), 1);
+  EXPECT_EQ(decisions(client), 1);
   plant->run(3, 1000);
   client.tick(plant->clock());
-  EXPECT_EQ(client.standing().state.load<int>(), 1);
+  EXPECT_EQ(decisions(client), 1);
   plant->run(1, 1000);
   client.tick(plant->clock());
-  EXPECT_EQ(client.standing().state.load<int>(), 2);
+  EXPECT_EQ(decisions(client), 2);
 }
 
 TEST(Client, RawPolicyJumpsAtEveryTickWithinTheBudget) {
@@ -92,7 +81,7 @@ TEST(Client, RawPolicyJumpsAtEveryTickWithinTheBudget) {
 
 TEST(Client, FrozenMovesNothingUntilUnfrozen) {
   const auto plant = std::make_shared<FakePlant>();
-  Client client(plant, std::make_unique<FewerWorkers>());
+  Client client(plant, std::make_unique<Fewer>());
   client.freeze();
   EXPECT_EQ(client.log().to_json()["status"], "frozen");
   for (int i = 0; i < 5; ++i) {
@@ -126,7 +115,7 @@ TEST(Client, ThrowingPolicyStopsControlAndLeavesTheKnobs) {
 TEST(Client, ThrowingPlantAndStrangeExceptionsStopItToo) {
   const auto plant = std::make_shared<FakePlant>();
   plant->apply_throws = true;
-  Client refused(plant, std::make_unique<FewerWorkers>());
+  Client refused(plant, std::make_unique<Fewer>());
   Client strange(plant, std::make_unique<Throws17>());
   plant->run(10, 100);
   refused.tick(plant->clock());
@@ -137,7 +126,7 @@ TEST(Client, ThrowingPlantAndStrangeExceptionsStopItToo) {
 
 TEST(Client, HoldsOnStaleObservations) {
   const auto plant = std::make_shared<FakePlant>();
-  Client client(plant, std::make_unique<FewerWorkers>());
+  Client client(plant, std::make_unique<Fewer>());
   plant->run(10, 100);
   client.tick(plant->clock(3'000'000'000));
   EXPECT_EQ(plant->applied, 0);
@@ -146,29 +135,34 @@ TEST(Client, HoldsOnStaleObservations) {
   EXPECT_EQ(entries[0]["held"], "the signals are stale");
 }
 
-TEST(Client, LeavesAFinishedOrClosedPlantAlone) {
+TEST(Client, LeavesAFinishedPlantAloneAndGoesOnWhereItStood) {
   const auto plant = std::make_shared<FakePlant>();
-  Client client(plant, std::make_unique<FewerWorkers>());
-  plant->run(10, 100);
-  plant->change([](Observation& seen) { seen.finished = true; });
-  client.tick(plant->clock());
-  EXPECT_EQ(plant->applied, 0);
-  plant->change([](Observation& seen) { seen.finished = false; });
-  client.close();
-  client.tick(plant->clock());
-  EXPECT_EQ(plant->applied, 0);
+  Client client(plant, std::make_unique<Fewer>());
+  std::vector<std::int32_t> seen;
+  for (int pass = 0; pass < 5; ++pass) {
+    const std::int32_t before = workers(*plant);
+    plant->run(10, 50);
+    plant->change([](Observation& now) { now.finished = true; });
+    client.tick(plant->clock());
+    EXPECT_EQ(workers(*plant), before);
+    plant->change([](Observation& now) { now.finished = false; });
+    client.tick(plant->clock());
+    seen.push_back(workers(*plant));
+  }
+  EXPECT_EQ(seen, (std::vector<std::int32_t>{6, 6, 4, 4, 3}));
 }
 
-TEST(Client, GoesOnFromAnEarlierStanding) {
+TEST(Client, PassesTooShortForADecisionAddUp) {
   const auto plant = std::make_shared<FakePlant>();
-  Client first(plant, std::make_unique<FewerWorkers>());
-  plant->run(10, 100);
-  first.tick(plant->clock());
-  const auto next = std::make_shared<FakePlant>();
-  Client second(next, std::make_unique<FewerWorkers>(), first.standing().state);
-  next->run(10, 100);
-  second.tick(next->clock());
-  EXPECT_EQ(second.standing().state.load<int>(), 2);
+  Client client(plant, std::make_unique<Fewer>());
+  for (std::uint32_t epoch = 0; epoch < 100; ++epoch) {
+    client.begin_epoch(epoch);
+    plant->run(2, 100);
+    client.tick(plant->clock());
+  }
+  EXPECT_EQ(decisions(client), 33);
+  EXPECT_EQ(workers(*plant), 1);
+  EXPECT_EQ(client.log().to_json()["entries"][0]["epoch"], 2);
 }
 
 }  // namespace

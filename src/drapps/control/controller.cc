@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "drapps/base/clock.h"
 
@@ -29,14 +30,14 @@ void Controller::add(const std::shared_ptr<Client>& client) {
     client->stop(failure_);
     return;
   }
-  clients_.push_back(client);
+  ++clients_[client];
   changed_.notify_all();
 }
 
 void Controller::remove(const std::shared_ptr<Client>& client) noexcept {
-  client->close();
   const std::lock_guard lock(mutex_);
-  std::erase(clients_, client);
+  const auto found = clients_.find(client);
+  if (found != clients_.end() && --found->second == 0) clients_.erase(found);
 }
 
 void Controller::run(const std::stop_token& stop) noexcept {
@@ -51,7 +52,7 @@ void Controller::run(const std::stop_token& stop) noexcept {
   }
   const std::lock_guard lock(mutex_);
   failure_ = failure.empty() ? "an exception without a message" : failure;
-  for (const auto& client : clients_) client->stop(failure_);
+  for (const auto& [client, times] : clients_) client->stop(failure_);
   clients_.clear();
 }
 
@@ -65,7 +66,7 @@ void Controller::loop(const std::stop_token& stop) {
       next = std::max(next + options_.tick, std::chrono::steady_clock::now());
       changed_.wait_until(lock, stop, next, [] { return false; });
       if (stop.stop_requested()) return;
-      due = clients_;
+      for (const auto& [client, times] : clients_) due.push_back(client);
     }
     // Clients are ticked without the lock, so that adding and removing never wait for a plant.
     if (options_.before_tick) options_.before_tick();

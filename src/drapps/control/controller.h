@@ -4,10 +4,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stop_token>
-#include <vector>
 
 #include "drapps/control/client.h"
 #include "drapps/exec/service_thread.h"
@@ -35,10 +35,9 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  /// Brings a client under control.
+  /// Brings a client under control, until it was removed as often as it was added.
   void add(const std::shared_ptr<Client>& client);
-  /// Lets it go. Waits for no tick that is under way; after that one the plant is asked nothing more. Unknown clients
-  /// are ignored.
+  /// Waits for nothing: a round of ticks that is under way may still tick the client. Unknown clients are ignored.
   void remove(const std::shared_ptr<Client>& client) noexcept;
 
  private:
@@ -48,8 +47,8 @@ class Controller {
   const Options options_;
   std::mutex mutex_;  // guards all below
   std::condition_variable_any changed_;
-  std::vector<std::shared_ptr<Client>> clients_;
-  std::string failure_;  // why the loop ended, empty while it did not
+  std::map<std::shared_ptr<Client>, std::size_t> clients_;  // and how often each was added
+  std::string failure_;                                     // why the loop ended, empty while it did not
   ServiceThread thread_;
 };
 

@@ -54,6 +54,24 @@ TEST(Controller, WithoutClientsItEnds) {
   controller.remove(client);
 }
 
+TEST(Controller, AClientStaysUntilItWasRemovedAsOftenAsItWasAdded) {
+  Controller controller(kQuick);
+  const auto plant = std::make_shared<FakePlant>(true);
+  const auto client = random_client(plant);
+  const auto ticked = [&, plant] {
+    const int applied = plant->applied;
+    return eventually([&] { return plant->applied > applied; });
+  };
+  controller.add(client);
+  controller.add(client);
+  controller.remove(client);
+  EXPECT_TRUE(ticked());
+  controller.remove(client);
+  ASSERT_TRUE(eventually([&] { return client.use_count() == 1; }));
+  controller.add(client);
+  EXPECT_TRUE(ticked());
+}
+
 TEST(Controller, RemovalWaitsForNoTickThatIsUnderWay) {
   std::promise<void> open;
   std::promise<void> entered;
@@ -137,7 +155,6 @@ TEST(Controller, ClientsComeAndGoWhileTheirLogsAreRead) {
         controller.add(client);
         eventually([&] { return plant->applied > 2; });
         EXPECT_EQ(client->log().to_json()["policy"], "random_raw");
-        client->standing();
         controller.remove(client);
       }
     });

@@ -24,21 +24,25 @@ nlohmann::json milliseconds(const std::optional<double>& ns) {
 
 }  // namespace
 
+void DecisionLog::begin_epoch(std::uint32_t epoch) {
+  const std::lock_guard lock(mutex_);
+  epoch_ = epoch;
+}
+
 void DecisionLog::add(const Decision& decision, const Observation& observation) {
   const std::lock_guard lock(mutex_);
   if (decisions_++ == 0) first_ns_ = decision.time_ns;
-  const bool moved = decision.applied != decision.before;
-  measure_after(observation, moved);
-
-  const StepMark now{observation.time_ns, observation.step.count, observation.step.sum};
-  if (!marks_.empty() && (now.time_ns < marks_.back().time_ns || now.count < marks_.back().count)) marks_.clear();
+  const StepMark now{observation.step.count, observation.step.sum};
+  measure_after(now);
+  if (!marks_.empty() && (now.count < marks_.back().count || now.sum < marks_.back().sum)) marks_.clear();
   marks_.push_back(now);
-  while (marks_.size() > 2 && now.time_ns - marks_[1].time_ns >= kBeforeNs) marks_.pop_front();
+  while (marks_.size() > 2 && now.sum - marks_[1].sum >= kBeforeNs) marks_.pop_front();
 
   bool written = false;
   for (std::size_t subject = 0; subject < kSubjects; ++subject) {
     const bool is_knob = subject < kKnobs;
-    const Entry entry{.time_ns = decision.time_ns,
+    const Entry entry{.epoch = epoch_,
+                      .time_ns = decision.time_ns,
                       .subject = subject,
                       .before = value_of(decision.before, subject),
                       .proposed = value_of(decision.proposed, subject),
@@ -57,7 +61,8 @@ void DecisionLog::add(const Decision& decision, const Observation& observation) 
     written = true;
   }
   if (!written && !decision.why.view().empty() && !(decision.why == last_why_)) {
-    push({.time_ns = decision.time_ns,
+    push({.epoch = epoch_,
+          .time_ns = decision.time_ns,
           .subject = {},
           .hold = Hold::kNone,
           .why = decision.why,
@@ -65,22 +70,24 @@ void DecisionLog::add(const Decision& decision, const Observation& observation) 
           .step_after_ns = {}});
   }
   last_why_ = decision.why;
-  if (moved) moved_ns_ = decision.time_ns;
+  if (decision.applied == decision.before) return;
+  moved_ = now;
+  after_.reset();
+  moved_ns_ = decision.time_ns;
 }
 
-void DecisionLog::measure_after(const Observation& observation, bool moved) {
-  if (moved_ns_ == 0) return;
-  const StepMark now{observation.time_ns, observation.step.count, observation.step.sum};
+void DecisionLog::measure_after(const StepMark& now) {
+  if (!moved_) return;
   if (after_ && now.count > after_->count && now.sum >= after_->sum) {
     const double mean = static_cast<double>(now.sum - after_->sum) / static_cast<double>(now.count - after_->count);
     for (auto entry = entries_.rbegin(); entry != entries_.rend() && entry->time_ns >= moved_ns_; ++entry) {
       if (entry->subject && entry->applied != entry->before) entry->step_after_ns = mean;
     }
   }
-  const std::uint64_t passed = now.time_ns < moved_ns_ ? kAfterToNs : now.time_ns - moved_ns_;
-  if (moved || passed >= kAfterToNs) {
+  const std::uint64_t passed = now.sum < moved_->sum ? kAfterToNs : now.sum - moved_->sum;
+  if (passed >= kAfterToNs) {
     after_.reset();
-    moved_ns_ = 0;
+    moved_.reset();
   } else if (!after_ && passed >= kAfterFromNs) {
     after_ = now;
   }
@@ -127,7 +134,8 @@ nlohmann::json DecisionLog::to_json() const {
     const auto value = [&](std::int32_t number) { return entry.subject ? nlohmann::json(number) : nlohmann::json(); };
     // Signals may be broken: an entry may be older than the first.
     const double seconds = (static_cast<double>(entry.time_ns) - static_cast<double>(first_ns_)) * 1e-9;
-    entries.push_back({{"time_s", seconds},
+    entries.push_back({{"epoch", entry.epoch},
+                       {"time_s", seconds},
                        {"knob", entry.subject ? nlohmann::json(name_of_subject(*entry.subject)) : nlohmann::json()},
                        {"before", value(entry.before)},
                        {"proposed", value(entry.proposed)},

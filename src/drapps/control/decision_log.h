@@ -1,8 +1,9 @@
-// What the control plane did, and why: the decisions section of explain().
+// What the control plane did, and why: the decisions section of explain(). One log lasts for all passes of a loader.
 //
 // A ring of bounded length; what falls out of it stays in the totals. An entry is one knob that moved (or one lane's
 // weight), a proposal that was held back, or a remark of the policy. The mean step time before a move covers the last
-// three seconds before it; the one after, up to five seconds from one second after it, or to the next move.
+// three seconds before it; the one after, up to five seconds from one second after it, or to the next move. These are
+// seconds of steps: the time between two passes is none.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,8 @@ class DecisionLog {
   /// @param policy  the name of the policy that decides.
   explicit DecisionLog(std::string_view policy) : policy_(policy) {}
 
+  /// What is added from here on was decided in this epoch.
+  void begin_epoch(std::uint32_t epoch);
   /// Takes in one decision and the observation it was made from. A proposal that is held back for the same reason as in
   /// the decision before, and a remark that repeats, are counted and not written again.
   void add(const Decision& decision, const Observation& observation);
@@ -38,17 +41,18 @@ class DecisionLog {
 
   /// {"policy", "status": "running" | "frozen" | "stopped", "stop_reason": null | "control stopped: …",
   ///  "totals": {"decisions", "moves", "held", "dropped"},
-  ///  "entries": [{"time_s", "knob", "before", "proposed", "applied", "why", "held", "step_ms_before",
+  ///  "entries": [{"epoch", "time_s", "knob", "before", "proposed", "applied", "why", "held", "step_ms_before",
   ///               "step_ms_after"}]}
-  /// oldest first. time_s counts from the first decision. `knob` is a knob's name, "weight <lane>", or null in a
-  /// remark, whose values are null too; `held` is the guard's reason or null; step times are null where nothing was
-  /// measured.
+  /// oldest first. `epoch` is that of the pass which began last; time_s counts from the first decision of all. `knob`
+  /// is a knob's name, "weight <lane>", or null in a remark, whose values are null too; `held` is the guard's reason or
+  /// null; step times are null where nothing was measured.
   nlohmann::json to_json() const;
 
  private:
   static constexpr std::size_t kSubjects = kKnobs + kLaneRoles;
 
   struct Entry {
+    std::uint32_t epoch = 0;
     std::uint64_t time_ns = 0;
     std::optional<std::size_t> subject;  // a knob's place in the table, then lanes; none for a remark
     std::int32_t before = 0;
@@ -60,19 +64,21 @@ class DecisionLog {
     std::optional<double> step_after_ns;
   };
   struct StepMark {
-    std::uint64_t time_ns, count, sum;
+    std::uint64_t count, sum;  // of steps so far, and of their ns
   };
 
   void push(const Entry& entry);
-  void measure_after(const Observation& observation, bool moved);
+  void measure_after(const StepMark& now);
   std::optional<double> step_before(const StepMark& now) const;
 
   const std::string policy_;
   mutable std::mutex mutex_;  // guards all below
   std::deque<Entry> entries_;
+  std::uint32_t epoch_ = 0;
   std::deque<StepMark> marks_;     // of the last seconds
-  std::optional<StepMark> after_;  // where measuring after the last move begins
-  std::uint64_t moved_ns_ = 0;     // of the moves still to be measured after; 0: none
+  std::optional<StepMark> moved_;  // at the moves still to be measured after
+  std::optional<StepMark> after_;  // where measuring after them begins
+  std::uint64_t moved_ns_ = 0;
   std::uint64_t first_ns_ = 0;
   std::uint64_t decisions_ = 0;
   std::uint64_t moves_ = 0;

@@ -70,6 +70,33 @@ TEST(DecisionLog, StepAfterEndsFiveSecondsLater) {
   EXPECT_NEAR(run.entries()[0]["step_ms_after"].get<double>(), 10, 1e-6);
 }
 
+TEST(DecisionLog, TheTimeBetweenPassesIsNoTimeOfSteps) {
+  Journal run;
+  for (int i = 0; i < 5; ++i) run.decide(10, 0, 0, "");
+  for (int i = 0; i < 5; ++i) run.decide(20, 0, 0, "");
+  run.seen.time_ns += 60 * kSecond;
+  run.decide(20, 1, 1);
+  run.seen.time_ns += 60 * kSecond;
+  for (int i = 0; i < 2; ++i) run.decide(100, 1, 1);
+  for (int i = 0; i < 4; ++i) run.decide(50, 1, 1);
+  const auto entry = run.entries()[0];
+  EXPECT_NEAR(entry["step_ms_before"].get<double>(), 20, 1e-6);
+  EXPECT_NEAR(entry["step_ms_after"].get<double>(), 50, 1e-6);
+}
+
+TEST(DecisionLog, SaysInWhichEpochADecisionWasMade) {
+  Journal run;
+  for (const std::uint32_t epoch : {3u, 4u, 9u}) {
+    run.log.begin_epoch(epoch);
+    run.decide(10, static_cast<std::int32_t>(epoch), static_cast<std::int32_t>(epoch));
+    run.decide(10, 0, 0, "");
+  }
+  run.decide(10, 0, 0, "a remark");
+  std::vector<int> epochs;
+  for (const auto& entry : run.entries()) epochs.push_back(entry["epoch"]);
+  EXPECT_EQ(epochs, (std::vector<int>{3, 3, 4, 4, 9, 9, 9}));
+}
+
 TEST(DecisionLog, WritesAHeldProposalAndARemarkOnce) {
   Journal run;
   for (int i = 0; i < 5; ++i) run.decide(10, 7, 0, "wants seven");

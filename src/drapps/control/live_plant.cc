@@ -4,12 +4,30 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/plant/knob_range.h"
+#include "drapps/policy/guard.h"
 
 namespace drapps {
 namespace {
 
 // Beyond this a deeper queue of reads only adds to their latency on any storage there is.
 constexpr std::int32_t kMostReads = 64;
+
+void count(const Metrics& metrics, Observation& seen) {
+  const HistogramCounts steps = metrics.step.counts();
+  seen.step += steps;
+  seen.passes += steps.count > 0 ? 1 : 0;
+  seen.batches += metrics.batches.load(std::memory_order_relaxed);
+  seen.samples += metrics.samples.load(std::memory_order_relaxed);
+  seen.stall += metrics.stall.counts();
+  for (std::size_t i = 0; i < kLaneRoles; ++i) {
+    const LaneMetrics& from = metrics.lanes[i];
+    LaneObservation& to = seen.lanes[i];
+    to.service_wall += from.service_wall.counts();
+    to.service_cpu += from.service_cpu.counts();
+    to.queue_length += from.queue_length.counts();
+    to.wait += from.wait.counts();
+  }
+}
 
 }  // namespace
 
@@ -25,14 +43,21 @@ Limits live_limits(const Plan& plan, const Engine& engine) {
   return limits;
 }
 
-void LivePlant::detach() {
+void LivePlant::attach(Runner& runner, const Limits& limits) {
   const std::scoped_lock lock(mutex_);
-  last_ = look();
-  last_.finished = true;
-  runner_ = nullptr;
+  limits_ = limits;
+  settings_ = fit_settings(settings_, limits);
+  runners_.push_back(&runner);
+  for (Runner* each : runners_) each->apply(settings_);
+}
+
+void LivePlant::detach(const Runner& runner) {
+  const std::scoped_lock lock(mutex_);
+  if (std::erase(runners_, &runner) != 0) count(runner.metrics(), counted_);
 }
 
 Limits LivePlant::limits() const {
+  const std::scoped_lock lock(mutex_);
   Limits now = limits_;
   now[KnobId::kWorkers].high = engine_.max_workers();
   return now;
@@ -40,40 +65,29 @@ Limits LivePlant::limits() const {
 
 Observation LivePlant::observe() const {
   const std::scoped_lock lock(mutex_);
-  return runner_ == nullptr ? last_ : look();
+  Observation seen = counted_;
+  seen.time_ns = monotonic_ns();
+  seen.settings = settings_;
+  seen.finished = runners_.empty();
+  for (const Runner* runner : runners_) {
+    count(runner->metrics(), seen);
+    seen.ready_batches += runner->ready_batches();
+  }
+  const bool fused = settings_[KnobId::kFused] != 0;
+  for (const LaneRole role : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
+    seen.lanes[index_of(role)].valid = !fused;
+  }
+  seen.lanes[index_of(LaneRole::kPrepare)].valid = fused;
+  seen.lanes[index_of(LaneRole::kFetch)].valid = true;
+  seen.memory_used = engine_.memory().used();
+  seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
+  return seen;
 }
 
 void LivePlant::apply(const Settings& settings) {
   const std::scoped_lock lock(mutex_);
-  if (runner_ != nullptr) runner_->apply(settings);
-}
-
-Observation LivePlant::look() const {
-  const Metrics& metrics = runner_->metrics();
-  Observation seen;
-  seen.time_ns = monotonic_ns();
-  seen.settings = runner_->settings();
-  seen.batches = metrics.batches.load(std::memory_order_relaxed);
-  seen.samples = metrics.samples.load(std::memory_order_relaxed);
-  seen.step = metrics.step.counts();
-  seen.stall = metrics.stall.counts();
-  const bool fused = seen.settings[KnobId::kFused] != 0;
-  for (std::size_t i = 0; i < kLaneRoles; ++i) {
-    const auto role = static_cast<LaneRole>(i);
-    const LaneMetrics& from = metrics[role];
-    LaneObservation& to = seen.lanes[i];
-    const bool split_lane = role == LaneRole::kDecode || role == LaneRole::kAugment || role == LaneRole::kCollate;
-    to.valid = role == LaneRole::kFetch || (fused ? role == LaneRole::kPrepare : split_lane);
-    to.service_wall = from.service_wall.counts();
-    to.service_cpu = from.service_cpu.counts();
-    to.queue_length = from.queue_length.counts();
-    to.wait = from.wait.counts();
-  }
-  seen.ready_batches = runner_->ready_batches();
-  seen.memory_used = engine_.memory().used();
-  seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
-  seen.finished = runner_->finished();
-  return seen;
+  settings_ = settings;
+  for (Runner* runner : runners_) runner->apply(settings);
 }
 
 }  // namespace drapps

@@ -1,7 +1,8 @@
-// The running pipeline as a plant: what the control plane sees of a runner, and all it sees.
+// The running pipeline as a plant: what the control plane sees of a loader's runners, and all it sees.
 #pragma once
 
 #include <mutex>
+#include <vector>
 
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/runner.h"
@@ -14,29 +15,32 @@ namespace drapps {
 /// as free.
 Limits live_limits(const Plan& plan, const Engine& engine);
 
-/// The control thread may hold a plant a moment longer than the runner lives, so the two are parted by detach().
+/// All passes of a loader are one plant. Each attaches its runner while it lasts, several at once where they live side
+/// by side, and none between them: then the plant is finished, and what is applied waits for the next one. Counters are
+/// of all passes so far, so they never run backwards; ready_batches are those of the attached ones.
 class LivePlant final : public Plant {
  public:
-  /// @param runner outlives the plant, or its detach().
-  LivePlant(Runner& runner, const Engine& engine, const Limits& limits)
-      : engine_(engine), limits_(limits), runner_(&runner) {}
+  LivePlant(const Engine& engine, const Settings& settings, const Limits& limits)
+      : engine_(engine), limits_(limits), settings_(settings) {}
 
-  /// From here on the plant is a memory: it shows what was last seen, finished, and moves nothing.
-  void detach();
+  /// A pass begins, and the settings in force are fitted to its limits.
+  /// @param runner  lives until its detach().
+  void attach(Runner& runner, const Limits& limits);
+  /// Keeps what the runner counted. Nothing is asked of it any more.
+  void detach(const Runner& runner);
 
-  /// As it was made with, and the workers that the machine gives now.
+  /// Those of the latest pass, with the workers that the machine gives now.
   Limits limits() const override;
   Observation observe() const override;
   void apply(const Settings& settings) override;
 
  private:
-  Observation look() const;
-
   const Engine& engine_;
-  const Limits limits_;
   mutable std::mutex mutex_;  // guards all below
-  Runner* runner_;            // null once detached
-  Observation last_;          // seen by detach()
+  Limits limits_;
+  Settings settings_;  // applied last
+  std::vector<Runner*> runners_;
+  Observation counted_;  // by runners that were detached; only its counters are in use
 };
 
 }  // namespace drapps

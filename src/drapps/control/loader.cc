@@ -20,9 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-// Passes whose decisions explain() still shows.
-constexpr std::size_t kRemembered = 16;
-
 Controller& controller() { return process_local<Controller>(); }
 
 /// Bytes for the indexes of pictures: an eighth of the RAM budget that is left beside what batches under way need at
@@ -94,7 +91,8 @@ Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<
 Loader::~Loader() {
   if (process_ == getpid()) return;
   // Another process's locks may be taken for ever: nothing of it is touched.
-  abandon(std::move(passes_));
+  abandon(std::move(plant_));
+  abandon(std::move(client_));
   abandon(std::move(indexes_));
   abandon(std::move(arena_));
 }
@@ -102,7 +100,8 @@ Loader::~Loader() {
 void Loader::enter_process() {
   if (process_ == getpid()) return;
   if (process_ != 0) {
-    abandon(std::exchange(passes_, {}));
+    abandon(std::exchange(plant_, {}));
+    abandon(std::exchange(client_, {}));
     abandon(std::exchange(indexes_, {}));
     abandon(std::exchange(arena_, {}));
   }
@@ -134,15 +133,7 @@ Result<std::uint64_t> Loader::steps(const Pass& pass) const {
   return made->steps();
 }
 
-Standing Loader::standing(const Limits& limits) const {
-  if (!passes_.empty()) {
-    Standing standing = passes_.back().client->standing();
-    standing.settings = fit_settings(standing.settings, limits);
-    return standing;
-  }
-  return {.settings = options_.settings ? fit_settings(*options_.settings, limits) : initial_settings(limits),
-          .state = PolicyState{.limits = limits}};
-}
+bool Loader::controlled() const { return process_ == getpid() && plant_ != nullptr; }
 
 Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   auto first = std::make_shared<FirstBatch>(FirstBatch{.began = monotonic_ns()});
@@ -152,17 +143,20 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   Engine& engine = Engine::get();
   engine.watch_machine();
   const Limits limits = live_limits(*plan_, engine);
-  const Standing from = standing(limits);
-  auto runner = run(pass, *std::move(order), from.settings, engine);
+  const Settings settings = fit_settings(this->settings(), limits);
+  auto runner = run(pass, *std::move(order), settings, engine);
   if (!runner.ok()) return std::move(runner).error();
-  auto plant = std::make_shared<LivePlant>(**runner, engine, limits);
-  auto client = std::make_shared<Client>(plant, *make_policy(options_.policy), from.state);
-  if (frozen_) client->freeze();
-  controller().add(client);
-  if (passes_.size() == kRemembered) passes_.erase(passes_.begin());
-  passes_.push_back({pass.epoch, client, plant, first});
-  return std::unique_ptr<Iterator>(
-      new Iterator(claim_, *std::move(runner), std::move(plant), std::move(client), arena_, std::move(first)));
+  if (plant_ == nullptr) {
+    plant_ = std::make_shared<LivePlant>(engine, settings, limits);
+    client_ = std::make_shared<Client>(plant_, *make_policy(options_.policy));
+    if (frozen_) client_->freeze();
+  }
+  std::unique_ptr<Iterator> iterator(new Iterator(claim_, *std::move(runner), plant_, client_, arena_, first));
+  first_ = std::move(first);
+  client_->begin_epoch(pass.epoch);
+  plant_->attach(*iterator->runner_, limits);
+  controller().add(client_);
+  return iterator;
 }
 
 Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine) {
@@ -199,47 +193,25 @@ json Loader::explain() const {
                                    {"entries", known.entries},   {"coverage", known.coverage()},
                                    {"bytes", indexes_->bytes()}, {"refused", known.refused}};
   }
-  if (process_ != getpid() || passes_.empty()) {
-    root["decisions"] = DecisionLog(options_.policy).to_json();
-    return root;
-  }
-  root["plan"]["first_batch"] = first_batch_json(*passes_.back().first);
-  // The latest pass says how things stand; the entries and totals are those of all that are remembered.
-  json decisions = passes_.back().client->log().to_json();
-  json entries = json::array();
-  json totals = json::object();
-  for (const Controlled& pass : passes_) {
-    json log = pass.client->log().to_json();
-    for (json& entry : log["entries"]) {
-      entry["epoch"] = pass.epoch;
-      entries.push_back(std::move(entry));
-    }
-    for (const auto& [name, count] : log["totals"].items()) {
-      totals[name] = totals.value(name, std::uint64_t{0}) + count.get<std::uint64_t>();
-    }
-  }
-  decisions["entries"] = std::move(entries);
-  decisions["totals"] = std::move(totals);
-  root["decisions"] = std::move(decisions);
+  if (controlled()) root["plan"]["first_batch"] = first_batch_json(*first_);
+  root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(options_.policy).to_json();
   return root;
 }
 
 Settings Loader::settings() const {
-  if (process_ == getpid() && !passes_.empty()) return passes_.back().plant->observe().settings;
-  return standing(live_limits(*plan_, Engine::get())).settings;
+  if (controlled()) return plant_->observe().settings;
+  const Limits limits = live_limits(*plan_, Engine::get());
+  return options_.settings ? fit_settings(*options_.settings, limits) : initial_settings(limits);
 }
 
 void Loader::apply(const Settings& settings) {
   options_.settings = settings;
-  if (process_ != getpid() || passes_.empty()) return;
-  const auto& plant = passes_.back().plant;
-  plant->apply(fit_settings(settings, plant->limits()));
+  if (controlled()) plant_->apply(fit_settings(settings, plant_->limits()));
 }
 
 void Loader::freeze(bool frozen) {
   frozen_ = frozen;
-  if (process_ != getpid()) return;
-  for (const Controlled& pass : passes_) frozen ? pass.client->freeze() : pass.client->unfreeze();
+  if (controlled()) frozen ? client_->freeze() : client_->unfreeze();
 }
 
 Iterator::Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Runner> runner,
@@ -266,8 +238,7 @@ void Iterator::close() {
     abandon(std::move(client_));
     return;
   }
-  client_->close();
-  plant_->detach();
+  plant_->detach(*runner_);
   controller().remove(client_);
   bad_ = runner_->bad_samples();
   const std::shared_ptr<SlotArena> arena = runner_->arena();

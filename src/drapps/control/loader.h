@@ -66,11 +66,11 @@ class Loader {
   Result<std::unique_ptr<Iterator>> iterate(const Pass& pass);
 
   /// {"plan": …, "forms": …, "decisions": …}: what runs, what is kept of the samples from pass to pass, and what the
-  /// control plane did, oldest first.
+  /// control plane did.
   nlohmann::json explain() const;
-  /// The knobs as they stand now: of the latest pass, or those the next one begins with.
+  /// The knobs as they stand now: those that the next pass begins with.
   Settings settings() const;
-  /// Moves the knobs of the latest pass, and of those to come, within the budgets.
+  /// Moves the knobs of the passes that live, and of those to come, within the budgets.
   void apply(const Settings& settings);
   /// Stops (or resumes) the control plane: no knob moves by itself.
   void freeze(bool frozen);
@@ -78,28 +78,23 @@ class Loader {
  private:
   friend class Iterator;
 
-  /// One pass as the loader remembers it: what it decided outlives it.
-  struct Controlled {
-    std::uint32_t epoch;
-    std::shared_ptr<Client> client;
-    std::shared_ptr<LivePlant> plant;
-    std::shared_ptr<const FirstBatch> first;
-  };
-
   Loader(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, LoaderOptions options)
       : plan_(std::move(plan)), source_(std::move(source)), options_(std::move(options)) {}
   Result<Sampler> sampler(const Pass& pass) const;
   void enter_process();
-  Standing standing(const Limits& limits) const;
+  /// Whether a pass began in this process.
+  bool controlled() const;
   Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine);
 
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
   LoaderOptions options_;
   bool frozen_ = false;
-  pid_t process_ = 0;                     // that the following belong to
-  std::shared_ptr<Engine::Claim> claim_;  // shared with the passes
-  std::vector<Controlled> passes_;        // oldest first; the latest one stands for the loader
+  pid_t process_ = 0;                        // that the following belong to
+  std::shared_ptr<Engine::Claim> claim_;     // shared with the passes
+  std::shared_ptr<LivePlant> plant_;         // of all passes, from the first one on; shared with them
+  std::shared_ptr<Client> client_;           // likewise
+  std::shared_ptr<const FirstBatch> first_;  // of the latest pass
   std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
   std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
 };

@@ -114,11 +114,6 @@ void Executor::apply(const Settings& settings) {
   engine_.workers().set_share(*this, settings[KnobId::kWorkers]);
 }
 
-Settings Executor::settings() const {
-  const std::scoped_lock lock(mutex_);
-  return settings_;
-}
-
 std::uint32_t Executor::ready_batches() const {
   const std::scoped_lock lock(mutex_);
   std::uint32_t ready = 0;
@@ -130,11 +125,6 @@ std::uint32_t Executor::ready_batches() const {
 bool Executor::ready() const {
   const std::scoped_lock lock(mutex_);
   return batch_of(deliver_step_).landed();
-}
-
-bool Executor::finished() const {
-  const std::scoped_lock lock(mutex_);
-  return fetch_step_ == sampler_.steps() && tasks_.size() == free_tasks_.size();
 }
 
 std::uint64_t Executor::position() const {

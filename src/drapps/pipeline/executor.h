@@ -50,13 +50,11 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
 
   std::optional<Next> next(std::chrono::milliseconds patience) override;
   void apply(const Settings& settings) override;
-  Settings settings() const override;
   const Metrics& metrics() const noexcept override { return metrics_; }
   const Plan& plan() const noexcept override { return *plan_; }
   std::shared_ptr<SlotArena> arena() const noexcept override { return arena_; }
   std::uint32_t ready_batches() const override;
   bool ready() const override;
-  bool finished() const override;
   std::uint64_t position() const override;
   std::uint64_t left() const override;
   std::vector<Error> bad_samples() const override;

@@ -145,7 +145,6 @@ Gatherer::Run Gatherer::take(std::uint64_t before_step) {
     fetch_row_ = 0;
     ++fetch_step_;
   }
-  ++working_;
   return run;
 }
 
@@ -157,7 +156,6 @@ std::unique_ptr<Gatherer::Hand> Gatherer::borrow() {
 }
 
 void Gatherer::give_back(const Run& run, std::unique_ptr<Hand> hand) {
-  --working_;
   BatchState& batch = batch_of(run.step);
   for (auto& [row, error] : hand->failed) {
     if (bad_.size() < kLedgerSize) bad_.push_back(error);
@@ -220,11 +218,6 @@ void Gatherer::apply(const Settings& settings) {
   if (shared_) engine_.workers().set_share(*this, settings[KnobId::kWorkers]);
 }
 
-Settings Gatherer::settings() const {
-  const std::scoped_lock lock(mutex_);
-  return settings_;
-}
-
 std::uint32_t Gatherer::ready_batches() const {
   const std::scoped_lock lock(mutex_);
   return static_cast<std::uint32_t>(
@@ -234,11 +227,6 @@ std::uint32_t Gatherer::ready_batches() const {
 bool Gatherer::ready() const {
   const std::scoped_lock lock(mutex_);
   return batch_of(deliver_step_).landed();
-}
-
-bool Gatherer::finished() const {
-  const std::scoped_lock lock(mutex_);
-  return fetch_step_ == sampler_.steps() && working_ == 0;
 }
 
 std::uint64_t Gatherer::position() const {

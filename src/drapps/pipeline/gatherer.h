@@ -41,13 +41,11 @@ class Gatherer final : public Runner, public WorkerClient {
 
   std::optional<Next> next(std::chrono::milliseconds patience) override;
   void apply(const Settings& settings) override;
-  Settings settings() const override;
   const Metrics& metrics() const noexcept override { return metrics_; }
   const Plan& plan() const noexcept override { return *plan_; }
   std::shared_ptr<SlotArena> arena() const noexcept override { return arena_; }
   std::uint32_t ready_batches() const override;
   bool ready() const override;
-  bool finished() const override;
   std::uint64_t position() const override;
   std::uint64_t left() const override;
   std::vector<Error> bad_samples() const override;
@@ -116,7 +114,6 @@ class Gatherer final : public Runner, public WorkerClient {
   std::uint64_t deliver_step_ = 0;  // the batch that the consumer takes next
   std::uint64_t fetch_step_ = 0;    // the row that is handed out next
   std::uint32_t fetch_row_ = 0;
-  std::uint32_t working_ = 0;  // runs that somebody has
   std::vector<BatchState> ring_;
   std::vector<std::unique_ptr<Hand>> hands_;  // not lent out
   std::optional<Error> no_slot_;              // why the front batch has no memory

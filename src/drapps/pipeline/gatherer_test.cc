@@ -137,7 +137,7 @@ TEST_F(GathererTest, ABatchHoldsTheRowsThatTheSamplerNames) {
       EXPECT_EQ(*reinterpret_cast<const std::uint8_t*>(at(5, row)), 0);
     }
   }
-  EXPECT_TRUE(gatherer->finished());
+  EXPECT_EQ(gatherer->left(), 0u);
   EXPECT_EQ(gatherer->position(), kRows);
 }
 

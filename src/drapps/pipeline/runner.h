@@ -46,7 +46,6 @@ class Runner {
 
   /// Moves the knobs.
   virtual void apply(const Settings& settings) = 0;
-  virtual Settings settings() const = 0;
 
   virtual const Metrics& metrics() const noexcept = 0;
   virtual const Plan& plan() const noexcept = 0;
@@ -56,8 +55,6 @@ class Runner {
   virtual std::uint32_t ready_batches() const = 0;
   /// Whether the batch whose turn it is has landed: next() does not wait.
   virtual bool ready() const = 0;
-  /// Whether no sample is left to be prepared.
-  virtual bool finished() const = 0;
   /// Global position that the batches taken so far have consumed.
   virtual std::uint64_t position() const = 0;
   /// Steps that were not taken yet.

@@ -23,6 +23,7 @@ struct LaneObservation {
 /// One consistent copy of everything a policy may look at.
 struct Observation {
   std::uint64_t time_ns = 0;  // monotonic clock at which it was taken
+  std::uint64_t passes = 0;   // that have taken their first step so far
   std::uint64_t batches = 0;  // batches delivered so far
   std::uint64_t samples = 0;  // rows delivered so far
   HistogramCounts step;       // ns between the consumer's calls of next(): its step and its wait
@@ -32,7 +33,7 @@ struct Observation {
   std::uint32_t ready_batches = 0;  // finished, not yet taken
   std::uint64_t memory_used = 0;    // bytes of the RAM budget in use
   double process_cpu_seconds = 0;   // CPU time of the whole process
-  bool finished = false;            // nothing left to prepare
+  bool finished = false;            // no pass is under way
 };
 
 /// What a knob may be: a low that is the high pins it. Both are 0 where the plant has no such knob.

@@ -21,8 +21,8 @@ constexpr double kNotStalled = 0.01;
 constexpr std::uint32_t kEarlyBlocks = 3;
 constexpr std::uint64_t kSettleNs = 1'000'000'000;
 constexpr std::uint64_t kSettleMaxNs = 5'000'000'000;
-constexpr std::uint64_t kPatienceFastNs = 15'000'000'000;  // for the guard to let a trial through
-constexpr std::uint64_t kPatienceSlowNs = 30'000'000'000;
+constexpr std::uint32_t kPatienceFast = 30;  // decisions, for the guard to let a trial through
+constexpr std::uint32_t kPatienceSlow = 60;
 
 constexpr std::array kOrder{KnobId::kWorkers, KnobId::kProcesses, KnobId::kPrefetchDepth, KnobId::kIoDepth,
                             KnobId::kFused};
@@ -33,7 +33,7 @@ struct Trial {
   std::uint8_t at;        // in kOrder
   std::int8_t direction;  // -1 or +1
   std::int32_t before, value;
-  std::uint64_t asked_ns;  // when the knob was first asked to move
+  std::uint32_t asked;  // decisions for which the knob has been asked to move
 };
 
 /// What the climb remembers. Zero bytes are its beginning.
@@ -108,9 +108,7 @@ class Decider {
       settle(trying ? Phase::kTrial : Phase::kMeasure);
       return seen_.settings;
     }
-    const std::uint64_t patience = knob.clock == kSlowClock ? kPatienceSlowNs : kPatienceFastNs;
-    climb_.trial.asked_ns = std::min(trial.asked_ns, seen_.time_ns);  // a new plant may have a new clock
-    if (seen_.time_ns - trial.asked_ns > patience) {
+    if (++climb_.trial.asked > (knob.clock == kSlowClock ? kPatienceSlow : kPatienceFast)) {
       climb_.failed |= bit(trial.at, trial.direction);
       say("%s does not move to %d", knob.name.data(), target);
       return begin_measuring();
@@ -165,8 +163,7 @@ class Decider {
         if (value == before || (climb_.failed & bit(at, direction)) != 0 || !worth_trying(at, direction)) continue;
         climb_.cursor = static_cast<std::uint8_t>(at);
         climb_.phase = Phase::kMove;
-        climb_.trial = {static_cast<std::uint8_t>(at), static_cast<std::int8_t>(direction), before, value,
-                        seen_.time_ns};
+        climb_.trial = {static_cast<std::uint8_t>(at), static_cast<std::int8_t>(direction), before, value, 0};
         say("tries %s %d -> %d: step %.2f ms, stall %.1f %%", name(at), before, value, climb_.base.step_ns * 1e-6,
             climb_.base.stall * 100);
         return with(kOrder[at], value);
@@ -197,7 +194,7 @@ class Decider {
     if (!faster && !spare) {
       climb_.failed |= bit(trial.at, trial.direction);
       climb_.phase = Phase::kReturn;
-      climb_.trial.asked_ns = seen_.time_ns;
+      climb_.trial.asked = 0;
       say("%s %d -> %d did not help: step %+.1f %%; returns", name(trial.at), trial.before, trial.value, -gain * 100);
       return with(kOrder[trial.at], trial.before);
     }

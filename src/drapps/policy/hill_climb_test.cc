@@ -30,6 +30,7 @@ class SyntheticPlant {
   SyntheticPlant(Model model, double noise = 0.0, std::uint32_t seed = 1)
       : model_(std::move(model)), noise_(noise), random_(seed) {}
 
+  void rest(double seconds) { now_ += seconds; }
   void pause_every(double seconds, double length) { pause_every_ = seconds, pause_ = length; }
 
   /// Runs for an epoch at `seen.settings`; returns the mean step without pauses, in seconds.
@@ -257,6 +258,30 @@ TEST(HillClimb, PausesOfTheTrainingStartNoClimb) {
   const auto run = Climber(limits, initial_settings(limits)).climb(plant, 900);
   EXPECT_GT(moves(run, 0, 300), 0);
   EXPECT_EQ(moves(run, 300, 900), 0);
+}
+
+TEST(HillClimb, HasPatienceWithTheGuardBetweenPasses) {
+  // Split costs a little: the way back waits for the slow clock, and often for the next pass.
+  const Model model = [](const Settings& s, double) {
+    return Response{.compute = 0.005, .capacity = s[KnobId::kFused] == 0 ? 60.0 : 100.0};
+  };
+  const Limits limits = limits_of(1);
+  for (const double length : {6.0, 7.0, 8.0, 9.0}) {
+    SyntheticPlant plant(model, 0.01);
+    Climber climber(limits, initial_settings(limits));
+    bool tried = false;
+    for (int pass = 0; pass < 200 / length; ++pass) {
+      ++climber.seen.passes;
+      for (const double end = plant.now() + length; plant.now() < end;) {
+        climber.climb(plant, plant.now() + kEpoch / 2);
+        EXPECT_EQ(climber.state.why.view().find("does not move"), std::string_view::npos) << climber.state.why.view();
+        tried = tried || climber.seen.settings[KnobId::kFused] == 0;
+      }
+      plant.rest(60);
+    }
+    EXPECT_TRUE(tried) << length;
+    EXPECT_EQ(climber.seen.settings[KnobId::kFused], 1) << length;
+  }
 }
 
 TEST(HillClimb, ReplaysFromObservationsAndStates) {

@@ -1,16 +1,16 @@
 // The mean time of a training step over a stretch of a run, with an honest error bar.
 //
-// 1. Observations cut the run into blocks of a decision epoch each; a block's mean step is (sum of step times) /
-// (steps).
+// 1. Observations cut the run into blocks of a decision epoch each, or of several where that is less than a quarter of
+//    a second of steps; a block's mean step is (sum of step times) / (steps). All time here is time of steps: what lies
+//    between two passes belongs to none.
 // 2. A window is complete after three seconds, eight steps and four blocks: shorter ones are noise (windows of 100 ms
 //    vary by 2 % on a quiet machine, by 14 % beside one burning process).
 // 3. The standard error comes from the spread of the block means. While it is above 1 %, the window grows, to at most
 //    nine seconds. Neighbouring blocks are correlated, so the true error is larger; who compares windows leaves room.
-// 4. Counters that ran backwards are a new plant (the next epoch of the same loader): the window goes on there with a
-//    new block, so that windows are not bound to the length of an epoch.
+// 4. Counters that ran backwards are a new plant (another run, a child of fork()): the window goes on with a new block.
 // 5. A step of over a second that is also eight times the usual (a checkpoint, a validation pass) says nothing about
-// the
-//    loader: its block is left out. Three such blocks in a row are no pause but the new normal, and count.
+//    the loader, and the first step of a pass is starting up: their blocks are left out. Three such blocks in a row are
+//    no exception but normal (long steps, short passes), and count.
 #pragma once
 
 #include <cstdint>
@@ -41,17 +41,18 @@ class StepWindow {
 
  private:
   struct Mark {
-    std::uint64_t time_ns, steps, step_ns, stall_ns, wall_ns, cpu_ns;
+    std::uint64_t steps, step_ns, stall_ns, wall_ns, cpu_ns;
   };
   static Mark mark_of(const Observation& observation) noexcept;
-  bool paused(const Observation& observation) noexcept;
+  bool exceptional(const Observation& observation) noexcept;
 
   bool begun_ = false;
   Mark last_{};
-  Mark sum_{};  // over the blocks taken in; time_ns is their length
+  Mark sum_{};                // over the blocks taken in
+  std::uint64_t passes_ = 0;  // as observed
   std::uint64_t pause_bucket_ = 0;
   std::uint64_t long_steps_ = 0;  // steps so far from that bucket on
-  std::uint32_t pauses_ = 0;      // left out in a row
+  std::uint32_t exceptions_ = 0;  // in a row
   std::uint32_t blocks_ = 0;
   double mean_ = 0;  // of the block means, and the sum of their squared deviations (Welford)
   double squares_ = 0;

@@ -97,6 +97,69 @@ TEST(StepWindow, SlowStepsAreNoPause) {
   EXPECT_EQ(window.blocks(), 1u);
 }
 
+TEST(StepWindow, MeasuresNothingBetweenPasses) {
+  Observation seen;
+  StepWindow window;
+  window.add(seen);
+  for (int pass = 0; pass < 4; ++pass) {
+    run(seen, 10, 50);
+    window.add(seen);
+    seen.time_ns += 30'000 * static_cast<std::uint64_t>(kNsPerMs);  // a validation
+  }
+  EXPECT_EQ(window.blocks(), 4u);
+  EXPECT_FALSE(window.long_enough());
+  for (int pass = 0; pass < 2; ++pass) {
+    run(seen, 10, 50);
+    window.add(seen);
+  }
+  EXPECT_TRUE(window.complete());
+  EXPECT_NEAR(window.measure().step_ns, 50 * kNsPerMs, 1);
+}
+
+TEST(StepWindow, ABlockHoldsAQuarterOfASecondOfSteps) {
+  Observation seen;
+  StepWindow window;
+  window.add(seen);
+  for (int pass = 0; pass < 10; ++pass) {
+    run(seen, 4, pass % 2 == 0 ? 20 : 40);
+    seen.time_ns += 500 * static_cast<std::uint64_t>(kNsPerMs);
+    window.add(seen);
+  }
+  EXPECT_EQ(window.blocks(), 3u);
+}
+
+TEST(StepWindow, LeavesTheStartOfAPassOut) {
+  Observation seen;
+  StepWindow window;
+  window.add(seen);
+  for (int pass = 0; pass < 4; ++pass) {
+    ++seen.passes;
+    run(seen, 1, 900, 850);
+    for (int block = 0; block < 3; ++block) {
+      run(seen, 10, 50);
+      window.add(seen);
+    }
+  }
+  EXPECT_EQ(window.blocks(), 8u);
+  EXPECT_NEAR(window.measure().step_ns, 50 * kNsPerMs, 1);
+  EXPECT_EQ(window.measure().stall, 0);
+}
+
+TEST(StepWindow, ShortPassesAreNothingButTheirStarts) {
+  Observation seen;
+  StepWindow window;
+  window.add(seen);
+  for (int block = 0; block < 10; ++block) {
+    seen.passes += 2;
+    run(seen, 2, 100, 100);
+    run(seen, 8, 50);
+    window.add(seen);
+  }
+  EXPECT_EQ(window.blocks(), 8u);
+  EXPECT_NEAR(window.measure().step_ns, 60 * kNsPerMs, 1);
+  EXPECT_NEAR(window.measure().stall, 1.0 / 3, 0.001);
+}
+
 TEST(StepWindow, GoesOnWithANewPlant) {
   StepWindow window;
   std::uint64_t time = 0;

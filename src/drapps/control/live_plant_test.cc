@@ -1,0 +1,181 @@
+#include "drapps/control/live_plant.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "drapps/control/client.h"
+#include "drapps/control/fewer_test.h"
+#include "drapps/policy/initial.h"
+
+namespace drapps {
+namespace {
+
+using std::chrono_literals::operator""ms;
+
+/// Counts what the test says, and remembers what was applied.
+class CountingRunner final : public Runner {
+ public:
+  void count(std::uint64_t batches, std::uint64_t step_ns = 50'000'000) {
+    for (std::uint64_t i = 0; i < batches; ++i) {
+      counted_.step.record(step_ns);
+      counted_.stall.record(step_ns / 2);
+      counted_[LaneRole::kPrepare].service_wall.record(7);
+      counted_[LaneRole::kDecode].wait.record(3);
+    }
+    counted_.batches += batches;
+    counted_.samples += 8 * batches;
+  }
+
+  void apply(const Settings& settings) override { applied.push_back(settings); }
+  const Metrics& metrics() const noexcept override { return counted_; }
+  std::uint32_t ready_batches() const override { return 3; }
+
+  std::optional<Next> next(std::chrono::milliseconds) override { return Finished{}; }
+  const Plan& plan() const noexcept override { std::terminate(); }
+  std::shared_ptr<SlotArena> arena() const noexcept override { return nullptr; }
+  bool ready() const override { return true; }
+  std::uint64_t position() const override { return 0; }
+  std::uint64_t left() const override { return 0; }
+  std::vector<Error> bad_samples() const override { return {}; }
+
+  std::vector<Settings> applied;
+
+ private:
+  Metrics counted_;
+};
+
+struct Passes {
+  explicit Passes(std::int32_t depth = 8) : limits(some_limits(depth)) {}
+  static Limits some_limits(std::int32_t depth) {
+    Limits limits{
+        .max_workers = Engine::get().max_workers(), .max_io_depth = 64, .max_prefetch_depth = depth, .can_split = true};
+    limits.weighted.set(index_of(LaneRole::kDecode));
+    return limits;
+  }
+  std::int32_t depth() const { return plant->observe().settings[KnobId::kPrefetchDepth]; }
+
+  Limits limits;
+  std::shared_ptr<LivePlant> plant = std::make_shared<LivePlant>(Engine::get(), initial_settings(limits), limits);
+};
+
+TEST(LivePlant, CountsAllPassesThatWereAndAre) {
+  Passes passes;
+  LivePlant& plant = *passes.plant;
+  CountingRunner lasting;
+  plant.attach(lasting, passes.limits);
+  lasting.count(3);
+  for (std::uint64_t pass = 0; pass < 4; ++pass) {
+    CountingRunner brief;
+    plant.attach(brief, passes.limits);
+    EXPECT_EQ(plant.observe().passes, 1 + pass);
+    brief.count(2);
+    const Observation during = plant.observe();
+    EXPECT_EQ(during.ready_batches, 6u);
+    EXPECT_FALSE(during.finished);
+    plant.detach(brief);
+    brief.count(100);  // what it still does is not counted
+    const Observation after = plant.observe();
+    EXPECT_EQ(after.ready_batches, 3u);
+    EXPECT_EQ(after.passes, 2 + pass);
+    EXPECT_EQ(during.batches, 5 + 2 * pass);
+    EXPECT_EQ(after.batches, during.batches);
+    EXPECT_EQ(after.samples, 8 * after.batches);
+    EXPECT_EQ(after.step.count, after.batches);
+    EXPECT_EQ(after.step.sum, 50'000'000 * after.batches);
+    EXPECT_EQ(after.stall.sum, 25'000'000 * after.batches);
+    EXPECT_EQ(after.step.buckets[Histogram::bucket_of(50'000'000)], after.batches);
+    EXPECT_EQ(after.lanes[index_of(LaneRole::kPrepare)].service_wall.sum, 7 * after.batches);
+    EXPECT_EQ(after.lanes[index_of(LaneRole::kDecode)].wait.sum, 3 * after.batches);
+  }
+  lasting.count(5);
+  plant.detach(lasting);
+  plant.detach(lasting);
+  EXPECT_EQ(plant.observe().batches, 16u);
+}
+
+TEST(LivePlant, IsFinishedWhereNothingIsAttached) {
+  Passes passes;
+  EXPECT_TRUE(passes.plant->observe().finished);
+  CountingRunner runner;
+  passes.plant->attach(runner, passes.limits);
+  EXPECT_FALSE(passes.plant->observe().finished);
+  passes.plant->detach(runner);
+  EXPECT_TRUE(passes.plant->observe().finished);
+  EXPECT_EQ(passes.plant->observe().ready_batches, 0u);
+}
+
+TEST(LivePlant, MovesAllPassesThatLiveAndThoseToCome) {
+  Passes passes;
+  LivePlant& plant = *passes.plant;
+  CountingRunner one;
+  CountingRunner two;
+  CountingRunner later;
+  plant.attach(one, passes.limits);
+  plant.attach(two, passes.limits);
+  Settings settings = plant.observe().settings;
+  settings[KnobId::kPrefetchDepth] = 6;
+  plant.apply(settings);
+  EXPECT_EQ(one.applied.back(), settings);
+  EXPECT_EQ(two.applied.back(), settings);
+  plant.detach(one);
+  plant.detach(two);
+  settings[KnobId::kPrefetchDepth] = 8;
+  plant.apply(settings);  // between two passes
+  EXPECT_NE(one.applied.back(), settings);
+  EXPECT_EQ(passes.depth(), 8);
+  plant.attach(later, passes.limits);
+  EXPECT_EQ(later.applied.back(), settings);
+  plant.detach(later);
+}
+
+TEST(LivePlant, APassBeginsWithinTheLimitsOfNow) {
+  Passes passes;
+  LivePlant& plant = *passes.plant;
+  CountingRunner wide;
+  CountingRunner narrow;
+  plant.attach(wide, passes.limits);
+  EXPECT_EQ(passes.depth(), 4);
+  plant.attach(narrow, Passes::some_limits(2));
+  EXPECT_EQ(plant.limits().max_prefetch_depth, 2);
+  EXPECT_EQ(passes.depth(), 2);
+  EXPECT_EQ(wide.applied.back(), narrow.applied.back());  // one plant, one setting
+  plant.detach(wide);
+  plant.detach(narrow);
+}
+
+TEST(LivePlant, ClocksAndCoolDownsLastFromPassToPass) {
+  Passes passes;
+  Settings settings = passes.plant->observe().settings;
+  settings[KnobId::kPrefetchDepth] = 8;
+  passes.plant->apply(settings);
+  Client client(passes.plant, std::make_unique<Fewer>(KnobId::kPrefetchDepth));
+  std::vector<std::int32_t> seen;
+  for (std::uint32_t epoch = 0; epoch < 4; ++epoch) {
+    // Two passes, either too short for a decision, make one.
+    for (int half = 0; half < 2; ++half) {
+      CountingRunner runner;
+      client.begin_epoch(epoch);
+      passes.plant->attach(runner, passes.limits);
+      runner.count(2);
+      if (half == 1) std::this_thread::sleep_for(500ms);
+      client.tick(monotonic_ns);
+      passes.plant->detach(runner);
+      client.tick(monotonic_ns);  // nobody to ask
+    }
+    seen.push_back(passes.depth());
+  }
+  EXPECT_EQ(seen, (std::vector<std::int32_t>{6, 6, 4, 4}));
+  const auto log = client.log().to_json();
+  EXPECT_EQ(log["totals"]["decisions"], 4);
+  std::vector<std::uint32_t> epochs;
+  for (const auto& entry : log["entries"]) {
+    if (entry["before"] != entry["applied"]) epochs.push_back(entry["epoch"]);
+  }
+  EXPECT_EQ(epochs, (std::vector<std::uint32_t>{0, 2}));
+  EXPECT_EQ(log["entries"][1]["held"], "cooling down");
+}
+
+}  // namespace
+}  // namespace drapps
