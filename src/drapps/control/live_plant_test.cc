@@ -5,9 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "drapps/control/client.h"
+#include "drapps/control/controller.h"
 #include "drapps/control/fewer_test.h"
 #include "drapps/policy/initial.h"
+#include "drapps/policy/random_walk.h"
 
 namespace drapps {
 namespace {
@@ -143,6 +144,34 @@ TEST(LivePlant, APassBeginsWithinTheLimitsOfNow) {
   EXPECT_EQ(wide.applied.back(), narrow.applied.back());  // one plant, one setting
   plant.detach(wide);
   plant.detach(narrow);
+}
+
+TEST(LivePlant, PassesComeAndGoInSeveralThreadsUnderControl) {
+  const Passes passes;
+  const auto client = std::make_shared<Client>(passes.plant, std::make_unique<RandomWalk>(1, true));
+  Controller controller({.tick = 1ms});
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (std::uint32_t pass = 0; pass < 50; ++pass) {
+          CountingRunner runner;
+          client->begin_epoch(4 * pass + t);
+          passes.plant->attach(runner, passes.limits);
+          controller.add(client);
+          runner.count(3);
+          std::this_thread::sleep_for(1ms);
+          passes.plant->detach(runner);
+          controller.remove(client);
+        }
+      });
+    }
+  }
+  const Observation seen = passes.plant->observe();
+  EXPECT_EQ(seen.passes, 200u);
+  EXPECT_EQ(seen.batches, 600u);
+  EXPECT_TRUE(seen.finished);
+  EXPECT_EQ(client->log().stop_reason(), "");
 }
 
 TEST(LivePlant, ClocksAndCoolDownsLastFromPassToPass) {
