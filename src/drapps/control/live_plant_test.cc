@@ -7,6 +7,7 @@
 
 #include "drapps/control/controller.h"
 #include "drapps/control/fewer_test.h"
+#include "drapps/plant/knob_range.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/random_walk.h"
 
@@ -50,8 +51,7 @@ class CountingRunner final : public Runner {
 struct Passes {
   explicit Passes(std::int32_t depth = 8) : limits(some_limits(depth)) {}
   static Limits some_limits(std::int32_t depth) {
-    Limits limits{
-        .max_workers = Engine::get().max_workers(), .max_io_depth = 64, .max_prefetch_depth = depth, .can_split = true};
+    Limits limits = native_limits(Engine::get().max_workers(), 64, depth, true);
     limits.weighted.set(index_of(LaneRole::kDecode));
     return limits;
   }
@@ -139,7 +139,7 @@ TEST(LivePlant, APassBeginsWithinTheLimitsOfNow) {
   plant.attach(wide, passes.limits);
   EXPECT_EQ(passes.depth(), 4);
   plant.attach(narrow, Passes::some_limits(2));
-  EXPECT_EQ(plant.limits().max_prefetch_depth, 2);
+  EXPECT_EQ(plant.limits()[KnobId::kPrefetchDepth].high, 2);
   EXPECT_EQ(passes.depth(), 2);
   EXPECT_EQ(wide.applied.back(), narrow.applied.back());  // one plant, one setting
   plant.detach(wide);
