@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SPEC_VERSION = 1
 REMAINDERS = ("even", "pad", "drop")
-POLICIES = ("initial", "hill_climb")
+POLICIES = ("initial", "trials", "hill_climb")
 TEST_POLICIES = ("random", "random_raw", "faulty")
 
 
@@ -440,7 +440,8 @@ class Pipeline:
             size: samples per batch and rank.
             drop_last: leave out a last global batch that is smaller: ``shard``'s ``drop``.
             policy: who moves the knobs: ``initial`` sets them from the machine's limits and leaves
-                them alone, ``hill_climb`` follows the training step's time.
+                them alone, ``hill_climb`` follows the training step's time; ``trials`` is about
+                worker processes, which a pipeline has none of.
             cpu_budget: the most cores to use; those that this process may use where absent.
             ram_budget: the most bytes the loader may own, batches that you hold apart.
             settings: what `Loader.export_settings` gave: start from these.

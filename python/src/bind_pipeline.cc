@@ -258,18 +258,6 @@ void bind_pipeline(nb::module_& module) {
   module.def(
       "claim", &claim, "cpus"_a = nb::none(),
       "A Claim to work within so many cores, or within what there is; from now on that is read again every second.");
-  module.def(
-      "settings_of_processes",
-      [](std::int32_t processes) {
-        Settings settings;
-        settings[KnobId::kProcesses] = processes;
-        return settings_to_json(settings, kProcessKnobs).dump();
-      },
-      "processes"_a, "What a loader exports that runs Python code in so many processes, in JSON.");
-  module.def(
-      "processes_of_settings",
-      [](const std::string& text) { return settings_of(text, kProcessKnobs)[KnobId::kProcesses]; }, "settings"_a,
-      "The reverse.");
   module.def("cpu_budget", [] { return Engine::get().cpu_budget(); }, "Cores of all loaders of this process now.");
   module.def(
       "available_memory", [] { return Engine::get().available_memory(); },

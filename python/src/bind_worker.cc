@@ -19,9 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "board_side.h"
 #include "drapps/exec/slices.h"
-#include "drapps/worker/board.h"
-#include "drapps/worker/station.h"
 #include "shared.h"
 
 namespace nb = nanobind;
@@ -68,18 +67,7 @@ Nanoseconds nanoseconds(double seconds) {
   return Nanoseconds(static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e9) * 1e9));
 }
 
-/// One side of an engine, the parent's or a worker's.
-struct Side {
-  std::unique_ptr<Board> board;
-  std::unique_ptr<Station> station;
-};
-
-Board& parent(const Side& side) {
-  if (side.board == nullptr || !side.board->memory()->mine()) {
-    throw std::runtime_error("only the process that made the engine may do this");
-  }
-  return *side.board;
-}
+Board& parent(const Side& side) { return *parent_board(side); }
 
 Station& worker(const Side& side) {
   if (side.station == nullptr) throw std::runtime_error("only a worker that attached to the engine may do this");

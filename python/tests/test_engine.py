@@ -23,6 +23,8 @@ import drapps.torch
 from drapps import _core
 from drapps.worker.lists import SharedList, share_large_lists
 
+DEADLINE = 600.0  # seconds, against hanging
+
 
 class Drawn(data.Dataset):
     """Random numbers of all libraries, several draws each, and who made them."""
@@ -417,6 +419,78 @@ def test_settings_and_the_log_outlive_passes_and_loaders():
     again = drapps.torch.DataLoader(Drawn(), num_workers=1, settings={"knobs": {}})
     with pytest.raises(drapps.PipelineError, match="settings="):
         iter(again)
+
+
+class Asleep(data.Dataset):
+    """Samples that use no core."""
+
+    def __len__(self):
+        return 400
+
+    def __getitem__(self, index):
+        time.sleep(0.02)
+        return index
+
+
+def knobs_that_move(loader, policy, epochs):
+    """The names of knobs that a policy has moved by then; the samples are the dataset's."""
+    for _ in range(epochs):
+        assert torch.cat(list(loader)).tolist() == list(range(len(loader.dataset)))
+    decisions = loader.explain()["decisions"]
+    assert (decisions["policy"], decisions["stop_reason"]) == (policy, None)
+    assert decisions["totals"]["decisions"] > 0
+    return {entry["knob"] for entry in decisions["entries"] if entry["knob"]}
+
+
+@pytest.mark.parametrize("policy", [None, "trials", "initial", "random"])
+def test_a_policy_decides_about_processes_as_about_threads(policy):
+    options = {"num_workers": 2, "persistent_workers": True, "policy": policy}
+    loader = drapps.torch.DataLoader(Asleep(), 20, **options)
+    moved = knobs_that_move(loader, policy or "trials", 1)
+    assert moved == (set() if policy == "initial" else {"processes"})
+
+
+def test_passes_shorter_than_a_decision_add_up():
+    loader = drapps.torch.DataLoader(range(40), 8, num_workers=2, persistent_workers=True)
+    end = time.monotonic() + DEADLINE
+    while loader.explain()["decisions"]["totals"]["decisions"] == 0 and time.monotonic() < end:
+        assert torch.cat(list(loader)).tolist() == list(range(40))
+    assert loader.explain()["decisions"]["totals"]["decisions"] > 0
+
+
+class Toil(data.Dataset):
+    """Samples that keep a core busy."""
+
+    def __len__(self):
+        return 4000
+
+    def __getitem__(self, index):
+        end = time.thread_time() + 0.01
+        while time.thread_time() < end:
+            pass
+        return index
+
+
+def at_work(pids):
+    """Processes that have not ended."""
+    states = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] for pid in pids]
+    return sum(state != "Z" for state in states)
+
+
+def test_surplus_processes_end_while_the_consumer_is_away():
+    loader = drapps.torch.DataLoader(Toil(), 10, num_workers=4, prefetch_factor=100)
+    iterator = iter(loader)
+    taken = list(itertools.islice(iterator, 8))  # each process has told of its dataset by then
+    pids = [process.pid for process in iterator._workers]
+    assert at_work(pids) == 4
+    claim = _core.claim(0.5)
+    end = time.monotonic() + DEADLINE
+    while at_work(pids) > 1 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert at_work(pids) == 1
+    del claim
+    taken += itertools.islice(iterator, 20)
+    assert torch.cat(taken).tolist() == list(range(280))
 
 
 class Late(data.Dataset):

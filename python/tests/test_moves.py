@@ -115,16 +115,21 @@ def passes(loader, count=2, moved_to=None, after=2, pauses=False, back_to=None):
     batches = []
     for _ in range(count):
         iterator = iter(loader)
-        if moved_to:
-            iterator._elastic.enabled = False  # its trials move processes too, where they are slow
         for number, batch in enumerate(iterator):
             for target, place in ((moved_to, after), (back_to, after + 3)):
                 if target and number == place:
-                    iterator._moves.aim(target, "a test says so")
+                    aim(iterator, target)
                     if pauses:
                         assert settled(iterator, target)
             batches.append([torch.as_tensor(field) for field in batch])
     return batches
+
+
+def aim(iterator, processes):
+    """So many are wanted from now on, whatever the loader's own trials would find."""
+    iterator._standing.freeze(True)
+    iterator._control.want(processes)
+    iterator._elastic.step()
 
 
 def same(left, right):
@@ -159,8 +164,8 @@ def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     loader = drapps.torch.DataLoader(Stateful(), multiprocessing_context=method, **options)
     same(passes(loader, moved_to=processes), stock)
     assert settled(loader._iterator, processes)
-    moved = [each for each in log(loader) if each["knob"] == "processes"]
-    assert [each["applied"] for each in moved] == list(range(3, processes - 1, -1))
+    counts = [each["processes"] for each in log(loader) if "processes" in each]
+    assert counts == list(range(3, processes - 1, -1))
     went = [each["why"] for each in log(loader) if "went on" in each["why"]]
     assert went
     assert any("by the state_dict of its stream" in why for why in went)
@@ -175,7 +180,7 @@ def test_processes_that_are_added_again_take_streams_over(fewer, more, pauses, m
     loader = drapps.torch.DataLoader(Stateful(), multiprocessing_context=method, **options)
     same(passes(loader, 3, fewer, pauses=pauses, back_to=more), stock)
     assert settled(loader._iterator, more)
-    counts = [each["applied"] for each in log(loader) if each["knob"] == "processes"]
+    counts = [each["processes"] for each in log(loader) if "processes" in each]
     assert counts[-1] == more
     assert min(counts) == fewer or not pauses
 
@@ -197,7 +202,7 @@ def test_streams_that_cannot_go_leave_no_process_without_work():
     assert settled(loader._iterator, 1)
     iterator = iter(loader)
     first = next(iterator)
-    iterator._moves.aim(3, "a test says so")
+    aim(iterator, 3)
     rest = [first, *iterator]
     assert settled(loader._iterator, 3)
     same([[torch.as_tensor(field) for field in batch] for batch in rest], stock[len(stock) // 2 :])
@@ -231,7 +236,7 @@ def test_a_stream_that_has_not_begun_begins_elsewhere(dataset, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(EngineIterator, "_fill", lambda _: None)
         iterator = iter(loader)
-    iterator._moves.aim(1, "a test says so")  # behind the beginnings, before any batch
+    aim(iterator, 1)  # behind the beginnings, before any batch
     iterator._fill()
     found += [[torch.as_tensor(field) for field in batch] for batch in iterator]
     found += [[torch.as_tensor(field) for field in batch] for batch in loader]
@@ -251,7 +256,7 @@ def test_a_resumed_stream_that_is_run_again_stays_where_it_was():
         next(iterator)
     again.load_state_dict(loader.state_dict())
     iterator = iter(again)
-    iterator._moves.aim(1, "a test says so")
+    aim(iterator, 1)
     same([[torch.as_tensor(field) for field in batch] for batch in iterator], stock[4:])
 
 
@@ -284,7 +289,7 @@ def test_a_pass_that_is_left_does_not_show_who_moved():
             iterator = iter(loader)
             for number, batch in enumerate(iterator):
                 if moves and number == 3:
-                    iterator._moves.aim(1, "a test says so")
+                    aim(iterator, 1)
                 kept.append([torch.as_tensor(field) for field in batch])
                 if number == count:
                     break
@@ -396,5 +401,7 @@ def test_streams_share_a_process_where_more_cores_are_in_use_than_the_budget_has
         if len(iterator._crew.active) == 1 or time.monotonic() > end:
             break
     entries = log(loader)
-    assert entries[-1]["applied"] == 1
-    assert "budget" in entries[-1]["why"]
+    assert [each["processes"] for each in entries if "processes" in each] == [2, 1]
+    cuts = [each for each in entries if each["knob"] == "processes"]
+    assert cuts[-1]["applied"] == 1
+    assert "more cores in use than the budget has" in cuts[-1]["why"]

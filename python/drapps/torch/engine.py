@@ -99,11 +99,12 @@ class EngineIterator(_BaseDataLoaderIter):
         slots = 64 + 4 * self._num_workers + places  # some are of processes that are ending
         window = self._prefetch_factor * self._num_workers
         self._board = _core.Board.make(slots, 2 * window + 4 * slots)
-        self._crew = Crew(self._board, self._job, self._context)
+        self._control = self._standing.control
+        self._crew = Crew(self._board, self._job, self._context, self._control)
         self._recovery = Recovery(self._crew, self._restarts, self._binding, self._standing)
         self._binding.begin()
-        self._elastic = Elastic(self._crew, _core.cpu_budget, False, self._standing)
-        self._elastic.most = functools.partial(self._crew.most, places + self._num_workers)
+        most = functools.partial(self._crew.most, places + self._num_workers)
+        self._elastic = Elastic(self._crew, self._standing, most)
         self._died: str | None = None  # why all of it has ended; empty once that was raised
         self._checked = self._started = time.monotonic()
         self._first_batch: dict[str, float] = {}
@@ -111,13 +112,14 @@ class EngineIterator(_BaseDataLoaderIter):
         self._closed = False
         _live.add(self)
         try:
-            before = self._standing.processes
-            self._standing.processes = self._processes_at_start()
-            homes = [self._crew.hire(worker).slot for worker in range(self._standing.processes)]
+            before, processes = self._standing.processes, self._processes_at_start()
+            self._control.attach(self._board, processes)
+            homes = [self._crew.hire(worker).slot for worker in range(processes)]
             self._binding.started(homes, self._num_workers, self._watches)
             self._allow_moves()
-            if self._moves is not None and before is not None:
-                self._moves.aim(before, "as many as before")
+            if self._moves is not None and before:
+                self._control.want(min(before, self._moves.most))
+                self._elastic.step()
             self._begin(first=True)
         except BaseException:
             self._shutdown_workers()
@@ -129,8 +131,7 @@ class EngineIterator(_BaseDataLoaderIter):
         # What worker_init_fn did to a process stays there; a restart repeats what one was asked.
         leaves = binding.serial and not (self._restarts or self._initialised)
         self._moves = Moves(self._crew, binding.slots, self._standing) if leaves else None
-        self._elastic.moves = self._moves
-        self._elastic.enabled = leaves or not (binding.bound or self._threads)
+        self._elastic.staff(not leaves and (binding.bound or self._threads), self._moves)
 
     def _processes_at_start(self) -> int:
         """One per virtual worker, as under stock; where any will do, what the budget speaks for.
@@ -138,7 +139,7 @@ class EngineIterator(_BaseDataLoaderIter):
         Later passes begin with as many as the one before ended with, or come down to that.
         """
         bound, cores = self._binding.bound, _core.cpu_budget()
-        if not bound and self._standing.processes is not None:
+        if not bound and self._standing.processes:
             return self._standing.processes
         if bound or not self._within_budget:
             return self._num_workers
@@ -146,8 +147,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _begin(self, first: bool) -> None:
         """Asks for the first batches of a pass."""
-        self._standing.begin(self._progress.epoch)
-        self._elastic.held_up()
+        self._control.begin_pass(self._progress.epoch)
         self._asked: deque[Asked] = deque()
         self._taken: deque[Taken] = deque()  # not more than one without a transfer thread
         self._beginnings = 0  # of passes in the workers, among what was asked for
@@ -319,6 +319,7 @@ class EngineIterator(_BaseDataLoaderIter):
                 with contextlib.suppress(Exception):  # it failed the first time, too
                     self._given(taken)
                 continue
+            self._control.given()
             self._elastic.step()
             if not self._first_batch:
                 self._first_batch = self._crew.first_batch(time.monotonic() - self._started)
@@ -409,27 +410,26 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _wait(self) -> Asked:
         """The next batch to yield, finished; not in the list any more."""
-        began = counted = time.monotonic()
+        began = time.monotonic()
         reported = False
         seen = self._board.events()
         if self._order is None or self._board.done(self._asked[-1].ticket):
-            self._elastic.held_up()
+            self._control.idle()
         if began - self._checked > _CHECK_PERIOD:
             self._look_after()
+        self._control.waits()
         while True:
             asked = self._finished()
             if asked is not None:
-                self._elastic.waited(time.monotonic() - counted)
+                self._control.waited()
                 self._recovery.progressed()
                 return asked
             if self._in_order:
                 self._board.wait(self._asked[0].ticket, _SLICE)
             else:
                 seen = self._board.wait_event(seen, _SLICE)
-            now = time.monotonic()
-            self._elastic.waited(now - counted)
+            waited = time.monotonic() - began
             self._elastic.step()
-            waited, counted = now - began, now
             if waited >= _SLICE:
                 self._look_after()
             if 0 < self._timeout <= waited:
@@ -484,6 +484,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._closed = True
         if self._transfer is not None:
             self._transfer.close()
+        self._control.detach(self._board)
         self._crew.shut_down(grace)
 
     def __del__(self) -> None:

@@ -263,6 +263,8 @@ def _notes(loader: torch.utils.data.DataLoader[Any]) -> tuple[str, ...]:
         notes.append(
             f"num_workers={loader.num_workers} starts no processes: threads work within cpu_budget"
         )
+    if getattr(loader, "policy", None) == "trials":
+        notes.append("policy=trials moves nothing: it is about the number of worker processes")
     if loader.timeout:
         notes.append("timeout is not used")
     if not loader.in_order:

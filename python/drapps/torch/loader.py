@@ -49,7 +49,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     `lifted` says which it is, and why.
 
     Args (besides those of the stock class, and keyword-only):
-        policy: who moves the knobs: ``initial`` (nobody) or ``hill_climb``.
+        policy: who moves the knobs: ``initial`` (nobody), ``trials`` (the number of worker
+            processes) or ``hill_climb``; the default is ``trials`` for Python code in worker
+            processes and ``initial`` for native code.
         cpu_budget: the most cores to use; those that this process may use where absent.
         ram_budget: the most bytes that the native path may own, batches that you hold apart.
         on_error: what a bad picture does: ``raise`` a `drapps.SampleError` (the next batch goes
@@ -92,7 +94,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
-        policy: str = "initial",
+        policy: str | None = None,
         cpu_budget: float | None = None,
         ram_budget: int | None = None,
         on_error: str = "raise",
@@ -105,7 +107,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         settings: Mapping[str, Any] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        loader_options(policy, cpu_budget, ram_budget, settings)
+        loader_options(policy or "initial", cpu_budget, ram_budget, settings)
         self.policy = policy
         self.cpu_budget = cpu_budget
         self.ram_budget = ram_budget
@@ -173,7 +175,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                 self._native.recipe = recipe
             else:
                 budgets = (self.cpu_budget, self.ram_budget)
-                options = loader_options(self.policy, *budgets, self.settings)
+                options = loader_options(self.policy or "initial", *budgets, self.settings)
                 self._native = Native(recipe, options, self._native)
             return self._native
         except NotLifted as verdict:
@@ -362,7 +364,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         """Stops the control plane: no knob moves until ``freeze(False)``."""
         native = self._prepared()
         if isinstance(native, LiftReport):
-            self._process_knob().frozen = frozen
+            self._process_knob().freeze(frozen)
         else:
             native.core.freeze(frozen)
 
@@ -381,7 +383,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     def _process_knob(self) -> Standing:
         """The number of worker processes, for Python code."""
         if self._standing is None:
-            self._standing = Standing.from_settings(self.settings)
+            self._standing = Standing.from_settings(self.policy or "trials", self.settings)
         return self._standing
 
     def _claimed(self) -> _core.Claim:

@@ -78,12 +78,14 @@ class Crew:
         board: where their work stands.
         job: what they run.
         context: of multiprocessing, which starts them.
+        control: is told who comes and who goes.
         processes: of the members; after the end those that were the last.
     """
 
     board: _core.Board
     job: SentJob
     context: Any
+    control: _core.ProcessControl
     members: dict[int, Member] = field(default_factory=dict)  # by slot
     processes: list[Any] = field(default_factory=list)
     _poll: Any = field(default_factory=select.poll)
@@ -127,6 +129,7 @@ class Crew:
         member = Member(slot, worker, process, pidfd, stacks)
         self._poll.register(pidfd, select.POLLIN)
         self.members[slot] = member
+        self.control.joined(slot, member.pid)
         self._list_processes()
         return member
 
@@ -140,8 +143,15 @@ class Crew:
 
     def retire(self, slot: int) -> None:
         """The process ends when it has finished what it holds."""
-        self.members[slot].retired = True
-        self.board.retire(slot)
+        if slot in self.members:
+            self.members[slot].retired = True
+            self.board.retire(slot)
+            self.control.retired(slot)
+
+    def note_retired(self) -> None:
+        """Takes note of processes that a decision has retired."""
+        for slot in self.control.take_retired():
+            self.retire(slot)
 
     @property
     def active(self) -> list[Member]:
@@ -197,6 +207,7 @@ class Crew:
         return deaths
 
     def _bury(self, member: Member) -> Death | None:
+        self.note_retired()
         status = self.board.status(member.slot)
         member.process.join()
         cause = _cause_of(member.pid, member.process.exitcode)
@@ -217,6 +228,7 @@ class Crew:
 
     def _forget(self, member: Member) -> None:
         del self.members[member.slot]
+        self.control.left(member.slot)
         _running.discard(member.process)
         self._poll.unregister(member.pidfd)
         os.close(member.pidfd)

@@ -77,7 +77,6 @@ class Moves:
     standing: Standing
     _target: int = 0
     _why: str = ""
-    _seen: dict[str, Any] = field(default_factory=dict)
     _under_way: dict[int, _Move] = field(default_factory=dict)
     _staying: set[int] = field(default_factory=set)
     _arriving: list[int] = field(default_factory=list)
@@ -87,9 +86,9 @@ class Moves:
         """Processes that can have somebody at home."""
         return len(self.slots)
 
-    def aim(self, processes: int, why: str, **seen: Any) -> None:
-        """So many are wanted; `seen` is what says so."""
-        self._target, self._why, self._seen = processes, why, seen
+    def aim(self, processes: int, why: str) -> None:
+        """So many are wanted."""
+        self._target, self._why = processes, why
         self._go_on()
 
     def ended(self, worker: int) -> None:
@@ -126,9 +125,10 @@ class Moves:
             slot = self.crew.hire(worker).slot
         except (OSError, RuntimeError) as error:  # a limit on processes, memory or places
             self._target = before
+            self.standing.control.want(before)
             self.standing.remark(f"no process can be added: {error}")
             return source
-        self.standing.moved(before, self._target, before + 1, self._why, **self._seen)
+        self._count("a process more")
         return slot
 
     def _bring(
@@ -189,6 +189,8 @@ class Moves:
         """Retires a process in which nobody is at home any more."""
         if slot in self.slots.values():
             return
-        before = len(self.crew.active)
         self.crew.retire(slot)
-        self.standing.moved(before, self._target, before - 1, self._why, **self._seen)
+        self._count("a process less")
+
+    def _count(self, what: str) -> None:
+        self.standing.remark(f"{what}: {self._why}", processes=len(self.crew.active))

@@ -14,6 +14,7 @@ Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> polic
       seen_(plant_->observe()) {
   decided_ns_ = seen_.time_ns;
   decided_batches_ = seen_.batches;
+  decided_samples_ = seen_.samples;
 }
 
 void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
@@ -32,11 +33,14 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   seen_ = plant_->observe();
   if (seen_.finished) return;
   // A clock or a count that ran backwards is due at once: the guard has to see it.
-  const bool waited =
-      seen_.time_ns - decided_ns_ >= kFastClock.period_ns && seen_.batches - decided_batches_ >= kFastClock.count;
+  const KnobClock pace = policy_->pace();
+  const std::uint64_t counted =
+      pace.counted == Counted::kSamples ? seen_.samples - decided_samples_ : seen_.batches - decided_batches_;
+  const bool waited = seen_.time_ns - decided_ns_ >= pace.period_ns && counted >= pace.count;
   if (policy_->guarded() && !waited) return;
   decided_ns_ = seen_.time_ns;
   decided_batches_ = seen_.batches;
+  decided_samples_ = seen_.samples;
   if (const Limits limits = plant_->limits(); limits != state_.limits) {
     state_.limits = limits;
     guard_.set_limits(limits);

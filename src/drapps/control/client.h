@@ -23,10 +23,12 @@ class Client {
 
   /// For the log: a pass begins.
   void begin_epoch(std::uint32_t epoch) { log_.begin_epoch(epoch); }
+  /// For the log: something happened that moved no knob.
+  void remark(std::string why, std::string more) { log_.remark(std::move(why), std::move(more)); }
 
-  /// Decides if a decision is due: half a second and four batches after the last one, whichever is later (a policy that
-  /// is not guarded decides at every tick). `clock` is the one in which the plant's observations are timed, in ns; it
-  /// is read after the policy has decided, so that what took too long is stale.
+  /// Decides if a decision is due by the policy's pace (a policy that is not guarded decides at every tick). `clock` is
+  /// the one in which the plant's observations are timed, in ns; it is read after the policy has decided, so that what
+  /// took too long is stale.
   void tick(const std::function<std::uint64_t()>& clock) noexcept;
 
   /// Once freeze() returned, nothing moves until unfreeze(). Waits for a tick that is under way.
@@ -51,6 +53,7 @@ class Client {
   Observation seen_;  // the last one; large, so it is not on the stack
   std::uint64_t decided_ns_ = 0;
   std::uint64_t decided_batches_ = 0;
+  std::uint64_t decided_samples_ = 0;
   bool frozen_ = false;
   bool stopped_ = false;
 };

@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/process_local.h"
 
 namespace drapps {
+
+Controller& Controller::of_process() { return process_local<Controller>(); }
 
 Controller::~Controller() {
   // Not under the mutex: the thread takes it on its way out.

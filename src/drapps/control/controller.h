@@ -28,6 +28,8 @@ class Controller {
     std::function<void()> before_tick{};  // called by the loop; for tests, which make it throw
   };
 
+  /// This process's (process_local.h).
+  static Controller& of_process();
   Controller() : Controller(Options{}) {}
   explicit Controller(Options options) : options_(std::move(options)) {}
   /// Ends the thread and waits for it: at most for a tick.

@@ -1,6 +1,9 @@
 #include "drapps/control/decision_log.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "drapps/base/clock.h"
 
 namespace drapps {
 namespace {
@@ -31,7 +34,7 @@ void DecisionLog::begin_epoch(std::uint32_t epoch) {
 
 void DecisionLog::add(const Decision& decision, const Observation& observation) {
   const std::lock_guard lock(mutex_);
-  if (decisions_++ == 0) first_ns_ = decision.time_ns;
+  if (decisions_++ == 0 && entries_.empty()) first_ns_ = decision.time_ns;
   const StepMark now{observation.step.count, observation.step.sum};
   measure_after(now);
   if (!marks_.empty() && (now.count < marks_.back().count || now.sum < marks_.back().sum)) marks_.clear();
@@ -74,6 +77,13 @@ void DecisionLog::add(const Decision& decision, const Observation& observation) 
   moved_ = now;
   after_.reset();
   moved_ns_ = decision.time_ns;
+}
+
+void DecisionLog::remark(std::string why, std::string more) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  if (decisions_ == 0 && entries_.empty()) first_ns_ = now;
+  push({.epoch = epoch_, .time_ns = now, .subject = {}, .remark = std::move(why), .more = std::move(more)});
 }
 
 void DecisionLog::measure_after(const StepMark& now) {
@@ -140,10 +150,11 @@ nlohmann::json DecisionLog::to_json() const {
                        {"before", value(entry.before)},
                        {"proposed", value(entry.proposed)},
                        {"applied", value(entry.applied)},
-                       {"why", std::string(entry.why.view())},
+                       {"why", entry.remark.empty() ? std::string(entry.why.view()) : entry.remark},
                        {"held", entry.hold == Hold::kNone ? nlohmann::json() : nlohmann::json(name_of(entry.hold))},
                        {"step_ms_before", milliseconds(entry.step_before_ns)},
                        {"step_ms_after", milliseconds(entry.step_after_ns)}});
+    if (!entry.more.empty()) entries.back().update(nlohmann::json::parse(entry.more));
   }
   return {{"policy", policy_},
           {"status", !stop_reason_.empty() ? "stopped"

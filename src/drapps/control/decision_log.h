@@ -31,6 +31,9 @@ class DecisionLog {
   /// Takes in one decision and the observation it was made from. A proposal that is held back for the same reason as in
   /// the decision before, and a remark that repeats, are counted and not written again.
   void add(const Decision& decision, const Observation& observation);
+  /// Notes something that moved no knob.
+  /// @param more  fields of the entry besides, as a JSON object.
+  void remark(std::string why, std::string more);
   /// The control plane has stopped for good; only the first call counts. The knobs stay where they are.
   void stopped(std::string_view why);
   void frozen(bool frozen);
@@ -62,6 +65,8 @@ class DecisionLog {
     Reason why;
     std::optional<double> step_before_ns;
     std::optional<double> step_after_ns;
+    std::string remark;  // instead of why, where it is not empty
+    std::string more;    // further fields, as a JSON object
   };
   struct StepMark {
     std::uint64_t count, sum;  // of steps so far, and of their ns

@@ -37,6 +37,7 @@ Limits live_limits(const Plan& plan, const Engine& engine) {
   const std::size_t batches = (memory.limit() - used) / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
   const auto prefetch_depth = static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, 32));
   Limits limits = native_limits(engine.max_workers(), kMostReads, prefetch_depth, /*can_split=*/true);
+  limits.cpus = engine.cpu_budget();
   for (const LaneRole lane : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
     limits.weighted.set(index_of(lane));
   }
@@ -60,6 +61,7 @@ Limits LivePlant::limits() const {
   const std::scoped_lock lock(mutex_);
   Limits now = limits_;
   now[KnobId::kWorkers].high = engine_.max_workers();
+  now.cpus = engine_.cpu_budget();
   return now;
 }
 

@@ -20,8 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-Controller& controller() { return process_local<Controller>(); }
-
 /// Bytes for the indexes of pictures: an eighth of the RAM budget that is left beside what batches under way need at
 /// the least, so that they never are what a small budget lacks.
 std::size_t index_budget(const Engine& engine, const Plan& plan) {
@@ -155,7 +153,7 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   first_ = std::move(first);
   client_->begin_epoch(pass.epoch);
   plant_->attach(*iterator->runner_, limits);
-  controller().add(client_);
+  Controller::of_process().add(client_);
   return iterator;
 }
 
@@ -239,7 +237,7 @@ void Iterator::close() {
     return;
   }
   plant_->detach(*runner_);
-  controller().remove(client_);
+  Controller::of_process().remove(client_);
   bad_ = runner_->bad_samples();
   const std::shared_ptr<SlotArena> arena = runner_->arena();
   const std::shared_ptr<ArenaPlace> place = runner_->left() == 0 ? arena_.lock() : nullptr;

@@ -20,15 +20,26 @@ struct LaneObservation {
   HistogramCounts wait;          // ns a sample waited in the queue
 };
 
+/// Worker processes that make the samples; all zeros where threads of this process do. Counts only ever rise.
+struct ProcessObservation {
+  std::int32_t starting = 0;  // have made nothing yet, or are not there yet
+  std::int32_t leaving = 0;   // were retired and have not ended yet, or are still to be retired
+  std::uint64_t made = 0;     // samples, and batches as such: some datasets make whole ones
+  std::uint64_t demand_ns =
+      0;                   // CPU time that they used, or would have without the pauses of those ahead of the budget
+  std::uint64_t idle = 0;  // times that they had nothing to do for a while
+};
+
 /// One consistent copy of everything a policy may look at.
 struct Observation {
   std::uint64_t time_ns = 0;  // monotonic clock at which it was taken
   std::uint64_t passes = 0;   // that have taken their first step so far
   std::uint64_t batches = 0;  // batches delivered so far
-  std::uint64_t samples = 0;  // rows delivered so far
+  std::uint64_t samples = 0;  // rows delivered so far; of worker processes those made
   HistogramCounts step;       // ns between the consumer's calls of next(): its step and its wait
   HistogramCounts stall;      // ns the consumer waited inside next()
   std::array<LaneObservation, kLaneRoles> lanes;
+  ProcessObservation processes;
   Settings settings;                // in force at time_ns
   std::uint32_t ready_batches = 0;  // finished, not yet taken
   std::uint64_t memory_used = 0;    // bytes of the RAM budget in use
@@ -47,6 +58,7 @@ struct Bounds {
 struct Limits {
   std::array<Bounds, kKnobs> knobs{};
   std::bitset<kLaneRoles> weighted;  // lanes that share the workers of a split plan
+  double cpus = 0;                   // cores of the CPU budget
 
   Bounds& operator[](KnobId id) noexcept { return knobs[static_cast<std::size_t>(id)]; }
   const Bounds& operator[](KnobId id) const noexcept { return knobs[static_cast<std::size_t>(id)]; }

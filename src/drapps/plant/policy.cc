@@ -1,6 +1,14 @@
 #include "drapps/plant/policy.h"
 
+#include <cstdio>
+
 namespace drapps {
+
+Reason Reason::format(const char* format, std::va_list values) noexcept {
+  char text[kReasonBytes + 1];
+  std::vsnprintf(text, sizeof text, format, values);
+  return {text};
+}
 
 std::string_view name_of(Hold hold) noexcept {
   switch (hold) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,6 +29,8 @@ class Reason {
     length_ = static_cast<std::uint8_t>(std::min(text.size(), kReasonBytes));
     std::copy_n(text.data(), length_, text_.data());
   }
+  /// As vprintf() writes it.
+  [[gnu::format(printf, 1, 0)]] static Reason format(const char* format, std::va_list values) noexcept;
   std::string_view view() const noexcept { return {text_.data(), length_}; }
   bool operator==(const Reason& other) const noexcept { return view() == other.view(); }
 
@@ -67,6 +70,9 @@ class Policy {
   /// knobs moves them one notch at a time, later or not at all, and the next observation shows what is in force. A
   /// state that was made with another plant is allowed: counters that ran backwards mean a new plant, not an error.
   virtual Settings decide(const Observation& observation, PolicyState& state) const = 0;
+
+  /// When a decision is due: so long, and so many batches or samples, after the last one.
+  virtual KnobClock pace() const noexcept { return kFastClock; }
 
   /// False only for tests that want every knob moved at once: then only the budgets bind.
   virtual bool guarded() const noexcept { return true; }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdarg>
-#include <cstdio>
 #include <limits>
 
 #include "drapps/plant/knob_range.h"
@@ -227,12 +226,10 @@ class Decider {
   static const char* name(std::size_t at) { return knob_table()[static_cast<std::size_t>(kOrder[at])].name.data(); }
 
   [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) {
-    char text[kReasonBytes + 1];
     std::va_list values;
     va_start(values, format);
-    std::vsnprintf(text, sizeof text, format, values);
+    state_.why = Reason::format(format, values);
     va_end(values);
-    state_.why = Reason(text);
   }
 
   const Observation& seen_;

@@ -6,6 +6,7 @@
 #include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/random_walk.h"
+#include "drapps/policy/trials.h"
 
 namespace drapps {
 namespace {
@@ -14,12 +15,13 @@ constexpr std::uint64_t kTestSeed = 1;
 
 }  // namespace
 
-std::vector<std::string_view> policy_names() { return {"initial", "hill_climb"}; }
+std::vector<std::string_view> policy_names() { return {"initial", "trials", "hill_climb"}; }
 
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
   std::unique_ptr<Policy> policy;
   if (name == "initial") policy = std::make_unique<Initial>();
   if (name == "hill_climb") policy = std::make_unique<HillClimb>();
+  if (name == "trials") policy = std::make_unique<Trials>();
   if (name == "random") policy = std::make_unique<RandomWalk>(kTestSeed);
   if (name == "random_raw") policy = std::make_unique<RandomWalk>(kTestSeed, true);
   if (name == "faulty") policy = std::make_unique<Faulty>();

@@ -1,0 +1,101 @@
+// The control plane of worker processes: drapps._core.{ProcessControl, processes_of_settings, settings_of_processes}.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "board_side.h"
+#include "drapps/control/process_control.h"
+#include "drapps/plant/schema.h"
+
+namespace nb = nanobind;
+
+namespace drapps {
+namespace {
+
+using nb::literals::operator""_a;
+
+template <class T>
+T value_of(Result<T> result) {
+  if (!result.ok()) throw nb::value_error(result.error().message.c_str());
+  return std::move(result).value();
+}
+
+std::string settings_of_processes(std::int32_t processes) {
+  Settings settings;
+  settings[KnobId::kProcesses] = processes;
+  return settings_to_json(settings, kProcessKnobs).dump();
+}
+
+std::int32_t processes_of_settings(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value_of(settings_from_json(json, kProcessKnobs))[KnobId::kProcesses];
+}
+
+Staffing staffing_of(bool moves, bool fixed) {
+  if (fixed) return Staffing::kFixed;
+  return moves ? Staffing::kMoving : Staffing::kFree;
+}
+
+}  // namespace
+
+void bind_control(nb::module_& module) {
+  module.def("settings_of_processes", &settings_of_processes, "processes"_a,
+             "What a loader exports that runs Python code in so many processes, in JSON.");
+  module.def("processes_of_settings", &processes_of_settings, "settings"_a, "The reverse. Raises ValueError.");
+  using Self = ProcessControl;
+  nb::class_<Self>(module, "ProcessControl", "Decides how many worker processes a loader has, as long as it lives.")
+      .def(nb::new_([](const std::string& policy) { return value_of(ProcessControl::make(policy)); }), "policy"_a)
+      .def(
+          "attach", [](Self& self, const Side& side, std::int32_t n) { self.attach(parent_board(side), n); }, "board"_a,
+          "processes"_a, "The processes of this board are decided about, of which so many are about to start.")
+      .def(
+          "detach", [](Self& self, const Side& side) { self.detach(*parent_board(side)); }, "board"_a)
+      .def(
+          "staff",
+          [](Self& self, bool fixed, bool moves, std::int32_t most) {
+            self.plant().staff(staffing_of(moves, fixed), most);
+          },
+          nb::kw_only(), "fixed"_a, "moves"_a, "most"_a,
+          "Whether their number is fixed, or changes by moving virtual workers; and how many there may be.")
+      .def(
+          "joined", [](Self& self, std::uint32_t slot, std::int32_t pid) { self.plant().joined(slot, pid); }, "slot"_a,
+          "pid"_a)
+      .def(
+          "retired", [](Self& self, std::uint32_t slot) { self.plant().retired(slot); }, "slot"_a)
+      .def(
+          "left", [](Self& self, std::uint32_t slot) { self.plant().left(slot); }, "slot"_a)
+      .def("waits", [](Self& self) { self.plant().waits(); })
+      .def("waited", [](Self& self) { self.plant().waited(); })
+      .def("given", [](Self& self) { self.plant().given(); })
+      .def(
+          "idle", [](Self& self) { self.plant().idle(); }, "The processes have had nothing to do.")
+      .def(
+          "begin_pass",
+          [](Self& self, std::uint32_t epoch) {
+            self.plant().begin_pass();
+            self.client().begin_epoch(epoch);
+          },
+          "epoch"_a)
+      .def_prop_ro(
+          "processes", [](Self& self) { return self.plant().processes(); }, "As many are wanted; 0: none was started.")
+      .def(
+          "want", [](Self& self, std::int32_t n) { self.plant().want(n); }, "processes"_a,
+          "Sets it: to what is begun with, or to what could be started.")
+      .def(
+          "take_retired", [](Self& self) { return self.plant().take_retired(); },
+          "Slots of processes that were retired by a decision since the last call.")
+      .def(
+          "freeze", [](Self& self, bool frozen) { frozen ? self.client().freeze() : self.client().unfreeze(); },
+          "frozen"_a)
+      .def(
+          "remark",
+          [](Self& self, const std::string& why, const std::string& more) { self.client().remark(why, more); }, "why"_a,
+          "more"_a, "Something that moved no knob, with further fields in JSON.")
+      .def("log", [](Self& self) { return self.client().log().to_json().dump(); }, "The decision log, in JSON.");
+}
+
+}  // namespace drapps

@@ -1,0 +1,25 @@
+// drapps._core.Board: an engine's board as its parent sees it, or as one of its workers does.
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+
+#include "drapps/worker/board.h"
+#include "drapps/worker/station.h"
+
+namespace drapps {
+
+/// One of the two is there.
+struct Side {
+  std::shared_ptr<Board> board;
+  std::unique_ptr<Station> station;
+};
+
+inline const std::shared_ptr<Board>& parent_board(const Side& side) {
+  if (side.board == nullptr || !side.board->memory()->mine()) {
+    throw std::runtime_error("only the process that made the engine may do this");
+  }
+  return side.board;
+}
+
+}  // namespace drapps

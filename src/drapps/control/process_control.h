@@ -1,0 +1,39 @@
+// The control plane of a loader that runs Python code in worker processes: its plant, and the client that decides.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string_view>
+
+#include "drapps/control/client.h"
+#include "drapps/control/process_plant.h"
+
+namespace drapps {
+
+/// One for the life of a loader, in the process that made it. There its destruction waits for nothing; elsewhere it
+/// does nothing.
+class ProcessControl {
+ public:
+  /// kInvalidArgument where there is no such policy.
+  static Result<std::unique_ptr<ProcessControl>> make(std::string_view policy);
+  ~ProcessControl();
+  ProcessControl(const ProcessControl&) = delete;
+  ProcessControl& operator=(const ProcessControl&) = delete;
+
+  /// Decides from here until detach(). Of several boards the latest one counts.
+  void attach(const std::shared_ptr<Board>& board, std::int32_t processes);
+  void detach(const Board& board);
+
+  ProcessPlant& plant() noexcept { return *plant_; }
+  Client& client() noexcept { return *client_; }
+
+ private:
+  explicit ProcessControl(std::unique_ptr<const Policy> policy);
+
+  const pid_t maker_;
+  std::shared_ptr<ProcessPlant> plant_;
+  std::shared_ptr<Client> client_;
+};
+
+}  // namespace drapps

@@ -1,0 +1,191 @@
+#include "drapps/control/process_plant.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "drapps/base/clock.h"
+
+namespace drapps {
+namespace {
+
+constexpr std::uint64_t kLeastNs = 1'000'000;  // that a process did not pause for, so that none divides by 0
+
+/// CPU time of another process that was not waited for yet. Its counter on the board is brought up to date too rarely.
+std::optional<std::uint64_t> cpu_ns_of(std::int32_t pid) noexcept {
+  const auto id = static_cast<clockid_t>(~static_cast<clockid_t>(pid) << 3 | 2);  // what clock_getcpuclockid(3) gives
+  timespec now{};
+  if (::clock_gettime(id, &now) != 0) return std::nullopt;
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void record(HistogramCounts& counts, std::uint64_t ns) noexcept {
+  ++counts.buckets[Histogram::bucket_of(ns)];
+  ++counts.count;
+}
+
+}  // namespace
+
+void ProcessPlant::attach(std::shared_ptr<Board> board, std::int32_t processes) {
+  const std::scoped_lock lock(mutex_);
+  board_ = std::move(board);
+  members_.clear();
+  joined_.clear();
+  surplus_.clear();
+  waits_ns_.reset();
+  given_ns_.reset();
+  staffing_ = Staffing::kFixed;
+  settings_[KnobId::kProcesses] = processes;
+  ++counted_.processes.idle;
+}
+
+void ProcessPlant::detach(const Board& board) {
+  const std::scoped_lock lock(mutex_);
+  if (board_.get() == &board) board_.reset();
+}
+
+void ProcessPlant::staff(Staffing staffing, std::int32_t most) {
+  const std::scoped_lock lock(mutex_);
+  staffing_ = staffing;
+  most_ = most;
+}
+
+void ProcessPlant::joined(std::uint32_t slot, std::int32_t pid) {
+  const std::scoped_lock lock(mutex_);
+  members_[slot] = {.pid = pid};
+  joined_.push_back(slot);
+}
+
+void ProcessPlant::retired(std::uint32_t slot) {
+  const std::scoped_lock lock(mutex_);
+  std::erase(joined_, slot);
+}
+
+void ProcessPlant::left(std::uint32_t slot) {
+  const std::scoped_lock lock(mutex_);
+  std::erase(joined_, slot);
+  std::erase(surplus_, slot);
+  members_.erase(slot);
+}
+
+void ProcessPlant::waits() {
+  const std::scoped_lock lock(mutex_);
+  wait_began_ns_ = monotonic_ns();
+  waits_ns_ = wait_began_ns_;
+}
+
+void ProcessPlant::waited() {
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  count_wait(now);
+  waits_ns_.reset();
+  record(counted_.stall, now - wait_began_ns_);
+}
+
+void ProcessPlant::count_wait(std::uint64_t now) const {
+  if (!waits_ns_) return;
+  counted_.stall.sum += now - *waits_ns_;
+  waits_ns_ = now;
+}
+
+void ProcessPlant::given() {
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  ++counted_.batches;
+  if (given_ns_) {
+    record(counted_.step, now - *given_ns_);
+    counted_.step.sum += now - *given_ns_;
+  } else {
+    ++counted_.passes;
+  }
+  given_ns_ = now;
+}
+
+void ProcessPlant::idle() {
+  const std::scoped_lock lock(mutex_);
+  ++counted_.processes.idle;
+}
+
+void ProcessPlant::begin_pass() {
+  const std::scoped_lock lock(mutex_);
+  given_ns_.reset();
+  ++counted_.processes.idle;
+}
+
+std::int32_t ProcessPlant::processes() const {
+  const std::scoped_lock lock(mutex_);
+  return settings_[KnobId::kProcesses];
+}
+
+void ProcessPlant::want(std::int32_t processes) {
+  const std::scoped_lock lock(mutex_);
+  settings_[KnobId::kProcesses] = std::max(processes, 1);
+}
+
+std::vector<std::uint32_t> ProcessPlant::take_retired() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(surplus_, {});
+}
+
+Limits ProcessPlant::limits() const {
+  const std::scoped_lock lock(mutex_);
+  const std::int32_t now = settings_[KnobId::kProcesses];
+  const bool fixed = staffing_ == Staffing::kFixed;
+  Limits limits;
+  limits[KnobId::kProcesses] = fixed ? Bounds{now, now} : Bounds{1, std::max(most_, now)};
+  limits.cpus = engine_.cpu_budget();
+  return limits;
+}
+
+void ProcessPlant::look(std::uint64_t now) const {
+  const std::uint64_t past = std::max<std::uint64_t>(now - std::exchange(looked_ns_, now), 1);
+  for (auto& [slot, member] : members_) {
+    const auto cpu = cpu_ns_of(member.pid);
+    if (!cpu) continue;
+    const ProcessStatus status = board_->status(slot);
+    const auto paused = static_cast<std::uint64_t>(status.paused_seconds * 1e9);
+    const std::uint64_t made = status.samples + status.tasks;
+    // Of one that was not there at the last look it is not known how long it has worked.
+    if (std::exchange(member.seen, true)) {
+      const std::uint64_t pause = std::min(paused - member.paused_ns, past);
+      const auto worked = static_cast<double>(std::max(past - pause, kLeastNs));
+      counted_.processes.demand_ns +=
+          static_cast<std::uint64_t>(static_cast<double>(*cpu - member.cpu_ns) * static_cast<double>(past) / worked);
+      counted_.processes.made += made - member.made;
+      counted_.samples = counted_.processes.made;
+    }
+    member.cpu_ns = *cpu;
+    member.paused_ns = paused;
+    member.made = made;
+  }
+}
+
+Observation ProcessPlant::observe() const {
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  count_wait(now);
+  if (board_ != nullptr) look(now);
+  Observation seen = counted_;
+  seen.time_ns = now;
+  seen.settings = settings_;
+  seen.finished = board_ == nullptr;
+  const std::int32_t missing = settings_[KnobId::kProcesses] - working();
+  const auto unmade = std::ranges::count_if(joined_, [&](std::uint32_t slot) { return members_[slot].made == 0; });
+  seen.processes.starting = std::max(missing, 0) + static_cast<std::int32_t>(unmade);
+  seen.processes.leaving = std::max(-missing, 0) + static_cast<std::int32_t>(members_.size() - joined_.size());
+  seen.memory_used = engine_.memory().used();
+  seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
+  return seen;
+}
+
+void ProcessPlant::apply(const Settings& settings) {
+  const std::scoped_lock lock(mutex_);
+  settings_ = settings;
+  if (board_ == nullptr || staffing_ != Staffing::kFree) return;
+  while (working() > std::max(settings_[KnobId::kProcesses], 1)) {
+    board_->retire(joined_.back());
+    surplus_.push_back(joined_.back());
+    joined_.pop_back();
+  }
+}
+
+}  // namespace drapps

@@ -1,0 +1,94 @@
+// Worker processes that run a loader's Python code as a plant.
+//
+// They are started by the consumer's thread alone, between two batches or while it waits for one: it asks wanted(), and
+// says who came and who has ended. Surplus ones are retired here at once, so that a cut is obeyed while the consumer is
+// elsewhere; not where virtual workers have to move out of them first.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "drapps/pipeline/engine.h"
+#include "drapps/plant/plant.h"
+#include "drapps/worker/board.h"
+
+namespace drapps {
+
+/// How the number of processes may change.
+enum class Staffing : std::uint8_t {
+  kFixed,   // not at all
+  kMoving,  // the consumer moves virtual workers from one to the other
+  kFree,    // any process makes any sample
+};
+
+/// All passes of a loader are one plant. Each attaches its board while it lasts; of several the latest one counts.
+class ProcessPlant final : public Plant {
+ public:
+  explicit ProcessPlant(const Engine& engine) : engine_(engine) {}
+
+  // ---- the consumer's side
+
+  /// A pass begins, in so many processes that are still to be started.
+  void attach(std::shared_ptr<Board> board, std::int32_t processes);
+  void detach(const Board& board);
+  /// How their number may change, and to how many.
+  void staff(Staffing staffing, std::int32_t most);
+  /// The process in `slot` was started.
+  void joined(std::uint32_t slot, std::int32_t pid);
+  /// It was retired, or has ended.
+  void retired(std::uint32_t slot);
+  void left(std::uint32_t slot);
+  /// The consumer begins to wait for a batch, and ends.
+  void waits();
+  void waited();
+  /// It gets a batch.
+  void given();
+  /// The processes have had nothing to do: a pass ends or begins, or the consumer was away.
+  void idle();
+  /// Another pass in the same processes.
+  void begin_pass();
+  /// The setting: as many are wanted.
+  std::int32_t processes() const;
+  /// The consumer sets it: to what it begins with, or to what could be started.
+  void want(std::int32_t processes);
+  /// Slots of processes that were retired here since the last call.
+  std::vector<std::uint32_t> take_retired();
+
+  // ---- the control plane's
+
+  Limits limits() const override;
+  Observation observe() const override;
+  void apply(const Settings& settings) override;
+
+ private:
+  struct Member {
+    std::int32_t pid = 0;
+    bool seen = false;  // the counters are those of the last look
+    std::uint64_t cpu_ns = 0, paused_ns = 0, made = 0;
+  };
+
+  void look(std::uint64_t now) const;
+  void count_wait(std::uint64_t now) const;
+  std::int32_t working() const { return static_cast<std::int32_t>(joined_.size()); }
+
+  const Engine& engine_;
+  mutable std::mutex mutex_;  // guards all below
+  std::shared_ptr<Board> board_;
+  mutable std::map<std::uint32_t, Member> members_;  // by slot
+  std::vector<std::uint32_t> joined_;                // slots of those that work, the eldest first
+  std::vector<std::uint32_t> surplus_;
+  Staffing staffing_ = Staffing::kFixed;
+  std::int32_t most_ = 0;
+  Settings settings_;
+  mutable Observation counted_;  // only its counters are in use
+  mutable std::uint64_t looked_ns_ = 0;
+  mutable std::optional<std::uint64_t> waits_ns_;  // since when, or up to when that is counted
+  std::uint64_t wait_began_ns_ = 0;
+  std::optional<std::uint64_t> given_ns_;  // the last batch of this pass
+};
+
+}  // namespace drapps

@@ -1,0 +1,182 @@
+#include "drapps/control/process_plant.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "drapps/base/clock.h"
+#include "drapps/control/process_control.h"
+#include "drapps/worker/station.h"
+
+namespace drapps {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+/// A pass whose processes are this one: its CPU time is theirs.
+struct Pass {
+  explicit Pass(std::int32_t processes, Staffing staffing = Staffing::kFree)
+      : board(*Board::make(8, 8, std::uint64_t{16} << 20)) {
+    plant.attach(board, processes);
+    for (std::int32_t i = 0; i < processes; ++i) join();
+    plant.staff(staffing, 8);
+  }
+  void join() {
+    slots.push_back(*board->enlist());
+    stations.push_back(*Station::attach(board->memory(), slots.back()));
+    plant.joined(slots.back(), getpid());
+  }
+  void apply(std::int32_t processes) {
+    Settings settings = plant.observe().settings;
+    settings[KnobId::kProcesses] = processes;
+    plant.apply(settings);
+  }
+  bool ends(std::size_t i) { return stations[i]->next(milliseconds(0), false).kind == Work::Kind::kStop; }
+
+  ProcessPlant plant{Engine::get()};
+  std::shared_ptr<Board> board;
+  std::vector<std::uint32_t> slots;
+  std::vector<std::unique_ptr<Station>> stations;
+};
+
+/// Keeps a core busy.
+void work(milliseconds time) {
+  const std::uint64_t until = process_cpu_ns() + static_cast<std::uint64_t>(time.count()) * kMs;
+  while (process_cpu_ns() < until) {
+  }
+}
+
+void make_a_batch(Pass& pass, std::size_t station) {
+  const auto ticket = pass.board->publish({}, {});
+  ASSERT_TRUE(ticket.ok() && ticket->has_value());
+  const Work task = pass.stations[station]->next(milliseconds(0), false);
+  ASSERT_EQ(task.ticket, **ticket);
+  ASSERT_TRUE(pass.stations[station]->deliver(task.ticket, 0, {}).ok());
+  ASSERT_TRUE(pass.board->take(task.ticket).ok());
+}
+
+TEST(ProcessPlant, ACutIsObeyedWithoutTheConsumer) {
+  Pass pass(4);
+  pass.apply(1);
+  EXPECT_FALSE(pass.ends(0));
+  for (const std::size_t i : {1, 2, 3}) EXPECT_TRUE(pass.ends(i)) << i;
+  EXPECT_EQ(pass.plant.take_retired(), (std::vector<std::uint32_t>{3, 2, 1}));
+  EXPECT_TRUE(pass.plant.take_retired().empty());
+  EXPECT_EQ(pass.plant.observe().processes.leaving, 3);
+  for (const std::uint32_t slot : {3, 2, 1}) pass.plant.left(slot);
+  EXPECT_EQ(pass.plant.observe().processes.leaving, 0);
+  pass.apply(0);
+  EXPECT_FALSE(pass.ends(0)) << "never none stays";
+}
+
+TEST(ProcessPlant, WhereWorkersAreBoundTheConsumerMovesThemFirst) {
+  Pass pass(3, Staffing::kMoving);
+  pass.apply(1);
+  for (const std::size_t i : {0, 1, 2}) EXPECT_FALSE(pass.ends(i)) << i;
+  EXPECT_EQ(pass.plant.processes(), 1);
+  EXPECT_EQ(pass.plant.observe().processes.leaving, 2);
+}
+
+TEST(ProcessPlant, LimitsSayHowTheNumberMayChange) {
+  Pass pass(3);
+  EXPECT_EQ(pass.plant.limits()[KnobId::kProcesses], (Bounds{1, 8}));
+  EXPECT_EQ(pass.plant.limits()[KnobId::kWorkers], (Bounds{0, 0}));
+  EXPECT_EQ(pass.plant.limits().cpus, Engine::get().cpu_budget());
+  pass.plant.staff(Staffing::kFixed, 8);
+  EXPECT_EQ(pass.plant.limits()[KnobId::kProcesses], (Bounds{3, 3}));
+  pass.plant.staff(Staffing::kFree, 2);
+  EXPECT_EQ(pass.plant.limits()[KnobId::kProcesses], (Bounds{1, 3})) << "those that are there may stay";
+}
+
+TEST(ProcessPlant, ProcessesAreStartingUntilTheyHaveMadeSomething) {
+  Pass pass(2);
+  pass.apply(3);
+  EXPECT_EQ(pass.plant.observe().processes.starting, 3) << "two have made nothing, one is not there";
+  make_a_batch(pass, 0);
+  EXPECT_EQ(pass.plant.observe().processes.starting, 2);
+  make_a_batch(pass, 1);
+  EXPECT_EQ(pass.plant.observe().processes.starting, 1);
+  pass.join();
+  make_a_batch(pass, 2);
+  EXPECT_EQ(pass.plant.observe().processes.starting, 0);
+}
+
+TEST(ProcessPlant, WhatWasMadeBeforeTheFirstLookIsNotCounted) {
+  Pass pass(1);
+  make_a_batch(pass, 0);
+  const ProcessObservation first = pass.plant.observe().processes;
+  EXPECT_EQ(first.made, 0u);
+  EXPECT_EQ(first.demand_ns, 0u);
+  make_a_batch(pass, 0);
+  work(milliseconds(20));
+  const Observation seen = pass.plant.observe();
+  const ProcessObservation& then = seen.processes;
+  EXPECT_EQ(then.made, 1u);
+  EXPECT_EQ(seen.samples, 1u);
+  EXPECT_GE(then.demand_ns, 20 * kMs);
+  pass.plant.left(pass.slots[0]);
+  work(milliseconds(5));
+  EXPECT_EQ(pass.plant.observe().processes.demand_ns, then.demand_ns);
+}
+
+TEST(ProcessPlant, AWaitCountsWhileItLasts) {
+  Pass pass(1);
+  pass.plant.waits();
+  std::this_thread::sleep_for(milliseconds(20));
+  const std::uint64_t during = pass.plant.observe().stall.sum;
+  EXPECT_GE(during, 20 * kMs);
+  std::this_thread::sleep_for(milliseconds(10));
+  pass.plant.waited();
+  pass.plant.given();
+  const Observation after = pass.plant.observe();
+  EXPECT_GE(after.stall.sum, 30 * kMs);
+  EXPECT_EQ(after.stall.count, 1u);
+  EXPECT_EQ(after.batches, 1u);
+  EXPECT_EQ(after.step.count, 0u) << "the first batch of a pass ends no step";
+  std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(pass.plant.observe().stall.sum, after.stall.sum);
+  pass.plant.given();
+  EXPECT_GE(pass.plant.observe().step.sum, 10 * kMs);
+  EXPECT_EQ(pass.plant.observe().passes, 1u);
+}
+
+TEST(ProcessPlant, CountersOutlivePasses) {
+  Pass pass(1);
+  pass.plant.given();
+  pass.plant.detach(*pass.board);
+  EXPECT_TRUE(pass.plant.observe().finished);
+  const std::shared_ptr<Board> next = *Board::make(8, 8, std::uint64_t{16} << 20);
+  pass.plant.attach(next, 2);
+  pass.plant.given();
+  const Observation seen = pass.plant.observe();
+  EXPECT_FALSE(seen.finished);
+  EXPECT_EQ(seen.batches, 2u);
+  EXPECT_EQ(seen.passes, 2u);
+  EXPECT_EQ(seen.settings[KnobId::kProcesses], 2);
+  pass.plant.detach(*pass.board);
+  EXPECT_FALSE(pass.plant.observe().finished) << "another pass has begun since";
+}
+
+TEST(ProcessControl, IsUnderControlWhileItIsAttached) {
+  auto control = *ProcessControl::make("trials");
+  const std::shared_ptr<Board> board = *Board::make(8, 8, std::uint64_t{16} << 20);
+  control->attach(board, 3);
+  const auto decisions = [&] { return control->client().log().to_json()["totals"]["decisions"].get<int>(); };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (decisions() == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  EXPECT_GT(decisions(), 0);
+  control->detach(*board);
+}
+
+TEST(ProcessControl, AnUnknownPolicyIsRefused) { EXPECT_FALSE(ProcessControl::make("dice").ok()); }
+
+}  // namespace
+}  // namespace drapps

@@ -1,0 +1,233 @@
+#include "drapps/policy/trials.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdarg>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace drapps {
+namespace {
+
+constexpr std::size_t kFewest = 2;  // windows that say anything
+constexpr std::size_t kMost = 12;   // windows that are remembered, and after which a trial ends
+constexpr double kWaits = 0.1;      // share of the time from which on the consumer counts as waiting
+constexpr double kIdle = 0.05;      // share of the budget from which on cores count as idle
+constexpr double kOver = 0.05;      // share of the budget by which it may be exceeded
+constexpr double kAlmost = 0.1;     // of a process, for which no more than the others are kept
+constexpr double kLeastCores = 1e-3;
+constexpr double kGain = 0.03;        // that a trial must bring
+constexpr double kLeastNoise = 0.01;  // of a rate, at least
+constexpr std::uint64_t kCoolDownNs = 10'000'000'000;
+constexpr std::uint32_t kMostFailures = 20;            // that lengthen the cool-down
+constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // for processes that come or go
+
+/// What a window showed.
+struct Sight {
+  double cores;   // that the processes used, or would have without the pauses of those ahead of the budget
+  double waited;  // share of the time that the consumer waited for a batch
+  double rate;    // samples, and batches as such, per second
+};
+
+class Sights {
+ public:
+  void add(const Sight& sight) noexcept {
+    if (size_ == kMost) std::shift_left(sights_.begin(), sights_.end(), 1);
+    size_ = std::min(size_ + 1, kMost);
+    sights_[size_ - 1] = sight;
+  }
+  void clear() noexcept { size_ = 0; }
+  std::size_t size() const noexcept { return size_; }
+  std::span<const Sight> all() const noexcept { return std::span(sights_).first(size_); }
+  Sight mean() const noexcept {
+    Sight sum{};
+    for (const Sight& one : all()) sum = {sum.cores + one.cores, sum.waited + one.waited, sum.rate + one.rate};
+    const auto count = static_cast<double>(size_);
+    return {sum.cores / count, sum.waited / count, sum.rate / count};
+  }
+  /// Squared deviations of the rates from their mean, summed.
+  double squares() const noexcept {
+    const double middle = mean().rate;
+    return std::accumulate(all().begin(), all().end(), 0.0, [&](double sum, const Sight& one) {
+      return sum + (one.rate - middle) * (one.rate - middle);
+    });
+  }
+
+ private:
+  std::array<Sight, kMost> sights_;
+  std::size_t size_;
+};
+
+/// What the trials remember. Zero bytes are their beginning.
+struct Memory {
+  bool begun;
+  std::uint64_t time_ns, stall_ns, made, demand_ns, idle;  // where the window began
+  std::uint64_t unsettled_ns;  // since when processes are on their way to come or to go; 0: none are
+  Sights sights;
+  bool jumped;  // the first trial has begun
+  bool trying;
+  std::int32_t before, aimed;  // processes of the trial
+  Sights sights_before;
+  std::uint32_t failed;  // trials in a row
+  std::uint64_t cool_until_ns;
+  double cpus;  // the budget at the last window
+};
+static_assert(std::is_trivially_copyable_v<Memory> && sizeof(Memory) <= kPolicyMemory);
+
+enum class Gain : std::uint8_t { kUnknown, kNone, kSome };
+
+/// Whether the rate rose by what a trial must bring.
+Gain gain_of(const Sights& before, const Sights& after) {
+  if (after.size() < kFewest) return Gain::kUnknown;
+  const double old = before.mean().rate;
+  const double gain = after.mean().rate - (1 + kGain) * old;
+  // Of the rates within the groups, pooled: few windows tell little.
+  const auto count = static_cast<double>(before.size() + after.size());
+  const double spread = std::max(std::sqrt((before.squares() + after.squares()) / (count - 2)), kLeastNoise * old);
+  const double error =
+      spread * std::sqrt(1 / static_cast<double>(before.size()) + 1 / static_cast<double>(after.size()));
+  if (after.size() < kMost && std::abs(gain) <= 2 * error) return Gain::kUnknown;
+  return gain > 0 ? Gain::kSome : Gain::kNone;
+}
+
+class TrialsDecider {
+ public:
+  TrialsDecider(const Observation& seen, PolicyState& state)
+      : seen_(seen), state_(state), memory_(state.load<Memory>()) {}
+
+  Settings decide() {
+    state_.why = {};
+    Settings settings = seen_.settings;
+    settings[KnobId::kProcesses] = propose();
+    state_.store(memory_);
+    return settings;
+  }
+
+ private:
+  std::int32_t processes() const { return seen_.settings[KnobId::kProcesses]; }
+  double budget() const { return state_.limits.cpus; }
+
+  std::int32_t propose() {
+    if (memory_.trying && processes() != memory_.aimed) end_trial(/*gained=*/false);  // some could not be started
+    const double cpus_before = std::exchange(memory_.cpus, budget());
+    const bool changed = memory_.begun && cpus_before != budget();
+    const bool settled = settle();
+    Sight sight;
+    const bool seen = look(sight);
+    if (changed) {
+      say("the limits have changed: %.2f cores, %.2f before", budget(), cpus_before);
+      memory_.sights.clear();
+    }
+    if (changed || !seen || !settled) return processes();
+    memory_.sights.add(sight);
+    if (memory_.trying) return judge();
+    return memory_.sights.size() < kFewest ? processes() : consider();
+  }
+
+  /// Whether just the processes that are meant to were at work when this window began.
+  bool settle() {
+    const bool settled = memory_.unsettled_ns == 0 || seen_.time_ns - memory_.unsettled_ns > kPatienceNs;
+    const bool on_their_way = seen_.processes.starting > 0 || seen_.processes.leaving > 0;
+    if (!on_their_way) memory_.unsettled_ns = 0;
+    if (on_their_way && memory_.unsettled_ns == 0) memory_.unsettled_ns = seen_.time_ns;
+    return settled;
+  }
+
+  /// The window that ends now, and begins the next one. False where it says nothing.
+  bool look(Sight& sight) {
+    const Memory then = memory_;
+    memory_.begun = true;
+    memory_.time_ns = seen_.time_ns;
+    memory_.stall_ns = seen_.stall.sum;
+    memory_.made = seen_.processes.made;
+    memory_.demand_ns = seen_.processes.demand_ns;
+    memory_.idle = seen_.processes.idle;
+    const bool backwards = seen_.time_ns <= then.time_ns || seen_.stall.sum < then.stall_ns ||
+                           memory_.made < then.made || memory_.demand_ns < then.demand_ns;
+    if (!then.begun || backwards) return false;
+    const auto ns = static_cast<double>(seen_.time_ns - then.time_ns);
+    sight = {.cores = static_cast<double>(memory_.demand_ns - then.demand_ns) / ns,
+             .waited = static_cast<double>(seen_.stall.sum - then.stall_ns) / ns,
+             .rate = static_cast<double>(memory_.made - then.made) / ns * 1e9};
+    const bool waits = sight.waited > kWaits && memory_.idle == then.idle;
+    return sight.rate > 0 && (waits || over(sight));
+  }
+
+  bool over(const Sight& sight) const { return sight.cores > (1 + kOver) * budget(); }
+
+  /// The number of processes that a sight speaks for, trials and cool-downs apart.
+  std::int32_t wanted(const Sight& sight) const {
+    const double each = std::max(sight.cores, kLeastCores) / processes();
+    const double fill = std::ceil(budget() / each - kAlmost);
+    const auto filling = static_cast<std::int32_t>(std::min(fill, 1e6));
+    if (over(sight)) return std::clamp(filling, 1, processes());
+    if (sight.waited <= kWaits || budget() - sight.cores <= kIdle * budget()) return processes();
+    const std::int32_t more = processes() + std::max(1, processes() / 2);
+    return std::max(processes() + 1, memory_.jumped ? std::min(more, filling) : filling);
+  }
+
+  std::int32_t consider() {
+    const Sight sight = memory_.sights.mean();
+    const std::int32_t most = std::max(processes(), state_.limits[KnobId::kProcesses].high);
+    const std::int32_t target = std::min(wanted(sight), most);
+    if (target < processes()) return leave_for(target, sight, "more cores in use than the budget has");
+    if (target == processes() || seen_.time_ns < memory_.cool_until_ns) return processes();
+    memory_.trying = true;
+    memory_.before = processes();
+    memory_.aimed = target;
+    memory_.sights_before = memory_.sights;
+    const bool jump = !std::exchange(memory_.jumped, true);
+    return leave_for(
+        target, sight,
+        jump ? "as many as fill the cores, for which the consumer waits" : "the consumer waits and cores are idle");
+  }
+
+  std::int32_t judge() {
+    const Sight sight = memory_.sights.mean();
+    const Gain gain = gain_of(memory_.sights_before, memory_.sights);
+    const std::int32_t fitting = wanted(sight);
+    const bool within = fitting >= processes();
+    if (gain == Gain::kUnknown && within) return processes();
+    end_trial(gain == Gain::kSome);
+    if (!within) {
+      return leave_for(std::max(memory_.before, fitting), sight, "more cores in use than the budget has");
+    }
+    if (gain == Gain::kSome) return processes();
+    return leave_for(memory_.before, sight, "more processes gain nothing");
+  }
+
+  void end_trial(bool gained) {
+    memory_.trying = false;
+    memory_.failed = gained ? 0 : std::min(memory_.failed + 1, kMostFailures);
+    if (!gained) memory_.cool_until_ns = seen_.time_ns + (kCoolDownNs << (memory_.failed - 1));
+  }
+
+  std::int32_t leave_for(std::int32_t target, const Sight& sight, const char* why) {
+    say("%s: %.2f of %.2f cores, %.0f %% waited, %.1f/s", why, sight.cores, budget(), 100 * sight.waited, sight.rate);
+    memory_.sights.clear();
+    memory_.unsettled_ns = seen_.time_ns;
+    return target;
+  }
+
+  [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) {
+    std::va_list values;
+    va_start(values, format);
+    state_.why = Reason::format(format, values);
+    va_end(values);
+  }
+
+  const Observation& seen_;
+  PolicyState& state_;
+  Memory memory_;
+};
+
+}  // namespace
+
+Settings Trials::decide(const Observation& observation, PolicyState& state) const {
+  return observation.settings[KnobId::kProcesses] == 0 ? observation.settings
+                                                       : TrialsDecider(observation, state).decide();
+}
+
+}  // namespace drapps

@@ -1,0 +1,27 @@
+// How many worker processes: more while the consumer waits and cores are idle, fewer above the budget.
+//
+// Processes that sleep (in a read, on a network) use no core, so the number that fills the budget is not known
+// beforehand: it is found by trials.
+//
+// 1. Observations cut the run into short windows. One in which the consumer hardly waited, or the processes had nothing
+//    to do for a while, is dropped: it says neither that more of them would help nor that they did not.
+// 2. While the consumer waits and cores are idle, half as many processes again are started, on trial, but not more than
+//    fill the cores; the first time as many as do: budget times wall time by CPU time.
+// 3. The trial's windows begin once all its processes have made a sample. They are compared with those before it until
+//    the difference is larger than its noise, or a few seconds are over.
+// 4. Without a gain worth having the processes of the trial are retired, and the next one has to wait; after each
+//    further failure in a row twice as long. Above the budget those that do not fit are.
+#pragma once
+
+#include "drapps/plant/policy.h"
+
+namespace drapps {
+
+class Trials final : public Policy {
+ public:
+  std::string_view name() const noexcept override { return "trials"; }
+  KnobClock pace() const noexcept override { return {.period_ns = 250'000'000, .count = 0}; }
+  Settings decide(const Observation& observation, PolicyState& state) const override;
+};
+
+}  // namespace drapps
