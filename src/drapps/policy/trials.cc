@@ -114,13 +114,15 @@ class TrialsDecider {
     const double cpus_before = std::exchange(memory_.cpus, budget());
     const bool changed = memory_.begun && cpus_before != budget();
     const bool settled = settle();
-    Sight sight;
+    Sight sight{};
     const bool seen = look(sight);
     if (changed) {
       say("the limits have changed: %.2f cores, %.2f before", budget(), cpus_before);
       memory_.sights.clear();
     }
-    if (changed || !seen || !settled) return processes();
+    // A cut waits for those that leave, but not for those that are still to come.
+    const bool usable = settled || (over(sight) && seen_.processes.leaving == 0);
+    if (changed || !seen || !usable) return processes();
     memory_.sights.add(sight);
     if (memory_.trying) return judge();
     return memory_.sights.size() < kFewest ? processes() : consider();

@@ -217,6 +217,16 @@ TEST(Trials, ATrialWaitsForProcessesThatStartSlowlyButNotForEver) {
   EXPECT_EQ(never.moves[1], std::pair(4, 2));
 }
 
+TEST(Trials, ACutDoesNotWaitForProcessesThatAreStillToCome) {
+  ProcessModel model(sleeping);
+  model.start_s = 1e9;
+  model.run(1);
+  ASSERT_EQ(model.moves, (Moves{{2, 4}}));
+  model.state.limits.cpus = 0.25;
+  model.run(1.5);
+  EXPECT_EQ(model.moves, (Moves{{2, 4}, {4, 2}, {2, 1}}));
+}
+
 TEST(Trials, AProcessThatCannotBeStartedIsNotMissed) {
   ProcessModel model([](double n) { return 0.5 * n; }, 4);
   model.state.limits.cpus = 4;
