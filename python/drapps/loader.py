@@ -125,13 +125,14 @@ class Loader:
         settings: dict[str, Any] = json.loads(self._native.settings())
         return settings
 
-    def memory(self) -> dict[str, int]:
+    def memory(self) -> dict[str, Any]:
         """Bytes of this process, all its loaders together.
 
         ``used``, ``peak`` and ``limit`` are of the RAM budget; ``held`` are those in batches that
-        you hold, which are no part of it.
+        you hold, which are no part of it. ``accounts`` says what for: by name ``used``, ``peak``,
+        and how the account ``yields``; whose memory is wanted first stands first.
         """
-        return self._native.memory()
+        return _core.memory()
 
     def ledger(self) -> list[dict[str, Any]]:
         """The bad samples that the latest iterator met; empty before the first ``iter()``."""

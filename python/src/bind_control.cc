@@ -8,6 +8,7 @@
 #include <string>
 
 #include "board_side.h"
+#include "drapps/control/loader.h"
 #include "drapps/control/process_control.h"
 #include "drapps/plant/schema.h"
 
@@ -46,6 +47,9 @@ void bind_control(nb::module_& module) {
   module.def("settings_of_processes", &settings_of_processes, "processes"_a,
              "What a loader exports that runs Python code in so many processes, in JSON.");
   module.def("processes_of_settings", &processes_of_settings, "settings"_a, "The reverse. Raises ValueError.");
+  module.def(
+      "limits", [] { return limits_json(Engine::get()).dump(); },
+      "Budgets in force and what the machine gives, as they stand in a plan; in JSON.");
   using Self = ProcessControl;
   nb::class_<Self>(module, "ProcessControl", "Decides how many worker processes a loader has, as long as it lives.")
       .def(nb::new_([](const std::string& policy) { return value_of(ProcessControl::make(policy)); }), "policy"_a)

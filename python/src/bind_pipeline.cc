@@ -229,13 +229,24 @@ nb::dict counters(const Iterator& iterator) {
   return counted;
 }
 
-nb::dict memory_of() {
-  const MemoryLedger& ledger = Engine::get().memory();
+nb::dict memory_of_process() {
+  Engine& engine = Engine::get();
+  const MemoryLedger& ledger = std::as_const(engine).memory();
   nb::dict memory;
   memory["used"] = ledger.used();
   memory["peak"] = ledger.peak();
   memory["limit"] = ledger.limit();
   memory["held"] = ledger.held();
+  nb::dict accounts;
+  for (std::size_t i = 0; i < kMemoryAccounts.size(); ++i) {
+    const MemoryLedger& account = engine.memory(static_cast<MemoryUse>(i));
+    nb::dict entry;
+    entry["used"] = account.used();
+    entry["peak"] = account.peak();
+    entry["yields"] = kMemoryAccounts[i].yields;
+    accounts[nb::cast(kMemoryAccounts[i].name)] = std::move(entry);
+  }
+  memory["accounts"] = std::move(accounts);
   return memory;
 }
 
@@ -259,6 +270,7 @@ void bind_pipeline(nb::module_& module) {
       "claim", &claim, "cpus"_a = nb::none(),
       "A Claim to work within so many cores, or within what there is; from now on that is read again every second.");
   module.def("cpu_budget", [] { return Engine::get().cpu_budget(); }, "Cores of all loaders of this process now.");
+  module.def("memory", &memory_of_process, "The account of the RAM budget of this process, in bytes.");
   module.def(
       "available_memory", [] { return Engine::get().available_memory(); },
       "Bytes that may be used more now, by what the machine and the cgroups have left.");
@@ -329,18 +341,32 @@ void bind_pipeline(nb::module_& module) {
           "epoch"_a, "start"_a = 0)
       .def("iterate", &iterate, "epoch"_a, "start"_a = 0, "order"_a = nb::none(), "seed"_a = nb::none(),
            "ahead"_a = true)
-      .def("explain", [](const Loader& self) { return self.explain().dump(); })
-      .def("settings", [](const Loader& self) { return settings_to_json(self.settings(), kThreadKnobs).dump(); })
+      // All of these wait for a decision under way, which waits for workers that end, which may wait for the GIL.
+      .def("explain",
+           [](const Loader& self) {
+             const WithoutGil released;
+             return self.explain().dump();
+           })
+      .def("settings",
+           [](const Loader& self) {
+             const WithoutGil released;
+             return settings_to_json(self.settings(), kThreadKnobs).dump();
+           })
       .def(
           "apply",
           [](Loader& self, const std::string& text) {
             const Settings settings = settings_of(text, kThreadKnobs);
-            const WithoutGil released;  // workers that end are waited for
+            const WithoutGil released;
             self.apply(settings);
           },
           "settings"_a)
-      .def("freeze", &Loader::freeze, "frozen"_a)
-      .def("memory", [](const Loader&) { return memory_of(); });
+      .def(
+          "freeze",
+          [](Loader& self, bool frozen) {
+            const WithoutGil released;
+            self.freeze(frozen);
+          },
+          "frozen"_a);
 }
 
 }  // namespace drapps

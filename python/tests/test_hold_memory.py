@@ -18,6 +18,7 @@ PREPARE = """
 import os, sys
 import numpy as np
 import drapps
+from drapps._core import memory
 from python.tests.hold_streams import core, piece, pieces
 MIB = 1 << 20
 
@@ -49,14 +50,14 @@ def test_the_budget_holds_in_the_ledger_and_in_the_process(photos, policy):
     script = f"""{PREPARE}
 pieces(core(source, 4, ram_budget=512 * MIB))  # threads, code and allocator are there now
 loader = core(source, 4, ram_budget=64 * MIB, cpu_budget=4, policy={policy!r})
-assert loader.memory()["limit"] == 64 * MIB
+assert memory()["limit"] == 64 * MIB
 before, most = resident(), 0
 for epoch in range(2):
     iterator = loader.iterate(epoch)
     for step in range(6):
         iterator.next()
-        memory = loader.memory()
-        assert memory["used"] <= 64 * MIB
+        account = memory()
+        assert account["used"] <= 64 * MIB
         most = max(most, resident())
 print(most - before)
 """
@@ -67,8 +68,8 @@ def test_the_ledgers_peak_stays_below_the_limit_from_the_start(photos):
     script = f"""{PREPARE}
 loader = core(source, 4, ram_budget=48 * MIB, cpu_budget=4)
 pieces(loader)
-memory = loader.memory()
-assert 0 < memory["peak"] <= 48 * MIB == memory["limit"], memory
+account = memory()
+assert 0 < account["peak"] <= 48 * MIB == account["limit"], account
 """
     run_script(script, *photos)
 
@@ -82,11 +83,11 @@ for epoch in range(5):
     iterator = loader.iterate(epoch)
     for step in range(6):
         held.append(iterator.next().tensors)
-    assert loader.memory()["held"] >= len(held) * size
+    assert memory()["held"] >= len(held) * size
 assert len(held) == 30 and 30 * size > 48 * MIB
-assert loader.memory()["peak"] <= 48 * MIB
+assert memory()["peak"] <= 48 * MIB
 del held, iterator
-assert loader.memory()["used"] <= 48 * MIB
+assert memory()["used"] <= 48 * MIB
 """
     run_script(script, *photos)
 
@@ -133,13 +134,13 @@ def test_training_and_validation_share_one_budget(photos):
 valid = drapps.images(paths).resize((224, 224)).center_crop(224)
 wanted = pieces(core(source, 4)), pieces(core(valid, 4))
 both = core(source, 4, ram_budget=400 * MIB), core(valid, 4, ram_budget=56 * MIB)
-assert [loader.memory()["limit"] for loader in both] == [56 * MIB] * 2  # the smallest holds
+assert memory()["limit"] == 56 * MIB  # the smallest holds
 iterators = [loader.iterate(0) for loader in both]
 found = [], []
 for step in range(6):
     for place in (0, 1):
         found[place].append(piece(iterators[place].next()))
-        assert both[0].memory()["used"] <= 56 * MIB
+        assert memory()["used"] <= 56 * MIB
 assert found == wanted
 del iterators
 found = [], []
@@ -151,7 +152,7 @@ for step in range(3):
     found[0].append(piece(train.next()))
 assert found == wanted
 del both, train
-assert core(source, 4).memory()["limit"] > 400 * MIB
+assert memory()["limit"] > 400 * MIB
 """
     run_script(script, *photos)
 

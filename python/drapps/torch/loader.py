@@ -351,7 +351,10 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         if isinstance(native, LiftReport):
             engine = self._engine() if self._engine is not None else None
             latest = self._latest if isinstance(self._latest, Progress) else None
-            plan = {"engine": "python", "reasons": list(native.reasons)}
+            plan: dict[str, Any] = {"engine": "python", "reasons": list(native.reasons)}
+            plan |= json.loads(_core.limits())
+            if self._process_knob().processes > 0:
+                plan["settings"] = self._process_knob().settings()
             if engine is not None:
                 plan |= engine.plan()
             elif latest is not None:
@@ -391,6 +394,10 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         if self._claim is None or self._claim[0] != os.getpid():
             self._claim = (os.getpid(), _core.claim(self.cpu_budget))
         return self._claim[1]
+
+    def memory(self) -> dict[str, Any]:
+        """As `drapps.Loader.memory`: bytes of this process, all its loaders together."""
+        return _core.memory()
 
     def ledger(self) -> list[dict[str, Any]]:
         """The bad pictures that the latest iterator met; empty for Python code."""

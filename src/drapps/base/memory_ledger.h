@@ -1,48 +1,99 @@
 // Who holds how many bytes against one hard limit.
 //
 // Every buffer that a loader owns is reserved here before it is allocated, so the sum never
-// passes the limit. All members may be called from any thread.
+// passes the limit. A ledger may be an account of another one: what it takes counts in both, and
+// so the whole says how much there is, and each account what for. All members may be called from
+// any thread.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
+#include <vector>
 
 namespace drapps {
+
+/// Memory that is worth less than anybody's need: its holder gives it back where a reserve() finds none left. The order
+/// in which they are asked.
+enum class YieldOrder : std::uint8_t {
+  kParked,  // batch memory between two passes, which is mapped anew at the cost of page faults
+  kIndex,   // what one pass learnt of the records for the next
+};
+
+class Yielding {
+ public:
+  virtual ~Yielding() = default;
+  /// Gives back `bytes`, or all it can; how many. It reserves nothing, and takes no lock under which it has others
+  /// asked.
+  virtual std::size_t yield(std::size_t bytes) noexcept = 0;
+  /// Bytes that yield() can give back.
+  virtual std::size_t yieldable() const noexcept = 0;
+};
 
 class MemoryLedger {
  public:
   /// @param limit bytes; by default there is none.
   explicit MemoryLedger(std::size_t limit = std::numeric_limits<std::size_t>::max()) noexcept : limit_(limit) {}
+  /// An account of `of`, which outlives it, with a limit of its own.
+  explicit MemoryLedger(MemoryLedger* of, std::size_t limit = std::numeric_limits<std::size_t>::max()) noexcept
+      : of_(of), limit_(limit) {}
+  /// An account gives back what it still has.
+  ~MemoryLedger() { set_used(0); }
   MemoryLedger(const MemoryLedger&) = delete;
   MemoryLedger& operator=(const MemoryLedger&) = delete;
 
   /// Takes `bytes` from what is left, or takes nothing and returns false.
   [[nodiscard]] bool try_reserve(std::size_t bytes) noexcept;
-  /// Gives back what try_reserve took.
+  /// Likewise, but where too little is left, those that yield are asked first. Call it without a lock that yield()
+  /// takes.
+  [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
+  /// Gives back what was taken.
   void release(std::size_t bytes) noexcept;
+  /// Books so many bytes, within the limits or not: they are in use already, where nobody here was asked.
+  void set_used(std::size_t bytes) noexcept;
 
   std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
   std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+  /// The ledger that this is an account of, directly or not; itself where it is none.
+  MemoryLedger& whole() noexcept { return of_ == nullptr ? *this : of_->whole(); }
+  const MemoryLedger& whole() const noexcept { return of_ == nullptr ? *this : of_->whole(); }
 
-  /// Bytes that were given to the user: no part of the limit, counted apart.
-  std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
-  void add_held(std::size_t bytes) noexcept { held_.fetch_add(bytes, std::memory_order_relaxed); }
-  void drop_held(std::size_t bytes) noexcept { held_.fetch_sub(bytes, std::memory_order_relaxed); }
+  /// Bytes that were given to the user: no part of the limit, counted apart, for the whole.
+  std::size_t held() const noexcept { return whole().held_.load(std::memory_order_relaxed); }
+  void add_held(std::size_t bytes) noexcept { whole().held_.fetch_add(bytes, std::memory_order_relaxed); }
+  void drop_held(std::size_t bytes) noexcept { whole().held_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   /// A lower limit takes nothing back; it only refuses until enough was released.
   void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
+
+  /// From now on until remove(), `who` is asked where the whole has too little left.
+  void add(Yielding& who, YieldOrder order);
+  void remove(const Yielding& who) noexcept;
+  /// Bytes of the whole that others can have, though they are in use.
+  std::size_t yieldable() const noexcept;
 
   /// A ledger without a limit, for tests and tools.
   static MemoryLedger& unlimited() noexcept;
 
  private:
+  struct Place {
+    YieldOrder order;
+    Yielding* who;
+  };
+
+  void take(std::size_t bytes) noexcept;
+
+  MemoryLedger* const of_ = nullptr;
   std::atomic<std::size_t> limit_;
   std::atomic<std::size_t> used_{0};
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::size_t> held_{0};
+
+  mutable std::mutex mutex_;  // guards all below; of the whole
+  std::vector<Place> yielding_;
 };
 
 }  // namespace drapps

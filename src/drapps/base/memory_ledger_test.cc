@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -26,6 +27,71 @@ TEST(MemoryLedger, ALowerLimitRefusesUntilEnoughWasReleased) {
   EXPECT_FALSE(ledger.try_reserve(1));
   ledger.release(40);
   EXPECT_TRUE(ledger.try_reserve(10));
+}
+
+TEST(MemoryLedger, AnAccountCountsInTheWholeAndHoldsBothLimits) {
+  MemoryLedger whole(100);
+  MemoryLedger one(&whole);
+  {
+    MemoryLedger other(&whole, 30);
+    EXPECT_TRUE(one.try_reserve(60));
+    EXPECT_FALSE(other.try_reserve(31));
+    EXPECT_TRUE(other.try_reserve(30));
+    EXPECT_FALSE(one.try_reserve(11));
+    EXPECT_EQ(whole.used(), 90u);
+    EXPECT_EQ(one.used(), 60u);
+    other.add_held(5);
+    EXPECT_EQ(one.held(), 5u);
+  }
+  EXPECT_EQ(whole.used(), 60u);  // an account that goes gives back what it had
+  EXPECT_EQ(&one.whole(), &whole);
+  one.release(60);
+  EXPECT_EQ(whole.used(), 0u);
+  EXPECT_EQ(whole.peak(), 90u);
+}
+
+TEST(MemoryLedger, WhatIsInUseAlreadyIsBookedOverTheLimitToo) {
+  MemoryLedger whole(100);
+  MemoryLedger account(&whole);
+  account.set_used(130);
+  EXPECT_EQ(whole.used(), 130u);
+  EXPECT_FALSE(whole.try_reserve(1));
+  account.set_used(40);
+  EXPECT_EQ(whole.used(), 40u);
+  EXPECT_EQ(whole.peak(), 130u);
+  EXPECT_TRUE(whole.try_reserve(60));
+}
+
+struct Hoard final : Yielding {
+  Hoard(MemoryLedger& ledger, std::size_t bytes) : account(&ledger) { account.set_used(bytes); }
+  std::size_t yield(std::size_t bytes) noexcept override {
+    const std::size_t given = std::min(bytes, account.used());
+    account.release(given);
+    return given;
+  }
+  std::size_t yieldable() const noexcept override { return account.used(); }
+  MemoryLedger account;
+};
+
+TEST(MemoryLedger, WhoYieldsIsAskedInTheDeclaredOrderAndOnlyForWhatIsNeeded) {
+  MemoryLedger whole(100);
+  MemoryLedger account(&whole);
+  Hoard index(whole, 50);
+  Hoard parked(whole, 40);
+  whole.add(index, YieldOrder::kIndex);
+  account.add(parked, YieldOrder::kParked);  // with an account, it is the whole that asks
+  EXPECT_EQ(account.yieldable(), 90u);
+  EXPECT_FALSE(account.try_reserve(30));
+  EXPECT_TRUE(account.reserve(30));
+  EXPECT_EQ(parked.account.used(), 20u);
+  EXPECT_EQ(index.account.used(), 50u);
+  EXPECT_TRUE(account.reserve(30));
+  EXPECT_EQ(parked.account.used(), 0u);
+  EXPECT_EQ(index.account.used(), 40u);
+  EXPECT_FALSE(account.reserve(60));
+  whole.remove(index);
+  whole.remove(parked);
+  EXPECT_EQ(whole.yieldable(), 0u);
 }
 
 TEST(MemoryLedger, HoldsUnderManyThreads) {

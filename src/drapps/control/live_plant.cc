@@ -33,8 +33,9 @@ void count(const Metrics& metrics, Observation& seen) {
 
 Limits live_limits(const Plan& plan, const Engine& engine) {
   const MemoryLedger& memory = engine.memory();
-  const std::size_t used = std::min(memory.used() - std::min(memory.used(), engine.parked().bytes()), memory.limit());
-  const std::size_t batches = (memory.limit() - used) / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
+  const std::size_t used = memory.used() - std::min(memory.used(), memory.yieldable());
+  const std::size_t left = memory.limit() - std::min(memory.limit(), used);
+  const std::size_t batches = left / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
   const auto prefetch_depth = static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, 32));
   Limits limits = native_limits(engine.max_workers(), kMostReads, prefetch_depth, /*can_split=*/true);
   limits.cpus = engine.cpu_budget();

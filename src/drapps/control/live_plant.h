@@ -11,8 +11,7 @@
 namespace drapps {
 
 /// What the machine's budgets allow a plan, given what other loaders of the process already use: a batch needs room
-/// before it counts, and half of what is left stays for whoever comes next. What passes that ended left parked counts
-/// as free.
+/// before it counts, and half of what is left stays for whoever comes next. What yields to a batch counts as free.
 Limits live_limits(const Plan& plan, const Engine& engine);
 
 /// All passes of a loader are one plant. Each attaches its runner while it lasts, several at once where they live side

@@ -104,10 +104,12 @@ void Loader::enter_process() {
     abandon(std::exchange(arena_, {}));
   }
   process_ = getpid();
+  mutex_ = std::make_unique<std::mutex>();
   Engine& engine = Engine::get();
   claim_ = engine.claim(options_.budget);
   arena_ = std::make_shared<ArenaPlace>(engine.parked());
-  indexes_ = std::make_shared<jpeg::MemoryIndexStore>(engine.memory(), source_->size(), index_budget(engine, *plan_));
+  indexes_ = std::make_shared<jpeg::MemoryIndexStore>(engine.memory(MemoryUse::kIndex), source_->size(),
+                                                      index_budget(engine, *plan_));
 }
 
 Result<Sampler> Loader::sampler(const Pass& pass) const {
@@ -131,10 +133,15 @@ Result<std::uint64_t> Loader::steps(const Pass& pass) const {
   return made->steps();
 }
 
+std::unique_lock<std::mutex> Loader::lock() const {
+  return process_ == getpid() ? std::unique_lock(*mutex_) : std::unique_lock<std::mutex>();
+}
+
 bool Loader::controlled() const { return process_ == getpid() && plant_ != nullptr; }
 
 Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
-  auto first = std::make_shared<FirstBatch>(FirstBatch{.began = monotonic_ns()});
+  auto first = std::make_shared<FirstBatch>();
+  first->began = monotonic_ns();
   auto order = sampler(pass);
   if (!order.ok()) return std::move(order).error();
   enter_process();
@@ -144,6 +151,7 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   const Settings settings = fit_settings(this->settings(), limits);
   auto runner = run(pass, *std::move(order), settings, engine);
   if (!runner.ok()) return std::move(runner).error();
+  const auto guard = lock();
   if (plant_ == nullptr) {
     plant_ = std::make_shared<LivePlant>(engine, settings, limits);
     client_ = std::make_shared<Client>(plant_, *make_policy(options_.policy));
@@ -161,7 +169,7 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
   auto arena = arena_->take();
   if (arena == nullptr) {
-    auto made = SlotArena::make(plan_->layout.bytes(), engine.memory());
+    auto made = SlotArena::make(plan_->layout.bytes(), engine.memory(MemoryUse::kBatches));
     if (!made.ok()) return std::move(made).error();
     arena = *std::move(made);
   }
@@ -175,15 +183,17 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
   return std::unique_ptr<Runner>(*std::move(made));
 }
 
+json limits_json(const Engine& engine) {
+  const MachineLimits machine = engine.machine();
+  return {{"budget", {{"cpus", engine.cpu_budget()}, {"ram_bytes", engine.ram_budget()}}},
+          {"machine",
+           {{"cpus", machine.cpus}, {"memory_bytes", machine.memory_bytes}, {"local_ranks", machine.local_ranks}}}};
+}
+
 json Loader::explain() const {
   json root;
   root["plan"] = json::parse(plan_->to_json());
-  const Engine& engine = Engine::get();
-  root["plan"]["budget"] = {{"cpus", engine.cpu_budget()}, {"ram_bytes", engine.ram_budget()}};
-  root["plan"]["machine"] = {{"cpus", engine.machine().cpus},
-                             {"memory_bytes", engine.machine().memory_bytes},
-                             {"local_ranks", engine.machine().local_ranks}};
-  root["plan"]["settings"] = settings_to_json(settings(), kThreadKnobs);
+  root["plan"].update(limits_json(Engine::get()));
   root["forms"] = json::object();
   if (process_ == getpid()) {
     const auto known = indexes_->statistics();
@@ -191,23 +201,32 @@ json Loader::explain() const {
                                    {"entries", known.entries},   {"coverage", known.coverage()},
                                    {"bytes", indexes_->bytes()}, {"refused", known.refused}};
   }
+  const auto guard = lock();
+  root["plan"]["settings"] = settings_to_json(settings_now(), kThreadKnobs);
   if (controlled()) root["plan"]["first_batch"] = first_batch_json(*first_);
   root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(options_.policy).to_json();
   return root;
 }
 
 Settings Loader::settings() const {
+  const auto guard = lock();
+  return settings_now();
+}
+
+Settings Loader::settings_now() const {
   if (controlled()) return plant_->observe().settings;
   const Limits limits = live_limits(*plan_, Engine::get());
   return options_.settings ? fit_settings(*options_.settings, limits) : initial_settings(limits);
 }
 
 void Loader::apply(const Settings& settings) {
+  const auto guard = lock();
   options_.settings = settings;
   if (controlled()) plant_->apply(fit_settings(settings, plant_->limits()));
 }
 
 void Loader::freeze(bool frozen) {
+  const auto guard = lock();
   frozen_ = frozen;
   if (controlled()) frozen ? client_->freeze() : client_->unfreeze();
 }

@@ -10,9 +10,11 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -35,17 +37,20 @@ struct LoaderOptions {
 
 /// {"policy", "cpu_budget", "ram_budget", "settings"}: all optional, null as absent.
 Result<LoaderOptions> parse_options(std::string_view json);
+/// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}}: in every loader's plan.
+nlohmann::json limits_json(const Engine& engine);
 
 class Iterator;
 
 /// Where the time up to the first batch of a pass went, in ns of the monotonic clock; 0 for what has not happened.
 struct FirstBatch {
   std::uint64_t began = 0;
-  std::uint64_t read = 0;  // the first record; never for rows of arrays
-  std::uint64_t made = 0;  // the first sample
-  std::uint64_t given = 0;
+  std::uint64_t read = 0;                // the first record; never for rows of arrays
+  std::uint64_t made = 0;                // the first sample
+  std::atomic<std::uint64_t> given = 0;  // written last, so that who sees it sees the others
 };
 
+/// All members may be called from any thread; after a fork, from the child's first one alone until iterate() returned.
 class Loader {
  public:
   struct Pass {
@@ -82,21 +87,25 @@ class Loader {
       : plan_(std::move(plan)), source_(std::move(source)), options_(std::move(options)) {}
   Result<Sampler> sampler(const Pass& pass) const;
   void enter_process();
-  /// Whether a pass began in this process.
+  /// Of mutex_, or of nothing where that is another process's.
+  std::unique_lock<std::mutex> lock() const;
+  /// Whether a pass began in this process. This and the next one require mutex_.
   bool controlled() const;
+  Settings settings_now() const;
   Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine);
 
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
+  pid_t process_ = 0;                     // that all below belong to, but options_ and frozen_
+  std::shared_ptr<Engine::Claim> claim_;  // shared with the passes
+  std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
+  std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
+  std::unique_ptr<std::mutex> mutex_;  // guards all below
   LoaderOptions options_;
   bool frozen_ = false;
-  pid_t process_ = 0;                        // that the following belong to
-  std::shared_ptr<Engine::Claim> claim_;     // shared with the passes
   std::shared_ptr<LivePlant> plant_;         // of all passes, from the first one on; shared with them
   std::shared_ptr<Client> client_;           // likewise
   std::shared_ptr<const FirstBatch> first_;  // of the latest pass
-  std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
-  std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
 };
 
 /// One pass over one epoch. Destroying it waits for the samples in hand and drops the rest; batches that were

@@ -4,6 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
+#include "drapps/decode/jpeg/index_memory.h"
 #include "drapps/pipeline/test_pictures.h"
 #include "drapps/plant/knob_range.h"
 
@@ -165,6 +169,24 @@ TEST(Loader, AppliedSettingsAreFittedAndCarriedToTheNextPass) {
   EXPECT_EQ(loader->settings()[KnobId::kWorkers], 2);
 }
 
+TEST(Loader, IsAskedAndToldWhatToDoWhilePassesBegin) {
+  const auto source = pictures(24);
+  const auto expected = drain(**loader_of(source)->iterate({}));
+  for (int round = 0; round < 5; ++round) {
+    const auto loader = loader_of(source);
+    std::atomic<bool> done = false;
+    std::jthread asks([&] {
+      for (bool frozen = false; !done; frozen = !frozen) {
+        EXPECT_TRUE(loader->explain()["plan"].contains("settings"));
+        loader->freeze(frozen);
+        loader->apply(loader->settings());
+      }
+    });
+    for (int pass = 0; pass < 5; ++pass) EXPECT_EQ(drain(**loader->iterate({})), expected);
+    done = true;
+  }
+}
+
 TEST(Loader, AnIteratorOutlivesItsLoaderAndMayBeClosedEarly) {
   auto loader = loader_of(pictures(101));
   auto iterator = *loader->iterate({});
@@ -178,30 +200,30 @@ TEST(Loader, AnIteratorOutlivesItsLoaderAndMayBeClosedEarly) {
 }
 
 TEST(Loader, AWholePassLeavesItsMemoryToTheNextAndTheLoaderTakesItAlong) {
-  MemoryLedger& memory = Engine::get().memory();
+  const MemoryLedger& memory = Engine::get().memory();
   const std::size_t before = memory.used();
   auto loader = loader_of(pictures(101));
   const std::size_t at_rest = memory.used();
   const auto expected = drain(**loader->iterate({}));
   for (int epoch = 0; epoch < 3; ++epoch) {
-    const std::size_t parked = Engine::get().parked().bytes();
+    const std::size_t parked = Engine::get().parked().yieldable();
     EXPECT_GT(parked, 0u);
     EXPECT_EQ(memory.used(), at_rest + parked);
     const auto pass = *loader->iterate({});
-    EXPECT_EQ(Engine::get().parked().bytes(), 0u);
+    EXPECT_EQ(Engine::get().parked().yieldable(), 0u);
     EXPECT_GE(memory.used(), at_rest + parked);  // more where batches of this pass land faster
     EXPECT_EQ(drain(*pass), expected);
   }
   {
     const auto early = *loader->iterate({});
     early->next(10s);
-    EXPECT_EQ(Engine::get().parked().bytes(), 0u);
+    EXPECT_EQ(Engine::get().parked().yieldable(), 0u);
   }
   EXPECT_EQ(memory.used(), at_rest);  // who ends a pass early gets its memory back
   drain(**loader->iterate({}));
   loader.reset();
   EXPECT_EQ(memory.used(), before);
-  EXPECT_EQ(Engine::get().parked().bytes(), 0u);
+  EXPECT_EQ(Engine::get().parked().yieldable(), 0u);
 }
 
 TEST(Loader, MemoryThatIsParkedIsNeverWhatAnotherLoaderLacks) {
@@ -215,6 +237,24 @@ TEST(Loader, MemoryThatIsParkedIsNeverWhatAnotherLoaderLacks) {
     EXPECT_EQ(drain(**first->iterate({})), expected);
     EXPECT_EQ(first->settings()[KnobId::kPrefetchDepth], depth);
   }
+}
+
+TEST(Loader, AnIndexThatGrewTakesNothingFromPrefetching) {
+  const Budget tight{.bytes = std::size_t{48} << 10};
+  const auto source = pictures(101);
+  const auto loader = loader_of(source, {.budget = tight});
+  const auto expected = drain(**loader->iterate({}));
+  const auto depth = loader->settings()[KnobId::kPrefetchDepth];
+  jpeg::MemoryIndexStore index(Engine::get().memory(MemoryUse::kIndex), 100, std::size_t{32} << 10);
+  const std::vector<jpeg::IndexEntry> entries(60);
+  constexpr jpeg::IndexShape kShape{.mcus_across = 4, .mcus_down = 100, .group = 4, .headers = 7, .file_bytes = 9000};
+  for (std::uint64_t record = 0; record < 100; ++record) index.offer({record, {}}, kShape, entries);
+  const std::size_t grown = index.bytes();
+  ASSERT_GT(grown, std::size_t{20} << 10);
+  EXPECT_EQ(loader->settings()[KnobId::kPrefetchDepth], depth);
+  EXPECT_EQ(drain(**loader->iterate({})), expected);
+  EXPECT_EQ(loader->settings()[KnobId::kPrefetchDepth], depth);
+  EXPECT_LT(index.bytes(), grown);
 }
 
 TEST(Loader, TheSmallestBudgetHoldsForAll) {

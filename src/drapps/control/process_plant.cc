@@ -40,7 +40,9 @@ void ProcessPlant::attach(std::shared_ptr<Board> board, std::int32_t processes) 
 
 void ProcessPlant::detach(const Board& board) {
   const std::scoped_lock lock(mutex_);
-  if (board_.get() == &board) board_.reset();
+  if (board_.get() != &board) return;
+  board_.reset();
+  shared_.set_used(0);
 }
 
 void ProcessPlant::staff(Staffing staffing, std::int32_t most) {
@@ -137,6 +139,7 @@ Limits ProcessPlant::limits() const {
 }
 
 void ProcessPlant::look(std::uint64_t now) const {
+  shared_.set_used(board_->resident());
   const std::uint64_t past = std::max<std::uint64_t>(now - std::exchange(looked_ns_, now), 1);
   for (auto& [slot, member] : members_) {
     const auto cpu = cpu_ns_of(member.pid);

@@ -28,7 +28,7 @@ enum class Staffing : std::uint8_t {
 /// All passes of a loader are one plant. Each attaches its board while it lasts; of several the latest one counts.
 class ProcessPlant final : public Plant {
  public:
-  explicit ProcessPlant(const Engine& engine) : engine_(engine) {}
+  explicit ProcessPlant(Engine& engine) : engine_(engine), shared_(&engine.memory(MemoryUse::kProcesses)) {}
 
   // ---- the consumer's side
 
@@ -78,6 +78,7 @@ class ProcessPlant final : public Plant {
   const Engine& engine_;
   mutable std::mutex mutex_;  // guards all below
   std::shared_ptr<Board> board_;
+  mutable MemoryLedger shared_;                      // of the board, by the last look
   mutable std::map<std::uint32_t, Member> members_;  // by slot
   std::vector<std::uint32_t> joined_;                // slots of those that work, the eldest first
   std::vector<std::uint32_t> surplus_;

@@ -45,6 +45,20 @@ struct Pass {
   std::vector<std::unique_ptr<Station>> stations;
 };
 
+TEST(ProcessPlant, WhatTheProcessesShareIsBookedUntilThePassEnds) {
+  const MemoryLedger& processes = Engine::get().memory(MemoryUse::kProcesses);
+  Pass pass(1);
+  pass.plant.observe();
+  const std::size_t empty = processes.used();
+  const std::vector<std::byte> input(std::size_t{4} << 20, std::byte{1});
+  ASSERT_TRUE(pass.board->publish({input}, {}).ok());
+  EXPECT_GE(pass.plant.observe().memory_used, input.size());
+  EXPECT_GE(processes.used(), empty + input.size());
+  EXPECT_EQ(Engine::get().memory().used(), processes.used());
+  pass.plant.detach(*pass.board);
+  EXPECT_EQ(processes.used(), 0u);
+}
+
 /// Keeps a core busy.
 void work(milliseconds time) {
   const std::uint64_t until = process_cpu_ns() + static_cast<std::uint64_t>(time.count()) * kMs;

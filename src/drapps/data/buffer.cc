@@ -57,11 +57,11 @@ Status Buffer::ensure(std::size_t bytes) {
   reset();
   // Growing by an eighth more than asked keeps a stream of slowly rising sizes from reallocating each time.
   const std::size_t capacity = (bytes + bytes / 8 + kGranule - 1) / kGranule * kGranule;
-  if (capacity < bytes || !ledger_->try_reserve(charged(capacity))) {
+  if (capacity < bytes || !ledger_->reserve(charged(capacity))) {
     return Error{.code = ErrorCode::kResourceExhausted,
                  .message = "a buffer of " + std::to_string(capacity) +
-                            " bytes does not fit the RAM budget, of which " + std::to_string(ledger_->used()) + " of " +
-                            std::to_string(ledger_->limit()) + " bytes are in use; raise ram_budget"};
+                            " bytes does not fit the RAM budget, of which " + std::to_string(ledger_->whole().used()) +
+                            " of " + std::to_string(ledger_->whole().limit()) + " bytes are in use; raise ram_budget"};
   }
   data_ = allocate(charged(capacity));
   if (data_ == nullptr) {

@@ -5,14 +5,14 @@
 
 namespace drapps {
 
-bool ParkedArenas::trim() noexcept {
+std::size_t ParkedArenas::yield(std::size_t) noexcept {
   const std::scoped_lock lock(mutex_);
-  bool any = false;
-  for (const auto& arena : parked_) any |= arena->trim() > 0;
-  return any;
+  std::size_t sum = 0;
+  for (const auto& arena : parked_) sum += arena->trim();
+  return sum;
 }
 
-std::size_t ParkedArenas::bytes() const noexcept {
+std::size_t ParkedArenas::yieldable() const noexcept {
   const std::scoped_lock lock(mutex_);
   std::size_t sum = 0;
   for (const auto& arena : parked_) sum += arena->spare_bytes();

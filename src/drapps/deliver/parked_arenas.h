@@ -15,18 +15,21 @@
 namespace drapps {
 
 /// All parked arenas of an engine. Every member may be called from any thread.
-class ParkedArenas {
+class ParkedArenas final : public Yielding {
  public:
-  /// Unmaps what is parked; the arenas stay usable. Whether there was anything.
-  bool trim() noexcept;
-  /// Bytes of the budget that trim() would give back.
-  std::size_t bytes() const noexcept;
+  /// @param ledger  whose reserve() asks for what is parked.
+  explicit ParkedArenas(MemoryLedger& ledger) : ledger_(ledger) { ledger_.add(*this, YieldOrder::kParked); }
+  ~ParkedArenas() override { ledger_.remove(*this); }
+  /// Unmaps all that is parked; the arenas stay usable.
+  std::size_t yield(std::size_t bytes) noexcept override;
+  std::size_t yieldable() const noexcept override;
 
  private:
   friend class ArenaPlace;
   void add(const std::shared_ptr<SlotArena>& arena);
   void remove(const SlotArena* arena) noexcept;
 
+  MemoryLedger& ledger_;
   mutable std::mutex mutex_;  // guards all below; taken before an arena's
   std::vector<std::shared_ptr<SlotArena>> parked_;
 };

@@ -68,12 +68,12 @@ Result<Slot*> SlotArena::acquire() {
       return slot;
     }
   }
-  if (!ledger_.try_reserve(slot_bytes_)) {
+  if (!ledger_.reserve(slot_bytes_)) {
     return Error{.code = ErrorCode::kResourceExhausted,
                  .stage = Stage::kDeliver,
                  .message = "a batch of " + std::to_string(slot_bytes_) +
-                            " bytes does not fit the RAM budget, of which " + std::to_string(ledger_.used()) + " of " +
-                            std::to_string(ledger_.limit()) +
+                            " bytes does not fit the RAM budget, of which " + std::to_string(ledger_.whole().used()) +
+                            " of " + std::to_string(ledger_.whole().limit()) +
                             " bytes are in use; raise ram_budget or lower the batch size"};
   }
   auto slot = map_new();

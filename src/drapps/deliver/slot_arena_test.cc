@@ -86,31 +86,36 @@ TEST(SlotArena, ARetiredOneKeepsNothing) {
 }
 
 TEST(ParkedArenas, WhatIsParkedIsCountedGivenBackOnDemandAndServesAgain) {
-  MemoryLedger ledger;
-  ParkedArenas parked;
+  MemoryLedger ledger(2 * kBytes);
+  ParkedArenas parked(ledger);
   auto place = std::make_unique<ArenaPlace>(parked);
   EXPECT_EQ(place->take(), nullptr);
   auto arena = *SlotArena::make(kBytes, ledger);
   arena->abandon(*arena->acquire());
   place->park(arena);
-  EXPECT_EQ(parked.bytes(), kBytes);
-  EXPECT_TRUE(parked.trim());
-  EXPECT_FALSE(parked.trim());
+  EXPECT_EQ(parked.yieldable(), kBytes);
+  EXPECT_EQ(parked.yield(1), kBytes);
+  EXPECT_EQ(parked.yield(1), 0u);
   EXPECT_EQ(ledger.used(), 0u);
 
   EXPECT_EQ(place->take(), arena);
   Slot* const slot = *arena->acquire();
-  EXPECT_FALSE(parked.trim());  // it is in use
+  EXPECT_EQ(parked.yield(1), 0u);  // it is in use
   arena->abandon(slot);
-  EXPECT_EQ(parked.bytes(), 0u);
+  EXPECT_EQ(parked.yieldable(), 0u);
   place->park(arena);
   auto other = *SlotArena::make(kBytes, ledger);
   other->abandon(*other->acquire());
   place->park(other);  // there is one already
   EXPECT_EQ(ledger.used(), kBytes);
+  EXPECT_EQ(ledger.yieldable(), kBytes);
+  EXPECT_FALSE(ledger.try_reserve(2 * kBytes));
+  EXPECT_TRUE(ledger.reserve(2 * kBytes));
+  EXPECT_EQ(parked.yieldable(), 0u);
+  ledger.release(2 * kBytes);
   place.reset();
   EXPECT_EQ(ledger.used(), 0u);
-  EXPECT_EQ(parked.bytes(), 0u);
+  EXPECT_EQ(parked.yieldable(), 0u);
 }
 
 TEST(SlotArena, AHeldBatchOutlivesTheArenaAndAnyThreadMayReleaseIt) {

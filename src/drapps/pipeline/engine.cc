@@ -47,6 +47,8 @@ Engine::Engine()
       source_(this_machine()),
       at_first_(machine_limits(source_)),
       memory_(default_ram(at_first_)),
+      accounts_{MemoryLedger(&memory_), MemoryLedger(&memory_), MemoryLedger(&memory_), MemoryLedger(&memory_)},
+      parked_(memory_),
       machine_(at_first_) {
   enforce();
 }

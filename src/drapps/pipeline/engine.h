@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -11,6 +13,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "drapps/base/machine.h"
 #include "drapps/base/memory_ledger.h"
@@ -25,6 +28,22 @@ struct Budget {
   std::optional<double> cpus;        // cores; > 0
   std::optional<std::size_t> bytes;  // of RAM
 };
+
+/// What the bytes of the RAM budget are for; each is an account of the engine's memory.
+enum class MemoryUse : std::uint8_t { kIndex, kWorkspaces, kBatches, kProcesses };
+
+struct MemoryAccount {
+  std::string_view name;
+  std::string_view yields;  // how it gives memory back, for people
+};
+
+/// In the order of MemoryUse, which is that of yielding: whose memory is wanted first stands first.
+inline constexpr std::array<MemoryAccount, 4> kMemoryAccounts{{
+    {"index", "drops records as soon as a batch or a worker finds no memory"},
+    {"workspaces", "those of idle workers, where a sample finds no memory and nothing else is under way"},
+    {"batches", "spare ones between two passes before all else; then fewer are prefetched"},
+    {"processes", "nothing: what worker processes share is counted, and leaves less to the others"},
+}};
 
 class Engine {
  public:
@@ -54,17 +73,10 @@ class Engine {
   void watch_machine();
 
   WorkerGroup& workers() noexcept { return workers_; }
-  MemoryLedger& memory() noexcept { return memory_; }
   const MemoryLedger& memory() const noexcept { return memory_; }
-  /// Batch memory that passes left for the next ones: nobody's need goes before theirs.
+  MemoryLedger& memory(MemoryUse use) noexcept { return accounts_[static_cast<std::size_t>(use)]; }
+  /// Batch memory that passes left for the next ones.
   ParkedArenas& parked() noexcept { return parked_; }
-  const ParkedArenas& parked() const noexcept { return parked_; }
-  /// Has everybody give back memory that is not in use, but the one who asks. Whether more comes back later. Call it
-  /// without a lock that a client of the workers takes.
-  bool release_idle(const WorkerClient& but) {
-    parked_.trim();
-    return workers_.release_idle(but);
-  }
   /// What the machine gives. Of the cores that the process was allowed at first, quotas and cpusets may take away; a
   /// thread that was bound to a core takes nothing.
   MachineLimits machine() const;
@@ -87,6 +99,7 @@ class Engine {
   const MachineSource source_;    // with the cores that the process was allowed at first
   const MachineLimits at_first_;  // what memory there was is not asked again
   MemoryLedger memory_;
+  std::array<MemoryLedger, kMemoryAccounts.size()> accounts_;
   ParkedArenas parked_;
   WorkerGroup workers_;
 

@@ -10,7 +10,7 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
                                                  Engine& engine, std::shared_ptr<SlotArena> arena,
                                                  std::shared_ptr<jpeg::IndexStore> indexes) {
   if (arena == nullptr) {
-    auto made = SlotArena::make(plan->layout.bytes(), engine.memory());
+    auto made = SlotArena::make(plan->layout.bytes(), engine.memory(MemoryUse::kBatches));
     if (!made.ok()) return std::move(made).error();
     arena = *std::move(made);
   }
@@ -70,7 +70,7 @@ std::optional<Executor::Next> Executor::next(std::chrono::milliseconds patience)
     resume_starved();
     const bool no_slot = no_slot_.has_value();
     lock.unlock();
-    if (no_slot) engine_.release_idle(*this);
+    if (no_slot) engine_.workers().release_idle(*this);
     engine_.workers().wake();
     return std::nullopt;
   }

@@ -36,7 +36,6 @@ bool Executor::open(std::uint64_t step) {
   BatchState& batch = batch_of(step);
   if (batch.started()) return true;
   auto slot = arena_->acquire();
-  if (!slot.ok() && engine_.parked().trim()) slot = arena_->acquire();
   if (!slot.ok() && step == deliver_step_) {
     release_memory();
     slot = arena_->acquire();
@@ -60,7 +59,7 @@ bool Executor::can_start_next() const {
 
 SampleTask* Executor::start_next() {
   if (free_tasks_.empty()) {
-    tasks_.push_back(std::make_unique<SampleTask>(engine_.memory()));
+    tasks_.push_back(std::make_unique<SampleTask>(engine_.memory(MemoryUse::kWorkspaces)));
     free_tasks_.reserve(tasks_.size());
     free_tasks_.push_back(tasks_.back().get());
   }
@@ -163,7 +162,7 @@ void Executor::saw_read(bool at_once) {
 
 void Executor::lend_workspace(SampleTask& task) {
   if (free_workspaces_.empty()) {
-    workspaces_.push_back(std::make_unique<Workspace>(engine_.memory()));
+    workspaces_.push_back(std::make_unique<Workspace>(engine_.memory(MemoryUse::kWorkspaces)));
     free_workspaces_.reserve(workspaces_.size());
     free_workspaces_.push_back(workspaces_.back().get());
   }

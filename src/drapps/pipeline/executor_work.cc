@@ -173,12 +173,12 @@ bool Executor::starve(const Job& job, Status& status) {
       waiting->fresh = true;
     }
   }
-  engine_.release_idle(*this);
+  engine_.workers().release_idle(*this);
   status = read_record(task);
   task.fresh = false;
   if (status.ok()) status = run_all(task, job.slot);
   // Asked only now, because another executor may have begun meanwhile.
-  const bool shared = exhausted(status) && engine_.release_idle(*this);
+  const bool shared = exhausted(status) && engine_.workers().release_idle(*this);
 
   bool aside = false;
   {

@@ -92,7 +92,7 @@ std::optional<Runner::Next> Gatherer::next(std::chrono::milliseconds patience) {
         return *no_slot_;
       }
       lock.unlock();
-      engine_.release_idle(*this);
+      engine_.workers().release_idle(*this);
       lock.lock();
       // Memory that others give back wakes nobody here.
       landed_.wait_for(lock, std::chrono::milliseconds(1));
@@ -121,7 +121,6 @@ bool Gatherer::open(std::uint64_t step) {
   BatchState& batch = batch_of(step);
   if (batch.started()) return true;
   auto slot = arena_->acquire();
-  if (!slot.ok() && engine_.parked().trim()) slot = arena_->acquire();
   if (!slot.ok()) {
     if (step == deliver_step_ && !no_slot_) {
       no_slot_ = std::move(slot).error();
@@ -149,7 +148,7 @@ Gatherer::Run Gatherer::take(std::uint64_t before_step) {
 }
 
 std::unique_ptr<Gatherer::Hand> Gatherer::borrow() {
-  if (hands_.empty()) return std::make_unique<Hand>(engine_.memory());
+  if (hands_.empty()) return std::make_unique<Hand>(engine_.memory(MemoryUse::kWorkspaces));
   auto hand = std::move(hands_.back());
   hands_.pop_back();
   return hand;

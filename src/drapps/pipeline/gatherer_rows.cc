@@ -63,7 +63,7 @@ void Gatherer::convert_pictures(const Run& run, Hand& hand) {
     }
     auto flat = arrays_.flat_picture(hand.rows[i], hand.workspace.scratch.next_image_buffer());
     if (!flat.ok()) {
-      engine_.release_idle(*this);
+      engine_.workers().release_idle(*this);
       flat = arrays_.flat_picture(hand.rows[i], hand.workspace.scratch.next_image_buffer());
     }
     if (!flat.ok()) {
@@ -83,7 +83,7 @@ void Gatherer::augment_pictures(const Run& run, Hand& hand) {
     Status status = augment_picture(run, hand);
     if (exhausted(status)) {
       hand.workspace.reset();
-      engine_.release_idle(*this);
+      engine_.workers().release_idle(*this);
       status = augment_picture(run, hand);
     }
     if (!status.ok()) hand.failed.emplace_back(run.first + i, std::move(status).error());

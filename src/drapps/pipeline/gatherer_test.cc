@@ -78,7 +78,7 @@ class GathererTest : public testing::Test {
     auto plan = Plan::make(std::move(spec), *source);
     EXPECT_TRUE(plan.ok()) << plan.error().message;
     auto sampler = Sampler::make((*plan)->spec.sampler, 0, from);
-    arena_ = *SlotArena::make((*plan)->layout.bytes(), engine_.memory());
+    arena_ = *SlotArena::make((*plan)->layout.bytes(), engine_.memory(MemoryUse::kBatches));
     return *Gatherer::make(*plan, source, *sampler, 0, ahead, settings, engine_, arena_);
   }
 
@@ -190,7 +190,7 @@ TEST_F(GathererTest, WithoutReadingAheadABatchShowsWhatTheArraysHoldWhenItIsAske
   PipelineSpec spec;
   spec.sampler = {.batch = 32};
   const auto plan = *Plan::make(std::move(spec), *source);
-  const auto arena = *SlotArena::make(plan->layout.bytes(), engine_.memory());
+  const auto arena = *SlotArena::make(plan->layout.bytes(), engine_.memory(MemoryUse::kBatches));
   auto gatherer =
       *Gatherer::make(plan, source, *Sampler::make(plan->spec.sampler, 0), 0, false, settings_of(4, 8), engine_, arena);
   for (std::int64_t step = 0; step < 5; ++step) {
@@ -212,7 +212,7 @@ TEST_F(GathererTest, ATooSmallBudgetIsAnErrorAndMemoryOfOthersComesFirst) {
   // Room for two batches, one of which another pass left parked.
   const auto narrow = engine_.claim({.bytes = 2 * batch + (64 << 10)});
   ArenaPlace place(engine_.parked());
-  auto parked = *SlotArena::make(batch, engine_.memory());
+  auto parked = *SlotArena::make(batch, engine_.memory(MemoryUse::kBatches));
   parked->abandon(*parked->acquire());
   place.park(parked);
   EXPECT_EQ(drain(*start(true, {}, true, settings_of(2, 4))), expected);

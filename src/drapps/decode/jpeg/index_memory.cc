@@ -30,22 +30,24 @@ bool plausible(const IndexShape& shape, std::size_t entries) noexcept {
 }
 
 MemoryIndexStore::MemoryIndexStore(MemoryLedger& ledger, std::uint64_t records, std::size_t budget)
-    : ledger_(ledger), own_(budget) {
+    : own_(&ledger, budget) {
   if (records > (std::numeric_limits<std::size_t>::max() - sizeof *this) / sizeof(Block*)) return;
   const std::size_t fixed = sizeof *this + static_cast<std::size_t>(records) * sizeof(Block*);
-  if (!reserve(fixed)) return;
+  if (!own_.try_reserve(fixed)) return;
   slots_.reset(new (std::nothrow) Block*[static_cast<std::size_t>(records)]());
   if (slots_ == nullptr) {
-    release(fixed);
+    own_.release(fixed);
     return;
   }
+  fixed_ = fixed;
   records_ = records;
+  own_.add(*this, YieldOrder::kIndex);
   share_ = records == 0 ? 0 : (budget - fixed) / static_cast<std::size_t>(records);
 }
 
 MemoryIndexStore::~MemoryIndexStore() {
+  own_.remove(*this);
   for (std::uint64_t i = 0; i < records_; ++i) std::free(slots_[i]);
-  ledger_.release(own_.used());
 }
 
 std::uint32_t MemoryIndexStore::group(std::uint32_t mcus_across, std::uint32_t mcus_down) const noexcept {
@@ -77,7 +79,7 @@ void MemoryIndexStore::offer(const IndexKey& key, const IndexShape& shape, std::
   const auto count = static_cast<std::uint32_t>(entries.size());
   const std::size_t before = slot == nullptr ? 0 : size_of(slot->count);
   const std::size_t after = size_of(count);
-  if (after > before && !reserve(after - before)) {
+  if (after > before && !own_.try_reserve(after - before)) {
     ++stripe.statistics.refused;
     return;
   }
@@ -85,11 +87,11 @@ void MemoryIndexStore::offer(const IndexKey& key, const IndexShape& shape, std::
   std::free(slot);
   slot = static_cast<Block*>(std::malloc(sizeof(Block) + std::size_t{count} * sizeof(IndexEntry)));
   if (slot == nullptr) {
-    release(std::max(before, after));
+    own_.release(std::max(before, after));
     ++stripe.statistics.refused;
     return;
   }
-  if (before > after) release(before - after);
+  if (before > after) own_.release(before - after);
   new (slot) Block{key.identity, shape, count};
   std::uninitialized_copy(entries.begin(), entries.end(), slot->entries());
   stripe.add(*slot);
@@ -140,21 +142,24 @@ std::size_t MemoryIndexStore::size_of(std::size_t entries) noexcept {
   return (sizeof(Block) + entries * sizeof(IndexEntry) + 8 + 15) / 16 * 16;
 }
 
-bool MemoryIndexStore::reserve(std::size_t bytes) noexcept {
-  if (!own_.try_reserve(bytes)) return false;
-  if (ledger_.try_reserve(bytes)) return true;
-  own_.release(bytes);
-  return false;
-}
-
-void MemoryIndexStore::release(std::size_t bytes) noexcept {
-  own_.release(bytes);
-  ledger_.release(bytes);
+std::size_t MemoryIndexStore::yield(std::size_t bytes) noexcept {
+  std::size_t freed = 0;
+  for (std::uint64_t i = 0; i < records_ && freed < bytes && yieldable() > 0; ++i) {
+    yielded_ = (yielded_ == 0 ? records_ : yielded_) - 1;
+    Stripe& stripe = stripes_[yielded_ % kStripes];
+    const std::lock_guard lock(stripe.mutex);
+    Block*& slot = slots_[yielded_];
+    if (slot == nullptr) continue;
+    freed += size_of(slot->count);
+    drop(stripe, slot);
+  }
+  own_.set_limit(own_.used());
+  return freed;
 }
 
 void MemoryIndexStore::drop(Stripe& stripe, Block*& slot) noexcept {
   stripe.remove(*slot);
-  release(size_of(slot->count));
+  own_.release(size_of(slot->count));
   std::free(slot);
   slot = nullptr;
 }

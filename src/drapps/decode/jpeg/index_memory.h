@@ -1,8 +1,9 @@
 // Indexes in memory: one slot for each record of a source, within a budget that is never passed.
 //
 // A record costs 8 bytes for its slot and, where it is known, 56 bytes and 10 for each entry, plus what malloc adds.
-// Nothing is ever evicted: every record is asked for once an epoch, so what is kept is worth the same as what would
-// take its place.
+// Nothing is ever evicted for another record: every record is asked for once an epoch, so what is kept is worth the
+// same as what would take its place. But what batches and workers need is worth more: for them records are dropped, and
+// what is left then is the budget from there on.
 #pragma once
 
 #include <array>
@@ -35,7 +36,7 @@ struct IndexStatistics {
 };
 
 /// All members may be called from any thread. get, offer and copy hold one of 64 locks for as long as the copy takes.
-class MemoryIndexStore final : public IndexStore {
+class MemoryIndexStore final : public IndexStore, private Yielding {
  public:
   /// @param ledger   every byte is reserved there before it is allocated; must outlive the store.
   /// @param records  of the source; larger record numbers are ignored.
@@ -87,15 +88,16 @@ class MemoryIndexStore final : public IndexStore {
   static constexpr std::size_t kStripes = 64;
 
   static std::size_t size_of(std::size_t entries) noexcept;
-  bool reserve(std::size_t bytes) noexcept;
-  void release(std::size_t bytes) noexcept;
+  std::size_t yield(std::size_t bytes) noexcept override;
+  std::size_t yieldable() const noexcept override { return own_.used() - fixed_; }
   void drop(Stripe& stripe, Block*& slot) noexcept;
   static void copy_to(const Block& block, ScanIndex& index);
 
-  MemoryLedger& ledger_;
-  MemoryLedger own_;  // the budget
+  MemoryLedger own_;       // the budget
+  std::size_t fixed_ = 0;  // bytes of it that are there without any record
   std::uint64_t records_ = 0;
-  std::size_t share_ = 0;  // of the budget for the entries of one record
+  std::uint64_t yielded_ = 0;  // the record that was dropped last
+  std::size_t share_ = 0;      // of the budget for the entries of one record
   std::unique_ptr<Block*[]> slots_;
   std::array<Stripe, kStripes> stripes_;
 };

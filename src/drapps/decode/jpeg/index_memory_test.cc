@@ -45,6 +45,29 @@ TEST(MemoryIndexStore, GivesBackWhatWasOffered) {
   EXPECT_TRUE(index.entries.empty());
 }
 
+TEST(MemoryIndexStore, YieldsToWhoHasNoMemoryAndDoesNotGrowBack) {
+  MemoryLedger ledger(kRoom);
+  MemoryLedger batches(&ledger);
+  MemoryIndexStore store(ledger, 50, kRoom);
+  const std::size_t empty = store.bytes();
+  for (std::uint64_t record = 0; record < 50; ++record) store.offer({record, kOneFile}, kByRows, entries_of(30));
+  const std::size_t full = store.bytes();
+  EXPECT_EQ(ledger.yieldable(), full - empty);
+
+  ASSERT_TRUE(batches.reserve(kRoom - full + (full - empty) / 2));
+  EXPECT_GT(store.statistics().records, 10u);
+  EXPECT_LT(store.statistics().records, 30u);
+  const std::size_t half = store.bytes();
+  EXPECT_EQ(ledger.used(), batches.used() + half);
+  batches.set_used(0);
+  for (std::uint64_t record = 0; record < 50; ++record) store.offer({record, kOneFile}, kByRows, entries_of(30));
+  EXPECT_LE(store.bytes(), half);
+
+  EXPECT_TRUE(batches.reserve(kRoom - empty));
+  EXPECT_EQ(store.statistics().records, 0u);
+  EXPECT_FALSE(batches.reserve(kRoom));
+}
+
 TEST(MemoryIndexStore, CopiesWhateverIsKnownWithItsKey) {
   MemoryIndexStore store(MemoryLedger::unlimited(), 4, kRoom);
   store.offer({2, kOneFile}, kByRows, entries_of(5));
