@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 SPEC_VERSION = 1
 REMAINDERS = ("even", "pad", "drop")
-POLICIES = ("initial", "trials", "hill_climb")
-TEST_POLICIES = ("random", "random_raw", "faulty")
 
 
 def image_folder(path: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Pipeline:
@@ -473,10 +471,12 @@ def loader_options(
     Raises:
         PipelineError: an unknown policy, or a budget that is not positive.
     """
+    from drapps import _core
+
     if cpu_budget is not None and not cpu_budget > 0:
         raise PipelineError(f"cpu_budget={cpu_budget} must be a positive number of cores")
     return {
-        "policy": policy if policy in TEST_POLICIES else ops.one_of("policy", policy, POLICIES),
+        "policy": ops.one_of("policy", policy, _core.policy_names()),
         "cpu_budget": None if cpu_budget is None else float(cpu_budget),
         "ram_budget": None if ram_budget is None else ops.whole("ram_budget", ram_budget, 1),
         "settings": None if settings is None else dict(settings),

@@ -1,6 +1,7 @@
-// The control plane of worker processes: drapps._core.{ProcessControl, processes_of_settings, settings_of_processes}.
+// The control plane of worker processes: drapps._core.{ProcessControl, policy_names, …}.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,6 +12,7 @@
 #include "drapps/control/loader.h"
 #include "drapps/control/process_control.h"
 #include "drapps/plant/schema.h"
+#include "drapps/policy/registry.h"
 
 namespace nb = nanobind;
 
@@ -44,6 +46,7 @@ Staffing staffing_of(bool moves, bool fixed) {
 }  // namespace
 
 void bind_control(nb::module_& module) {
+  module.def("policy_names", &policy_names, "The policies that a loader may be made with.");
   module.def("settings_of_processes", &settings_of_processes, "processes"_a,
              "What a loader exports that runs Python code in so many processes, in JSON.");
   module.def("processes_of_settings", &processes_of_settings, "settings"_a, "The reverse. Raises ValueError.");

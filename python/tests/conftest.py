@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from drapps import _core
+
+_core._register_test_policies()
+
 
 def pytest_collection_modifyitems(items) -> None:
     # jax's threads make forks unsafe, so what imports it runs behind all else.

@@ -19,6 +19,8 @@ from drapps import _core
 from drapps.stream import Stream
 from python.tests.decode_files import encode, jpeg, picture
 
+_core._register_test_policies()
+
 PACKAGES = Path(drapps.__file__).parents[1]
 Piece = tuple[int, str]
 

@@ -6,8 +6,7 @@
 
 #include "drapps/control/fake_plant_test.h"
 #include "drapps/control/fewer_test.h"
-#include "drapps/policy/faulty.h"
-#include "drapps/policy/random_walk.h"
+#include "drapps/policy/policies_test.h"
 
 namespace drapps {
 namespace {

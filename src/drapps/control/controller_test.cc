@@ -7,9 +7,7 @@
 #include <thread>
 
 #include "drapps/control/fake_plant_test.h"
-#include "drapps/policy/faulty.h"
-#include "drapps/policy/random_walk.h"
-#include "drapps/policy/registry.h"
+#include "drapps/policy/policies_test.h"
 
 namespace drapps {
 namespace {
@@ -164,9 +162,7 @@ TEST(Controller, ClientsComeAndGoWhileTheirLogsAreRead) {
 TEST(Controller, GuardsALivePlantOnTheSteadyClock) {
   Controller controller(kQuick);
   const auto plant = std::make_shared<FakePlant>(true);
-  auto policy = make_policy("random");
-  ASSERT_TRUE(policy.ok());
-  const auto client = std::make_shared<Client>(plant, std::move(*policy));
+  const auto client = std::make_shared<Client>(plant, std::make_unique<RandomWalk>(1));
   controller.add(client);
   ASSERT_TRUE(eventually([&] { return plant->applied >= 2; }));
   const auto log = client->log().to_json();

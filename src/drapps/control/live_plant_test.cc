@@ -9,7 +9,7 @@
 #include "drapps/control/fewer_test.h"
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/initial.h"
-#include "drapps/policy/random_walk.h"
+#include "drapps/policy/policies_test.h"
 
 namespace drapps {
 namespace {

@@ -10,6 +10,7 @@
 #include "drapps/decode/jpeg/index_memory.h"
 #include "drapps/pipeline/test_pictures.h"
 #include "drapps/plant/knob_range.h"
+#include "drapps/policy/policies_test.h"
 
 namespace drapps {
 namespace {
@@ -25,6 +26,7 @@ std::shared_ptr<Source> pictures(std::uint32_t count) {
 }
 
 std::unique_ptr<Loader> loader_of(std::shared_ptr<Source> source, LoaderOptions options = {}) {
+  register_test_policies();
   PipelineSpec spec;
   spec.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}};
   spec.sampler = {.shuffle = true, .batch = 8};

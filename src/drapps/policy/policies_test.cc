@@ -1,13 +1,15 @@
+#include "drapps/policy/policies_test.h"
+
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
-#include "drapps/plant/knob_range.h"
 #include "drapps/policy/guard.h"
 #include "drapps/policy/initial.h"
-#include "drapps/policy/random_walk.h"
-#include "drapps/policy/registry.h"
 
 namespace drapps {
 namespace {
@@ -82,13 +84,27 @@ TEST(RandomWalk, RepeatsWithItsSeed) {
 }
 
 TEST(Registry, MakesEveryPolicyByItsName) {
-  for (const char* name : {"initial", "hill_climb", "random", "random_raw", "faulty"}) {
+  register_test_policies();
+  register_test_policies();  // which changes nothing any more
+  const std::vector<std::string_view> names = policy_names();
+  EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
+  for (const char* name : {"initial", "trials", "hill_climb", "random", "random_raw", "faulty"}) {
     const auto policy = make_policy(name);
     ASSERT_TRUE(policy.ok());
     EXPECT_EQ((*policy)->name(), name);
   }
   EXPECT_FALSE((*make_policy("random_raw"))->guarded());
   EXPECT_TRUE((*make_policy("random"))->guarded());
+}
+
+TEST(Registry, ThreadsThatRegisterAtOnceLoseNothing) {
+  static const std::array<std::string, 8> names{"a", "b", "c", "d", "e", "f", "g", "h"};
+  std::vector<std::jthread> threads;
+  for (const std::string& name : names) {
+    threads.emplace_back([&] { register_policy({name, [] { return std::unique_ptr<Policy>(new Initial); }}); });
+  }
+  threads.clear();
+  for (const std::string& name : names) EXPECT_TRUE(make_policy(name).ok()) << name;
 }
 
 TEST(Registry, UnknownNameListsTheKnownOnes) {
@@ -99,10 +115,10 @@ TEST(Registry, UnknownNameListsTheKnownOnes) {
 }
 
 TEST(Faulty, ThrowsAtItsSecondDecision) {
-  const auto policy = make_policy("faulty");
+  const Faulty policy;
   PolicyState state{some_limits()};
-  EXPECT_NO_THROW((*policy)->decide({}, state));
-  EXPECT_THROW((*policy)->decide({}, state), std::runtime_error);
+  EXPECT_NO_THROW(policy.decide({}, state));
+  EXPECT_THROW(policy.decide({}, state), std::runtime_error);
 }
 
 }  // namespace

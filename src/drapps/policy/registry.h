@@ -1,4 +1,4 @@
-// Policies by name.
+// Policies by name. Every function may be called from any thread, and in a child of a fork.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,15 @@
 
 namespace drapps {
 
-/// The names for users: "initial" (the default) and "hill_climb". For tests there are also "random", "random_raw" and
-/// "faulty".
+struct PolicyKind {
+  std::string_view name;
+  std::unique_ptr<Policy> (*make)();
+};
+
+/// Makes a policy known to this process, besides "initial" (the default of pipelines), "trials" and "hill_climb". A
+/// name that is known already keeps its policy.
+void register_policy(const PolicyKind& kind);
+
 std::vector<std::string_view> policy_names();
 
 /// kInvalidArgument for an unknown name; the message lists the known ones.
