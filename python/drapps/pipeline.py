@@ -6,6 +6,7 @@ pipeline may share their beginning. `Pipeline.batch` ends the description and gi
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from drapps import ops
 from drapps.array_source import array_source
 from drapps.errors import PipelineError
+from drapps.policy import Policy, to_json
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
 
 if TYPE_CHECKING:
@@ -426,7 +428,7 @@ class Pipeline:
         size: int,
         drop_last: bool = False,
         *,
-        policy: str = "initial",
+        policy: Policy = "initial",
         cpu_budget: float | None = None,
         ram_budget: int | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -439,7 +441,8 @@ class Pipeline:
             drop_last: leave out a last global batch that is smaller: ``shard``'s ``drop``.
             policy: who moves the knobs: ``initial`` sets them from the machine's limits and leaves
                 them alone, ``hill_climb`` follows the training step's time; ``trials`` is about
-                worker processes, which a pipeline has none of.
+                worker processes, which a pipeline has none of. A mapping says more than the name:
+                see "Policies" in the reference.
             cpu_budget: the most cores to use; those that this process may use where absent.
             ram_budget: the most bytes the loader may own, batches that you hold apart.
             settings: what `Loader.export_settings` gave: start from these.
@@ -461,7 +464,7 @@ class Pipeline:
 
 
 def loader_options(
-    policy: str,
+    policy: Policy,
     cpu_budget: float | None,
     ram_budget: int | None,
     settings: Mapping[str, Any] | None,
@@ -471,12 +474,10 @@ def loader_options(
     Raises:
         PipelineError: an unknown policy, or a budget that is not positive.
     """
-    from drapps import _core
-
     if cpu_budget is not None and not cpu_budget > 0:
         raise PipelineError(f"cpu_budget={cpu_budget} must be a positive number of cores")
     return {
-        "policy": ops.one_of("policy", policy, _core.policy_names()),
+        "policy": json.loads(to_json(policy)),
         "cpu_budget": None if cpu_budget is None else float(cpu_budget),
         "ram_budget": None if ram_budget is None else ops.whole("ram_budget", ram_budget, 1),
         "settings": None if settings is None else dict(settings),

@@ -38,6 +38,10 @@ std::int32_t processes_of_settings(const std::string& text) {
   return value_of(settings_from_json(json, kProcessKnobs))[KnobId::kProcesses];
 }
 
+PolicyConfig policy_of(const std::string& text) {
+  return value_of(policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
+}
+
 Staffing staffing_of(bool moves, bool fixed) {
   if (fixed) return Staffing::kFixed;
   return moves ? Staffing::kMoving : Staffing::kFree;
@@ -47,6 +51,9 @@ Staffing staffing_of(bool moves, bool fixed) {
 
 void bind_control(nb::module_& module) {
   module.def("policy_names", &policy_names, "The policies that a loader may be made with.");
+  module.def(
+      "check_policy", [](const std::string& text) { value_of(make_policy(policy_of(text))); }, "policy"_a,
+      "Raises ValueError where a policy in JSON (policy/config.h) cannot be made.");
   module.def("settings_of_processes", &settings_of_processes, "processes"_a,
              "What a loader exports that runs Python code in so many processes, in JSON.");
   module.def("processes_of_settings", &processes_of_settings, "settings"_a, "The reverse. Raises ValueError.");
@@ -55,7 +62,8 @@ void bind_control(nb::module_& module) {
       "Budgets in force and what the machine gives, as they stand in a plan; in JSON.");
   using Self = ProcessControl;
   nb::class_<Self>(module, "ProcessControl", "Decides how many worker processes a loader has, as long as it lives.")
-      .def(nb::new_([](const std::string& policy) { return value_of(ProcessControl::make(policy)); }), "policy"_a)
+      .def(nb::new_([](const std::string& policy) { return value_of(ProcessControl::make(policy_of(policy))); }),
+           "policy"_a, "policy: in JSON, see policy/config.h.")
       .def(
           "attach", [](Self& self, const Side& side, std::int32_t n) { self.attach(parent_board(side), n); }, "board"_a,
           "processes"_a, "The processes of this board are decided about, of which so many are about to start.")

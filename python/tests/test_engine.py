@@ -442,11 +442,15 @@ def knobs_that_move(loader, policy, epochs):
     return {entry["knob"] for entry in decisions["entries"] if entry["knob"]}
 
 
-@pytest.mark.parametrize("policy", [None, "trials", "initial", "random"])
+@pytest.mark.parametrize(
+    "policy",
+    [None, "trials", "initial", "random", {"name": "trials", "parameters": {"gain": 0.05}}],
+)
 def test_a_policy_decides_about_processes_as_about_threads(policy):
     options = {"num_workers": 2, "persistent_workers": True, "policy": policy}
     loader = drapps.torch.DataLoader(Asleep(), 20, **options)
-    moved = knobs_that_move(loader, policy or "trials", 1)
+    name = policy["name"] if isinstance(policy, dict) else policy or "trials"
+    moved = knobs_that_move(loader, name, 1)
     assert moved == (set() if policy == "initial" else {"processes"})
 
 

@@ -181,9 +181,41 @@ def test_explain_is_whole_before_during_and_after(source):
         assert json.loads(json.dumps(explanation)) == explanation
 
 
-def test_an_unknown_policy_is_refused(source):
-    with pytest.raises(drapps.PipelineError, match="hill_climb"):
-        source.batch(4, policy="magic")
+WRONG_POLICIES = {
+    "unknown": ("magic", "initial, trials, hill_climb"),
+    "parameters": (
+        {"name": "hill_climb", "parameters": {"gian": 1}},
+        "no parameter gian; it has gain",
+    ),
+    "range": (
+        {"name": "hill_climb", "parameters": {"gain": 7}},
+        "gain of policy hill_climb must be",
+    ),
+    "nan": ({"name": "hill_climb", "parameters": {"gain": float("nan")}}, "not JSON compliant"),
+    "pace": ({"name": "hill_climb", "every_batches": 0}, "every_batches of a policy must be"),
+    "field": ({"name": "hill_climb", "every": 3}, 'a policy has no "every"'),
+    "weights": ({"name": "initial", "weights": "AAAA"}, "policy initial has no weights"),
+    "no name": ({}, "a name, or an object with a name"),
+    "bytes": ({"name": b"initial"}, "not JSON serializable"),
+}
+
+
+@pytest.mark.parametrize(("policy", "says"), WRONG_POLICIES.values(), ids=WRONG_POLICIES)
+def test_a_wrong_policy_is_refused_with_what_is_wrong(source, policy, says):
+    with pytest.raises(drapps.PipelineError, match=says):
+        source.batch(4, policy=policy)
+    with pytest.raises(drapps.PipelineError, match=says):
+        drapps.torch.DataLoader(range(8), policy=policy)
+
+
+def test_a_policy_with_parameters_decides_at_its_own_pace(source, expected):
+    policy = {"name": "random", "every_batches": 1}
+    loader = core(source, 2, policy=policy, cpu_budget=3)
+    assert pieces(loader) == expected
+    decisions = json.loads(loader.explain())["decisions"]
+    assert (decisions["policy"], decisions["status"]) == ("random", "running")
+    climb = {"name": "hill_climb", "every_ns": 10**9, "parameters": {"gain": 0.05, "patience": 9}}
+    assert pieces(core(source, 2, policy=climb)) == expected
 
 
 def test_epochs_too_short_for_a_decision_add_up_to_decisions():

@@ -14,6 +14,7 @@ import torch.utils.data
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from drapps.errors import PipelineError
+from drapps.policy import name_of as name_of_policy
 from drapps.torch import (
     pictures,
     transforms_presets,
@@ -263,7 +264,7 @@ def _notes(loader: torch.utils.data.DataLoader[Any]) -> tuple[str, ...]:
         notes.append(
             f"num_workers={loader.num_workers} starts no processes: threads work within cpu_budget"
         )
-    if getattr(loader, "policy", None) == "trials":
+    if name_of_policy(getattr(loader, "policy", None) or "initial") == "trials":
         notes.append("policy=trials moves nothing: it is about the number of worker processes")
     if loader.timeout:
         notes.append("timeout is not used")

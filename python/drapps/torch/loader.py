@@ -19,6 +19,7 @@ from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
 from drapps.ledger import LedgerFile
 from drapps.pipeline import loader_options
+from drapps.policy import Policy
 from drapps.torch import generators
 from drapps.torch.engine import EngineIterator
 from drapps.torch.iterator import LiftedIterator
@@ -94,7 +95,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         persistent_workers: bool = False,
         pin_memory_device: str = "",
         in_order: bool = True,
-        policy: str | None = None,
+        policy: Policy | None = None,
         cpu_budget: float | None = None,
         ram_budget: int | None = None,
         on_error: str = "raise",
@@ -107,7 +108,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         settings: Mapping[str, Any] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        loader_options(policy or "initial", cpu_budget, ram_budget, settings)
+        loader_options("initial" if policy is None else policy, cpu_budget, ram_budget, settings)
         self.policy = policy
         self.cpu_budget = cpu_budget
         self.ram_budget = ram_budget

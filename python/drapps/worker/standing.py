@@ -10,6 +10,7 @@ from typing import Any
 
 from drapps import _core
 from drapps.errors import PipelineError
+from drapps.policy import Policy, to_json
 
 
 @dataclass
@@ -17,13 +18,13 @@ class Standing:
     """The knob `processes` of a loader whose dataset is Python code, and its control plane.
 
     Attributes:
-        policy: the name of what moves it.
+        policy: what moves it.
         given: processes to start with; 0 where nothing says so.
         frozen: nothing moves it; see `freeze`.
         own_state: what its dataset keeps on itself, see `Binding`.
     """
 
-    policy: str = "trials"
+    policy: Policy = "trials"
     given: int = 0
     frozen: bool = False
     own_state: dict[str, bool] = field(default_factory=dict)
@@ -32,7 +33,7 @@ class Standing:
     _maker: int = 0
 
     @classmethod
-    def from_settings(cls, policy: str, settings: Mapping[str, Any] | None) -> Standing:
+    def from_settings(cls, policy: Policy, settings: Mapping[str, Any] | None) -> Standing:
         """Begins with what `settings` gave.
 
         Raises:
@@ -56,7 +57,7 @@ class Standing:
     def control(self) -> _core.ProcessControl:
         """The control plane, in this process: a child of a fork has one of its own."""
         if self._control is None or self._maker != os.getpid():
-            self._control, self._maker = _core.ProcessControl(self.policy), os.getpid()
+            self._control, self._maker = _core.ProcessControl(to_json(self.policy)), os.getpid()
             self._control.freeze(self.frozen)
         return self._control
 

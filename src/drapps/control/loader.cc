@@ -50,8 +50,9 @@ Result<LoaderOptions> parse_options(std::string_view text) {
   for (const auto& [key, value] : root.items()) {
     if (value.is_null()) continue;
     if (key == "policy") {
-      if (!value.is_string()) return invalid("policy must be a name");
-      options.policy = value.get<std::string>();
+      auto policy = policy_config_from_json(value);
+      if (!policy.ok()) return std::move(policy).error();
+      options.policy = *std::move(policy);
     } else if (key == "cpu_budget") {
       if (!value.is_number() || !(value.get<double>() > 0)) return invalid("cpu_budget must be a number of cores > 0");
       options.budget.cpus = value.get<double>();
@@ -204,7 +205,7 @@ json Loader::explain() const {
   const auto guard = lock();
   root["plan"]["settings"] = settings_to_json(settings_now(), kThreadKnobs);
   if (controlled()) root["plan"]["first_batch"] = first_batch_json(*first_);
-  root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(options_.policy).to_json();
+  root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(options_.policy.name).to_json();
   return root;
 }
 

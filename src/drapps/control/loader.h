@@ -26,11 +26,12 @@
 #include "drapps/deliver/parked_arenas.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/runner.h"
+#include "drapps/policy/config.h"
 
 namespace drapps {
 
 struct LoaderOptions {
-  std::string policy = "initial";
+  PolicyConfig policy;
   Budget budget;
   std::optional<Settings> settings;  // to start with; the policy's own where absent
 };

@@ -52,7 +52,7 @@ TEST(Loader, TheStreamIsTheSameUnderAnyPolicy) {
   const auto expected = drain(**loader_of(source)->iterate({.epoch = 3}));
   ASSERT_EQ(expected.size(), 13u);
   for (const char* policy : {"hill_climb", "random", "random_raw", "faulty"}) {
-    const auto loader = loader_of(source, {.policy = policy, .budget = {.cpus = 7}});
+    const auto loader = loader_of(source, {.policy = {.name = policy}, .budget = {.cpus = 7}});
     EXPECT_EQ(drain(**loader->iterate({.epoch = 3}), 30ms), expected) << policy;
   }
 }
@@ -79,7 +79,7 @@ TEST(Loader, TheTimeUpToTheFirstBatchIsBrokenDown) {
 }
 
 TEST(Loader, WhatARandomPolicyMovesStandsInTheLogAndWithinTheBudget) {
-  const auto loader = loader_of(pictures(400), {.policy = "random_raw", .budget = {.cpus = 3}});
+  const auto loader = loader_of(pictures(400), {.policy = {.name = "random_raw"}, .budget = {.cpus = 3}});
   drain(**loader->iterate({}), 20ms);
   const auto log = loader->explain()["decisions"];
   EXPECT_EQ(log["status"], "running");
@@ -91,7 +91,7 @@ TEST(Loader, WhatARandomPolicyMovesStandsInTheLogAndWithinTheBudget) {
 }
 
 TEST(Loader, AFailedPolicyIsSaidAndTheLoaderGoesOn) {
-  const auto loader = loader_of(pictures(400), {.policy = "faulty"});
+  const auto loader = loader_of(pictures(400), {.policy = {.name = "faulty"}});
   EXPECT_EQ(drain(**loader->iterate({}), 40ms).size(), 50u);
   const auto log = loader->explain()["decisions"];
   EXPECT_EQ(log["status"], "stopped");
@@ -99,7 +99,7 @@ TEST(Loader, AFailedPolicyIsSaidAndTheLoaderGoesOn) {
 }
 
 TEST(Loader, PassesTooShortForADecisionAddUpToDecisions) {
-  const auto loader = loader_of(pictures(24), {.policy = "random", .budget = {.cpus = 3}});
+  const auto loader = loader_of(pictures(24), {.policy = {.name = "random"}, .budget = {.cpus = 3}});
   const auto end = std::chrono::steady_clock::now() + 60s;
   std::uint32_t epoch = 0;
   const auto log = [&] { return loader->explain()["decisions"]; };
@@ -118,7 +118,7 @@ TEST(Loader, PassesTooShortForADecisionAddUpToDecisions) {
 }
 
 TEST(Loader, PassesSideBySideShareTheirKnobsAndTheirLog) {
-  auto loader = loader_of(pictures(160), {.policy = "random_raw", .budget = {.cpus = 7}});
+  auto loader = loader_of(pictures(160), {.policy = {.name = "random_raw"}, .budget = {.cpus = 7}});
   auto one = *loader->iterate({.epoch = 1});
   auto two = *loader->iterate({.epoch = 2});
   one->next(10s);
@@ -140,7 +140,7 @@ TEST(Loader, PassesSideBySideShareTheirKnobsAndTheirLog) {
 }
 
 TEST(Loader, FrozenKnobsStay) {
-  const auto loader = loader_of(pictures(400), {.policy = "random_raw", .budget = {.cpus = 7}});
+  const auto loader = loader_of(pictures(400), {.policy = {.name = "random_raw"}, .budget = {.cpus = 7}});
   loader->freeze(true);
   auto iterator = *loader->iterate({});
   const Settings before = loader->settings();
@@ -285,11 +285,11 @@ TEST(Loader, OptionsSayWhatIsWrongWithThem) {
                           R"({"settings":{}})"}) {
     EXPECT_FALSE(parse_options(bad).ok()) << bad;
   }
-  EXPECT_FALSE(Loader::make({}, pictures(3), {.policy = "best"}).ok());
+  EXPECT_FALSE(Loader::make({}, pictures(3), {.policy = {.name = "best"}}).ok());
 }
 
 TEST(Loader, AChildOfForkGoesOnWithTheLoaderButNotWithTheIterator) {
-  const auto loader = loader_of(pictures(101), {.policy = "random_raw"});
+  const auto loader = loader_of(pictures(101), {.policy = {.name = "random_raw"}});
   const auto expected = drain(**loader->iterate({.epoch = 1}));
   auto live = *loader->iterate({.epoch = 1});
   live->next(10s);

@@ -15,7 +15,7 @@ ProcessControl::ProcessControl(std::unique_ptr<const Policy> policy)
       plant_(std::make_shared<ProcessPlant>(Engine::get())),
       client_(std::make_shared<Client>(plant_, std::move(policy))) {}
 
-Result<std::unique_ptr<ProcessControl>> ProcessControl::make(std::string_view policy) {
+Result<std::unique_ptr<ProcessControl>> ProcessControl::make(const PolicyConfig& policy) {
   auto made = make_policy(policy);
   if (!made.ok()) return std::move(made).error();
   return std::unique_ptr<ProcessControl>(new ProcessControl(*std::move(made)));

@@ -4,10 +4,10 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <string_view>
 
 #include "drapps/control/client.h"
 #include "drapps/control/process_plant.h"
+#include "drapps/policy/config.h"
 
 namespace drapps {
 
@@ -15,8 +15,8 @@ namespace drapps {
 /// does nothing.
 class ProcessControl {
  public:
-  /// kInvalidArgument where there is no such policy.
-  static Result<std::unique_ptr<ProcessControl>> make(std::string_view policy);
+  /// kInvalidArgument where there is no such policy, or it does not take what the config gives.
+  static Result<std::unique_ptr<ProcessControl>> make(const PolicyConfig& policy);
   ~ProcessControl();
   ProcessControl(const ProcessControl&) = delete;
   ProcessControl& operator=(const ProcessControl&) = delete;

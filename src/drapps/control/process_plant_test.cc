@@ -178,7 +178,7 @@ TEST(ProcessPlant, CountersOutlivePasses) {
 }
 
 TEST(ProcessControl, IsUnderControlWhileItIsAttached) {
-  auto control = *ProcessControl::make("trials");
+  auto control = *ProcessControl::make({.name = "trials"});
   const std::shared_ptr<Board> board = *Board::make(8, 8, std::uint64_t{16} << 20);
   control->attach(board, 3);
   const auto decisions = [&] { return control->client().log().to_json()["totals"]["decisions"].get<int>(); };
@@ -190,7 +190,7 @@ TEST(ProcessControl, IsUnderControlWhileItIsAttached) {
   control->detach(*board);
 }
 
-TEST(ProcessControl, AnUnknownPolicyIsRefused) { EXPECT_FALSE(ProcessControl::make("dice").ok()); }
+TEST(ProcessControl, AnUnknownPolicyIsRefused) { EXPECT_FALSE(ProcessControl::make({.name = "dice"}).ok()); }
 
 }  // namespace
 }  // namespace drapps

@@ -8,12 +8,6 @@
 namespace drapps {
 namespace {
 
-std::string hex(std::uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 std::optional<std::int32_t> number(const nlohmann::json& json) {
   if (!json.is_number_integer()) return std::nullopt;
   if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max()) return {};
@@ -47,6 +41,12 @@ std::uint64_t schema_hash() {
   return hash;
 }
 
+std::string schema_hex(std::uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
 nlohmann::json settings_to_json(const Settings& settings, KnobSet has) {
   nlohmann::json knobs = nlohmann::json::object();
   for (const Knob& knob : knob_table()) {
@@ -56,12 +56,12 @@ nlohmann::json settings_to_json(const Settings& settings, KnobSet has) {
   for (std::size_t i = 0; i < kLaneRoles; ++i) {
     if (settings.lane_weights[i] != 0) weights[std::string(kLaneNames[i])] = settings.lane_weights[i];
   }
-  return {{"schema", hex(schema_hash())}, {"knobs", std::move(knobs)}, {"lane_weights", std::move(weights)}};
+  return {{"schema", schema_hex(schema_hash())}, {"knobs", std::move(knobs)}, {"lane_weights", std::move(weights)}};
 }
 
 Result<Settings> settings_from_json(const nlohmann::json& json, KnobSet has) {
   const auto part = [&](const char* name) { return json.is_object() ? json.value(name, nlohmann::json()) : json; };
-  if (part("schema") != hex(schema_hash())) {
+  if (part("schema") != schema_hex(schema_hash())) {
     return invalid("these settings belong to another version's knobs; export them again with this version");
   }
   const nlohmann::json knobs = part("knobs");

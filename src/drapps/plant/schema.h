@@ -19,6 +19,9 @@ std::string schema_text();
 /// FNV-1a, 64 bit, of schema_text(): the same on every machine.
 std::uint64_t schema_hash();
 
+/// A hash as it is stored: 16 hex digits.
+std::string schema_hex(std::uint64_t hash);
+
 /// {"schema": "<hash, 16 hex digits>", "knobs": {name: value}, "lane_weights": {lane: sixteenths}} of the knobs in
 /// `has`; lanes of weight zero are left out.
 nlohmann::json settings_to_json(const Settings& settings, KnobSet has);

@@ -11,8 +11,7 @@
 namespace drapps {
 namespace {
 
-constexpr double kNoise = 0.03;         // a change of the mean step below this is no change
-constexpr double kNoiseErrors = 3;      // nor is one below this many standard errors
+constexpr double kNoiseErrors = 3;      // a change of the mean step below this many standard errors is no change
 constexpr double kPlainlyWorse = 0.15;  // ends a trial early
 constexpr double kShift = 0.15;         // of step or stretch: another situation
 constexpr double kStalled = 0.03;       // stall from which faster preparation can show
@@ -20,8 +19,6 @@ constexpr double kNotStalled = 0.01;
 constexpr std::uint32_t kEarlyBlocks = 3;
 constexpr std::uint64_t kSettleNs = 1'000'000'000;
 constexpr std::uint64_t kSettleMaxNs = 5'000'000'000;
-constexpr std::uint32_t kPatienceFast = 30;  // decisions, for the guard to let a trial through
-constexpr std::uint32_t kPatienceSlow = 60;
 
 constexpr std::array kOrder{KnobId::kWorkers, KnobId::kProcesses, KnobId::kPrefetchDepth, KnobId::kIoDepth,
                             KnobId::kFused};
@@ -68,7 +65,8 @@ bool shifted(const StepMeasure& now, const StepMeasure& then) {
 /// One decision. Gathers the climb's state, the observation and the reason while deciding.
 class Decider {
  public:
-  Decider(const Observation& seen, PolicyState& state) : seen_(seen), state_(state), climb_(state.load<Climb>()) {}
+  Decider(const Observation& seen, PolicyState& state, double gain, std::uint32_t patience)
+      : seen_(seen), state_(state), gain_(gain), patience_(patience), climb_(state.load<Climb>()) {}
 
   Settings decide() {
     const Settings proposal = propose();
@@ -107,7 +105,7 @@ class Decider {
       settle(trying ? Phase::kTrial : Phase::kMeasure);
       return seen_.settings;
     }
-    if (++climb_.trial.asked > (knob.clock == kSlowClock ? kPatienceSlow : kPatienceFast)) {
+    if (++climb_.trial.asked > (knob.clock == kSlowClock ? 2 * patience_ : patience_)) {
       climb_.failed |= bit(trial.at, trial.direction);
       say("%s does not move to %d", knob.name.data(), target);
       return begin_measuring();
@@ -185,10 +183,10 @@ class Decider {
   Settings judge(const StepMeasure& now) {
     const Trial& trial = climb_.trial;
     const double gain = 1 - now.step_ns / climb_.base.step_ns;
-    const double noise = std::max(kNoise, kNoiseErrors * std::hypot(now.error, climb_.base.error));
+    const double noise = std::max(gain_, kNoiseErrors * std::hypot(now.error, climb_.base.error));
     const bool faster = gain > noise;
     const bool spare = makes(kOrder[trial.at]) && trial.direction < 0 && climb_.base.stall < kNotStalled &&
-                       now.stall < kNotStalled && now.step_ns <= climb_.best_ns * (1 + kNoise);
+                       now.stall < kNotStalled && now.step_ns <= climb_.best_ns * (1 + gain_);
     climb_.favoured[trial.at] = faster || spare ? trial.direction : static_cast<std::int8_t>(-trial.direction);
     if (!faster && !spare) {
       climb_.failed |= bit(trial.at, trial.direction);
@@ -234,13 +232,15 @@ class Decider {
 
   const Observation& seen_;
   PolicyState& state_;
+  const double gain_;
+  const std::uint32_t patience_;
   Climb climb_;
 };
 
 }  // namespace
 
 Settings HillClimb::decide(const Observation& observation, PolicyState& state) const {
-  return Decider(observation, state).decide();
+  return Decider(observation, state, gain_, patience_).decide();
 }
 
 }  // namespace drapps

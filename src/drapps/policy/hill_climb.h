@@ -18,14 +18,28 @@
 // Source: the worker rule of Cachew (Graur et al., USENIX ATC 2022), with thresholds from our own noise measurements.
 #pragma once
 
+#include <array>
+
 #include "drapps/plant/policy.h"
+#include "drapps/policy/config.h"
 
 namespace drapps {
 
 class HillClimb final : public Policy {
  public:
+  static constexpr std::array kParameters{
+      PolicyParameter{"gain", 0.03, 0.001, 0.5},  // a change of the mean step below this is no change
+      PolicyParameter{"patience", 30, 1, 10'000,
+                      true}};  // decisions for the guard to let a fast knob move; twice a slow
+
+  explicit HillClimb(const PolicyConfig& config = {})
+      : gain_(config.number(kParameters[0])), patience_(static_cast<std::uint32_t>(config.number(kParameters[1]))) {}
   std::string_view name() const noexcept override { return "hill_climb"; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
+
+ private:
+  double gain_;
+  std::uint32_t patience_;
 };
 
 }  // namespace drapps

@@ -1,18 +1,28 @@
 #include "drapps/policy/policies_test.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "drapps/plant/schema.h"
 #include "drapps/policy/guard.h"
+#include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
+#include "drapps/policy/trials.h"
 
 namespace drapps {
 namespace {
+
+Result<std::unique_ptr<Policy>> made_for_test(const PolicyConfig& config) {
+  if (config.weights.size() == 1) return invalid("one byte is no network");
+  return std::unique_ptr<Policy>(new Initial);
+}
 
 Limits some_limits() {
   Limits limits = native_limits(10, 32, 3, true);
@@ -89,29 +99,84 @@ TEST(Registry, MakesEveryPolicyByItsName) {
   const std::vector<std::string_view> names = policy_names();
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
   for (const char* name : {"initial", "trials", "hill_climb", "random", "random_raw", "faulty"}) {
-    const auto policy = make_policy(name);
+    const auto policy = make_policy({.name = name});
     ASSERT_TRUE(policy.ok());
     EXPECT_EQ((*policy)->name(), name);
   }
-  EXPECT_FALSE((*make_policy("random_raw"))->guarded());
-  EXPECT_TRUE((*make_policy("random"))->guarded());
+  EXPECT_FALSE((*make_policy({.name = "random_raw"}))->guarded());
+  EXPECT_TRUE((*make_policy({.name = "random"}))->guarded());
 }
 
 TEST(Registry, ThreadsThatRegisterAtOnceLoseNothing) {
   static const std::array<std::string, 8> names{"a", "b", "c", "d", "e", "f", "g", "h"};
   std::vector<std::jthread> threads;
   for (const std::string& name : names) {
-    threads.emplace_back([&] { register_policy({name, [] { return std::unique_ptr<Policy>(new Initial); }}); });
+    threads.emplace_back([&] { register_policy({name, &made_for_test}); });
   }
   threads.clear();
-  for (const std::string& name : names) EXPECT_TRUE(make_policy(name).ok()) << name;
+  for (const std::string& name : names) EXPECT_TRUE(make_policy({.name = name}).ok()) << name;
 }
 
 TEST(Registry, UnknownNameListsTheKnownOnes) {
-  const auto policy = make_policy("hillclimb");
+  const auto policy = make_policy({.name = "hillclimb"});
   ASSERT_FALSE(policy.ok());
   EXPECT_EQ(policy.error().code, ErrorCode::kInvalidArgument);
   EXPECT_NE(policy.error().message.find("hill_climb"), std::string::npos);
+}
+
+std::string refusal_of(const PolicyConfig& config) {
+  const auto policy = make_policy(config);
+  if (policy.ok()) return "made";
+  EXPECT_EQ(policy.error().code, ErrorCode::kInvalidArgument);
+  return policy.error().message;
+}
+
+TEST(Registry, ParametersAreThoseThatThePolicyDeclares) {
+  const auto refusal = [](const char* name, double value) {
+    return refusal_of({.name = "hill_climb", .parameters = {{name, value}}});
+  };
+  EXPECT_EQ(refusal("gain", 0.1), "made");
+  EXPECT_EQ(refusal("patience", 60), "made");
+  EXPECT_EQ(refusal("patients", 60), "policy hill_climb has no parameter patients; it has gain, patience");
+  EXPECT_EQ(refusal("gain", 7), "the parameter gain of policy hill_climb must be a number from 0.001 to 0.5, not 7.0");
+  EXPECT_THAT(refusal("gain", std::nan("")), testing::HasSubstr("gain"));
+  EXPECT_THAT(refusal("patience", 1.5), testing::HasSubstr("must be a whole number from 1.0 to 10000.0, not 1.5"));
+  EXPECT_EQ(refusal_of({.name = "initial", .parameters = {{"gain", 1}}}),
+            "policy initial has no parameter gain; it has none");
+  for (const auto& parameters : {std::span<const PolicyParameter>(HillClimb::kParameters), {Trials::kParameters}}) {
+    for (const PolicyParameter& each : parameters) {
+      EXPECT_TRUE(each.low <= each.fallback && each.fallback <= each.high) << each.name;
+    }
+  }
+}
+
+TEST(Registry, WeightsAreForPoliciesThatLearnAndForThisSchema) {
+  register_policy({.name = "learned", .make = made_for_test, .learned = true});
+  const std::vector weights{std::byte{1}, std::byte{2}};
+  const auto refusal = [&](const char* name, std::vector<std::byte> with, std::uint64_t schema) {
+    return refusal_of({.name = name, .weights = std::move(with), .schema = schema});
+  };
+  EXPECT_EQ(refusal("learned", weights, schema_hash()), "made");
+  EXPECT_EQ(refusal("learned", {}, 0), "made");
+  EXPECT_EQ(refusal("initial", {}, schema_hash()), "made");
+  EXPECT_EQ(refusal("initial", weights, schema_hash()), "policy initial has no weights");
+  EXPECT_EQ(refusal("learned", {std::byte{1}}, schema_hash()), "one byte is no network");
+  EXPECT_THAT(refusal("learned", std::vector<std::byte>(kMostWeightBytes + 1), schema_hash()),
+              testing::HasSubstr("4194304 bytes at most"));
+  for (const std::uint64_t other : {std::uint64_t{0}, schema_hash() + 1}) {
+    EXPECT_THAT(refusal("learned", weights, other),
+                testing::AllOf(testing::HasSubstr("another version's knobs and lanes: schema " + schema_hex(other)),
+                               testing::HasSubstr(schema_hex(schema_hash()))));
+  }
+}
+
+TEST(Registry, ThePaceIsTheConfigs) {
+  EXPECT_EQ((*make_policy({.name = "hill_climb"}))->pace(), kFastClock);
+  const KnobClock pace{.period_ns = 7, .count = 3};
+  EXPECT_EQ((*make_policy({.name = "hill_climb", .pace = pace}))->pace(), pace);
+  const auto raw = make_policy({.name = "random_raw", .pace = pace});
+  EXPECT_EQ((*raw)->name(), "random_raw");
+  EXPECT_FALSE((*raw)->guarded());
 }
 
 TEST(Faulty, ThrowsAtItsSecondDecision) {

@@ -70,9 +70,12 @@ class Faulty final : public Policy {
 
 /// Makes them known by their names in this process, from here on.
 inline void register_test_policies() {
-  register_policy({"random", [] { return std::unique_ptr<Policy>(new RandomWalk(1)); }});
-  register_policy({"random_raw", [] { return std::unique_ptr<Policy>(new RandomWalk(1, true)); }});
-  register_policy({"faulty", [] { return std::unique_ptr<Policy>(new Faulty); }});
+  using Made = Result<std::unique_ptr<Policy>>;
+  using Config = PolicyConfig;
+  register_policy({"random", [](const Config&) -> Made { return std::unique_ptr<Policy>(new RandomWalk(1)); }});
+  register_policy(
+      {"random_raw", [](const Config&) -> Made { return std::unique_ptr<Policy>(new RandomWalk(1, true)); }});
+  register_policy({"faulty", [](const Config&) -> Made { return std::unique_ptr<Policy>(new Faulty); }});
 }
 
 }  // namespace drapps

@@ -1,8 +1,12 @@
 #include "drapps/policy/registry.h"
 
 #include <atomic>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
+#include "drapps/plant/schema.h"
 #include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/trials.h"
@@ -10,9 +14,27 @@
 namespace drapps {
 namespace {
 
+/// A policy that decides when its config says, not when it says itself.
+class Paced final : public Policy {
+ public:
+  Paced(std::unique_ptr<const Policy> policy, const KnobClock& pace) : policy_(std::move(policy)), pace_(pace) {}
+  std::string_view name() const noexcept override { return policy_->name(); }
+  Settings decide(const Observation& observation, PolicyState& state) const override {
+    return policy_->decide(observation, state);
+  }
+  KnobClock pace() const noexcept override { return pace_; }
+  bool guarded() const noexcept override { return policy_->guarded(); }
+
+ private:
+  std::unique_ptr<const Policy> policy_;
+  KnobClock pace_;
+};
+
+Result<std::unique_ptr<Policy>> make_initial(const PolicyConfig&) { return std::unique_ptr<Policy>(new Initial); }
+
 template <class P>
-std::unique_ptr<Policy> made() {
-  return std::make_unique<P>();
+Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
+  return std::unique_ptr<Policy>(new P(config));
 }
 
 /// A list that only grows, at its front: it needs no lock, which a fork could leave taken.
@@ -20,15 +42,50 @@ struct KnownPolicy {
   PolicyKind kind;
   const KnownPolicy* next;
 };
-constexpr KnownPolicy kHillClimb{{"hill_climb", made<HillClimb>}, nullptr};
-constexpr KnownPolicy kTrials{{"trials", made<Trials>}, &kHillClimb};
-constexpr KnownPolicy kInitial{{"initial", made<Initial>}, &kTrials};
+constexpr KnownPolicy kHillClimb{{"hill_climb", make_of<HillClimb>, HillClimb::kParameters}, nullptr};
+constexpr KnownPolicy kTrials{{"trials", make_of<Trials>, Trials::kParameters}, &kHillClimb};
+constexpr KnownPolicy kInitial{{"initial", make_initial}, &kTrials};
 std::atomic<const KnownPolicy*> known_policies{&kInitial};
 
 const PolicyKind* kind_of(std::string_view name) {
   const KnownPolicy* known = known_policies.load(std::memory_order_acquire);
   while (known != nullptr && known->kind.name != name) known = known->next;
   return known == nullptr ? nullptr : &known->kind;
+}
+
+template <class Names>
+std::string list_of(const Names& names) {
+  std::string text;
+  for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+std::string text_of(double number) { return nlohmann::json(number).dump(); }
+
+Status check_parameter(const PolicyKind& kind, const std::string& name, double value) {
+  std::vector<std::string_view> names;
+  for (const PolicyParameter& known : kind.parameters) {
+    names.push_back(known.name);
+    if (known.name != name) continue;
+    if (known.low <= value && value <= known.high && (!known.whole || value == std::trunc(value))) return ok_status();
+    return invalid("the parameter " + name + " of policy " + std::string(kind.name) + " must be a " +
+                   (known.whole ? "whole " : "") + "number from " + text_of(known.low) + " to " + text_of(known.high) +
+                   ", not " + text_of(value));
+  }
+  return invalid("policy " + std::string(kind.name) + " has no parameter " + name + "; it has " +
+                 (names.empty() ? "none" : list_of(names)));
+}
+
+Status check_weights(const PolicyKind& kind, const PolicyConfig& config) {
+  const std::string name(kind.name);
+  if (!config.weights.empty() && !kind.learned) return invalid("policy " + name + " has no weights");
+  if (config.weights.size() > kMostWeightBytes) {
+    return invalid("the weights of policy " + name + " may be " + std::to_string(kMostWeightBytes) + " bytes at most");
+  }
+  const bool said = config.schema != 0 || !config.weights.empty();
+  if (!said || config.schema == schema_hash()) return ok_status();
+  return invalid("policy " + name + " was made for another version's knobs and lanes: schema " +
+                 schema_hex(config.schema) + ", and this version's is " + schema_hex(schema_hash()));
 }
 
 }  // namespace
@@ -49,11 +106,16 @@ std::vector<std::string_view> policy_names() {
   return names;
 }
 
-Result<std::unique_ptr<Policy>> make_policy(std::string_view name) {
-  if (const PolicyKind* kind = kind_of(name)) return kind->make();
-  std::string message = "there is no policy \"" + std::string(name) + "\"; choose one of";
-  for (const std::string_view known : policy_names()) message.append(" ").append(known);
-  return invalid(std::move(message));
+Result<std::unique_ptr<Policy>> make_policy(const PolicyConfig& config) {
+  const PolicyKind* kind = kind_of(config.name);
+  if (kind == nullptr) {
+    return invalid("there is no policy \"" + config.name + "\"; choose one of " + list_of(policy_names()));
+  }
+  for (const auto& [name, value] : config.parameters) DRAPPS_RETURN_IF_ERROR(check_parameter(*kind, name, value));
+  DRAPPS_RETURN_IF_ERROR(check_weights(*kind, config));
+  auto made = kind->make(config);
+  if (!made.ok() || !config.pace) return made;
+  return std::unique_ptr<Policy>(new Paced(*std::move(made), *config.pace));
 }
 
 }  // namespace drapps

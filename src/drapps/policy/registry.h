@@ -2,17 +2,22 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "drapps/base/result.h"
 #include "drapps/plant/policy.h"
+#include "drapps/policy/config.h"
 
 namespace drapps {
 
 struct PolicyKind {
   std::string_view name;
-  std::unique_ptr<Policy> (*make)();
+  /// Gets only what has been checked against the members below.
+  Result<std::unique_ptr<Policy>> (*make)(const PolicyConfig& config);
+  std::span<const PolicyParameter> parameters{};
+  bool learned = false;  // has weights
 };
 
 /// Makes a policy known to this process, besides "initial" (the default of pipelines), "trials" and "hill_climb". A
@@ -21,7 +26,8 @@ void register_policy(const PolicyKind& kind);
 
 std::vector<std::string_view> policy_names();
 
-/// kInvalidArgument for an unknown name; the message lists the known ones.
-Result<std::unique_ptr<Policy>> make_policy(std::string_view name);
+/// kInvalidArgument for an unknown name (the message lists the known ones), a parameter that the policy does not
+/// declare or that is out of its range, weights for a policy that learns nothing, and those of another schema.
+Result<std::unique_ptr<Policy>> make_policy(const PolicyConfig& config);
 
 }  // namespace drapps

@@ -18,9 +18,7 @@ constexpr double kIdle = 0.05;      // share of the budget from which on cores c
 constexpr double kOver = 0.05;      // share of the budget by which it may be exceeded
 constexpr double kAlmost = 0.1;     // of a process, for which no more than the others are kept
 constexpr double kLeastCores = 1e-3;
-constexpr double kGain = 0.03;        // that a trial must bring
-constexpr double kLeastNoise = 0.01;  // of a rate, at least
-constexpr std::uint64_t kCoolDownNs = 10'000'000'000;
+constexpr double kLeastNoise = 0.01;                   // of a rate, at least
 constexpr std::uint32_t kMostFailures = 20;            // that lengthen the cool-down
 constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // for processes that come or go
 
@@ -79,10 +77,10 @@ static_assert(std::is_trivially_copyable_v<Memory> && sizeof(Memory) <= kPolicyM
 enum class Gain : std::uint8_t { kUnknown, kNone, kSome };
 
 /// Whether the rate rose by what a trial must bring.
-Gain gain_of(const Sights& before, const Sights& after) {
+Gain gain_of(const Sights& before, const Sights& after, double least) {
   if (after.size() < kFewest) return Gain::kUnknown;
   const double old = before.mean().rate;
-  const double gain = after.mean().rate - (1 + kGain) * old;
+  const double gain = after.mean().rate - (1 + least) * old;
   // Of the rates within the groups, pooled: few windows tell little.
   const auto count = static_cast<double>(before.size() + after.size());
   const double spread = std::max(std::sqrt((before.squares() + after.squares()) / (count - 2)), kLeastNoise * old);
@@ -94,8 +92,8 @@ Gain gain_of(const Sights& before, const Sights& after) {
 
 class TrialsDecider {
  public:
-  TrialsDecider(const Observation& seen, PolicyState& state)
-      : seen_(seen), state_(state), memory_(state.load<Memory>()) {}
+  TrialsDecider(const Observation& seen, PolicyState& state, double gain, std::uint64_t cool_down_ns)
+      : seen_(seen), state_(state), least_gain_(gain), cool_down_ns_(cool_down_ns), memory_(state.load<Memory>()) {}
 
   Settings decide() {
     state_.why = {};
@@ -188,7 +186,7 @@ class TrialsDecider {
 
   std::int32_t judge() {
     const Sight sight = memory_.sights.mean();
-    const Gain gain = gain_of(memory_.sights_before, memory_.sights);
+    const Gain gain = gain_of(memory_.sights_before, memory_.sights, least_gain_);
     const std::int32_t fitting = wanted(sight);
     const bool within = fitting >= processes();
     if (gain == Gain::kUnknown && within) return processes();
@@ -203,7 +201,7 @@ class TrialsDecider {
   void end_trial(bool gained) {
     memory_.trying = false;
     memory_.failed = gained ? 0 : std::min(memory_.failed + 1, kMostFailures);
-    if (!gained) memory_.cool_until_ns = seen_.time_ns + (kCoolDownNs << (memory_.failed - 1));
+    if (!gained) memory_.cool_until_ns = seen_.time_ns + (cool_down_ns_ << (memory_.failed - 1));
   }
 
   std::int32_t leave_for(std::int32_t target, const Sight& sight, const char* why) {
@@ -222,14 +220,17 @@ class TrialsDecider {
 
   const Observation& seen_;
   PolicyState& state_;
+  const double least_gain_;
+  const std::uint64_t cool_down_ns_;
   Memory memory_;
 };
 
 }  // namespace
 
 Settings Trials::decide(const Observation& observation, PolicyState& state) const {
-  return observation.settings[KnobId::kProcesses] == 0 ? observation.settings
-                                                       : TrialsDecider(observation, state).decide();
+  return observation.settings[KnobId::kProcesses] == 0
+             ? observation.settings
+             : TrialsDecider(observation, state, gain_, cool_down_ns_).decide();
 }
 
 }  // namespace drapps

@@ -13,15 +13,29 @@
 //    further failure in a row twice as long. Above the budget those that do not fit are.
 #pragma once
 
+#include <array>
+
 #include "drapps/plant/policy.h"
+#include "drapps/policy/config.h"
 
 namespace drapps {
 
 class Trials final : public Policy {
  public:
+  static constexpr std::array kParameters{
+      PolicyParameter{"gain", 0.03, 0, 1},               // of the rate, that a trial must bring
+      PolicyParameter{"cool_down_s", 10, 0.25, 3'600}};  // after the first failed trial
+
+  explicit Trials(const PolicyConfig& config = {})
+      : gain_(config.number(kParameters[0])),
+        cool_down_ns_(static_cast<std::uint64_t>(1e9 * config.number(kParameters[1]))) {}
   std::string_view name() const noexcept override { return "trials"; }
   KnobClock pace() const noexcept override { return {.period_ns = 250'000'000, .count = 0}; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
+
+ private:
+  double gain_;
+  std::uint64_t cool_down_ns_;
 };
 
 }  // namespace drapps
