@@ -20,6 +20,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::kTooLarge: return "too large";
     case ErrorCode::kResourceExhausted: return "resource exhausted";
     case ErrorCode::kCancelled: return "cancelled";
+    case ErrorCode::kInternal: return "internal error";
   }
   return "unknown";
 }

@@ -22,6 +22,7 @@ enum class ErrorCode : std::uint8_t {
   kTooLarge,           // larger than the limit that guards memory
   kResourceExhausted,  // a budget or the system has no more to give
   kCancelled,          // stopped on request
+  kInternal,           // an exception that nothing here expects
 };
 
 /// Stage of the data plane in which an error arose.

@@ -7,7 +7,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <new>
 #include <utility>
 
@@ -29,10 +31,11 @@ T& process_local() {
   return made->value;
 }
 
-/// Keeps `value` for ever, untouched: for what belongs to another process, whose locks may be taken for ever.
+/// Never destroys what `value` holds: for what belongs to another process, whose locks may be taken for ever.
 template <class T>
 void abandon(T value) noexcept {
-  static_cast<void>(new (std::nothrow) T(std::move(value)));
+  alignas(T) std::array<std::byte, sizeof(T)> kept;
+  new (kept.data()) T(std::move(value));
 }
 
 }  // namespace drapps

@@ -1,7 +1,8 @@
 #include "drapps/control/client.h"
 
-#include <exception>
 #include <utility>
+
+#include "drapps/base/guarded.h"
 
 namespace drapps {
 
@@ -20,13 +21,7 @@ Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> polic
 void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
   const std::lock_guard lock(mutex_);
   if (frozen_ || stopped_) return;
-  try {
-    decide(clock);
-  } catch (const std::exception& error) {
-    fail(error.what());
-  } catch (...) {
-    fail("an unknown exception");
-  }
+  if (const Status decided = guarded([&] { decide(clock); }); !decided.ok()) fail(decided.error().message);
 }
 
 void Client::decide(const std::function<std::uint64_t()>& clock) {
@@ -80,11 +75,8 @@ void Client::stop(std::string_view why) noexcept {
 
 void Client::fail(std::string_view why) noexcept {
   stopped_ = true;
-  try {
-    log_.stopped(why);
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // No memory for the sentence; the loader goes on all the same.
-  }
+  // Where there is no memory for the sentence, the loader goes on all the same.
+  static_cast<void>(guarded([&] { log_.stopped(why); }));
 }
 
 }  // namespace drapps

@@ -1,11 +1,11 @@
 #include "drapps/control/controller.h"
 
 #include <algorithm>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/guarded.h"
 #include "drapps/base/process_local.h"
 
 namespace drapps {
@@ -19,7 +19,7 @@ Controller::~Controller() {
   thread_.join();
 }
 
-void Controller::add(const std::shared_ptr<Client>& client) {
+void Controller::add(const std::shared_ptr<Client>& client) noexcept {
   const std::lock_guard lock(mutex_);
   if (failure_.empty() && !thread_.joinable()) {
     auto thread = ServiceThread::start("drapps-control", [this](const std::stop_token& stop) { run(stop); });
@@ -33,7 +33,10 @@ void Controller::add(const std::shared_ptr<Client>& client) {
     client->stop(failure_);
     return;
   }
-  ++clients_[client];
+  if (const Status added = guarded([&] { ++clients_[client]; }); !added.ok()) {
+    client->stop(added.error().message);
+    return;
+  }
   changed_.notify_all();
 }
 
@@ -44,17 +47,11 @@ void Controller::remove(const std::shared_ptr<Client>& client) noexcept {
 }
 
 void Controller::run(const std::stop_token& stop) noexcept {
-  std::string failure;
-  try {
-    loop(stop);
-    return;
-  } catch (const std::exception& error) {
-    failure = error.what();
-  } catch (...) {
-    failure = "an unknown exception";
-  }
+  Status ended = guarded([&] { loop(stop); });
+  if (ended.ok()) return;
   const std::lock_guard lock(mutex_);
-  failure_ = failure.empty() ? "an exception without a message" : failure;
+  failure_ = std::move(ended).error().message;
+  if (failure_.empty()) failure_ = "no reason given";
   for (const auto& [client, times] : clients_) client->stop(failure_);
   clients_.clear();
 }

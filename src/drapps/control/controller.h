@@ -18,7 +18,8 @@ namespace drapps {
 /// is none. Plants time their observations by monotonic_ns(). All members may be called from any thread.
 ///
 /// Whatever goes wrong here, the loaders go on: a client that fails stops alone, a failure of the loop itself stops all
-/// clients and is recorded in the log of each ("control stopped: …"). A thread that cannot be made does so too.
+/// clients and is recorded in the log of each ("control stopped: …"). Where there is no thread, or no memory for a
+/// client, that client's log says so.
 ///
 /// After fork() the child has no thread: there, a Controller is abandoned, never used or destroyed.
 class Controller {
@@ -38,7 +39,7 @@ class Controller {
   Controller& operator=(const Controller&) = delete;
 
   /// Brings a client under control, until it was removed as often as it was added.
-  void add(const std::shared_ptr<Client>& client);
+  void add(const std::shared_ptr<Client>& client) noexcept;
   /// Waits for nothing: a round of ticks that is under way may still tick the client. Unknown clients are ignored.
   void remove(const std::shared_ptr<Client>& client) noexcept;
 

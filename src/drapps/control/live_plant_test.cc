@@ -41,6 +41,7 @@ class CountingRunner final : public Runner {
   std::uint64_t position() const override { return 0; }
   std::uint64_t left() const override { return 0; }
   std::vector<Error> bad_samples() const override { return {}; }
+  std::vector<Error> take_bad_samples() noexcept override { return {}; }
 
   std::vector<Settings> applied;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/guarded.h"
 #include "drapps/base/process_local.h"
 #include "drapps/control/controller.h"
 #include "drapps/pipeline/executor.h"
@@ -73,18 +74,22 @@ Result<LoaderOptions> parse_options(std::string_view text) {
 }
 
 Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<Source> source, LoaderOptions options) {
-  if (auto policy = make_policy(options.policy); !policy.ok()) return std::move(policy).error();
-  auto plan = Plan::make(std::move(spec), *source);
-  if (!plan.ok()) return std::move(plan).error();
-  std::unique_ptr<Loader> loader(new Loader(*std::move(plan), std::move(source), std::move(options)));
-  if (auto sampler = loader->sampler({}); !sampler.ok()) return std::move(sampler).error();
-  loader->enter_process();
-  const std::size_t budget = Engine::get().ram_budget();
-  if (loader->plan_->layout.bytes() > budget) {
-    return invalid("one batch takes " + std::to_string(loader->plan_->layout.bytes()) + " bytes and ram_budget gives " +
-                   std::to_string(budget) + "; raise it or lower the batch size");
-  }
-  return loader;
+  auto made = guarded([&]() -> Result<std::unique_ptr<Loader>> {
+    if (auto policy = make_policy(options.policy); !policy.ok()) return std::move(policy).error();
+    auto plan = Plan::make(std::move(spec), *source);
+    if (!plan.ok()) return std::move(plan).error();
+    std::unique_ptr<Loader> loader(new Loader(*std::move(plan), std::move(source), std::move(options)));
+    if (auto sampler = loader->sampler({}); !sampler.ok()) return std::move(sampler).error();
+    loader->enter_process();
+    const std::size_t budget = Engine::get().ram_budget();
+    if (loader->plan_->layout.bytes() > budget) {
+      return invalid("one batch takes " + std::to_string(loader->plan_->layout.bytes()) +
+                     " bytes and ram_budget gives " + std::to_string(budget) + "; raise it or lower the batch size");
+    }
+    return loader;
+  });
+  if (!made.ok()) advise(made.error());
+  return made;
 }
 
 Loader::~Loader() {
@@ -104,13 +109,17 @@ void Loader::enter_process() {
     abandon(std::exchange(indexes_, {}));
     abandon(std::exchange(arena_, {}));
   }
-  process_ = getpid();
-  mutex_ = std::make_unique<std::mutex>();
+  process_ = 0;
+  auto mutex = std::make_unique<std::mutex>();
   Engine& engine = Engine::get();
-  claim_ = engine.claim(options_.budget);
-  arena_ = std::make_shared<ArenaPlace>(engine.parked());
+  std::shared_ptr<Engine::Claim> claim = engine.claim(options_.budget);
+  auto arena = std::make_shared<ArenaPlace>(engine.parked());
   indexes_ = std::make_shared<jpeg::MemoryIndexStore>(engine.memory(MemoryUse::kIndex), source_->size(),
                                                       index_budget(engine, *plan_));
+  claim_ = std::move(claim);
+  arena_ = std::move(arena);
+  mutex_ = std::move(mutex);
+  process_ = getpid();
 }
 
 Result<Sampler> Loader::sampler(const Pass& pass) const {
@@ -141,12 +150,19 @@ std::unique_lock<std::mutex> Loader::lock() const {
 bool Loader::controlled() const { return process_ == getpid() && plant_ != nullptr; }
 
 Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
+  auto begun = guarded([&] { return begin(pass); });
+  if (!begun.ok()) advise(begun.error());
+  return begun;
+}
+
+Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   auto first = std::make_shared<FirstBatch>();
   first->began = monotonic_ns();
   auto order = sampler(pass);
   if (!order.ok()) return std::move(order).error();
   enter_process();
   Engine& engine = Engine::get();
+  Controller& controller = Controller::of_process();
   engine.watch_machine();
   const Limits limits = live_limits(*plan_, engine);
   const Settings settings = fit_settings(this->settings(), limits);
@@ -154,15 +170,17 @@ Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
   if (!runner.ok()) return std::move(runner).error();
   const auto guard = lock();
   if (plant_ == nullptr) {
-    plant_ = std::make_shared<LivePlant>(engine, settings, limits);
-    client_ = std::make_shared<Client>(plant_, *make_policy(options_.policy));
+    auto plant = std::make_shared<LivePlant>(engine, settings, limits);
+    client_ = std::make_shared<Client>(plant, *make_policy(options_.policy));
     if (frozen_) client_->freeze();
+    plant_ = std::move(plant);
   }
   std::unique_ptr<Iterator> iterator(new Iterator(claim_, *std::move(runner), plant_, client_, arena_, first));
   first_ = std::move(first);
   client_->begin_epoch(pass.epoch);
+  // Before what may fail: where it does, the iterator's end takes back both.
+  controller.add(client_);
   plant_->attach(*iterator->runner_, limits);
-  Controller::of_process().add(client_);
   return iterator;
 }
 
@@ -258,7 +276,7 @@ void Iterator::close() {
   }
   plant_->detach(*runner_);
   Controller::of_process().remove(client_);
-  bad_ = runner_->bad_samples();
+  bad_ = runner_->take_bad_samples();
   const std::shared_ptr<SlotArena> arena = runner_->arena();
   const std::shared_ptr<ArenaPlace> place = runner_->left() == 0 ? arena_.lock() : nullptr;
   runner_.reset();
@@ -275,6 +293,10 @@ std::optional<Runner::Next> Iterator::next(std::chrono::milliseconds patience) {
   }
   if (runner_ == nullptr) return Runner::Finished{};
   auto next = runner_->next(patience);
+  if (auto* error = next ? std::get_if<Error>(&*next) : nullptr) {
+    advise(*error);
+    if (error->stage == Stage::kSetup) error->stage = Stage::kBatch;  // an exception does not say where it arose
+  }
   if (next && first_->given == 0) {
     const Metrics& metrics = runner_->metrics();
     first_->read = metrics.read.ns();

@@ -63,12 +63,14 @@ class Loader {
   };
 
   /// kInvalidArgument says what is wrong with the description, the source or the options.
+  /// kResourceExhausted where the system has no memory.
   static Result<std::unique_ptr<Loader>> make(PipelineSpec spec, std::shared_ptr<Source> source, LoaderOptions options);
   ~Loader();
 
   /// Steps of an epoch from a position on; the same on every rank.
   Result<std::uint64_t> steps(const Pass& pass) const;
-  /// Starts a pass. Several may live at once, and outlive the loader.
+  /// Starts a pass. Several may live at once, and outlive the loader. kResourceExhausted where the system has no
+  /// memory, threads or descriptors for it; nothing of it is left then.
   Result<std::unique_ptr<Iterator>> iterate(const Pass& pass);
 
   /// {"plan": …, "forms": …, "decisions": …}: what runs, what is kept of the samples from pass to pass, and what the
@@ -88,6 +90,7 @@ class Loader {
       : plan_(std::move(plan)), source_(std::move(source)), options_(std::move(options)) {}
   Result<Sampler> sampler(const Pass& pass) const;
   void enter_process();
+  Result<std::unique_ptr<Iterator>> begin(const Pass& pass);
   /// Of mutex_, or of nothing where that is another process's.
   std::unique_lock<std::mutex> lock() const;
   /// Whether a pass began in this process. This and the next one require mutex_.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "drapps/base/guarded.h"
+
 namespace drapps {
 
 std::size_t ParkedArenas::yield(std::size_t) noexcept {
@@ -19,9 +21,9 @@ std::size_t ParkedArenas::yieldable() const noexcept {
   return sum;
 }
 
-void ParkedArenas::add(const std::shared_ptr<SlotArena>& arena) {
+bool ParkedArenas::add(const std::shared_ptr<SlotArena>& arena) noexcept {
   const std::scoped_lock lock(mutex_);
-  parked_.push_back(arena);
+  return guarded([&] { parked_.push_back(arena); }).ok();
 }
 
 void ParkedArenas::remove(const SlotArena* arena) noexcept {
@@ -33,11 +35,10 @@ ArenaPlace::~ArenaPlace() {
   if (const auto arena = take()) arena->retire();
 }
 
-void ArenaPlace::park(std::shared_ptr<SlotArena> arena) {
+void ArenaPlace::park(std::shared_ptr<SlotArena> arena) noexcept {
   {
     const std::scoped_lock lock(mutex_);
-    if (arena_ == nullptr) {
-      all_.add(arena);
+    if (arena_ == nullptr && all_.add(arena)) {
       arena_ = std::move(arena);
       return;
     }

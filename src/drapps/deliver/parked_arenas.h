@@ -26,7 +26,7 @@ class ParkedArenas final : public Yielding {
 
  private:
   friend class ArenaPlace;
-  void add(const std::shared_ptr<SlotArena>& arena);
+  bool add(const std::shared_ptr<SlotArena>& arena) noexcept;
   void remove(const SlotArena* arena) noexcept;
 
   MemoryLedger& ledger_;
@@ -42,8 +42,8 @@ class ArenaPlace {
   ArenaPlace(const ArenaPlace&) = delete;
   ArenaPlace& operator=(const ArenaPlace&) = delete;
 
-  /// Parks `arena`; or retires it, where another one is parked already.
-  void park(std::shared_ptr<SlotArena> arena);
+  /// Parks `arena`; or retires it, where another one is parked already or there is no memory for one more.
+  void park(std::shared_ptr<SlotArena> arena) noexcept;
   /// What is parked, or null; it is the caller's from then on.
   std::shared_ptr<SlotArena> take() noexcept;
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <system_error>
 
+#include "drapps/base/guarded.h"
+
 namespace drapps {
 namespace {
 
@@ -76,13 +78,18 @@ Result<Slot*> SlotArena::acquire() {
                             " of " + std::to_string(ledger_.whole().limit()) +
                             " bytes are in use; raise ram_budget or lower the batch size"};
   }
-  auto slot = map_new();
+  auto slot = guarded([this] { return map_new(); });
   if (!slot.ok()) ledger_.release(slot_bytes_);
   return slot;
 }
 
 Result<Slot*> SlotArena::map_new() {
+  auto slot = std::make_unique<Slot>();
   const std::scoped_lock lock(mutex_);
+  // Room for all that may come back, which must not fail.
+  const std::size_t ranges = end_ / slot_bytes_ + 1;
+  spare_.reserve(ranges);
+  free_ranges_.reserve(ranges);
   std::size_t offset = end_;
   const bool reused = !free_ranges_.empty();
   if (reused) {
@@ -101,12 +108,11 @@ Result<Slot*> SlotArena::map_new() {
   // Advice only: where the kernel has no huge pages for shared memory the slot works all the same.
   madvise(data, slot_bytes_, MADV_HUGEPAGE);
   madvise(data, slot_bytes_, MADV_DONTFORK);
-  auto* slot = new Slot;
   slot->data = static_cast<std::byte*>(data);
   slot->bytes = slot_bytes_;
   slot->offset = offset;
   started_filling();
-  return slot;
+  return slot.release();
 }
 
 void SlotArena::abandon(Slot* slot) noexcept { keep_or_unmap(slot, true, true, true); }

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "drapps/base/guarded.h"
+
 namespace drapps {
 
 Result<ServiceThread> ServiceThread::start(const std::string& name, std::function<void(std::stop_token)> body) {
@@ -14,21 +16,18 @@ Result<ServiceThread> ServiceThread::start(const std::string& name, std::functio
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::jthread thread;
-  std::string failure;
-  try {
-    thread = std::jthread(std::move(body));
-  } catch (const std::system_error& error) {
-    failure = error.what();
-  }
+  auto thread = guarded([&]() -> Result<ServiceThread> {
+    try {
+      return ServiceThread(std::jthread(std::move(body)));
+    } catch (const std::system_error& error) {
+      return Error{
+          .code = ErrorCode::kResourceExhausted,
+          .message = "the system made no thread for " + name + " (" + error.what() + "); raise the limit on processes"};
+    }
+  });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!thread.joinable()) {
-    return Error{
-        .code = ErrorCode::kResourceExhausted,
-        .message = "the system made no thread for " + name + " (" + failure + "); raise the limit on processes"};
-  }
-  pthread_setname_np(thread.native_handle(), name.substr(0, 15).c_str());
-  return ServiceThread(std::move(thread));
+  if (thread.ok()) pthread_setname_np(thread->thread_.native_handle(), name.substr(0, 15).c_str());
+  return thread;
 }
 
 }  // namespace drapps

@@ -20,7 +20,7 @@ class ServiceThread {
 
   /// @param name  shown by tools such as top; cut to 15 bytes.
   /// @param body  must return soon after its token is stopped, and throw nothing.
-  /// kResourceExhausted where the system makes no more threads.
+  /// kResourceExhausted where the system makes no more threads or has no memory.
   static Result<ServiceThread> start(const std::string& name, std::function<void(std::stop_token)> body);
 
   bool joinable() const noexcept { return thread_.joinable(); }

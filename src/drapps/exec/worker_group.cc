@@ -1,8 +1,11 @@
 #include "drapps/exec/worker_group.h"
 
 #include <algorithm>
+#include <iterator>
+#include <list>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/guarded.h"
 #include "drapps/exec/slices.h"
 
 namespace drapps {
@@ -15,7 +18,7 @@ WorkerGroup::~WorkerGroup() {
   for (auto& thread : threads_) thread.request_stop();
 }
 
-void WorkerGroup::set_budget(std::int32_t max_workers, double cores) {
+void WorkerGroup::set_budget(std::int32_t max_workers, double cores) noexcept {
   cpu_budget_.set_cores(cores);
   std::unique_lock lock(mutex_);
   max_workers_ = std::max(max_workers, 1);
@@ -24,20 +27,20 @@ void WorkerGroup::set_budget(std::int32_t max_workers, double cores) {
 
 Status WorkerGroup::attach(WorkerClient& client, std::int32_t share) {
   std::unique_lock lock(mutex_);
-  clients_.push_back({&client, std::max(share, 1), 0});
+  DRAPPS_RETURN_IF_ERROR(guarded([&] { clients_.push_back({&client, std::max(share, 1), 0}); }));
   Status status = resize(lock);
   lock.unlock();
   if (!status.ok()) detach(client);
   return status;
 }
 
-void WorkerGroup::set_share(WorkerClient& client, std::int32_t share) {
+void WorkerGroup::set_share(WorkerClient& client, std::int32_t share) noexcept {
   std::unique_lock lock(mutex_);
   if (Entry* entry = find(client)) entry->share = std::max(share, 1);
   (void)resize(lock);
 }
 
-void WorkerGroup::detach(WorkerClient& client) {
+void WorkerGroup::detach(WorkerClient& client) noexcept {
   std::unique_lock lock(mutex_);
   Entry* entry = find(client);
   if (entry == nullptr) return;
@@ -87,7 +90,7 @@ WorkerGroup::Entry* WorkerGroup::find(const WorkerClient& client) {
   return found == clients_.end() ? nullptr : &*found;
 }
 
-Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) {
+Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
   std::int64_t sum = 0;
   for (const Entry& entry : clients_) sum += entry.share;
   const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(sum, max_workers_));
@@ -96,9 +99,9 @@ Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) {
   work_.notify_all();
   if (threads_.size() > wanted) {
     // A retired worker may need the lock to end, so it is joined without it.
-    std::vector<ServiceThread> retired(std::make_move_iterator(threads_.begin() + static_cast<std::ptrdiff_t>(wanted)),
-                                       std::make_move_iterator(threads_.end()));
-    threads_.resize(wanted);
+    std::list<ServiceThread> retired;
+    retired.splice(retired.end(), threads_, std::next(threads_.begin(), static_cast<std::ptrdiff_t>(wanted)),
+                   threads_.end());
     for (auto& thread : retired) thread.request_stop();
     lock.unlock();
     retired.clear();
@@ -106,13 +109,19 @@ Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) {
     return ok_status();
   }
   while (threads_.size() < wanted_) {
-    auto thread = ServiceThread::start("drapps-worker",
-                                       [this, id = threads_.size()](const std::stop_token& stop) { run(id, stop); });
-    if (!thread.ok()) {
+    Status status = guarded([&]() -> Status {
+      std::list<ServiceThread> place(1);  // before the thread, which is never without one
+      auto thread = ServiceThread::start("drapps-worker",
+                                         [this, id = threads_.size()](const std::stop_token& stop) { run(id, stop); });
+      if (!thread.ok()) return std::move(thread).error();
+      place.front() = *std::move(thread);
+      threads_.splice(threads_.end(), place);
+      return ok_status();
+    });
+    if (!status.ok()) {
       wanted_ = threads_.size();
-      return std::move(thread).error();
+      return status;
     }
-    threads_.push_back(std::move(*thread));
   }
   return ok_status();
 }

@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <mutex>
 #include <stop_token>
 #include <vector>
@@ -37,13 +38,13 @@ class WorkerGroup {
   WorkerGroup& operator=(const WorkerGroup&) = delete;
 
   /// No more workers than this for all clients together, and no more CPU time than `cores`.
-  void set_budget(std::int32_t max_workers, double cores);
+  void set_budget(std::int32_t max_workers, double cores) noexcept;
 
   /// `client` is served by up to `share` workers from now on. After an error (kResourceExhausted) it is not.
   Status attach(WorkerClient& client, std::int32_t share);
-  void set_share(WorkerClient& client, std::int32_t share);
+  void set_share(WorkerClient& client, std::int32_t share) noexcept;
   /// Returns when no worker is inside the client any more, nor will be.
-  void detach(WorkerClient& client);
+  void detach(WorkerClient& client) noexcept;
 
   /// Tells sleeping workers that `items` more may be ready. Call it without holding a lock that run_one takes.
   void wake(std::size_t items = 1);
@@ -64,7 +65,7 @@ class WorkerGroup {
   };
 
   void run(std::size_t id, const std::stop_token& stop);
-  Status resize(std::unique_lock<std::mutex>& lock);
+  Status resize(std::unique_lock<std::mutex>& lock) noexcept;
   Entry* find(const WorkerClient& client);
   bool serve(std::unique_lock<std::mutex>& lock);
 
@@ -73,7 +74,7 @@ class WorkerGroup {
   std::condition_variable_any work_;
   std::condition_variable_any left_;  // a worker left a client
   std::vector<Entry> clients_;
-  std::vector<ServiceThread> threads_;
+  std::list<ServiceThread> threads_;
   std::size_t wanted_ = 0;  // workers with an id below this stay
   std::int32_t max_workers_ = 1;
   std::size_t turn_ = 0;     // client that is asked first next

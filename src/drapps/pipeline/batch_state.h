@@ -21,6 +21,11 @@ struct BatchState {
   std::vector<std::pair<std::uint32_t, Error>> failed;  // row and why
   std::optional<Error> raised;                          // what the consumer gets in the batch's place
 
+  /// Of several errors the first stays.
+  void raise(Error error) noexcept {
+    if (!raised) raised = std::move(error);
+  }
+
   bool started() const noexcept { return slot != nullptr; }
   bool landed() const noexcept { return started() && left == 0; }
 };

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <iterator>
 #include <set>
 #include <utility>
 
+#include "drapps/base/guarded.h"
 #include "drapps/base/process_local.h"
 
 namespace drapps {
@@ -54,10 +54,12 @@ Engine::Engine()
 }
 
 std::unique_ptr<Engine::Claim> Engine::claim(const Budget& budget) {
+  std::list<Budget> place{budget};
+  std::unique_ptr<Claim> claim(new Claim(*this, place.begin()));
   const std::scoped_lock lock(mutex_);
-  budgets_.push_back(budget);
+  budgets_.splice(budgets_.end(), place);
   enforce();
-  return std::unique_ptr<Claim>(new Claim(*this, std::prev(budgets_.end())));
+  return claim;
 }
 
 Engine::Claim::~Claim() {
@@ -69,28 +71,28 @@ Engine::Claim::~Claim() {
   if (engine_.budgets_.empty()) watch = std::exchange(engine_.watch_, {});
 }
 
-void Engine::watch_machine() {
+void Engine::watch_machine() noexcept {
   const std::scoped_lock lock(mutex_);
   if (watch_.joinable() || budgets_.empty()) return;
   // The thread begins with the mask of whoever makes it, which may have been bound to a core by now: of it only a
   // change counts.
-  const std::set<int> inherited = scheduler_affinity(source_, MaskOf::kThread);
-  auto started =
-      ServiceThread::start("drapps-limits", [this, inherited](const std::stop_token& stop) { watch(inherited, stop); });
+  auto started = guarded([this] {
+    return ServiceThread::start("drapps-limits", [this, inherited = scheduler_affinity(source_, MaskOf::kThread)](
+                                                     const std::stop_token& stop) { watch(inherited, stop); });
+  });
   if (started.ok()) watch_ = *std::move(started);
 }
 
 void Engine::watch(const std::set<int>& inherited, const std::stop_token& stop) {
-  std::mutex asleep;
-  std::condition_variable_any ended;
-  std::unique_lock sleep(asleep);
-  while (!ended.wait_for(sleep, stop, kWatchPeriod, [&] { return stop.stop_requested(); })) {
-    try {
-      look_again(inherited);
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-      // No memory for what the files say: the limits stay, until the next look.
+  // Where there is no memory for what the files say, the limits stay until the next look.
+  static_cast<void>(guarded([&] {
+    std::mutex asleep;
+    std::condition_variable_any ended;
+    std::unique_lock sleep(asleep);
+    while (!ended.wait_for(sleep, stop, kWatchPeriod, [&] { return stop.stop_requested(); })) {
+      static_cast<void>(guarded([&] { look_again(inherited); }));
     }
-  }
+  }));
 }
 
 void Engine::look_again(const std::set<int>& inherited) {
@@ -111,7 +113,7 @@ MachineLimits Engine::machine() const {
   return machine_;
 }
 
-void Engine::enforce() {
+void Engine::enforce() noexcept {
   Budget smallest;
   for (const Budget& budget : budgets_) {
     if (budget.cpus) smallest.cpus = std::min(smallest.cpus.value_or(*budget.cpus), *budget.cpus);

@@ -70,7 +70,7 @@ class Engine {
   std::unique_ptr<Claim> claim(const Budget& budget);
   /// From now on until the last claim is gone, machine() is read again every second. For when work begins: it makes a
   /// thread. Without one the limits stay as they are, and a loader can do with that.
-  void watch_machine();
+  void watch_machine() noexcept;
 
   WorkerGroup& workers() noexcept { return workers_; }
   const MemoryLedger& memory() const noexcept { return memory_; }
@@ -91,7 +91,7 @@ class Engine {
   std::int32_t max_workers() const;
 
  private:
-  void enforce();
+  void enforce() noexcept;
   void watch(const std::set<int>& inherited, const std::stop_token& stop);
   void look_again(const std::set<int>& inherited);
 

@@ -63,8 +63,7 @@ std::optional<Executor::Next> Executor::next(std::chrono::milliseconds patience)
   }
   if (!landed_.wait_for(lock, patience, [this] { return batch_of(deliver_step_).landed(); })) {
     if (no_slot_ && monotonic_ns() - no_slot_since_ns_ > kMemoryPatienceNs) {
-      no_slot_since_ns_ = monotonic_ns();
-      return *no_slot_;
+      return *std::exchange(no_slot_, std::nullopt);
     }
     // Memory given back by another loader wakes nobody here.
     resume_starved();
@@ -140,6 +139,11 @@ std::uint64_t Executor::left() const {
 std::vector<Error> Executor::bad_samples() const {
   const std::scoped_lock lock(mutex_);
   return bad_;
+}
+
+std::vector<Error> Executor::take_bad_samples() noexcept {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(bad_, {});
 }
 
 }  // namespace drapps

@@ -10,7 +10,9 @@
 // 4. Memory comes from the engine's ledger. A sample that finds none left waits until others have finished. Where
 //    nothing else is under way, everybody's idle memory is released; then it is an error, at once or, where other
 //    executors work within the same budget, after some seconds. Such an error is raised under every OnError: it says
-//    nothing about the sample, and what a batch holds must not depend on the budget.
+//    nothing about the sample, and what a batch holds must not depend on the budget. An exception in a sample's work
+//    ends there: a failed allocation is such a lack of memory, any other an error of its own. All that is kept of tasks
+//    has its place before they begin, so that counting them down takes no memory.
 //
 // Nothing of this order depends on the knobs: they change when, never what.
 #pragma once
@@ -58,6 +60,7 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   std::uint64_t position() const override;
   std::uint64_t left() const override;
   std::vector<Error> bad_samples() const override;
+  std::vector<Error> take_bad_samples() noexcept override;
 
   bool run_one() noexcept override;
   bool release_idle() noexcept override;
@@ -84,7 +87,9 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   // The scheduler (executor_schedule.cc). All require mutex_.
   Job pick();
   LaneRole entry_lane() const;
-  bool can_start_next() const;
+  bool can_start_next();
+  void add_task();
+  void add_workspace(SampleTask& task);
   bool open(std::uint64_t step);
   SampleTask* start_next();
   void enqueue(LaneRole lane, SampleTask& task);
@@ -108,8 +113,8 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   void renew(SampleTask& task);
   void set_aside(SampleTask& task);
   void resume_starved();
-  void replace(SampleTask& task, std::byte* slot, Status& status);
-  void report(Error error);
+  Status replace(SampleTask& task, std::byte* slot, Error first);
+  void report(const Error& error);
   void finish(SampleTask& task, Status status);
   void complete(BatchState& batch, std::uint64_t step);
   void submit(const Reads& reads);
@@ -157,7 +162,7 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   std::uint32_t streak_ = 0;  // tries in a row that say the opposite
   std::uint64_t started_ = 0;
 
-  std::optional<Error> no_slot_;  // why the front batch has no memory
+  std::optional<Error> no_slot_;  // why the front batch has no memory, or why no sample can begin
   std::uint64_t no_slot_since_ns_ = 0;
   std::uint64_t asked_ns_ = 0;  // when the consumer asked for the front batch, 0 while it does not wait
   std::uint64_t last_asked_ns_ = 0;

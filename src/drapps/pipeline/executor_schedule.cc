@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/guarded.h"
 #include "drapps/pipeline/executor.h"
 
 namespace drapps {
@@ -35,10 +36,11 @@ bool Executor::open(std::uint64_t step) {
   if (step >= deliver_step_ + depth) return false;
   BatchState& batch = batch_of(step);
   if (batch.started()) return true;
-  auto slot = arena_->acquire();
+  const auto acquire = [this] { return arena_->acquire(); };
+  auto slot = guarded(acquire);
   if (!slot.ok() && step == deliver_step_) {
     release_memory();
-    slot = arena_->acquire();
+    slot = guarded(acquire);
   }
   if (!slot.ok()) {
     if (step == deliver_step_ && !no_slot_) {
@@ -53,16 +55,26 @@ bool Executor::open(std::uint64_t step) {
   return true;
 }
 
-bool Executor::can_start_next() const {
-  return fetch_step_ < sampler_.steps() && tasks_.size() - free_tasks_.size() < most_tasks();
+/// Whether there is a sample to start, and a free task for it.
+bool Executor::can_start_next() {
+  if (fetch_step_ == sampler_.steps() || tasks_.size() - free_tasks_.size() >= most_tasks()) return false;
+  if (!free_tasks_.empty()) return true;
+  Status made = guarded([this] { add_task(); });
+  // Where there are some, the next one that ends is free.
+  if (!made.ok() && tasks_.empty() && !no_slot_) {
+    no_slot_ = std::move(made).error();
+    no_slot_since_ns_ = monotonic_ns();
+  }
+  return made.ok();
+}
+
+void Executor::add_task() {
+  for (auto* queue : {&free_tasks_, &ready_, &augment_, &collate_, &starved_}) queue->reserve(tasks_.size() + 1);
+  tasks_.push_back(std::make_unique<SampleTask>(engine_.memory(MemoryUse::kWorkspaces)));
+  free_tasks_.push_back(tasks_.back().get());
 }
 
 SampleTask* Executor::start_next() {
-  if (free_tasks_.empty()) {
-    tasks_.push_back(std::make_unique<SampleTask>(engine_.memory(MemoryUse::kWorkspaces)));
-    free_tasks_.reserve(tasks_.size());
-    free_tasks_.push_back(tasks_.back().get());
-  }
   SampleTask* task = free_tasks_.back();
   free_tasks_.pop_back();
   task->step = fetch_step_;
@@ -160,14 +172,17 @@ void Executor::saw_read(bool at_once) {
   }
 }
 
+/// A free one, if there is any.
 void Executor::lend_workspace(SampleTask& task) {
-  if (free_workspaces_.empty()) {
-    workspaces_.push_back(std::make_unique<Workspace>(engine_.memory(MemoryUse::kWorkspaces)));
-    free_workspaces_.reserve(workspaces_.size());
-    free_workspaces_.push_back(workspaces_.back().get());
-  }
+  if (free_workspaces_.empty()) return;
   task.workspace = free_workspaces_.back();
   free_workspaces_.pop_back();
+}
+
+void Executor::add_workspace(SampleTask& task) {
+  free_workspaces_.reserve(workspaces_.size() + 1);
+  workspaces_.push_back(std::make_unique<Workspace>(engine_.memory(MemoryUse::kWorkspaces)));
+  task.workspace = workspaces_.back().get();
 }
 
 void Executor::return_workspace(SampleTask& task) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/guarded.h"
 #include "drapps/pipeline/executor.h"
 
 namespace drapps {
@@ -14,8 +15,6 @@ namespace {
 constexpr std::uint32_t kReplacements = 16;
 
 using Failure = std::pair<std::uint32_t, Error>;
-
-bool lacks_memory(const Failure& failed) { return failed.second.code == ErrorCode::kResourceExhausted; }
 
 }  // namespace
 
@@ -46,7 +45,7 @@ void Executor::work(const Job& job) {
   if (status.ok()) {
     const std::uint64_t wall = monotonic_ns();
     const std::uint64_t cpu = thread_cpu_ns();
-    status = run_lane(job.lane, task, job.slot);
+    status = guarded([&] { return run_lane(job.lane, task, job.slot); });
     const std::uint64_t spent = monotonic_ns() - wall;
     metrics_[job.lane].service_wall.record(spent);
     metrics_[job.lane].service_cpu.record(thread_cpu_ns() - cpu);
@@ -67,14 +66,18 @@ void Executor::work(const Job& job) {
   // A replacement that found no memory is tried once more, from the bad sample on, as any other sample.
   for (int tries = 0; tries < 2; ++tries) {
     if (exhausted(status) && starve(job, status)) return;
-    if (status.ok() || exhausted(status) || plan_->spec.on_error != OnError::kReplace) break;
-    replace(task, job.slot, status);
+    if (status.ok() || blameless(status.error()) || plan_->spec.on_error != OnError::kReplace) break;
+    status = guarded([&] { return replace(task, job.slot, std::move(status).error()); });
     if (!exhausted(status)) break;
   }
   finish(task, std::move(status));
 }
 
 Status Executor::run_lane(LaneRole lane, SampleTask& task, std::byte* slot) {
+  if (task.workspace == nullptr) {
+    const std::scoped_lock lock(mutex_);
+    add_workspace(task);
+  }
   switch (lane) {
     case LaneRole::kDecode: return preparer_.decode(task);
     case LaneRole::kAugment: return preparer_.augment(task);
@@ -139,7 +142,7 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
 
 /// Brings a task back to where it was before its bytes were read, with no memory of its own.
 void Executor::renew(SampleTask& task) {
-  task.workspace->reset();
+  if (task.workspace != nullptr) task.workspace->reset();
   for (Buffer& buffer : task.buffers) buffer.reset();
   task.index = task.row.index;
   task.replaced = false;
@@ -176,7 +179,7 @@ bool Executor::starve(const Job& job, Status& status) {
   engine_.workers().release_idle(*this);
   status = read_record(task);
   task.fresh = false;
-  if (status.ok()) status = run_all(task, job.slot);
+  if (status.ok()) status = guarded([&] { return run_lane(LaneRole::kPrepare, task, job.slot); });
   // Asked only now, because another executor may have begun meanwhile.
   const bool shared = exhausted(status) && engine_.workers().release_idle(*this);
 
@@ -210,61 +213,65 @@ bool Executor::release_idle() noexcept {
   return deliver_step_ != sampler_.steps();
 }
 
-void Executor::replace(SampleTask& task, std::byte* slot, Status& status) {
-  Error first = std::move(status).error();
+Status Executor::replace(SampleTask& task, std::byte* slot, Error first) {
   task.replaced = true;
-  status = first;
-  for (std::uint32_t attempt = 0; attempt < kReplacements && !status.ok() && !exhausted(status); ++attempt) {
+  for (std::uint32_t attempt = 0; attempt < kReplacements; ++attempt) {
     preparer_.replace(task, attempt);
-    status = read_record(task);
-    if (status.ok()) status = run_all(task, slot);
-  }
-  if (exhausted(status)) return;
-  if (status.ok()) {
-    report(std::move(first));
-    return;
+    Status status = read_record(task);
+    if (status.ok()) status = run_lane(LaneRole::kPrepare, task, slot);
+    if (status.ok()) report(first);
+    if (status.ok() || blameless(status.error())) return status;
   }
   first.message += "; and none of " + std::to_string(kReplacements) + " samples drawn in its place was good";
-  status = std::move(first);
+  return first;
 }
 
-void Executor::report(Error error) {
+void Executor::report(const Error& error) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (bad_.size() < kLedgerSize) bad_.push_back(error);
+  }
   metrics_.failed_samples.fetch_add(1, std::memory_order_relaxed);
-  const std::scoped_lock lock(mutex_);
-  if (bad_.size() < kLedgerSize) bad_.push_back(std::move(error));
 }
 
 /// What a batch needs as a whole once all its rows stand: bad rows leave it, or make it an error; then its batch ops.
 void Executor::complete(BatchState& batch, std::uint64_t step) {
   auto& failed = batch.failed;
   std::sort(failed.begin(), failed.end(), [](const Failure& a, const Failure& b) { return a.first < b.first; });
-  auto raised = std::find_if(failed.begin(), failed.end(), lacks_memory);
+  auto raised =
+      std::find_if(failed.begin(), failed.end(), [](const Failure& failure) { return blameless(failure.second); });
   if (plan_->spec.on_error == OnError::kRaise) raised = failed.begin();
   if (raised != failed.end()) {
-    batch.raised = std::move(raised->second);
-  } else {
+    batch.raise(std::move(raised->second));
+  } else if (!batch.raised) {
     std::vector<std::uint32_t> bad_rows;
     bad_rows.reserve(failed.size());
     for (const auto& [row, error] : failed) bad_rows.push_back(row);
     batch.rows = plan_->drop_rows(batch.slot->data, batch.rows, bad_rows);
     preparer_.mix(batch.slot->data, step, batch.rows);
   }
-  failed.clear();
 }
 
 void Executor::finish(SampleTask& task, Status status) {
   metrics_.made.mark();
-  if (!status.ok()) report(status.error());
+  if (!status.ok()) {
+    if (Status told = guarded([&] { report(status.error()); }); !told.ok()) status = std::move(told);
+  }
   if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
   bool landed = false;
   bool resumed = false;
   {
     std::unique_lock lock(mutex_);
     BatchState& batch = batch_of(task.step);
-    if (!status.ok()) batch.failed.emplace_back(task.row_in_batch, std::move(status).error());
+    if (!status.ok()) {
+      Status noted = guarded([&] { batch.failed.emplace_back(task.row_in_batch, std::move(status).error()); });
+      if (!noted.ok()) batch.raise(std::move(noted).error());
+    }
     if (batch.left == 1) {  // nobody but this worker has to do with it until it has landed
       lock.unlock();
-      complete(batch, task.step);
+      Status completed = guarded([&] { complete(batch, task.step); });
+      if (!completed.ok()) batch.raise(std::move(completed).error());
+      batch.failed.clear();
       lock.lock();
     }
     landed = --batch.left == 0 && task.step == deliver_step_;

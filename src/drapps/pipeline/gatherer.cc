@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/guarded.h"
 
 namespace drapps {
 namespace {
@@ -88,8 +89,7 @@ std::optional<Runner::Next> Gatherer::next(std::chrono::milliseconds patience) {
     }
     if (no_slot_) {
       if (monotonic_ns() - no_slot_since_ns_ > kMemoryPatienceNs) {
-        no_slot_since_ns_ = monotonic_ns();
-        return *no_slot_;
+        return *std::exchange(no_slot_, std::nullopt);
       }
       lock.unlock();
       engine_.workers().release_idle(*this);
@@ -120,7 +120,7 @@ std::uint64_t Gatherer::horizon() const {
 bool Gatherer::open(std::uint64_t step) {
   BatchState& batch = batch_of(step);
   if (batch.started()) return true;
-  auto slot = arena_->acquire();
+  auto slot = guarded([this] { return arena_->acquire(); });
   if (!slot.ok()) {
     if (step == deliver_step_ && !no_slot_) {
       no_slot_ = std::move(slot).error();
@@ -128,7 +128,6 @@ bool Gatherer::open(std::uint64_t step) {
     }
     return false;
   }
-  no_slot_.reset();
   batch.slot = *slot;
   batch.rows = batch.left = sampler_.batch(step).rows;
   return true;
@@ -136,7 +135,8 @@ bool Gatherer::open(std::uint64_t step) {
 
 Gatherer::Run Gatherer::take(std::uint64_t before_step) {
   const std::uint64_t end = std::min(before_step, horizon());
-  if (stopping_ || fetch_step_ >= end || !open(fetch_step_)) return {};
+  if (stopping_ || fetch_step_ >= end || !open(fetch_step_) || !ready_hand()) return {};
+  no_slot_.reset();
   const BatchState& batch = batch_of(fetch_step_);
   const Run run{fetch_step_, fetch_row_, std::min(grain_, batch.rows - fetch_row_), batch.slot->data};
   fetch_row_ += run.rows;
@@ -147,19 +147,38 @@ Gatherer::Run Gatherer::take(std::uint64_t before_step) {
   return run;
 }
 
-std::unique_ptr<Gatherer::Hand> Gatherer::borrow() {
-  if (hands_.empty()) return std::make_unique<Hand>(engine_.memory(MemoryUse::kWorkspaces));
+/// Makes sure of one to borrow.
+bool Gatherer::ready_hand() {
+  if (!hands_.empty()) return true;
+  Status made = guarded([this] {
+    hands_.reserve(made_hands_ + 1);
+    hands_.push_back(std::make_unique<Hand>(engine_.memory(MemoryUse::kWorkspaces)));
+    ++made_hands_;
+  });
+  // Where there are some, the next one that is given back will do.
+  if (!made.ok() && made_hands_ == 0 && !no_slot_) {
+    no_slot_ = std::move(made).error();
+    no_slot_since_ns_ = monotonic_ns();
+  }
+  return made.ok();
+}
+
+std::unique_ptr<Gatherer::Hand> Gatherer::borrow() noexcept {
   auto hand = std::move(hands_.back());
   hands_.pop_back();
   return hand;
 }
 
-void Gatherer::give_back(const Run& run, std::unique_ptr<Hand> hand) {
+void Gatherer::give_back(const Run& run, std::unique_ptr<Hand> hand) noexcept {
   BatchState& batch = batch_of(run.step);
-  for (auto& [row, error] : hand->failed) {
-    if (bad_.size() < kLedgerSize) bad_.push_back(error);
-    batch.failed.emplace_back(row, std::move(error));
-  }
+  Status noted = guarded([&] {
+    if (hand->raised) hand->failed.emplace_back(run.first, *std::exchange(hand->raised, std::nullopt));
+    for (auto& [row, error] : hand->failed) {
+      if (bad_.size() < kLedgerSize) bad_.push_back(error);
+      batch.failed.emplace_back(row, std::move(error));
+    }
+  });
+  if (!noted.ok()) batch.raise(std::move(noted).error());
   hand->failed.clear();
   batch.left -= run.rows;
   hands_.push_back(std::move(hand));
@@ -189,20 +208,23 @@ Runner::Next Gatherer::deliver() {
   if (!batch.failed.empty()) {
     // Rows of arrays are never bad. What failed is memory, which is an error under every OnError.
     auto failed = std::exchange(batch.failed, {});
+    batch.raise(std::move(std::min_element(failed.begin(), failed.end(), [](const auto& a, const auto& b) {
+                            return a.first < b.first;
+                          })->second));
+  }
+  if (auto raised = std::exchange(batch.raised, std::nullopt)) {
     arena_->abandon(slot);
-    return std::min_element(failed.begin(), failed.end(),
-                            [](const auto& a, const auto& b) { return a.first < b.first; })
-        ->second;
+    return *std::move(raised);
   }
   plan_->write_header(slot->data, step, sampler_.epoch(), batch.rows);
   metrics_.samples.fetch_add(batch.rows, std::memory_order_relaxed);
   return Batch{.slot = arena_->yield(slot), .plan = plan_, .rows = batch.rows, .step = step, .position = position_};
 }
 
-void Gatherer::work(const Run& run, Hand& hand) {
+void Gatherer::work(const Run& run, Hand& hand) noexcept {
   const std::uint64_t wall = monotonic_ns();
   const std::uint64_t cpu = thread_cpu_ns();
-  gather(run, hand);
+  if (Status status = guarded([&] { gather(run, hand); }); !status.ok()) hand.raised = std::move(status).error();
   metrics_.made.mark();
   LaneMetrics& lane = metrics_[LaneRole::kPrepare];
   lane.service_wall.record((monotonic_ns() - wall) / run.rows);
@@ -241,6 +263,11 @@ std::uint64_t Gatherer::left() const {
 std::vector<Error> Gatherer::bad_samples() const {
   const std::scoped_lock lock(mutex_);
   return bad_;
+}
+
+std::vector<Error> Gatherer::take_bad_samples() noexcept {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(bad_, {});
 }
 
 bool Gatherer::release_idle() noexcept {

@@ -49,6 +49,7 @@ class Gatherer final : public Runner, public WorkerClient {
   std::uint64_t position() const override;
   std::uint64_t left() const override;
   std::vector<Error> bad_samples() const override;
+  std::vector<Error> take_bad_samples() noexcept override;
 
   bool run_one() noexcept override;
   bool release_idle() noexcept override;
@@ -69,6 +70,7 @@ class Gatherer final : public Runner, public WorkerClient {
     std::vector<std::uint64_t> records;
     std::vector<std::uint64_t> rows;  // of the arrays
     std::vector<std::pair<std::uint32_t, Error>> failed;
+    std::optional<Error> raised;  // of the whole run
   };
 
   Gatherer(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
@@ -77,13 +79,14 @@ class Gatherer final : public Runner, public WorkerClient {
   // All require mutex_.
   Run take(std::uint64_t before_step);
   bool open(std::uint64_t step);
+  bool ready_hand();
   std::uint64_t horizon() const;
-  std::unique_ptr<Hand> borrow();
-  void give_back(const Run& run, std::unique_ptr<Hand> hand);
+  std::unique_ptr<Hand> borrow() noexcept;
+  void give_back(const Run& run, std::unique_ptr<Hand> hand) noexcept;
   Next deliver();
 
   // None holds mutex_ on entry.
-  void work(const Run& run, Hand& hand);
+  void work(const Run& run, Hand& hand) noexcept;
   void gather(const Run& run, Hand& hand);
   void write_origin(const Run& run, const Hand& hand) const;
   void convert_pictures(const Run& run, Hand& hand);
@@ -116,7 +119,8 @@ class Gatherer final : public Runner, public WorkerClient {
   std::uint32_t fetch_row_ = 0;
   std::vector<BatchState> ring_;
   std::vector<std::unique_ptr<Hand>> hands_;  // not lent out
-  std::optional<Error> no_slot_;              // why the front batch has no memory
+  std::size_t made_hands_ = 0;                // ever; hands_ has room for all
+  std::optional<Error> no_slot_;              // why the front batch has no memory, or nobody can work at it
   std::uint64_t no_slot_since_ns_ = 0;
   std::uint64_t asked_ns_ = 0;  // when the consumer asked for the front batch, 0 while it does not wait
   std::uint64_t last_asked_ns_ = 0;

@@ -25,6 +25,11 @@ inline bool exhausted(const Status& status) {
   return !status.ok() && status.error().code == ErrorCode::kResourceExhausted;
 }
 
+/// Whether an error says nothing about the sample, and is one under every OnError.
+inline bool blameless(const Error& error) {
+  return error.code == ErrorCode::kResourceExhausted || error.code == ErrorCode::kInternal;
+}
+
 /// One pass. next() has one caller at a time; everything else may be called from any thread, at any moment.
 ///
 /// The arena outlives the runner that filled its slots: whoever made the runner says afterwards whether the memory is
@@ -61,6 +66,8 @@ class Runner {
   virtual std::uint64_t left() const = 0;
   /// Bad samples so far, the first kLedgerSize of them; under kReplace and kSkip too.
   virtual std::vector<Error> bad_samples() const = 0;
+  /// The same, out of a runner that is about to end.
+  virtual std::vector<Error> take_bad_samples() noexcept = 0;
 
   static constexpr std::size_t kLedgerSize = 10'000;
 };

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "drapps/base/guarded.h"
+
 namespace drapps {
 
 Result<std::unique_ptr<Reader>> PreadReader::make(const ReaderOptions& options, ReadSink& sink) {
@@ -46,6 +48,7 @@ void PreadReader::set_depth(int depth) {
 Status PreadReader::grow(int depth) {
   const std::lock_guard lock(mutex_);
   depth_ = depth;
+  DRAPPS_RETURN_IF_ERROR(guarded([&] { threads_.reserve(static_cast<std::size_t>(depth)); }));
   while (threads_.size() < static_cast<std::size_t>(depth)) {
     const auto id = static_cast<int>(threads_.size());
     Result<ServiceThread> thread =

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/guarded.h"
 #include "drapps/source/shard.h"
 
 namespace drapps {
@@ -30,6 +31,17 @@ std::string kind_of(mode_t mode) {
 
 std::size_t at(Part part) { return static_cast<std::size_t>(part); }
 
+template <class Read>
+Status read_part_with(const Read& read, ReadRequest& request, Part part) {
+  const Location location = request.source->locate(request.index, part);
+  if (location.path == nullptr) return answer_from_memory(request, part);
+  Result<FileBytes> file = read(location, *request.into[at(part)]);
+  if (!file.ok()) return about(std::move(file).error(), request, part);
+  request.bytes[at(part)] = file->bytes;
+  request.identity[at(part)] = file->identity;
+  return ok_status();
+}
+
 /// Reads parts one after the other with `read`, a Result<FileBytes>(location, buffer).
 template <class Read>
 Status read_parts(ReadRequest& request, const Read& read) {
@@ -37,19 +49,7 @@ Status read_parts(ReadRequest& request, const Read& read) {
   const std::uint64_t cpu = thread_cpu_ns();
   Status status = ok_status();
   for (std::size_t i = 0; i < parts_of(request) && status.ok(); ++i) {
-    const auto part = static_cast<Part>(i);
-    const Location location = request.source->locate(request.index, part);
-    if (location.path == nullptr) {
-      status = answer_from_memory(request, part);
-      continue;
-    }
-    Result<FileBytes> file = read(location, *request.into[i]);
-    if (file.ok()) {
-      request.bytes[i] = file->bytes;
-      request.identity[i] = file->identity;
-    } else {
-      status = about(std::move(file).error(), request, part);
-    }
+    status = guarded([&] { return read_part_with(read, request, static_cast<Part>(i)); });
   }
   request.wall_ns = monotonic_ns() - wall;
   request.cpu_ns = thread_cpu_ns() - cpu;
@@ -218,7 +218,7 @@ bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
   request.wall_ns = request.cpu_ns = 0;
   Status status = ok_status();
   for (std::size_t i = 0; i < parts_of(request) && status.ok(); ++i) {
-    status = answer_from_memory(request, static_cast<Part>(i));
+    status = guarded([&] { return answer_from_memory(request, static_cast<Part>(i)); });
   }
   sink.read_done(request, std::move(status));
   return true;
@@ -226,7 +226,9 @@ bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
 
 void cancel(ReadRequest& request, ReadSink& sink) {
   request.wall_ns = request.cpu_ns = 0;
-  sink.read_done(request, about(fetch_error(ErrorCode::kCancelled, "the reader was closed"), request, Part::kImage));
+  sink.read_done(request, guarded([&]() -> Status {
+                   return about(fetch_error(ErrorCode::kCancelled, "the reader was closed"), request, Part::kImage);
+                 }));
 }
 
 Result<FileBytes> read_file(const char* path, Buffer& into, const ReadLimits& limits) {

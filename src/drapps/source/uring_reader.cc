@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/guarded.h"
 
 namespace drapps {
 namespace {
@@ -116,6 +117,12 @@ void UringReader::serve() {
   } while (sleep_until_completion());
 }
 
+/// Takes a record one step further. What that throws is thrown before the record is finished, and finishes it here.
+template <class Step>
+void UringReader::attempt(std::size_t place, const Step& step) {
+  if (Status status = guarded(step); !status.ok()) finish(place, std::move(status));
+}
+
 void UringReader::take_requests() {
   while (true) {
     const std::size_t in_flight = flights_.size() - free_.size();
@@ -133,7 +140,7 @@ void UringReader::take_requests() {
     flight.part = Part::kImage;
     flight.started_ns = monotonic_ns();
     request->cpu_ns = 0;
-    begin_part(place);
+    attempt(place, [&] { begin_part(place); });
   }
 }
 
@@ -167,11 +174,7 @@ void UringReader::handle(const io_uring_cqe& completion) {
     return;
   }
   const auto place = static_cast<std::size_t>(completion.user_data);
-  if (flights_[place].file) {
-    received(place, completion.res);
-  } else {
-    opened(place, completion.res);
-  }
+  attempt(place, [&] { flights_[place].file ? received(place, completion.res) : opened(place, completion.res); });
 }
 
 void UringReader::begin_part(std::size_t place) {

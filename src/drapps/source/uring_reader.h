@@ -66,6 +66,8 @@ class UringReader final : public Reader {
   void take_requests();
   bool sleep_until_completion();
   void handle(const io_uring_cqe& completion);
+  template <class Step>
+  void attempt(std::size_t place, const Step& step);
   void begin_part(std::size_t place);
   void open_file(std::size_t place, int flags);
   void opened(std::size_t place, int result);

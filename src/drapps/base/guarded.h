@@ -1,0 +1,35 @@
+// Exceptions become errors where a thread, a destructor or a lock would let them end the process.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "drapps/base/result.h"
+
+namespace drapps {
+
+/// Of the exception that is being handled: kResourceExhausted for a failed allocation, kInternal with its text for any
+/// other. Takes no memory for the former, whose message fits into the string itself.
+Error caught() noexcept;
+
+/// Has the error of a failed allocation say what to do about it, where there is memory for that again.
+void advise(Error& error) noexcept;
+
+/// What `function` returns, a Result (nothing counts as success); or an Error for what it throws.
+template <class Function>
+auto guarded(Function&& function) noexcept {
+  using Returned = std::invoke_result_t<Function>;
+  using Guarded = std::conditional_t<std::is_void_v<Returned>, Status, Returned>;
+  try {
+    if constexpr (std::is_void_v<Returned>) {
+      std::forward<Function>(function)();
+      return ok_status();
+    } else {
+      return Guarded(std::forward<Function>(function)());
+    }
+  } catch (...) {
+    return Guarded(caught());
+  }
+}
+
+}  // namespace drapps
