@@ -63,7 +63,9 @@ std::optional<Executor::Next> Executor::next(std::chrono::milliseconds patience)
   }
   if (!landed_.wait_for(lock, patience, [this] { return batch_of(deliver_step_).landed(); })) {
     if (no_slot_ && monotonic_ns() - no_slot_since_ns_ > kMemoryPatienceNs) {
-      return *std::exchange(no_slot_, std::nullopt);
+      Error lack = *std::move(no_slot_);
+      no_slot_.reset();
+      return lack;
     }
     // Memory given back by another loader wakes nobody here.
     resume_starved();

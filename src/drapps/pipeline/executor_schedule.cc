@@ -60,12 +60,13 @@ bool Executor::can_start_next() {
   if (fetch_step_ == sampler_.steps() || tasks_.size() - free_tasks_.size() >= most_tasks()) return false;
   if (!free_tasks_.empty()) return true;
   Status made = guarded([this] { add_task(); });
+  if (made.ok()) return true;
   // Where there are some, the next one that ends is free.
-  if (!made.ok() && tasks_.empty() && !no_slot_) {
+  if (tasks_.empty() && !no_slot_) {
     no_slot_ = std::move(made).error();
     no_slot_since_ns_ = monotonic_ns();
   }
-  return made.ok();
+  return false;
 }
 
 void Executor::add_task() {

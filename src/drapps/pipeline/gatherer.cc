@@ -89,7 +89,9 @@ std::optional<Runner::Next> Gatherer::next(std::chrono::milliseconds patience) {
     }
     if (no_slot_) {
       if (monotonic_ns() - no_slot_since_ns_ > kMemoryPatienceNs) {
-        return *std::exchange(no_slot_, std::nullopt);
+        Error lack = *std::move(no_slot_);
+        no_slot_.reset();
+        return lack;
       }
       lock.unlock();
       engine_.workers().release_idle(*this);
@@ -155,12 +157,13 @@ bool Gatherer::ready_hand() {
     hands_.push_back(std::make_unique<Hand>(engine_.memory(MemoryUse::kWorkspaces)));
     ++made_hands_;
   });
+  if (made.ok()) return true;
   // Where there are some, the next one that is given back will do.
-  if (!made.ok() && made_hands_ == 0 && !no_slot_) {
+  if (made_hands_ == 0 && !no_slot_) {
     no_slot_ = std::move(made).error();
     no_slot_since_ns_ = monotonic_ns();
   }
-  return made.ok();
+  return false;
 }
 
 std::unique_ptr<Gatherer::Hand> Gatherer::borrow() noexcept {
