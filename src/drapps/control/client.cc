@@ -6,9 +6,10 @@
 
 namespace drapps {
 
-Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy)
+Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares)
     : plant_(std::move(plant)),
       policy_(std::move(policy)),
+      shares_(shares),
       log_(policy_->name()),
       state_{.limits = plant_->limits()},
       guard_(state_.limits),
@@ -18,15 +19,29 @@ Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> polic
   decided_samples_ = seen_.samples;
 }
 
+Client::~Client() {
+  if (shares_ != nullptr) shares_->leave(this);
+}
+
+Limits Client::limits() const {
+  Limits limits = plant_->limits();
+  if (shares_ != nullptr) limits.cpus = shares_->cores(this, limits.cpus);
+  return limits;
+}
+
 void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
   const std::lock_guard lock(mutex_);
-  if (frozen_ || stopped_) return;
+  if (stopped_) return;
   if (const Status decided = guarded([&] { decide(clock); }); !decided.ok()) fail(decided.error().message);
 }
 
 void Client::decide(const std::function<std::uint64_t()>& clock) {
   seen_ = plant_->observe();
-  if (seen_.finished) return;
+  if (shares_ != nullptr) {
+    shares_->observe(this, seen_);
+    seen_.turn = shares_->turn(this, seen_.time_ns);
+  }
+  if (seen_.finished || frozen_) return;
   // A clock or a count that ran backwards is due at once: the guard has to see it.
   const KnobClock pace = policy_->pace();
   const std::uint64_t counted =
@@ -36,12 +51,13 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   decided_ns_ = seen_.time_ns;
   decided_batches_ = seen_.batches;
   decided_samples_ = seen_.samples;
-  if (const Limits limits = plant_->limits(); limits != state_.limits) {
+  if (const Limits limits = this->limits(); limits != state_.limits) {
     state_.limits = limits;
     guard_.set_limits(limits);
   }
 
   const Settings proposed = policy_->decide(seen_, state_);
+  if (shares_ != nullptr) shares_->note(this, state_.trying, seen_.time_ns);
   Decision decision;
   if (policy_->guarded()) {
     decision = guard_.rule(seen_, proposed, clock());
@@ -59,6 +75,7 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
 void Client::freeze() {
   const std::lock_guard lock(mutex_);
   frozen_ = true;
+  if (shares_ != nullptr) shares_->note(this, Trying::kNot, seen_.time_ns);
   log_.frozen(true);
 }
 
@@ -75,6 +92,7 @@ void Client::stop(std::string_view why) noexcept {
 
 void Client::fail(std::string_view why) noexcept {
   stopped_ = true;
+  if (shares_ != nullptr) shares_->leave(this);
   // Where there is no memory for the sentence, the loader goes on all the same.
   static_cast<void>(guarded([&] { log_.stopped(why); }));
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "drapps/control/decision_log.h"
+#include "drapps/control/shares.h"
 #include "drapps/plant/policy.h"
 #include "drapps/policy/guard.h"
 
@@ -15,11 +16,14 @@ namespace drapps {
 /// Every member may be called from any thread; one tick runs at a time. No exception leaves it: what the policy or the
 /// plant throws stops this client for good, is kept in the log, and leaves the knobs where they are.
 ///
+/// Clients with the same `shares`, which outlive them, take turns in trying something and share the cores.
+///
 /// A client owns a share of its plant. The last share may be dropped by the control thread, so a plant must not wait
 /// for anything in its destructor.
 class Client {
  public:
-  Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy);
+  Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares = nullptr);
+  ~Client();
 
   /// For the log: a pass begins.
   void begin_epoch(std::uint32_t epoch) { log_.begin_epoch(epoch); }
@@ -41,10 +45,12 @@ class Client {
 
  private:
   void decide(const std::function<std::uint64_t()>& clock);
+  Limits limits() const;
   void fail(std::string_view why) noexcept;
 
   const std::shared_ptr<Plant> plant_;
   const std::unique_ptr<const Policy> policy_;
+  Shares* const shares_;
   DecisionLog log_;
 
   std::mutex mutex_;  // guards all below

@@ -164,5 +164,63 @@ TEST(Client, PassesTooShortForADecisionAddUp) {
   EXPECT_EQ(client.log().to_json()["entries"][0]["epoch"], 2);
 }
 
+/// Keeps what it was shown, and says that it does `trying`.
+struct Watcher final : Policy {
+  struct Seen {
+    Turn turn = Turn::kOpen;
+    double cpus = 0;
+    Trying trying = Trying::kNot;
+  };
+  explicit Watcher(Seen& seen) : seen_(seen) {}
+  std::string_view name() const noexcept override { return "watcher"; }
+  Settings decide(const Observation& observation, PolicyState& state) const override {
+    seen_.turn = observation.turn;
+    seen_.cpus = state.limits.cpus;
+    state.trying = seen_.trying;
+    return observation.settings;
+  }
+  Seen& seen_;
+};
+
+TEST(Client, TakesTurnsWithOthersAndLeavesThemTheCoresThatItDoesNotNeed) {
+  Shares shares;
+  Watcher::Seen first, second;
+  const auto busy = std::make_shared<FakePlant>();
+  const auto waiting = std::make_shared<FakePlant>();
+  Client one(busy, std::make_unique<Watcher>(first), &shares);
+  auto two = std::make_unique<Client>(waiting, std::make_unique<Watcher>(second), &shares);
+  const auto run = [&] {
+    for (int i = 0; i < 4; ++i) {
+      for (const auto& plant : {busy, waiting}) plant->run(10, 50);
+      busy->change([](Observation& seen) { seen.lanes[0].service_cpu.sum += 500'000'000; });
+      waiting->change([](Observation& seen) { seen.stall.sum += 400'000'000; });
+      one.tick(busy->clock());
+      if (two) two->tick(waiting->clock());
+    }
+  };
+  busy->limit_cores(4);
+  waiting->limit_cores(4);
+  run();
+  EXPECT_NEAR(second.cpus, 3, 0.01);
+  EXPECT_EQ(first.cpus, 2);
+
+  first.trying = Trying::kTries;
+  second.trying = Trying::kWaits;
+  run();
+  EXPECT_EQ(first.turn, Turn::kAsked);
+  EXPECT_EQ(second.turn, Turn::kTaken);
+  one.freeze();  // still uses what it used, but tries nothing
+  run();
+  EXPECT_EQ(second.turn, Turn::kOpen);
+  EXPECT_NEAR(second.cpus, 3, 0.01);
+  one.unfreeze();
+  run();
+  EXPECT_EQ(second.turn, Turn::kTaken);
+  one.stop("enough");
+  run();
+  EXPECT_EQ(second.turn, Turn::kOpen);
+  EXPECT_EQ(second.cpus, 4);
+}
+
 }  // namespace
 }  // namespace drapps

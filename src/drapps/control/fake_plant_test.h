@@ -49,6 +49,10 @@ class FakePlant : public Plant {
     const std::lock_guard lock(mutex_);
     limits_[KnobId::kWorkers].high = most;
   }
+  void limit_cores(double cpus) {
+    const std::lock_guard lock(mutex_);
+    limits_.cpus = cpus;
+  }
   Observation observe() const override {
     ++observed;
     if (gate) gate();

@@ -29,15 +29,19 @@ void count(const Metrics& metrics, Observation& seen) {
   }
 }
 
+/// Batches that memory has room for beside others', when these have `own` bytes.
+std::int32_t most_batches(const Plan& plan, const Engine& engine, std::size_t own) {
+  const MemoryLedger& memory = engine.memory();
+  const std::size_t used = memory.used() - std::min(memory.used(), memory.yieldable() + own);
+  const std::size_t left = memory.limit() - std::min(memory.limit(), used);
+  const std::size_t batches = left / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
+  return static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, 32));
+}
+
 }  // namespace
 
 Limits live_limits(const Plan& plan, const Engine& engine) {
-  const MemoryLedger& memory = engine.memory();
-  const std::size_t used = memory.used() - std::min(memory.used(), memory.yieldable());
-  const std::size_t left = memory.limit() - std::min(memory.limit(), used);
-  const std::size_t batches = left / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
-  const auto prefetch_depth = static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, 32));
-  Limits limits = native_limits(engine.max_workers(), kMostReads, prefetch_depth, /*can_split=*/true);
+  Limits limits = native_limits(engine.max_workers(), kMostReads, most_batches(plan, engine, 0), /*can_split=*/true);
   limits.cpus = engine.cpu_budget();
   for (const LaneRole lane : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
     limits.weighted.set(index_of(lane));
@@ -62,6 +66,13 @@ Limits LivePlant::limits() const {
   const std::scoped_lock lock(mutex_);
   Limits now = limits_;
   now[KnobId::kWorkers].high = engine_.max_workers();
+  if (!runners_.empty()) {
+    // What others have given back is there for this one. What they have taken since is not taken from it here: where
+    // memory is short, batches wait for it.
+    std::int32_t& most = now[KnobId::kPrefetchDepth].high;
+    const Runner& latest = *runners_.back();
+    most = std::max(most, most_batches(latest.plan(), engine_, latest.arena()->bytes()));
+  }
   now.cpus = engine_.cpu_budget();
   return now;
 }

@@ -28,7 +28,7 @@ class LivePlant final : public Plant {
   /// Keeps what the runner counted. Nothing is asked of it any more.
   void detach(const Runner& runner);
 
-  /// Those of the latest pass, with the workers that the machine gives now.
+  /// Those of the latest pass, with the workers that the machine gives now and the memory that others do not need.
   Limits limits() const override;
   Observation observe() const override;
   void apply(const Settings& settings) override;

@@ -7,6 +7,7 @@
 
 #include "drapps/control/controller.h"
 #include "drapps/control/fewer_test.h"
+#include "drapps/pipeline/test_pictures.h"
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/policies_test.h"
@@ -16,9 +17,19 @@ namespace {
 
 using std::chrono_literals::operator""ms;
 
+/// Of batches so large that memory never has room for two.
+std::shared_ptr<const Plan> large_batches() {
+  static const std::vector<std::uint8_t> picture = testing_pictures::png(20, 24, 1);
+  PipelineSpec spec;
+  spec.ops = {CenterCrop{.height = 8192, .width = 8192}};
+  spec.sampler.batch = 1 << 14;
+  return *Plan::make(spec, **MemorySource::make({MemorySource::Bytes(picture)}, nullptr));
+}
+
 /// Counts what the test says, and remembers what was applied.
 class CountingRunner final : public Runner {
  public:
+  explicit CountingRunner(std::shared_ptr<const Plan> plan = large_batches()) : plan_(std::move(plan)) {}
   void count(std::uint64_t batches, std::uint64_t step_ns = 50'000'000) {
     for (std::uint64_t i = 0; i < batches; ++i) {
       counted_.step.record(step_ns);
@@ -35,8 +46,8 @@ class CountingRunner final : public Runner {
   std::uint32_t ready_batches() const override { return 3; }
 
   std::optional<Next> next(std::chrono::milliseconds) override { return Finished{}; }
-  const Plan& plan() const noexcept override { std::terminate(); }
-  std::shared_ptr<SlotArena> arena() const noexcept override { return nullptr; }
+  const Plan& plan() const noexcept override { return *plan_; }
+  std::shared_ptr<SlotArena> arena() const noexcept override { return arena_; }
   bool ready() const override { return true; }
   std::uint64_t position() const override { return 0; }
   std::uint64_t left() const override { return 0; }
@@ -46,6 +57,9 @@ class CountingRunner final : public Runner {
   std::vector<Settings> applied;
 
  private:
+  const std::shared_ptr<const Plan> plan_;
+  const std::shared_ptr<SlotArena> arena_ =
+      *SlotArena::make(plan_->layout.bytes(), Engine::get().memory(MemoryUse::kBatches));
   Metrics counted_;
 };
 
@@ -145,6 +159,32 @@ TEST(LivePlant, APassBeginsWithinTheLimitsOfNow) {
   EXPECT_EQ(wide.applied.back(), narrow.applied.back());  // one plant, one setting
   plant.detach(wide);
   plant.detach(narrow);
+}
+
+TEST(LivePlant, MemoryThatOthersGiveBackIsForThePassThatLives) {
+  PipelineSpec spec;
+  spec.ops = {CenterCrop{.height = 16, .width = 16}};
+  spec.sampler.batch = 1 << 10;
+  static const std::vector<std::uint8_t> picture = testing_pictures::png(20, 24, 1);
+  const auto plan = *Plan::make(spec, **MemorySource::make({MemorySource::Bytes(picture)}, nullptr));
+  const std::size_t batch = plan->layout.bytes();
+  const auto budget = Engine::get().claim({.bytes = 40 * batch});
+  Passes passes;
+  MemoryLedger other(&Engine::get().memory(MemoryUse::kBatches));
+  CountingRunner runner(plan);
+  const auto depth = [&] { return passes.plant->limits()[KnobId::kPrefetchDepth].high; };
+
+  ASSERT_TRUE(other.try_reserve(30 * batch));
+  passes.plant->attach(runner, live_limits(*plan, Engine::get()));
+  EXPECT_EQ(depth(), 5);
+  Slot* own = *runner.arena()->acquire();
+  EXPECT_EQ(depth(), 5);
+  other.set_used(0);
+  EXPECT_EQ(depth(), 20);
+  ASSERT_TRUE(other.try_reserve(36 * batch));
+  EXPECT_EQ(depth(), 5);  // what the pass began with
+  runner.arena()->abandon(own);
+  passes.plant->detach(runner);
 }
 
 TEST(LivePlant, PassesComeAndGoInSeveralThreadsUnderControl) {

@@ -171,7 +171,7 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   const auto guard = lock();
   if (plant_ == nullptr) {
     auto plant = std::make_shared<LivePlant>(engine, settings, limits);
-    client_ = std::make_shared<Client>(plant, *make_policy(options_.policy));
+    client_ = std::make_shared<Client>(plant, *make_policy(options_.policy), &Shares::of_process());
     if (frozen_) client_->freeze();
     plant_ = std::move(plant);
   }

@@ -13,7 +13,7 @@ namespace drapps {
 ProcessControl::ProcessControl(std::unique_ptr<const Policy> policy)
     : maker_(getpid()),
       plant_(std::make_shared<ProcessPlant>(Engine::get())),
-      client_(std::make_shared<Client>(plant_, std::move(policy))) {}
+      client_(std::make_shared<Client>(plant_, std::move(policy), &Shares::of_process())) {}
 
 Result<std::unique_ptr<ProcessControl>> ProcessControl::make(const PolicyConfig& policy) {
   auto made = make_policy(policy);

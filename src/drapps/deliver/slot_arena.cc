@@ -176,6 +176,11 @@ std::size_t SlotArena::spare_bytes() const noexcept {
   return spare_.size() * slot_bytes_;
 }
 
+std::size_t SlotArena::bytes() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return (filling_ + spare_.size()) * slot_bytes_;
+}
+
 void SlotArena::started_filling() noexcept { most_filling_ = std::max(most_filling_, ++filling_); }
 
 void SlotArena::unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept {

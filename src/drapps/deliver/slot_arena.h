@@ -84,6 +84,8 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   void retire() noexcept;
   /// Bytes that trim() would give back.
   std::size_t spare_bytes() const noexcept;
+  /// Bytes of the budget that it has: those, and of slots that are filling.
+  std::size_t bytes() const noexcept;
 
  private:
   friend class HeldSlot;

@@ -30,6 +30,14 @@ struct ProcessObservation {
   std::uint64_t idle = 0;  // times that they had nothing to do for a while
 };
 
+/// Whether a policy may try something. Of the loaders of a process one does at a time, so that none takes the effect of
+/// another's for its own.
+enum class Turn : std::uint8_t {
+  kOpen,   // a trial may begin or go on
+  kAsked,  // one that has begun goes on, but none begins: another loader waits for its turn
+  kTaken,  // another loader's trial is under way
+};
+
 /// One consistent copy of everything a policy may look at.
 struct Observation {
   std::uint64_t time_ns = 0;  // monotonic clock at which it was taken
@@ -45,6 +53,7 @@ struct Observation {
   std::uint64_t memory_used = 0;    // bytes of the RAM budget in use
   double process_cpu_seconds = 0;   // CPU time of the whole process
   bool finished = false;            // no pass is under way
+  Turn turn = Turn::kOpen;
 };
 
 /// What a knob may be: a low that is the high pins it. Both are 0 where the plant has no such knob.

@@ -39,11 +39,15 @@ class Reason {
   std::uint8_t length_ = 0;
 };
 
+/// What a policy does about its turn (plant.h).
+enum class Trying : std::uint8_t { kNot, kWaits, kTries };
+
 /// All that a policy knows besides the observation. `PolicyState{limits}` is the state in which every policy begins;
 /// its memory is then all zero bytes, and a policy's own type must read zero bytes as "nothing known yet".
 struct PolicyState {
   Limits limits{};
   Reason why{};  // the policy's reason for its last proposal
+  Trying trying = Trying::kNot;
   std::array<std::byte, kPolicyMemory> memory{};
 
   template <class T>

@@ -37,6 +37,7 @@ struct Climb {
   Phase phase;
   std::uint8_t cursor;                              // the knob to try next, in kOrder
   std::uint8_t strange_windows;                     // in a row that do not look like the reference
+  bool holds;                                       // nothing is left to try
   std::uint64_t failed;                             // bit 2·knob: down does not help; bit 2·knob + 1: up does not
   std::array<std::int8_t, kOrder.size()> favoured;  // direction to try first; 0 is up
   Trial trial;
@@ -70,12 +71,15 @@ class Decider {
 
   Settings decide() {
     const Settings proposal = propose();
+    const bool measures = climb_.phase == Phase::kStart || climb_.phase == Phase::kMeasure;
+    state_.trying = !measures ? Trying::kTries : climb_.holds ? Trying::kNot : Trying::kWaits;
     state_.store(climb_);
     return proposal;
   }
 
  private:
   Settings propose() {
+    if (seen_.turn == Turn::kTaken) stand_aside();
     if (climb_.phase == Phase::kMove || climb_.phase == Phase::kReturn) return wait_for_the_knob();
     if (climb_.phase == Phase::kStart || seen_.settings != climb_.settings) return begin_measuring();
     if (settling()) return seen_.settings;
@@ -89,6 +93,15 @@ class Decider {
     const bool strange = climb_.reference.step_ns > 0 && climb_.window.long_enough() &&
                          shifted(climb_.window.measure(), climb_.reference);
     return strange || climb_.window.complete() ? start_trial(climb_.window.measure()) : seen_.settings;
+  }
+
+  /// What is seen now is the effect of another loader's trial, and says nothing.
+  void stand_aside() {
+    climb_.window.restart();
+    if (climb_.phase != Phase::kMove && climb_.phase != Phase::kTrial) return;
+    climb_.phase = Phase::kReturn;
+    climb_.trial.asked = 0;
+    say("another loader tries something; %s returns", name(climb_.trial.at));
   }
 
   Settings begin_measuring() {
@@ -120,6 +133,7 @@ class Decider {
     climb_.settle_from_batches = seen_.batches;
     climb_.settle_until_batches = seen_.batches + seen_.ready_batches + 2;
     climb_.window.restart();
+    climb_.holds = false;
   }
 
   bool settling() const {
@@ -135,6 +149,7 @@ class Decider {
     if (climb_.reference.step_ns > 0 && shifted(now, climb_.reference)) {
       if (++climb_.strange_windows < 2) return seen_.settings;
       climb_.failed = 0;
+      climb_.holds = false;
       climb_.cursor = 0;
       climb_.reference.step_ns = 0;
       say("the situation changed: step %.2f ms, stall %.1f %%, stretch %.2f", now.step_ns * 1e-6, now.stall * 100,
@@ -151,6 +166,12 @@ class Decider {
 
   /// From the base measurement to the next (knob, direction) worth trying.
   Settings next_trial() {
+    climb_.phase = Phase::kMeasure;
+    climb_.settings = seen_.settings;
+    if (seen_.turn != Turn::kOpen) {
+      say("lets another loader try something first");
+      return seen_.settings;
+    }
     for (std::size_t turn = 0; turn < kOrder.size(); ++turn) {
       const std::size_t at = (climb_.cursor + turn) % kOrder.size();
       const int first = climb_.favoured[at] < 0 ? -1 : 1;
@@ -166,8 +187,7 @@ class Decider {
         return with(kOrder[at], value);
       }
     }
-    climb_.phase = Phase::kMeasure;
-    climb_.settings = seen_.settings;
+    climb_.holds = true;
     if (climb_.base.stall >= kStalled) {
       say("holds: nothing left to try makes the step faster");
     } else {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -282,6 +283,38 @@ TEST(HillClimb, HasPatienceWithTheGuardBetweenPasses) {
     EXPECT_TRUE(tried) << length;
     EXPECT_EQ(climber.seen.settings[KnobId::kFused], 1) << length;
   }
+}
+
+TEST(HillClimb, TriesInItsTurnAloneAndReturnsWhereItLostIt) {
+  const Limits limits = native_limits(8, 16, 8, true);
+  Settings start = initial_settings(limits);
+  start[KnobId::kWorkers] = 2;
+  SyntheticPlant plant(
+      [](const Settings& settings, double) { return Response{.capacity = 20.0 * settings[KnobId::kWorkers]}; });
+  Climber climber(limits, start);
+  const auto moved = [](const std::vector<Moment>& moments) {
+    return std::ranges::any_of(moments, [](const Moment& moment) { return moment.moved; });
+  };
+  climber.seen.turn = Turn::kTaken;
+  EXPECT_FALSE(moved(climber.climb(plant, 40)));
+  EXPECT_EQ(climber.state.trying, Trying::kWaits);
+  climber.seen.turn = Turn::kAsked;
+  EXPECT_FALSE(moved(climber.climb(plant, 80)));
+  EXPECT_EQ(climber.state.trying, Trying::kWaits);
+  climber.seen.turn = Turn::kOpen;
+  double until = 80;
+  while (climber.state.trying != Trying::kTries || climber.seen.settings == start) {
+    climber.climb(plant, until += kEpoch);
+    ASSERT_LT(until, 200);
+  }
+  climber.seen.turn = Turn::kTaken;
+  climber.climb(plant, until += 20);
+  EXPECT_EQ(climber.seen.settings, start);
+  EXPECT_EQ(climber.state.trying, Trying::kWaits);
+  climber.seen.turn = Turn::kOpen;
+  climber.climb(plant, until + 300);
+  EXPECT_GE(climber.seen.settings[KnobId::kWorkers], 5);
+  EXPECT_EQ(climber.state.trying, Trying::kNot);
 }
 
 TEST(HillClimb, ReplaysFromObservationsAndStates) {

@@ -120,11 +120,24 @@ class TrialsDecider {
     }
     // A cut waits for those that leave, but not for those that are still to come.
     const bool usable = settled || (over(sight) && seen_.processes.leaving == 0);
+    const bool tries = seen && usable && !over(sight) && wanted(sight) > processes() && !cooling();
+    state_.trying = memory_.trying ? Trying::kTries : tries ? Trying::kWaits : Trying::kNot;
     if (changed || !seen || !usable) return processes();
+    if (seen_.turn == Turn::kTaken) return stand_aside(sight);
     memory_.sights.add(sight);
     if (memory_.trying) return judge();
     return memory_.sights.size() < kFewest ? processes() : consider();
   }
+
+  /// What is seen now is the effect of another loader's trial, and says nothing.
+  std::int32_t stand_aside(const Sight& sight) {
+    memory_.sights.clear();
+    if (!std::exchange(memory_.trying, false)) return processes();
+    state_.trying = Trying::kNot;
+    return leave_for(memory_.before, sight, "another loader tries something");
+  }
+
+  bool cooling() const { return seen_.time_ns < memory_.cool_until_ns; }
 
   /// Whether just the processes that are meant to were at work when this window began.
   bool settle() {
@@ -173,8 +186,9 @@ class TrialsDecider {
     const std::int32_t most = std::max(processes(), state_.limits[KnobId::kProcesses].high);
     const std::int32_t target = std::min(wanted(sight), most);
     if (target < processes()) return leave_for(target, sight, "more cores in use than the budget has");
-    if (target == processes() || seen_.time_ns < memory_.cool_until_ns) return processes();
+    if (target == processes() || cooling() || seen_.turn != Turn::kOpen) return processes();
     memory_.trying = true;
+    state_.trying = Trying::kTries;
     memory_.before = processes();
     memory_.aimed = target;
     memory_.sights_before = memory_.sights;

@@ -249,6 +249,37 @@ TEST(Trials, CountersOfAnotherPlantAreNoWindow) {
   EXPECT_NE(other.reasons[0].find("100 % waited, 1000.0/s"), std::string::npos) << other.reasons[0];
 }
 
+TEST(Trials, NothingIsTriedWithoutATurnAndATrialThatLostItsTurnIsTakenBack) {
+  ProcessModel model(sleeping);
+  model.seen.turn = Turn::kTaken;
+  model.run(5);
+  EXPECT_EQ(model.moves, Moves{});
+  EXPECT_EQ(model.state.trying, Trying::kWaits);
+  model.seen.turn = Turn::kAsked;
+  model.run(5);
+  EXPECT_EQ(model.moves, Moves{});
+  EXPECT_EQ(model.state.trying, Trying::kWaits);
+  model.seen.turn = Turn::kOpen;
+  while (model.moves.empty()) model.step(0.05);
+  EXPECT_EQ(model.state.trying, Trying::kTries);
+  model.run(0.5);
+  model.seen.turn = Turn::kTaken;
+  model.run(1);
+  EXPECT_EQ(model.moves, (Moves{{2, 4}, {4, 2}}));
+  EXPECT_EQ(model.state.trying, Trying::kWaits);
+  model.seen.turn = Turn::kOpen;
+  model.run(20);
+  EXPECT_EQ(model.processes(), 4);  // it did not count as a failure
+  EXPECT_EQ(model.state.trying, Trying::kNot);
+}
+
+TEST(Trials, ACutToTheBudgetNeedsNoTurn) {
+  ProcessModel model([](double n) { return n; }, 4);
+  model.seen.turn = Turn::kAsked;
+  model.run(10);
+  EXPECT_EQ(model.moves, (Moves{{4, 2}}));
+}
+
 TEST(Trials, APlantWithoutProcessesStaysAsItIs) {
   Observation seen;
   seen.settings.knobs = {3, 5, 7, 0, 0};
