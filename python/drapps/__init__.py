@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from drapps.batch import Batch
     from drapps.budget import BudgetSampler
-    from drapps.errors import DataNotFoundError, PipelineError, SampleError
+    from drapps.errors import DataNotFoundError, PipelineError, SampleError, WorkerStartError
     from drapps.forms import transcode
     from drapps.loader import Loader, LoaderIterator
     from drapps.pipeline import Pipeline, arrays, image_bytes, image_folder, images
@@ -38,6 +38,7 @@ _HOMES = {
     "Pipeline": "drapps.pipeline",
     "PipelineError": "drapps.errors",
     "SampleError": "drapps.errors",
+    "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
     "arrays": "drapps.pipeline",
     "image_bytes": "drapps.pipeline",
@@ -60,6 +61,7 @@ __all__ = [
     "PipelineError",
     "SampleError",
     "StateError",
+    "WorkerStartError",
     "__version__",
     "arrays",
     "image_bytes",

@@ -15,6 +15,10 @@ class DataNotFoundError(PipelineError, FileNotFoundError):
     """A folder without what a source needs: the folder itself, its classes, or their pictures."""
 
 
+class WorkerStartError(PipelineError, OSError):
+    """The system makes no worker process or thread; the message says which limits to raise."""
+
+
 class SampleError(RuntimeError):
     """A sample that could not be delivered. The iterator that raised it stays usable.
 

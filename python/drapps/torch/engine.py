@@ -24,6 +24,7 @@ from torch.utils.data import _utils as stock_utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps import _core
+from drapps.errors import WorkerStartError
 from drapps.torch.asked import Asked, Taken
 from drapps.torch.failure import Failure
 from drapps.torch.job import ReportedBatch
@@ -36,6 +37,7 @@ from drapps.worker.crew import GRACE, Crew
 from drapps.worker.elastic import Elastic
 from drapps.worker.job import END, ERROR, VALUE
 from drapps.worker.launch import SentJob
+from drapps.worker.limits import limits_named
 from drapps.worker.lists import share_large_lists
 from drapps.worker.moves import Moves, publish
 from drapps.worker.recovery import Recovery, WorkerDiedError
@@ -83,7 +85,8 @@ class EngineIterator(_BaseDataLoaderIter):
         self._initialised = loader.worker_init_fn is not None
         self._context, by_value = context_of(loader)
         self._threads = isinstance(self._context, ThreadContext)
-        self._job = SentJob(job, by_value)
+        with limits_named("file in memory for what workers run"):
+            self._job = SentJob(job, by_value)
         self._restarts = loader.on_worker_death == "restart"
         self._within_budget = loader.cpu_budget is not None or loader._auto_workers
         self._claim = loader._claimed()
@@ -98,7 +101,8 @@ class EngineIterator(_BaseDataLoaderIter):
         places = min(math.ceil(_PROCESSES_PER_CORE * _core.cpu_budget()), _MOST_PROCESSES)
         slots = 64 + 4 * self._num_workers + places  # some are of processes that are ending
         window = self._prefetch_factor * self._num_workers
-        self._board = _core.Board.make(slots, 2 * window + 4 * slots)
+        with limits_named("shared memory for workers"):
+            self._board = _core.Board.make(slots, 2 * window + 4 * slots)
         self._control = self._standing.control
         self._crew = Crew(self._board, self._job, self._context, self._control)
         self._recovery = Recovery(self._crew, self._restarts, self._binding, self._standing)
@@ -114,8 +118,7 @@ class EngineIterator(_BaseDataLoaderIter):
         try:
             before, processes = self._standing.processes, self._processes_at_start()
             self._control.attach(self._board, processes)
-            homes = [self._crew.hire(worker).slot for worker in range(processes)]
-            self._binding.started(homes, self._num_workers, self._watches)
+            self._binding.started(self._homes(processes), self._num_workers, self._watches)
             self._allow_moves()
             if self._moves is not None and before:
                 self._control.want(min(before, self._moves.most))
@@ -124,6 +127,19 @@ class EngineIterator(_BaseDataLoaderIter):
         except BaseException:
             self._shutdown_workers()
             raise
+
+    def _homes(self, processes: int) -> list[int]:
+        """Starts so many processes, or fewer at a limit where those will do; their slots."""
+        started = self._crew.members
+        try:
+            for worker in range(processes):
+                self._crew.hire(worker)
+        except WorkerStartError as error:
+            if not started or self._binding.bound:
+                raise
+            self._control.want(len(started))
+            self._standing.remark(f"{len(started)} processes instead of {processes}: {error}")
+        return list(started)
 
     def _allow_moves(self) -> None:
         """Processes come and go as far as what they make does not depend on them."""
@@ -385,7 +401,8 @@ class EngineIterator(_BaseDataLoaderIter):
             self._progress.drew(taken.asked.worker, data.drawn)
         if isinstance(data, ReportedBatch) and data.changed is not None:
             if self._binding.told(taken.asked.worker, data.changed):
-                self._recovery.settle(self._asked)
+                with self._or_all_ends():
+                    self._recovery.settle(self._asked)
                 self._allow_moves()
             self._progress.own_state = self._binding.lasting
             self._progress.plan = self.plan()
@@ -441,10 +458,16 @@ class EngineIterator(_BaseDataLoaderIter):
     def _look_after(self) -> None:
         """Replaces what died, or ends all: no batch is left out, and nobody waits for the dead."""
         self._checked = time.monotonic()
-        try:
+        with self._or_all_ends():
             self._recovery.check(self._asked)
             if self._moves is not None:
                 self._moves.settle(self._asked)
+
+    @contextlib.contextmanager
+    def _or_all_ends(self) -> Iterator[None]:
+        """Ends the processes where what is done about them fails."""
+        try:
+            yield
         except BaseException as error:
             told = isinstance(error, WorkerDiedError)
             self._died = "" if told else f"{error!r} came while a worker process was looked after"

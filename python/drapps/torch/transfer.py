@@ -11,6 +11,7 @@ import torch
 from torch._utils import ExceptionWrapper
 from torch.utils.data._utils.pin_memory import pin_memory
 
+from drapps.errors import WorkerStartError
 from drapps.torch.job import ReportedBatch
 
 AHEAD = 2  # batches in pinned memory that nobody has asked for yet
@@ -20,11 +21,22 @@ class TransferThread:
     """Makes batches and pins them, one after the other, beside the training step."""
 
     def __init__(self, device: str | None) -> None:
-        """Pins for the current device, whose type is `device`."""
+        """Pins for the current device, whose type is `device`.
+
+        Raises:
+            WorkerStartError: the system makes no thread.
+        """
         index = torch.accelerator.current_device_index()
         self._device = device
         self._where = f"in pin memory thread for device {index}"
         self._thread = ThreadPoolExecutor(1, "drapps-transfer", _begin, (index,))
+        try:
+            self._thread.submit(int)  # makes the thread, while there is no batch to lose
+        except RuntimeError as error:
+            raise WorkerStartError(
+                f"the system makes no thread that pins memory ({error}): set pin_memory=False, or "
+                "raise the limit on processes (ulimit -u)"
+            ) from error
 
     def submit(self, make: Callable[[], Any]) -> Future[Any]:
         """Begins with what `make` gives: a batch, or a `ReportedBatch` with it.

@@ -16,6 +16,7 @@ from typing import Any
 from drapps import _core
 from drapps.worker.descriptor import Descriptor
 from drapps.worker.launch import STACKS_SIGNAL, Launch, SentJob, main
+from drapps.worker.limits import limits_named
 
 _SILENCE = 5.0  # seconds without a heartbeat after which a worker's state is looked up
 GRACE = 5.0  # seconds that a worker has to end by itself
@@ -97,8 +98,24 @@ class Crew:
         Args:
             worker: the virtual worker.
             replay: what it makes again first, to arrive where a lost process was, see `Launch`.
+
+        Raises:
+            WorkerStartError: a limit forbids it; nothing of it is left.
         """
-        slot = self.board.enlist()
+        with limits_named(f"process for worker {worker}"):
+            slot = self.board.enlist()
+            try:
+                member = self._started(slot, worker, replay)
+            except BaseException:
+                self.board.bury(slot)
+                raise
+        self._poll.register(member.pidfd, select.POLLIN)
+        self.members[slot] = member
+        self.control.joined(slot, member.pid)
+        self._list_processes()
+        return member
+
+    def _started(self, slot: int, worker: int, replay: tuple[Any, ...]) -> Member:
         stacks = Descriptor(os.memfd_create("drapps-stacks", os.MFD_CLOEXEC))
         me, budget = os.getpid(), _core.cpu_budget_fd()
         launch = Launch(
@@ -120,18 +137,12 @@ class Crew:
             if process.pid is not None:
                 process.kill()
                 process.join()
-            self.board.bury(slot)
             raise
         # multiprocessing would end it where a fork of this process exits by sys.exit.
         multiprocessing.process._children.discard(process)  # type: ignore[attr-defined]
         if not isinstance(process, threading.Thread):
             _running.add(process)
-        member = Member(slot, worker, process, pidfd, stacks)
-        self._poll.register(pidfd, select.POLLIN)
-        self.members[slot] = member
-        self.control.joined(slot, member.pid)
-        self._list_processes()
-        return member
+        return Member(slot, worker, process, pidfd, stacks)
 
     def _list_processes(self) -> None:
         by_worker = sorted(self.members.values(), key=lambda member: member.worker)

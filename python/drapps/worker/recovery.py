@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from drapps.errors import WorkerStartError
 from drapps.worker.binding import Binding
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import Crew, Death, last_act
@@ -166,7 +167,7 @@ class Recovery:
         elif death.retired and self.crew.active:
             who = "a process that was to end anyway died; the others make"
         else:
-            self.crew.hire(death.worker)
+            who = self._replace(death, who)
         again = "its pass up to the place" if self._history else "what was lost"
         self.standing.remark(
             f"{who} {again} again",
@@ -174,6 +175,18 @@ class Recovery:
             pid=death.pid,
             cause=death.cause,
         )
+
+    def _replace(self, death: Death, who: str) -> str:
+        """Starts another process; who makes what was lost."""
+        try:
+            self.crew.hire(death.worker)
+        except WorkerStartError as error:
+            if not self.crew.active:
+                raise
+            left = len(self.crew.active)
+            self.standing.control.want(left)
+            return f"no process can be added ({error}); {left} are left, and make"
+        return who
 
     def _blamed(self, death: Death) -> list[tuple[int, int]]:
         """What a process may have died of: what it was at, not all that waited for it."""

@@ -8,7 +8,7 @@ import threading
 import traceback
 from typing import Any
 
-from drapps.errors import PipelineError
+from drapps.errors import WorkerStartError
 from drapps.worker.child import Worker
 from drapps.worker.descriptor import Descriptor
 from drapps.worker.launch import Launch
@@ -33,13 +33,13 @@ class WorkerThread(threading.Thread):
         """Begins to work.
 
         Raises:
-            PipelineError: the system makes no thread.
+            WorkerStartError: the system makes no thread.
         """
         try:
             super().start()
         except RuntimeError as error:
             self.pid = None  # there is nothing to end
-            raise PipelineError(
+            raise WorkerStartError(
                 f"the system makes no thread for worker {self._launch.worker} of a dataset with "
                 f"thread_safe=True ({error}): lower num_workers, or raise the limit on threads"
             ) from error
