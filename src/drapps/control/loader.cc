@@ -206,7 +206,8 @@ json limits_json(const Engine& engine) {
   const MachineLimits machine = engine.machine();
   return {{"budget", {{"cpus", engine.cpu_budget()}, {"ram_bytes", engine.ram_budget()}}},
           {"machine",
-           {{"cpus", machine.cpus}, {"memory_bytes", machine.memory_bytes}, {"local_ranks", machine.local_ranks}}}};
+           {{"cpus", machine.cpus}, {"memory_bytes", machine.memory_bytes}, {"local_ranks", machine.local_ranks}}},
+          {"shortages", engine.shortages()}};
 }
 
 json Loader::explain() const {

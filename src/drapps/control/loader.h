@@ -38,7 +38,8 @@ struct LoaderOptions {
 
 /// {"policy", "cpu_budget", "ram_budget", "settings"}: all optional, null as absent.
 Result<LoaderOptions> parse_options(std::string_view json);
-/// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}}: in every loader's plan.
+/// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}, "shortages": […]}: in every
+/// loader's plan.
 nlohmann::json limits_json(const Engine& engine);
 
 class Iterator;

@@ -1,5 +1,15 @@
 // Every single allocation and every start of a thread fails once: a pass gives its batches or a typed error, and the
 // next pass gives its batches.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DRAPPS_MEMORY_IS_THE_SANITIZERS
+#endif
+#if __has_feature(address_sanitizer)
+#define DRAPPS_THREADS_ARE_THE_SANITIZERS
+#endif
+#endif
+#ifndef DRAPPS_MEMORY_IS_THE_SANITIZERS
+
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -87,11 +97,6 @@ void* allocate_or_throw(std::size_t bytes, std::size_t alignment = 16) {
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define DRAPPS_THREADS_ARE_THE_SANITIZERS
-#endif
-#endif
 #ifndef DRAPPS_THREADS_ARE_THE_SANITIZERS
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
                               void* argument) noexcept {
@@ -301,3 +306,5 @@ TEST(ShortMemory, OneThreadThatCannotBeMade) {
 
 }  // namespace
 }  // namespace drapps
+
+#endif  // DRAPPS_MEMORY_IS_THE_SANITIZERS

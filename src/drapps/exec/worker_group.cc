@@ -84,6 +84,11 @@ std::int32_t WorkerGroup::size() const {
   return static_cast<std::int32_t>(wanted_);
 }
 
+std::string WorkerGroup::shortage() const {
+  const std::scoped_lock lock(mutex_);
+  return shortage_;
+}
+
 WorkerGroup::Entry* WorkerGroup::find(const WorkerClient& client) {
   const auto found =
       std::find_if(clients_.begin(), clients_.end(), [&](const Entry& e) { return e.client == &client; });
@@ -95,6 +100,7 @@ Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
   for (const Entry& entry : clients_) sum += entry.share;
   const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(sum, max_workers_));
   wanted_ = wanted;
+  shortage_.clear();
   ++wakes_;
   work_.notify_all();
   if (threads_.size() > wanted) {
@@ -120,6 +126,8 @@ Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
     });
     if (!status.ok()) {
       wanted_ = threads_.size();
+      // The other text is short enough to take no memory.
+      if (!guarded([&] { shortage_ = status.error().message; }).ok()) shortage_ = "out of memory";
       return status;
     }
   }

@@ -11,6 +11,7 @@
 #include <list>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "drapps/base/result.h"
@@ -55,6 +56,8 @@ class WorkerGroup {
 
   /// Workers alive now.
   std::int32_t size() const;
+  /// Why there are fewer than wanted; empty where there are not.
+  std::string shortage() const;
   CpuBudget& cpu_budget() noexcept { return cpu_budget_; }
 
  private:
@@ -76,6 +79,7 @@ class WorkerGroup {
   std::vector<Entry> clients_;
   std::list<ServiceThread> threads_;
   std::size_t wanted_ = 0;  // workers with an id below this stay
+  std::string shortage_;
   std::int32_t max_workers_ = 1;
   std::size_t turn_ = 0;     // client that is asked first next
   std::uint64_t wakes_ = 0;  // rises with every wake(), so that none is missed

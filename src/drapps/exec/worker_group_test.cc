@@ -96,12 +96,14 @@ TEST(WorkerGroup, RefusesAClientWithoutThreadsAndServesTheOthersByThoseItHas) {
     group.set_share(served, 3);
     EXPECT_FALSE(group.attach(refused, 1).ok());
     EXPECT_EQ(group.size(), 1);
+    EXPECT_NE(group.shortage().find("made no thread"), std::string::npos) << group.shortage();
     served.add(5);
     group.wake(5);
     served.wait_for(5);
   }
   EXPECT_TRUE(group.attach(refused, 2).ok());
   EXPECT_EQ(group.size(), 5) << "a client that was refused has no share";
+  EXPECT_EQ(group.shortage(), "");
   group.set_budget(1, CpuBudget::kUnlimited);
   {
     const NoThreads none;

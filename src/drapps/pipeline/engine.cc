@@ -80,7 +80,12 @@ void Engine::watch_machine() noexcept {
     return ServiceThread::start("drapps-limits", [this, inherited = scheduler_affinity(source_, MaskOf::kThread)](
                                                      const std::stop_token& stop) { watch(inherited, stop); });
   });
-  if (started.ok()) watch_ = *std::move(started);
+  unwatched_.clear();
+  if (started.ok()) {
+    watch_ = *std::move(started);
+  } else {
+    unwatched_ = std::move(started).error().message;
+  }
 }
 
 void Engine::watch(const std::set<int>& inherited, const std::stop_token& stop) {
@@ -111,6 +116,16 @@ void Engine::look_again(const std::set<int>& inherited) {
 MachineLimits Engine::machine() const {
   const std::scoped_lock lock(mutex_);
   return machine_;
+}
+
+std::vector<std::string> Engine::shortages() const {
+  std::vector<std::string> all;
+  if (const std::string why = workers_.shortage(); !why.empty()) {
+    all.push_back("there are only " + std::to_string(workers_.size()) + " workers: " + why);
+  }
+  const std::scoped_lock lock(mutex_);
+  if (!unwatched_.empty()) all.push_back("changes of the machine's limits are not seen: " + unwatched_);
+  return all;
 }
 
 void Engine::enforce() noexcept {

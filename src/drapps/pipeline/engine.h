@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "drapps/base/machine.h"
 #include "drapps/base/memory_ledger.h"
@@ -80,6 +81,8 @@ class Engine {
   /// What the machine gives. Of the cores that the process was allowed at first, quotas and cpusets may take away; a
   /// thread that was bound to a core takes nothing.
   MachineLimits machine() const;
+  /// What there is less of than wanted, because the system made no thread for it: a sentence each.
+  std::vector<std::string> shortages() const;
   /// Bytes that the machine and the cgroups have left now; looks.
   std::size_t available_memory() const { return machine_limits(source_).available_bytes; }
   pid_t maker() const noexcept { return maker_; }
@@ -108,6 +111,7 @@ class Engine {
   std::list<Budget> budgets_;
   double cpus_ = 1;
   ServiceThread watch_;
+  std::string unwatched_;  // why there is no watch, where there should be one
 };
 
 }  // namespace drapps
