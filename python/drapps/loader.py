@@ -12,6 +12,7 @@ from drapps.batch import Batch
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
 from drapps.ledger import LedgerFile
+from drapps.policy import Policy, to_json
 from drapps.source import Source
 from drapps.stream import Stream
 
@@ -48,6 +49,7 @@ class Loader:
             self._native.steps(0, 0)
         except ValueError as error:
             raise PipelineError(str(error)) from None
+        self._policy: Policy = options["policy"]
         self._identity = identity(source, spec)
         self._ledger_file = ledger_file
         self._epochs = Epochs()
@@ -115,6 +117,23 @@ class Loader:
         """What runs and why: ``plan`` (ops, lanes, memory) and ``decisions`` (knobs moved)."""
         explanation: dict[str, Any] = json.loads(self._native.explain())
         return explanation
+
+    @property
+    def policy(self) -> Policy:
+        """Who moves the knobs. Another one may be set at any time, also while a pass runs.
+
+        It knows nothing of what the one before it learnt; the knobs stay where they stand.
+
+        Raises:
+            PipelineError: an unknown policy, which leaves the old one at work.
+        """
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        text = to_json(policy)
+        self._native.set_policy(text)
+        self._policy = json.loads(text)
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""

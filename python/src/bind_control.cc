@@ -65,6 +65,9 @@ void bind_control(nb::module_& module) {
       .def(nb::new_([](const std::string& policy) { return value_of(ProcessControl::make(policy_of(policy))); }),
            "policy"_a, "policy: in JSON, see policy/config.h.")
       .def(
+          "set_policy", [](Self& self, const std::string& policy) { value_of(self.set_policy(policy_of(policy))); },
+          "policy"_a, "Another one from here on, in JSON.")
+      .def(
           "attach", [](Self& self, const Side& side, std::int32_t n) { self.attach(parent_board(side), n); }, "board"_a,
           "processes"_a, "The processes of this board are decided about, of which so many are about to start.")
       .def(

@@ -361,6 +361,15 @@ void bind_pipeline(nb::module_& module) {
           },
           "settings"_a)
       .def(
+          "set_policy",
+          [](Loader& self, const std::string& text) {
+            auto config =
+                value_of(policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
+            const WithoutGil released;
+            value_of(self.set_policy(std::move(config)));
+          },
+          "policy"_a, "Another one from here on, in JSON.")
+      .def(
           "freeze",
           [](Loader& self, bool frozen) {
             const WithoutGil released;

@@ -454,6 +454,41 @@ def test_a_policy_decides_about_processes_as_about_threads(policy):
     assert moved == (set() if policy == "initial" else {"processes"})
 
 
+def test_the_policy_of_processes_is_swapped_while_they_run():
+    loader = drapps.torch.DataLoader(range(400), 20, num_workers=2, policy="initial")
+    steps = iter(loader)
+    samples = next(steps).tolist()
+    loader.policy = {"name": "trials", "parameters": {"gain": 0.1}}
+    with pytest.raises(drapps.PipelineError, match="magic"):
+        loader.policy = "magic"
+    assert [*samples, *torch.cat(list(steps)).tolist()] == list(range(400))
+    decisions = loader.explain()["decisions"]
+    assert decisions["policy"] == "trials"
+    assert "policy trials follows initial" in [entry["why"] for entry in decisions["entries"]]
+    loader.policy = None
+    assert loader.policy is None
+    assert copy.copy(loader).explain()["decisions"]["policy"] == "trials"
+
+
+def test_the_policy_of_a_lifted_loader_is_swapped_while_it_runs(photos, torchvision):
+    dataset = torchvision.datasets.ImageFolder(
+        photos,
+        torchvision.transforms.Compose(
+            [torchvision.transforms.Resize((24, 24)), torchvision.transforms.ToTensor()]
+        ),
+    )
+    loader = drapps.torch.DataLoader(dataset, 4)
+    assert loader.lifted().native
+    steps = iter(loader)
+    labels = next(steps)[1].tolist()
+    loader.policy = "hill_climb"
+    labels += torch.cat([batch[1] for batch in steps]).tolist()
+    assert labels == dataset.targets
+    assert loader.explain()["decisions"]["policy"] == "hill_climb"
+    loader.policy = None
+    assert loader.explain()["decisions"]["policy"] == "initial"
+
+
 def test_passes_shorter_than_a_decision_add_up():
     loader = drapps.torch.DataLoader(range(40), 8, num_workers=2, persistent_workers=True)
     end = time.monotonic() + DEADLINE

@@ -218,6 +218,30 @@ def test_a_policy_with_parameters_decides_at_its_own_pace(source, expected):
     assert pieces(core(source, 2, policy=climb)) == expected
 
 
+def test_the_policy_of_a_pipeline_is_swapped_while_it_runs(photos):
+    pipeline = drapps.image_folder(photos).resize((24, 24))
+    expected = [batch["label"].tolist() for batch in pipeline.batch(2).numpy()]
+    loader = pipeline.batch(2)
+    assert loader.policy == "initial"
+    steps = iter(loader.numpy())
+    labels = [next(steps)["label"].tolist()]
+    for policy in ("faulty", {"name": "hill_climb", "every_batches": 1}, "initial"):
+        loader.policy = policy
+        assert loader.policy == policy
+        with pytest.raises(drapps.PipelineError, match="magic"):
+            loader.policy = "magic"
+        labels.append(next(steps)["label"].tolist())
+    labels += [batch["label"].tolist() for batch in steps]
+    assert labels == expected
+    decisions = loader.explain()["decisions"]
+    assert (decisions["policy"], loader.policy) == ("initial", "initial")
+    assert [entry["why"] for entry in decisions["entries"] if "follows" in entry["why"]] == [
+        "policy faulty follows initial",
+        "policy hill_climb follows faulty",
+        "policy initial follows hill_climb",
+    ]
+
+
 def test_epochs_too_short_for_a_decision_add_up_to_decisions():
     columns = {"x": np.arange(64, dtype=np.float32)}
     loader = drapps.arrays(columns).batch(16, policy="hill_climb")

@@ -19,7 +19,7 @@ from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
 from drapps.ledger import LedgerFile
 from drapps.pipeline import loader_options
-from drapps.policy import Policy
+from drapps.policy import Policy, to_json
 from drapps.torch import generators
 from drapps.torch.engine import EngineIterator
 from drapps.torch.iterator import LiftedIterator
@@ -109,7 +109,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
         loader_options("initial" if policy is None else policy, cpu_budget, ram_budget, settings)
-        self.policy = policy
+        self._policy = policy if policy is None else json.loads(to_json(policy))
         self.cpu_budget = cpu_budget
         self.ram_budget = ram_budget
         self.on_error = ops.one_of("on_error", on_error, ("raise", "skip", "replace"))
@@ -176,7 +176,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                 self._native.recipe = recipe
             else:
                 budgets = (self.cpu_budget, self.ram_budget)
-                options = loader_options(self.policy or "initial", *budgets, self.settings)
+                options = loader_options(self._policy or "initial", *budgets, self.settings)
                 self._native = Native(recipe, options, self._native)
             return self._native
         except NotLifted as verdict:
@@ -364,6 +364,28 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         explanation: dict[str, Any] = json.loads(native.core.explain())
         return explanation
 
+    @property
+    def policy(self) -> Policy | None:
+        """Who moves the knobs; ``None`` is the default of what runs.
+
+        Another one may be set at any time, also while a pass runs. It knows nothing of what the one
+        before it learnt; the knobs stay where they stand.
+
+        Raises:
+            PipelineError: an unknown policy, which leaves the old one at work.
+        """
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy | None) -> None:
+        plain = policy if policy is None else json.loads(to_json(policy))
+        for native in {self._native, self._lasting}:
+            if isinstance(native, Native):
+                native.core.set_policy(json.dumps(plain or "initial"))
+        if self._standing is not None:
+            self._standing.set_policy(plain or "trials")
+        self._policy = plain
+
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
         native = self._prepared()
@@ -387,7 +409,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     def _process_knob(self) -> Standing:
         """The number of worker processes, for Python code."""
         if self._standing is None:
-            self._standing = Standing.from_settings(self.policy or "trials", self.settings)
+            self._standing = Standing.from_settings(self._policy or "trials", self.settings)
         return self._standing
 
     def _claimed(self) -> _core.Claim:

@@ -72,6 +72,17 @@ class Standing:
         self.frozen = frozen
         self.control.freeze(frozen)
 
+    def set_policy(self, policy: Policy) -> None:
+        """From now on this one decides.
+
+        Raises:
+            PipelineError: there is no such policy.
+        """
+        text = to_json(policy)
+        if self._control is not None and self._maker == os.getpid():
+            self._control.set_policy(text)
+        self.policy = policy
+
     def settings(self) -> dict[str, Any]:
         """The knob as it stands; JSON-able.
 

@@ -8,9 +8,9 @@ namespace drapps {
 
 Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares)
     : plant_(std::move(plant)),
-      policy_(std::move(policy)),
       shares_(shares),
-      log_(policy_->name()),
+      log_(policy->name()),
+      policy_(std::move(policy)),
       state_{.limits = plant_->limits()},
       guard_(state_.limits),
       seen_(plant_->observe()) {
@@ -85,8 +85,18 @@ void Client::unfreeze() {
   log_.frozen(false);
 }
 
+void Client::swap(std::unique_ptr<const Policy> policy) {
+  // The old one is destroyed behind the lock.
+  const std::lock_guard lock(mutex_);
+  log_.follow(policy->name(), !ended_);
+  policy_.swap(policy);
+  state_ = {.limits = state_.limits};
+  stopped_ = ended_;
+}
+
 void Client::stop(std::string_view why) noexcept {
   const std::lock_guard lock(mutex_);
+  ended_ = true;
   fail(why);
 }
 

@@ -14,7 +14,8 @@
 namespace drapps {
 
 /// Every member may be called from any thread; one tick runs at a time. No exception leaves it: what the policy or the
-/// plant throws stops this client for good, is kept in the log, and leaves the knobs where they are.
+/// plant throws stops this client until it gets another policy, is kept in the log, and leaves the knobs where they
+/// are.
 ///
 /// Clients with the same `shares`, which outlive them, take turns in trying something and share the cores.
 ///
@@ -38,7 +39,10 @@ class Client {
   /// Once freeze() returned, nothing moves until unfreeze(). Waits for a tick that is under way.
   void freeze();
   void unfreeze();
-  /// Records that the control plane ended from outside, as an exception in this client would.
+  /// Another policy decides from here on, and remembers nothing; guard, clocks, log and knobs stay as they are. A
+  /// client that had failed goes on with it. Waits for a tick that is under way.
+  void swap(std::unique_ptr<const Policy> policy);
+  /// Records that the control plane ended from outside: no policy can go on.
   void stop(std::string_view why) noexcept;
 
   const DecisionLog& log() const noexcept { return log_; }
@@ -49,11 +53,11 @@ class Client {
   void fail(std::string_view why) noexcept;
 
   const std::shared_ptr<Plant> plant_;
-  const std::unique_ptr<const Policy> policy_;
   Shares* const shares_;
   DecisionLog log_;
 
   std::mutex mutex_;  // guards all below
+  std::unique_ptr<const Policy> policy_;
   PolicyState state_;
   Guard guard_;
   Observation seen_;  // the last one; large, so it is not on the stack
@@ -62,6 +66,7 @@ class Client {
   std::uint64_t decided_samples_ = 0;
   bool frozen_ = false;
   bool stopped_ = false;
+  bool ended_ = false;  // from outside, and stopped with that
 };
 
 }  // namespace drapps

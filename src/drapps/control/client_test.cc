@@ -111,6 +111,76 @@ TEST(Client, ThrowingPolicyStopsControlAndLeavesTheKnobs) {
   EXPECT_EQ(client.log().to_json()["stop_reason"], "control stopped: injected fault");
 }
 
+TEST(Client, AnotherPolicyBeginsAnewBehindTheSameGuard) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<Faulty>(7));
+  for (int i = 0; i < 6; ++i) {
+    plant->run(10, 100);
+    client.tick(plant->clock());
+  }
+  client.swap(std::make_unique<Fewer>());
+  plant->run(10, 100);
+  client.tick(plant->clock());
+  EXPECT_EQ(workers(*plant), 6);
+  client.swap(std::make_unique<Fewer>());
+  plant->run(10, 50);
+  client.tick(plant->clock());
+  EXPECT_EQ(workers(*plant), 6) << "the guard has forgotten that the knob rests";
+  client.swap(std::make_unique<Faulty>(7));  // it counts from one
+  plant->run(10, 100);
+  client.tick(plant->clock());
+  const auto log = client.log().to_json();
+  EXPECT_EQ(log["policy"], "faulty");
+  EXPECT_EQ(log["status"], "running");
+  EXPECT_EQ(log["totals"]["decisions"], 9);
+  std::vector<std::string> remarks;
+  for (const auto& entry : log["entries"]) {
+    const auto why = entry["why"].get<std::string>();
+    if (entry["knob"].is_null() && why.starts_with("policy ")) remarks.push_back(why);
+  }
+  EXPECT_EQ(remarks, (std::vector<std::string>{"policy fewer follows faulty", "policy fewer follows fewer",
+                                               "policy faulty follows fewer"}));
+}
+
+TEST(Client, GoesOnWithAnotherPolicyWhereOneHasThrown) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<Faulty>(1));
+  plant->run(10, 100);
+  client.tick(plant->clock());
+  EXPECT_EQ(client.log().stop_reason(), "control stopped: injected fault");
+  client.swap(std::make_unique<Fewer>());
+  EXPECT_EQ(client.log().stop_reason(), "");
+  EXPECT_EQ(client.log().to_json()["entries"].back()["why"],
+            "policy fewer follows faulty (control stopped: injected fault)");
+  plant->run(10, 100);
+  client.tick(plant->clock());
+  EXPECT_EQ(workers(*plant), 6);
+}
+
+TEST(Client, NoPolicyGoesOnWhereTheControlPlaneHasEnded) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<Fewer>());
+  client.stop("the loop broke");
+  client.swap(std::make_unique<Fewer>());
+  plant->run(10, 100);
+  client.tick(plant->clock());
+  EXPECT_EQ(client.log().stop_reason(), "control stopped: the loop broke");
+  EXPECT_EQ(workers(*plant), 8);
+}
+
+TEST(Client, AFrozenOneStaysSoUnderAnotherPolicy) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<Initial>());
+  client.freeze();
+  client.swap(std::make_unique<Fewer>());
+  plant->run(10, 100);
+  client.tick(plant->clock());
+  EXPECT_EQ(workers(*plant), 8);
+  client.unfreeze();
+  client.tick(plant->clock());
+  EXPECT_EQ(workers(*plant), 6);
+}
+
 TEST(Client, ThrowingPlantAndStrangeExceptionsStopItToo) {
   const auto plant = std::make_shared<FakePlant>();
   plant->apply_throws = true;

@@ -142,6 +142,30 @@ TEST(Controller, NothingMovesOnceFreezeReturned) {
   }
 }
 
+TEST(Controller, PoliciesAreSwappedWhileTheyDecide) {
+  Controller controller(kQuick);
+  const auto plant = std::make_shared<FakePlant>(true);
+  const auto client = random_client(plant);
+  controller.add(client);
+  std::vector<std::jthread> threads;
+  for (std::uint64_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&client, t] {
+      for (int i = 0; i < 50; ++i) {
+        if (t == 0) client->swap(std::make_unique<Faulty>(1));
+        if (t == 1) client->swap(std::make_unique<RandomWalk>(3, true));
+        if (t == 2) client->log().to_json();
+        std::this_thread::sleep_for(1ms);
+      }
+    });
+  }
+  threads.clear();
+  client->swap(std::make_unique<RandomWalk>(4, true));
+  const int before = plant->applied;
+  EXPECT_TRUE(eventually([&] { return plant->applied > before + 2; }));
+  EXPECT_EQ(client->log().stop_reason(), "");
+  controller.remove(client);
+}
+
 TEST(Controller, ClientsComeAndGoWhileTheirLogsAreRead) {
   Controller controller(kQuick);
   std::vector<std::jthread> threads;

@@ -81,6 +81,20 @@ void DecisionLog::add(const Decision& decision, const Observation& observation) 
 
 void DecisionLog::remark(std::string why, std::string more) {
   const std::lock_guard lock(mutex_);
+  note(std::move(why), std::move(more));
+}
+
+void DecisionLog::follow(std::string_view policy, bool runs) {
+  const std::lock_guard lock(mutex_);
+  std::string why = "policy " + std::string(policy) + " follows " + policy_;
+  if (!stop_reason_.empty()) why += " (" + stop_reason_ + ")";
+  note(std::move(why), {});
+  policy_ = policy;
+  last_why_ = {};
+  if (runs) stop_reason_.clear();
+}
+
+void DecisionLog::note(std::string why, std::string more) {
   const std::uint64_t now = monotonic_ns();
   if (decisions_ == 0 && entries_.empty()) first_ns_ = now;
   push({.epoch = epoch_, .time_ns = now, .subject = {}, .remark = std::move(why), .more = std::move(more)});

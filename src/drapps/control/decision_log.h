@@ -34,7 +34,9 @@ class DecisionLog {
   /// Notes something that moved no knob.
   /// @param more  fields of the entry besides, as a JSON object.
   void remark(std::string why, std::string more);
-  /// The control plane has stopped for good; only the first call counts. The knobs stay where they are.
+  /// Another policy decides from here on, also where the one before it had stopped, unless nothing `runs` any more.
+  void follow(std::string_view policy, bool runs);
+  /// The control plane has stopped; only the first call counts. The knobs stay where they are.
   void stopped(std::string_view why);
   void frozen(bool frozen);
 
@@ -72,12 +74,13 @@ class DecisionLog {
     std::uint64_t count, sum;  // of steps so far, and of their ns
   };
 
+  void note(std::string why, std::string more);
   void push(const Entry& entry);
   void measure_after(const StepMark& now);
   std::optional<double> step_before(const StepMark& now) const;
 
-  const std::string policy_;
   mutable std::mutex mutex_;  // guards all below
+  std::string policy_;
   std::deque<Entry> entries_;
   std::uint32_t epoch_ = 0;
   std::deque<StepMark> marks_;     // of the last seconds

@@ -245,6 +245,15 @@ void Loader::apply(const Settings& settings) {
   if (controlled()) plant_->apply(fit_settings(settings, plant_->limits()));
 }
 
+Status Loader::set_policy(PolicyConfig config) {
+  auto policy = make_policy(config);
+  if (!policy.ok()) return std::move(policy).error();
+  const auto guard = lock();
+  options_.policy = std::move(config);
+  if (controlled()) client_->swap(*std::move(policy));
+  return ok_status();
+}
+
 void Loader::freeze(bool frozen) {
   const auto guard = lock();
   frozen_ = frozen;

@@ -81,6 +81,9 @@ class Loader {
   Settings settings() const;
   /// Moves the knobs of the passes that live, and of those to come, within the budgets.
   void apply(const Settings& settings);
+  /// Another policy from here on (Client::swap), for the passes that live and those to come. kInvalidArgument where it
+  /// cannot be made: the old one goes on.
+  Status set_policy(PolicyConfig config);
   /// Stops (or resumes) the control plane: no knob moves by itself.
   void freeze(bool frozen);
 

@@ -98,6 +98,25 @@ TEST(Loader, AFailedPolicyIsSaidAndTheLoaderGoesOn) {
   EXPECT_NE(log["stop_reason"].get<std::string>().find("control stopped"), std::string::npos);
 }
 
+TEST(Loader, APolicyMayBeSwappedAtAnyTime) {
+  const auto source = pictures(200);
+  const auto expected = drain(**loader_of(source)->iterate({}));
+  const auto loader = loader_of(source, {.budget = {.cpus = 3}});
+  EXPECT_EQ(loader->set_policy({.name = "best"}).error().code, ErrorCode::kInvalidArgument);
+  ASSERT_TRUE(loader->set_policy({.name = "faulty"}).ok());
+  const auto log = [&] { return loader->explain()["decisions"]; };
+  EXPECT_EQ(log()["policy"], "faulty");
+  const auto iterator = *loader->iterate({});
+  const auto batch = iterator->next(10s);
+  ASSERT_TRUE(loader->set_policy({.name = "random_raw"}).ok());
+  EXPECT_EQ(drain(*iterator, 20ms), std::vector(expected.begin() + 1, expected.end()));
+  EXPECT_EQ(log()["policy"], "random_raw");
+  EXPECT_EQ(log()["stop_reason"], nullptr);
+  EXPECT_GT(log()["totals"]["moves"].get<int>(), 0);
+  EXPECT_FALSE(loader->set_policy({.name = "hill_climb", .parameters = {{"gain", 9}}}).ok());
+  EXPECT_EQ(log()["policy"], "random_raw");
+}
+
 TEST(Loader, PassesTooShortForADecisionAddUpToDecisions) {
   const auto loader = loader_of(pictures(24), {.policy = {.name = "random"}, .budget = {.cpus = 3}});
   const auto end = std::chrono::steady_clock::now() + 60s;

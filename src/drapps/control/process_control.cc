@@ -28,6 +28,13 @@ ProcessControl::~ProcessControl() {
   abandon(std::move(plant_));
 }
 
+Status ProcessControl::set_policy(const PolicyConfig& policy) {
+  auto made = make_policy(policy);
+  if (!made.ok()) return std::move(made).error();
+  client_->swap(*std::move(made));
+  return ok_status();
+}
+
 void ProcessControl::attach(const std::shared_ptr<Board>& board, std::int32_t processes) {
   plant_->attach(board, processes);
   Controller::of_process().add(client_);

@@ -25,6 +25,9 @@ class ProcessControl {
   void attach(const std::shared_ptr<Board>& board, std::int32_t processes);
   void detach(const Board& board);
 
+  /// Another policy from here on. kInvalidArgument where it cannot be made: the old one goes on.
+  Status set_policy(const PolicyConfig& policy);
+
   ProcessPlant& plant() noexcept { return *plant_; }
   Client& client() noexcept { return *client_; }
 
