@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "drapps/pipeline/test_pictures.h"
@@ -291,6 +292,29 @@ TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {
   EXPECT_EQ(drain(*start(source, settings_of(7, 6, false))), expected);
   EXPECT_LE(engine_.memory().peak(), std::max(engine_.memory().limit(), std::size_t{64} << 20));
   EXPECT_EQ(engine_.memory().used(), 0u);
+}
+
+/// Empty records, whose names nobody can tell.
+class Nameless final : public Source {
+ public:
+  Nameless() : Source(kSamples) {}
+  Location locate(std::uint64_t, Part) const noexcept override { return {}; }
+  std::string name(std::uint64_t, Part) const override { throw std::runtime_error("no name"); }
+};
+
+TEST_F(ExecutorTest, AnExceptionIsAnErrorOfItsOwnUnderEveryOnError) {
+  for (const OnError on_error : {OnError::kRaise, OnError::kReplace, OnError::kSkip}) {
+    for (const bool fused : {true, false}) {
+      auto executor = start(std::make_shared<Nameless>(), settings_of(3, 2, fused), on_error);
+      for (int batch = 0; batch < 7; ++batch) {
+        const auto next = take(*executor);
+        ASSERT_TRUE(std::holds_alternative<Error>(next));
+        EXPECT_EQ(std::get<Error>(next).code, ErrorCode::kInternal);
+        EXPECT_EQ(std::get<Error>(next).message, "no name");
+      }
+      EXPECT_TRUE(std::holds_alternative<Executor::Finished>(take(*executor)));
+    }
+  }
 }
 
 TEST_F(ExecutorTest, EndingInTheMiddleLeavesNothingBehind) {
