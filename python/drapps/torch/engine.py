@@ -14,7 +14,7 @@ import time
 import traceback
 import weakref
 from collections import Counter, deque
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,7 +24,6 @@ from torch.utils.data import _utils as stock_utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps import _core
-from drapps.errors import WorkerStartError
 from drapps.torch.asked import Asked, Taken
 from drapps.torch.failure import Failure
 from drapps.torch.job import ReportedBatch
@@ -33,11 +32,10 @@ from drapps.torch.streams import unsharded
 from drapps.torch.transfer import AHEAD, TransferThread
 from drapps.worker.binding import Binding
 from drapps.worker.child import Batch, Resume
-from drapps.worker.crew import GRACE, Crew
+from drapps.worker.crew import GRACE, Crew, board_of
 from drapps.worker.elastic import Elastic
 from drapps.worker.job import END, ERROR, VALUE
 from drapps.worker.launch import SentJob
-from drapps.worker.limits import limits_named
 from drapps.worker.lists import share_large_lists
 from drapps.worker.moves import Moves, publish
 from drapps.worker.recovery import Recovery, WorkerDiedError
@@ -85,8 +83,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._initialised = loader.worker_init_fn is not None
         self._context, by_value = context_of(loader)
         self._threads = isinstance(self._context, ThreadContext)
-        with limits_named("file in memory for what workers run"):
-            self._job = SentJob(job, by_value)
+        self._job = SentJob(job, by_value)
         self._restarts = loader.on_worker_death == "restart"
         self._within_budget = loader.cpu_budget is not None or loader._auto_workers
         self._claim = loader._claimed()
@@ -101,8 +98,7 @@ class EngineIterator(_BaseDataLoaderIter):
         places = min(math.ceil(_PROCESSES_PER_CORE * _core.cpu_budget()), _MOST_PROCESSES)
         slots = 64 + 4 * self._num_workers + places  # some are of processes that are ending
         window = self._prefetch_factor * self._num_workers
-        with limits_named("shared memory for workers"):
-            self._board = _core.Board.make(slots, 2 * window + 4 * slots)
+        self._board = board_of(slots, 2 * window + 4 * slots)
         self._control = self._standing.control
         self._crew = Crew(self._board, self._job, self._context, self._control)
         self._recovery = Recovery(self._crew, self._restarts, self._binding, self._standing)
@@ -118,7 +114,8 @@ class EngineIterator(_BaseDataLoaderIter):
         try:
             before, processes = self._standing.processes, self._processes_at_start()
             self._control.attach(self._board, processes)
-            self._binding.started(self._homes(processes), self._num_workers, self._watches)
+            homes = self._elastic.begin(processes, self._binding.bound)
+            self._binding.started(homes, self._num_workers, self._watches)
             self._allow_moves()
             if self._moves is not None and before:
                 self._control.want(min(before, self._moves.most))
@@ -127,19 +124,6 @@ class EngineIterator(_BaseDataLoaderIter):
         except BaseException:
             self._shutdown_workers()
             raise
-
-    def _homes(self, processes: int) -> list[int]:
-        """Starts so many processes, or fewer at a limit where those will do; their slots."""
-        started = self._crew.members
-        try:
-            for worker in range(processes):
-                self._crew.hire(worker)
-        except WorkerStartError as error:
-            if not started or self._binding.bound:
-                raise
-            self._control.want(len(started))
-            self._standing.remark(f"{len(started)} processes instead of {processes}: {error}")
-        return list(started)
 
     def _allow_moves(self) -> None:
         """Processes come and go as far as what they make does not depend on them."""
@@ -157,9 +141,8 @@ class EngineIterator(_BaseDataLoaderIter):
         bound, cores = self._binding.bound, _core.cpu_budget()
         if not bound and self._standing.processes:
             return self._standing.processes
-        if bound or not self._within_budget:
-            return self._num_workers
-        return min(self._num_workers, math.ceil(cores))
+        budget = math.ceil(cores) if self._within_budget and not bound else self._num_workers
+        return min(self._num_workers, budget)
 
     def _begin(self, first: bool) -> None:
         """Asks for the first batches of a pass."""
@@ -401,8 +384,7 @@ class EngineIterator(_BaseDataLoaderIter):
             self._progress.drew(taken.asked.worker, data.drawn)
         if isinstance(data, ReportedBatch) and data.changed is not None:
             if self._binding.told(taken.asked.worker, data.changed):
-                with self._or_all_ends():
-                    self._recovery.settle(self._asked)
+                self._or_end(self._recovery.settle)
                 self._allow_moves()
             self._progress.own_state = self._binding.lasting
             self._progress.plan = self.plan()
@@ -458,16 +440,13 @@ class EngineIterator(_BaseDataLoaderIter):
     def _look_after(self) -> None:
         """Replaces what died, or ends all: no batch is left out, and nobody waits for the dead."""
         self._checked = time.monotonic()
-        with self._or_all_ends():
-            self._recovery.check(self._asked)
-            if self._moves is not None:
-                self._moves.settle(self._asked)
+        self._or_end(self._recovery.check)
+        if self._moves is not None:
+            self._or_end(self._moves.settle)
 
-    @contextlib.contextmanager
-    def _or_all_ends(self) -> Iterator[None]:
-        """Ends the processes where what is done about them fails."""
+    def _or_end(self, look_after: Callable[[deque[Asked]], None]) -> None:
         try:
-            yield
+            look_after(self._asked)
         except BaseException as error:
             told = isinstance(error, WorkerDiedError)
             self._died = "" if told else f"{error!r} came while a worker process was looked after"

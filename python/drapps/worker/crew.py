@@ -71,6 +71,12 @@ class Death:
     lost: tuple[tuple[int, int], ...] = ()
 
 
+def board_of(slots: int, tasks: int) -> _core.Board:
+    """A board for so many processes and tasks. Raises `WorkerStartError` at a limit."""
+    with limits_named("shared memory for workers"):
+        return _core.Board.make(slots, tasks)
+
+
 @dataclass
 class Crew:
     """Processes that work on one board. Made and used by one thread of one process.

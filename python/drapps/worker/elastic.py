@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from drapps.errors import WorkerStartError
 from drapps.worker.crew import Crew
 from drapps.worker.moves import Moves
 from drapps.worker.standing import Standing
@@ -39,6 +40,23 @@ class Elastic:
     clock: Callable[[], float] = time.monotonic
     _aimed: int = 0
     _looked: float = 0.0
+
+    def begin(self, processes: int, all_needed: bool) -> list[int]:
+        """Starts the first processes, or fewer at a limit where not all are needed; their slots.
+
+        Raises:
+            WorkerStartError: none could be started, or not all that are needed.
+        """
+        started = self.crew.members
+        try:
+            for worker in range(processes):
+                self.crew.hire(worker)
+        except WorkerStartError as error:
+            if not started or all_needed:
+                raise
+            self.standing.control.want(len(started))
+            self.standing.remark(f"{len(started)} processes instead of {processes}: {error}")
+        return list(started)
 
     def staff(self, fixed: bool, moves: Moves | None) -> None:
         """From now on the number of processes is fixed, or changes in this way."""

@@ -27,6 +27,7 @@ from drapps import _core
 from drapps.worker.child import Worker
 from drapps.worker.descriptor import Descriptor
 from drapps.worker.job import Job
+from drapps.worker.limits import limits_named
 from drapps.worker.serialise import UnpicklableError, describe_unpicklable
 
 _NICER = 5  # than the training process
@@ -162,7 +163,8 @@ class _SharedBuffers:
     """Large buffers of a job, each written once for all the processes of a crew."""
 
     def __init__(self) -> None:
-        self.memory = Descriptor(os.memfd_create("drapps-job", os.MFD_CLOEXEC))
+        with limits_named("file in memory for what workers run"):
+            self.memory = Descriptor(os.memfd_create("drapps-job", os.MFD_CLOEXEC))
         self.places: list[tuple[int, int]] = []
         self._known: dict[tuple[int, int], int] = {}
         self._end = 0
