@@ -1,11 +1,14 @@
 """What the machine gives, and how that changes: threads and processes keep to it together."""
 
+import contextlib
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 
-from python.tests.hold_streams import run_script
+from python.tests.hold_streams import run_script, wait_until
 
 # A machine of two cores whose cgroup says how much of them there is; nothing enforces it. Loaders
 # of work without end, taken by threads, and what their workers use.
@@ -32,7 +35,9 @@ put("proc/self/cgroup", "0::/job\\n")
 put("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\\n")
 set_quota(quota)
 _core.read_machine_from(str(root))
-
+"""
+# And what they do with them.
+LOADERS = """
 from benchmarks.feed import cpu_s
 import drapps
 from drapps.torch import DataLoader
@@ -68,6 +73,20 @@ for iterator in iterators:
     threading.Thread(target=take, args=(iterator,), daemon=True).start()
 time.sleep(2)
 """
+# Half of it: in a cgroup of the system's own, which enforces it.
+CGROUP = """
+import json, os, sys, threading, time
+from pathlib import Path
+
+group, kinds = Path(sys.argv[1]), sys.argv[2]
+(group / "cgroup.procs").write_text(str(os.getpid()))
+
+def set_quota(text):
+    if (group / "cpu.max").exists():
+        (group / "cpu.max").write_text(f"{text} 100000")
+    else:
+        (group / "cpu.cfs_quota_us").write_text(text)
+"""
 END = """
 logs = [loader.explain()["decisions"]["entries"] for loader in loaders]
 print(json.dumps({"found": found, "logs": logs}), flush=True)
@@ -77,7 +96,37 @@ KINDS = pytest.mark.parametrize("kinds", ["t", "p", "tp"], ids=["threads", "proc
 
 
 def run(tmp_path, script, kinds, quota):
-    return json.loads(run_script(f"{MACHINE}{script}{END}", tmp_path, kinds, quota))
+    return json.loads(run_script(f"{MACHINE}{LOADERS}{script}{END}", tmp_path, kinds, quota))
+
+
+@pytest.fixture
+def cgroup():
+    """A cgroup below this process's own, with a CPU quota to set."""
+    own = {}  # by controllers; "" is version 2
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        own |= dict.fromkeys(controllers.split(","), path.lstrip("/"))
+    tried = []
+    for mount, controller in (("/sys/fs/cgroup", ""), ("/sys/fs/cgroup/cpu", "cpu")):
+        group = Path(mount) / own.get(controller, "") / f"drapps-test-{os.getpid()}"
+        quota = group / ("cpu.cfs_quota_us" if controller else "cpu.max")
+        try:
+            group.mkdir()
+            with quota.open(
+                "r+"
+            ) as file:  # which is there in a cgroup, and not in any other folder
+                file.write("-1" if controller else "max 100000")
+        except OSError as error:
+            tried.append(str(error))
+            with contextlib.suppress(OSError):
+                group.rmdir()
+            continue
+        yield group
+        procs = group / "cgroup.procs"
+        wait_until(lambda procs=procs: not procs.read_text())
+        group.rmdir()
+        return
+    pytest.skip(f"no cgroup with a CPU quota can be made here: {'; '.join(tried)}")
 
 
 @KINDS
@@ -91,6 +140,26 @@ def test_half_a_core_of_a_quota_is_the_most_that_is_used(tmp_path, kinds):
 def test_half_a_core_of_a_quota_is_used(tmp_path, kinds):
     found = run(tmp_path, "found = used(10)", kinds, "50000")["found"]
     assert 0.85 * 0.5 <= found <= 1.05 * 0.5
+
+
+@pytest.mark.parametrize(("kinds", "knob"), [("t", "workers"), ("p", "processes")])
+def test_a_real_cgroup_of_half_a_core_leaves_one(cgroup, kinds, knob):
+    script = f"""
+def working():
+    return loaders[0].export_settings()["knobs"]["{knob}"]
+
+begun = working()
+set_quota("50000")
+deadline = time.monotonic() + 120
+while working() != 1 and time.monotonic() < deadline:
+    time.sleep(0.1)
+found = [begun, working(), used(3)]
+"""
+    result = json.loads(run_script(f"{CGROUP}{LOADERS}{script}{END}", cgroup, kinds))
+    assert result["found"][:2] == [min(2, os.cpu_count()), 1]
+    assert result["found"][2] <= 0.5 * 1.15 + 0.05
+    moved = [entry for entry in result["logs"][0] if entry["knob"] == knob]
+    assert moved[-1]["applied"] == 1
 
 
 def test_a_quota_that_changes_is_obeyed_and_noted(tmp_path):
@@ -107,6 +176,8 @@ assert _core.cpu_budget() == 2
     threads, processes = result["logs"]
     assert 1 in [entry["applied"] for entry in threads if entry["knob"] == "workers"]
     noted = [entry for entry in processes if entry["why"].startswith("the limits have changed")]
-    assert [re.findall(r"[.\d]+", entry["why"])[0] for entry in noted] == ["0.20", "2.00"]
-    behind = processes[processes.index(noted[0]) : processes.index(noted[1])]
-    assert [entry["applied"] for entry in behind if entry["knob"]][-1:] == [1]
+    # Both loaders want more than there is: each has half.
+    shares = [re.findall(r"[.\d]+", entry["why"])[0] for entry in noted]
+    assert shares[-2:] == ["0.10", "1.00"]
+    before = processes[: processes.index(noted[-1])]
+    assert [entry["applied"] for entry in before if entry["knob"]][-1:] == [1]

@@ -404,4 +404,4 @@ def test_streams_share_a_process_where_more_cores_are_in_use_than_the_budget_has
     assert [each["processes"] for each in entries if "processes" in each] == [2, 1]
     cuts = [each for each in entries if each["knob"] == "processes"]
     assert cuts[-1]["applied"] == 1
-    assert "more cores in use than the budget has" in cuts[-1]["why"]
+    assert "more processes than the cores are enough for" in cuts[-1]["why"]

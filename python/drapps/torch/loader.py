@@ -109,7 +109,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
         loader_options("initial" if policy is None else policy, cpu_budget, ram_budget, settings)
-        self._policy = policy if policy is None else json.loads(to_json(policy))
+        # A property, and yet among the attributes that trainers make a loader again with.
+        self.__dict__["policy"] = policy
         self.cpu_budget = cpu_budget
         self.ram_budget = ram_budget
         self.on_error = ops.one_of("on_error", on_error, ("raise", "skip", "replace"))
@@ -176,7 +177,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                 self._native.recipe = recipe
             else:
                 budgets = (self.cpu_budget, self.ram_budget)
-                options = loader_options(self._policy or "initial", *budgets, self.settings)
+                options = loader_options(self.policy or "initial", *budgets, self.settings)
                 self._native = Native(recipe, options, self._native)
             return self._native
         except NotLifted as verdict:
@@ -374,17 +375,18 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         Raises:
             PipelineError: an unknown policy, which leaves the old one at work.
         """
-        return self._policy
+        policy: Policy | None = self.__dict__["policy"]
+        return policy
 
     @policy.setter
     def policy(self, policy: Policy | None) -> None:
-        plain = policy if policy is None else json.loads(to_json(policy))
+        text = to_json("initial" if policy is None else policy)
         for native in {self._native, self._lasting}:
             if isinstance(native, Native):
-                native.core.set_policy(json.dumps(plain or "initial"))
+                native.core.set_policy(text)
         if self._standing is not None:
-            self._standing.set_policy(plain or "trials")
-        self._policy = plain
+            self._standing.set_policy("trials" if policy is None else policy)
+        self.__dict__["policy"] = policy
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
@@ -409,7 +411,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
     def _process_knob(self) -> Standing:
         """The number of worker processes, for Python code."""
         if self._standing is None:
-            self._standing = Standing.from_settings(self._policy or "trials", self.settings)
+            self._standing = Standing.from_settings(self.policy or "trials", self.settings)
         return self._standing
 
     def _claimed(self) -> _core.Claim:

@@ -1,14 +1,21 @@
 #include "drapps/control/process_plant.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/unique_handle.h"
 
 namespace drapps {
 namespace {
 
-constexpr std::uint64_t kLeastNs = 1'000'000;  // that a process did not pause for, so that none divides by 0
+constexpr std::uint64_t kLeastNs = 1'000'000;  // that a process had a core or slept, so that none divides by 0
 
 /// CPU time of another process that was not waited for yet. Its counter on the board is brought up to date too rarely.
 std::optional<std::uint64_t> cpu_ns_of(std::int32_t pid) noexcept {
@@ -16,6 +23,18 @@ std::optional<std::uint64_t> cpu_ns_of(std::int32_t pid) noexcept {
   timespec now{};
   if (::clock_gettime(id, &now) != 0) return std::nullopt;
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// ns that the main thread of a process was ready to run and did not: others had the cores, or a quota was used up. 0
+/// where the kernel does not say.
+std::uint64_t delay_ns_of(std::int32_t pid) noexcept {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "/proc/%d/schedstat", pid);
+  const UniqueHandle file(::open(text.data(), O_RDONLY | O_CLOEXEC));
+  text = {};
+  if (!file || ::read(file.get(), text.data(), text.size() - 1) <= 0) return 0;
+  std::uint64_t delay = 0;
+  return std::sscanf(text.data(), "%*s %" SCNu64, &delay) == 1 ? delay : 0;
 }
 
 void record(HistogramCounts& counts, std::uint64_t ns) noexcept {
@@ -146,18 +165,23 @@ void ProcessPlant::look(std::uint64_t now) const {
     if (!cpu) continue;
     const ProcessStatus status = board_->status(slot);
     const auto paused = static_cast<std::uint64_t>(status.paused_seconds * 1e9);
+    const std::uint64_t delay = delay_ns_of(member.pid);
     const std::uint64_t made = status.samples + status.tasks;
     // Of one that was not there at the last look it is not known how long it has worked.
     if (std::exchange(member.seen, true)) {
-      const std::uint64_t pause = std::min(paused - member.paused_ns, past);
-      const auto worked = static_cast<double>(std::max(past - pause, kLeastNs));
+      const std::uint64_t lost = std::min(paused - member.paused_ns + (delay - std::min(delay, member.delay_ns)), past);
+      const auto worked = static_cast<double>(std::max(past - lost, kLeastNs));
+      const std::uint64_t used = *cpu - member.cpu_ns;
+      const double alone = static_cast<double>(used) * static_cast<double>(past) / worked;
+      // Its samples are made by one thread.
       counted_.processes.demand_ns +=
-          static_cast<std::uint64_t>(static_cast<double>(*cpu - member.cpu_ns) * static_cast<double>(past) / worked);
+          std::max(used, static_cast<std::uint64_t>(std::min(alone, static_cast<double>(past))));
       counted_.processes.made += made - member.made;
       counted_.samples = counted_.processes.made;
     }
     member.cpu_ns = *cpu;
     member.paused_ns = paused;
+    member.delay_ns = delay;
     member.made = made;
   }
 }

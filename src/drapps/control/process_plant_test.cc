@@ -1,6 +1,9 @@
 #include "drapps/control/process_plant.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -137,6 +140,30 @@ TEST(ProcessPlant, WhatWasMadeBeforeTheFirstLookIsNotCounted) {
   pass.plant.left(pass.slots[0]);
   work(milliseconds(5));
   EXPECT_EQ(pass.plant.observe().processes.demand_ns, then.demand_ns);
+}
+
+TEST(ProcessPlant, WhoWaitsForACoreWouldHaveUsedIt) {
+  if (access("/proc/self/schedstat", R_OK) != 0) GTEST_SKIP() << "the kernel does not count who waits for a core";
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const pid_t rival = fork();  // on the same core
+  if (rival == 0) {
+    for (;;) static_cast<void>(monotonic_ns());
+  }
+  Pass pass(1);
+  const Observation then = pass.plant.observe();
+  work(milliseconds(200));
+  const Observation now = pass.plant.observe();
+  kill(rival, SIGKILL);
+  waitpid(rival, nullptr, 0);
+  sched_setaffinity(0, sizeof before, &before);
+  const std::uint64_t past = now.time_ns - then.time_ns;
+  EXPECT_GT(past, 300 * kMs);  // the rival had its half
+  EXPECT_GT(now.processes.demand_ns - then.processes.demand_ns, past / 10 * 8);
+  EXPECT_LE(now.processes.demand_ns - then.processes.demand_ns, past);
 }
 
 TEST(ProcessPlant, AWaitCountsWhileItLasts) {

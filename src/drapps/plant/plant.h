@@ -25,8 +25,8 @@ struct ProcessObservation {
   std::int32_t starting = 0;  // have made nothing yet, or are not there yet
   std::int32_t leaving = 0;   // were retired and have not ended yet, or are still to be retired
   std::uint64_t made = 0;     // samples, and batches as such: some datasets make whole ones
-  std::uint64_t demand_ns =
-      0;                   // CPU time that they used, or would have without the pauses of those ahead of the budget
+  // CPU time that they used, or would have without waiting for a core and for the budget of those ahead of it.
+  std::uint64_t demand_ns = 0;
   std::uint64_t idle = 0;  // times that they had nothing to do for a while
 };
 

@@ -24,7 +24,7 @@ constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // for processes that com
 
 /// What a window showed.
 struct Sight {
-  double cores;   // that the processes used, or would have without the pauses of those ahead of the budget
+  double cores;   // that the processes used, or would have without waiting for a core or for the budget
   double waited;  // share of the time that the consumer waited for a batch
   double rate;    // samples, and batches as such, per second
 };
@@ -185,7 +185,7 @@ class TrialsDecider {
     const Sight sight = memory_.sights.mean();
     const std::int32_t most = std::max(processes(), state_.limits[KnobId::kProcesses].high);
     const std::int32_t target = std::min(wanted(sight), most);
-    if (target < processes()) return leave_for(target, sight, "more cores in use than the budget has");
+    if (target < processes()) return leave_for(target, sight, "more processes than the cores are enough for");
     if (target == processes() || cooling() || seen_.turn != Turn::kOpen) return processes();
     memory_.trying = true;
     state_.trying = Trying::kTries;
@@ -206,7 +206,7 @@ class TrialsDecider {
     if (gain == Gain::kUnknown && within) return processes();
     end_trial(gain == Gain::kSome);
     if (!within) {
-      return leave_for(std::max(memory_.before, fitting), sight, "more cores in use than the budget has");
+      return leave_for(std::max(memory_.before, fitting), sight, "more processes than the cores are enough for");
     }
     if (gain == Gain::kSome) return processes();
     return leave_for(memory_.before, sight, "more processes gain nothing");
