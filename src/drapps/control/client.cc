@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "drapps/base/guarded.h"
+#include "drapps/base/caught.h"
 
 namespace drapps {
 
@@ -32,7 +32,7 @@ Limits Client::limits() const {
 void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
   const std::lock_guard lock(mutex_);
   if (stopped_) return;
-  if (const Status decided = guarded([&] { decide(clock); }); !decided.ok()) fail(decided.error().message);
+  if (const Status decided = catching([&] { decide(clock); }); !decided.ok()) fail(decided.error().message);
 }
 
 void Client::decide(const std::function<std::uint64_t()>& clock) {
@@ -104,7 +104,7 @@ void Client::fail(std::string_view why) noexcept {
   stopped_ = true;
   if (shares_ != nullptr) shares_->leave(this);
   // Where there is no memory for the sentence, the loader goes on all the same.
-  static_cast<void>(guarded([&] { log_.stopped(why); }));
+  static_cast<void>(catching([&] { log_.stopped(why); }));
 }
 
 }  // namespace drapps

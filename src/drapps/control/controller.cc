@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/base/guarded.h"
 #include "drapps/base/process_local.h"
 
 namespace drapps {
@@ -33,7 +33,7 @@ void Controller::add(const std::shared_ptr<Client>& client) noexcept {
     client->stop(failure_);
     return;
   }
-  if (const Status added = guarded([&] { ++clients_[client]; }); !added.ok()) {
+  if (const Status added = catching([&] { ++clients_[client]; }); !added.ok()) {
     client->stop(added.error().message);
     return;
   }
@@ -47,7 +47,7 @@ void Controller::remove(const std::shared_ptr<Client>& client) noexcept {
 }
 
 void Controller::run(const std::stop_token& stop) noexcept {
-  Status ended = guarded([&] { loop(stop); });
+  Status ended = catching([&] { loop(stop); });
   if (ended.ok()) return;
   const std::lock_guard lock(mutex_);
   failure_ = std::move(ended).error().message;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/base/guarded.h"
 #include "drapps/base/process_local.h"
 #include "drapps/control/controller.h"
 #include "drapps/pipeline/executor.h"
@@ -74,7 +74,7 @@ Result<LoaderOptions> parse_options(std::string_view text) {
 }
 
 Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<Source> source, LoaderOptions options) {
-  auto made = guarded([&]() -> Result<std::unique_ptr<Loader>> {
+  auto made = catching([&]() -> Result<std::unique_ptr<Loader>> {
     if (auto policy = make_policy(options.policy); !policy.ok()) return std::move(policy).error();
     auto plan = Plan::make(std::move(spec), *source);
     if (!plan.ok()) return std::move(plan).error();
@@ -150,7 +150,7 @@ std::unique_lock<std::mutex> Loader::lock() const {
 bool Loader::controlled() const { return process_ == getpid() && plant_ != nullptr; }
 
 Result<std::unique_ptr<Iterator>> Loader::iterate(const Pass& pass) {
-  auto begun = guarded([&] { return begin(pass); });
+  auto begun = catching([&] { return begin(pass); });
   if (!begun.ok()) advise(begun.error());
   return begun;
 }

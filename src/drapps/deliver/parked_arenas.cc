@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "drapps/base/guarded.h"
+#include "drapps/base/caught.h"
 
 namespace drapps {
 
@@ -23,7 +23,7 @@ std::size_t ParkedArenas::yieldable() const noexcept {
 
 bool ParkedArenas::add(const std::shared_ptr<SlotArena>& arena) noexcept {
   const std::scoped_lock lock(mutex_);
-  return guarded([&] { parked_.push_back(arena); }).ok();
+  return catching([&] { parked_.push_back(arena); }).ok();
 }
 
 void ParkedArenas::remove(const SlotArena* arena) noexcept {

@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "drapps/base/guarded.h"
+#include "drapps/base/caught.h"
 
 namespace drapps {
 namespace {
@@ -78,7 +78,7 @@ Result<Slot*> SlotArena::acquire() {
                             " of " + std::to_string(ledger_.whole().limit()) +
                             " bytes are in use; raise ram_budget or lower the batch size"};
   }
-  auto slot = guarded([this] { return map_new(); });
+  auto slot = catching([this] { return map_new(); });
   if (!slot.ok()) ledger_.release(slot_bytes_);
   return slot;
 }

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "drapps/base/guarded.h"
+#include "drapps/base/caught.h"
 
 namespace drapps {
 
@@ -16,7 +16,7 @@ Result<ServiceThread> ServiceThread::start(const std::string& name, std::functio
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto thread = guarded([&]() -> Result<ServiceThread> {
+  auto thread = catching([&]() -> Result<ServiceThread> {
     try {
       return ServiceThread(std::jthread(std::move(body)));
     } catch (const std::system_error& error) {

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <list>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/base/guarded.h"
 #include "drapps/exec/slices.h"
 
 namespace drapps {
@@ -27,7 +27,7 @@ void WorkerGroup::set_budget(std::int32_t max_workers, double cores) noexcept {
 
 Status WorkerGroup::attach(WorkerClient& client, std::int32_t share) {
   std::unique_lock lock(mutex_);
-  DRAPPS_RETURN_IF_ERROR(guarded([&] { clients_.push_back({&client, std::max(share, 1), 0}); }));
+  DRAPPS_RETURN_IF_ERROR(catching([&] { clients_.push_back({&client, std::max(share, 1), 0}); }));
   Status status = resize(lock);
   lock.unlock();
   if (!status.ok()) detach(client);
@@ -115,7 +115,7 @@ Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
     return ok_status();
   }
   while (threads_.size() < wanted_) {
-    Status status = guarded([&]() -> Status {
+    Status status = catching([&]() -> Status {
       std::list<ServiceThread> place(1);  // before the thread, which is never without one
       auto thread = ServiceThread::start("drapps-worker",
                                          [this, id = threads_.size()](const std::stop_token& stop) { run(id, stop); });
@@ -127,7 +127,7 @@ Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
     if (!status.ok()) {
       wanted_ = threads_.size();
       // The other text is short enough to take no memory.
-      if (!guarded([&] { shortage_ = status.error().message; }).ok()) shortage_ = "out of memory";
+      if (!catching([&] { shortage_ = status.error().message; }).ok()) shortage_ = "out of memory";
       return status;
     }
   }

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "drapps/base/guarded.h"
+#include "drapps/base/caught.h"
 #include "drapps/base/process_local.h"
 
 namespace drapps {
@@ -76,7 +76,7 @@ void Engine::watch_machine() noexcept {
   if (watch_.joinable() || budgets_.empty()) return;
   // The thread begins with the mask of whoever makes it, which may have been bound to a core by now: of it only a
   // change counts.
-  auto started = guarded([this] {
+  auto started = catching([this] {
     return ServiceThread::start("drapps-limits", [this, inherited = scheduler_affinity(source_, MaskOf::kThread)](
                                                      const std::stop_token& stop) { watch(inherited, stop); });
   });
@@ -90,12 +90,12 @@ void Engine::watch_machine() noexcept {
 
 void Engine::watch(const std::set<int>& inherited, const std::stop_token& stop) {
   // Where there is no memory for what the files say, the limits stay until the next look.
-  static_cast<void>(guarded([&] {
+  static_cast<void>(catching([&] {
     std::mutex asleep;
     std::condition_variable_any ended;
     std::unique_lock sleep(asleep);
     while (!ended.wait_for(sleep, stop, kWatchPeriod, [&] { return stop.stop_requested(); })) {
-      static_cast<void>(guarded([&] { look_again(inherited); }));
+      static_cast<void>(catching([&] { look_again(inherited); }));
     }
   }));
 }

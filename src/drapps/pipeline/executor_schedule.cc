@@ -1,8 +1,8 @@
 // The scheduler's half of the executor: which sample, which lane, which memory. All of it runs under mutex_.
 #include <algorithm>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/base/guarded.h"
 #include "drapps/pipeline/executor.h"
 
 namespace drapps {
@@ -37,10 +37,10 @@ bool Executor::open(std::uint64_t step) {
   BatchState& batch = batch_of(step);
   if (batch.started()) return true;
   const auto acquire = [this] { return arena_->acquire(); };
-  auto slot = guarded(acquire);
+  auto slot = catching(acquire);
   if (!slot.ok() && step == deliver_step_) {
     release_memory();
-    slot = guarded(acquire);
+    slot = catching(acquire);
   }
   if (!slot.ok()) {
     if (step == deliver_step_ && !no_slot_) {
@@ -59,7 +59,7 @@ bool Executor::open(std::uint64_t step) {
 bool Executor::can_start_next() {
   if (fetch_step_ == sampler_.steps() || tasks_.size() - free_tasks_.size() >= most_tasks()) return false;
   if (!free_tasks_.empty()) return true;
-  Status made = guarded([this] { add_task(); });
+  Status made = catching([this] { add_task(); });
   if (made.ok()) return true;
   // Where there are some, the next one that ends is free.
   if (tasks_.empty() && !no_slot_) {

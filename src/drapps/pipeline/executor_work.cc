@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/base/guarded.h"
 #include "drapps/pipeline/executor.h"
 
 namespace drapps {
@@ -45,7 +45,7 @@ void Executor::work(const Job& job) {
   if (status.ok()) {
     const std::uint64_t wall = monotonic_ns();
     const std::uint64_t cpu = thread_cpu_ns();
-    status = guarded([&] { return run_lane(job.lane, task, job.slot); });
+    status = catching([&] { return run_lane(job.lane, task, job.slot); });
     const std::uint64_t spent = monotonic_ns() - wall;
     metrics_[job.lane].service_wall.record(spent);
     metrics_[job.lane].service_cpu.record(thread_cpu_ns() - cpu);
@@ -67,7 +67,7 @@ void Executor::work(const Job& job) {
   for (int tries = 0; tries < 2; ++tries) {
     if (exhausted(status) && starve(job, status)) return;
     if (status.ok() || blameless(status.error()) || plan_->spec.on_error != OnError::kReplace) break;
-    status = guarded([&] { return replace(task, job.slot, std::move(status).error()); });
+    status = catching([&] { return replace(task, job.slot, std::move(status).error()); });
     if (!exhausted(status)) break;
   }
   finish(task, std::move(status));
@@ -179,7 +179,7 @@ bool Executor::starve(const Job& job, Status& status) {
   engine_.workers().release_idle(*this);
   status = read_record(task);
   task.fresh = false;
-  if (status.ok()) status = guarded([&] { return run_lane(LaneRole::kPrepare, task, job.slot); });
+  if (status.ok()) status = catching([&] { return run_lane(LaneRole::kPrepare, task, job.slot); });
   // Asked only now, because another executor may have begun meanwhile.
   const bool shared = exhausted(status) && engine_.workers().release_idle(*this);
 
@@ -255,7 +255,7 @@ void Executor::complete(BatchState& batch, std::uint64_t step) {
 void Executor::finish(SampleTask& task, Status status) {
   metrics_.made.mark();
   if (!status.ok()) {
-    if (Status told = guarded([&] { report(status.error()); }); !told.ok()) status = std::move(told);
+    if (Status told = catching([&] { report(status.error()); }); !told.ok()) status = std::move(told);
   }
   if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
   bool landed = false;
@@ -264,12 +264,12 @@ void Executor::finish(SampleTask& task, Status status) {
     std::unique_lock lock(mutex_);
     BatchState& batch = batch_of(task.step);
     if (!status.ok()) {
-      Status noted = guarded([&] { batch.failed.emplace_back(task.row_in_batch, std::move(status).error()); });
+      Status noted = catching([&] { batch.failed.emplace_back(task.row_in_batch, std::move(status).error()); });
       if (!noted.ok()) batch.raise(std::move(noted).error());
     }
     if (batch.left == 1) {  // nobody but this worker has to do with it until it has landed
       lock.unlock();
-      Status completed = guarded([&] { complete(batch, task.step); });
+      Status completed = catching([&] { complete(batch, task.step); });
       if (!completed.ok()) batch.raise(std::move(completed).error());
       batch.failed.clear();
       lock.lock();

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/base/guarded.h"
 
 namespace drapps {
 namespace {
@@ -122,7 +122,7 @@ std::uint64_t Gatherer::horizon() const {
 bool Gatherer::open(std::uint64_t step) {
   BatchState& batch = batch_of(step);
   if (batch.started()) return true;
-  auto slot = guarded([this] { return arena_->acquire(); });
+  auto slot = catching([this] { return arena_->acquire(); });
   if (!slot.ok()) {
     if (step == deliver_step_ && !no_slot_) {
       no_slot_ = std::move(slot).error();
@@ -152,7 +152,7 @@ Gatherer::Run Gatherer::take(std::uint64_t before_step) {
 /// Makes sure of one to borrow.
 bool Gatherer::ready_hand() {
   if (!hands_.empty()) return true;
-  Status made = guarded([this] {
+  Status made = catching([this] {
     hands_.reserve(made_hands_ + 1);
     hands_.push_back(std::make_unique<Hand>(engine_.memory(MemoryUse::kWorkspaces)));
     ++made_hands_;
@@ -174,7 +174,7 @@ std::unique_ptr<Gatherer::Hand> Gatherer::borrow() noexcept {
 
 void Gatherer::give_back(const Run& run, std::unique_ptr<Hand> hand) noexcept {
   BatchState& batch = batch_of(run.step);
-  Status noted = guarded([&] {
+  Status noted = catching([&] {
     if (hand->raised) hand->failed.emplace_back(run.first, *std::exchange(hand->raised, std::nullopt));
     for (auto& [row, error] : hand->failed) {
       if (bad_.size() < kLedgerSize) bad_.push_back(error);
@@ -227,7 +227,7 @@ Runner::Next Gatherer::deliver() {
 void Gatherer::work(const Run& run, Hand& hand) noexcept {
   const std::uint64_t wall = monotonic_ns();
   const std::uint64_t cpu = thread_cpu_ns();
-  if (Status status = guarded([&] { gather(run, hand); }); !status.ok()) hand.raised = std::move(status).error();
+  if (Status status = catching([&] { gather(run, hand); }); !status.ok()) hand.raised = std::move(status).error();
   metrics_.made.mark();
   LaneMetrics& lane = metrics_[LaneRole::kPrepare];
   lane.service_wall.record((monotonic_ns() - wall) / run.rows);

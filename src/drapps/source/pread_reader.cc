@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "drapps/base/guarded.h"
+#include "drapps/base/caught.h"
 
 namespace drapps {
 
@@ -48,7 +48,7 @@ void PreadReader::set_depth(int depth) {
 Status PreadReader::grow(int depth) {
   const std::lock_guard lock(mutex_);
   depth_ = depth;
-  DRAPPS_RETURN_IF_ERROR(guarded([&] { threads_.reserve(static_cast<std::size_t>(depth)); }));
+  DRAPPS_RETURN_IF_ERROR(catching([&] { threads_.reserve(static_cast<std::size_t>(depth)); }));
   while (threads_.size() < static_cast<std::size_t>(depth)) {
     const auto id = static_cast<int>(threads_.size());
     Result<ServiceThread> thread =

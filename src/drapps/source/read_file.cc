@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/base/guarded.h"
 #include "drapps/source/shard.h"
 
 namespace drapps {
@@ -49,7 +49,7 @@ Status read_parts(ReadRequest& request, const Read& read) {
   const std::uint64_t cpu = thread_cpu_ns();
   Status status = ok_status();
   for (std::size_t i = 0; i < parts_of(request) && status.ok(); ++i) {
-    status = guarded([&] { return read_part_with(read, request, static_cast<Part>(i)); });
+    status = catching([&] { return read_part_with(read, request, static_cast<Part>(i)); });
   }
   request.wall_ns = monotonic_ns() - wall;
   request.cpu_ns = thread_cpu_ns() - cpu;
@@ -218,7 +218,7 @@ bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
   request.wall_ns = request.cpu_ns = 0;
   Status status = ok_status();
   for (std::size_t i = 0; i < parts_of(request) && status.ok(); ++i) {
-    status = guarded([&] { return answer_from_memory(request, static_cast<Part>(i)); });
+    status = catching([&] { return answer_from_memory(request, static_cast<Part>(i)); });
   }
   sink.read_done(request, std::move(status));
   return true;
@@ -226,7 +226,7 @@ bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
 
 void cancel(ReadRequest& request, ReadSink& sink) {
   request.wall_ns = request.cpu_ns = 0;
-  sink.read_done(request, guarded([&]() -> Status {
+  sink.read_done(request, catching([&]() -> Status {
                    return about(fetch_error(ErrorCode::kCancelled, "the reader was closed"), request, Part::kImage);
                  }));
 }

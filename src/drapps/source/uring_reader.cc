@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/base/guarded.h"
 
 namespace drapps {
 namespace {
@@ -120,7 +120,7 @@ void UringReader::serve() {
 /// Takes a record one step further. What that throws is thrown before the record is finished, and finishes it here.
 template <class Step>
 void UringReader::attempt(std::size_t place, const Step& step) {
-  if (Status status = guarded(step); !status.ok()) finish(place, std::move(status));
+  if (Status status = catching(step); !status.ok()) finish(place, std::move(status));
 }
 
 void UringReader::take_requests() {

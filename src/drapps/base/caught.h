@@ -17,18 +17,18 @@ void advise(Error& error) noexcept;
 
 /// What `function` returns, a Result (nothing counts as success); or an Error for what it throws.
 template <class Function>
-auto guarded(Function&& function) noexcept {
+auto catching(Function&& function) noexcept {
   using Returned = std::invoke_result_t<Function>;
-  using Guarded = std::conditional_t<std::is_void_v<Returned>, Status, Returned>;
+  using Outcome = std::conditional_t<std::is_void_v<Returned>, Status, Returned>;
   try {
     if constexpr (std::is_void_v<Returned>) {
       std::forward<Function>(function)();
       return ok_status();
     } else {
-      return Guarded(std::forward<Function>(function)());
+      return Outcome(std::forward<Function>(function)());
     }
   } catch (...) {
-    return Guarded(caught());
+    return Outcome(caught());
   }
 }
 

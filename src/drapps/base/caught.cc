@@ -1,4 +1,4 @@
-#include "drapps/base/guarded.h"
+#include "drapps/base/caught.h"
 
 #include <exception>
 #include <new>
@@ -34,7 +34,7 @@ Error caught() noexcept {
 
 void advise(Error& error) noexcept {
   if (error.code != ErrorCode::kResourceExhausted || error.message != kOutOfMemory) return;
-  static_cast<void>(guarded([&] {
+  static_cast<void>(catching([&] {
     error.message += ": the system refused an allocation; free some memory, or lower ram_budget or the batch size";
   }));
 }
