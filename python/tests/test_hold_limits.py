@@ -156,8 +156,10 @@ while working() != 1 and time.monotonic() < deadline:
 found = [begun, working(), used(3)]
 """
     result = json.loads(run_script(f"{CGROUP}{LOADERS}{script}{END}", cgroup, kinds))
-    assert result["found"][:2] == [min(2, os.cpu_count()), 1]
-    assert result["found"][2] <= 0.5 * 1.15 + 0.05
+    begun, left, used = result["found"]
+    assert begun >= min(2, os.cpu_count())  # more while one is tried
+    assert left == 1
+    assert used <= 0.5 * 1.15 + 0.05
     moved = [entry for entry in result["logs"][0] if entry["knob"] == knob]
     assert moved[-1]["applied"] == 1
 

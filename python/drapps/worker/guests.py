@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drapps.worker.job import Job
+from drapps.worker.lists import elements_mapped_here, keeping_lists_shared
 from drapps.worker.serialise import UnpicklableError, dump, load
 
 _MOST_BYTES = 64 << 20  # that a virtual worker takes along; more is cheaper where it is
@@ -18,6 +19,9 @@ class Guests:
         self._jobs = {worker: job}
         self._at = job
         self._gone: set[int] = set()
+        self._lists = (
+            elements_mapped_here()
+        )  # for who arrives, where nobody here uses them any more
 
     def turn_to(self, worker: int) -> Job | None:
         """The job of `worker`, with its random states; None where it has left.
@@ -45,7 +49,7 @@ class Guests:
         if leaving is None:
             raise UnpicklableError("its stream has no state_dict")
         way, luggage = leaving
-        parts = dump(luggage, job.packer(), "what it would take along")
+        parts = dump(luggage, keeping_lists_shared(job.packer()), "what it would take along")
         if sum(memoryview(part).nbytes for part in parts) > _MOST_BYTES:
             raise UnpicklableError("what it would take along is too large")
         del self._jobs[worker]

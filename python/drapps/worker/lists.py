@@ -14,9 +14,12 @@ import pickle
 import sys
 from array import array
 from collections.abc import Callable, Iterator, MutableSequence
+from multiprocessing import context
 from typing import Any
+from weakref import WeakValueDictionary
 
 from drapps.worker.descriptor import Descriptor
+from drapps.worker.serialise import Reduce
 
 LARGE = 64 << 20  # bytes
 _LOOKED_AT = 64  # elements by which the size of a list is estimated
@@ -25,36 +28,79 @@ _log = logging.getLogger("drapps")
 _WRITE = 8 << 20  # bytes that are collected before they are written
 
 
-class SharedList(MutableSequence[Any]):
-    """A list of fixed length in shared memory. Each access makes a new object.
+class SharedElements:
+    """Pickles of elements, one behind the other, in memory that any process maps."""
 
-    What a process assigns to an index is seen by that process alone, and by those that it starts,
-    as in a forked list. It cannot grow or shrink. Sums of it are plain lists.
-    """
-
-    __hash__ = None  # type: ignore[assignment]  # as of a list
-
-    def __init__(
-        self,
-        memory: Descriptor,
-        places: Descriptor,
-        length: int,
-        own: dict[int, Any] | None = None,
-    ) -> None:
+    def __init__(self, memory: Descriptor, places: Descriptor, length: int) -> None:
         """For `SharedList.of`, and for the process that receives it.
 
         Args:
             memory: pickles of the elements.
             places: where each of them ends.
             length: their number.
-            own: what was assigned in the place of some.
         """
         self._memory = memory
         self._places = places
-        self._length = length
-        self._own = dict(own or {})
+        self.length = length
         self._bytes = _mapped(memory.fd)
         self._ends = memoryview(_mapped(places.fd)).cast("q")
+        self.inode = os.fstat(memory.fd).st_ino  # the same in every process
+        _mapped_here[self.inode] = self
+
+    def make(self, place: int) -> Any:
+        """The element at `place`, a new object."""
+        return pickle.loads(self._bytes[self._ends[place] : self._ends[place + 1]])
+
+    def __reduce__(self) -> Any:
+        return SharedElements, (self._memory, self._places, self.length)
+
+
+_mapped_here: WeakValueDictionary[int, SharedElements] = WeakValueDictionary()
+
+
+def elements_mapped_here() -> list[SharedElements]:
+    """Those of all the lists of this process."""
+    return list(_mapped_here.values())
+
+
+def keeping_lists_shared(reduce: Reduce | None) -> Reduce:
+    """`reduce` for one pickle, by which a `SharedList` stays one in a process of the same loader.
+
+    It goes as the memory that both processes map: a descriptor would be fetched from the sender,
+    which may have ended by then.
+    """
+
+    def keeping(value: Any) -> Any:
+        if type(value) is SharedList:
+            return _list_here, value.parts_here()
+        return NotImplemented if reduce is None else reduce(value)
+
+    return keeping
+
+
+def _list_here(inode: int, own: dict[int, Any]) -> SharedList:
+    return SharedList(_mapped_here[inode], own)
+
+
+class SharedList(MutableSequence[Any]):
+    """A list of fixed length in shared memory. Each access makes a new object.
+
+    What a process assigns to an index is seen by that process alone, and by those that it starts,
+    as in a forked list. It cannot grow or shrink. Sums of it are plain lists, and so is what a
+    pickle or a deep copy of it gives.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __init__(self, elements: SharedElements, own: dict[int, Any] | None = None) -> None:
+        """For `SharedList.of`, and for the process that receives it.
+
+        Args:
+            elements: what the list was made of.
+            own: what was assigned in the place of some.
+        """
+        self._elements = elements
+        self._own = dict(own or {})
 
     @classmethod
     def of(cls, items: list[Any]) -> SharedList:
@@ -71,21 +117,21 @@ class SharedList(MutableSequence[Any]):
                 pending.clear()
         memory.write(pending)
         places.write(ends)
-        return cls(memory, places, len(items))
+        return cls(SharedElements(memory, places, len(items)))
 
     def __len__(self) -> int:
-        return self._length
+        return self._elements.length
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(self._length))]
+            return [self[i] for i in range(*index.indices(len(self)))]
         place = self._place(index)
         if place in self._own:
             return self._own[place]
-        return pickle.loads(self._bytes[self._ends[place] : self._ends[place + 1]])
+        return self._elements.make(place)
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(self._length))
+        return (self[i] for i in range(len(self)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, slice):
@@ -101,7 +147,7 @@ class SharedList(MutableSequence[Any]):
 
     def copy(self) -> SharedList:
         """A list of the same elements, in the same memory, that no later assignment changes."""
-        return SharedList(self._memory, self._places, self._length, self._own)
+        return SharedList(self._elements, self._own)
 
     __copy__ = copy
 
@@ -125,15 +171,21 @@ class SharedList(MutableSequence[Any]):
 
     def holds_what(self, copied: SharedList) -> bool:
         """Whether nothing was assigned since the `copy`."""
-        return self._memory is copied._memory and self._own == copied._own
+        return self._elements is copied._elements and self._own == copied._own
+
+    def parts_here(self) -> tuple[int, dict[int, Any]]:
+        """By what a process that maps the elements, too, makes the same list."""
+        return self._elements.inode, self._own
 
     def __reduce__(self) -> Any:
-        return SharedList, (self._memory, self._places, self._length, self._own)
+        if context.get_spawning_popen() is None:  # the pickle may outlive this process
+            return list, (list(self),)
+        return SharedList, (self._elements, self._own)
 
     def _place(self, index: Any) -> int:
         place = index.__index__()
-        place += self._length if place < 0 else 0
-        if not 0 <= place < self._length:
+        place += len(self) if place < 0 else 0
+        if not 0 <= place < len(self):
             raise IndexError("list index out of range")
         return int(place)
 
