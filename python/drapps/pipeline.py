@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from drapps import ops
 from drapps.array_source import array_source
@@ -432,6 +432,7 @@ class Pipeline:
         cpu_budget: float | None = None,
         ram_budget: int | None = None,
         settings: Mapping[str, Any] | None = None,
+        weights: Literal["share", "cap"] = "share",
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> Loader:
         """The loader.
@@ -446,6 +447,9 @@ class Pipeline:
             cpu_budget: the most cores to use; those that this process may use where absent.
             ram_budget: the most bytes the loader may own, batches that you hold apart.
             settings: what `Loader.export_settings` gave: start from these.
+            weights: what lane weights say where the plan is split: ``share`` divides workers that
+                are busy, and leaves none idle while there is work; ``cap`` gives a lane at most its
+                sixteenths of the workers, rounded up.
             ledger_file: gets a line of JSON per bad sample, behind what it has.
 
         Raises:
@@ -458,7 +462,7 @@ class Pipeline:
         whole = self._sample(batch=ops.whole("size", size, 1))
         if drop_last:
             whole = whole._sample(remainder="drop")
-        options = loader_options(policy, cpu_budget, ram_budget, settings)
+        options = loader_options(policy, cpu_budget, ram_budget, settings) | {"weights": weights}
         ledger = None if ledger_file is None else LedgerFile(ledger_file)
         return Loader(whole.source, whole.describe(), options, ledger)
 

@@ -272,6 +272,17 @@ def test_settings_are_exported_and_taken_back(photos):
     assert np.array_equal(drain(again)[2], drain(train(photos))[2])
 
 
+def test_weights_are_shares_or_caps(photos):
+    settings = train(photos).export_settings()
+    settings["knobs"]["fused"] = 0
+    loaders = [train(photos, settings=settings, weights=weights) for weights in ("share", "cap")]
+    assert [loader.explain()["plan"]["weights"] for loader in loaders] == ["share", "cap"]
+    shared, capped = (drain(loader)[2] for loader in loaders)
+    assert np.array_equal(shared, capped)
+    with pytest.raises(drapps.PipelineError, match='weights="most" must be'):
+        train(photos, weights="most")
+
+
 def test_more_ranks_than_samples_are_refused_at_the_users_line(photos):
     pipeline = drapps.image_folder(photos).center_crop(16)
     with pytest.raises(drapps.PipelineError, match="rank"):

@@ -60,7 +60,7 @@ std::size_t notch_of(const Knob& knob, std::int32_t value) noexcept;
 /// for lanes the plan does not have; moving a notch takes 1/16 from one lane and gives it to another.
 struct Settings {
   std::array<std::int32_t, kKnobs> knobs{};
-  std::array<std::int32_t, kLaneRoles> lane_weights{};
+  LaneWeights lane_weights{};
 
   std::int32_t& operator[](KnobId id) noexcept { return knobs[static_cast<std::size_t>(id)]; }
   std::int32_t operator[](KnobId id) const noexcept { return knobs[static_cast<std::size_t>(id)]; }

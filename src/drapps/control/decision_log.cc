@@ -14,7 +14,7 @@ constexpr std::uint64_t kAfterToNs = 6'000'000'000;
 
 std::string name_of_subject(std::size_t subject) {
   if (subject < kKnobs) return std::string(knob_table()[subject].name);
-  return "weight " + std::string(kLaneNames[subject - kKnobs]);
+  return "weight " + std::string(kLanes[subject - kKnobs].name);
 }
 
 std::int32_t value_of(const Settings& settings, std::size_t subject) {

@@ -54,7 +54,7 @@ class DecisionLog {
   nlohmann::json to_json() const;
 
  private:
-  static constexpr std::size_t kSubjects = kKnobs + kLaneRoles;
+  static constexpr std::size_t kSubjects = kKnobs + kLanes.size();
 
   struct Entry {
     std::uint32_t epoch = 0;

@@ -19,7 +19,7 @@ void count(const Metrics& metrics, Observation& seen) {
   seen.batches += metrics.batches.load(std::memory_order_relaxed);
   seen.samples += metrics.samples.load(std::memory_order_relaxed);
   seen.stall += metrics.stall.counts();
-  for (std::size_t i = 0; i < kLaneRoles; ++i) {
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
     const LaneMetrics& from = metrics.lanes[i];
     LaneObservation& to = seen.lanes[i];
     to.service_wall += from.service_wall.counts();
@@ -44,7 +44,7 @@ Limits live_limits(const Plan& plan, const Engine& engine) {
   Limits limits = native_limits(engine.max_workers(), kMostReads, most_batches(plan, engine, 0), /*can_split=*/true);
   limits.cpus = engine.cpu_budget();
   for (const LaneRole lane : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
-    limits.weighted.set(index_of(lane));
+    limits.weighted.set(lane_place(lane));
   }
   return limits;
 }
@@ -89,10 +89,10 @@ Observation LivePlant::observe() const {
   }
   const bool fused = settings_[KnobId::kFused] != 0;
   for (const LaneRole role : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
-    seen.lanes[index_of(role)].valid = !fused;
+    seen.lanes[lane_place(role)].valid = !fused;
   }
-  seen.lanes[index_of(LaneRole::kPrepare)].valid = fused;
-  seen.lanes[index_of(LaneRole::kFetch)].valid = true;
+  seen.lanes[lane_place(LaneRole::kPrepare)].valid = fused;
+  seen.lanes[lane_place(LaneRole::kFetch)].valid = true;
   seen.memory_used = engine_.memory().used();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
   return seen;

@@ -34,8 +34,8 @@ class CountingRunner final : public Runner {
     for (std::uint64_t i = 0; i < batches; ++i) {
       counted_.step.record(step_ns);
       counted_.stall.record(step_ns / 2);
-      counted_[LaneRole::kPrepare].service_wall.record(7);
-      counted_[LaneRole::kDecode].wait.record(3);
+      counted_[lane_place(LaneRole::kPrepare)].service_wall.record(7);
+      counted_[lane_place(LaneRole::kDecode)].wait.record(3);
     }
     counted_.batches += batches;
     counted_.samples += 8 * batches;
@@ -67,7 +67,7 @@ struct Passes {
   explicit Passes(std::int32_t depth = 8) : limits(some_limits(depth)) {}
   static Limits some_limits(std::int32_t depth) {
     Limits limits = native_limits(Engine::get().max_workers(), 64, depth, true);
-    limits.weighted.set(index_of(LaneRole::kDecode));
+    limits.weighted.set(lane_place(LaneRole::kDecode));
     return limits;
   }
   std::int32_t depth() const { return plant->observe().settings[KnobId::kPrefetchDepth]; }
@@ -102,8 +102,8 @@ TEST(LivePlant, CountsAllPassesThatWereAndAre) {
     EXPECT_EQ(after.step.sum, 50'000'000 * after.batches);
     EXPECT_EQ(after.stall.sum, 25'000'000 * after.batches);
     EXPECT_EQ(after.step.buckets[Histogram::bucket_of(50'000'000)], after.batches);
-    EXPECT_EQ(after.lanes[index_of(LaneRole::kPrepare)].service_wall.sum, 7 * after.batches);
-    EXPECT_EQ(after.lanes[index_of(LaneRole::kDecode)].wait.sum, 3 * after.batches);
+    EXPECT_EQ(after.lanes[lane_place(LaneRole::kPrepare)].service_wall.sum, 7 * after.batches);
+    EXPECT_EQ(after.lanes[lane_place(LaneRole::kDecode)].wait.sum, 3 * after.batches);
   }
   lasting.count(5);
   plant.detach(lasting);

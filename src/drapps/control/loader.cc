@@ -66,6 +66,10 @@ Result<LoaderOptions> parse_options(std::string_view text) {
       auto settings = settings_from_json(value, kThreadKnobs);
       if (!settings.ok()) return std::move(settings).error();
       options.settings = *settings;
+    } else if (key == "weights") {
+      if (value != "share" && value != "cap")
+        return invalid("weights=" + value.dump() + R"( must be "share" or "cap")");
+      options.weights = value == "cap" ? WeightUse::kCap : WeightUse::kShare;
     } else {
       return invalid("there is no option named \"" + key + "\"");
     }
@@ -197,7 +201,8 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
     if (!made.ok()) return std::move(made).error();
     return std::unique_ptr<Runner>(*std::move(made));
   }
-  auto made = Executor::make(plan_, source_, std::move(order), seed, settings, engine, std::move(arena), indexes_);
+  auto made = Executor::make(plan_, source_, std::move(order), seed, settings, engine, std::move(arena), indexes_,
+                             options_.weights);
   if (!made.ok()) return std::move(made).error();
   return std::unique_ptr<Runner>(*std::move(made));
 }
@@ -223,6 +228,7 @@ json Loader::explain() const {
   }
   const auto guard = lock();
   root["plan"]["settings"] = settings_to_json(settings_now(), kThreadKnobs);
+  root["plan"]["weights"] = options_.weights == WeightUse::kCap ? "cap" : "share";
   if (controlled()) root["plan"]["first_batch"] = first_batch_json(*first_);
   root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(options_.policy.name).to_json();
   return root;

@@ -34,9 +34,10 @@ struct LoaderOptions {
   PolicyConfig policy;
   Budget budget;
   std::optional<Settings> settings;  // to start with; the policy's own where absent
+  WeightUse weights = WeightUse::kShare;
 };
 
-/// {"policy", "cpu_budget", "ram_budget", "settings"}: all optional, null as absent.
+/// {"policy", "cpu_budget", "ram_budget", "settings", "weights"}: all optional, null as absent.
 Result<LoaderOptions> parse_options(std::string_view json);
 /// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}, "shortages": […]}: in every
 /// loader's plan.

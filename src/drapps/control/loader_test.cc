@@ -289,6 +289,16 @@ TEST(Loader, TheSmallestBudgetHoldsForAll) {
   EXPECT_EQ(Engine::get().cpu_budget(), 4);
 }
 
+TEST(Loader, TheWeightsAreSharesOrCaps) {
+  EXPECT_EQ(parse_options("{}")->weights, WeightUse::kShare);
+  EXPECT_EQ(parse_options(R"({"weights": "cap"})")->weights, WeightUse::kCap);
+  const auto refused = parse_options(R"({"weights": "most"})");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, R"(weights="most" must be "share" or "cap")");
+  const auto loader = loader_of(pictures(20), {.weights = WeightUse::kCap});
+  EXPECT_EQ(loader->explain()["plan"]["weights"], "cap");
+}
+
 TEST(Loader, ABatchThatDoesNotFitTheBudgetIsRefusedBeforeTheFirst) {
   PipelineSpec spec;
   spec.ops = {CenterCrop{.height = 512, .width = 512}};

@@ -17,7 +17,7 @@ struct Sharer {
     const double ns = seconds * 1e9;
     seen.time_ns += static_cast<std::uint64_t>(ns);
     seen.stall.sum += static_cast<std::uint64_t>(ns * waits);
-    seen.lanes[index_of(LaneRole::kPrepare)].service_cpu.sum += static_cast<std::uint64_t>(ns * cores / 2);
+    seen.lanes[lane_place(LaneRole::kPrepare)].service_cpu.sum += static_cast<std::uint64_t>(ns * cores / 2);
     seen.processes.demand_ns += static_cast<std::uint64_t>(ns * cores / 2);
     shares_.observe(this, seen);
   }

@@ -185,9 +185,9 @@ struct Case {
     settings[KnobId::kIoDepth] = 2;
     settings[KnobId::kPrefetchDepth] = 2;
     settings[KnobId::kFused] = fused ? 1 : 0;
-    settings.lane_weights[index_of(LaneRole::kDecode)] = 8;
-    settings.lane_weights[index_of(LaneRole::kAugment)] = 4;
-    settings.lane_weights[index_of(LaneRole::kCollate)] = 4;
+    settings.lane_weights[lane_place(LaneRole::kDecode)] = 8;
+    settings.lane_weights[lane_place(LaneRole::kAugment)] = 4;
+    settings.lane_weights[lane_place(LaneRole::kCollate)] = 4;
     return Loader::make(std::move(spec), source, {.budget = {.cpus = 2}, .settings = settings});
   }
 };

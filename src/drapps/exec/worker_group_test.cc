@@ -231,35 +231,59 @@ TEST(CpuBudget, RefusesADescriptorOfSomethingElse) {
 
 TEST(StrideScheduler, SharesFollowTheWeights) {
   StrideScheduler stride;
-  stride.set_weight(LaneRole::kDecode, 12);
-  stride.set_weight(LaneRole::kAugment, 3);
-  stride.set_weight(LaneRole::kCollate, 1);
-  std::bitset<kLaneRoles> ready;
-  ready.set(index_of(LaneRole::kDecode));
-  ready.set(index_of(LaneRole::kAugment));
-  ready.set(index_of(LaneRole::kCollate));
-  std::array<int, kLaneRoles> served{};
+  stride.set_weight(lane_place(LaneRole::kDecode), 12);
+  stride.set_weight(lane_place(LaneRole::kAugment), 3);
+  stride.set_weight(lane_place(LaneRole::kCollate), 1);
+  LaneSet ready;
+  ready.set(lane_place(LaneRole::kDecode));
+  ready.set(lane_place(LaneRole::kAugment));
+  ready.set(lane_place(LaneRole::kCollate));
+  std::array<int, kLanes.size()> served{};
   for (int i = 0; i < 1600; ++i) {
     const auto lane = *stride.pick(ready);
-    ++served[index_of(lane)];
+    ++served[lane];
     stride.charge(lane, 1.0);
   }
-  EXPECT_NEAR(served[index_of(LaneRole::kDecode)], 1200, 2);
-  EXPECT_NEAR(served[index_of(LaneRole::kAugment)], 300, 2);
-  EXPECT_NEAR(served[index_of(LaneRole::kCollate)], 100, 2);
+  EXPECT_NEAR(served[lane_place(LaneRole::kDecode)], 1200, 2);
+  EXPECT_NEAR(served[lane_place(LaneRole::kAugment)], 300, 2);
+  EXPECT_NEAR(served[lane_place(LaneRole::kCollate)], 100, 2);
+}
+
+TEST(StrideScheduler, ALaneAtItsCapWaitsUntilAJobEnds) {
+  const std::size_t decode = lane_place(LaneRole::kDecode);
+  const std::size_t collate = lane_place(LaneRole::kCollate);
+  StrideScheduler stride;
+  stride.set_weight(decode, 15);
+  stride.set_weight(collate, 1);
+  stride.set_cap(decode, 2);
+  LaneSet ready;
+  ready.set(decode);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(stride.pick(ready), decode);
+    stride.begin(decode);
+  }
+  EXPECT_EQ(stride.pick(ready), std::nullopt);
+  ready.set(collate);
+  stride.charge(collate, 1000);
+  ASSERT_EQ(stride.pick(ready), collate);
+  stride.begin(collate);
+  EXPECT_EQ(stride.jobs(), 3);
+  stride.end(decode);
+  EXPECT_EQ(stride.pick(ready), decode);
+  EXPECT_EQ(stride.jobs(), 2);
 }
 
 TEST(StrideScheduler, ALaneThatWasIdleDoesNotClaimThePast) {
   StrideScheduler stride;
-  std::bitset<kLaneRoles> one;
-  one.set(index_of(LaneRole::kDecode));
+  LaneSet one;
+  one.set(lane_place(LaneRole::kDecode));
   for (int i = 0; i < 100; ++i) stride.charge(*stride.pick(one), 1.0);
-  std::bitset<kLaneRoles> both = one;
-  both.set(index_of(LaneRole::kAugment));
+  LaneSet both = one;
+  both.set(lane_place(LaneRole::kAugment));
   int augment = 0;
   for (int i = 0; i < 20; ++i) {
     const auto lane = *stride.pick(both);
-    augment += lane == LaneRole::kAugment ? 1 : 0;
+    augment += lane == lane_place(LaneRole::kAugment) ? 1 : 0;
     stride.charge(lane, 1.0);
   }
   EXPECT_NEAR(augment, 10, 1);

@@ -8,14 +8,14 @@ namespace drapps {
 Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
                                                  Sampler sampler, std::uint64_t seed, const Settings& settings,
                                                  Engine& engine, std::shared_ptr<SlotArena> arena,
-                                                 std::shared_ptr<jpeg::IndexStore> indexes) {
+                                                 std::shared_ptr<jpeg::IndexStore> indexes, WeightUse weights) {
   if (arena == nullptr) {
     auto made = SlotArena::make(plan->layout.bytes(), engine.memory(MemoryUse::kBatches));
     if (!made.ok()) return std::move(made).error();
     arena = *std::move(made);
   }
   std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(source), std::move(sampler), seed, engine,
-                                                  std::move(arena), std::move(indexes)));
+                                                  std::move(arena), std::move(indexes), weights));
   auto reader = make_reader({.depth = settings[KnobId::kIoDepth]}, *executor);
   if (!reader.ok()) return std::move(reader).error();
   executor->reader_ = std::move(*reader);
@@ -27,13 +27,14 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
 
 Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
                    std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena,
-                   std::shared_ptr<jpeg::IndexStore> indexes)
+                   std::shared_ptr<jpeg::IndexStore> indexes, WeightUse weights)
     : plan_(std::move(plan)),
       source_(std::move(source)),
       sampler_(std::move(sampler)),
       engine_(engine),
       arena_(std::move(arena)),
       preparer_(plan_, source_, sampler_, seed, std::move(indexes)),
+      weights_(weights),
       ring_(kRing),
       position_(sampler_.start_position()) {}
 
@@ -107,8 +108,12 @@ void Executor::apply(const Settings& settings) {
   {
     const std::scoped_lock lock(mutex_);
     settings_ = settings;
-    for (std::size_t lane = 0; lane < kLaneRoles; ++lane) {
-      stride_.set_weight(static_cast<LaneRole>(lane), settings.lane_weights[lane]);
+    for (std::size_t lane = 0; lane < kLanes.size(); ++lane) {
+      const std::int32_t weight = settings.lane_weights[lane];
+      stride_.set_weight(lane, weight);
+      if (weights_ == WeightUse::kShare || weight == 0) continue;
+      stride_.set_cap(lane,
+                      static_cast<std::size_t>((settings[KnobId::kWorkers] * weight + kWeightUnit - 1) / kWeightUnit));
     }
   }
   reader_->set_depth(settings[KnobId::kIoDepth]);

@@ -44,10 +44,12 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   /// @param seed    of the ops, beside the order's.
   /// @param arena   for the batches: of slots as large as the plan's layout. Null: one of its own.
   /// @param indexes of the source's pictures, or null: what one pass learns for the next.
+  /// @param weights of the lanes, what they say where the plan is split.
   static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
                                                 Sampler sampler, std::uint64_t seed, const Settings& settings,
                                                 Engine& engine, std::shared_ptr<SlotArena> arena = nullptr,
-                                                std::shared_ptr<jpeg::IndexStore> indexes = nullptr);
+                                                std::shared_ptr<jpeg::IndexStore> indexes = nullptr,
+                                                WeightUse weights = WeightUse::kShare);
   ~Executor() override;
 
   std::optional<Next> next(std::chrono::milliseconds patience) override;
@@ -71,7 +73,6 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
 
   struct Job {
     SampleTask* task = nullptr;
-    LaneRole lane = LaneRole::kPrepare;
     std::byte* slot = nullptr;
   };
 
@@ -82,19 +83,20 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   };
 
   Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
-           Engine& engine, std::shared_ptr<SlotArena> arena, std::shared_ptr<jpeg::IndexStore> indexes);
+           Engine& engine, std::shared_ptr<SlotArena> arena, std::shared_ptr<jpeg::IndexStore> indexes,
+           WeightUse weights);
 
   // The scheduler (executor_schedule.cc). All require mutex_.
   Job pick();
-  LaneRole entry_lane() const;
+  std::size_t entry_lane() const;
   bool can_start_next();
   void add_task();
   void add_workspace(SampleTask& task);
   bool open(std::uint64_t step);
   SampleTask* start_next();
-  void enqueue(LaneRole lane, SampleTask& task);
-  SampleTask* dequeue(LaneRole lane);
-  std::vector<SampleTask*>& queue_of(LaneRole lane) noexcept;
+  void enqueue(std::size_t lane, SampleTask& task);
+  SampleTask* dequeue(std::size_t lane);
+  std::vector<SampleTask*>& queue_of(std::size_t lane) noexcept;
   Reads read_ahead();
   std::size_t most_tasks() const;
   std::size_t most_split_tasks() const;
@@ -107,7 +109,7 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   // What workers do (executor_work.cc). None holds mutex_ on entry.
   void work(const Job& job);
   bool fetch(SampleTask& task, Status& status);
-  Status run_lane(LaneRole lane, SampleTask& task, std::byte* slot);
+  Status run_lane(std::size_t lane, SampleTask& task, std::byte* slot);
   Status run_all(SampleTask& task, std::byte* slot);
   bool starve(const Job& job, Status& status);
   void renew(SampleTask& task);
@@ -130,6 +132,7 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   Engine& engine_;
   const std::shared_ptr<SlotArena> arena_;
   const Preparer preparer_;
+  const WeightUse weights_;
   Metrics metrics_;
 
   mutable std::mutex mutex_;  // guards all below but the reader
@@ -147,13 +150,12 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   std::vector<std::unique_ptr<Workspace>> workspaces_;
   std::vector<Workspace*> free_workspaces_;
 
-  StrideScheduler stride_;
+  StrideScheduler stride_;            // has the tasks that workers have as its jobs
   std::vector<SampleTask*> ready_;    // to be prepared, read or not; a heap, earliest on top
   std::vector<SampleTask*> augment_;  // decoded (split plan); likewise
   std::vector<SampleTask*> collate_;  // augmented (split plan); likewise
   std::vector<SampleTask*> starved_;  // found no memory; tried again when another task has finished
   std::size_t reading_ = 0;           // requests that the reader has
-  std::size_t working_ = 0;           // tasks that a worker has
   bool solo_ = false;                 // one task has all memory to itself; nothing else starts
   std::size_t split_tasks_ = 0;       // tasks between decode and the end of collate
 

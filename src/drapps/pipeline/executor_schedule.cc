@@ -20,8 +20,8 @@ bool later(const SampleTask* a, const SampleTask* b) noexcept {
 
 }  // namespace
 
-LaneRole Executor::entry_lane() const {
-  return settings_[KnobId::kFused] != 0 ? LaneRole::kPrepare : LaneRole::kDecode;
+std::size_t Executor::entry_lane() const {
+  return settings_[KnobId::kFused] != 0 ? lane_place(LaneRole::kPrepare) : lane_place(LaneRole::kDecode);
 }
 
 std::size_t Executor::most_split_tasks() const { return 2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + 2; }
@@ -96,15 +96,15 @@ SampleTask* Executor::start_next() {
   return task;
 }
 
-std::vector<SampleTask*>& Executor::queue_of(LaneRole lane) noexcept {
+std::vector<SampleTask*>& Executor::queue_of(std::size_t lane) noexcept {
   switch (lane) {
-    case LaneRole::kAugment: return augment_;
-    case LaneRole::kCollate: return collate_;
+    case lane_place(LaneRole::kAugment): return augment_;
+    case lane_place(LaneRole::kCollate): return collate_;
     default: return ready_;
   }
 }
 
-void Executor::enqueue(LaneRole lane, SampleTask& task) {
+void Executor::enqueue(std::size_t lane, SampleTask& task) {
   auto& queue = queue_of(lane);
   metrics_[lane].queue_length.record(queue.size());
   task.queued_ns = monotonic_ns();
@@ -112,7 +112,7 @@ void Executor::enqueue(LaneRole lane, SampleTask& task) {
   std::push_heap(queue.begin(), queue.end(), later);
 }
 
-SampleTask* Executor::dequeue(LaneRole lane) {
+SampleTask* Executor::dequeue(std::size_t lane) {
   auto& queue = queue_of(lane);
   std::pop_heap(queue.begin(), queue.end(), later);
   SampleTask* task = queue.back();
@@ -123,28 +123,28 @@ SampleTask* Executor::dequeue(LaneRole lane) {
 
 Executor::Job Executor::pick() {
   if (stopping_ || solo_) return {};
-  const LaneRole entry = entry_lane();
+  const std::size_t entry = entry_lane();
   // A lane that leads into others takes nothing new while those are full.
-  const bool room = entry == LaneRole::kPrepare || split_tasks_ < most_split_tasks();
+  const bool room = entry == lane_place(LaneRole::kPrepare) || split_tasks_ < most_split_tasks();
   const bool queued = room && !ready_.empty() && open(ready_.front()->step);
   const bool next = room && !queued && warm_ && can_start_next() && open(fetch_step_);
-  std::bitset<kLaneRoles> ready;
-  ready[index_of(entry)] = queued || next;
-  ready[index_of(LaneRole::kAugment)] = !augment_.empty();
-  ready[index_of(LaneRole::kCollate)] = !collate_.empty();
+  LaneSet ready;
+  ready[entry] = queued || next;
+  ready[lane_place(LaneRole::kAugment)] = !augment_.empty();
+  ready[lane_place(LaneRole::kCollate)] = !collate_.empty();
   const auto lane = stride_.pick(ready);
   if (!lane) return {};
 
   Job job;
-  job.lane = *lane;
   job.task = *lane == entry && next ? start_next() : dequeue(*lane);
+  job.task->lane = *lane;
   if (*lane == entry) {
-    job.task->fused = entry == LaneRole::kPrepare;
+    job.task->fused = entry == lane_place(LaneRole::kPrepare);
     if (!job.task->fused) ++split_tasks_;
     lend_workspace(*job.task);
   }
   job.slot = batch_of(job.task->step).slot->data;
-  ++working_;
+  stride_.begin(*lane);
   return job;
 }
 
@@ -199,7 +199,7 @@ void Executor::release_memory() {
 }
 
 bool Executor::alone(const SampleTask& task) const {
-  return working_ == 1 && reading_ == 0 && split_tasks_ == (task.fused ? 0u : 1u);
+  return stride_.jobs() == 1 && reading_ == 0 && split_tasks_ == (task.fused ? 0u : 1u);
 }
 
 }  // namespace drapps

@@ -45,9 +45,9 @@ Settings settings_of(std::int32_t workers, std::int32_t depth, bool fused, std::
   settings[KnobId::kIoDepth] = io;
   settings[KnobId::kPrefetchDepth] = depth;
   settings[KnobId::kFused] = fused ? 1 : 0;
-  settings.lane_weights[index_of(LaneRole::kDecode)] = 8;
-  settings.lane_weights[index_of(LaneRole::kAugment)] = 4;
-  settings.lane_weights[index_of(LaneRole::kCollate)] = 4;
+  settings.lane_weights[lane_place(LaneRole::kDecode)] = 8;
+  settings.lane_weights[lane_place(LaneRole::kAugment)] = 4;
+  settings.lane_weights[lane_place(LaneRole::kCollate)] = 4;
   return settings;
 }
 
@@ -57,14 +57,14 @@ class ExecutorTest : public testing::Test {
 
   std::unique_ptr<Executor> start(const std::shared_ptr<Source>& source, const Settings& settings,
                                   OnError on_error = OnError::kRaise, std::uint64_t from = 0,
-                                  std::optional<Mix> mix = std::nullopt) {
+                                  std::optional<Mix> mix = std::nullopt, WeightUse weights = WeightUse::kShare) {
     PipelineSpec spec = spec_of(on_error);
     spec.mix = mix;
     auto plan = Plan::make(std::move(spec), *source);
     EXPECT_TRUE(plan.ok()) << plan.error().message;
     auto sampler = Sampler::make((*plan)->spec.sampler, 0, from);
     EXPECT_TRUE(sampler.ok());
-    auto executor = Executor::make(*plan, source, *sampler, 0, settings, engine_);
+    auto executor = Executor::make(*plan, source, *sampler, 0, settings, engine_, nullptr, nullptr, weights);
     EXPECT_TRUE(executor.ok());
     return *std::move(executor);
   }
@@ -132,6 +132,43 @@ TEST_F(ExecutorTest, TheStreamIsTheSameWhileEveryKnobMoves) {
     });
     EXPECT_EQ(drain(*executor), expected);
     done = true;
+  }
+}
+
+/// Notes the most workers that ask at once where a record lies, which takes them a while.
+class Crowded final : public Source {
+ public:
+  explicit Crowded(std::shared_ptr<Source> of) : Source(of->size()), of_(std::move(of)) {}
+  Location locate(std::uint64_t record, Part part) const noexcept override {
+    const int now = ++asking_;
+    for (int most = most_; most < now && !most_.compare_exchange_weak(most, now);) {
+    }
+    std::this_thread::sleep_for(2ms);
+    --asking_;
+    return of_->locate(record, part);
+  }
+  std::string name(std::uint64_t record, Part part) const override { return of_->name(record, part); }
+  int take_most() { return most_.exchange(0); }
+
+ private:
+  std::shared_ptr<Source> of_;
+  mutable std::atomic<int> asking_{0};
+  mutable std::atomic<int> most_{0};
+};
+
+TEST_F(ExecutorTest, ALaneHasAtMostItsPartOfTheWorkersWhereWeightsAreCaps) {
+  const auto source = std::make_shared<Crowded>(pictures());
+  Settings settings = settings_of(6, 4, false);
+  const auto expected = drain(*start(source, settings));
+  EXPECT_GT(source->take_most(), 3);  // alone with work, a lane has all of them
+  for (const auto& [decode, most] : {std::pair{1, 1}, {3, 2}, {8, 3}}) {
+    settings.lane_weights = {};
+    settings.lane_weights[lane_place(LaneRole::kDecode)] = decode;
+    settings.lane_weights[lane_place(LaneRole::kAugment)] = 1;
+    settings.lane_weights[lane_place(LaneRole::kCollate)] = 15 - decode;
+    const auto executor = start(source, settings, OnError::kRaise, 0, std::nullopt, WeightUse::kCap);
+    EXPECT_EQ(drain(*executor), expected);
+    EXPECT_LE(source->take_most(), most) << decode;
   }
 }
 

@@ -41,21 +41,23 @@ void Executor::work(const Job& job) {
   Status status = ok_status();
   if (task.fresh && !fetch(task, status)) return;
 
-  const bool whole = job.lane == LaneRole::kPrepare || job.lane == LaneRole::kCollate;
+  const bool whole = task.lane == lane_place(LaneRole::kPrepare) || task.lane == lane_place(LaneRole::kCollate);
   if (status.ok()) {
     const std::uint64_t wall = monotonic_ns();
     const std::uint64_t cpu = thread_cpu_ns();
-    status = catching([&] { return run_lane(job.lane, task, job.slot); });
+    status = catching([&] { return run_lane(task.lane, task, job.slot); });
     const std::uint64_t spent = monotonic_ns() - wall;
-    metrics_[job.lane].service_wall.record(spent);
-    metrics_[job.lane].service_cpu.record(thread_cpu_ns() - cpu);
+    metrics_[task.lane].service_wall.record(spent);
+    metrics_[task.lane].service_cpu.record(thread_cpu_ns() - cpu);
     const bool onward = status.ok() && !whole;
     {
       const std::scoped_lock lock(mutex_);
-      stride_.charge(job.lane, static_cast<double>(spent));
+      stride_.charge(task.lane, static_cast<double>(spent));
       if (onward) {
-        enqueue(job.lane == LaneRole::kDecode ? LaneRole::kAugment : LaneRole::kCollate, task);
-        --working_;
+        enqueue(task.lane == lane_place(LaneRole::kDecode) ? lane_place(LaneRole::kAugment)
+                                                           : lane_place(LaneRole::kCollate),
+                task);
+        stride_.end(task.lane);
       }
     }
     if (onward) {
@@ -73,15 +75,15 @@ void Executor::work(const Job& job) {
   finish(task, std::move(status));
 }
 
-Status Executor::run_lane(LaneRole lane, SampleTask& task, std::byte* slot) {
+Status Executor::run_lane(std::size_t lane, SampleTask& task, std::byte* slot) {
   if (task.workspace == nullptr) {
     const std::scoped_lock lock(mutex_);
     add_workspace(task);
   }
   switch (lane) {
-    case LaneRole::kDecode: return preparer_.decode(task);
-    case LaneRole::kAugment: return preparer_.augment(task);
-    case LaneRole::kCollate: return preparer_.collate(task, slot);
+    case lane_place(LaneRole::kDecode): return preparer_.decode(task);
+    case lane_place(LaneRole::kAugment): return preparer_.augment(task);
+    case lane_place(LaneRole::kCollate): return preparer_.collate(task, slot);
     default: return run_all(task, slot);
   }
 }
@@ -103,8 +105,8 @@ bool Executor::fetch(SampleTask& task, Status& status) {
   const bool waits = !try_read_record(task);
   if (!waits) {
     metrics_.read.mark();
-    metrics_[LaneRole::kFetch].service_wall.record(task.wall_ns);
-    metrics_[LaneRole::kFetch].service_cpu.record(task.cpu_ns);
+    metrics_[lane_place(LaneRole::kFetch)].service_wall.record(task.wall_ns);
+    metrics_[lane_place(LaneRole::kFetch)].service_cpu.record(task.cpu_ns);
     task.fresh = false;
   }
   {
@@ -113,7 +115,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
     if (!waits) return true;
     return_workspace(task);
     if (!task.fused) --split_tasks_;
-    --working_;
+    stride_.end(task.lane);
     ++reading_;
   }
   reader_->submit(task);
@@ -123,8 +125,8 @@ bool Executor::fetch(SampleTask& task, Status& status) {
 void Executor::read_done(ReadRequest& request, Status status) noexcept {
   auto& task = static_cast<SampleTask&>(request);
   metrics_.read.mark();
-  metrics_[LaneRole::kFetch].service_wall.record(request.wall_ns);
-  metrics_[LaneRole::kFetch].service_cpu.record(request.cpu_ns);
+  metrics_[lane_place(LaneRole::kFetch)].service_wall.record(request.wall_ns);
+  metrics_[lane_place(LaneRole::kFetch)].service_cpu.record(request.cpu_ns);
   // The workers pay for what reading cost; an I/O thread never sleeps over it.
   static_cast<void>(engine_.workers().cpu_budget().charge(request.cpu_ns, monotonic_ns()));
   Reads reads;
@@ -153,7 +155,7 @@ void Executor::renew(SampleTask& task) {
 void Executor::set_aside(SampleTask& task) {
   return_workspace(task);
   if (!task.fused) --split_tasks_;
-  --working_;
+  stride_.end(task.lane);
   starved_.push_back(&task);
 }
 
@@ -179,7 +181,7 @@ bool Executor::starve(const Job& job, Status& status) {
   engine_.workers().release_idle(*this);
   status = read_record(task);
   task.fresh = false;
-  if (status.ok()) status = catching([&] { return run_lane(LaneRole::kPrepare, task, job.slot); });
+  if (status.ok()) status = catching([&] { return run_lane(lane_place(LaneRole::kPrepare), task, job.slot); });
   // Asked only now, because another executor may have begun meanwhile.
   const bool shared = exhausted(status) && engine_.workers().release_idle(*this);
 
@@ -218,7 +220,7 @@ Status Executor::replace(SampleTask& task, std::byte* slot, Error first) {
   for (std::uint32_t attempt = 0; attempt < kReplacements; ++attempt) {
     preparer_.replace(task, attempt);
     Status status = read_record(task);
-    if (status.ok()) status = run_lane(LaneRole::kPrepare, task, slot);
+    if (status.ok()) status = run_lane(lane_place(LaneRole::kPrepare), task, slot);
     if (status.ok()) report(first);
     if (status.ok() || blameless(status.error())) return status;
   }
@@ -277,13 +279,14 @@ void Executor::finish(SampleTask& task, Status status) {
     landed = --batch.left == 0 && task.step == deliver_step_;
     return_workspace(task);
     if (!task.fused) --split_tasks_;
-    --working_;
+    stride_.end(task.lane);
     free_tasks_.push_back(&task);
     resumed = !starved_.empty();
     resume_starved();
   }
   if (landed) landed_.notify_all();
-  if (resumed) engine_.workers().wake();
+  // A cap that has room again is news to workers that found none; this one may do something else now.
+  if (resumed || weights_ == WeightUse::kCap) engine_.workers().wake();
 }
 
 }  // namespace drapps

@@ -229,7 +229,7 @@ void Gatherer::work(const Run& run, Hand& hand) noexcept {
   const std::uint64_t cpu = thread_cpu_ns();
   if (Status status = catching([&] { gather(run, hand); }); !status.ok()) hand.raised = std::move(status).error();
   metrics_.made.mark();
-  LaneMetrics& lane = metrics_[LaneRole::kPrepare];
+  LaneMetrics& lane = metrics_[lane_place(LaneRole::kPrepare)];
   lane.service_wall.record((monotonic_ns() - wall) / run.rows);
   lane.service_cpu.record((thread_cpu_ns() - cpu) / run.rows);
 }

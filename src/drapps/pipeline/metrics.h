@@ -33,7 +33,7 @@ class FirstTime {
 };
 
 struct Metrics {
-  std::array<LaneMetrics, kLaneRoles> lanes;
+  std::array<LaneMetrics, kLanes.size()> lanes;
   Histogram step;   // ns from one call of next() to the following one
   Histogram stall;  // ns that next() waited
   FirstTime read;   // of a record, from where waiting is possible
@@ -46,8 +46,8 @@ struct Metrics {
 
   static constexpr std::uint64_t kKernelSampling = 16;
 
-  LaneMetrics& operator[](LaneRole role) noexcept { return lanes[index_of(role)]; }
-  const LaneMetrics& operator[](LaneRole role) const noexcept { return lanes[index_of(role)]; }
+  LaneMetrics& operator[](std::size_t lane) noexcept { return lanes[lane]; }
+  const LaneMetrics& operator[](std::size_t lane) const noexcept { return lanes[lane]; }
 };
 
 }  // namespace drapps

@@ -36,21 +36,20 @@ KnobRange range_of(KnobId id, const Limits& limits) noexcept {
   return {knob_table()[static_cast<std::size_t>(id)], limits};
 }
 
-std::array<std::int32_t, kLaneRoles> even_weights(const std::bitset<kLaneRoles>& weighted) noexcept {
-  std::array<std::int32_t, kLaneRoles> weights{};
+LaneWeights even_weights(const LaneSet& weighted) noexcept {
+  LaneWeights weights{};
   const auto lanes = static_cast<std::int32_t>(weighted.count());
   if (lanes == 0) return weights;
   std::int32_t odd = kWeightUnit % lanes;
-  for (std::size_t i = 0; i < kLaneRoles; ++i) {
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (weighted[i]) weights[i] = kWeightUnit / lanes + (odd-- > 0 ? 1 : 0);
   }
   return weights;
 }
 
-bool weights_fit(const std::array<std::int32_t, kLaneRoles>& weights,
-                 const std::bitset<kLaneRoles>& weighted) noexcept {
+bool weights_fit(const LaneWeights& weights, const LaneSet& weighted) noexcept {
   std::int64_t sum = 0;
-  for (std::size_t i = 0; i < kLaneRoles; ++i) {
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (weighted[i] ? weights[i] < 1 : weights[i] != 0) return false;
     sum += weights[i];
   }

@@ -37,10 +37,10 @@ class KnobRange {
 KnobRange range_of(KnobId id, const Limits& limits) noexcept;
 
 /// Sixteenths shared as evenly as they go over the lanes in `weighted`, the odd ones to the first; all zero for none.
-std::array<std::int32_t, kLaneRoles> even_weights(const std::bitset<kLaneRoles>& weighted) noexcept;
+LaneWeights even_weights(const LaneSet& weighted) noexcept;
 
 /// Whether every lane in `weighted` has at least 1/16 (a lane without workers would stop the plan), the others none,
 /// and all together the whole.
-bool weights_fit(const std::array<std::int32_t, kLaneRoles>& weights, const std::bitset<kLaneRoles>& weighted) noexcept;
+bool weights_fit(const LaneWeights& weights, const LaneSet& weighted) noexcept;
 
 }  // namespace drapps

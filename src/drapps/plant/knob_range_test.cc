@@ -58,13 +58,13 @@ TEST(KnobRange, AKnobOfAnyStepTakesEveryValueBetween) {
 
 TEST(Weights, EvenSharesFit) {
   for (unsigned long lanes = 0; lanes < 256; ++lanes) {
-    const std::bitset<kLaneRoles> weighted(lanes);
+    const LaneSet weighted(lanes);
     EXPECT_TRUE(weights_fit(even_weights(weighted), weighted));
   }
 }
 
 TEST(Weights, MissingSurplusAndForeignSharesDoNotFit) {
-  const std::bitset<kLaneRoles> weighted(0b0111);
+  const LaneSet weighted(0b0111);
   EXPECT_TRUE(weights_fit({1, 14, 1}, weighted));
   EXPECT_FALSE(weights_fit({0, 15, 1}, weighted));
   EXPECT_FALSE(weights_fit({1, 15, 1}, weighted));

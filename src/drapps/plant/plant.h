@@ -46,7 +46,7 @@ struct Observation {
   std::uint64_t samples = 0;  // rows delivered so far; of worker processes those made
   HistogramCounts step;       // ns between the consumer's calls of next(): its step and its wait
   HistogramCounts stall;      // ns the consumer waited inside next()
-  std::array<LaneObservation, kLaneRoles> lanes;
+  std::array<LaneObservation, kLanes.size()> lanes;
   ProcessObservation processes;
   Settings settings;                // in force at time_ns
   std::uint32_t ready_batches = 0;  // finished, not yet taken
@@ -66,8 +66,8 @@ struct Bounds {
 /// The limits within which knobs may move.
 struct Limits {
   std::array<Bounds, kKnobs> knobs{};
-  std::bitset<kLaneRoles> weighted;  // lanes that share the workers of a split plan
-  double cpus = 0;                   // cores of the CPU budget
+  LaneSet weighted;  // lanes that share the workers of a split plan
+  double cpus = 0;   // cores of the CPU budget
 
   Bounds& operator[](KnobId id) noexcept { return knobs[static_cast<std::size_t>(id)]; }
   const Bounds& operator[](KnobId id) const noexcept { return knobs[static_cast<std::size_t>(id)]; }

@@ -30,7 +30,10 @@ std::string schema_text() {
     for (const std::int32_t value : knob.grid) text.append(" ").append(std::to_string(value));
     text.append("\n");
   }
-  for (const std::string_view lane : kLaneNames) text.append("lane ").append(lane).append("\n");
+  for (const Lane& lane : kLanes) {
+    text.append("lane ").append(lane.name).append(": ").append(kLanes[lane_place(lane.role)].name);
+    text.append(lane.device == LaneDevice::kCpu ? " on cpu\n" : " on cuda\n");
+  }
   text.append("weights of ").append(std::to_string(kWeightUnit)).append("\n");
   return text;
 }
@@ -53,8 +56,8 @@ nlohmann::json settings_to_json(const Settings& settings, KnobSet has) {
     if (has[static_cast<std::size_t>(knob.id)]) knobs[std::string(knob.name)] = settings[knob.id];
   }
   nlohmann::json weights = nlohmann::json::object();
-  for (std::size_t i = 0; i < kLaneRoles; ++i) {
-    if (settings.lane_weights[i] != 0) weights[std::string(kLaneNames[i])] = settings.lane_weights[i];
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    if (settings.lane_weights[i] != 0) weights[std::string(kLanes[i].name)] = settings.lane_weights[i];
   }
   return {{"schema", schema_hex(schema_hash())}, {"knobs", std::move(knobs)}, {"lane_weights", std::move(weights)}};
 }
@@ -82,11 +85,11 @@ Result<Settings> settings_from_json(const nlohmann::json& json, KnobSet has) {
   }
   if (knobs.size() != has.count()) return invalid("settings name a knob that does not exist");
   std::size_t known = 0;
-  for (std::size_t i = 0; i < kLaneRoles; ++i) {
-    const auto lane = weights.find(std::string(kLaneNames[i]));
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    const auto lane = weights.find(std::string(kLanes[i].name));
     if (lane == weights.end()) continue;
     const auto value = number(*lane);
-    if (!value) return invalid("the weight of lane " + std::string(kLaneNames[i]) + " is not an integer");
+    if (!value) return invalid("the weight of lane " + std::string(kLanes[i].name) + " is not an integer");
     settings.lane_weights[i] = *value;
     ++known;
   }

@@ -9,15 +9,17 @@ namespace {
 
 Settings sample_settings() {
   Settings settings{{6, 16, 4, 0, 0}, {}};
-  settings.lane_weights[index_of(LaneRole::kDecode)] = 11;
-  settings.lane_weights[index_of(LaneRole::kAugment)] = 5;
+  settings.lane_weights[lane_place(LaneRole::kDecode)] = 11;
+  settings.lane_weights[lane_place(LaneRole::kAugment)] = 5;
   return settings;
 }
 
 TEST(Schema, TextListsEveryKnobAndLane) {
   const std::string text = schema_text();
   for (const Knob& knob : knob_table()) EXPECT_NE(text.find("knob " + std::string(knob.name)), std::string::npos);
-  for (const auto lane : kLaneNames) EXPECT_NE(text.find("lane " + std::string(lane) + "\n"), std::string::npos);
+  for (const Lane& lane : kLanes) EXPECT_NE(text.find("lane " + std::string(lane.name) + ": "), std::string::npos);
+  EXPECT_NE(text.find("lane decode: decode on cpu\n"), std::string::npos);
+  EXPECT_NE(text.find("lane decode@cuda: decode on cuda\n"), std::string::npos);
 }
 
 TEST(Schema, SettingsSurviveJson) {

@@ -142,18 +142,18 @@ void Guard::moved(Clock& clock, const Observation& observation) const noexcept {
 }
 
 Hold Guard::move_weights(Settings& settings, const Settings& proposed, const Observation& observation) noexcept {
-  std::size_t from = kLaneRoles;
-  std::size_t to = kLaneRoles;
+  std::size_t from = kLanes.size();
+  std::size_t to = kLanes.size();
   const auto surplus = [&](std::size_t lane) {
     return std::int64_t{settings.lane_weights[lane]} - proposed.lane_weights[lane];
   };
-  for (std::size_t lane = 0; lane < kLaneRoles; ++lane) {
+  for (std::size_t lane = 0; lane < kLanes.size(); ++lane) {
     if (!limits_.weighted[lane]) continue;
     const bool may_give = settings.lane_weights[lane] > 1 && surplus(lane) > 0;
-    if (may_give && (from == kLaneRoles || surplus(lane) > surplus(from))) from = lane;
-    if (surplus(lane) < 0 && (to == kLaneRoles || surplus(lane) < surplus(to))) to = lane;
+    if (may_give && (from == kLanes.size() || surplus(lane) > surplus(from))) from = lane;
+    if (surplus(lane) < 0 && (to == kLanes.size() || surplus(lane) < surplus(to))) to = lane;
   }
-  if (from == kLaneRoles || to == kLaneRoles) return Hold::kBudget;
+  if (from == kLanes.size() || to == kLanes.size()) return Hold::kBudget;
   const Hold hold = may_move(weights_clock_, kFastClock, kWeightsCoolDown, observation);
   if (hold != Hold::kNone) return hold;
   --settings.lane_weights[from];

@@ -49,7 +49,7 @@ class Guard {
     std::uint64_t samples = 0;
     std::uint64_t epoch = 0;
   };
-  static constexpr std::size_t kCounters = 7 + kLaneRoles * 8;
+  static constexpr std::size_t kCounters = 7 + kLanes.size() * 8;
 
   Hold check(const Observation& observation, std::uint64_t now_ns) noexcept;
   bool ran_backwards(const Observation& observation) noexcept;

@@ -102,15 +102,15 @@ TEST(Guard, LeavesAValueBetweenTwoNotchesAloneUntilAskedToMove) {
 
 TEST(Guard, MovesOneSixteenthFromTheLargestSurplusToTheLargestLack) {
   Bench bench(wide_limits());
-  ASSERT_EQ(bench.seen.settings.lane_weights, (std::array<std::int32_t, kLaneRoles>{6, 5, 5}));
+  ASSERT_EQ(bench.seen.settings.lane_weights, (LaneWeights{6, 5, 5}));
   Settings wanted = bench.seen.settings;
   wanted.lane_weights = {0, 4, 12};
-  std::vector<std::array<std::int32_t, kLaneRoles>> seen;
+  std::vector<LaneWeights> seen;
   for (int i = 0; i < 13; ++i) seen.push_back(bench.step(1000, 4, wanted).applied.lane_weights);
-  EXPECT_EQ(seen[0], (std::array<std::int32_t, kLaneRoles>{5, 5, 6}));
+  EXPECT_EQ(seen[0], (LaneWeights{5, 5, 6}));
   EXPECT_EQ(seen[1], seen[0]);  // cooling down
-  EXPECT_EQ(seen[2], (std::array<std::int32_t, kLaneRoles>{4, 5, 7}));
-  EXPECT_EQ(seen.back(), (std::array<std::int32_t, kLaneRoles>{1, 4, 11}));  // a lane keeps its last sixteenth
+  EXPECT_EQ(seen[2], (LaneWeights{4, 5, 7}));
+  EXPECT_EQ(seen.back(), (LaneWeights{1, 4, 11}));  // a lane keeps its last sixteenth
 }
 
 TEST(Guard, HoldsOnStaleSignalsAndRestsAfterwards) {
@@ -243,7 +243,7 @@ TEST_P(GuardProperty, HoldsForAnyProposalAndObservation) {
     }
     int given = 0;
     int taken = 0;
-    for (std::size_t lane = 0; lane < kLaneRoles; ++lane) {
+    for (std::size_t lane = 0; lane < kLanes.size(); ++lane) {
       const std::int32_t change = after.lane_weights[lane] - before.lane_weights[lane];
       (change > 0 ? given : taken) += std::abs(change);
     }

@@ -48,8 +48,8 @@ class SyntheticPlant {
       const double step = std::max(own, prepared);
       record(seen.step, step);
       record(seen.stall, step - own);
-      record(seen.lanes[index_of(LaneRole::kPrepare)].service_wall, step * response.stretch);
-      record(seen.lanes[index_of(LaneRole::kPrepare)].service_cpu, step);
+      record(seen.lanes[lane_place(LaneRole::kPrepare)].service_wall, step * response.stretch);
+      record(seen.lanes[lane_place(LaneRole::kPrepare)].service_cpu, step);
       ++seen.batches;
       seen.ready_batches = prepared > own ? 0 : static_cast<std::uint32_t>(seen.settings[KnobId::kPrefetchDepth]);
       now_ += step;
@@ -62,7 +62,7 @@ class SyntheticPlant {
         record(seen.stall, 0);
       }
     }
-    seen.lanes[index_of(LaneRole::kPrepare)].valid = true;
+    seen.lanes[lane_place(LaneRole::kPrepare)].valid = true;
     seen.time_ns = static_cast<std::uint64_t>(now_ * 1e9);
     seen.process_cpu_seconds = now_;
     return total / steps;

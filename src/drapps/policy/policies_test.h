@@ -39,7 +39,7 @@ class RandomWalk final : public Policy {
     const auto lanes = static_cast<std::int32_t>(state.limits.weighted.count());
     for (std::int32_t i = lanes == 0 ? kWeightUnit : 0; i < kWeightUnit; ++i) {
       std::int32_t lucky = i < lanes ? i : below(lanes);
-      for (std::size_t lane = 0; lane < kLaneRoles; ++lane) {
+      for (std::size_t lane = 0; lane < kLanes.size(); ++lane) {
         if (state.limits.weighted[lane] && lucky-- == 0) ++settings.lane_weights[lane];
       }
     }

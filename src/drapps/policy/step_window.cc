@@ -22,6 +22,11 @@ std::uint64_t steps_from(const HistogramCounts& counts, std::uint64_t bucket) no
                          std::uint64_t{0});
 }
 
+/// Fetch and transfer wait for devices by nature, and so do lanes on one; only the others' waiting is contention.
+bool computes(const Lane& lane) {
+  return lane.device == LaneDevice::kCpu && lane.role != LaneRole::kFetch && lane.role != LaneRole::kTransfer;
+}
+
 }  // namespace
 
 StepWindow::Mark StepWindow::mark_of(const Observation& observation) noexcept {
@@ -30,9 +35,8 @@ StepWindow::Mark StepWindow::mark_of(const Observation& observation) noexcept {
             .stall_ns = observation.stall.sum,
             .wall_ns = 0,
             .cpu_ns = 0};
-  for (std::size_t i = 0; i < kLaneRoles; ++i) {
-    // Fetch and transfer wait for devices by nature; only the others' waiting is contention.
-    if (i == index_of(LaneRole::kFetch) || i == index_of(LaneRole::kTransfer) || !observation.lanes[i].valid) continue;
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    if (!observation.lanes[i].valid || !computes(kLanes[i])) continue;
     mark.wall_ns += observation.lanes[i].service_wall.sum;
     mark.cpu_ns += observation.lanes[i].service_cpu.sum;
   }

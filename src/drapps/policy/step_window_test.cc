@@ -22,8 +22,8 @@ void run(Observation& seen, int steps, double ms, double stall_ms = 0) {
 TEST(StepWindow, MeasuresStepStallAndStretch) {
   Observation seen;
   StepWindow window;
-  auto& decode = seen.lanes[index_of(LaneRole::kDecode)];
-  auto& fetch = seen.lanes[index_of(LaneRole::kFetch)];
+  auto& decode = seen.lanes[lane_place(LaneRole::kDecode)];
+  auto& fetch = seen.lanes[lane_place(LaneRole::kFetch)];
   decode.valid = fetch.valid = true;
   window.add(seen);
   for (int i = 0; i < 6; ++i) {
