@@ -31,14 +31,14 @@
 #include "drapps/exec/worker_group.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/prepare.h"
-#include "drapps/pipeline/runner.h"
 #include "drapps/pipeline/task.h"
+#include "drapps/pipeline/window_runner.h"
 #include "drapps/source/reader.h"
 #include "drapps/source/sampler.h"
 
 namespace drapps {
 
-class Executor final : public Runner, public WorkerClient, private ReadSink {
+class Executor final : public WindowRunner, private ReadSink {
  public:
   /// Starts working at once. Everything given is kept alive as long as needed.
   /// @param seed    of the ops, beside the order's.
@@ -52,25 +52,10 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
                                                 WeightUse weights = WeightUse::kShare);
   ~Executor() override;
 
-  std::optional<Next> next(std::chrono::milliseconds patience) override;
   void apply(const Settings& settings) override;
-  const Metrics& metrics() const noexcept override { return metrics_; }
-  const Plan& plan() const noexcept override { return *plan_; }
-  std::shared_ptr<SlotArena> arena() const noexcept override { return arena_; }
-  std::uint32_t ready_batches() const override;
-  bool ready() const override;
-  std::uint64_t position() const override;
-  std::uint64_t left() const override;
-  std::vector<Error> bad_samples() const override;
-  std::vector<Error> take_bad_samples() noexcept override;
-
   bool run_one() noexcept override;
-  bool release_idle() noexcept override;
 
  private:
-  /// The farthest that batches may be ahead of the consumer, whatever the knob says.
-  static constexpr std::uint64_t kRing = 64;
-
   struct Job {
     SampleTask* task = nullptr;
     std::byte* slot = nullptr;
@@ -86,13 +71,13 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
            Engine& engine, std::shared_ptr<SlotArena> arena, std::shared_ptr<jpeg::IndexStore> indexes,
            WeightUse weights);
 
-  // The scheduler (executor_schedule.cc). All require mutex_.
+  // The scheduler (executor_schedule.cc). All but the first require mutex_.
+  void schedule(const Settings& settings);
   Job pick();
   std::size_t entry_lane() const;
   bool can_start_next();
   void add_task();
   void add_workspace(SampleTask& task);
-  bool open(std::uint64_t step);
   SampleTask* start_next();
   void enqueue(std::size_t lane, SampleTask& task);
   SampleTask* dequeue(std::size_t lane);
@@ -102,7 +87,6 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   std::size_t most_split_tasks() const;
   void lend_workspace(SampleTask& task);
   void return_workspace(SampleTask& task);
-  void release_memory();
   bool alone(const SampleTask& task) const;
   void saw_read(bool at_once);
 
@@ -116,34 +100,24 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   void set_aside(SampleTask& task);
   void resume_starved();
   Status replace(SampleTask& task, std::byte* slot, Error first);
-  void report(const Error& error);
   void finish(SampleTask& task, Status status);
-  void complete(BatchState& batch, std::uint64_t step);
   void submit(const Reads& reads);
   void read_done(ReadRequest& request, Status status) noexcept override;
 
-  BatchState& batch_of(std::uint64_t step) noexcept { return ring_[step % kRing]; }
-  const BatchState& batch_of(std::uint64_t step) const noexcept { return ring_[step % kRing]; }
-  Next deliver();
+  void retry() override { resume_starved(); }
+  void free_memory() noexcept override;
+  void taken(Lock& lock) override;
 
-  const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
-  const Sampler sampler_;
-  Engine& engine_;
-  const std::shared_ptr<SlotArena> arena_;
   const Preparer preparer_;
   const WeightUse weights_;
-  Metrics metrics_;
 
-  mutable std::mutex mutex_;  // guards all below but the reader
-  std::condition_variable landed_;
+  // The mutex guards all below but the reader.
   Settings settings_;
   bool stopping_ = false;
 
-  std::uint64_t deliver_step_ = 0;  // the batch that the consumer takes next
-  std::uint64_t fetch_step_ = 0;    // the sample that is started next
+  std::uint64_t fetch_step_ = 0;  // the sample that is started next
   std::uint32_t fetch_row_ = 0;
-  std::vector<BatchState> ring_;
 
   std::vector<std::unique_ptr<SampleTask>> tasks_;
   std::vector<SampleTask*> free_tasks_;
@@ -163,13 +137,6 @@ class Executor final : public Runner, public WorkerClient, private ReadSink {
   bool warm_ = true;
   std::uint32_t streak_ = 0;  // tries in a row that say the opposite
   std::uint64_t started_ = 0;
-
-  std::optional<Error> no_slot_;  // why the front batch has no memory, or why no sample can begin
-  std::uint64_t no_slot_since_ns_ = 0;
-  std::uint64_t asked_ns_ = 0;  // when the consumer asked for the front batch, 0 while it does not wait
-  std::uint64_t last_asked_ns_ = 0;
-  std::uint64_t position_ = 0;
-  std::vector<Error> bad_;
 
   std::unique_ptr<Reader> reader_;  // last: its threads call read_done()
 };

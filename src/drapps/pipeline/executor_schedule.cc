@@ -20,6 +20,19 @@ bool later(const SampleTask* a, const SampleTask* b) noexcept {
 
 }  // namespace
 
+void Executor::schedule(const Settings& settings) {
+  const std::scoped_lock lock(mutex_);
+  settings_ = settings;
+  window_.set_depth(settings[KnobId::kPrefetchDepth]);
+  for (std::size_t lane = 0; lane < kLanes.size(); ++lane) {
+    const std::int32_t weight = settings.lane_weights[lane];
+    stride_.set_weight(lane, weight);
+    if (weights_ == WeightUse::kShare || weight == 0) continue;
+    stride_.set_cap(lane,
+                    static_cast<std::size_t>((settings[KnobId::kWorkers] * weight + kWeightUnit - 1) / kWeightUnit));
+  }
+}
+
 std::size_t Executor::entry_lane() const {
   return settings_[KnobId::kFused] != 0 ? lane_place(LaneRole::kPrepare) : lane_place(LaneRole::kDecode);
 }
@@ -31,41 +44,14 @@ std::size_t Executor::most_tasks() const {
          2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + most_split_tasks();
 }
 
-bool Executor::open(std::uint64_t step) {
-  const auto depth = std::min<std::uint64_t>(static_cast<std::uint64_t>(settings_[KnobId::kPrefetchDepth]), kRing);
-  if (step >= deliver_step_ + depth) return false;
-  BatchState& batch = batch_of(step);
-  if (batch.started()) return true;
-  const auto acquire = [this] { return arena_->acquire(); };
-  auto slot = catching(acquire);
-  if (!slot.ok() && step == deliver_step_) {
-    release_memory();
-    slot = catching(acquire);
-  }
-  if (!slot.ok()) {
-    if (step == deliver_step_ && !no_slot_) {
-      no_slot_ = std::move(slot).error();
-      no_slot_since_ns_ = monotonic_ns();
-    }
-    return false;
-  }
-  no_slot_.reset();
-  batch.slot = *slot;
-  batch.rows = batch.left = sampler_.batch(step).rows;
-  return true;
-}
-
 /// Whether there is a sample to start, and a free task for it.
 bool Executor::can_start_next() {
-  if (fetch_step_ == sampler_.steps() || tasks_.size() - free_tasks_.size() >= most_tasks()) return false;
+  if (fetch_step_ == window_.steps() || tasks_.size() - free_tasks_.size() >= most_tasks()) return false;
   if (!free_tasks_.empty()) return true;
   Status made = catching([this] { add_task(); });
   if (made.ok()) return true;
   // Where there are some, the next one that ends is free.
-  if (tasks_.empty() && !no_slot_) {
-    no_slot_ = std::move(made).error();
-    no_slot_since_ns_ = monotonic_ns();
-  }
+  if (tasks_.empty()) window_.lacks(std::move(made).error());
   return false;
 }
 
@@ -126,8 +112,8 @@ Executor::Job Executor::pick() {
   const std::size_t entry = entry_lane();
   // A lane that leads into others takes nothing new while those are full.
   const bool room = entry == lane_place(LaneRole::kPrepare) || split_tasks_ < most_split_tasks();
-  const bool queued = room && !ready_.empty() && open(ready_.front()->step);
-  const bool next = room && !queued && warm_ && can_start_next() && open(fetch_step_);
+  const bool queued = room && !ready_.empty() && window_.open(ready_.front()->step);
+  const bool next = room && !queued && warm_ && can_start_next() && window_.open(fetch_step_);
   LaneSet ready;
   ready[entry] = queued || next;
   ready[lane_place(LaneRole::kAugment)] = !augment_.empty();
@@ -143,7 +129,7 @@ Executor::Job Executor::pick() {
     if (!job.task->fused) ++split_tasks_;
     lend_workspace(*job.task);
   }
-  job.slot = batch_of(job.task->step).slot->data;
+  job.slot = window_.slot(job.task->step);
   stride_.begin(*lane);
   return job;
 }
@@ -191,7 +177,7 @@ void Executor::return_workspace(SampleTask& task) {
   free_workspaces_.push_back(std::exchange(task.workspace, nullptr));
 }
 
-void Executor::release_memory() {
+void Executor::free_memory() noexcept {
   for (Workspace* workspace : free_workspaces_) workspace->reset();
   for (SampleTask* task : free_tasks_) {
     for (Buffer& buffer : task->buffers) buffer.reset();

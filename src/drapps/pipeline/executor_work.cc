@@ -14,8 +14,6 @@ namespace {
 // Draws in place of one bad sample before the loader gives up on it.
 constexpr std::uint32_t kReplacements = 16;
 
-using Failure = std::pair<std::uint32_t, Error>;
-
 }  // namespace
 
 bool Executor::run_one() noexcept {
@@ -165,7 +163,7 @@ bool Executor::starve(const Job& job, Status& status) {
   SampleTask& task = *job.task;
   {
     const std::scoped_lock lock(mutex_);
-    release_memory();
+    free_memory();
     renew(task);
     if (!alone(task)) {
       set_aside(task);
@@ -190,16 +188,17 @@ bool Executor::starve(const Job& job, Status& status) {
     const std::scoped_lock lock(mutex_);
     solo_ = false;
     // Batches that land before this one, and other executors, will still give memory back.
-    const bool front = task.step == deliver_step_;
-    if (front && asked_ns_ != 0 && task.starved_ns == 0) task.starved_ns = monotonic_ns();
-    const bool patient = shared && (task.starved_ns == 0 || monotonic_ns() - task.starved_ns < kMemoryPatienceNs);
+    const bool front = task.step == window_.front();
+    if (front && window_.awaited(task.step) && task.starved_ns == 0) task.starved_ns = monotonic_ns();
+    const bool patient =
+        shared && (task.starved_ns == 0 || monotonic_ns() - task.starved_ns < BatchWindow::kMemoryPatienceNs);
     aside = exhausted(status) && (!front || patient);
     if (aside) {
       renew(task);
       set_aside(task);
     }
   }
-  engine_.workers().wake(kRing);
+  engine_.workers().wake(BatchWindow::kRing);
   return aside;
 }
 
@@ -208,75 +207,32 @@ void Executor::resume_starved() {
   starved_.clear();
 }
 
-bool Executor::release_idle() noexcept {
-  arena_->trim();
-  const std::scoped_lock lock(mutex_);
-  release_memory();
-  return deliver_step_ != sampler_.steps();
-}
-
 Status Executor::replace(SampleTask& task, std::byte* slot, Error first) {
   task.replaced = true;
   for (std::uint32_t attempt = 0; attempt < kReplacements; ++attempt) {
     preparer_.replace(task, attempt);
     Status status = read_record(task);
     if (status.ok()) status = run_lane(lane_place(LaneRole::kPrepare), task, slot);
-    if (status.ok()) report(first);
+    if (status.ok()) status = window_.report(first);
     if (status.ok() || blameless(status.error())) return status;
   }
   first.message += "; and none of " + std::to_string(kReplacements) + " samples drawn in its place was good";
   return first;
 }
 
-void Executor::report(const Error& error) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (bad_.size() < kLedgerSize) bad_.push_back(error);
-  }
-  metrics_.failed_samples.fetch_add(1, std::memory_order_relaxed);
-}
-
-/// What a batch needs as a whole once all its rows stand: bad rows leave it, or make it an error; then its batch ops.
-void Executor::complete(BatchState& batch, std::uint64_t step) {
-  auto& failed = batch.failed;
-  std::sort(failed.begin(), failed.end(), [](const Failure& a, const Failure& b) { return a.first < b.first; });
-  auto raised =
-      std::find_if(failed.begin(), failed.end(), [](const Failure& failure) { return blameless(failure.second); });
-  if (plan_->spec.on_error == OnError::kRaise) raised = failed.begin();
-  if (raised != failed.end()) {
-    batch.raise(std::move(raised->second));
-  } else if (!batch.raised) {
-    std::vector<std::uint32_t> bad_rows;
-    bad_rows.reserve(failed.size());
-    for (const auto& [row, error] : failed) bad_rows.push_back(row);
-    batch.rows = plan_->drop_rows(batch.slot->data, batch.rows, bad_rows);
-    preparer_.mix(batch.slot->data, step, batch.rows);
-  }
-}
-
 void Executor::finish(SampleTask& task, Status status) {
   metrics_.made.mark();
-  if (!status.ok()) {
-    if (Status told = catching([&] { report(status.error()); }); !told.ok()) status = std::move(told);
-  }
   if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
+  std::optional<FailedRow> failed;
+  if (!status.ok()) {
+    Status told = window_.report(status.error());
+    failed.emplace(task.row_in_batch, std::move(told.ok() ? status : told).error());
+  }
   bool landed = false;
   bool resumed = false;
   {
-    std::unique_lock lock(mutex_);
-    BatchState& batch = batch_of(task.step);
-    if (!status.ok()) {
-      Status noted = catching([&] { batch.failed.emplace_back(task.row_in_batch, std::move(status).error()); });
-      if (!noted.ok()) batch.raise(std::move(noted).error());
-    }
-    if (batch.left == 1) {  // nobody but this worker has to do with it until it has landed
-      lock.unlock();
-      Status completed = catching([&] { complete(batch, task.step); });
-      if (!completed.ok()) batch.raise(std::move(completed).error());
-      batch.failed.clear();
-      lock.lock();
-    }
-    landed = --batch.left == 0 && task.step == deliver_step_;
+    Lock lock(mutex_);
+    landed = window_.finish(lock, task.step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
     return_workspace(task);
     if (!task.fused) --split_tasks_;
     stride_.end(task.lane);
@@ -284,7 +240,7 @@ void Executor::finish(SampleTask& task, Status status) {
     resumed = !starved_.empty();
     resume_starved();
   }
-  if (landed) landed_.notify_all();
+  if (landed) window_.notify();
   // A cap that has room again is news to workers that found none; this one may do something else now.
   if (resumed || weights_ == WeightUse::kCap) engine_.workers().wake();
 }

@@ -5,30 +5,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "drapps/base/error.h"
 #include "drapps/base/knob.h"
-#include "drapps/base/result.h"
 #include "drapps/deliver/slot_arena.h"
-#include "drapps/pipeline/batch_state.h"
+#include "drapps/pipeline/batch_window.h"
 #include "drapps/pipeline/metrics.h"
 #include "drapps/pipeline/plan.h"
 
 namespace drapps {
-
-/// For how long a pass without memory waits for what other loaders may give back, before that is an error.
-inline constexpr std::uint64_t kMemoryPatienceNs = 10'000'000'000;
-
-inline bool exhausted(const Status& status) {
-  return !status.ok() && status.error().code == ErrorCode::kResourceExhausted;
-}
-
-/// Whether an error says nothing about the sample, and is one under every OnError.
-inline bool blameless(const Error& error) {
-  return error.code == ErrorCode::kResourceExhausted || error.code == ErrorCode::kInternal;
-}
 
 /// One pass. next() has one caller at a time; everything else may be called from any thread, at any moment.
 ///
@@ -36,8 +22,8 @@ inline bool blameless(const Error& error) {
 /// kept for another one.
 class Runner {
  public:
-  struct Finished {};
-  using Next = std::variant<Batch, Error, Finished>;
+  using Finished = BatchWindow::Finished;
+  using Next = BatchWindow::Next;
 
   Runner() = default;
   Runner(const Runner&) = delete;
@@ -64,12 +50,10 @@ class Runner {
   virtual std::uint64_t position() const = 0;
   /// Steps that were not taken yet.
   virtual std::uint64_t left() const = 0;
-  /// Bad samples so far, the first kLedgerSize of them; under kReplace and kSkip too.
+  /// Bad samples so far, the first BatchWindow::kLedgerSize of them; under kReplace and kSkip too.
   virtual std::vector<Error> bad_samples() const = 0;
   /// The same, out of a runner that is about to end.
   virtual std::vector<Error> take_bad_samples() noexcept = 0;
-
-  static constexpr std::size_t kLedgerSize = 10'000;
 };
 
 }  // namespace drapps

@@ -1,0 +1,98 @@
+#include "drapps/pipeline/window_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "drapps/base/clock.h"
+
+namespace drapps {
+namespace {
+
+// How often a taker looks whether others have given memory back, which wakes nobody here.
+constexpr std::uint64_t kLookForMemoryNs = 1'000'000;
+
+}  // namespace
+
+WindowRunner::WindowRunner(std::shared_ptr<const Plan> plan, Sampler sampler, Engine& engine,
+                           std::shared_ptr<SlotArena> arena,
+                           std::function<void(std::byte* slot, std::uint64_t step, std::uint32_t rows)> complete)
+    : plan_(std::move(plan)),
+      sampler_(std::move(sampler)),
+      engine_(engine),
+      arena_(std::move(arena)),
+      window_(plan_, arena_,
+              {.epoch = sampler_.epoch(),
+               .steps = sampler_.steps(),
+               .position = sampler_.start_position(),
+               .content =
+                   [this](std::uint64_t step) {
+                     return BatchWindow::Content{sampler_.batch(step).rows, sampler_.position_after(step)};
+                   },
+               .free_memory = [this] { free_memory(); },
+               .complete = std::move(complete)},
+              metrics_),
+      taker_(window_.join()) {}
+
+std::optional<Runner::Next> WindowRunner::next(std::chrono::milliseconds patience) {
+  Lock lock(mutex_);
+  if (!window_.ask(taker_)) return Finished{};
+  std::uint64_t now = monotonic_ns();
+  const std::uint64_t until = now + static_cast<std::uint64_t>(patience.count()) * 1'000'000;
+  for (; !window_.landed(taker_); now = monotonic_ns()) {
+    if (now >= until) return std::nullopt;
+    if (help(lock)) {
+      window_.worked(taker_, monotonic_ns() - now);
+      continue;
+    }
+    if (auto lack = window_.take_lack()) return *std::move(lack);
+    const bool lacking = window_.lacking();
+    if (window_.wait(lock, taker_, lacking ? std::min(until, now + kLookForMemoryNs) : until)) break;
+    retry();
+    lock.unlock();
+    if (lacking) engine_.workers().release_idle(*this);
+    engine_.workers().wake();
+    lock.lock();
+  }
+  Next next = window_.take(taker_);
+  taken(lock);
+  return next;
+}
+
+std::uint32_t WindowRunner::ready_batches() const {
+  const std::scoped_lock lock(mutex_);
+  return window_.ready();
+}
+
+bool WindowRunner::ready() const {
+  const std::scoped_lock lock(mutex_);
+  return window_.landed(taker_);
+}
+
+std::uint64_t WindowRunner::position() const {
+  const std::scoped_lock lock(mutex_);
+  return window_.position(taker_);
+}
+
+std::uint64_t WindowRunner::left() const {
+  const std::scoped_lock lock(mutex_);
+  return window_.steps() - taker_.step();
+}
+
+std::vector<Error> WindowRunner::bad_samples() const {
+  const std::scoped_lock lock(mutex_);
+  return window_.bad_samples();
+}
+
+std::vector<Error> WindowRunner::take_bad_samples() noexcept {
+  const std::scoped_lock lock(mutex_);
+  return window_.take_bad_samples();
+}
+
+bool WindowRunner::release_idle() noexcept {
+  arena_->trim();
+  const std::scoped_lock lock(mutex_);
+  free_memory();
+  return taker_.step() != window_.steps();
+}
+
+}  // namespace drapps

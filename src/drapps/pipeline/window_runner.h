@@ -1,0 +1,62 @@
+// What runners share: the pass on a window, one taker who waits, and the workers' help.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "drapps/exec/worker_group.h"
+#include "drapps/pipeline/batch_window.h"
+#include "drapps/pipeline/engine.h"
+#include "drapps/pipeline/runner.h"
+#include "drapps/source/sampler.h"
+
+namespace drapps {
+
+class WindowRunner : public Runner, public WorkerClient {
+ public:
+  std::optional<Next> next(std::chrono::milliseconds patience) final;
+  const Metrics& metrics() const noexcept final { return metrics_; }
+  const Plan& plan() const noexcept final { return *plan_; }
+  std::shared_ptr<SlotArena> arena() const noexcept final { return arena_; }
+  std::uint32_t ready_batches() const final;
+  bool ready() const final;
+  std::uint64_t position() const final;
+  std::uint64_t left() const final;
+  std::vector<Error> bad_samples() const final;
+  std::vector<Error> take_bad_samples() noexcept final;
+  bool release_idle() noexcept final;
+
+ protected:
+  using Lock = BatchWindow::Lock;
+
+  /// @param complete as BatchWindow::Pass::complete.
+  WindowRunner(std::shared_ptr<const Plan> plan, Sampler sampler, Engine& engine, std::shared_ptr<SlotArena> arena,
+               std::function<void(std::byte* slot, std::uint64_t step, std::uint32_t rows)> complete);
+
+  /// The taker's thread does a part of the work itself; false where there is none for it. With the mutex held, on
+  /// return too.
+  virtual bool help(Lock&) { return false; }
+  /// The taker has waited, and its batch has not landed: what waits for memory may try again. With the mutex held.
+  virtual void retry() {}
+  /// Frees what memory is kept for items to come. With the mutex held.
+  virtual void free_memory() noexcept = 0;
+  /// A batch was taken: workers are woken for what can begin now. With the mutex held, which it releases.
+  virtual void taken(Lock& lock) = 0;
+
+  const std::shared_ptr<const Plan> plan_;
+  const Sampler sampler_;
+  Engine& engine_;
+  const std::shared_ptr<SlotArena> arena_;
+  Metrics metrics_;
+  BatchWindow window_;
+  std::mutex& mutex_ = window_.mutex();  // guards what runners change, too
+  BatchWindow::Taker& taker_;
+};
+
+}  // namespace drapps
