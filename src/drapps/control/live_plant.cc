@@ -41,17 +41,17 @@ std::int32_t most_batches(const Plan& plan, const Engine& engine, std::size_t ow
 }  // namespace
 
 Limits live_limits(const Plan& plan, const Engine& engine) {
-  Limits limits = native_limits(engine.max_workers(), kMostReads, most_batches(plan, engine, 0), /*can_split=*/true);
+  Limits limits =
+      native_limits(engine.max_workers(), kMostReads, most_batches(plan, engine, 0), !plan.lanes.split.empty());
   limits.cpus = engine.cpu_budget();
-  for (const LaneRole lane : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
-    limits.weighted.set(lane_place(lane));
-  }
+  limits.weighted = on_workers(plan.lanes.split);
   return limits;
 }
 
 void LivePlant::attach(Runner& runner, const Limits& limits) {
   const std::scoped_lock lock(mutex_);
   limits_ = limits;
+  fused_ = on_workers(runner.plan().lanes.fused);
   settings_ = fit_settings(settings_, limits);
   runners_.push_back(&runner);
   for (Runner* each : runners_) each->apply(settings_);
@@ -87,11 +87,8 @@ Observation LivePlant::observe() const {
     count(runner->metrics(), seen);
     seen.ready_batches += runner->ready_batches();
   }
-  const bool fused = settings_[KnobId::kFused] != 0;
-  for (const LaneRole role : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
-    seen.lanes[lane_place(role)].valid = !fused;
-  }
-  seen.lanes[lane_place(LaneRole::kPrepare)].valid = fused;
+  const LaneSet& working = settings_[KnobId::kFused] != 0 ? fused_ : limits_.weighted;
+  for (std::size_t i = 0; i < kLanes.size(); ++i) seen.lanes[i].valid = working[i];
   seen.lanes[lane_place(LaneRole::kFetch)].valid = true;
   seen.memory_used = engine_.memory().used();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;

@@ -38,6 +38,7 @@ class LivePlant final : public Plant {
   mutable std::mutex mutex_;  // guards all below
   Limits limits_;
   Settings settings_;  // applied last
+  LaneSet fused_;      // the lanes of a fused plan
   std::vector<Runner*> runners_;
   Observation counted_;  // by runners that were detached; only its counters are in use
 };

@@ -80,7 +80,8 @@ bool BatchWindow::finish(Lock& lock, std::uint64_t step, std::uint32_t rows, std
     batch.failed.insert(batch.failed.end(), std::move_iterator(failed.begin()), std::move_iterator(failed.end()));
   });
   if (!noted.ok()) batch.raise(std::move(noted).error());
-  if (batch.left == rows) {  // nobody but this thread has to do with it until it has landed
+  if (batch.left == rows &&
+      (pass_.complete || !batch.failed.empty())) {  // nobody but this thread has to do with it until it has landed
     lock.unlock();
     Status completed = catching([&] { complete(batch, step); });
     if (!completed.ok()) batch.raise(std::move(completed).error());
@@ -104,7 +105,7 @@ void BatchWindow::complete(State& batch, std::uint64_t step) {
     bad_rows.reserve(failed.size());
     for (const auto& [row, error] : failed) bad_rows.push_back(row);
     batch.rows = plan_->drop_rows(batch.slot->data, batch.rows, bad_rows);
-    pass_.complete(batch.slot->data, step, batch.rows);
+    if (pass_.complete) pass_.complete(batch.slot->data, step, batch.rows);
   }
 }
 

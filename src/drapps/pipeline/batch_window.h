@@ -74,7 +74,7 @@ class BatchWindow {
     std::function<Content(std::uint64_t step)> content;
     /// Frees what memory the runner has in spare, with the mutex held.
     std::function<void()> free_memory;
-    /// Batch ops on the first `rows` rows of a slot, without the mutex.
+    /// Batch ops on the first `rows` rows of a slot, without the mutex. Empty where there are none.
     std::function<void(std::byte* slot, std::uint64_t step, std::uint32_t rows)> complete;
   };
 

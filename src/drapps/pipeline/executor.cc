@@ -1,5 +1,6 @@
 #include "drapps/pipeline/executor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "drapps/base/clock.h"
@@ -27,12 +28,17 @@ Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> pla
 Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
                    std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena,
                    std::shared_ptr<jpeg::IndexStore> indexes, WeightUse weights)
-    : WindowRunner(
-          std::move(plan), std::move(sampler), engine, std::move(arena),
-          [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) { preparer_.mix(slot, step, rows); }),
-      source_(std::move(source)),
-      preparer_(plan_, source_, sampler_, seed, std::move(indexes)),
-      weights_(weights) {}
+    : WindowRunner(std::move(plan), std::move(source), std::move(sampler), seed, engine, std::move(arena),
+                   std::move(indexes)),
+      weights_(weights) {
+  for (const auto* list : {&plan_->lanes.fused, &plan_->lanes.split}) {
+    for (const PlanLane& lane : *list) {
+      if (lane.next != PlanLane::kLast) inner_.push_back((*list)[lane.next].place);
+    }
+  }
+  std::sort(inner_.begin(), inner_.end());
+  inner_.erase(std::unique(inner_.begin(), inner_.end()), inner_.end());
+}
 
 Executor::~Executor() {
   {
@@ -41,6 +47,8 @@ Executor::~Executor() {
   }
   engine_.workers().detach(*this);
   reader_.reset();
+  Lock lock(mutex_);
+  none_late_.wait(lock, [this] { return late_ == 0; });
 }
 
 void Executor::taken(Lock& lock) {

@@ -2,8 +2,8 @@
 //
 // 1. The sampler gives the order. The executor reads ahead in it, at most io_depth records at a time and no
 //    further than the batches under way; a worker reads by itself what needs no waiting.
-// 2. A worker takes one sample at a time, the earliest first, and runs a whole lane on it: all of
-//    it in a fused plan; decode, augment or collate in a split one, where the stride scheduler says which.
+// 2. A worker takes one sample at a time, the earliest first, and runs a whole lane of the plan on it. Where samples
+//    wait for several lanes, the stride scheduler says which. A late lane, of a device say, goes on without the worker.
 // 3. A sample's row is written straight into its batch's slot. The worker whose row is the last to land removes bad
 //    rows and runs the batch ops; then the batch is delivered, in order. At most prefetch_depth batches are under way
 //    or waiting.
@@ -18,19 +18,14 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "drapps/base/knob.h"
 #include "drapps/exec/stride.h"
-#include "drapps/exec/worker_group.h"
-#include "drapps/pipeline/engine.h"
-#include "drapps/pipeline/prepare.h"
 #include "drapps/pipeline/task.h"
 #include "drapps/pipeline/window_runner.h"
 #include "drapps/source/reader.h"
@@ -38,7 +33,7 @@
 
 namespace drapps {
 
-class Executor final : public WindowRunner, private ReadSink {
+class Executor final : public WindowRunner, private ReadSink, private LaneSink {
  public:
   /// Starts working at once. Everything given is kept alive as long as needed.
   /// @param seed    of the ops, beside the order's.
@@ -56,11 +51,6 @@ class Executor final : public WindowRunner, private ReadSink {
   bool run_one() noexcept override;
 
  private:
-  struct Job {
-    SampleTask* task = nullptr;
-    std::byte* slot = nullptr;
-  };
-
   /// Reads to hand to the reader once the lock is released.
   struct Reads {
     std::array<SampleTask*, kMaxReadDepth> request;
@@ -73,43 +63,47 @@ class Executor final : public WindowRunner, private ReadSink {
 
   // The scheduler (executor_schedule.cc). All but the first require mutex_.
   void schedule(const Settings& settings);
-  Job pick();
-  std::size_t entry_lane() const;
+  SampleTask* pick();
+  const std::vector<PlanLane>& lanes() const;
+  const PlanLane& lane_of(const SampleTask& task) const { return plan_->lanes.of(task.fused)[task.lane]; }
   bool can_start_next();
   void add_task();
   void add_workspace(SampleTask& task);
   SampleTask* start_next();
-  void enqueue(std::size_t lane, SampleTask& task);
-  SampleTask* dequeue(std::size_t lane);
-  std::vector<SampleTask*>& queue_of(std::size_t lane) noexcept;
+  void begin(SampleTask& task, std::size_t place);
+  void end(SampleTask& task);
+  void enqueue(std::vector<SampleTask*>& queue, std::size_t place, SampleTask& task);
+  SampleTask* dequeue(std::vector<SampleTask*>& queue, std::size_t place);
+  void enter(SampleTask& task) { enqueue(ready_, lanes().front().place, task); }
   Reads read_ahead();
   std::size_t most_tasks() const;
-  std::size_t most_split_tasks() const;
+  std::size_t most_inside() const;
   void lend_workspace(SampleTask& task);
   void return_workspace(SampleTask& task);
   bool alone(const SampleTask& task) const;
   void saw_read(bool at_once);
 
   // What workers do (executor_work.cc). None holds mutex_ on entry.
-  void work(const Job& job);
+  void work(SampleTask& task);
+  void settle(SampleTask& task, Status status);
   bool fetch(SampleTask& task, Status& status);
-  Status run_lane(std::size_t lane, SampleTask& task, std::byte* slot);
-  Status run_all(SampleTask& task, std::byte* slot);
-  bool starve(const Job& job, Status& status);
+  Status run_lane(SampleTask& task);
+  Status prepare(SampleTask& task);
+  void pass_on(SampleTask& task);
+  bool starve(SampleTask& task, Status& status);
   void renew(SampleTask& task);
   void set_aside(SampleTask& task);
   void resume_starved();
-  Status replace(SampleTask& task, std::byte* slot, Error first);
+  Status replace(SampleTask& task, Error first);
   void finish(SampleTask& task, Status status);
   void submit(const Reads& reads);
   void read_done(ReadRequest& request, Status status) noexcept override;
+  void lane_ended(SampleTask& task, Status status) noexcept override;
 
   void retry() override { resume_starved(); }
   void free_memory() noexcept override;
   void taken(Lock& lock) override;
 
-  const std::shared_ptr<Source> source_;
-  const Preparer preparer_;
   const WeightUse weights_;
 
   // The mutex guards all below but the reader.
@@ -124,14 +118,16 @@ class Executor final : public WindowRunner, private ReadSink {
   std::vector<std::unique_ptr<Workspace>> workspaces_;
   std::vector<Workspace*> free_workspaces_;
 
-  StrideScheduler stride_;            // has the tasks that workers have as its jobs
-  std::vector<SampleTask*> ready_;    // to be prepared, read or not; a heap, earliest on top
-  std::vector<SampleTask*> augment_;  // decoded (split plan); likewise
-  std::vector<SampleTask*> collate_;  // augmented (split plan); likewise
+  StrideScheduler stride_;          // has the tasks that workers have as its jobs
+  std::vector<SampleTask*> ready_;  // for a first lane, read or not; a heap, earliest on top
+  std::array<std::vector<SampleTask*>, kLanes.size()> queues_;  // for lanes behind it; likewise
+  std::vector<std::size_t> inner_;                              // places of those
   std::vector<SampleTask*> starved_;  // found no memory; tried again when another task has finished
   std::size_t reading_ = 0;           // requests that the reader has
   bool solo_ = false;                 // one task has all memory to itself; nothing else starts
-  std::size_t split_tasks_ = 0;       // tasks between decode and the end of collate
+  std::size_t inside_ = 0;            // tasks between the first and the last of several lanes
+  std::size_t late_ = 0;              // tasks that a late lane has
+  std::condition_variable none_late_;
 
   // Whether records come without waiting for storage: then workers read them, and nothing is read ahead.
   bool warm_ = true;

@@ -1,5 +1,6 @@
 // The scheduler's half of the executor: which sample, which lane, which memory. All of it runs under mutex_.
 #include <algorithm>
+#include <utility>
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
@@ -33,15 +34,16 @@ void Executor::schedule(const Settings& settings) {
   }
 }
 
-std::size_t Executor::entry_lane() const {
-  return settings_[KnobId::kFused] != 0 ? lane_place(LaneRole::kPrepare) : lane_place(LaneRole::kDecode);
+/// Those that samples enter now.
+const std::vector<PlanLane>& Executor::lanes() const {
+  return plan_->lanes.of(settings_[KnobId::kFused] != 0 || plan_->lanes.split.empty());
 }
 
-std::size_t Executor::most_split_tasks() const { return 2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + 2; }
+std::size_t Executor::most_inside() const { return 2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + 2; }
 
 std::size_t Executor::most_tasks() const {
   return 2 * static_cast<std::size_t>(settings_[KnobId::kIoDepth]) +
-         2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + most_split_tasks();
+         2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + most_inside();
 }
 
 /// Whether there is a sample to start, and a free task for it.
@@ -56,7 +58,8 @@ bool Executor::can_start_next() {
 }
 
 void Executor::add_task() {
-  for (auto* queue : {&free_tasks_, &ready_, &augment_, &collate_, &starved_}) queue->reserve(tasks_.size() + 1);
+  for (auto* queue : {&free_tasks_, &ready_, &starved_}) queue->reserve(tasks_.size() + 1);
+  for (const std::size_t place : inner_) queues_[place].reserve(tasks_.size() + 1);
   tasks_.push_back(std::make_unique<SampleTask>(engine_.memory(MemoryUse::kWorkspaces)));
   free_tasks_.push_back(tasks_.back().get());
 }
@@ -82,66 +85,71 @@ SampleTask* Executor::start_next() {
   return task;
 }
 
-std::vector<SampleTask*>& Executor::queue_of(std::size_t lane) noexcept {
-  switch (lane) {
-    case lane_place(LaneRole::kAugment): return augment_;
-    case lane_place(LaneRole::kCollate): return collate_;
-    default: return ready_;
-  }
-}
-
-void Executor::enqueue(std::size_t lane, SampleTask& task) {
-  auto& queue = queue_of(lane);
-  metrics_[lane].queue_length.record(queue.size());
+void Executor::enqueue(std::vector<SampleTask*>& queue, std::size_t place, SampleTask& task) {
+  metrics_[place].queue_length.record(queue.size());
   task.queued_ns = monotonic_ns();
   queue.push_back(&task);
   std::push_heap(queue.begin(), queue.end(), later);
 }
 
-SampleTask* Executor::dequeue(std::size_t lane) {
-  auto& queue = queue_of(lane);
+SampleTask* Executor::dequeue(std::vector<SampleTask*>& queue, std::size_t place) {
   std::pop_heap(queue.begin(), queue.end(), later);
   SampleTask* task = queue.back();
   queue.pop_back();
-  metrics_[lane].wait.record(monotonic_ns() - task->queued_ns);
+  metrics_[place].wait.record(monotonic_ns() - task->queued_ns);
   return task;
 }
 
-Executor::Job Executor::pick() {
-  if (stopping_ || solo_) return {};
-  const std::size_t entry = entry_lane();
+SampleTask* Executor::pick() {
+  if (stopping_ || solo_) return nullptr;
+  const std::vector<PlanLane>& lanes = this->lanes();
+  const std::size_t entry = lanes.front().place;
   // A lane that leads into others takes nothing new while those are full.
-  const bool room = entry == lane_place(LaneRole::kPrepare) || split_tasks_ < most_split_tasks();
+  const bool room = lanes.size() == 1 || inside_ < most_inside();
   const bool queued = room && !ready_.empty() && window_.open(ready_.front()->step);
   const bool next = room && !queued && warm_ && can_start_next() && window_.open(fetch_step_);
   LaneSet ready;
+  for (const std::size_t place : inner_) ready[place] = !queues_[place].empty();
   ready[entry] = queued || next;
-  ready[lane_place(LaneRole::kAugment)] = !augment_.empty();
-  ready[lane_place(LaneRole::kCollate)] = !collate_.empty();
-  const auto lane = stride_.pick(ready);
-  if (!lane) return {};
+  const auto place = stride_.pick(ready);
+  if (!place) return nullptr;
 
-  Job job;
-  job.task = *lane == entry && next ? start_next() : dequeue(*lane);
-  job.task->lane = *lane;
-  if (*lane == entry) {
-    job.task->fused = entry == lane_place(LaneRole::kPrepare);
-    if (!job.task->fused) ++split_tasks_;
-    lend_workspace(*job.task);
+  if (*place != entry) {
+    SampleTask* task = dequeue(queues_[*place], *place);
+    begin(*task, *place);
+    return task;
   }
-  job.slot = window_.slot(job.task->step);
-  stride_.begin(*lane);
-  return job;
+  SampleTask* task = next ? start_next() : dequeue(ready_, entry);
+  task->fused = &lanes == &plan_->lanes.fused;
+  task->lane = 0;
+  task->inside = lanes.size() > 1;
+  if (task->inside) ++inside_;
+  task->slot = window_.slot(task->step);
+  lend_workspace(*task);
+  begin(*task, entry);
+  return task;
+}
+
+/// The task becomes a job of its lane.
+void Executor::begin(SampleTask& task, std::size_t place) {
+  task.place = place;
+  stride_.begin(place);
+}
+
+/// It is no job any more, of any lane.
+void Executor::end(SampleTask& task) {
+  stride_.end(task.place);
+  if (std::exchange(task.inside, false)) --inside_;
 }
 
 Executor::Reads Executor::read_ahead() {
   Reads reads;
   if (warm_ || stopping_ || solo_) return reads;
   while (reading_ < static_cast<std::size_t>(settings_[KnobId::kIoDepth]) && reads.count < reads.request.size() &&
-         can_start_next()) {
+         fetch_step_ < window_.end() && can_start_next()) {
     SampleTask* task = start_next();
     if (started_ % kProbeEvery == 0) {
-      enqueue(entry_lane(), *task);
+      enter(*task);
       continue;
     }
     reads.request[reads.count++] = task;
@@ -185,7 +193,7 @@ void Executor::free_memory() noexcept {
 }
 
 bool Executor::alone(const SampleTask& task) const {
-  return stride_.jobs() == 1 && reading_ == 0 && split_tasks_ == (task.fused ? 0u : 1u);
+  return stride_.jobs() == 1 && reading_ == 0 && inside_ == (task.inside ? 1u : 0u);
 }
 
 }  // namespace drapps

@@ -135,6 +135,32 @@ TEST_F(ExecutorTest, TheStreamIsTheSameWhileEveryKnobMoves) {
   }
 }
 
+/// Files that cannot be read at once, nor at all; notes which of them were asked for.
+class Unreadable final : public Source {
+ public:
+  Unreadable() : Source(kSamples) {}
+  Location locate(std::uint64_t record, Part) const noexcept override {
+    asked_[record] = true;
+    return {.path = "/", .bytes = {}};
+  }
+  std::string name(std::uint64_t, Part) const override { return "/"; }
+  std::int64_t asked() const { return std::count(asked_.begin(), asked_.end(), true); }
+
+ private:
+  mutable std::array<std::atomic<bool>, kSamples> asked_{};
+};
+
+TEST_F(ExecutorTest, NothingIsReadAheadOfTheBatchesUnderWay) {
+  const auto source = std::make_shared<Unreadable>();
+  const auto executor = start(source, settings_of(2, 2, true, 64), OnError::kSkip);
+  for (std::int64_t batches = 2; batches <= 7; ++batches) {
+    while (executor->ready_batches() < 2) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(10ms);
+    EXPECT_LE(source->asked(), batches * kBatch);
+    EXPECT_TRUE(std::holds_alternative<Batch>(take(*executor)));
+  }
+}
+
 /// Notes the most workers that ask at once where a record lies, which takes them a while.
 class Crowded final : public Source {
  public:

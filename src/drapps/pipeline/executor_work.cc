@@ -17,16 +17,16 @@ constexpr std::uint32_t kReplacements = 16;
 }  // namespace
 
 bool Executor::run_one() noexcept {
-  Job job;
+  SampleTask* task = nullptr;
   Reads reads;
   {
     const std::scoped_lock lock(mutex_);
     reads = read_ahead();
-    job = pick();
+    task = pick();
   }
   submit(reads);
-  if (job.task == nullptr) return false;
-  work(job);
+  if (task == nullptr) return false;
+  work(*task);
   return true;
 }
 
@@ -34,62 +34,78 @@ void Executor::submit(const Reads& reads) {
   for (std::size_t i = 0; i < reads.count; ++i) reader_->submit(*reads.request[i]);
 }
 
-void Executor::work(const Job& job) {
-  SampleTask& task = *job.task;
+void Executor::work(SampleTask& task) {
   Status status = ok_status();
   if (task.fresh && !fetch(task, status)) return;
-
-  const bool whole = task.lane == lane_place(LaneRole::kPrepare) || task.lane == lane_place(LaneRole::kCollate);
   if (status.ok()) {
+    // A late lane may have passed the task on before its work returns.
+    const std::size_t place = task.place;
+    const bool late = lane_of(task).late;
     const std::uint64_t wall = monotonic_ns();
     const std::uint64_t cpu = thread_cpu_ns();
-    status = catching([&] { return run_lane(task.lane, task, job.slot); });
+    if (late) {
+      task.begun_ns = wall;
+      const std::scoped_lock lock(mutex_);
+      ++late_;
+    }
+    status = catching([&] { return run_lane(task); });
     const std::uint64_t spent = monotonic_ns() - wall;
-    metrics_[task.lane].service_wall.record(spent);
-    metrics_[task.lane].service_cpu.record(thread_cpu_ns() - cpu);
-    const bool onward = status.ok() && !whole;
+    if (!late) metrics_[place].service_wall.record(spent);
+    metrics_[place].service_cpu.record(thread_cpu_ns() - cpu);
     {
       const std::scoped_lock lock(mutex_);
-      stride_.charge(task.lane, static_cast<double>(spent));
-      if (onward) {
-        enqueue(task.lane == lane_place(LaneRole::kDecode) ? lane_place(LaneRole::kAugment)
-                                                           : lane_place(LaneRole::kCollate),
-                task);
-        stride_.end(task.lane);
-      }
+      stride_.charge(place, static_cast<double>(spent));
+      if (late && !status.ok()) --late_;
     }
-    if (onward) {
-      engine_.workers().wake();
-      return;
-    }
+    if (late && status.ok()) return;
   }
+  settle(task, std::move(status));
+}
+
+void Executor::lane_ended(SampleTask& task, Status status) noexcept {
+  metrics_[task.place].service_wall.record(monotonic_ns() - task.begun_ns);
+  settle(task, std::move(status));
+  const std::scoped_lock lock(mutex_);
+  if (--late_ == 0) none_late_.notify_all();
+}
+
+/// A lane has done its work on a task, or failed at it.
+void Executor::settle(SampleTask& task, Status status) {
   // A replacement that found no memory is tried once more, from the bad sample on, as any other sample.
   for (int tries = 0; tries < 2; ++tries) {
-    if (exhausted(status) && starve(job, status)) return;
+    if (exhausted(status) && starve(task, status)) return;
     if (status.ok() || blameless(status.error()) || plan_->spec.on_error != OnError::kReplace) break;
-    status = catching([&] { return replace(task, job.slot, std::move(status).error()); });
+    status = catching([&] { return replace(task, std::move(status).error()); });
     if (!exhausted(status)) break;
   }
+  if (status.ok() && lane_of(task).next != PlanLane::kLast) return pass_on(task);
   finish(task, std::move(status));
 }
 
-Status Executor::run_lane(std::size_t lane, SampleTask& task, std::byte* slot) {
+void Executor::pass_on(SampleTask& task) {
+  {
+    const std::scoped_lock lock(mutex_);
+    stride_.end(task.place);
+    task.lane = lane_of(task).next;
+    const std::size_t place = lane_of(task).place;
+    enqueue(queues_[place], place, task);
+  }
+  engine_.workers().wake();
+}
+
+Status Executor::run_lane(SampleTask& task) {
   if (task.workspace == nullptr) {
     const std::scoped_lock lock(mutex_);
     add_workspace(task);
   }
-  switch (lane) {
-    case lane_place(LaneRole::kDecode): return preparer_.decode(task);
-    case lane_place(LaneRole::kAugment): return preparer_.augment(task);
-    case lane_place(LaneRole::kCollate): return preparer_.collate(task, slot);
-    default: return run_all(task, slot);
-  }
+  return lane_of(task).work(preparer_, task, *this);
 }
 
-Status Executor::run_all(SampleTask& task, std::byte* slot) {
-  DRAPPS_RETURN_IF_ERROR(preparer_.decode(task));
-  DRAPPS_RETURN_IF_ERROR(preparer_.augment(task));
-  return preparer_.collate(task, slot);
+/// All that comes before a device, whatever lane the task was in.
+Status Executor::prepare(SampleTask& task) {
+  task.fused = true;
+  task.lane = 0;
+  return run_lane(task);
 }
 
 /// Reads what needs no waiting. False where it does: the reader has the task then.
@@ -112,8 +128,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
     saw_read(!waits);
     if (!waits) return true;
     return_workspace(task);
-    if (!task.fused) --split_tasks_;
-    stride_.end(task.lane);
+    end(task);
     ++reading_;
   }
   reader_->submit(task);
@@ -133,7 +148,7 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
     --reading_;
     // A failed read is tried once more by the worker that takes the task, which knows what to do about errors.
     task.fresh = task.read_failed = !status.ok();
-    enqueue(entry_lane(), task);
+    enter(task);
     if (!stopping_) reads = read_ahead();
   }
   submit(reads);
@@ -152,15 +167,13 @@ void Executor::renew(SampleTask& task) {
 /// Leaves a task until memory may have come back; see resume_starved().
 void Executor::set_aside(SampleTask& task) {
   return_workspace(task);
-  if (!task.fused) --split_tasks_;
-  stride_.end(task.lane);
+  end(task);
   starved_.push_back(&task);
 }
 
 /// What to do about a task that found no memory. True: it was set aside. False: nothing else was under way, and it was
 /// tried again alone with all that is idle released; `status` says how that ended.
-bool Executor::starve(const Job& job, Status& status) {
-  SampleTask& task = *job.task;
+bool Executor::starve(SampleTask& task, Status& status) {
   {
     const std::scoped_lock lock(mutex_);
     free_memory();
@@ -179,7 +192,7 @@ bool Executor::starve(const Job& job, Status& status) {
   engine_.workers().release_idle(*this);
   status = read_record(task);
   task.fresh = false;
-  if (status.ok()) status = catching([&] { return run_lane(lane_place(LaneRole::kPrepare), task, job.slot); });
+  if (status.ok()) status = catching([&] { return prepare(task); });
   // Asked only now, because another executor may have begun meanwhile.
   const bool shared = exhausted(status) && engine_.workers().release_idle(*this);
 
@@ -203,16 +216,16 @@ bool Executor::starve(const Job& job, Status& status) {
 }
 
 void Executor::resume_starved() {
-  for (SampleTask* task : starved_) enqueue(entry_lane(), *task);
+  for (SampleTask* task : starved_) enter(*task);
   starved_.clear();
 }
 
-Status Executor::replace(SampleTask& task, std::byte* slot, Error first) {
+Status Executor::replace(SampleTask& task, Error first) {
   task.replaced = true;
   for (std::uint32_t attempt = 0; attempt < kReplacements; ++attempt) {
     preparer_.replace(task, attempt);
     Status status = read_record(task);
-    if (status.ok()) status = run_lane(lane_place(LaneRole::kPrepare), task, slot);
+    if (status.ok()) status = prepare(task);
     if (status.ok()) status = window_.report(first);
     if (status.ok() || blameless(status.error())) return status;
   }
@@ -234,8 +247,7 @@ void Executor::finish(SampleTask& task, Status status) {
     Lock lock(mutex_);
     landed = window_.finish(lock, task.step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
     return_workspace(task);
-    if (!task.fused) --split_tasks_;
-    stride_.end(task.lane);
+    end(task);
     free_tasks_.push_back(&task);
     resumed = !starved_.empty();
     resume_starved();

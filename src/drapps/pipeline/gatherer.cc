@@ -36,12 +36,8 @@ Result<std::unique_ptr<Gatherer>> Gatherer::make(std::shared_ptr<const Plan> pla
 Gatherer::Gatherer(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
                    std::uint64_t seed, bool ahead, const Settings& settings, Engine& engine,
                    std::shared_ptr<SlotArena> arena)
-    : WindowRunner(
-          std::move(plan), std::move(sampler), engine, std::move(arena),
-          [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) { preparer_.mix(slot, step, rows); }),
-      source_(std::move(source)),
+    : WindowRunner(std::move(plan), std::move(source), std::move(sampler), seed, engine, std::move(arena), nullptr),
       arrays_(*source_->arrays()),
-      preparer_(plan_, source_, sampler_, seed, nullptr),
       ahead_(ahead),
       grain_(rows_of_a_run(*plan_)),
       shared_(ahead || plan_->layout.capacity() > grain_) {

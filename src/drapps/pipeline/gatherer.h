@@ -16,7 +16,6 @@
 #include <memory>
 #include <vector>
 
-#include "drapps/pipeline/prepare.h"
 #include "drapps/pipeline/window_runner.h"
 #include "drapps/source/array.h"
 #include "drapps/source/sampler.h"
@@ -76,9 +75,7 @@ class Gatherer final : public WindowRunner {
   void augment_pictures(const Run& run, Hand& hand);
   Status augment_picture(const Run& run, Hand& hand);
 
-  const std::shared_ptr<Source> source_;
   const ArraySource& arrays_;
-  const Preparer preparer_;
   const bool ahead_;
   const std::uint32_t grain_;  // rows of a run
   const bool shared_;          // with the workers; else the consumer does all

@@ -81,6 +81,19 @@ void add_arrays(BatchLayout& layout, Plan::Columns& columns, const ArraySource& 
   }
 }
 
+/// Rows of arrays are gathered many at a time, which is not split.
+PlanLanes lanes_of(const Source& source) {
+  PlanLanes lanes = sample_lanes();
+  if (source.arrays() != nullptr) lanes.split.clear();
+  return lanes;
+}
+
+nlohmann::json lane_names(const std::vector<PlanLane>& lanes) {
+  nlohmann::json names{kLanes[lane_place(LaneRole::kFetch)].name};
+  for (const PlanLane& lane : lanes) names.push_back(kLanes[lane.place].name);
+  return names;
+}
+
 /// The columns that say which samples the rows are.
 void add_origin(BatchLayout& layout, Plan::Columns& columns) {
   columns.index = layout.add("index", Dtype::kInt64, {});
@@ -89,6 +102,12 @@ void add_origin(BatchLayout& layout, Plan::Columns& columns) {
 }
 
 }  // namespace
+
+LaneSet on_workers(const std::vector<PlanLane>& lanes) {
+  LaneSet places;
+  for (const PlanLane& lane : lanes) places[lane.place] = kLanes[lane.place].device == LaneDevice::kCpu;
+  return places;
+}
 
 Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& source) {
   spec.sampler.size = source.size();
@@ -146,6 +165,7 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
   return std::make_shared<const Plan>(Plan{.spec = std::move(spec),
                                            .stages = *std::move(stages),
                                            .last_look = last_look,
+                                           .lanes = lanes_of(source),
                                            .picture = *picture,
                                            .mask = mask,
                                            .mixer = *std::move(mixer),
@@ -166,6 +186,7 @@ Result<std::shared_ptr<const Plan>> Plan::of_arrays(PipelineSpec spec, const Arr
   add_origin(layout, columns);
   return std::make_shared<const Plan>(Plan{.spec = std::move(spec),
                                            .stages = {},
+                                           .lanes = lanes_of(arrays),
                                            .picture = std::nullopt,
                                            .mask = std::nullopt,
                                            .layout = std::move(layout),
@@ -195,7 +216,8 @@ std::string Plan::to_json() const {
                               {"width", stage.extent.width},
                               {"fixed_size", stage.fixed}});
   }
-  root["lanes"] = {{"fused", {"fetch", "prepare"}}, {"split", {"fetch", "decode", "augment", "collate"}}};
+  root["lanes"] = {{"fused", lane_names(lanes.fused)}};
+  if (!lanes.split.empty()) root["lanes"]["split"] = lane_names(lanes.split);
   root["columns"] = json::array();
   for (const Column& column : layout.columns()) {
     root["columns"].push_back({{"name", std::string(column.name)},

@@ -13,6 +13,7 @@
 #include "drapps/batch/mix.h"
 #include "drapps/batch/row.h"
 #include "drapps/deliver/batch_layout.h"
+#include "drapps/pipeline/plan_lane.h"
 #include "drapps/pipeline/spec.h"
 #include "drapps/source/source.h"
 
@@ -24,9 +25,10 @@ inline constexpr std::uint8_t kFlagReplaced = 2;  // another sample stands in fo
 
 /// Immutable; shared by everything that runs it and by the batches that came of it.
 struct Plan {
-  PipelineSpec spec;                     // with the source's size
-  std::vector<SampleSpec> stages;        // what the decoder makes, then what each op makes; none without pictures
-  std::size_t last_look = 0;             // number of the last op that looks at the picture
+  PipelineSpec spec;               // with the source's size
+  std::vector<SampleSpec> stages;  // what the decoder makes, then what each op makes; none without pictures
+  std::size_t last_look = 0;       // number of the last op that looks at the picture
+  PlanLanes lanes;
   std::optional<PictureWriter> picture;  // none where the source is arrays without pictures
   std::optional<MaskWriter> mask;
   std::optional<Mixer> mixer;

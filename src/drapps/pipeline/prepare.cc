@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/lane.h"
 #include "drapps/decode/check.h"
 #include "drapps/source/array.h"
 
@@ -31,6 +32,17 @@ void put(std::byte* at, T value) noexcept {
 }
 
 }  // namespace
+
+PlanLanes sample_lanes() {
+  using Step = Status (Preparer::*)(SampleTask&) const;
+  const auto work = [](Step step) -> LaneWork {
+    return [step](const Preparer& preparer, SampleTask& task, LaneSink&) { return (preparer.*step)(task); };
+  };
+  return {.fused = {{lane_place(LaneRole::kPrepare), work(&Preparer::prepare)}},
+          .split = {{lane_place(LaneRole::kDecode), work(&Preparer::decode), 1},
+                    {lane_place(LaneRole::kAugment), work(&Preparer::augment), 2},
+                    {lane_place(LaneRole::kCollate), work(&Preparer::collate)}}};
+}
 
 Error Preparer::named(Error error, const SampleTask& task, Part part) const {
   error.path = source_->name(task.index, part);
@@ -160,10 +172,10 @@ Status Preparer::augment(SampleTask& task) const {
   return ok_status();
 }
 
-Status Preparer::collate(SampleTask& task, std::byte* slot) const {
+Status Preparer::collate(SampleTask& task) const {
   const Sample& sample = task.workspace->sample;
   const Plan::Columns& columns = plan_->columns;
-  const auto at = [&](std::size_t column) { return plan_->layout.row(slot, column, task.row_in_batch); };
+  const auto at = [&](std::size_t column) { return plan_->layout.row(task.slot, column, task.row_in_batch); };
   if (const auto& picture = plan_->picture) {
     const KernelTimer timer(task);
     Status status = picture->write(sample, at(columns.image));
@@ -194,6 +206,12 @@ Status Preparer::collate(SampleTask& task, std::byte* slot) const {
     put(at(columns.boxes + 2), static_cast<std::int64_t>(*count));
   }
   return ok_status();
+}
+
+Status Preparer::prepare(SampleTask& task) const {
+  DRAPPS_RETURN_IF_ERROR(decode(task));
+  DRAPPS_RETURN_IF_ERROR(augment(task));
+  return collate(task);
 }
 
 void Preparer::mix(std::byte* slot, std::uint64_t step, std::uint32_t rows) const {

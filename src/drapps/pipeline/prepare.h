@@ -27,8 +27,10 @@ class Preparer {
   Status decode(SampleTask& task) const;
   /// Every op of the description, in order.
   Status augment(SampleTask& task) const;
-  /// Into its row of every column of `slot`.
-  Status collate(SampleTask& task, std::byte* slot) const;
+  /// Into its row of every column of its slot.
+  Status collate(SampleTask& task) const;
+  /// All three.
+  Status prepare(SampleTask& task) const;
   /// The batch ops, on the first `rows` rows of a finished batch.
   void mix(std::byte* slot, std::uint64_t step, std::uint32_t rows) const;
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "drapps/augment/op.h"
-#include "drapps/base/lane.h"
 #include "drapps/data/buffer.h"
 #include "drapps/data/sample.h"
 #include "drapps/decode/decoder.h"
@@ -39,14 +38,18 @@ struct SampleTask : ReadRequest {
   Sampler::Row row;
   std::uint64_t step = 0;  // of the epoch
   std::uint32_t row_in_batch = 0;
-  bool fresh = true;                                  // its bytes have not been read
-  bool read_failed = false;                           // the reader tried, and an error is what came back
-  bool replaced = false;                              // another sample stands in for it
-  bool fused = true;                                  // the mode it was started in
-  std::size_t lane = lane_place(LaneRole::kPrepare);  // that works on it
-  Workspace* workspace = nullptr;                     // from decoding to the end
+  bool fresh = true;                // its bytes have not been read
+  bool read_failed = false;         // the reader tried, and an error is what came back
+  bool replaced = false;            // another sample stands in for it
+  std::byte* slot = nullptr;        // of its batch
+  bool fused = true;                // by which of the plan's lists of lanes it is made
+  bool inside = false;              // that list has several, and it has entered
+  std::size_t lane = 0;             // of that list, which works on it
+  std::size_t place = 0;            // in kLanes, of the lane that it is a job of
+  Workspace* workspace = nullptr;   // from decoding to the end
   std::uint64_t starved_ns = 0;     // since when it keeps the consumer waiting for memory, 0 while it does not
   std::uint64_t queued_ns = 0;      // when it joined the queue it waits in
+  std::uint64_t begun_ns = 0;       // when the late lane began that has it
   std::uint64_t kernel_cpu_ns = 0;  // of this sample, where it is one of those measured
   bool measured = false;
 };

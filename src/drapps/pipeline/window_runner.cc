@@ -13,25 +13,35 @@ constexpr std::uint64_t kLookForMemoryNs = 1'000'000;
 
 }  // namespace
 
-WindowRunner::WindowRunner(std::shared_ptr<const Plan> plan, Sampler sampler, Engine& engine,
-                           std::shared_ptr<SlotArena> arena,
-                           std::function<void(std::byte* slot, std::uint64_t step, std::uint32_t rows)> complete)
+WindowRunner::WindowRunner(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
+                           std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena,
+                           std::shared_ptr<jpeg::IndexStore> indexes)
     : plan_(std::move(plan)),
+      source_(std::move(source)),
       sampler_(std::move(sampler)),
+      preparer_(plan_, source_, sampler_, seed, std::move(indexes)),
       engine_(engine),
       arena_(std::move(arena)),
-      window_(plan_, arena_,
-              {.epoch = sampler_.epoch(),
-               .steps = sampler_.steps(),
-               .position = sampler_.start_position(),
-               .content =
-                   [this](std::uint64_t step) {
-                     return BatchWindow::Content{sampler_.batch(step).rows, sampler_.position_after(step)};
-                   },
-               .free_memory = [this] { free_memory(); },
-               .complete = std::move(complete)},
-              metrics_),
+      window_(plan_, arena_, pass(), metrics_),
       taker_(window_.join()) {}
+
+BatchWindow::Pass WindowRunner::pass() {
+  BatchWindow::Pass pass{.epoch = sampler_.epoch(),
+                         .steps = sampler_.steps(),
+                         .position = sampler_.start_position(),
+                         .content =
+                             [this](std::uint64_t step) {
+                               return BatchWindow::Content{sampler_.batch(step).rows, sampler_.position_after(step)};
+                             },
+                         .free_memory = [this] { free_memory(); },
+                         .complete = {}};
+  if (plan_->mixer) {
+    pass.complete = [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) {
+      preparer_.mix(slot, step, rows);
+    };
+  }
+  return pass;
+}
 
 std::optional<Runner::Next> WindowRunner::next(std::chrono::milliseconds patience) {
   Lock lock(mutex_);

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "drapps/exec/worker_group.h"
 #include "drapps/pipeline/batch_window.h"
 #include "drapps/pipeline/engine.h"
+#include "drapps/pipeline/prepare.h"
 #include "drapps/pipeline/runner.h"
 #include "drapps/source/sampler.h"
 
@@ -35,9 +35,11 @@ class WindowRunner : public Runner, public WorkerClient {
  protected:
   using Lock = BatchWindow::Lock;
 
-  /// @param complete as BatchWindow::Pass::complete.
-  WindowRunner(std::shared_ptr<const Plan> plan, Sampler sampler, Engine& engine, std::shared_ptr<SlotArena> arena,
-               std::function<void(std::byte* slot, std::uint64_t step, std::uint32_t rows)> complete);
+  /// @param source of the plan's records.
+  /// @param seed   of the ops, beside the order's.
+  /// @param indexes of the source's pictures, or null: what one pass learns for the next.
+  WindowRunner(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
+               Engine& engine, std::shared_ptr<SlotArena> arena, std::shared_ptr<jpeg::IndexStore> indexes);
 
   /// The taker's thread does a part of the work itself; false where there is none for it. With the mutex held, on
   /// return too.
@@ -50,13 +52,18 @@ class WindowRunner : public Runner, public WorkerClient {
   virtual void taken(Lock& lock) = 0;
 
   const std::shared_ptr<const Plan> plan_;
+  const std::shared_ptr<Source> source_;
   const Sampler sampler_;
+  const Preparer preparer_;
   Engine& engine_;
   const std::shared_ptr<SlotArena> arena_;
   Metrics metrics_;
   BatchWindow window_;
   std::mutex& mutex_ = window_.mutex();  // guards what runners change, too
   BatchWindow::Taker& taker_;
+
+ private:
+  BatchWindow::Pass pass();
 };
 
 }  // namespace drapps
