@@ -14,20 +14,13 @@
 #include <vector>
 
 #include "drapps/base/result.h"
+#include "drapps/data/file_identity.h"
 #include "drapps/data/sample.h"
 
 namespace drapps {
 
 enum class Part : std::uint8_t { kImage, kMask };
 inline constexpr std::size_t kParts = 2;
-
-/// What makes a file the same file as before. For memory: its size, and zeros.
-struct FileIdentity {
-  std::uint64_t size = 0;
-  std::int64_t mtime_ns = 0;
-  std::uint64_t inode = 0;
-  bool operator==(const FileIdentity&) const = default;
-};
 
 /// What is known of a record's cost, 0 where nothing is known. Saturates at 2^32 - 1.
 struct Hint {

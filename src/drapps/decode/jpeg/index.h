@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "drapps/source/source.h"
+#include "drapps/data/file_identity.h"
 
 namespace drapps::jpeg {
 
