@@ -76,6 +76,7 @@ SampleTask* Executor::start_next() {
   task->read_failed = false;
   task->starved_ns = 0;
   task->replaced = false;
+  task->replacements = 0;
   task->measured = started_++ % Metrics::kKernelSampling == 0;
   task->kernel_cpu_ns = 0;
   if (++fetch_row_ == sampler_.batch(fetch_step_).rows) {

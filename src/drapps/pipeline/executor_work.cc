@@ -161,6 +161,7 @@ void Executor::renew(SampleTask& task) {
   for (Buffer& buffer : task.buffers) buffer.reset();
   task.index = task.row.index;
   task.replaced = false;
+  task.replacements = 0;
   task.fresh = true;
 }
 
@@ -222,8 +223,8 @@ void Executor::resume_starved() {
 
 Status Executor::replace(SampleTask& task, Error first) {
   task.replaced = true;
-  for (std::uint32_t attempt = 0; attempt < kReplacements; ++attempt) {
-    preparer_.replace(task, attempt);
+  while (task.replacements < kReplacements) {
+    preparer_.replace(task, task.replacements++);
     Status status = read_record(task);
     if (status.ok()) status = prepare(task);
     if (status.ok()) status = window_.report(first);

@@ -25,6 +25,7 @@ constexpr std::uint32_t kTasksOfBatch = 8;
 class ToyDevice {
  public:
   explicit ToyDevice(std::uint32_t failing = kRecords) : failing_(failing) {}
+  static constexpr std::uint32_t kAll = kRecords + 1;
 
   Status begin(SampleTask& task, LaneSink& sink) {
     const std::scoped_lock lock(mutex_);
@@ -46,12 +47,12 @@ class ToyDevice {
     while (true) {
       std::unique_lock lock(mutex_);
       if (!changed_.wait(lock, stop, [this] { return !under_way_.empty(); })) return;
-      changed_.wait_for(lock, stop, 1ms, [this] { return under_way_.size() > 3; });
+      changed_.wait_for(lock, stop, 20ms, [this] { return under_way_.size() > 3; });
       std::swap(under_way_[random() % under_way_.size()], under_way_.back());
       const UnderWay one = under_way_.back();
       under_way_.pop_back();
       lock.unlock();
-      if (one.task->index == failing_) {
+      if (failing_ == kAll || one.task->index == failing_) {
         one.sink->lane_ended(*one.task, Error{.code = ErrorCode::kCorrupt, .message = "the toy refuses it"});
         continue;
       }
@@ -171,6 +172,16 @@ TEST_F(LateLane, WhatFailsThereIsTheSamplesErrorUnderEveryOnError) {
     }
     EXPECT_EQ(executor->metrics().failed_samples, 1u);
   }
+}
+
+TEST_F(LateLane, AReplacementThatFailsThereTooIsNotTriedForEver) {
+  ToyDevice toy(ToyDevice::kAll);
+  const auto executor = start(plan(&toy, OnError::kReplace), true);
+  EXPECT_EQ(drain(*executor), std::vector<std::string>(8));  // batches without rows
+  const auto bad = executor->bad_samples();
+  EXPECT_EQ(std::count_if(bad.begin(), bad.end(),
+                          [](const Error& error) { return error.message.find("none of 16") != std::string::npos; }),
+            kRecords);
 }
 
 TEST_F(LateLane, EndingWaitsForWhatADeviceStillHas) {

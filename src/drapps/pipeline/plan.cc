@@ -75,12 +75,6 @@ Result<std::optional<Mixer>> mixer_of(const PipelineSpec& spec, const Source& so
   return std::optional<Mixer>(*std::move(mixer));
 }
 
-void add_arrays(BatchLayout& layout, Plan::Columns& columns, const ArraySource& arrays) {
-  for (const Array& array : arrays.columns()) {
-    columns.arrays.push_back(layout.add(array.name, array.dtype, array.row_shape));
-  }
-}
-
 /// Rows of arrays are gathered many at a time, which is not split.
 PlanLanes lanes_of(const Source& source) {
   PlanLanes lanes = sample_lanes();
@@ -92,13 +86,6 @@ nlohmann::json lane_names(const std::vector<PlanLane>& lanes) {
   nlohmann::json names{kLanes[lane_place(LaneRole::kFetch)].name};
   for (const PlanLane& lane : lanes) names.push_back(kLanes[lane.place].name);
   return names;
-}
-
-/// The columns that say which samples the rows are.
-void add_origin(BatchLayout& layout, Plan::Columns& columns) {
-  columns.index = layout.add("index", Dtype::kInt64, {});
-  columns.position = layout.add("position", Dtype::kInt64, {});
-  columns.flags = layout.add("flags", Dtype::kUint8, {});
 }
 
 }  // namespace
@@ -117,61 +104,39 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
   if (arrays != nullptr && arrays->pictures() == nullptr) return of_arrays(std::move(spec), *arrays);
   auto stages = infer_all(spec, source);
   if (!stages.ok()) return std::move(stages).error();
-  const SampleSpec& last = stages->back();
+  const SampleSpec last = stages->back();
   auto picture = PictureWriter::make(spec.tensor, last);
   if (!picture.ok()) return std::move(picture).error();
-  auto row_shape = spec.tensor.infer(last);
-  if (!row_shape.ok()) return std::move(row_shape).error();
   std::optional<MaskWriter> mask;
   if (last.has_mask) {
     auto writer = MaskWriter::make(spec.mask.dtype, last);
     if (!writer.ok()) return std::move(writer).error();
     mask = *writer;
   }
-
   auto mixer = mixer_of(spec, source, last);
   if (!mixer.ok()) return std::move(mixer).error();
-  const std::optional<Mixer>& mix = *mixer;
 
-  BatchLayout layout(spec.sampler.batch);
-  Columns columns;
-  const PictureArray* pictures = pictures_of(source);
-  columns.image = layout.add(pictures != nullptr ? pictures->name : "image", spec.tensor.dtype, *row_shape);
-  if (arrays != nullptr) add_arrays(layout, columns, *arrays);
-  for (const LabelColumn& label : source.targets().labels) {
-    if (mix && columns.labels.empty()) {
-      columns.labels.push_back(layout.add(label.name, Dtype::kFloat32, {mix->classes()}));
-    } else {
-      columns.labels.push_back(layout.add(label.name, Dtype::kInt64, {}));
-    }
-  }
-  if (mask) {
-    std::vector<std::int64_t> shape{last.extent.height, last.extent.width};
-    if (spec.mask.channel) shape.insert(shape.begin(), 1);
-    columns.mask = layout.add("mask", spec.mask.dtype, std::move(shape));
-  }
-  if (last.has_boxes) {
-    columns.boxes = layout.add("boxes", Dtype::kFloat32, {spec.max_boxes, 4});
-    layout.add("box_labels", Dtype::kInt64, {spec.max_boxes});
-    layout.add("box_counts", Dtype::kInt64, {});
-  }
-  add_origin(layout, columns);
-
-  const bool has_boxes = last.has_boxes;
   // Behind an erasure there are only erasures, which are made in the finished row.
   const auto look =
       std::find_if(stages->rbegin(), stages->rend(), [](const SampleSpec& stage) { return !stage.erased; });
   const auto last_look = static_cast<std::size_t>(std::max<std::ptrdiff_t>(stages->rend() - look - 2, 0));
-  return std::make_shared<const Plan>(Plan{.spec = std::move(spec),
-                                           .stages = *std::move(stages),
-                                           .last_look = last_look,
-                                           .lanes = lanes_of(source),
-                                           .picture = *picture,
-                                           .mask = mask,
-                                           .mixer = *std::move(mixer),
-                                           .layout = std::move(layout),
-                                           .columns = std::move(columns),
-                                           .has_boxes = has_boxes});
+  const std::uint32_t rows = spec.sampler.batch;
+  Plan plan{.spec = std::move(spec),
+            .stages = *std::move(stages),
+            .last_look = last_look,
+            .lanes = lanes_of(source),
+            .picture = *picture,
+            .mask = mask,
+            .mixer = *std::move(mixer),
+            .layout = BatchLayout(rows)};
+  const PictureArray* pictures = pictures_of(source);
+  DRAPPS_RETURN_IF_ERROR(add_picture_column(plan, pictures != nullptr ? pictures->name : "image"));
+  if (arrays != nullptr) add_array_columns(plan, *arrays);
+  add_label_columns(plan, source.targets());
+  add_mask_column(plan);
+  add_box_columns(plan);
+  add_origin_columns(plan);
+  return std::make_shared<const Plan>(std::move(plan));
 }
 
 Result<std::shared_ptr<const Plan>> Plan::of_arrays(PipelineSpec spec, const ArraySource& arrays) {
@@ -180,17 +145,11 @@ Result<std::shared_ptr<const Plan>> Plan::of_arrays(PipelineSpec spec, const Arr
                    ") has no pictures to work on: say which array holds them");
   }
   if (spec.mix) return invalid("mix: the source has no pictures to mix");
-  BatchLayout layout(spec.sampler.batch);
-  Columns columns;
-  add_arrays(layout, columns, arrays);
-  add_origin(layout, columns);
-  return std::make_shared<const Plan>(Plan{.spec = std::move(spec),
-                                           .stages = {},
-                                           .lanes = lanes_of(arrays),
-                                           .picture = std::nullopt,
-                                           .mask = std::nullopt,
-                                           .layout = std::move(layout),
-                                           .columns = std::move(columns)});
+  const std::uint32_t rows = spec.sampler.batch;
+  Plan plan{.spec = std::move(spec), .lanes = lanes_of(arrays), .layout = BatchLayout(rows)};
+  add_array_columns(plan, arrays);
+  add_origin_columns(plan);
+  return std::make_shared<const Plan>(std::move(plan));
 }
 
 std::uint32_t Plan::drop_rows(std::byte* slot, std::uint32_t rows, std::span<const std::uint32_t> bad) const {

@@ -13,6 +13,7 @@
 #include "drapps/batch/mix.h"
 #include "drapps/batch/row.h"
 #include "drapps/deliver/batch_layout.h"
+#include "drapps/pipeline/plan_column.h"
 #include "drapps/pipeline/plan_lane.h"
 #include "drapps/pipeline/spec.h"
 #include "drapps/source/source.h"
@@ -33,8 +34,9 @@ struct Plan {
   std::optional<MaskWriter> mask;
   std::optional<Mixer> mixer;
   BatchLayout layout;
+  std::vector<ColumnWriter> writers;  // of a sample's row, in the order in which they are called
 
-  // Places in layout.columns().
+  // Places in layout.columns(), of those that are looked up.
   struct Columns {
     std::size_t image = 0;  // where Plan::picture is set
     std::size_t index = 0;
@@ -42,10 +44,7 @@ struct Plan {
     std::size_t flags = 0;
     std::vector<std::size_t> labels;  // one per label column of the source; the first is Plan::mixer's, where set
     std::vector<std::size_t> arrays;  // one per array of the source that is no picture
-    std::size_t mask = 0;             // where Plan::mask is set
-    std::size_t boxes = 0;            // where has_boxes; followed by box_labels and box_counts
   } columns;
-  bool has_boxes = false;
 
   /// kInvalidArgument says which op does not fit, and what to do.
   static Result<std::shared_ptr<const Plan>> make(PipelineSpec spec, const Source& source);

@@ -1,6 +1,5 @@
 #include "drapps/pipeline/prepare.h"
 
-#include <cstring>
 #include <utility>
 
 #include "drapps/base/clock.h"
@@ -25,11 +24,6 @@ class KernelTimer {
   SampleTask& task_;
   std::uint64_t start_;
 };
-
-template <class T>
-void put(std::byte* at, T value) noexcept {
-  std::memcpy(at, &value, sizeof(T));
-}
 
 }  // namespace
 
@@ -173,37 +167,11 @@ Status Preparer::augment(SampleTask& task) const {
 }
 
 Status Preparer::collate(SampleTask& task) const {
-  const Sample& sample = task.workspace->sample;
-  const Plan::Columns& columns = plan_->columns;
-  const auto at = [&](std::size_t column) { return plan_->layout.row(task.slot, column, task.row_in_batch); };
-  if (const auto& picture = plan_->picture) {
-    const KernelTimer timer(task);
-    Status status = picture->write(sample, at(columns.image));
-    if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
-  }
-  put(at(columns.index), static_cast<std::int64_t>(task.index));
-  put(at(columns.position), static_cast<std::int64_t>(task.row.position));
-  put(at(columns.flags),
-      static_cast<std::uint8_t>((task.row.padded ? kFlagPadded : 0) | (task.replaced ? kFlagReplaced : 0)));
-  for (std::size_t i = 0; i < columns.labels.size(); ++i) {
-    const std::int64_t label = source_->label(i, task.index);
-    if (const auto& mixer = plan_->mixer; mixer && i == 0) {
-      mixer->write_label(label, at(columns.labels[i]));
-    } else {
-      put(at(columns.labels[i]), label);
-    }
-  }
-  if (const auto& mask = plan_->mask) {
-    Status status = mask->write(sample, at(columns.mask));
-    if (!status.ok()) return named(std::move(status).error(), task, Part::kMask);
-  }
-  if (plan_->has_boxes) {
-    const auto room = static_cast<std::size_t>(plan_->spec.max_boxes);
-    auto count = write_boxes(sample, {reinterpret_cast<float*>(at(columns.boxes)), 4 * room});
-    if (!count.ok()) return named(std::move(count).error(), task, Part::kImage);
-    write_box_values(sample, source_->boxes(task.index).labels,
-                     {reinterpret_cast<std::int64_t*>(at(columns.boxes + 1)), room});
-    put(at(columns.boxes + 2), static_cast<std::int64_t>(*count));
+  const KernelTimer timer(task);
+  for (const ColumnWriter& writer : plan_->writers) {
+    std::byte* const row = plan_->layout.row(task.slot, writer.column, task.row_in_batch);
+    Status status = writer.write(*plan_, *source_, task, row);
+    if (!status.ok()) return named(std::move(status).error(), task, writer.part);
   }
   return ok_status();
 }

@@ -41,6 +41,7 @@ struct SampleTask : ReadRequest {
   bool fresh = true;                // its bytes have not been read
   bool read_failed = false;         // the reader tried, and an error is what came back
   bool replaced = false;            // another sample stands in for it
+  std::uint32_t replacements = 0;   // samples that were tried in its place
   std::byte* slot = nullptr;        // of its batch
   bool fused = true;                // by which of the plan's lists of lanes it is made
   bool inside = false;              // that list has several, and it has entered
