@@ -9,8 +9,6 @@
 #include "drapps/base/clock.h"
 #include "drapps/base/process_local.h"
 #include "drapps/control/controller.h"
-#include "drapps/pipeline/executor.h"
-#include "drapps/pipeline/gatherer.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/guard.h"
 #include "drapps/policy/initial.h"
@@ -190,21 +188,16 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
 
 Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine) {
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
-  auto arena = arena_->take();
-  if (arena == nullptr) {
-    auto made = SlotArena::make(plan_->layout.bytes(), engine.memory(MemoryUse::kBatches));
-    if (!made.ok()) return std::move(made).error();
-    arena = *std::move(made);
-  }
-  if (source_->arrays() != nullptr) {
-    auto made = Gatherer::make(plan_, source_, std::move(order), seed, pass.ahead, settings, engine, std::move(arena));
-    if (!made.ok()) return std::move(made).error();
-    return std::unique_ptr<Runner>(*std::move(made));
-  }
-  auto made = Executor::make(plan_, source_, std::move(order), seed, settings, engine, std::move(arena), indexes_,
-                             options_.weights);
-  if (!made.ok()) return std::move(made).error();
-  return std::unique_ptr<Runner>(*std::move(made));
+  return make_runner({.plan = plan_,
+                      .source = source_,
+                      .sampler = std::move(order),
+                      .seed = seed,
+                      .settings = settings,
+                      .engine = engine,
+                      .arena = arena_->take(),
+                      .indexes = indexes_,
+                      .weights = options_.weights,
+                      .ahead = pass.ahead});
 }
 
 json limits_json(const Engine& engine) {

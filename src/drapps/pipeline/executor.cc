@@ -6,31 +6,18 @@
 #include "drapps/base/clock.h"
 
 namespace drapps {
-Result<std::unique_ptr<Executor>> Executor::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
-                                                 Sampler sampler, std::uint64_t seed, const Settings& settings,
-                                                 Engine& engine, std::shared_ptr<SlotArena> arena,
-                                                 std::shared_ptr<jpeg::IndexStore> indexes, WeightUse weights) {
-  if (arena == nullptr) {
-    auto made = SlotArena::make(plan->layout.bytes(), engine.memory(MemoryUse::kBatches));
-    if (!made.ok()) return std::move(made).error();
-    arena = *std::move(made);
-  }
-  std::unique_ptr<Executor> executor(new Executor(std::move(plan), std::move(source), std::move(sampler), seed, engine,
-                                                  std::move(arena), std::move(indexes), weights));
-  auto reader = make_reader({.depth = settings[KnobId::kIoDepth]}, *executor);
+
+Result<std::unique_ptr<Executor>> Executor::make(const RunnerParts& parts) {
+  std::unique_ptr<Executor> executor(new Executor(parts));
+  auto reader = make_reader({.depth = parts.settings[KnobId::kIoDepth]}, *executor);
   if (!reader.ok()) return std::move(reader).error();
   executor->reader_ = std::move(*reader);
-  executor->schedule(settings);
-  DRAPPS_RETURN_IF_ERROR(engine.workers().attach(*executor, settings[KnobId::kWorkers]));
+  DRAPPS_RETURN_IF_ERROR(parts.engine.workers().attach(*executor, parts.settings[KnobId::kWorkers]));
   return executor;
 }
 
-Executor::Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
-                   std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena,
-                   std::shared_ptr<jpeg::IndexStore> indexes, WeightUse weights)
-    : WindowRunner(std::move(plan), std::move(source), std::move(sampler), seed, engine, std::move(arena),
-                   std::move(indexes)),
-      weights_(weights) {
+Executor::Executor(const RunnerParts& parts) : WindowRunner(parts), weights_(parts.weights) {
+  schedule(parts.settings);
   for (const auto* list : {&plan_->lanes.fused, &plan_->lanes.split}) {
     for (const PlanLane& lane : *list) {
       if (lane.next != PlanLane::kLast) inner_.push_back((*list)[lane.next].place);

@@ -35,16 +35,8 @@ namespace drapps {
 
 class Executor final : public WindowRunner, private ReadSink, private LaneSink {
  public:
-  /// Starts working at once. Everything given is kept alive as long as needed.
-  /// @param seed    of the ops, beside the order's.
-  /// @param arena   for the batches: of slots as large as the plan's layout. Null: one of its own.
-  /// @param indexes of the source's pictures, or null: what one pass learns for the next.
-  /// @param weights of the lanes, what they say where the plan is split.
-  static Result<std::unique_ptr<Executor>> make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
-                                                Sampler sampler, std::uint64_t seed, const Settings& settings,
-                                                Engine& engine, std::shared_ptr<SlotArena> arena = nullptr,
-                                                std::shared_ptr<jpeg::IndexStore> indexes = nullptr,
-                                                WeightUse weights = WeightUse::kShare);
+  /// Starts working at once. Requires parts.arena.
+  static Result<std::unique_ptr<Executor>> make(const RunnerParts& parts);
   ~Executor() override;
 
   void apply(const Settings& settings) override;
@@ -57,9 +49,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
     std::size_t count = 0;
   };
 
-  Executor(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
-           Engine& engine, std::shared_ptr<SlotArena> arena, std::shared_ptr<jpeg::IndexStore> indexes,
-           WeightUse weights);
+  explicit Executor(const RunnerParts& parts);
 
   // The scheduler (executor_schedule.cc). All but the first require mutex_.
   void schedule(const Settings& settings);

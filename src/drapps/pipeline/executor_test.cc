@@ -64,7 +64,14 @@ class ExecutorTest : public testing::Test {
     EXPECT_TRUE(plan.ok()) << plan.error().message;
     auto sampler = Sampler::make((*plan)->spec.sampler, 0, from);
     EXPECT_TRUE(sampler.ok());
-    auto executor = Executor::make(*plan, source, *sampler, 0, settings, engine_, nullptr, nullptr, weights);
+    auto executor =
+        Executor::make({.plan = *plan,
+                        .source = source,
+                        .sampler = *sampler,
+                        .settings = settings,
+                        .engine = engine_,
+                        .arena = *SlotArena::make((*plan)->layout.bytes(), engine_.memory(MemoryUse::kBatches)),
+                        .weights = weights});
     EXPECT_TRUE(executor.ok());
     return *std::move(executor);
   }

@@ -23,25 +23,21 @@ std::uint32_t rows_of_a_run(const Plan& plan) {
 
 }  // namespace
 
-Result<std::unique_ptr<Gatherer>> Gatherer::make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
-                                                 Sampler sampler, std::uint64_t seed, bool ahead,
-                                                 const Settings& settings, Engine& engine,
-                                                 std::shared_ptr<SlotArena> arena) {
-  std::unique_ptr<Gatherer> made(new Gatherer(std::move(plan), std::move(source), std::move(sampler), seed, ahead,
-                                              settings, engine, std::move(arena)));
-  if (made->shared_) DRAPPS_RETURN_IF_ERROR(engine.workers().attach(*made, settings[KnobId::kWorkers]));
+Result<std::unique_ptr<Gatherer>> Gatherer::make(const RunnerParts& parts) {
+  std::unique_ptr<Gatherer> made(new Gatherer(parts));
+  if (made->shared_) {
+    DRAPPS_RETURN_IF_ERROR(parts.engine.workers().attach(*made, parts.settings[KnobId::kWorkers]));
+  }
   return made;
 }
 
-Gatherer::Gatherer(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
-                   std::uint64_t seed, bool ahead, const Settings& settings, Engine& engine,
-                   std::shared_ptr<SlotArena> arena)
-    : WindowRunner(std::move(plan), std::move(source), std::move(sampler), seed, engine, std::move(arena), nullptr),
+Gatherer::Gatherer(const RunnerParts& parts)
+    : WindowRunner(parts),
       arrays_(*source_->arrays()),
-      ahead_(ahead),
+      ahead_(parts.ahead),
       grain_(rows_of_a_run(*plan_)),
-      shared_(ahead || plan_->layout.capacity() > grain_) {
-  window_.set_depth(settings[KnobId::kPrefetchDepth]);
+      shared_(ahead_ || plan_->layout.capacity() > grain_) {
+  window_.set_depth(parts.settings[KnobId::kPrefetchDepth]);
 }
 
 Gatherer::~Gatherer() {

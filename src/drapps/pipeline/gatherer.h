@@ -24,13 +24,8 @@ namespace drapps {
 
 class Gatherer final : public WindowRunner {
  public:
-  /// Everything given is kept alive as long as needed. Requires source->arrays().
-  /// @param seed   of the ops, beside the order's.
-  /// @param arena  of slots as large as the plan's layout.
-  static Result<std::unique_ptr<Gatherer>> make(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source,
-                                                Sampler sampler, std::uint64_t seed, bool ahead,
-                                                const Settings& settings, Engine& engine,
-                                                std::shared_ptr<SlotArena> arena);
+  /// Requires parts.arena and parts.source->arrays().
+  static Result<std::unique_ptr<Gatherer>> make(const RunnerParts& parts);
   ~Gatherer() override;
 
   void apply(const Settings& settings) override;
@@ -55,8 +50,7 @@ class Gatherer final : public WindowRunner {
     std::unique_ptr<Hand> hand;  // null: there is nothing to do
   };
 
-  Gatherer(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
-           bool ahead, const Settings& settings, Engine& engine, std::shared_ptr<SlotArena> arena);
+  explicit Gatherer(const RunnerParts& parts);
 
   bool help(Lock& lock) override;
   void free_memory() noexcept override;
@@ -73,6 +67,7 @@ class Gatherer final : public WindowRunner {
   void write_origin(const Run& run, const Hand& hand) const;
   void convert_pictures(const Run& run, Hand& hand);
   void augment_pictures(const Run& run, Hand& hand);
+  Status take_picture(Hand& hand);
   Status augment_picture(const Run& run, Hand& hand);
 
   const ArraySource& arrays_;

@@ -90,8 +90,26 @@ void Gatherer::augment_pictures(const Run& run, Hand& hand) {
   }
 }
 
+/// The picture of a row, as it stands there.
+Status Gatherer::take_picture(Hand& hand) {
+  Sample& sample = hand.workspace.sample;
+  auto picture = arrays_.picture(arrays_.row(hand.task.index), hand.workspace.scratch.next_image_buffer());
+  if (!picture.ok()) {
+    Error error = std::move(picture).error();
+    error.path = source_->name(hand.task.index);
+    error.index = static_cast<std::int64_t>(hand.task.index);
+    return error;
+  }
+  sample.image = *picture;
+  sample.extent = {picture->height, picture->width};
+  sample.window = Rect{0, 0, picture->height, picture->width};
+  sample.mirrored = false;
+  sample.erasures.clear();
+  return ok_status();
+}
+
 Status Gatherer::augment_picture(const Run& run, Hand& hand) {
-  DRAPPS_RETURN_IF_ERROR(preparer_.decode(hand.task));
+  DRAPPS_RETURN_IF_ERROR(take_picture(hand));
   DRAPPS_RETURN_IF_ERROR(preparer_.augment(hand.task));
   const auto& writer = plan_->picture;
   if (!writer) return ok_status();

@@ -79,7 +79,13 @@ class GathererTest : public testing::Test {
     EXPECT_TRUE(plan.ok()) << plan.error().message;
     auto sampler = Sampler::make((*plan)->spec.sampler, 0, from);
     arena_ = *SlotArena::make((*plan)->layout.bytes(), engine_.memory(MemoryUse::kBatches));
-    return *Gatherer::make(*plan, source, *sampler, 0, ahead, settings, engine_, arena_);
+    return *Gatherer::make({.plan = *plan,
+                            .source = source,
+                            .sampler = *sampler,
+                            .settings = settings,
+                            .engine = engine_,
+                            .arena = arena_,
+                            .ahead = ahead});
   }
 
   static std::vector<std::string> drain(Gatherer& gatherer) {
@@ -191,8 +197,13 @@ TEST_F(GathererTest, WithoutReadingAheadABatchShowsWhatTheArraysHoldWhenItIsAske
   spec.sampler = {.batch = 32};
   const auto plan = *Plan::make(std::move(spec), *source);
   const auto arena = *SlotArena::make(plan->layout.bytes(), engine_.memory(MemoryUse::kBatches));
-  auto gatherer =
-      *Gatherer::make(plan, source, *Sampler::make(plan->spec.sampler, 0), 0, false, settings_of(4, 8), engine_, arena);
+  auto gatherer = *Gatherer::make({.plan = plan,
+                                   .source = source,
+                                   .sampler = *Sampler::make(plan->spec.sampler, 0),
+                                   .settings = settings_of(4, 8),
+                                   .engine = engine_,
+                                   .arena = arena,
+                                   .ahead = false});
   for (std::int64_t step = 0; step < 5; ++step) {
     std::this_thread::sleep_for(5ms);
     for (auto& label : data.labels) label = step;

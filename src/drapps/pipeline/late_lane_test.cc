@@ -118,7 +118,12 @@ class LateLane : public testing::Test {
     settings[KnobId::kIoDepth] = 4;
     settings[KnobId::kPrefetchDepth] = 3;
     settings[KnobId::kFused] = fused ? 1 : 0;
-    return *Executor::make(plan, source_, *Sampler::make(plan->spec.sampler, 0, 0), 0, settings, engine_);
+    return *Executor::make({.plan = plan,
+                            .source = source_,
+                            .sampler = *Sampler::make(plan->spec.sampler, 0, 0),
+                            .settings = settings,
+                            .engine = engine_,
+                            .arena = *SlotArena::make(plan->layout.bytes(), engine_.memory(MemoryUse::kBatches))});
   }
 
   /// The pictures of each batch, or the message of its error.

@@ -5,7 +5,6 @@
 #include "drapps/base/clock.h"
 #include "drapps/base/lane.h"
 #include "drapps/decode/check.h"
-#include "drapps/source/array.h"
 
 namespace drapps {
 namespace {
@@ -47,20 +46,6 @@ Error Preparer::named(Error error, const SampleTask& task, Part part) const {
 Result<ImageInfo> Preparer::inspect(SampleTask& task, Part part, const DecodeOptions& options) const {
   const auto bytes = task.bytes[static_cast<std::size_t>(part)];
   return task.workspace->decoder.inspect(bytes, options);
-}
-
-/// The picture of a row of arrays, as it stands there.
-Status Preparer::take_picture(SampleTask& task, const ArraySource& arrays) const {
-  Workspace& work = *task.workspace;
-  Sample& sample = work.sample;
-  auto picture = arrays.picture(arrays.row(task.index), work.scratch.next_image_buffer());
-  if (!picture.ok()) return named(std::move(picture).error(), task, Part::kImage);
-  sample.image = *picture;
-  sample.extent = {picture->height, picture->width};
-  sample.window = Rect{0, 0, picture->height, picture->width};
-  sample.mirrored = false;
-  sample.erasures.clear();
-  return ok_status();
 }
 
 /// A picture that only the description's reader knows, read whole and cut to what the first op reads.
@@ -113,7 +98,6 @@ Status Preparer::decode_image(SampleTask& task) const {
 }
 
 Status Preparer::decode(SampleTask& task) const {
-  if (const ArraySource* arrays = source_->arrays()) return take_picture(task, *arrays);
   DRAPPS_RETURN_IF_ERROR(decode_image(task));
   Sample& sample = task.workspace->sample;
   source_->remember_pixels(

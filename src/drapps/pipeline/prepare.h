@@ -46,7 +46,6 @@ class Preparer {
     return Draws(at, static_cast<std::uint16_t>(op + 1));
   }
   Result<ImageInfo> inspect(SampleTask& task, Part part, const DecodeOptions& options) const;
-  Status take_picture(SampleTask& task, const ArraySource& arrays) const;
   Status decode_image(SampleTask& task) const;
   Status read_foreign(SampleTask& task, const Error& unread) const;
   Status decode_mask(SampleTask& task) const;

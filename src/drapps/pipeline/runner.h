@@ -9,12 +9,32 @@
 
 #include "drapps/base/error.h"
 #include "drapps/base/knob.h"
+#include "drapps/base/lane.h"
+#include "drapps/base/result.h"
+#include "drapps/decode/jpeg/index.h"
 #include "drapps/deliver/slot_arena.h"
 #include "drapps/pipeline/batch_window.h"
+#include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/metrics.h"
 #include "drapps/pipeline/plan.h"
+#include "drapps/source/sampler.h"
+#include "drapps/source/source.h"
 
 namespace drapps {
+
+/// What a runner is made of, all of which it keeps alive as long as it needs it.
+struct RunnerParts {
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<Source> source;
+  Sampler sampler;
+  std::uint64_t seed = 0;  // of the ops, beside the order's
+  Settings settings;       // to begin with
+  Engine& engine;
+  std::shared_ptr<SlotArena> arena;                // of slots as large as the plan's layout; null: one of its own
+  std::shared_ptr<jpeg::IndexStore> indexes = {};  // what one pass learns of pictures for the next, or null
+  WeightUse weights = WeightUse::kShare;           // what the lanes' weights say where the plan is split
+  bool ahead = true;                               // false: rows of arrays are read when their batch is asked for
+};
 
 /// One pass. next() has one caller at a time; everything else may be called from any thread, at any moment.
 ///
@@ -55,5 +75,8 @@ class Runner {
   /// The same, out of a runner that is about to end.
   virtual std::vector<Error> take_bad_samples() noexcept = 0;
 };
+
+/// The runner for the kind of records that the source has; it starts working at once.
+Result<std::unique_ptr<Runner>> make_runner(RunnerParts parts);
 
 }  // namespace drapps

@@ -13,15 +13,13 @@ constexpr std::uint64_t kLookForMemoryNs = 1'000'000;
 
 }  // namespace
 
-WindowRunner::WindowRunner(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler,
-                           std::uint64_t seed, Engine& engine, std::shared_ptr<SlotArena> arena,
-                           std::shared_ptr<jpeg::IndexStore> indexes)
-    : plan_(std::move(plan)),
-      source_(std::move(source)),
-      sampler_(std::move(sampler)),
-      preparer_(plan_, source_, sampler_, seed, std::move(indexes)),
-      engine_(engine),
-      arena_(std::move(arena)),
+WindowRunner::WindowRunner(RunnerParts parts)
+    : plan_(std::move(parts.plan)),
+      source_(std::move(parts.source)),
+      sampler_(std::move(parts.sampler)),
+      preparer_(plan_, source_, sampler_, parts.seed, std::move(parts.indexes)),
+      engine_(parts.engine),
+      arena_(std::move(parts.arena)),
       window_(plan_, arena_, pass(), metrics_),
       taker_(window_.join()) {}
 

@@ -35,11 +35,8 @@ class WindowRunner : public Runner, public WorkerClient {
  protected:
   using Lock = BatchWindow::Lock;
 
-  /// @param source of the plan's records.
-  /// @param seed   of the ops, beside the order's.
-  /// @param indexes of the source's pictures, or null: what one pass learns for the next.
-  WindowRunner(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Sampler sampler, std::uint64_t seed,
-               Engine& engine, std::shared_ptr<SlotArena> arena, std::shared_ptr<jpeg::IndexStore> indexes);
+  /// Requires parts.arena.
+  explicit WindowRunner(RunnerParts parts);
 
   /// The taker's thread does a part of the work itself; false where there is none for it. With the mutex held, on
   /// return too.

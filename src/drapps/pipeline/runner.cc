@@ -1,0 +1,25 @@
+#include "drapps/pipeline/executor.h"
+#include "drapps/pipeline/gatherer.h"
+
+namespace drapps {
+namespace {
+
+template <class Kind>
+Result<std::unique_ptr<Runner>> make(const RunnerParts& parts) {
+  auto made = Kind::make(parts);
+  if (!made.ok()) return std::move(made).error();
+  return std::unique_ptr<Runner>(*std::move(made));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runner>> make_runner(RunnerParts parts) {
+  if (parts.arena == nullptr) {
+    auto arena = SlotArena::make(parts.plan->layout.bytes(), parts.engine.memory(MemoryUse::kBatches));
+    if (!arena.ok()) return std::move(arena).error();
+    parts.arena = *std::move(arena);
+  }
+  return parts.source->arrays() != nullptr ? make<Gatherer>(parts) : make<Executor>(parts);
+}
+
+}  // namespace drapps
