@@ -1,6 +1,7 @@
 #include "drapps/base/machine.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -232,6 +233,36 @@ MachineLimits machine_limits(const MachineSource& source) {
   limits.memory_bytes = memory / ranks;
   limits.available_bytes = available / ranks;
   return limits;
+}
+
+std::uint64_t idle_cpu_ns(const MachineSource& source) {
+  const std::set<int> cpus = source.affinity ? *source.affinity : scheduler_affinity(source, MaskOf::kProcess);
+  const std::string stat = read_text(source.root + "/proc/stat");
+  std::uint64_t ticks = 0;
+  for (const std::string_view line : split(stat, '\n')) {
+    // cpu<number> user nice system idle iowait …
+    if (!line.starts_with("cpu") || line.size() < 5 || line[3] == ' ') continue;
+    const std::vector<std::string_view> fields = split(line.substr(3), ' ');
+    const auto cpu = number(fields[0]);
+    if (fields.size() < 6 || !cpu || !cpus.contains(static_cast<int>(*cpu))) continue;
+    ticks += number(fields[4]).value_or(0) + number(fields[5]).value_or(0);
+  }
+  return ticks * 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+}
+
+std::uint64_t throttled_ns(const MachineSource& source) {
+  const std::string cgroup = read_text(source.root + "/proc/self/cgroup");
+  const std::string mountinfo = read_text(source.root + "/proc/self/mountinfo");
+  std::uint64_t sum = 0;
+  for (const Hierarchy& hierarchy : hierarchies(source.root, cgroup, mountinfo)) {
+    if (!hierarchy.has("cpu")) continue;
+    for (const std::string& directory : hierarchy.directories()) {
+      const std::string stat = read_text(directory + "/cpu.stat");
+      sum += hierarchy.v2 ? number(field(stat, "throttled_usec").value_or("")).value_or(0) * 1000
+                          : number(field(stat, "throttled_time").value_or("")).value_or(0);
+    }
+  }
+  return sum;
 }
 
 }  // namespace drapps

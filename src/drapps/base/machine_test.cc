@@ -157,6 +157,33 @@ TEST_F(MachineLimitsTest, RanksOfTheNodeShareIt) {
   EXPECT_DOUBLE_EQ(limits().cpus, 2) << "what is not a number is passed over";
 }
 
+TEST_F(MachineLimitsTest, IdleTimeIsThatOfTheCpusInTheMask) {
+  put("/proc/stat",
+      "cpu  9 9 9 9000 900 0 0 0 0 0\ncpu0 1 0 1 100 10 0 0 0 0 0\ncpu1 1 0 1 200 0 0 0 0 0 0\n"
+      "cpu2 1 0 1 4000 0 0 0 0 0 0\nintr 5 6 7 8 9 10\n");
+  const auto tick = 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  EXPECT_EQ(idle_cpu_ns({.root = root_}), 4310 * tick);
+  EXPECT_EQ(idle_cpu_ns({.root = root_, .affinity = std::set<int>{0, 1}}), 310 * tick);
+  put("/proc/stat", "cpu0 1\n");
+  EXPECT_EQ(idle_cpu_ns({.root = root_}), 0u);
+  fs::remove_all(root_ + "/proc");
+  EXPECT_EQ(idle_cpu_ns({.root = root_}), 0u);
+}
+
+TEST_F(MachineLimitsTest, ThrottledTimeIsSummedOverTheGroups) {
+  EXPECT_EQ(throttled_ns({.root = root_}), 0u);
+  mount_v2("/outer/inner");
+  put("/sys/fs/cgroup/cpu.stat", "usage_usec 900\n");
+  put("/sys/fs/cgroup/outer/cpu.stat", "usage_usec 90\nnr_throttled 4\nthrottled_usec 7\n");
+  put("/sys/fs/cgroup/outer/inner/cpu.stat", "usage_usec 80\nthrottled_usec 2\n");
+  put("/sys/fs/cgroup/other/cpu.stat", "throttled_usec 500\n");
+  EXPECT_EQ(throttled_ns({.root = root_}), 9000u);
+
+  mount_v1("/app");
+  put("/sys/fs/cgroup/cpu,cpuacct/app/cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_time 31\n");
+  EXPECT_EQ(throttled_ns({.root = root_}), 31u);
+}
+
 TEST_F(MachineLimitsTest, EmptyTreeStillGivesOneCpu) {
   fs::remove_all(root_ + "/proc");
   EXPECT_EQ(limits().cpus, 1);

@@ -24,7 +24,8 @@ constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // for processes that com
 
 /// What a window showed.
 struct Sight {
-  double cores;   // that the processes used, or would have without waiting for a core or for the budget
+  double cores;   // that the processes used, or would have without waiting for the budget
+  double idle;    // cores that had nothing to do at all
   double waited;  // share of the time that the consumer waited for a batch
   double rate;    // samples, and batches as such, per second
 };
@@ -41,9 +42,11 @@ class Sights {
   std::span<const Sight> all() const noexcept { return std::span(sights_).first(size_); }
   Sight mean() const noexcept {
     Sight sum{};
-    for (const Sight& one : all()) sum = {sum.cores + one.cores, sum.waited + one.waited, sum.rate + one.rate};
+    for (const Sight& one : all()) {
+      sum = {sum.cores + one.cores, sum.idle + one.idle, sum.waited + one.waited, sum.rate + one.rate};
+    }
     const auto count = static_cast<double>(size_);
-    return {sum.cores / count, sum.waited / count, sum.rate / count};
+    return {sum.cores / count, sum.idle / count, sum.waited / count, sum.rate / count};
   }
   /// Squared deviations of the rates from their mean, summed.
   double squares() const noexcept {
@@ -61,7 +64,7 @@ class Sights {
 /// What the trials remember. Zero bytes are their beginning.
 struct Memory {
   bool begun;
-  std::uint64_t time_ns, stall_ns, made, demand_ns, idle;  // where the window began
+  std::uint64_t time_ns, stall_ns, made, demand_ns, idle_cores_ns, idle;  // where the window began
   std::uint64_t unsettled_ns;  // since when processes are on their way to come or to go; 0: none are
   Sights sights;
   bool jumped;  // the first trial has begun
@@ -156,12 +159,18 @@ class TrialsDecider {
     memory_.stall_ns = seen_.stall.sum;
     memory_.made = seen_.processes.made;
     memory_.demand_ns = seen_.processes.demand_ns;
+    memory_.idle_cores_ns = seen_.processes.idle_cores_ns;
     memory_.idle = seen_.processes.idle;
     const bool backwards = seen_.time_ns <= then.time_ns || seen_.stall.sum < then.stall_ns ||
                            memory_.made < then.made || memory_.demand_ns < then.demand_ns;
     if (!then.begun || backwards) return false;
     const auto ns = static_cast<double>(seen_.time_ns - then.time_ns);
-    sight = {.cores = static_cast<double>(memory_.demand_ns - then.demand_ns) / ns,
+    const double cores = static_cast<double>(memory_.demand_ns - then.demand_ns) / ns;
+    // A core that others keep busy is not idle, however little of it the processes get.
+    const std::uint64_t idle_ns = memory_.idle_cores_ns - std::min(memory_.idle_cores_ns, then.idle_cores_ns);
+    const double idle = then.idle_cores_ns > 0 ? static_cast<double>(idle_ns) / ns : budget();
+    sight = {.cores = cores,
+             .idle = idle,
              .waited = static_cast<double>(seen_.stall.sum - then.stall_ns) / ns,
              .rate = static_cast<double>(memory_.made - then.made) / ns * 1e9};
     const bool waits = sight.waited > kWaits && memory_.idle == then.idle;
@@ -173,12 +182,20 @@ class TrialsDecider {
   /// The number of processes that a sight speaks for, trials and cool-downs apart.
   std::int32_t wanted(const Sight& sight) const {
     const double each = std::max(sight.cores, kLeastCores) / processes();
-    const double fill = std::ceil(budget() / each - kAlmost);
-    const auto filling = static_cast<std::int32_t>(std::min(fill, 1e6));
-    if (over(sight)) return std::clamp(filling, 1, processes());
-    if (sight.waited <= kWaits || budget() - sight.cores <= kIdle * budget()) return processes();
-    const std::int32_t more = processes() + std::max(1, processes() / 2);
-    return std::max(processes() + 1, memory_.jumped ? std::min(more, filling) : filling);
+    const auto filling = [&](double cores) {
+      return static_cast<std::int32_t>(std::min(std::ceil(cores / each - kAlmost), 1e6));
+    };
+    // Where others keep all cores busy, processes that hardly need one are tried all the same.
+    const double little = each < kIdle * budget() ? 2 * kIdle * budget() : 0;
+    const double room = std::min(std::max(sight.idle, little), budget() - sight.cores);
+    const double all = sight.cores + room;
+    if (over(sight)) return std::clamp(filling(all), 1, processes());
+    if (sight.waited <= kWaits || room <= kIdle * budget()) return processes();
+    if (!memory_.jumped) return std::max(processes() + 1, filling(all));
+    // How many of them are awake at a time varies, as a binomial distribution says: cores are idle at times where they
+    // are enough on average.
+    const double deviation = std::sqrt(all * std::max(0.0, 1 - each));
+    return processes() + std::clamp(filling(all + deviation) - processes(), 1, std::max(1, processes() / 2));
   }
 
   std::int32_t consider() {

@@ -5,8 +5,10 @@
 //
 // 1. Observations cut the run into short windows. One in which the consumer hardly waited, or the processes had nothing
 //    to do for a while, is dropped: it says neither that more of them would help nor that they did not.
-// 2. While the consumer waits and cores are idle, half as many processes again are started, on trial, but not more than
-//    fill the cores; the first time as many as do: budget times wall time by CPU time.
+// 2. While the consumer waits and cores are idle, of which the budget has some left and nobody else makes use, half as
+//    many processes again are started, on trial, but not more than fill the cores nearly always; the first time as many
+//    as fill them on average: cores times wall time by CPU time. On a machine that others keep busy, processes that
+//    hardly need a core are tried too, as many as need little together.
 // 3. The trial's windows begin once all its processes have made a sample. They are compared with those before it until
 //    the difference is larger than its noise, or a few seconds are over.
 // 4. Without a gain worth having the processes of the trial are retired, and the next one has to wait; after each

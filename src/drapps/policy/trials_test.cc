@@ -45,6 +45,7 @@ struct ProcessModel {
     made += std::max(0.0, cores * 1000 * dt * (1 + noise * std::normal_distribution<>()(random)));
     seen.processes.made = static_cast<std::uint64_t>(made);
     seen.processes.demand_ns += ns(cores * dt);
+    seen.processes.idle_cores_ns += ns(std::max(0.0, idle_of(cores)) * dt);
     seen.processes.starting = static_cast<std::int32_t>(ready_at.size()) - static_cast<std::int32_t>(working);
     seen.processes.leaving = ends_at > seen.time_ns ? 1 : 0;
     if (seen.time_ns - decided_ns < 250'000'000) return;
@@ -60,6 +61,7 @@ struct ProcessModel {
   }
 
   std::function<double(double)> cores_of;
+  std::function<double(double)> idle_of = [](double) { return 0; };  // of the cores used; 0 throughout: not said
   double waited = 1.0;
   double noise = 0;
   double start_s = 0;
@@ -133,6 +135,30 @@ TEST(Trials, CoresThatOthersUseAreTriedForEverMoreRarely) {
   EXPECT_EQ(model.moves[1], std::pair(4, 2));
   EXPECT_EQ(model.moves[2], std::pair(2, 3)) << "one jump in a loader's life";
   EXPECT_NE(model.reasons[1].find("more processes gain nothing"), std::string::npos);
+}
+
+TEST(Trials, CoresThatOthersKeepBusyAreNoRoom) {
+  ProcessModel model(crowded);
+  model.seen.processes.idle_cores_ns = 1;
+  model.run(60);
+  EXPECT_EQ(model.moves, Moves{});
+}
+
+TEST(Trials, TheFirstTrialFillsWhatOthersLeave) {
+  ProcessModel model([](double n) { return std::min(0.04 * n, 1.0); });
+  model.seen.processes.idle_cores_ns = 1;
+  model.idle_of = [](double cores) { return 1.0 - cores; };
+  model.run(20);
+  ASSERT_FALSE(model.moves.empty());
+  EXPECT_EQ(model.moves[0], std::pair(2, 25));
+}
+
+TEST(Trials, ProcessesThatHardlyNeedACoreAreTriedOnABusyMachine) {
+  ProcessModel model([](double n) { return 0.01 * n; });
+  model.seen.processes.idle_cores_ns = 1;
+  model.run(60);
+  ASSERT_FALSE(model.moves.empty());
+  EXPECT_EQ(model.moves[0], std::pair(2, 22)) << "a tenth of the budget besides";
 }
 
 TEST(Trials, AConsumerThatDoesNotWaitChangesNothing) {
