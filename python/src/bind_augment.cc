@@ -110,18 +110,18 @@ nb::dict run_op(const nb::dict& record, const ConstPixels& pixels, std::uint64_t
       for (std::int32_t c = 0; c < channels; ++c) image->row(c, y)[x] = *next++;
     }
   }
-  Sample sample{.image = *image, .extent = whole, .window = geometry::whole_rect(whole)};
+  Picture picture{.image = *image, .extent = whole, .window = geometry::whole_rect(whole)};
   Scratch scratch(MemoryLedger::unlimited());
   const Draws draws({.seed = seed, .epoch = epoch, .position = position}, ordinal);
   OpContext ctx{draws, scratch};
-  const Status status = run(op, sample, ctx);
+  const Status status = run(op, picture, ctx);
   if (!status.ok()) fail(status.error());
 
   nb::dict result;
-  result["pixels"] = array_of(sample.image);
+  result["pixels"] = array_of(picture.image);
   result["region"] = tuple_of(region(op, whole, draws));
   nb::list erasures;
-  for (const Erasure& erasure : sample.erasures) erasures.append(tuple_of(erasure.rect));
+  for (const Erasure& erasure : picture.erasures) erasures.append(tuple_of(erasure.rect));
   result["erasures"] = erasures;
   if (const auto* jitter = std::get_if<ColorJitter>(&op)) result["factors"] = factors_of(*jitter, draws);
   return result;

@@ -160,7 +160,8 @@ nb::dict tensors_of(const Batch& batch) {
 nb::typed<nb::list, Tensor> content_of(const Batch& batch) {
   nb::list content;
   const auto& columns = batch.plan->layout.columns();
-  for (std::size_t i = 0; i < batch.plan->columns.index; ++i) content.append(nb::cast(tensor_of(batch, columns[i])));
+  const std::size_t origin = batch.plan->layout.find("index");
+  for (std::size_t i = 0; i < origin; ++i) content.append(nb::cast(tensor_of(batch, columns[i])));
   return content;
 }
 
@@ -326,8 +327,7 @@ void bind_pipeline(nb::module_& module) {
       .def(
           nb::new_([](const SharedSource& source, std::string_view text, std::string_view options,
                       const std::optional<nb::callable>& foreign) {
-            PipelineSpec spec = value_of(parse_spec(text));
-            if (foreign) spec.foreign = foreign_reader(*foreign);
+            PipelineSpec spec = value_of(parse_spec(text, foreign ? foreign_reader(*foreign) : nullptr));
             return value_of(Loader::make(std::move(spec), source.source, value_of(parse_options(options))));
           }),
           "source"_a, "spec"_a, "options"_a, "foreign"_a = nb::none(),

@@ -168,13 +168,13 @@ PictureArray picture_of(const ArrayArgs& args) {
     if (shape[i] < 0 || shape[i] > INT32_MAX) throw nb::value_error("pictures of that size do not fit memory");
   }
   return {.name = name,
-          .channels = static_cast<std::int32_t>(shape[1]),
-          .extent = {static_cast<std::int32_t>(shape[2]), static_cast<std::int32_t>(shape[3])},
+          .layout = {.channels = static_cast<std::int32_t>(shape[1]),
+                     .extent = {static_cast<std::int32_t>(shape[2]), static_cast<std::int32_t>(shape[3])},
+                     .channel_stride = strides[1],
+                     .row_stride = strides[2],
+                     .pixel_stride = strides[3]},
           .data = pointer_of<std::uint8_t>(address),
           .stride = strides[0],
-          .channel_stride = strides[1],
-          .row_stride = strides[2],
-          .pixel_stride = strides[3],
           .rows = static_cast<std::uint64_t>(shape[0])};
 }
 

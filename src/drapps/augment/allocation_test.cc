@@ -44,21 +44,21 @@ TEST(AllOps, AllocateNothingOnceTheirMemoryHasGrown) {
   for (const Op& op : testing::all_ops()) {
     Scratch scratch(MemoryLedger::unlimited());
     auto original = testing::make_sample(1, 3, {61, 83});
-    Sample sample = original->sample;
-    sample.erasures.reserve(4);
+    Picture picture = original->picture;
+    picture.erasures.reserve(4);
     const auto run_epoch = [&] {
       for (std::uint64_t position = 0; position < 60; ++position) {
-        sample.image = original->sample.image;
-        sample.mask = original->sample.mask;
-        sample.boxes = original->sample.boxes;
-        sample.box_rows = original->sample.box_rows;
-        sample.extent = original->sample.extent;
-        sample.window = original->sample.window;
-        sample.erasures.clear();
+        picture.image = original->picture.image;
+        picture.mask = original->picture.mask;
+        picture.boxes = original->picture.boxes;
+        picture.box_rows = original->picture.box_rows;
+        picture.extent = original->picture.extent;
+        picture.window = original->picture.window;
+        picture.erasures.clear();
         const Draws draws({.seed = 1, .position = position}, 1);
-        (void)region(op, sample.extent, draws);
+        (void)region(op, picture.extent, draws);
         OpContext ctx{draws, scratch};
-        ASSERT_TRUE(run(op, sample, ctx).ok());
+        ASSERT_TRUE(run(op, picture, ctx).ok());
       }
     };
     run_epoch();

@@ -18,19 +18,19 @@ Status CenterCrop::check_fits(Extent whole, Stage stage) const {
                   stage);
 }
 
-Result<SampleSpec> CenterCrop::infer(const SampleSpec& in) const {
+Result<PictureSpec> CenterCrop::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
   DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "fill", fill.size(), in.channels));
   if (in.fixed) DRAPPS_RETURN_IF_ERROR(check_fits(in.extent, Stage::kSetup));
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.extent = {height, width};
   out.fixed = true;
   return out;
 }
 
-Status CenterCrop::run(Sample& sample, OpContext& ctx) const {
-  DRAPPS_RETURN_IF_ERROR(check_fits(sample.extent, Stage::kAugment));
-  return moves::crop_with_border(sample, ctx, geometry::central_rect(sample.extent, {height, width}, rounding),
+Status CenterCrop::run(Picture& picture, OpContext& ctx) const {
+  DRAPPS_RETURN_IF_ERROR(check_fits(picture.extent, Stage::kAugment));
+  return moves::crop_with_border(picture, ctx, geometry::central_rect(picture.extent, {height, width}, rounding),
                                  {mode, fill, mask_fill});
 }
 

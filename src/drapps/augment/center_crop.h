@@ -41,10 +41,11 @@ struct CenterCrop {
   }
   bool operator==(const CenterCrop&) const = default;
 
+  bool draws() const { return false; }
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
   /// kInvalidArgument for a picture that is smaller, without `pad`.
-  Status run(Sample& sample, OpContext& ctx) const;
+  Status run(Picture& picture, OpContext& ctx) const;
   Rect region(Extent whole, Draws draws) const;
 
  private:

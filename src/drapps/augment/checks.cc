@@ -18,7 +18,7 @@ Error op_error(std::string_view tag, const std::string& message, Stage stage) {
 
 std::string to_string(Extent extent) { return std::to_string(extent.height) + " x " + std::to_string(extent.width); }
 
-Status check_not_erased(std::string_view tag, const SampleSpec& in) {
+Status check_not_erased(std::string_view tag, const PictureSpec& in) {
   if (!in.erased) return ok_status();
   return op_error(tag, "an erasure happens to the finished row, so no op may follow random_erasing; put it last");
 }

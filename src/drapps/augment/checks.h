@@ -22,7 +22,7 @@ Error op_error(std::string_view tag, const std::string& message, Stage stage = S
 std::string to_string(Extent extent);
 
 /// Refuses to touch pixels after an erasure.
-Status check_not_erased(std::string_view tag, const SampleSpec& in);
+Status check_not_erased(std::string_view tag, const PictureSpec& in);
 /// 0 <= p <= 1.
 Status check_probability(std::string_view tag, double p);
 /// 1 <= height, width <= kMaxSide.

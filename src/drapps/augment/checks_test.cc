@@ -72,9 +72,9 @@ TEST(Check, NamesTheParameterThatIsOutOfRange) {
 }
 
 TEST(Infer, RefusesWhatCannotFit) {
-  const SampleSpec small{.channels = 3, .extent = {20, 30}, .fixed = true};
-  const SampleSpec thin{.channels = 3, .extent = {1, 3000}, .fixed = true};
-  const std::pair<Op, SampleSpec> cases[] = {
+  const PictureSpec small{.channels = 3, .extent = {20, 30}, .fixed = true};
+  const PictureSpec thin{.channels = 3, .extent = {1, 3000}, .fixed = true};
+  const std::pair<Op, PictureSpec> cases[] = {
       {RandomCrop{.height = 21, .width = 10}, small},
       {RandomCrop{.height = 10, .width = 10, .fill = {1, 2}}, small},
       {Pad{.fill = {1, 2}}, small},
@@ -99,7 +99,7 @@ TEST(Run, RefusesPicturesThatDoNotFit) {
   for (const auto& [op, whole] : cases) {
     auto owned = testing::make_sample(1, 3, whole);
     OpContext ctx{Draws({}, 1), scratch};
-    const Status status = run(op, owned->sample, ctx);
+    const Status status = run(op, owned->picture, ctx);
     ASSERT_FALSE(status.ok()) << tag_of(op);
     EXPECT_EQ(status.error().stage, Stage::kAugment);
     EXPECT_THAT(status.error().message, HasSubstr(std::to_string(whole.height) + " x " + std::to_string(whole.width)));
@@ -111,7 +111,7 @@ TEST(Run, SaysSoWhereTheMemoryBudgetIsTooSmall) {
   Scratch scratch(ledger);
   auto owned = testing::make_sample(1, 3, {20, 20});
   OpContext ctx{Draws({}, 1), scratch};
-  const Status status = Resize{.height = 1000, .width = 1000}.run(owned->sample, ctx);
+  const Status status = Resize{.height = 1000, .width = 1000}.run(owned->picture, ctx);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kResourceExhausted);
 }

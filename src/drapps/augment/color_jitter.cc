@@ -50,26 +50,26 @@ Status ColorJitter::check() const {
   return check_range(kTag, "hue", hue, -0.5, 0.5);
 }
 
-Result<SampleSpec> ColorJitter::infer(const SampleSpec& in) const {
+Result<PictureSpec> ColorJitter::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
   return in;
 }
 
-Status ColorJitter::run(Sample& sample, OpContext& ctx) const {
+Status ColorJitter::run(Picture& picture, OpContext& ctx) const {
   const Drawn drawn = draw(ctx.draws);
   bool moved = false;
   for (const Step step : drawn.order) {
-    const bool gray_keeps = sample.image.channels == 1 && (step == kSaturation || step == kHue);
+    const bool gray_keeps = picture.image.channels == 1 && (step == kSaturation || step == kHue);
     if (!drawn.on[step] || gray_keeps) continue;
-    ImageView out = sample.image;
+    ImageView out = picture.image;
     if (!moved) {
-      auto image = ctx.scratch.next_image(sample.image.channels, sample.extent);
+      auto image = ctx.scratch.next_image(picture.image.channels, picture.extent);
       DRAPPS_RETURN_IF_ERROR(image);
       out = *image;
       moved = true;
     }
-    adjust(step, out, sample.image, drawn.factor[step]);
-    sample.image = out;
+    adjust(step, out, picture.image, drawn.factor[step]);
+    picture.image = out;
   }
   return ok_status();
 }

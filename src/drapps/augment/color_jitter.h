@@ -40,8 +40,8 @@ struct ColorJitter {
   Drawn draw(Draws& draws) const noexcept;
 
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 }  // namespace drapps

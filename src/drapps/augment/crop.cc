@@ -22,18 +22,18 @@ Status Crop::check_fits(Extent whole, Stage stage) const {
                   stage);
 }
 
-Result<SampleSpec> Crop::infer(const SampleSpec& in) const {
+Result<PictureSpec> Crop::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
   if (in.fixed) DRAPPS_RETURN_IF_ERROR(check_fits(in.extent, Stage::kSetup));
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.extent = {height, width};
   out.fixed = true;
   return out;
 }
 
-Status Crop::run(Sample& sample, OpContext& /*ctx*/) const {
-  DRAPPS_RETURN_IF_ERROR(check_fits(sample.extent, Stage::kAugment));
-  moves::crop(sample, rect());
+Status Crop::run(Picture& picture, OpContext& /*ctx*/) const {
+  DRAPPS_RETURN_IF_ERROR(check_fits(picture.extent, Stage::kAugment));
+  moves::crop(picture, rect());
   return ok_status();
 }
 

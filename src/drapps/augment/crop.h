@@ -26,11 +26,12 @@ struct Crop {
   }
   bool operator==(const Crop&) const = default;
 
+  bool draws() const { return false; }
   Status check() const;
   /// kInvalidArgument where pictures of one size are too small for the rectangle.
-  Result<SampleSpec> infer(const SampleSpec& in) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
   /// kInvalidArgument for a picture that does not contain the rectangle.
-  Status run(Sample& sample, OpContext& ctx) const;
+  Status run(Picture& picture, OpContext& ctx) const;
   Rect region(Extent whole, Draws draws) const;
 
  private:

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 #include "drapps/kernel/planes.h"
 #include "drapps/kernel/resize.h"
 

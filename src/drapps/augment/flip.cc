@@ -7,24 +7,24 @@ namespace drapps {
 
 Status HorizontalFlip::check() const { return check_probability(kTag, p); }
 
-Result<SampleSpec> HorizontalFlip::infer(const SampleSpec& in) const {
+Result<PictureSpec> HorizontalFlip::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
   return in;
 }
 
-Status HorizontalFlip::run(Sample& sample, OpContext& ctx) const {
-  return ctx.draws.coin(p) ? moves::flip_horizontal(sample, ctx) : ok_status();
+Status HorizontalFlip::run(Picture& picture, OpContext& ctx) const {
+  return ctx.draws.coin(p) ? moves::flip_horizontal(picture, ctx) : ok_status();
 }
 
 Status VerticalFlip::check() const { return check_probability(kTag, p); }
 
-Result<SampleSpec> VerticalFlip::infer(const SampleSpec& in) const {
+Result<PictureSpec> VerticalFlip::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
   return in;
 }
 
-Status VerticalFlip::run(Sample& sample, OpContext& ctx) const {
-  return ctx.draws.coin(p) ? moves::flip_vertical(sample, ctx) : ok_status();
+Status VerticalFlip::run(Picture& picture, OpContext& ctx) const {
+  return ctx.draws.coin(p) ? moves::flip_vertical(picture, ctx) : ok_status();
 }
 
 }  // namespace drapps

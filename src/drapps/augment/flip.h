@@ -21,8 +21,8 @@ struct HorizontalFlip {
   bool operator==(const HorizontalFlip&) const = default;
 
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 /// Top and bottom change places.
@@ -39,8 +39,8 @@ struct VerticalFlip {
   bool operator==(const VerticalFlip&) const = default;
 
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 }  // namespace drapps

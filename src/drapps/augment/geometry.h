@@ -11,7 +11,7 @@
 
 #include "drapps/base/philox.h"
 #include "drapps/data/image.h"
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 
 namespace drapps::geometry {
 

@@ -6,12 +6,12 @@
 namespace drapps {
 namespace {
 
-Status make_gray(Sample& sample, OpContext& ctx, std::int32_t channels) {
-  if (sample.image.channels == 1 && channels == 1) return ok_status();
-  auto image = ctx.scratch.next_image(channels, sample.extent);
+Status make_gray(Picture& picture, OpContext& ctx, std::int32_t channels) {
+  if (picture.image.channels == 1 && channels == 1) return ok_status();
+  auto image = ctx.scratch.next_image(channels, picture.extent);
   DRAPPS_RETURN_IF_ERROR(image);
-  kernel::grayscale(*image, sample.image);
-  sample.image = *image;
+  kernel::grayscale(*image, picture.image);
+  picture.image = *image;
   return ok_status();
 }
 
@@ -22,24 +22,24 @@ Status Grayscale::check() const {
   return op_error(kTag, "channels is " + std::to_string(channels) + "; give 1 or 3");
 }
 
-Result<SampleSpec> Grayscale::infer(const SampleSpec& in) const {
+Result<PictureSpec> Grayscale::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.channels = channels;
   return out;
 }
 
-Status Grayscale::run(Sample& sample, OpContext& ctx) const { return make_gray(sample, ctx, channels); }
+Status Grayscale::run(Picture& picture, OpContext& ctx) const { return make_gray(picture, ctx, channels); }
 
 Status RandomGrayscale::check() const { return check_probability(kTag, p); }
 
-Result<SampleSpec> RandomGrayscale::infer(const SampleSpec& in) const {
+Result<PictureSpec> RandomGrayscale::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
   return in;
 }
 
-Status RandomGrayscale::run(Sample& sample, OpContext& ctx) const {
-  return ctx.draws.coin(p) ? make_gray(sample, ctx, sample.image.channels) : ok_status();
+Status RandomGrayscale::run(Picture& picture, OpContext& ctx) const {
+  return ctx.draws.coin(p) ? make_gray(picture, ctx, picture.image.channels) : ok_status();
 }
 
 }  // namespace drapps

@@ -18,9 +18,10 @@ struct Grayscale {
   }
   bool operator==(const Grayscale&) const = default;
 
+  bool draws() const { return false; }
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 /// The luma in as many channels as there were. Draws: 1 word; gray where it is below p · 2^32.
@@ -37,8 +38,8 @@ struct RandomGrayscale {
   bool operator==(const RandomGrayscale&) const = default;
 
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 }  // namespace drapps

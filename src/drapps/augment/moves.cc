@@ -11,39 +11,39 @@ namespace moves {
 namespace {
 
 /// The part of a view of the sample's window that shows `rect` of the whole picture.
-ImageView part(const Sample& sample, const ImageView& view, const Rect& rect) noexcept {
-  return view.crop({rect.top - sample.window.top, rect.left - sample.window.left, rect.height, rect.width});
+ImageView part(const Picture& picture, const ImageView& view, const Rect& rect) noexcept {
+  return view.crop({rect.top - picture.window.top, rect.left - picture.window.left, rect.height, rect.width});
 }
 
-void settle(Sample& sample, Extent extent) noexcept {
-  sample.extent = extent;
-  sample.window = geometry::whole_rect(extent);
+void settle(Picture& picture, Extent extent) noexcept {
+  picture.extent = extent;
+  picture.window = geometry::whole_rect(extent);
 }
 
 /// Moves each box by `move`, clips it to `extent` and drops what is then empty.
 template <class Move>
-void move_boxes(Sample& sample, Extent extent, Move move) {
+void move_boxes(Picture& picture, Extent extent, Move move) {
   const auto width = static_cast<float>(extent.width);
   const auto height = static_cast<float>(extent.height);
-  const bool has_rows = sample.box_rows.size() == sample.boxes.size();
+  const bool has_rows = picture.box_rows.size() == picture.boxes.size();
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < sample.boxes.size(); ++i) {
-    const Box moved = move(sample.boxes[i]);
+  for (std::size_t i = 0; i < picture.boxes.size(); ++i) {
+    const Box moved = move(picture.boxes[i]);
     const Box box{std::clamp(moved.x0, 0.0F, width), std::clamp(moved.y0, 0.0F, height),
                   std::clamp(moved.x1, 0.0F, width), std::clamp(moved.y1, 0.0F, height)};
     if (!(box.x0 < box.x1 && box.y0 < box.y1)) continue;
-    sample.boxes[kept] = box;
-    if (has_rows) sample.box_rows[kept] = sample.box_rows[i];
+    picture.boxes[kept] = box;
+    if (has_rows) picture.box_rows[kept] = picture.box_rows[i];
     ++kept;
   }
-  sample.boxes.resize(kept);
-  if (has_rows) sample.box_rows.resize(kept);
+  picture.boxes.resize(kept);
+  if (has_rows) picture.box_rows.resize(kept);
 }
 
-void shift_boxes(Sample& sample, const Rect& rect) {
+void shift_boxes(Picture& picture, const Rect& rect) {
   const auto left = static_cast<float>(rect.left);
   const auto top = static_cast<float>(rect.top);
-  move_boxes(sample, {rect.height, rect.width},
+  move_boxes(picture, {rect.height, rect.width},
              [=](const Box& box) { return Box{box.x0 - left, box.y0 - top, box.x1 - left, box.y1 - top}; });
 }
 
@@ -65,9 +65,9 @@ Rect hull(const Rect& a, const Rect& b) noexcept {
 
 /// `rect` of a picture and its border, made in memory from next(extent).
 template <class Next>
-Result<ImageView> bordered(const Sample& sample, const ImageView& view, const Rect& rect, PadMode mode,
+Result<ImageView> bordered(const Picture& picture, const ImageView& view, const Rect& rect, PadMode mode,
                            std::span<const std::uint8_t> value, Next next) {
-  const Rect whole = geometry::whole_rect(sample.extent);
+  const Rect whole = geometry::whole_rect(picture.extent);
   const Rect inside = geometry::intersection(rect, whole);
   const std::span<const std::uint8_t> levels = value.first(static_cast<std::size_t>(view.channels));
   if (mode == PadMode::kConstant) {
@@ -76,7 +76,7 @@ Result<ImageView> bordered(const Sample& sample, const ImageView& view, const Re
     if (inside.height == 0) {
       kernel::fill(*out, levels);
     } else {
-      kernel::pad(*out, part(sample, view, inside), inside.top - rect.top, inside.left - rect.left, mode, levels);
+      kernel::pad(*out, part(picture, view, inside), inside.top - rect.top, inside.left - rect.left, mode, levels);
     }
     return out;
   }
@@ -84,82 +84,82 @@ Result<ImageView> bordered(const Sample& sample, const ImageView& view, const Re
   const Rect all = hull(rect, whole);
   auto padded = next(Extent{all.height, all.width});
   if (!padded.ok()) return padded;
-  kernel::pad(*padded, part(sample, view, whole), -all.top, -all.left, mode, levels);
+  kernel::pad(*padded, part(picture, view, whole), -all.top, -all.left, mode, levels);
   return padded->crop({rect.top - all.top, rect.left - all.left, rect.height, rect.width});
 }
 
 template <class Flip>
-Status flip(Sample& sample, OpContext& ctx, Flip pixels) {
-  const Rect whole = geometry::whole_rect(sample.extent);
-  auto image = ctx.scratch.next_image(sample.image.channels, sample.extent);
+Status flip(Picture& picture, OpContext& ctx, Flip pixels) {
+  const Rect whole = geometry::whole_rect(picture.extent);
+  auto image = ctx.scratch.next_image(picture.image.channels, picture.extent);
   DRAPPS_RETURN_IF_ERROR(image);
-  pixels(*image, part(sample, sample.image, whole));
-  sample.image = *image;
-  if (sample.mask) {
-    auto mask = ctx.scratch.next_mask(sample.extent);
+  pixels(*image, part(picture, picture.image, whole));
+  picture.image = *image;
+  if (picture.mask) {
+    auto mask = ctx.scratch.next_mask(picture.extent);
     DRAPPS_RETURN_IF_ERROR(mask);
-    pixels(*mask, part(sample, *sample.mask, whole));
-    sample.mask = *mask;
+    pixels(*mask, part(picture, *picture.mask, whole));
+    picture.mask = *mask;
   }
-  settle(sample, sample.extent);
+  settle(picture, picture.extent);
   return ok_status();
 }
 
 }  // namespace
 
-void crop(Sample& sample, const Rect& rect) {
-  sample.image = part(sample, sample.image, rect);
-  if (sample.mask) sample.mask = part(sample, *sample.mask, rect);
-  if (rect != geometry::whole_rect(sample.extent)) shift_boxes(sample, rect);
-  settle(sample, {rect.height, rect.width});
+void crop(Picture& picture, const Rect& rect) {
+  picture.image = part(picture, picture.image, rect);
+  if (picture.mask) picture.mask = part(picture, *picture.mask, rect);
+  if (rect != geometry::whole_rect(picture.extent)) shift_boxes(picture, rect);
+  settle(picture, {rect.height, rect.width});
 }
 
-Status resize(Sample& sample, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how) {
-  crop(sample, rect);
-  if (target == sample.extent) return ok_status();
-  auto image = ctx.scratch.next_image(sample.image.channels, target);
+Status resize(Picture& picture, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how) {
+  crop(picture, rect);
+  if (target == picture.extent) return ok_status();
+  auto image = ctx.scratch.next_image(picture.image.channels, target);
   DRAPPS_RETURN_IF_ERROR(image);
   if (how.interpolation == Interpolation::kNearest) {
-    kernel::resize_nearest(*image, sample.image);
+    kernel::resize_nearest(*image, picture.image);
   } else {
     const bool cubic = how.interpolation == Interpolation::kBicubic;
     const auto filter = cubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear;
-    DRAPPS_RETURN_IF_ERROR(ctx.scratch.resizer().resize(*image, sample.image, filter, how.order, how.arithmetic));
+    DRAPPS_RETURN_IF_ERROR(ctx.scratch.resizer().resize(*image, picture.image, filter, how.order, how.arithmetic));
   }
-  sample.image = *image;
-  if (sample.mask) {
+  picture.image = *image;
+  if (picture.mask) {
     auto mask = ctx.scratch.next_mask(target);
     DRAPPS_RETURN_IF_ERROR(mask);
-    kernel::resize_nearest(*mask, *sample.mask, how.mask_nearest);
-    sample.mask = *mask;
+    kernel::resize_nearest(*mask, *picture.mask, how.mask_nearest);
+    picture.mask = *mask;
   }
   const auto across = static_cast<float>(static_cast<double>(target.width) / rect.width);
   const auto down = static_cast<float>(static_cast<double>(target.height) / rect.height);
-  move_boxes(sample, target,
+  move_boxes(picture, target,
              [=](const Box& box) { return Box{box.x0 * across, box.y0 * down, box.x1 * across, box.y1 * down}; });
-  settle(sample, target);
+  settle(picture, target);
   return ok_status();
 }
 
-Status crop_with_border(Sample& sample, OpContext& ctx, const Rect& rect, const Border& border) {
-  if (geometry::contains(geometry::whole_rect(sample.extent), rect)) {
-    crop(sample, rect);
+Status crop_with_border(Picture& picture, OpContext& ctx, const Rect& rect, const Border& border) {
+  if (geometry::contains(geometry::whole_rect(picture.extent), rect)) {
+    crop(picture, rect);
     return ok_status();
   }
   const std::array<std::uint8_t, 4> levels = bytes_of(border.fill);
-  auto image = bordered(sample, sample.image, rect, border.mode, levels,
-                        [&](Extent extent) { return ctx.scratch.next_image(sample.image.channels, extent); });
+  auto image = bordered(picture, picture.image, rect, border.mode, levels,
+                        [&](Extent extent) { return ctx.scratch.next_image(picture.image.channels, extent); });
   DRAPPS_RETURN_IF_ERROR(image);
-  sample.image = *image;
-  if (sample.mask) {
+  picture.image = *image;
+  if (picture.mask) {
     const std::array<std::uint8_t, 1> id{static_cast<std::uint8_t>(border.mask_fill)};
-    auto mask = bordered(sample, *sample.mask, rect, border.mode, id,
+    auto mask = bordered(picture, *picture.mask, rect, border.mode, id,
                          [&](Extent extent) { return ctx.scratch.next_mask(extent); });
     DRAPPS_RETURN_IF_ERROR(mask);
-    sample.mask = *mask;
+    picture.mask = *mask;
   }
-  shift_boxes(sample, rect);
-  settle(sample, {rect.height, rect.width});
+  shift_boxes(picture, rect);
+  settle(picture, {rect.height, rect.width});
   return ok_status();
 }
 
@@ -171,23 +171,23 @@ Rect border_region(Extent whole, const Rect& rect, PadMode mode) noexcept {
   return inside.height > 0 ? inside : Rect{0, 0, 1, 1};
 }
 
-Status flip_horizontal(Sample& sample, OpContext& ctx) {
-  if (ctx.last && !sample.mask) {
-    crop(sample, geometry::whole_rect(sample.extent));
-    sample.mirrored = true;
+Status flip_horizontal(Picture& picture, OpContext& ctx) {
+  if (ctx.last && !picture.mask) {
+    crop(picture, geometry::whole_rect(picture.extent));
+    picture.mirrored = true;
   } else {
     const auto pixels = [](ImageView out, ConstImageView in) { kernel::flip_horizontal(out, in); };
-    DRAPPS_RETURN_IF_ERROR(flip(sample, ctx, pixels));
+    DRAPPS_RETURN_IF_ERROR(flip(picture, ctx, pixels));
   }
-  const auto width = static_cast<float>(sample.extent.width);
-  for (Box& box : sample.boxes) box = {width - box.x1, box.y0, width - box.x0, box.y1};
+  const auto width = static_cast<float>(picture.extent.width);
+  for (Box& box : picture.boxes) box = {width - box.x1, box.y0, width - box.x0, box.y1};
   return ok_status();
 }
 
-Status flip_vertical(Sample& sample, OpContext& ctx) {
-  DRAPPS_RETURN_IF_ERROR(flip(sample, ctx, [](ImageView out, ConstImageView in) { kernel::flip_vertical(out, in); }));
-  const auto height = static_cast<float>(sample.extent.height);
-  for (Box& box : sample.boxes) box = {box.x0, height - box.y1, box.x1, height - box.y0};
+Status flip_vertical(Picture& picture, OpContext& ctx) {
+  DRAPPS_RETURN_IF_ERROR(flip(picture, ctx, [](ImageView out, ConstImageView in) { kernel::flip_vertical(out, in); }));
+  const auto height = static_cast<float>(picture.extent.height);
+  for (Box& box : picture.boxes) box = {box.x0, height - box.y1, box.x1, height - box.y0};
   return ok_status();
 }
 

@@ -1,7 +1,7 @@
-// How a sample's picture, mask and boxes move: one function for each kind of move, shared by the ops, so that
+// How a picture, its mask and its boxes move: one function for each kind of move, shared by the ops, so that
 // the three cannot come apart.
 //
-// All of them leave the sample with its window as large as its extent. Rectangles are in pixels of the whole picture.
+// All of them leave the picture with its window as large as its extent. Rectangles are in pixels of the whole picture.
 // Boxes are clipped to the result and dropped, with their box_rows, where nothing is left of them; their
 // arithmetic is float32.
 #pragma once
@@ -14,7 +14,7 @@
 namespace drapps::moves {
 
 /// Keeps `rect`, which the window contains. Copies no pixel.
-void crop(Sample& sample, const Rect& rect);
+void crop(Picture& picture, const Rect& rect);
 
 /// How pixels are resized; the interpolation is not kRandom.
 struct Resampling {
@@ -25,7 +25,7 @@ struct Resampling {
 };
 
 /// Resizes `rect`, which the window contains, to `target`; the mask by the nearest neighbour.
-Status resize(Sample& sample, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how);
+Status resize(Picture& picture, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how);
 
 /// What stands around a picture and around its mask.
 struct Border {
@@ -35,11 +35,11 @@ struct Border {
 };
 
 /// Keeps `rect`, which may leave the picture: `border` stands there. The window contains border_region() of it.
-Status crop_with_border(Sample& sample, OpContext& ctx, const Rect& rect, const Border& border);
+Status crop_with_border(Picture& picture, OpContext& ctx, const Rect& rect, const Border& border);
 /// What crop_with_border reads of a picture; never empty.
 Rect border_region(Extent whole, const Rect& rect, PadMode mode) noexcept;
 
-Status flip_horizontal(Sample& sample, OpContext& ctx);
-Status flip_vertical(Sample& sample, OpContext& ctx);
+Status flip_horizontal(Picture& picture, OpContext& ctx);
+Status flip_vertical(Picture& picture, OpContext& ctx);
 
 }  // namespace drapps::moves

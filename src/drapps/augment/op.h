@@ -1,4 +1,4 @@
-// What a per-sample op is. An op is a plain struct with these members:
+// What an op on pictures is. An op is a plain struct with these members:
 //
 //   static constexpr std::string_view kTag;  stable name in a stored description
 //   static constexpr int kVersion;           rises when the same fields mean other pixels
@@ -6,17 +6,21 @@
 //                                            storing and binding need no further code (fields.h)
 //   bool operator==(const Op&) const = default;
 //   Status check() const;                    parameters out of range, named, before anything runs
-//   Result<SampleSpec> infer(const SampleSpec& in) const;    what comes out of what comes in
-//   Status run(Sample& sample, OpContext& ctx) const;        makes it: reads `sample`, whose pixels it
-//                                                            never writes to, and leaves in it views of
-//                                                            the same pixels or of ctx's memory
+//   Result<PictureSpec> infer(const PictureSpec& in) const;    what comes out of what comes in
+//   Status run(Picture& picture, OpContext& ctx) const;        makes it: reads `picture`, whose pixels it
+//                                                              never writes to, and leaves in it views of
+//                                                              the same pixels or of ctx's memory
+//
+// An op that gives the same for the same picture, whatever it is handed to draw with, says so:
+//
+//   bool draws() const { return false; }
 //
 // An op that reads only a part of its input picture also has
 //
 //   Rect region(Extent whole, Draws draws) const;
 //
 // which is what run() will read, given the same draws: as the first op it lets the decoder decode
-// no more than that. run() accepts a sample whose window is any rectangle that contains it, and gives
+// no more than that. run() accepts a picture whose window is any rectangle that contains it, and gives
 // the same bytes for each. Boxes are in pixels of the whole picture in either case.
 //
 // Ops are stateless and called from many threads. All randomness comes from ctx.draws; the order of the
@@ -32,23 +36,23 @@
 #include "drapps/augment/fields.h"
 #include "drapps/base/philox.h"
 #include "drapps/base/result.h"
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 #include "drapps/kernel/resize.h"
 
 namespace drapps {
 
-/// What is known of every sample at one place of a pipeline.
-struct SampleSpec {
+/// What is known of every picture at one place of a pipeline.
+struct PictureSpec {
   std::int32_t channels = 3;
   Extent extent;       // the size, or the largest where it varies; 0 where nothing bounds it
-  bool fixed = false;  // every sample has exactly this extent
+  bool fixed = false;  // every picture has exactly this extent
   bool has_mask = false;
   bool has_boxes = false;
   bool erased = false;  // an erasure is pending: nothing may move or change pixels any more
-  bool operator==(const SampleSpec&) const = default;
+  bool operator==(const PictureSpec&) const = default;
 };
 
-/// Memory that one sample's ops share: two pictures and two masks, used in turn.
+/// Memory that the ops of one picture share: two pictures and two masks, used in turn.
 class Scratch {
  public:
   explicit Scratch(MemoryLedger& ledger) noexcept
@@ -78,10 +82,10 @@ class Scratch {
 };
 
 struct OpContext {
-  Draws draws;  // this op's own, at this sample's coordinate
+  Draws draws;  // this op's own, at this picture's coordinate
   Scratch& scratch;
   bool last = false;      // no later op looks at the picture: what writing the row can do by the way may be left to it
-  std::int32_t skip = 0;  // set by run(): how many of the ops behind this one are left out for this sample
+  std::int32_t skip = 0;  // set by run(): how many of the ops behind this one are left out for this picture
 };
 
 }  // namespace drapps

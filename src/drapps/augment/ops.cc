@@ -5,6 +5,8 @@ namespace {
 
 template <class T>
 concept ReadsRegion = requires(const T& op, Extent whole, Draws draws) { op.region(whole, draws); };
+template <class T>
+concept SaysWhetherItDraws = requires(const T& op) { op.draws(); };
 
 }  // namespace
 
@@ -21,12 +23,21 @@ Status check(const Op& op) {
   return std::visit([](const auto& one) { return one.check(); }, op);
 }
 
-Result<SampleSpec> infer(const Op& op, const SampleSpec& in) {
+Result<PictureSpec> infer(const Op& op, const PictureSpec& in) {
   return std::visit([&](const auto& one) { return one.infer(in); }, op);
 }
 
-Status run(const Op& op, Sample& sample, OpContext& ctx) {
-  return std::visit([&](const auto& one) { return one.run(sample, ctx); }, op);
+bool draws(const Op& op) {
+  return std::visit(
+      []<class T>(const T& one) {
+        if constexpr (SaysWhetherItDraws<T>) return one.draws();
+        return true;
+      },
+      op);
+}
+
+Status run(const Op& op, Picture& picture, OpContext& ctx) {
+  return std::visit([&](const auto& one) { return one.run(picture, ctx); }, op);
 }
 
 Rect region(const Op& op, Extent whole, const Draws& draws) {

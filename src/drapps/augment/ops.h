@@ -27,8 +27,10 @@ using Op =
 std::string_view tag_of(const Op& op) noexcept;
 int version_of(const Op& op) noexcept;
 Status check(const Op& op);
-Result<SampleSpec> infer(const Op& op, const SampleSpec& in);
-Status run(const Op& op, Sample& sample, OpContext& ctx);
+Result<PictureSpec> infer(const Op& op, const PictureSpec& in);
+/// Whether what it makes of a picture depends on what it is handed to draw with.
+bool draws(const Op& op);
+Status run(const Op& op, Picture& picture, OpContext& ctx);
 /// What run() reads of a picture of `whole`, not empty, with the same draws; all of it for an op without region().
 Rect region(const Op& op, Extent whole, const Draws& draws);
 

@@ -32,23 +32,23 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-Outcome outcome_of(const Sample& sample) {
-  Outcome outcome{pixels(sample.image), pixels(*sample.mask), sample.boxes, sample.box_rows, {},
-                  sample.extent,        sample.image.channels};
-  for (const Erasure& erasure : sample.erasures) outcome.erased.push_back(erasure.rect);
-  EXPECT_EQ(sample.window, geometry::whole_rect(sample.extent));
-  EXPECT_EQ((Extent{sample.image.height, sample.image.width}), sample.extent);
-  EXPECT_EQ((Extent{sample.mask->height, sample.mask->width}), sample.extent);
+Outcome outcome_of(const Picture& picture) {
+  Outcome outcome{pixels(picture.image), pixels(*picture.mask), picture.boxes, picture.box_rows, {},
+                  picture.extent,        picture.image.channels};
+  for (const Erasure& erasure : picture.erasures) outcome.erased.push_back(erasure.rect);
+  EXPECT_EQ(picture.window, geometry::whole_rect(picture.extent));
+  EXPECT_EQ((Extent{picture.image.height, picture.image.width}), picture.extent);
+  EXPECT_EQ((Extent{picture.mask->height, picture.mask->width}), picture.extent);
   return outcome;
 }
 
 /// The sample's views hold until the next call.
-Outcome run_on(const Op& op, Sample& sample, const Draws& draws) {
+Outcome run_on(const Op& op, Picture& picture, const Draws& draws) {
   static Scratch scratch(MemoryLedger::unlimited());
   OpContext ctx{draws, scratch};
-  const Status status = run(op, sample, ctx);
+  const Status status = run(op, picture, ctx);
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().to_string());
-  return outcome_of(sample);
+  return outcome_of(picture);
 }
 
 Draws draws_at(std::uint64_t position) { return Draws({.seed = 11, .epoch = 2, .position = position}, 3); }
@@ -90,9 +90,9 @@ TEST(AllOps, GiveTheSameBytesFromAnyWindowThatContainsTheRegion) {
       auto from_whole = make_sample(position, 3, whole);
       auto from_region = make_sample(position, 3, whole, needed);
       auto from_window = make_sample(position, 3, whole, larger);
-      const Outcome expected = run_on(op, from_whole->sample, draws_at(position));
-      EXPECT_EQ(run_on(op, from_region->sample, draws_at(position)), expected) << tag_of(op) << " at " << position;
-      EXPECT_EQ(run_on(op, from_window->sample, draws_at(position)), expected) << tag_of(op) << " at " << position;
+      const Outcome expected = run_on(op, from_whole->picture, draws_at(position));
+      EXPECT_EQ(run_on(op, from_region->picture, draws_at(position)), expected) << tag_of(op) << " at " << position;
+      EXPECT_EQ(run_on(op, from_window->picture, draws_at(position)), expected) << tag_of(op) << " at " << position;
     }
   }
 }
@@ -110,14 +110,15 @@ TEST(AllOps, DrawFromTheirCoordinateAlone) {
     for (std::uint64_t position = 0; position < 20; ++position) {
       auto once = make_sample(1, 3, {61, 83});
       auto again = make_sample(1, 3, {61, 83});
-      const Outcome first = run_on(op, once->sample, draws_at(position));
-      EXPECT_EQ(run_on(op, again->sample, draws_at(position)), first) << tag_of(op);
+      const Outcome first = run_on(op, once->picture, draws_at(position));
+      EXPECT_EQ(run_on(op, again->picture, draws_at(position)), first) << tag_of(op);
       seen.emplace(first.image.begin(), first.image.end());
       erased += first.erased.size();
     }
     const std::string tag(tag_of(op));
     const bool is_random =
         tag.starts_with("random_") || tag.ends_with("_flip") || tag == "color_jitter" || varies_in_size(op);
+    EXPECT_EQ(draws(op), is_random) << tag;
     if (tag == "random_erasing") {
       EXPECT_GT(erased, 0u);
     } else if (tag != "random_apply") {  // which leaves the picture to the ops behind it
@@ -130,10 +131,10 @@ TEST(AllOps, NeverWriteToThePictureTheyWereGiven) {
   for (const Op& op : all_ops()) {
     for (std::uint64_t position = 0; position < 6; ++position) {
       auto owned = make_sample(position, 3, {61, 83});
-      const ImageView image = owned->sample.image;
-      const ImageView mask = *owned->sample.mask;
+      const ImageView image = owned->picture.image;
+      const ImageView mask = *owned->picture.mask;
       const auto before = std::pair(pixels(image), pixels(mask));
-      run_on(op, owned->sample, draws_at(position));
+      run_on(op, owned->picture, draws_at(position));
       EXPECT_EQ(std::pair(pixels(image), pixels(mask)), before) << tag_of(op);
     }
   }
@@ -144,13 +145,13 @@ TEST(AllOps, MakeWhatTheyInfer) {
     for (const std::int32_t channels : {1, 3}) {
       for (std::uint64_t position = 0; position < 10; ++position) {
         const Extent whole = kExtents[position % kExtents.size()];
-        const SampleSpec fixed{.channels = channels, .extent = whole, .fixed = true, .has_mask = true};
-        const SampleSpec bounded{.channels = channels, .extent = {83, 83}, .has_mask = true};
+        const PictureSpec fixed{.channels = channels, .extent = whole, .fixed = true, .has_mask = true};
+        const PictureSpec bounded{.channels = channels, .extent = {83, 83}, .has_mask = true};
         const auto from_fixed = infer(op, fixed);
         const auto from_bounded = infer(op, bounded);
         ASSERT_TRUE(from_fixed.ok() && from_bounded.ok()) << tag_of(op);
         auto owned = make_sample(position, channels, whole);
-        const Outcome outcome = run_on(op, owned->sample, draws_at(position));
+        const Outcome outcome = run_on(op, owned->picture, draws_at(position));
         EXPECT_EQ(from_fixed->fixed, !varies_in_size(op)) << tag_of(op);
         if (from_fixed->fixed) {
           EXPECT_EQ(from_fixed->extent, outcome.extent) << tag_of(op);
@@ -183,7 +184,7 @@ TEST(MovingOps, MoveTheMaskWithThePicture) {
   for (const Op& op : moving_ops()) {
     for (std::uint64_t position = 0; position < 25; ++position) {
       auto owned = make_sample(position, 3, kExtents[position % kExtents.size()]);
-      const Outcome outcome = run_on(op, owned->sample, draws_at(position));
+      const Outcome outcome = run_on(op, owned->picture, draws_at(position));
       const std::vector<std::uint8_t> plane(outcome.image.begin(),
                                             outcome.image.begin() + static_cast<std::ptrdiff_t>(outcome.mask.size()));
       EXPECT_EQ(outcome.mask, plane) << tag_of(op) << " at " << position;
@@ -211,33 +212,33 @@ TEST(MovingOps, MoveBoxesWithTheMask) {
     const std::string tag(tag_of(op));
     for (std::uint64_t position = 0; position < 60; ++position) {
       auto owned = make_sample(position, 1, {61, 83});
-      Sample& sample = owned->sample;
+      Picture& picture = owned->picture;
       const Box box{20 + static_cast<float>(position % 7), 10, 55, 30 + static_cast<float>(position % 11)};
       for (std::int32_t y = 0; y < 61; ++y) {
         for (std::int32_t x = 0; x < 83; ++x) {
           const auto fx = static_cast<float>(x);
           const auto fy = static_cast<float>(y);
-          sample.mask->row(0, y)[x] = fx >= box.x0 && fx < box.x1 && fy >= box.y0 && fy < box.y1 ? 1 : 0;
+          picture.mask->row(0, y)[x] = fx >= box.x0 && fx < box.x1 && fy >= box.y0 && fy < box.y1 ? 1 : 0;
         }
       }
-      sample.boxes = {{0, 0, 0, 0}, box};
-      sample.box_rows = {4, 8};
-      run_on(op, sample, draws_at(position));
+      picture.boxes = {{0, 0, 0, 0}, box};
+      picture.box_rows = {4, 8};
+      run_on(op, picture, draws_at(position));
       // Borders of the other modes repeat parts of the mask, which no box follows.
       if (const auto* pad = std::get_if<Pad>(&op); pad != nullptr && pad->mode != PadMode::kConstant) continue;
       if (const auto* crop = std::get_if<CenterCrop>(&op); crop != nullptr && crop->mode != PadMode::kConstant)
         continue;
       if (const auto* crop = std::get_if<RandomCrop>(&op); crop != nullptr && crop->mode != PadMode::kConstant)
         continue;
-      const Box around = box_around_ones(*sample.mask);
-      const auto found = std::find(sample.box_rows.begin(), sample.box_rows.end(), 8);
-      if (found == sample.box_rows.end()) {
+      const Box around = box_around_ones(*picture.mask);
+      const auto found = std::find(picture.box_rows.begin(), picture.box_rows.end(), 8);
+      if (found == picture.box_rows.end()) {
         ++dropped;
         EXPECT_EQ(around, Box{}) << tag;
         continue;
       }
       ++kept;
-      const Box moved = sample.boxes[static_cast<std::size_t>(found - sample.box_rows.begin())];
+      const Box moved = picture.boxes[static_cast<std::size_t>(found - picture.box_rows.begin())];
       // Nearest neighbour takes a pixel where the box covers its centre.
       const float tolerance = tag.find("resize") != std::string::npos ? 0.5F : 0.0F;
       if (around == Box{}) {
@@ -257,7 +258,7 @@ TEST(MovingOps, MoveBoxesWithTheMask) {
 TEST(Crop, KeepsItsRectangleAndRefusesPicturesWithoutIt) {
   const Crop crop{.top = 3, .left = 5, .height = 20, .width = 30};
   auto owned = make_sample(1, 3, {23, 35});
-  const Outcome outcome = run_on(crop, owned->sample, draws_at(0));
+  const Outcome outcome = run_on(crop, owned->picture, draws_at(0));
   ASSERT_EQ(outcome.extent, (Extent{20, 30}));
   EXPECT_EQ(outcome.image[0], testing::noise(1, 0, 3, 5));
   EXPECT_EQ(outcome.image.back(), testing::noise(1, 2, 22, 34));
@@ -268,7 +269,7 @@ TEST(Crop, KeepsItsRectangleAndRefusesPicturesWithoutIt) {
     auto other = make_sample(1, 3, small);
     Scratch scratch(MemoryLedger::unlimited());
     OpContext ctx{draws_at(0), scratch};
-    const Status status = crop.run(other->sample, ctx);
+    const Status status = crop.run(other->picture, ctx);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
     EXPECT_NE(status.error().message.find("20 x 30 pixels from row 3 and column 5"), std::string::npos);
@@ -279,23 +280,23 @@ TEST(Crop, KeepsItsRectangleAndRefusesPicturesWithoutIt) {
 TEST(CenterCrop, RefusesSmallerPicturesWithoutPadding) {
   const CenterCrop crop{.height = 20, .width = 30, .pad = false};
   auto fits = make_sample(1, 3, {20, 31});
-  EXPECT_EQ(run_on(crop, fits->sample, draws_at(0)).extent, (Extent{20, 30}));
+  EXPECT_EQ(run_on(crop, fits->picture, draws_at(0)).extent, (Extent{20, 30}));
   EXPECT_FALSE(crop.infer({.extent = {19, 31}, .fixed = true}).ok());
   auto small = make_sample(1, 3, {20, 29});
   Scratch scratch(MemoryLedger::unlimited());
   OpContext ctx{draws_at(0), scratch};
-  const Status status = crop.run(small->sample, ctx);
+  const Status status = crop.run(small->picture, ctx);
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("20 x 30 does not fit a picture of 20 x 29"), std::string::npos);
 }
 
 TEST(MovingOps, DropEmptyBoxesWithTheirRows) {
   auto owned = make_sample(1, 3, {100, 100});
-  owned->sample.boxes = {{0, 0, 30, 30}, {40, 40, 60, 50}, {90, 90, 200, 200}, {25, 10, 80, 35}};
-  owned->sample.box_rows = {7, 5, 3, 1};
-  run_on(CenterCrop{.height = 40, .width = 40}, owned->sample, draws_at(0));
-  EXPECT_EQ(owned->sample.boxes, (std::vector<Box>{{10, 10, 30, 20}, {0, 0, 40, 5}}));
-  EXPECT_EQ(owned->sample.box_rows, (std::vector<std::int32_t>{5, 1}));
+  owned->picture.boxes = {{0, 0, 30, 30}, {40, 40, 60, 50}, {90, 90, 200, 200}, {25, 10, 80, 35}};
+  owned->picture.box_rows = {7, 5, 3, 1};
+  run_on(CenterCrop{.height = 40, .width = 40}, owned->picture, draws_at(0));
+  EXPECT_EQ(owned->picture.boxes, (std::vector<Box>{{10, 10, 30, 20}, {0, 0, 40, 5}}));
+  EXPECT_EQ(owned->picture.box_rows, (std::vector<std::int32_t>{5, 1}));
 }
 
 }  // namespace

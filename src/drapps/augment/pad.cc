@@ -7,18 +7,18 @@ namespace drapps {
 
 Status Pad::check() const { return check_border(kTag, std::array{left, top, right, bottom}, fill, mask_fill); }
 
-Result<SampleSpec> Pad::infer(const SampleSpec& in) const {
+Result<PictureSpec> Pad::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
   DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "fill", fill.size(), in.channels));
-  SampleSpec out = in;
+  PictureSpec out = in;
   if (in.extent.height > 0) out.extent.height += top + bottom;
   if (in.extent.width > 0) out.extent.width += left + right;
   return out;
 }
 
-Status Pad::run(Sample& sample, OpContext& ctx) const {
-  const Rect rect{-top, -left, sample.extent.height + top + bottom, sample.extent.width + left + right};
-  return moves::crop_with_border(sample, ctx, rect, {mode, fill, mask_fill});
+Status Pad::run(Picture& picture, OpContext& ctx) const {
+  const Rect rect{-top, -left, picture.extent.height + top + bottom, picture.extent.width + left + right};
+  return moves::crop_with_border(picture, ctx, rect, {mode, fill, mask_fill});
 }
 
 }  // namespace drapps

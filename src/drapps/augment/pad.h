@@ -34,9 +34,10 @@ struct Pad {
   }
   bool operator==(const Pad&) const = default;
 
+  bool draws() const { return false; }
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 }  // namespace drapps

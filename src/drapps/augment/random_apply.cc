@@ -12,20 +12,20 @@ Status RandomApply::check() const {
   return op_error(kTag, "count is " + std::to_string(count) + "; give the number of ops behind it, at least 1");
 }
 
-Result<SampleSpec> RandomApply::infer(const SampleSpec& in) const { return in; }
+Result<PictureSpec> RandomApply::infer(const PictureSpec& in) const { return in; }
 
-Status RandomApply::run(Sample& /*sample*/, OpContext& ctx) const {
+Status RandomApply::run(Picture& /*picture*/, OpContext& ctx) const {
   if (!ctx.draws.coin(p)) ctx.skip = count;
   return ok_status();
 }
 
-Result<SampleSpec> either(const SampleSpec& given, const SampleSpec& made) {
+Result<PictureSpec> either(const PictureSpec& given, const PictureSpec& made) {
   if (given.channels != made.channels) {
     return op_error(RandomApply::kTag, "its ops make " + std::to_string(made.channels) + " of " +
                                            std::to_string(given.channels) + " channels, for some pictures only");
   }
   const auto bound = [](std::int32_t a, std::int32_t b) { return a == 0 || b == 0 ? 0 : std::max(a, b); };
-  SampleSpec out = made;
+  PictureSpec out = made;
   out.extent = {bound(given.extent.height, made.extent.height), bound(given.extent.width, made.extent.width)};
   out.fixed = given.fixed && made.fixed && given.extent == made.extent;
   out.erased = given.erased || made.erased;

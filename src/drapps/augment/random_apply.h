@@ -24,14 +24,14 @@ struct RandomApply {
 
   Status check() const;
   /// Of this op alone: what comes behind the ops it covers is either() of both cases.
-  Result<SampleSpec> infer(const SampleSpec& in) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
   /// Sets ctx.skip.
-  Status run(Sample& sample, OpContext& ctx) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 /// What is known behind ops that are left out for some samples.
 /// @param given what comes before them.
 /// @param made  what they make.
-Result<SampleSpec> either(const SampleSpec& given, const SampleSpec& made);
+Result<PictureSpec> either(const PictureSpec& given, const PictureSpec& made);
 
 }  // namespace drapps

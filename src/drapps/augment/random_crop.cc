@@ -28,7 +28,7 @@ Status RandomCrop::check() const {
   return check_border(kTag, std::array{pad_left, pad_top, pad_right, pad_bottom}, fill, mask_fill);
 }
 
-Result<SampleSpec> RandomCrop::infer(const SampleSpec& in) const {
+Result<PictureSpec> RandomCrop::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
   DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "fill", fill.size(), in.channels));
   Draws any({}, 0);
@@ -36,21 +36,21 @@ Result<SampleSpec> RandomCrop::infer(const SampleSpec& in) const {
     return op_error(kTag, "a crop of " + to_string({height, width}) + " does not fit pictures of " +
                               to_string(in.extent) + "; pad them, set pad_if_needed or resize first");
   }
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.extent = {height, width};
   out.fixed = true;
   return out;
 }
 
-Status RandomCrop::run(Sample& sample, OpContext& ctx) const {
-  const std::optional<Rect> rect = place(sample.extent, ctx.draws);
+Status RandomCrop::run(Picture& picture, OpContext& ctx) const {
+  const std::optional<Rect> rect = place(picture.extent, ctx.draws);
   if (!rect) {
     return op_error(kTag,
                     "a crop of " + to_string({height, width}) + " does not fit a picture of " +
-                        to_string(sample.extent) + "; pad it, set pad_if_needed or resize first",
+                        to_string(picture.extent) + "; pad it, set pad_if_needed or resize first",
                     Stage::kAugment);
   }
-  return moves::crop_with_border(sample, ctx, *rect, {mode, fill, mask_fill});
+  return moves::crop_with_border(picture, ctx, *rect, {mode, fill, mask_fill});
 }
 
 Rect RandomCrop::region(Extent whole, Draws draws) const {

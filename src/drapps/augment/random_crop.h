@@ -45,9 +45,9 @@ struct RandomCrop {
   bool operator==(const RandomCrop&) const = default;
 
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
   /// kInvalidArgument where the padded picture is smaller than the crop.
-  Status run(Sample& sample, OpContext& ctx) const;
+  Status run(Picture& picture, OpContext& ctx) const;
   Rect region(Extent whole, Draws draws) const;
 
  private:

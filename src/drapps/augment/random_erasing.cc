@@ -24,14 +24,14 @@ Status RandomErasing::check() const {
   return ok_status();
 }
 
-Result<SampleSpec> RandomErasing::infer(const SampleSpec& in) const {
+Result<PictureSpec> RandomErasing::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "value", value.size(), in.channels));
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.erased = true;
   return out;
 }
 
-Status RandomErasing::run(Sample& sample, OpContext& ctx) const {
+Status RandomErasing::run(Picture& picture, OpContext& ctx) const {
   Draws& draws = ctx.draws;
   if (!draws.coin(p)) return ok_status();
   std::int32_t count = min_count;
@@ -43,14 +43,14 @@ Status RandomErasing::run(Sample& sample, OpContext& ctx) const {
     erasure.value[c] = value.size() == 1 ? value[0] : c < value.size() ? value[c] : 0.0F;
   }
   for (std::int32_t i = 0; i < count; ++i) {
-    const auto rect = geometry::random_erased_rect(sample.extent, scale, ratio, 1.0 / count, draws);
+    const auto rect = geometry::random_erased_rect(picture.extent, scale, ratio, 1.0 / count, draws);
     if (!rect) continue;
     erasure.rect = *rect;
     if (mode != EraseMode::kConstant) {
       erasure.key = draws.u32();
       erasure.key |= static_cast<std::uint64_t>(draws.u32()) << 32;
     }
-    if (rect->height > 0 && rect->width > 0) sample.erasures.push_back(erasure);
+    if (rect->height > 0 && rect->width > 0) picture.erasures.push_back(erasure);
   }
   return ok_status();
 }

@@ -1,7 +1,7 @@
 // RandomErasing: rectangles of the finished row are overwritten. Distributions as torchvision's RandomErasing, and,
 // with the other modes and counts, as timm's.
 //
-// The op only records what is erased in sample.erasures: it happens after normalising, when the row is written. So
+// The op only records what is erased in picture.erasures: it happens after normalising, when the row is written. So
 // no op but another RandomErasing may follow.
 //
 // Draws: whether (1 word, below p · 2^32); the number of rectangles (2 words, where min_count < max_count); for each,
@@ -40,8 +40,8 @@ struct RandomErasing {
   bool operator==(const RandomErasing&) const = default;
 
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 }  // namespace drapps

@@ -35,11 +35,11 @@ void expect_flips(Mirror mirror) {
   for (std::uint64_t position = 0; position < kCount; ++position) {
     auto owned = make_sample(1, 3, {4, 6});
     const ImageView mirrored = buffer.reshape(3, 4, 6).value();
-    mirror(mirrored, owned->sample.image);
-    const auto before = pixels(owned->sample.image);
+    mirror(mirrored, owned->picture.image);
+    const auto before = pixels(owned->picture.image);
     OpContext ctx{draws_of(position), scratch};
-    ASSERT_TRUE(Flip{.p = 0.25}.run(owned->sample, ctx).ok());
-    const auto after = pixels(owned->sample.image);
+    ASSERT_TRUE(Flip{.p = 0.25}.run(owned->picture, ctx).ok());
+    const auto after = pixels(owned->picture.image);
     if (after != before) ++flipped;
     EXPECT_THAT(after, ::testing::AnyOf(before, pixels(mirrored)));
   }
@@ -62,12 +62,12 @@ TEST(RandomResize, TakesEachLengthBelowTheLastEquallyOftenAndDrawsTwoWords) {
   for (std::uint64_t position = 0; position < kCount; ++position) {
     auto owned = make_sample(1, 3, {20, 30});
     OpContext ctx{draws_of(position), scratch};
-    ASSERT_TRUE(op.run(owned->sample, ctx).ok());
-    EXPECT_EQ(owned->sample.extent.width, owned->sample.extent.height * 30 / 20);
-    EXPECT_EQ(owned->sample.mask->width, owned->sample.extent.width);
+    ASSERT_TRUE(op.run(owned->picture, ctx).ok());
+    EXPECT_EQ(owned->picture.extent.width, owned->picture.extent.height * 30 / 20);
+    EXPECT_EQ(owned->picture.mask->width, owned->picture.extent.width);
     Draws draws = draws_of(position);
-    EXPECT_EQ(owned->sample.extent.height, 10 + static_cast<std::int32_t>(draws.below(6)));
-    ++counts[owned->sample.extent.height];
+    EXPECT_EQ(owned->picture.extent.height, 10 + static_cast<std::int32_t>(draws.below(6)));
+    ++counts[owned->picture.extent.height];
   }
   EXPECT_EQ(counts.size(), 6u);
   EXPECT_LT(chi_square(counts, kCount / 6.0), 15.1);  // 5 degrees of freedom, 1 %
@@ -81,7 +81,7 @@ TEST(RandomApply, LeavesTheOpsBehindItOutAndDrawsOneWord) {
   for (std::uint64_t position = 0; position < kCount; ++position) {
     auto owned = make_sample(1, 3, {4, 6});
     OpContext ctx{draws_of(position), scratch};
-    ASSERT_TRUE(op.run(owned->sample, ctx).ok());
+    ASSERT_TRUE(op.run(owned->picture, ctx).ok());
     Draws draws = draws_of(position);
     EXPECT_EQ(ctx.skip, draws.coin(0.25) ? 0 : 3);
     EXPECT_EQ(ctx.draws.u32(), draws.u32());
@@ -93,12 +93,12 @@ TEST(RandomApply, LeavesTheOpsBehindItOutAndDrawsOneWord) {
 }
 
 TEST(RandomApply, KnowsOfEitherCaseWhatHoldsForBoth) {
-  const SampleSpec small{.extent = {20, 30}, .fixed = true};
-  const SampleSpec large{.extent = {25, 10}, .fixed = true, .erased = true};
+  const PictureSpec small{.extent = {20, 30}, .fixed = true};
+  const PictureSpec large{.extent = {25, 10}, .fixed = true, .erased = true};
   EXPECT_EQ(either(small, small).value(), small);
-  EXPECT_EQ(either(small, large).value(), (SampleSpec{.extent = {25, 30}, .erased = true}));
-  EXPECT_EQ(either(small, SampleSpec{}).value(), SampleSpec{});
-  EXPECT_FALSE(either(small, SampleSpec{.channels = 1}).ok());
+  EXPECT_EQ(either(small, large).value(), (PictureSpec{.extent = {25, 30}, .erased = true}));
+  EXPECT_EQ(either(small, PictureSpec{}).value(), PictureSpec{});
+  EXPECT_FALSE(either(small, PictureSpec{.channels = 1}).ok());
 }
 
 TEST(ResizeKeepRatio, DrawsFactorsOnlyWhereTheirCoinsFall) {
@@ -110,7 +110,7 @@ TEST(ResizeKeepRatio, DrawsFactorsOnlyWhereTheirCoinsFall) {
   for (std::uint64_t position = 0; position < kCount; ++position) {
     auto owned = make_sample(1, 1, {61, 83});
     OpContext ctx{draws_of(position), scratch};
-    ASSERT_TRUE(op.run(owned->sample, ctx).ok());
+    ASSERT_TRUE(op.run(owned->picture, ctx).ok());
     Draws draws = draws_of(position);
     const bool scaled = draws.coin(0.5);
     const double scale = scaled ? 1 / std::sqrt(draws.uniform(0.85, 1.05)) : 1.0;
@@ -118,8 +118,8 @@ TEST(ResizeKeepRatio, DrawsFactorsOnlyWhereTheirCoinsFall) {
     const double aspect = stretched ? std::exp(draws.uniform(std::log(0.9), std::log(1.11))) : 1.0;
     EXPECT_EQ(ctx.draws.u32(), draws.u32());
     const double ratio = 83.0 / 20.0;  // the larger one
-    EXPECT_NEAR(owned->sample.extent.height, 61 * scale / std::sqrt(aspect) / ratio, 0.5 + 1e-9);
-    EXPECT_NEAR(owned->sample.extent.width, 83 * scale * std::sqrt(aspect) / ratio, 0.5 + 1e-9);
+    EXPECT_NEAR(owned->picture.extent.height, 61 * scale / std::sqrt(aspect) / ratio, 0.5 + 1e-9);
+    EXPECT_NEAR(owned->picture.extent.width, 83 * scale * std::sqrt(aspect) / ratio, 0.5 + 1e-9);
     ++counts[{scaled, stretched}];
   }
   EXPECT_NEAR((counts[{true, false}] + counts[{true, true}]), kCount * 0.5, 4 * std::sqrt(kCount * 0.25));
@@ -130,7 +130,7 @@ TEST(ResizeKeepRatio, RefusesASideWithoutPixelsAndWhatIsOutOfRange) {
   Scratch scratch(MemoryLedger::unlimited());
   auto owned = make_sample(1, 1, {2, 300});
   OpContext ctx{draws_of(0), scratch};
-  EXPECT_FALSE((ResizeKeepRatio{.height = 30, .width = 30, .longest = 1.0}.run(owned->sample, ctx).ok()));
+  EXPECT_FALSE((ResizeKeepRatio{.height = 30, .width = 30, .longest = 1.0}.run(owned->picture, ctx).ok()));
   EXPECT_FALSE(
       (ResizeKeepRatio{.height = 30, .width = 30, .longest = 1.0}.infer({.extent = {2, 300}, .fixed = true}).ok()));
   EXPECT_FALSE((ResizeKeepRatio{.longest = 1.5}.check().ok()));
@@ -192,10 +192,10 @@ TEST(ColorJitter, AppliesTheStepsInTheDrawnOrder) {
       auto owned = make_sample(position, channels, {9, 70});
       auto expected = make_sample(position, channels, {9, 70});
       OpContext ctx{draws_of(position), scratch};
-      ASSERT_TRUE(op.run(owned->sample, ctx).ok());
+      ASSERT_TRUE(op.run(owned->picture, ctx).ok());
       Draws draws = draws_of(position);
       const ColorJitter::Drawn drawn = op.draw(draws);
-      const ImageView image = expected->sample.image;
+      const ImageView image = expected->picture.image;
       for (const ColorJitter::Step step : drawn.order) {
         const double factor = drawn.factor[step];
         if (step == ColorJitter::kBrightness) kernel::adjust_brightness(image, image, static_cast<float>(factor));
@@ -204,7 +204,7 @@ TEST(ColorJitter, AppliesTheStepsInTheDrawnOrder) {
         if (step == ColorJitter::kSaturation) kernel::adjust_saturation(image, image, static_cast<float>(factor));
         if (step == ColorJitter::kHue) kernel::adjust_hue(image, image, factor);
       }
-      EXPECT_EQ(pixels(owned->sample.image), pixels(image));
+      EXPECT_EQ(pixels(owned->picture.image), pixels(image));
     }
   }
 }
@@ -215,13 +215,13 @@ TEST(Grayscale, MakesOneOrThreeEqualChannels) {
     auto one = make_sample(3, from, {7, 31});
     auto three = make_sample(3, from, {7, 31});
     OpContext ctx{draws_of(0), scratch};
-    ASSERT_TRUE(Grayscale{.channels = 1}.run(one->sample, ctx).ok());
-    const auto luma = pixels(one->sample.image);
-    ASSERT_TRUE(Grayscale{.channels = 3}.run(three->sample, ctx).ok());
+    ASSERT_TRUE(Grayscale{.channels = 1}.run(one->picture, ctx).ok());
+    const auto luma = pixels(one->picture.image);
+    ASSERT_TRUE(Grayscale{.channels = 3}.run(three->picture, ctx).ok());
     std::vector<std::uint8_t> thrice;
     for (int i = 0; i < 3; ++i) thrice.insert(thrice.end(), luma.begin(), luma.end());
     EXPECT_EQ(luma.size(), 7u * 31);
-    EXPECT_EQ(pixels(three->sample.image), thrice);
+    EXPECT_EQ(pixels(three->picture.image), thrice);
   }
 }
 
@@ -232,9 +232,9 @@ TEST(RandomGrayscale, KeepsTheChannelsAndItsProbability) {
   for (std::uint64_t position = 0; position < kCount; ++position) {
     auto owned = make_sample(1, 3, {2, 3});
     OpContext ctx{draws_of(position), scratch};
-    ASSERT_TRUE(RandomGrayscale{.p = 0.3}.run(owned->sample, ctx).ok());
-    ASSERT_EQ(owned->sample.image.channels, 3);
-    const auto all = pixels(owned->sample.image);
+    ASSERT_TRUE(RandomGrayscale{.p = 0.3}.run(owned->picture, ctx).ok());
+    ASSERT_EQ(owned->picture.image.channels, 3);
+    const auto all = pixels(owned->picture.image);
     if (std::equal(all.begin(), all.begin() + 12, all.begin() + 6)) ++gray;
   }
   EXPECT_NEAR(gray, kCount * 0.3, 4 * std::sqrt(kCount * 0.3 * 0.7));
@@ -250,8 +250,8 @@ TEST(RandomResizedCrop, TakesEitherFilterHalfOfTheTime) {
   const auto run = [&](const RandomResizedCrop& op, std::uint64_t position) {
     auto owned = make_sample(2, 1, {30, 40});
     OpContext ctx{draws_of(position), scratch};
-    EXPECT_TRUE(op.run(owned->sample, ctx).ok());
-    return pixels(owned->sample.image);
+    EXPECT_TRUE(op.run(owned->picture, ctx).ok());
+    return pixels(owned->picture.image);
   };
   int bilinears = 0;
   constexpr int kCount = 1000;
@@ -272,13 +272,13 @@ TEST(RandomErasing, DrawsWhetherAndHowManyRectangles) {
   constexpr int kCount = 6000;
   std::uint64_t last_key = 0;
   for (std::uint64_t position = 0; position < kCount; ++position) {
-    Sample sample;
-    sample.extent = {100, 80};
+    Picture picture;
+    picture.extent = {100, 80};
     OpContext ctx{draws_of(position), scratch};
-    ASSERT_TRUE(op.run(sample, ctx).ok());
-    ++counts[sample.erasures.size()];
+    ASSERT_TRUE(op.run(picture, ctx).ok());
+    ++counts[picture.erasures.size()];
     double area = 0;
-    for (const Erasure& erasure : sample.erasures) {
+    for (const Erasure& erasure : picture.erasures) {
       EXPECT_EQ(erasure.fill, EraseMode::kNormalPerPixel);
       EXPECT_NE(erasure.key, last_key);
       last_key = erasure.key;
@@ -295,15 +295,15 @@ TEST(RandomErasing, DrawsWhetherAndHowManyRectangles) {
 
 TEST(RandomErasing, GivesEachChannelItsValue) {
   Scratch scratch(MemoryLedger::unlimited());
-  Sample sample;
-  sample.extent = {50, 50};
+  Picture picture;
+  picture.extent = {50, 50};
   for (const auto& [value, expected] : {std::pair(std::vector{0.5F}, std::array{0.5F, 0.5F, 0.5F}),
                                         std::pair(std::vector{1.0F, 2.0F, 3.0F}, std::array{1.0F, 2.0F, 3.0F})}) {
-    sample.erasures.clear();
+    picture.erasures.clear();
     OpContext ctx{draws_of(1), scratch};
-    ASSERT_TRUE((RandomErasing{.p = 1.0, .value = value}.run(sample, ctx).ok()));
-    ASSERT_EQ(sample.erasures.size(), 1u);
-    for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(sample.erasures[0].value[c], expected[c]);
+    ASSERT_TRUE((RandomErasing{.p = 1.0, .value = value}.run(picture, ctx).ok()));
+    ASSERT_EQ(picture.erasures.size(), 1u);
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(picture.erasures[0].value[c], expected[c]);
   }
 }
 

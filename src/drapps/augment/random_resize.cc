@@ -24,17 +24,17 @@ Status RandomResize::check() const {
   return to(*this, min_size).check();
 }
 
-Result<SampleSpec> RandomResize::infer(const SampleSpec& in) const {
+Result<PictureSpec> RandomResize::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.fixed = false;
   out.extent = {};
   return out;
 }
 
-Status RandomResize::run(Sample& sample, OpContext& ctx) const {
+Status RandomResize::run(Picture& picture, OpContext& ctx) const {
   const std::uint32_t more = ctx.draws.below(static_cast<std::uint32_t>(max_size - min_size));
-  return to(*this, min_size + static_cast<std::int32_t>(more)).run(sample, ctx);
+  return to(*this, min_size + static_cast<std::int32_t>(more)).run(picture, ctx);
 }
 
 }  // namespace drapps

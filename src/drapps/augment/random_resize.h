@@ -30,8 +30,8 @@ struct RandomResize {
   bool operator==(const RandomResize&) const = default;
 
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 }  // namespace drapps

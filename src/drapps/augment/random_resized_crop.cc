@@ -12,21 +12,21 @@ Status RandomResizedCrop::check() const {
   return check_range(kTag, "ratio", ratio, 1e-6);
 }
 
-Result<SampleSpec> RandomResizedCrop::infer(const SampleSpec& in) const {
+Result<PictureSpec> RandomResizedCrop::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.extent = {height, width};
   out.fixed = true;
   return out;
 }
 
-Status RandomResizedCrop::run(Sample& sample, OpContext& ctx) const {
-  const Rect rect = geometry::random_resized_rect(sample.extent, scale, ratio, ctx.draws);
+Status RandomResizedCrop::run(Picture& picture, OpContext& ctx) const {
+  const Rect rect = geometry::random_resized_rect(picture.extent, scale, ratio, ctx.draws);
   Interpolation chosen = interpolation;
   if (chosen == Interpolation::kRandom) {
     chosen = ctx.draws.coin(0.5) ? Interpolation::kBilinear : Interpolation::kBicubic;
   }
-  return moves::resize(sample, ctx, rect, {height, width}, {chosen, pass_order, arithmetic, mask_nearest});
+  return moves::resize(picture, ctx, rect, {height, width}, {chosen, pass_order, arithmetic, mask_nearest});
 }
 
 Rect RandomResizedCrop::region(Extent whole, Draws draws) const {

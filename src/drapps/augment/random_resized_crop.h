@@ -36,8 +36,8 @@ struct RandomResizedCrop {
   bool operator==(const RandomResizedCrop&) const = default;
 
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
-  Status run(Sample& sample, OpContext& ctx) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
+  Status run(Picture& picture, OpContext& ctx) const;
   Rect region(Extent whole, Draws draws) const;
 };
 

@@ -40,19 +40,19 @@ Status Resize::check() const {
   return check_sides(kTag, max_size, max_size);
 }
 
-Result<SampleSpec> Resize::infer(const SampleSpec& in) const {
+Result<PictureSpec> Resize::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.fixed = in.fixed || height > 0;
   out.extent = out.fixed ? target(in.extent) : Extent{max_size, max_size};
   if (out.fixed) DRAPPS_RETURN_IF_ERROR(check_target(in.extent, out.extent, Stage::kSetup));
   return out;
 }
 
-Status Resize::run(Sample& sample, OpContext& ctx) const {
-  const Extent to = target(sample.extent);
-  DRAPPS_RETURN_IF_ERROR(check_target(sample.extent, to, Stage::kAugment));
-  return moves::resize(sample, ctx, geometry::whole_rect(sample.extent), to,
+Status Resize::run(Picture& picture, OpContext& ctx) const {
+  const Extent to = target(picture.extent);
+  DRAPPS_RETURN_IF_ERROR(check_target(picture.extent, to, Stage::kAugment));
+  return moves::resize(picture, ctx, geometry::whole_rect(picture.extent), to,
                        {interpolation, pass_order, arithmetic, mask_nearest});
 }
 

@@ -42,10 +42,11 @@ struct Resize {
   /// What a picture of `whole` is resized to.
   Extent target(Extent whole) const noexcept;
 
+  bool draws() const { return false; }
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
   /// kInvalidArgument where a side would get no pixel.
-  Status run(Sample& sample, OpContext& ctx) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 }  // namespace drapps

@@ -33,9 +33,9 @@ Status ResizeKeepRatio::check() const {
   return check_range(kTag, "aspect", aspect, 1e-6);
 }
 
-Result<SampleSpec> ResizeKeepRatio::infer(const SampleSpec& in) const {
+Result<PictureSpec> ResizeKeepRatio::infer(const PictureSpec& in) const {
   DRAPPS_RETURN_IF_ERROR(check_not_erased(kTag, in));
-  SampleSpec out = in;
+  PictureSpec out = in;
   out.fixed = in.fixed && scale_p == 0 && aspect_p == 0;
   out.extent = {};
   if (!out.fixed) return out;
@@ -43,7 +43,7 @@ Result<SampleSpec> ResizeKeepRatio::infer(const SampleSpec& in) const {
   return Resize{.height = to.height, .width = to.width}.infer(in);
 }
 
-Status ResizeKeepRatio::run(Sample& sample, OpContext& ctx) const {
+Status ResizeKeepRatio::run(Picture& picture, OpContext& ctx) const {
   double high = 1.0;
   double wide = 1.0;
   if (ctx.draws.coin(scale_p)) {
@@ -59,13 +59,13 @@ Status ResizeKeepRatio::run(Sample& sample, OpContext& ctx) const {
   if (chosen == Interpolation::kRandom) {
     chosen = ctx.draws.coin(0.5) ? Interpolation::kBilinear : Interpolation::kBicubic;
   }
-  const Extent to = target(sample.extent, high, wide);
+  const Extent to = target(picture.extent, high, wide);
   return Resize{.height = to.height,
                 .width = to.width,
                 .interpolation = chosen,
                 .pass_order = pass_order,
                 .mask_nearest = mask_nearest}
-      .run(sample, ctx);
+      .run(picture, ctx);
 }
 
 }  // namespace drapps

@@ -47,10 +47,11 @@ struct ResizeKeepRatio {
   /// What a picture of `whole` is resized to, with the factors of its height and its width.
   Extent target(Extent whole, double height_factor, double width_factor) const noexcept;
 
+  bool draws() const { return scale_p > 0 || aspect_p > 0 || interpolation == Interpolation::kRandom; }
   Status check() const;
-  Result<SampleSpec> infer(const SampleSpec& in) const;
+  Result<PictureSpec> infer(const PictureSpec& in) const;
   /// kInvalidArgument where a side would get no pixel.
-  Status run(Sample& sample, OpContext& ctx) const;
+  Status run(Picture& picture, OpContext& ctx) const;
 };
 
 }  // namespace drapps

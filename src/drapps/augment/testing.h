@@ -14,7 +14,7 @@ namespace drapps::testing {
 struct OwnedSample {
   ImageBuffer image{MemoryLedger::unlimited()};
   ImageBuffer mask{MemoryLedger::unlimited()};
-  Sample sample;
+  Picture picture;
 };
 
 /// The level of a pixel: noise that depends on the seed, the channel and the place in the whole picture.
@@ -30,15 +30,15 @@ inline std::uint8_t noise(std::uint64_t seed, std::int32_t channel, std::int32_t
 inline std::unique_ptr<OwnedSample> make_sample(std::uint64_t seed, std::int32_t channels, Extent whole,
                                                 const Rect& window) {
   auto owned = std::make_unique<OwnedSample>();
-  Sample& sample = owned->sample;
-  sample.image = owned->image.reshape(channels, window.height, window.width).value();
-  sample.mask = owned->mask.reshape(1, window.height, window.width).value();
+  Picture& picture = owned->picture;
+  picture.image = owned->image.reshape(channels, window.height, window.width).value();
+  picture.mask = owned->mask.reshape(1, window.height, window.width).value();
   for (std::int32_t c = 0; c < channels; ++c) {
     for (std::int32_t y = 0; y < window.height; ++y) {
       for (std::int32_t x = 0; x < window.width; ++x) {
         const std::uint8_t level = noise(seed, c, y + window.top, x + window.left);
-        sample.image.row(c, y)[x] = level;
-        if (c == 0) sample.mask->row(0, y)[x] = level;
+        picture.image.row(c, y)[x] = level;
+        if (c == 0) picture.mask->row(0, y)[x] = level;
       }
     }
   }
@@ -46,12 +46,12 @@ inline std::unique_ptr<OwnedSample> make_sample(std::uint64_t seed, std::int32_t
   for (std::int32_t i = 0; i < 5; ++i) {
     const auto y0 = static_cast<float>(draws.below(static_cast<std::uint32_t>(whole.height)));
     const auto x0 = static_cast<float>(draws.below(static_cast<std::uint32_t>(whole.width)));
-    sample.boxes.push_back(
+    picture.boxes.push_back(
         {x0, y0, x0 + 1 + static_cast<float>(draws.below(40)), y0 + 1 + static_cast<float>(draws.below(40))});
-    sample.box_rows.push_back(i);
+    picture.box_rows.push_back(i);
   }
-  sample.extent = whole;
-  sample.window = window;
+  picture.extent = whole;
+  picture.window = window;
   return owned;
 }
 

@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 #include "drapps/kernel/normalize.h"
 
 namespace drapps {

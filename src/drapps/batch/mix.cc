@@ -66,7 +66,7 @@ void blend(const Rows& rows, Dtype dtype, double lambda) noexcept {
 
 }  // namespace
 
-Result<Mixer> Mixer::make(const Mix& mix, const TensorFormat& format, const SampleSpec& in) {
+Result<Mixer> Mixer::make(const Mix& mix, const TensorFormat& format, const PictureSpec& in) {
   DRAPPS_RETURN_IF_ERROR(mix.check());
   DRAPPS_RETURN_IF_ERROR(format.infer(in));
   if (in.has_mask || in.has_boxes) {

@@ -24,7 +24,7 @@ class Mixer {
  public:
   /// For pictures as `format` makes them of samples as `in` says. kInvalidArgument as Mix::check, for MixUp of
   /// integers, and for samples with masks or boxes, of which nobody says how they mix.
-  static Result<Mixer> make(const Mix& mix, const TensorFormat& format, const SampleSpec& in);
+  static Result<Mixer> make(const Mix& mix, const TensorFormat& format, const PictureSpec& in);
 
   /// kInvalidArgument naming the first label that is no class.
   Status check_labels(std::span<const std::int64_t> labels) const;
@@ -38,7 +38,7 @@ class Mixer {
   void run(std::byte* images, std::byte* labels, std::uint32_t rows, const Draws& draws) const noexcept;
 
  private:
-  Mixer(const Mix& mix, const TensorFormat& format, const SampleSpec& in) noexcept
+  Mixer(const Mix& mix, const TensorFormat& format, const PictureSpec& in) noexcept
       : mix_(mix),
         dtype_(format.dtype),
         layout_(format.layout),

@@ -23,7 +23,7 @@
 #include "drapps/base/philox.h"
 #include "drapps/base/result.h"
 #include "drapps/data/image.h"
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 
 namespace drapps {
 

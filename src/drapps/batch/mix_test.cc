@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 constexpr Extent kExtent{5, 7};
 constexpr std::int32_t kChannels = 3;
 constexpr std::size_t kPixels = 5 * 7 * 3;
-constexpr SampleSpec kSamples{.channels = kChannels, .extent = kExtent, .fixed = true};
+constexpr PictureSpec kSamples{.channels = kChannels, .extent = kExtent, .fixed = true};
 
 Draws at(std::uint64_t position) { return Draws({.seed = 4, .epoch = 1, .position = position}, 3); }
 
@@ -163,7 +163,7 @@ TEST(Mixer, CutMixTakesTheBoxOfTheRowBeforeInEitherLayout) {
 }
 
 TEST(Mixer, LongRowsGoByInParts) {
-  const SampleSpec in{.channels = 3, .extent = {61, 67}, .fixed = true};
+  const PictureSpec in{.channels = 3, .extent = {61, 67}, .fixed = true};
   const Mix mix{.mixup_alpha = 1, .num_classes = 5000};
   const Mixer mixer = *Mixer::make(mix, {}, in);
   std::vector<float> images(4 * 3 * 61 * 67);

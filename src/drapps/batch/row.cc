@@ -38,7 +38,7 @@ Result<kernel::Normalizer> normalizer_of(const TensorFormat& format, std::int32_
 
 }  // namespace
 
-Result<PictureWriter> PictureWriter::make(const TensorFormat& format, const SampleSpec& in) {
+Result<PictureWriter> PictureWriter::make(const TensorFormat& format, const PictureSpec& in) {
   DRAPPS_RETURN_IF_ERROR(format.check());
   DRAPPS_RETURN_IF_ERROR(format.infer(in));
   Result<kernel::Normalizer> normalizer = normalizer_of(format, in.channels);
@@ -47,14 +47,14 @@ Result<PictureWriter> PictureWriter::make(const TensorFormat& format, const Samp
   return PictureWriter(*normalizer, format, in);
 }
 
-Status PictureWriter::write(const Sample& sample, std::byte* row) const {
-  if (!fits(sample.image, channels_, extent_)) return wrong_size("picture", sample.image, channels_, extent_);
-  normalizer_.store(row, sample.image, row_, sample.mirrored);
-  for (const Erasure& erasure : sample.erasures) erase(row, row_, channels_, extent_, erasure);
+Status PictureWriter::write(const Picture& picture, std::byte* row) const {
+  if (!fits(picture.image, channels_, extent_)) return wrong_size("picture", picture.image, channels_, extent_);
+  normalizer_.store(row, picture.image, row_, picture.mirrored);
+  for (const Erasure& erasure : picture.erasures) erase(row, row_, channels_, extent_, erasure);
   return ok_status();
 }
 
-Result<MaskWriter> MaskWriter::make(Dtype dtype, const SampleSpec& in) {
+Result<MaskWriter> MaskWriter::make(Dtype dtype, const PictureSpec& in) {
   if (dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16) {
     return row_error(ErrorCode::kInvalidArgument,
                      "masks hold class ids; ask for uint8, int32 or int64, not " + std::string(name_of(dtype)));
@@ -66,32 +66,32 @@ Result<MaskWriter> MaskWriter::make(Dtype dtype, const SampleSpec& in) {
   return MaskWriter(dtype, in.extent);
 }
 
-Status MaskWriter::write(const Sample& sample, std::byte* row) const {
-  if (!sample.mask) return row_error(ErrorCode::kInvalidArgument, "the sample has no mask; give each record one");
-  if (!fits(*sample.mask, 1, extent_)) return wrong_size("mask", *sample.mask, 1, extent_);
-  normalizer_.store(row, *sample.mask, row_);
+Status MaskWriter::write(const Picture& picture, std::byte* row) const {
+  if (!picture.mask) return row_error(ErrorCode::kInvalidArgument, "the sample has no mask; give each record one");
+  if (!fits(*picture.mask, 1, extent_)) return wrong_size("mask", *picture.mask, 1, extent_);
+  normalizer_.store(row, *picture.mask, row_);
   return ok_status();
 }
 
-Result<std::int32_t> write_boxes(const Sample& sample, std::span<float> row) {
-  const std::size_t count = sample.boxes.size();
+Result<std::int32_t> write_boxes(const Picture& picture, std::span<float> row) {
+  const std::size_t count = picture.boxes.size();
   if (count > row.size() / 4) {
     return row_error(ErrorCode::kTooLarge, "the sample has " + std::to_string(count) + " boxes and a row holds " +
                                                std::to_string(row.size() / 4) + "; raise max_boxes to at least " +
                                                std::to_string(count));
   }
   auto out = row.begin();
-  for (const Box& box : sample.boxes) {
+  for (const Box& box : picture.boxes) {
     for (const float edge : {box.x0, box.y0, box.x1, box.y1}) *out++ = edge;
   }
   std::fill(out, row.end(), 0.0F);
   return static_cast<std::int32_t>(count);
 }
 
-void write_box_values(const Sample& sample, std::span<const std::int64_t> of_record,
+void write_box_values(const Picture& picture, std::span<const std::int64_t> of_record,
                       std::span<std::int64_t> row) noexcept {
   auto out = row.begin();
-  for (const std::int32_t box : sample.box_rows) *out++ = of_record[static_cast<std::size_t>(box)];
+  for (const std::int32_t box : picture.box_rows) *out++ = of_record[static_cast<std::size_t>(box)];
   std::fill(out, row.end(), kNoBox);
 }
 

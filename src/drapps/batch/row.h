@@ -14,7 +14,7 @@
 #include <span>
 
 #include "drapps/batch/tensor_format.h"
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 #include "drapps/kernel/normalize.h"
 
 namespace drapps {
@@ -22,10 +22,10 @@ namespace drapps {
 class PictureWriter {
  public:
   /// For samples as `in` describes. kInvalidArgument as TensorFormat::check and infer.
-  static Result<PictureWriter> make(const TensorFormat& format, const SampleSpec& in);
+  static Result<PictureWriter> make(const TensorFormat& format, const PictureSpec& in);
 
   /// Fills `row`, bytes() long, best aligned to 64. kInvalidArgument for a picture of other size or channels.
-  Status write(const Sample& sample, std::byte* row) const;
+  Status write(const Picture& picture, std::byte* row) const;
 
   /// The same for a picture that nothing was done to, its pixels one after another in a single line per plane. It must
   /// have as many as the row.
@@ -34,7 +34,7 @@ class PictureWriter {
   std::size_t bytes() const noexcept { return kernel::row_size(row_, channels_, extent_.height, extent_.width); }
 
  private:
-  PictureWriter(kernel::Normalizer normalizer, const TensorFormat& format, const SampleSpec& in) noexcept
+  PictureWriter(kernel::Normalizer normalizer, const TensorFormat& format, const PictureSpec& in) noexcept
       : normalizer_(normalizer), row_{format.dtype, format.layout}, channels_(in.channels), extent_(in.extent) {}
 
   kernel::Normalizer normalizer_;
@@ -46,10 +46,10 @@ class PictureWriter {
 class MaskWriter {
  public:
   /// kInvalidArgument where the masks have no common size or the dtype is none of integers.
-  static Result<MaskWriter> make(Dtype dtype, const SampleSpec& in);
+  static Result<MaskWriter> make(Dtype dtype, const PictureSpec& in);
 
   /// Fills `row`, bytes() long. kInvalidArgument for a sample without mask, or with one of another size.
-  Status write(const Sample& sample, std::byte* row) const;
+  Status write(const Picture& picture, std::byte* row) const;
 
   std::size_t bytes() const noexcept { return kernel::row_size(row_, 1, extent_.height, extent_.width); }
 
@@ -67,11 +67,11 @@ inline constexpr std::int64_t kNoBox = -1;
 
 /// Fills `row` (4 numbers per box that fits) and returns how many boxes there are. kTooLarge, saying how many there
 /// were, where they do not fit.
-Result<std::int32_t> write_boxes(const Sample& sample, std::span<float> row);
+Result<std::int32_t> write_boxes(const Picture& picture, std::span<float> row);
 
 /// Fills `row` with the values of the sample's boxes, `of_record[i]` being that of the record's box i, as many as
 /// write_boxes took. Requires write_boxes to have succeeded with as long a row.
-void write_box_values(const Sample& sample, std::span<const std::int64_t> of_record,
+void write_box_values(const Picture& picture, std::span<const std::int64_t> of_record,
                       std::span<std::int64_t> row) noexcept;
 
 }  // namespace drapps

@@ -16,16 +16,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::make_sample;
 
-SampleSpec spec(std::int32_t channels, Extent extent) {
+PictureSpec spec(std::int32_t channels, Extent extent) {
   return {.channels = channels, .extent = extent, .fixed = true, .has_mask = true};
 }
 
 template <class T>
-std::vector<T> write(const TensorFormat& format, const Sample& sample) {
-  const auto writer = PictureWriter::make(format, spec(sample.image.channels, sample.extent));
+std::vector<T> write(const TensorFormat& format, const Picture& picture) {
+  const auto writer = PictureWriter::make(format, spec(picture.image.channels, picture.extent));
   EXPECT_TRUE(writer.ok()) << writer.error().message;
   std::vector<T> row(writer->bytes() / sizeof(T));
-  EXPECT_TRUE(writer->write(sample, reinterpret_cast<std::byte*>(row.data())).ok());
+  EXPECT_TRUE(writer->write(picture, reinterpret_cast<std::byte*>(row.data())).ok());
   return row;
 }
 
@@ -72,15 +72,15 @@ TEST(PictureWriter, NormalizesEachChannelInEitherLayout) {
   const std::vector<float> std{0.229F, 0.224F, 0.225F};
   const auto owned = make_sample(1, 3, kPicture);
   for (const Layout layout : kLayouts) {
-    const auto row = write<float>({.layout = layout, .mean = mean, .std = std}, owned->sample);
-    const auto unit = write<float>({.layout = layout}, owned->sample);
-    const auto raw = write<std::uint8_t>({.dtype = Dtype::kUint8, .layout = layout, .scale = false}, owned->sample);
-    const auto one = write<float>({.layout = layout, .mean = {0.5F}, .std = {0.25F}}, owned->sample);
+    const auto row = write<float>({.layout = layout, .mean = mean, .std = std}, owned->picture);
+    const auto unit = write<float>({.layout = layout}, owned->picture);
+    const auto raw = write<std::uint8_t>({.dtype = Dtype::kUint8, .layout = layout, .scale = false}, owned->picture);
+    const auto one = write<float>({.layout = layout, .mean = {0.5F}, .std = {0.25F}}, owned->picture);
     for (std::int32_t c = 0; c < 3; ++c) {
       for (std::int32_t y = 0; y < kPicture.height; ++y) {
         for (std::int32_t x = 0; x < kPicture.width; ++x) {
           const std::size_t i = at(layout, kPicture, 3, c, y, x);
-          const std::uint8_t level = owned->sample.image.row(c, y)[x];
+          const std::uint8_t level = owned->picture.image.row(c, y)[x];
           const float scaled = static_cast<float>(level) / 255.0F;
           const auto channel = static_cast<std::size_t>(c);
           ASSERT_EQ(raw[i], level);
@@ -98,11 +98,11 @@ TEST(PictureWriter, LooksValuesUpInATable) {
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = 1000.0F - static_cast<float>(i * i);
   const auto owned = make_sample(1, 2, kPicture);
   for (const Layout layout : kLayouts) {
-    const auto row = write<float>({.layout = layout, .scale = false, .table = table}, owned->sample);
+    const auto row = write<float>({.layout = layout, .scale = false, .table = table}, owned->picture);
     for (std::int32_t c = 0; c < 2; ++c) {
       for (std::int32_t y = 0; y < kPicture.height; ++y) {
         for (std::int32_t x = 0; x < kPicture.width; ++x) {
-          const std::size_t level = owned->sample.image.row(c, y)[x];
+          const std::size_t level = owned->picture.image.row(c, y)[x];
           ASSERT_EQ(row[at(layout, kPicture, 2, c, y, x)], table[256 * static_cast<std::size_t>(c) + level]);
         }
       }
@@ -117,16 +117,16 @@ TEST(PictureWriter, ErasesAfterNormalizingAndNothingElse) {
   for (const Layout layout : kLayouts) {
     for (const auto fill : {EraseMode::kConstant, EraseMode::kNormalPerChannel, EraseMode::kNormalPerPixel}) {
       auto owned = make_sample(1, 3, kPicture);
-      const auto clean = write<float>({.layout = layout}, owned->sample);
-      owned->sample.erasures = {{.rect = first, .fill = fill, .value = {7, 8, 9}, .key = 5},
-                                {.rect = second, .fill = fill, .value = {-1, -2, -3}, .key = 6}};
-      const auto row = write<float>({.layout = layout}, owned->sample);
+      const auto clean = write<float>({.layout = layout}, owned->picture);
+      owned->picture.erasures = {{.rect = first, .fill = fill, .value = {7, 8, 9}, .key = 5},
+                                 {.rect = second, .fill = fill, .value = {-1, -2, -3}, .key = 6}};
+      const auto row = write<float>({.layout = layout}, owned->picture);
       for (std::int32_t c = 0; c < 3; ++c) {
         for (std::int32_t y = 0; y < kPicture.height; ++y) {
           for (std::int32_t x = 0; x < kPicture.width; ++x) {
             const std::size_t i = at(layout, kPicture, 3, c, y, x);
             float expected = clean[i];
-            for (const Erasure& erasure : owned->sample.erasures) {
+            for (const Erasure& erasure : owned->picture.erasures) {
               if (!geometry::contains(erasure.rect, {y, x, 1, 1})) continue;
               const bool per_pixel = fill == EraseMode::kNormalPerPixel;
               Draws draws({.seed = erasure.key,
@@ -147,13 +147,13 @@ TEST(PictureWriter, ErasesAfterNormalizingAndNothingElse) {
 
 TEST(PictureWriter, ErasesInTheRowsOwnUnits) {
   auto owned = make_sample(1, 3, kPicture);
-  owned->sample.erasures = {{.rect = {0, 0, 1, 1}, .value = {2.5F, 300.0F, -4.0F}}};
-  const auto bytes = write<std::uint8_t>({.dtype = Dtype::kUint8, .scale = false}, owned->sample);
+  owned->picture.erasures = {{.rect = {0, 0, 1, 1}, .value = {2.5F, 300.0F, -4.0F}}};
+  const auto bytes = write<std::uint8_t>({.dtype = Dtype::kUint8, .scale = false}, owned->picture);
   EXPECT_EQ(bytes[0], 2);
   EXPECT_EQ(bytes[13 * 37], 255);
   EXPECT_EQ(bytes[2 * 13 * 37], 0);
-  owned->sample.erasures[0].value = {1.00390625F, 1.01171875F, 0.1F};  // two halves between bfloat16 neighbours
-  const auto halves = write<std::uint16_t>({.dtype = Dtype::kBfloat16}, owned->sample);
+  owned->picture.erasures[0].value = {1.00390625F, 1.01171875F, 0.1F};  // two halves between bfloat16 neighbours
+  const auto halves = write<std::uint16_t>({.dtype = Dtype::kBfloat16}, owned->picture);
   EXPECT_EQ(halves[0], 0x3F80);
   EXPECT_EQ(halves[13 * 37], 0x3F82);
   EXPECT_EQ(halves[2 * 13 * 37], 0x3DCD);
@@ -164,7 +164,7 @@ TEST(PictureWriter, RefusesOtherSizesAndChannels) {
   std::vector<std::byte> row(writer->bytes());
   for (const auto& [channels, extent] : {std::pair(3, Extent{13, 36}), {3, Extent{12, 37}}, {1, kPicture}}) {
     const auto owned = make_sample(1, channels, extent);
-    const Status status = writer->write(owned->sample, row.data());
+    const Status status = writer->write(owned->picture, row.data());
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().stage, Stage::kBatch);
     EXPECT_THAT(status.error().message, HasSubstr("does not fit a row of 13 x 37 in 3;"));
@@ -173,13 +173,13 @@ TEST(PictureWriter, RefusesOtherSizesAndChannels) {
 
 TEST(MaskWriter, WritesClassIdsInAnyIntegerType) {
   const auto owned = make_sample(1, 3, kPicture);
-  const auto expected = testing::pixels(*owned->sample.mask);
+  const auto expected = testing::pixels(*owned->picture.mask);
   const auto narrow = MaskWriter::make(Dtype::kUint8, spec(3, kPicture));
   const auto wide = MaskWriter::make(Dtype::kInt64, spec(3, kPicture));
   std::vector<std::uint8_t> bytes(narrow->bytes());
   std::vector<std::int64_t> words(wide->bytes() / 8);
-  ASSERT_TRUE(narrow->write(owned->sample, reinterpret_cast<std::byte*>(bytes.data())).ok());
-  ASSERT_TRUE(wide->write(owned->sample, reinterpret_cast<std::byte*>(words.data())).ok());
+  ASSERT_TRUE(narrow->write(owned->picture, reinterpret_cast<std::byte*>(bytes.data())).ok());
+  ASSERT_TRUE(wide->write(owned->picture, reinterpret_cast<std::byte*>(words.data())).ok());
   EXPECT_EQ(bytes, expected);
   EXPECT_EQ(words, std::vector<std::int64_t>(expected.begin(), expected.end()));
 }
@@ -190,31 +190,31 @@ TEST(MaskWriter, RefusesFloatsVaryingSizesAndMissingMasks) {
   const auto writer = MaskWriter::make(Dtype::kUint8, spec(3, kPicture));
   std::vector<std::byte> row(writer->bytes());
   auto owned = make_sample(1, 3, kPicture);
-  owned->sample.mask.reset();
-  const Status missing = writer->write(owned->sample, row.data());
+  owned->picture.mask.reset();
+  const Status missing = writer->write(owned->picture, row.data());
   ASSERT_FALSE(missing.ok());
   EXPECT_THAT(missing.error().message, HasSubstr("no mask"));
   auto small = make_sample(1, 3, {3, 3});
-  EXPECT_FALSE(writer->write(small->sample, row.data()).ok());
+  EXPECT_FALSE(writer->write(small->picture, row.data()).ok());
 }
 
 TEST(WriteBoxes, PadsWithZerosAndCountsThem) {
-  Sample sample;
-  sample.boxes = {{1, 2, 3, 4}, {5, 6, 7, 8.5F}};
-  sample.box_rows = {2, 0};
+  Picture picture;
+  picture.boxes = {{1, 2, 3, 4}, {5, 6, 7, 8.5F}};
+  picture.box_rows = {2, 0};
   std::vector<float> row(12, 99.0F);
-  EXPECT_EQ(write_boxes(sample, row).value(), 2);
+  EXPECT_EQ(write_boxes(picture, row).value(), 2);
   EXPECT_THAT(row, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8.5F, 0, 0, 0, 0));
   std::vector<std::int64_t> labels(3, 99);
-  write_box_values(sample, std::vector<std::int64_t>{10, 11, 12}, labels);
+  write_box_values(picture, std::vector<std::int64_t>{10, 11, 12}, labels);
   EXPECT_THAT(labels, ElementsAre(12, 10, kNoBox));
 }
 
 TEST(WriteBoxes, NamesTheCountAndTheFixWhereTheyDoNotFit) {
-  Sample sample;
-  sample.boxes.assign(5, Box{0, 0, 1, 1});
+  Picture picture;
+  picture.boxes.assign(5, Box{0, 0, 1, 1});
   std::vector<float> row(16);
-  const auto count = write_boxes(sample, row);
+  const auto count = write_boxes(picture, row);
   ASSERT_FALSE(count.ok());
   EXPECT_EQ(count.error().code, ErrorCode::kTooLarge);
   EXPECT_THAT(count.error().message, HasSubstr("has 5 boxes and a row holds 4; raise max_boxes to at least 5"));

@@ -35,7 +35,7 @@ Status TensorFormat::check() const {
   return ok_status();
 }
 
-Result<std::vector<std::int64_t>> TensorFormat::infer(const SampleSpec& in) const {
+Result<std::vector<std::int64_t>> TensorFormat::infer(const PictureSpec& in) const {
   if (!mean.empty()) DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "mean", mean.size(), in.channels));
   if (!table.empty()) DRAPPS_RETURN_IF_ERROR(check_per_channel(kTag, "table", table.size() / 256, in.channels));
   if (!in.fixed) {

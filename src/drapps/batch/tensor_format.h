@@ -24,8 +24,7 @@ namespace drapps {
 
 template <>
 struct EnumNames<Dtype> {
-  static constexpr std::array<std::string_view, 5> kNames{"uint8", "int32", "int64", "float32",
-                                                          "bfloat16"};  // is_picture_dtype
+  static constexpr std::array<std::string_view, 5> kNames{"uint8", "int32", "int64", "float32", "bfloat16"};
 };
 template <>
 struct EnumNames<Layout> {
@@ -60,7 +59,7 @@ struct TensorFormat {
   Status check() const;
   /// The shape of one row, {channels, height, width} or {height, width, channels}. kInvalidArgument where the
   /// pictures have no common size, or mean and std do not fit their channels.
-  Result<std::vector<std::int64_t>> infer(const SampleSpec& in) const;
+  Result<std::vector<std::int64_t>> infer(const PictureSpec& in) const;
 };
 
 }  // namespace drapps

@@ -146,11 +146,6 @@ std::string DecisionLog::stop_reason() const {
   return stop_reason_;
 }
 
-bool DecisionLog::is_frozen() const {
-  const std::lock_guard lock(mutex_);
-  return frozen_;
-}
-
 nlohmann::json DecisionLog::to_json() const {
   const std::lock_guard lock(mutex_);
   nlohmann::json entries = nlohmann::json::array();

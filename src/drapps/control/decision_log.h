@@ -42,7 +42,6 @@ class DecisionLog {
 
   /// "control stopped: <why>", or empty while it runs.
   std::string stop_reason() const;
-  bool is_frozen() const;
 
   /// {"policy", "status": "running" | "frozen" | "stopped", "stop_reason": null | "control stopped: …",
   ///  "totals": {"decisions", "moves", "held", "dropped"},

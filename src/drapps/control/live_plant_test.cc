@@ -21,7 +21,7 @@ using std::chrono_literals::operator""ms;
 std::shared_ptr<const Plan> large_batches() {
   static const std::vector<std::uint8_t> picture = testing_pictures::png(20, 24, 1);
   PipelineSpec spec;
-  spec.ops = {CenterCrop{.height = 8192, .width = 8192}};
+  spec.parts = {testing_pictures::picture_part({.ops = {CenterCrop{.height = 8192, .width = 8192}}})};
   spec.sampler.batch = 1 << 14;
   return *Plan::make(spec, **MemorySource::make({MemorySource::Bytes(picture)}, nullptr));
 }
@@ -163,7 +163,7 @@ TEST(LivePlant, APassBeginsWithinTheLimitsOfNow) {
 
 TEST(LivePlant, MemoryThatOthersGiveBackIsForThePassThatLives) {
   PipelineSpec spec;
-  spec.ops = {CenterCrop{.height = 16, .width = 16}};
+  spec.parts = {testing_pictures::picture_part({.ops = {CenterCrop{.height = 16, .width = 16}}})};
   spec.sampler.batch = 1 << 10;
   static const std::vector<std::uint8_t> picture = testing_pictures::png(20, 24, 1);
   const auto plan = *Plan::make(spec, **MemorySource::make({MemorySource::Bytes(picture)}, nullptr));

@@ -28,7 +28,8 @@ std::shared_ptr<Source> pictures(std::uint32_t count) {
 std::unique_ptr<Loader> loader_of(std::shared_ptr<Source> source, LoaderOptions options = {}) {
   register_test_policies();
   PipelineSpec spec;
-  spec.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}};
+  spec.parts = {
+      testing_pictures::picture_part({.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}}})};
   spec.sampler = {.shuffle = true, .batch = 8};
   auto loader = Loader::make(std::move(spec), std::move(source), std::move(options));
   EXPECT_TRUE(loader.ok()) << loader.error().message;
@@ -41,7 +42,7 @@ std::vector<std::string> drain(Iterator& iterator, std::chrono::milliseconds ste
     const auto next = iterator.next(10s);
     if (!next || !std::holds_alternative<Batch>(*next)) return batches;
     const auto& batch = std::get<Batch>(*next);
-    const Column& image = batch.plan->layout.columns()[batch.plan->columns.image];
+    const Column& image = batch.plan->layout.columns()[batch.plan->layout.find("image")];
     batches.emplace_back(reinterpret_cast<const char*>(batch.slot.data() + image.offset), image.row_bytes * batch.rows);
     std::this_thread::sleep_for(step);
   }
@@ -301,7 +302,7 @@ TEST(Loader, TheWeightsAreSharesOrCaps) {
 
 TEST(Loader, ABatchThatDoesNotFitTheBudgetIsRefusedBeforeTheFirst) {
   PipelineSpec spec;
-  spec.ops = {CenterCrop{.height = 512, .width = 512}};
+  spec.parts = {testing_pictures::picture_part({.ops = {CenterCrop{.height = 512, .width = 512}}})};
   spec.sampler.batch = 256;
   const auto refused = Loader::make(spec, pictures(20), {.budget = {.bytes = 1 << 20}});
   ASSERT_FALSE(refused.ok());

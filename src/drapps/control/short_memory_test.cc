@@ -24,6 +24,7 @@
 
 #include "drapps/control/loader.h"
 #include "drapps/decode/testing.h"
+#include "drapps/modality/picture.h"
 #include "drapps/source/array.h"
 
 namespace {
@@ -157,12 +158,9 @@ std::shared_ptr<Source> in_arrays() {
   auto pixels = std::make_shared<std::vector<std::uint8_t>>(kRecords * 24 * 24);
   for (std::size_t i = 0; i < pixels->size(); ++i) (*pixels)[i] = static_cast<std::uint8_t>(i * 2654435761u >> 9);
   PictureArray picture{.name = "image",
-                       .extent = {24, 24},
+                       .layout = {1, {24, 24}, 24 * 24, 24, 1},
                        .data = pixels->data(),
                        .stride = 24 * 24,
-                       .channel_stride = 24 * 24,
-                       .row_stride = 24,
-                       .pixel_stride = 1,
                        .rows = kRecords};
   return *ArraySource::make({}, std::move(picture), nullptr, pixels);
 }
@@ -176,7 +174,9 @@ struct Case {
     PipelineSpec spec;
     {
       const Spared spared;
-      spec.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}, ColorJitter{}};
+      spec.parts = {
+          {"image", std::make_shared<PicturePart>(PictureFields{
+                        .ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}, ColorJitter{}}})}};
       spec.sampler = {.shuffle = true, .seed = 3, .batch = 4};
       spec.on_error = on_error;
     }

@@ -7,7 +7,7 @@
 
 namespace drapps {
 
-/// The first five are those that pictures can be written in (is_picture_dtype); arrays come in any.
+/// The first five are those that pictures can be written in; arrays come in any.
 enum class Dtype : std::uint8_t {
   kUint8,
   kInt32,
@@ -64,8 +64,6 @@ constexpr std::string_view name_of(Dtype dtype) noexcept {
   }
   return "unknown";
 }
-
-constexpr bool is_picture_dtype(Dtype dtype) noexcept { return dtype <= Dtype::kBfloat16; }
 
 /// Order of the elements of one picture in a batch: whole planes, or the channels of a pixel together.
 enum class Layout : std::uint8_t { kNchw, kNhwc };

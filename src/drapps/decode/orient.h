@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "drapps/data/image.h"
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 
 namespace drapps {
 

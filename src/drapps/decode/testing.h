@@ -12,7 +12,7 @@
 #include <webp/encode.h>
 
 #include "drapps/data/image.h"
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 
 namespace drapps::testing {
 

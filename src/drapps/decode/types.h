@@ -7,7 +7,7 @@
 
 #include "drapps/base/error.h"
 #include "drapps/data/image.h"
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 
 namespace drapps {
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "drapps/data/dtype.h"
@@ -41,6 +42,8 @@ class BatchLayout {
   std::size_t add(std::string name, Dtype dtype, std::vector<std::int64_t> row_shape);
 
   const std::vector<Column>& columns() const noexcept { return columns_; }
+  /// The place of the column of that name; as many as there are where none has it.
+  std::size_t find(std::string_view name) const noexcept;
   std::uint32_t capacity() const noexcept { return capacity_; }  // rows
   std::size_t bytes() const noexcept { return end_; }
 

@@ -51,7 +51,7 @@ struct Bench {
 
   void write(std::uint64_t step, std::uint32_t row, std::byte* slot) const {
     const std::int64_t number = number_of(step, row);
-    std::memcpy(plan->layout.row(slot, plan->columns.arrays[0], row), &number, sizeof(number));
+    std::memcpy(plan->layout.row(slot, 0, row), &number, sizeof(number));
   }
   void finish(std::uint64_t step, std::uint32_t rows, std::vector<FailedRow> failed = {}) {
     BatchWindow::Lock lock(window.mutex());
@@ -91,8 +91,7 @@ struct Bench {
   }
   std::vector<std::int64_t> content(const Batch& batch) const {
     std::vector<std::int64_t> found(batch.rows);
-    std::memcpy(found.data(), plan->layout.row(batch.slot.data(), plan->columns.arrays[0], 0),
-                found.size() * sizeof(std::int64_t));
+    std::memcpy(found.data(), plan->layout.row(batch.slot.data(), 0, 0), found.size() * sizeof(std::int64_t));
     return found;
   }
   /// Whether it is the whole batch of its step.

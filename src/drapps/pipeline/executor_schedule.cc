@@ -177,7 +177,7 @@ void Executor::lend_workspace(SampleTask& task) {
 
 void Executor::add_workspace(SampleTask& task) {
   free_workspaces_.reserve(workspaces_.size() + 1);
-  workspaces_.push_back(std::make_unique<Workspace>(engine_.memory(MemoryUse::kWorkspaces)));
+  workspaces_.push_back(std::make_unique<Workspace>(preparer_.new_workspace(engine_.memory(MemoryUse::kWorkspaces))));
   task.workspace = workspaces_.back().get();
 }
 

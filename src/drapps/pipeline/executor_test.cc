@@ -18,16 +18,17 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kSamples = 53;
 constexpr std::uint32_t kBatch = 8;
 
-PipelineSpec spec_of(OnError on_error = OnError::kRaise) {
+PipelineSpec spec_of(OnError on_error = OnError::kRaise, std::optional<Mix> mix = std::nullopt) {
   PipelineSpec spec;
-  spec.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}, ColorJitter{}};
+  spec.parts = {testing_pictures::picture_part(
+      {.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}, ColorJitter{}}, .mix = mix})};
   spec.sampler = {.shuffle = true, .seed = 3, .batch = kBatch};
   spec.on_error = on_error;
   return spec;
 }
 
 /// A source whose record i is a small picture of its own; the records in `bad` are no pictures.
-std::shared_ptr<Source> pictures(std::vector<std::uint32_t> bad = {}) {
+std::shared_ptr<Source> picture_source(std::vector<std::uint32_t> bad = {}) {
   auto bytes = std::make_shared<std::vector<std::vector<std::uint8_t>>>();
   std::vector<MemorySource::Bytes> records;
   for (std::uint32_t i = 0; i < kSamples; ++i) bytes->push_back(testing_pictures::png(20 + i % 7, 24 + i % 5, i));
@@ -58,8 +59,7 @@ class ExecutorTest : public testing::Test {
   std::unique_ptr<Executor> start(const std::shared_ptr<Source>& source, const Settings& settings,
                                   OnError on_error = OnError::kRaise, std::uint64_t from = 0,
                                   std::optional<Mix> mix = std::nullopt, WeightUse weights = WeightUse::kShare) {
-    PipelineSpec spec = spec_of(on_error);
-    spec.mix = mix;
+    PipelineSpec spec = spec_of(on_error, mix);
     auto plan = Plan::make(std::move(spec), *source);
     EXPECT_TRUE(plan.ok()) << plan.error().message;
     auto sampler = Sampler::make((*plan)->spec.sampler, 0, from);
@@ -112,7 +112,7 @@ class ExecutorTest : public testing::Test {
 };
 
 TEST_F(ExecutorTest, TheStreamIsTheSameForAnyWorkersAndEitherPlan) {
-  const auto source = pictures();
+  const auto source = picture_source();
   const auto expected = drain(*start(source, settings_of(1, 1, true)));
   ASSERT_EQ(expected.size(), 7u);
   for (const std::int32_t workers : {1, 2, 7}) {
@@ -123,7 +123,7 @@ TEST_F(ExecutorTest, TheStreamIsTheSameForAnyWorkersAndEitherPlan) {
 }
 
 TEST_F(ExecutorTest, TheStreamIsTheSameWhileEveryKnobMoves) {
-  const auto source = pictures();
+  const auto source = picture_source();
   const auto expected = drain(*start(source, settings_of(1, 1, true)));
   std::mt19937 random(5);
   for (int round = 0; round < 10; ++round) {
@@ -190,7 +190,7 @@ class Crowded final : public Source {
 };
 
 TEST_F(ExecutorTest, ALaneHasAtMostItsPartOfTheWorkersWhereWeightsAreCaps) {
-  const auto source = std::make_shared<Crowded>(pictures());
+  const auto source = std::make_shared<Crowded>(picture_source());
   Settings settings = settings_of(6, 4, false);
   const auto expected = drain(*start(source, settings));
   EXPECT_GT(source->take_most(), 3);  // alone with work, a lane has all of them
@@ -206,7 +206,7 @@ TEST_F(ExecutorTest, ALaneHasAtMostItsPartOfTheWorkersWhereWeightsAreCaps) {
 }
 
 TEST_F(ExecutorTest, TheRestOfAnEpochIsTheSameFromAnyPosition) {
-  const auto source = pictures();
+  const auto source = picture_source();
   const auto expected = drain(*start(source, settings_of(2, 2, true)));
   for (std::size_t step = 0; step <= expected.size(); ++step) {
     const std::uint64_t from = std::min<std::uint64_t>(step * kBatch, kSamples);
@@ -216,8 +216,8 @@ TEST_F(ExecutorTest, TheRestOfAnEpochIsTheSameFromAnyPosition) {
 }
 
 TEST_F(ExecutorTest, ABadSampleRaisesOnceAndTheNextBatchGoesOn) {
-  const auto good = drain(*start(pictures(), settings_of(2, 2, true)));
-  auto executor = start(pictures({17}), settings_of(2, 2, true));
+  const auto good = drain(*start(picture_source(), settings_of(2, 2, true)));
+  auto executor = start(picture_source({17}), settings_of(2, 2, true));
   const auto batches = drain(*executor);
   ASSERT_EQ(batches.size(), good.size());
   int errors = 0;
@@ -235,9 +235,9 @@ TEST_F(ExecutorTest, ABadSampleRaisesOnceAndTheNextBatchGoesOn) {
 }
 
 TEST_F(ExecutorTest, SkippingDropsTheRowAndShiftsNothing) {
-  const auto good = pictures();
+  const auto good = picture_source();
   for (const bool fused : {true, false}) {
-    auto executor = start(pictures({3, 17, 40}), settings_of(2, 2, fused), OnError::kSkip);
+    auto executor = start(picture_source({3, 17, 40}), settings_of(2, 2, fused), OnError::kSkip);
     auto reference = start(good, settings_of(2, 2, fused), OnError::kSkip);
     std::uint32_t rows = 0;
     for (;;) {
@@ -250,17 +250,15 @@ TEST_F(ExecutorTest, SkippingDropsTheRowAndShiftsNothing) {
       rows += batch.rows;
       // Each row that is left is the full batch's row of the same position.
       const auto& layout = batch.plan->layout;
-      const auto& columns = batch.plan->columns;
+      const std::size_t image = layout.find("image");
+      const std::size_t positions = layout.find("position");
       std::uint32_t at = 0;
       for (std::uint32_t row = 0; row < batch.rows; ++row, ++at) {
-        const auto* position =
-            reinterpret_cast<const std::int64_t*>(layout.row(batch.slot.data(), columns.position, row));
-        while (*reinterpret_cast<const std::int64_t*>(layout.row(full.slot.data(), columns.position, at)) != *position)
-          ++at;
-        EXPECT_EQ(
-            std::memcmp(layout.row(batch.slot.data(), columns.image, row),
-                        layout.row(full.slot.data(), columns.image, at), layout.columns()[columns.image].row_bytes),
-            0);
+        const auto* position = reinterpret_cast<const std::int64_t*>(layout.row(batch.slot.data(), positions, row));
+        while (*reinterpret_cast<const std::int64_t*>(layout.row(full.slot.data(), positions, at)) != *position) ++at;
+        EXPECT_EQ(std::memcmp(layout.row(batch.slot.data(), image, row), layout.row(full.slot.data(), image, at),
+                              layout.columns()[image].row_bytes),
+                  0);
       }
     }
     EXPECT_EQ(rows, kSamples - 3);
@@ -268,7 +266,7 @@ TEST_F(ExecutorTest, SkippingDropsTheRowAndShiftsNothing) {
 }
 
 TEST_F(ExecutorTest, ReplacingFillsTheRowFromAnotherSampleTheSameEachTime) {
-  const auto source = pictures({0, 9, 18, 27});
+  const auto source = picture_source({0, 9, 18, 27});
   const auto first = drain(*start(source, settings_of(1, 1, true), OnError::kReplace));
   const auto second = drain(*start(source, settings_of(7, 4, false), OnError::kReplace));
   EXPECT_EQ(first, second);
@@ -281,7 +279,7 @@ TEST_F(ExecutorTest, ReplacingFillsTheRowFromAnotherSampleTheSameEachTime) {
     const Batch& batch = std::get<Batch>(next);
     rows += batch.rows;
     for (std::uint32_t row = 0; row < batch.rows; ++row) {
-      const std::byte flags = *batch.plan->layout.row(batch.slot.data(), batch.plan->columns.flags, row);
+      const std::byte flags = *batch.plan->layout.row(batch.slot.data(), batch.plan->layout.find("flags"), row);
       replaced += flags == std::byte{kFlagReplaced} ? 1 : 0;
     }
   }
@@ -293,7 +291,7 @@ TEST_F(ExecutorTest, ReplacingFillsTheRowFromAnotherSampleTheSameEachTime) {
 constexpr Mix kMix{.mixup_alpha = 0.4, .cutmix_alpha = 1, .num_classes = 10 * kSamples};
 
 TEST_F(ExecutorTest, MixedBatchesAreTheSameForAnyWorkersAndEitherPlanAndOnResuming) {
-  const auto source = pictures();
+  const auto source = picture_source();
   const auto expected = drain(*start(source, settings_of(1, 1, true), OnError::kRaise, 0, kMix));
   ASSERT_EQ(expected.size(), 7u);
   EXPECT_NE(expected, drain(*start(source, settings_of(1, 1, true))));
@@ -311,7 +309,7 @@ TEST_F(ExecutorTest, MixedBatchesAreTheSameForAnyWorkersAndEitherPlanAndOnResumi
 TEST_F(ExecutorTest, ASkippedRowIsNotMixedIn) {
   // Rows of a mixed batch are those of the plain one, joined behind the removal of the bad ones.
   const std::vector<std::uint32_t> bad{3, 17, 40};
-  const auto source = pictures(bad);
+  const auto source = picture_source(bad);
   auto plain = start(source, settings_of(2, 2, true), OnError::kSkip);
   auto mixed = start(source, settings_of(2, 2, false), OnError::kSkip, 0, kMix);
   std::uint32_t rows = 0;
@@ -323,14 +321,12 @@ TEST_F(ExecutorTest, ASkippedRowIsNotMixedIn) {
     const Batch& after = std::get<Batch>(found);
     ASSERT_EQ(before.rows, after.rows);
     rows += after.rows;
-    const auto& columns = after.plan->columns;
+    const std::size_t label = after.plan->layout.find("label");
     for (std::uint32_t row = 0; row < after.rows; ++row) {
       const auto label_of = [&](std::uint32_t k) {
-        return *reinterpret_cast<const std::int64_t*>(
-            before.plan->layout.row(before.slot.data(), before.plan->columns.labels[0], k));
+        return *reinterpret_cast<const std::int64_t*>(before.plan->layout.row(before.slot.data(), label, k));
       };
-      const auto* shares =
-          reinterpret_cast<const float*>(after.plan->layout.row(after.slot.data(), columns.labels[0], row));
+      const auto* shares = reinterpret_cast<const float*>(after.plan->layout.row(after.slot.data(), label, row));
       const float own = shares[label_of(row)];
       const float other = shares[label_of((row + after.rows - 1) % after.rows)];
       EXPECT_NEAR(own + other, 1.0F, 1e-6F);
@@ -347,13 +343,13 @@ TEST_F(ExecutorTest, ASkippedRowIsNotMixedIn) {
 TEST_F(ExecutorTest, ABatchWhoseRowsWereAllSkippedIsEmptyAlsoWhereItIsMixed) {
   std::vector<std::uint32_t> all(kSamples);
   for (std::uint32_t i = 0; i < kSamples; ++i) all[i] = i;
-  auto executor = start(pictures(all), settings_of(2, 2, true), OnError::kSkip, 0, kMix);
+  auto executor = start(picture_source(all), settings_of(2, 2, true), OnError::kSkip, 0, kMix);
   for (int step = 0; step < 7; ++step) EXPECT_EQ(std::get<Batch>(take(*executor)).rows, 0u);
   EXPECT_TRUE(std::holds_alternative<Executor::Finished>(take(*executor)));
 }
 
 TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {
-  const auto source = pictures();
+  const auto source = picture_source();
   const auto expected = drain(*start(source, settings_of(2, 2, true)));
   const auto plan = Plan::make(spec_of(), *source);
   // Room for two batches and one sample at work: workers have to wait for one another's memory.
@@ -388,7 +384,7 @@ TEST_F(ExecutorTest, AnExceptionIsAnErrorOfItsOwnUnderEveryOnError) {
 }
 
 TEST_F(ExecutorTest, EndingInTheMiddleLeavesNothingBehind) {
-  const auto source = pictures();
+  const auto source = picture_source();
   for (int i = 0; i < 30; ++i) {
     auto executor = start(source, settings_of(7, 4, i % 2 == 0));
     for (int k = 0; k < i % 4; ++k) take(*executor);
@@ -397,7 +393,7 @@ TEST_F(ExecutorTest, EndingInTheMiddleLeavesNothingBehind) {
 }
 
 TEST_F(ExecutorTest, TwoLiveExecutorsDoNotDisturbEachOther) {
-  const auto source = pictures();
+  const auto source = picture_source();
   const auto expected = drain(*start(source, settings_of(2, 2, true)));
   auto one = start(source, settings_of(2, 2, true));
   auto two = start(source, settings_of(2, 3, false));

@@ -17,7 +17,7 @@ constexpr std::size_t kRunBytesOfOps = std::size_t{32} << 10;
 
 std::uint32_t rows_of_a_run(const Plan& plan) {
   const std::size_t row = std::max<std::size_t>(plan.layout.bytes() / plan.layout.capacity(), 1);
-  const std::size_t rows = (plan.spec.ops.empty() ? kRunBytes : kRunBytesOfOps) / row;
+  const std::size_t rows = (plan.writers.empty() ? kRunBytes : kRunBytesOfOps) / row;
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(rows, 1, plan.layout.capacity()));
 }
 
@@ -33,7 +33,6 @@ Result<std::unique_ptr<Gatherer>> Gatherer::make(const RunnerParts& parts) {
 
 Gatherer::Gatherer(const RunnerParts& parts)
     : WindowRunner(parts),
-      arrays_(*source_->arrays()),
       ahead_(parts.ahead),
       grain_(rows_of_a_run(*plan_)),
       shared_(ahead_ || plan_->layout.capacity() > grain_) {
@@ -96,7 +95,8 @@ bool Gatherer::ready_hand() {
   if (!hands_.empty()) return true;
   Status made = catching([this] {
     hands_.reserve(made_hands_ + 1);
-    hands_.push_back(std::make_unique<Hand>(engine_.memory(MemoryUse::kWorkspaces)));
+    MemoryLedger& ledger = engine_.memory(MemoryUse::kWorkspaces);
+    hands_.push_back(std::make_unique<Hand>(ledger, preparer_.new_workspace(ledger)));
     ++made_hands_;
   });
   if (made.ok()) return true;

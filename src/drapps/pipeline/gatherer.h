@@ -2,8 +2,8 @@
 //
 // 1. Work is handed out in runs of neighbouring rows of a batch, some 100 KiB each, so that what a run costs beside
 //    its rows does not show. A small batch is one run; a large one is shared out among the workers.
-// 2. The columns of a run are gathered one after another, straight from the user's memory into the slot. Pictures that
-//    no op touches go through the table of their 256 numbers on the way; others run through the ops, row by row.
+// 2. The columns of a run are gathered one after another, straight from the user's memory into the slot. What ops work
+//    on goes through them row by row.
 // 3. The consumer is a worker too: where the batch it asks for is not there, it takes runs of it itself. A batch of
 //    some tens of microseconds is made sooner than a thread is woken.
 // 4. Read ahead or not: with `ahead`, workers fill up to prefetch_depth batches before they are asked for. Without, a
@@ -14,17 +14,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "drapps/pipeline/window_runner.h"
-#include "drapps/source/array.h"
 #include "drapps/source/sampler.h"
 
 namespace drapps {
 
 class Gatherer final : public WindowRunner {
  public:
-  /// Requires parts.arena and parts.source->arrays().
+  /// Requires parts.arena and parts.source->is_rows().
   static Result<std::unique_ptr<Gatherer>> make(const RunnerParts& parts);
   ~Gatherer() override;
 
@@ -34,7 +34,7 @@ class Gatherer final : public WindowRunner {
  private:
   /// What one thread works with; lent out for a run.
   struct Hand {
-    explicit Hand(MemoryLedger& ledger) : task(ledger), workspace(ledger) { task.workspace = &workspace; }
+    Hand(MemoryLedger& ledger, Workspace&& made) : task(ledger), workspace(std::move(made)) {}
     SampleTask task;
     Workspace workspace;
     std::vector<std::uint64_t> records;
@@ -64,13 +64,10 @@ class Gatherer final : public WindowRunner {
   // None holds mutex_ on entry.
   bool work(Lock& lock, Run run) noexcept;
   void gather(const Run& run, Hand& hand);
-  void write_origin(const Run& run, const Hand& hand) const;
-  void convert_pictures(const Run& run, Hand& hand);
-  void augment_pictures(const Run& run, Hand& hand);
-  Status take_picture(Hand& hand);
-  Status augment_picture(const Run& run, Hand& hand);
+  void gather_column(const ColumnGatherer& column, const Run& run, const RowRun& rows, Hand& hand);
+  void prepare_rows(const Run& run, const RowRun& rows, Hand& hand);
+  void fail(const Run& run, Hand& hand, std::size_t row, Error error);
 
-  const ArraySource& arrays_;
   const bool ahead_;
   const std::uint32_t grain_;  // rows of a run
   const bool shared_;          // with the workers; else the consumer does all

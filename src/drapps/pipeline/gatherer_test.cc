@@ -7,6 +7,9 @@
 #include <random>
 #include <thread>
 
+#include "drapps/modality/picture.h"
+#include "drapps/source/array.h"
+
 namespace drapps {
 namespace {
 
@@ -45,12 +48,9 @@ struct Data {
     std::optional<PictureArray> picture;
     if (pictured) {
       picture = PictureArray{.name = "image",
-                             .extent = {kSide, kSide},
+                             .layout = {1, {kSide, kSide}, kPixels, kSide, 1},
                              .data = pictures.data(),
                              .stride = kPixels,
-                             .channel_stride = kPixels,
-                             .row_stride = kSide,
-                             .pixel_stride = 1,
                              .rows = kRows};
     }
     return *ArraySource::make(std::move(arrays), std::move(picture), nullptr, nullptr);
@@ -73,7 +73,7 @@ class GathererTest : public testing::Test {
                                   std::uint64_t from = 0) {
     const auto source = data_.source(pictured);
     PipelineSpec spec;
-    spec.ops = std::move(ops);
+    spec.parts = {{"image", std::make_shared<PicturePart>(PictureFields{.ops = std::move(ops)})}};
     spec.sampler = {.shuffle = true, .seed = 3, .batch = 32};
     auto plan = Plan::make(std::move(spec), *source);
     EXPECT_TRUE(plan.ok()) << plan.error().message;
@@ -243,7 +243,7 @@ TEST_F(GathererTest, EndingItEarlyWaitsForRunsInHand) {
 TEST(Plan, OpsNeedPictures) {
   const Data data;
   PipelineSpec spec;
-  spec.ops = {HorizontalFlip{}};
+  spec.parts = {{"image", std::make_shared<PicturePart>(PictureFields{.ops = {HorizontalFlip{}}})}};
   const auto plan = Plan::make(spec, *data.source(false));
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.error().message.find("no pictures to work on"), std::string::npos);

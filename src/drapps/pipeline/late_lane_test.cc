@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drapps/pipeline/executor.h"
+#include "drapps/pipeline/test_pass.h"
 #include "drapps/pipeline/test_pictures.h"
 
 namespace drapps {
@@ -80,9 +81,9 @@ class LateLane : public testing::Test {
  protected:
   LateLane() {
     PipelineSpec spec;
-    spec.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}};
-    spec.tensor.dtype = Dtype::kUint8;
-    spec.tensor.scale = false;
+    spec.parts = {
+        testing_pictures::picture_part({.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}},
+                                        .tensor = {.dtype = Dtype::kUint8, .scale = false}})};
     spec.sampler = {.shuffle = true, .seed = 3, .batch = kTasksOfBatch};
     spec_ = spec;
     auto bytes = std::make_shared<std::vector<std::vector<std::uint8_t>>>();
@@ -98,7 +99,7 @@ class LateLane : public testing::Test {
     spec.on_error = on_error;
     const auto plain = *Plan::make(spec, *source_);
     if (toy == nullptr) return plain;
-    const Column& image = plain->layout.columns()[plain->columns.image];
+    const Column& image = plain->layout.columns()[plain->layout.find("image")];
     toy->offset = image.offset;
     toy->row_bytes = image.row_bytes;
     auto changed = std::make_shared<Plan>(*plain);
@@ -112,35 +113,10 @@ class LateLane : public testing::Test {
     return changed;
   }
 
-  std::unique_ptr<Executor> start(const std::shared_ptr<const Plan>& plan, bool fused) {
-    Settings settings;
-    settings[KnobId::kWorkers] = 3;
-    settings[KnobId::kIoDepth] = 4;
-    settings[KnobId::kPrefetchDepth] = 3;
-    settings[KnobId::kFused] = fused ? 1 : 0;
-    return *Executor::make({.plan = plan,
-                            .source = source_,
-                            .sampler = *Sampler::make(plan->spec.sampler, 0, 0),
-                            .settings = settings,
-                            .engine = engine_,
-                            .arena = *SlotArena::make(plan->layout.bytes(), engine_.memory(MemoryUse::kBatches))});
+  std::unique_ptr<Runner> start(const std::shared_ptr<const Plan>& plan, bool fused) {
+    return test_pass::start(engine_, plan, source_, fused);
   }
-
-  /// The pictures of each batch, or the message of its error.
-  static std::vector<std::string> drain(Executor& executor) {
-    std::vector<std::string> found;
-    while (true) {
-      auto next = executor.next(60s);
-      if (!next || std::holds_alternative<Executor::Finished>(*next)) return found;
-      if (const auto* error = std::get_if<Error>(&*next)) {
-        found.push_back(error->message);
-        continue;
-      }
-      const Batch& batch = std::get<Batch>(*next);
-      const Column& image = batch.plan->layout.columns()[batch.plan->columns.image];
-      found.emplace_back(reinterpret_cast<const char*>(batch.slot.data()) + image.offset, batch.rows * image.row_bytes);
-    }
-  }
+  static std::vector<std::string> drain(Runner& runner) { return test_pass::drain(runner, "image"); }
 
   Engine engine_;
   std::unique_ptr<Engine::Claim> claim_ = engine_.claim({.cpus = 3, .bytes = std::size_t{64} << 20});

@@ -1,4 +1,4 @@
-// The segments of a plan, run on one sample: decode, augment, collate; and its batch ops.
+// What a plan does with one sample: decode, augment, collate; and its batch ops.
 #pragma once
 
 #include <cstddef>
@@ -23,32 +23,32 @@ class Preparer {
         seed_(seed),
         indexes_(std::move(indexes)) {}
 
-  /// From bytes (task.bytes) to the part of the picture that the first op reads.
+  /// What the plan's parts work in.
+  Workspace new_workspace(MemoryLedger& ledger) const;
+  /// From what was fetched to what the first op of each part reads.
   Status decode(SampleTask& task) const;
   /// Every op of the description, in order.
   Status augment(SampleTask& task) const;
-  /// Into its row of every column of its slot.
+  /// Into its row of every column that has a writer.
   Status collate(SampleTask& task) const;
   /// All three.
   Status prepare(SampleTask& task) const;
   /// The batch ops, on the first `rows` rows of a finished batch.
-  void mix(std::byte* slot, std::uint64_t step, std::uint32_t rows) const;
+  void finish(std::byte* slot, std::uint64_t step, std::uint32_t rows) const;
 
   /// Which sample stands in for a bad one; the task then asks for that one.
   void replace(SampleTask& task, std::uint32_t attempt) const;
 
  private:
-  /// Op i draws with ordinal i + 1, under the order's key (the rank folded in where the order is the user's) plus
-  /// an odd multiple of the ops' seed: part of the documented format of a stream.
-  Draws draws_of(std::uint64_t position, std::size_t op) const {
+  using Step = Status (PartPlan::*)(Sample&, const PartDraws&) const;
+  Status each_part(SampleTask& task, Step step) const;
+  /// Ops draw with ordinals counted over all parts, from 1, under the order's key (the rank folded in where the order
+  /// is the user's) plus an odd multiple of the ops' seed: part of the documented format of a stream.
+  Coordinate coordinate(std::uint64_t position) const {
     Coordinate at = sampler_.coordinate(position);
     at.seed += seed_ * 0xD1342543DE82EF95u;
-    return Draws(at, static_cast<std::uint16_t>(op + 1));
+    return at;
   }
-  Result<ImageInfo> inspect(SampleTask& task, Part part, const DecodeOptions& options) const;
-  Status decode_image(SampleTask& task) const;
-  Status read_foreign(SampleTask& task, const Error& unread) const;
-  Status decode_mask(SampleTask& task) const;
   Error named(Error error, const SampleTask& task, Part part) const;
 
   std::shared_ptr<const Plan> plan_;

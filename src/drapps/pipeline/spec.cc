@@ -1,25 +1,17 @@
 #include "drapps/pipeline/spec.h"
 
-#include <optional>
 #include <utility>
 
-#include "drapps/pipeline/json_fields.h"
+#include "drapps/modality/json_fields.h"
+#include "drapps/modality/modalities.h"
+#include "drapps/modality/picture.h"
 
 namespace drapps {
 namespace {
 
 using nlohmann::json;
 
-// Descriptions of structs that lower layers own and that have no visitor of their own.
-
-template <class V>
-void decode_fields(V& v, DecodeOptions& decode) {
-  v("color", decode.color);
-  v("exif", decode.exif);
-  v("depth", decode.depth);
-  v("cmyk", decode.cmyk);
-  v("max_pixels", decode.max_pixels);
-}
+constexpr const char* kPicturePart = "image";  // whose fields may stand beside "parts"
 
 template <class V>
 void sampler_fields(V& v, SamplerSpec& sampler) {
@@ -31,54 +23,27 @@ void sampler_fields(V& v, SamplerSpec& sampler) {
   v("remainder", sampler.remainder);
 }
 
-template <std::size_t I = 0>
-std::optional<Op> op_with_tag(std::string_view tag) {
-  if constexpr (I == std::variant_size_v<Op>) {
-    return std::nullopt;
-  } else {
-    using Candidate = std::variant_alternative_t<I, Op>;
-    if (tag == Candidate::kTag) return Op(Candidate{});
-    return op_with_tag<I + 1>(tag);
+Status parse_parts(const json& parts, const std::shared_ptr<const ForeignReader>& foreign, PipelineSpec& spec) {
+  if (!parts.is_object()) return invalid("parts is not an object");
+  for (const auto& [name, described] : parts.items()) {
+    const std::string where = "parts." + name;
+    if (!described.is_object() || !described.contains("modality") || !described["modality"].is_string()) {
+      return invalid(where + " needs a field \"modality\" that says what it is");
+    }
+    const Modality* modality = find_modality(described["modality"].get<std::string>());
+    if (modality == nullptr) return invalid(where + " is of an unknown modality, " + described["modality"].dump());
+    json fields = described;
+    fields.erase("modality");
+    auto part = modality->parse(fields, where, foreign);
+    if (!part.ok()) return std::move(part).error();
+    spec.parts.push_back({name, *std::move(part)});
   }
-}
-
-Result<Op> parse_op(const json& object, std::size_t place) {
-  const std::string where = "ops[" + std::to_string(place) + "]";
-  if (!object.is_object() || !object.contains("op") || !object["op"].is_string()) {
-    return invalid(where + " needs a field \"op\" that names it");
-  }
-  const std::string tag = object["op"];
-  std::optional<Op> op = op_with_tag(tag);
-  if (!op) return invalid(where + " names an unknown op \"" + tag + "\"");
-  int version = version_of(*op);
-  json rest = object;
-  rest.erase("op");
-  JsonReader fields(rest, where + " (" + tag + ")");
-  fields("version", version);
-  std::visit([&](auto& concrete) { concrete.fields(fields); }, *op);
-  DRAPPS_RETURN_IF_ERROR(fields.status());
-  if (version != version_of(*op)) {
-    return invalid(where + " (" + tag + ") has version " + std::to_string(version) + ", this library makes version " +
-                   std::to_string(version_of(*op)));
-  }
-  return *std::move(op);
-}
-
-Result<Mix> parse_mix(const json& object) {
-  Mix mix;
-  int version = Mix::kVersion;
-  JsonReader reader(object, "mix");
-  reader("version", version);
-  mix.fields(reader);
-  DRAPPS_RETURN_IF_ERROR(reader.status());
-  if (version == Mix::kVersion) return mix;
-  return invalid("mix has version " + std::to_string(version) + ", this library makes version " +
-                 std::to_string(Mix::kVersion));
+  return ok_status();
 }
 
 }  // namespace
 
-Result<PipelineSpec> parse_spec(std::string_view text) {
+Result<PipelineSpec> parse_spec(std::string_view text, const std::shared_ptr<const ForeignReader>& foreign) {
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) return invalid("the pipeline description is not a JSON object");
   PipelineSpec spec;
@@ -86,87 +51,50 @@ Result<PipelineSpec> parse_spec(std::string_view text) {
     return invalid("the pipeline description has version " + root["version"].dump() + ", this library reads version " +
                    std::to_string(PipelineSpec::kVersion));
   }
+  json picture = json::object();
   for (const auto& [key, value] : root.items()) {
-    if (key == "version") continue;
-    if (key == "decode") {
-      JsonReader reader(value, "decode");
-      decode_fields(reader, spec.decode);
-      DRAPPS_RETURN_IF_ERROR(reader.status());
-    } else if (key == "ops") {
-      if (!value.is_array()) return invalid("ops is not an array");
-      for (std::size_t i = 0; i < value.size(); ++i) {
-        auto op = parse_op(value[i], i);
-        if (!op.ok()) return std::move(op).error();
-        spec.ops.push_back(*std::move(op));
-      }
-    } else if (key == "tensor") {
-      JsonReader reader(value, "tensor");
-      spec.tensor.fields(reader);
-      DRAPPS_RETURN_IF_ERROR(reader.status());
-    } else if (key == "mask") {
-      JsonReader reader(value, "mask");
-      spec.mask.fields(reader);
-      DRAPPS_RETURN_IF_ERROR(reader.status());
-    } else if (key == "mix") {
-      auto mix = parse_mix(value);
-      if (!mix.ok()) return std::move(mix).error();
-      spec.mix = *mix;
-    } else if (key == "sampler") {
+    if (key == "version" || key == "parts") continue;
+    if (key == "sampler") {
       JsonReader reader(value, "sampler");
       sampler_fields(reader, spec.sampler);
       DRAPPS_RETURN_IF_ERROR(reader.status());
     } else if (key == "seed") {
       if (!value.is_number_unsigned()) return invalid("seed must be a whole number >= 0");
       spec.seed = value.get<std::uint64_t>();
-    } else if (key == "max_boxes") {
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > 1'000'000) {
-        return invalid("max_boxes must be a number of boxes, at most 1000000");
-      }
-      spec.max_boxes = value.get<std::int32_t>();
     } else if (key == "on_error") {
       if (!value.is_string() || !parse(value.get<std::string>(), spec.on_error)) {
         return invalid("on_error must be one of raise, skip, replace");
       }
     } else {
-      return invalid("the pipeline description has no field named \"" + key + "\"");
+      picture[key] = value;
     }
   }
+  if (!picture.empty() || !root.contains("parts")) {
+    auto part = PicturePart::parse(picture, "the pipeline description", foreign);
+    if (!part.ok()) return std::move(part).error();
+    spec.parts.push_back({kPicturePart, *std::move(part)});
+  }
+  if (root.contains("parts")) DRAPPS_RETURN_IF_ERROR(parse_parts(root["parts"], foreign, spec));
   return spec;
 }
 
-std::string to_json(const PipelineSpec& given) {
-  PipelineSpec spec = given;  // visitors see members as mutable
+std::string to_json(const PipelineSpec& spec) {
   json root;
   root["version"] = PipelineSpec::kVersion;
-  JsonWriter decode;
-  decode_fields(decode, spec.decode);
-  root["decode"] = std::move(decode).take();
-  root["ops"] = json::array();
-  for (Op& op : spec.ops) {
-    JsonWriter writer;
-    std::visit([&](auto& concrete) { concrete.fields(writer); }, op);
-    json object = std::move(writer).take();
-    object["op"] = std::string(tag_of(op));
-    object["version"] = version_of(op);
-    root["ops"].push_back(std::move(object));
+  for (const auto& [name, part] : spec.parts) {
+    json fields = part->to_json();
+    if (name == kPicturePart && part->modality() == PicturePart::kModality) {
+      root.update(fields);
+    } else {
+      fields["modality"] = part->modality();
+      root["parts"][name] = std::move(fields);
+    }
   }
-  JsonWriter tensor;
-  spec.tensor.fields(tensor);
-  root["tensor"] = std::move(tensor).take();
-  JsonWriter mask;
-  spec.mask.fields(mask);
-  root["mask"] = std::move(mask).take();
-  if (spec.mix) {
-    JsonWriter mix;
-    spec.mix->fields(mix);
-    root["mix"] = std::move(mix).take();
-    root["mix"]["version"] = Mix::kVersion;
-  }
+  SamplerSpec described = spec.sampler;  // visitors see members as mutable
   JsonWriter sampler;
-  sampler_fields(sampler, spec.sampler);
+  sampler_fields(sampler, described);
   root["sampler"] = std::move(sampler).take();
   root["seed"] = spec.seed;
-  root["max_boxes"] = spec.max_boxes;
   root["on_error"] = std::string(name_of(spec.on_error));
   return root.dump();
 }

@@ -11,21 +11,24 @@ namespace {
 
 using ::testing::HasSubstr;
 
+const PictureFields kRich{
+    .decode = {.color = ColorMode::kGray,
+               .exif = ExifMode::kApply,
+               .depth = DepthMode::kClip,
+               .cmyk = CmykMode::kTensorflow,
+               .max_pixels = 1000},
+    .ops = {Resize{.short_side = 40}, RandomCrop{}, ColorJitter{}, RandomErasing{.value = {0.5F}}},
+    .tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc, .mean = {0.25F}, .std = {0.5F}, .table = {1.5F}},
+    .mask = {.dtype = Dtype::kInt64, .channel = true},
+    .mix = Mix{.mixup_alpha = 0.25, .p = 0.5, .num_classes = 11},
+    .max_boxes = 5};
+
 PipelineSpec rich() {
   PipelineSpec spec;
-  spec.decode = {.color = ColorMode::kGray,
-                 .exif = ExifMode::kApply,
-                 .depth = DepthMode::kClip,
-                 .cmyk = CmykMode::kTensorflow,
-                 .max_pixels = 1000};
-  spec.ops = {Resize{.short_side = 40}, RandomCrop{}, ColorJitter{}, RandomErasing{.value = {0.5F}}};
-  spec.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc, .mean = {0.25F}, .std = {0.5F}, .table = {1.5F}};
-  spec.mask = {.dtype = Dtype::kInt64, .channel = true};
-  spec.mix = {.mixup_alpha = 0.25, .p = 0.5, .num_classes = 11};
+  spec.parts = {testing_pictures::picture_part(kRich)};
   spec.sampler = {
       .shuffle = true, .seed = 0xFFFFFFFFFFFFFFFFu, .rank = 1, .world = 2, .batch = 3, .remainder = Remainder::kDrop};
   spec.seed = 7;
-  spec.max_boxes = 5;
   spec.on_error = OnError::kSkip;
   return spec;
 }
@@ -40,14 +43,17 @@ TEST(Spec, JsonGivesBackEveryField) {
   const auto again = parse_spec(to_json(spec));
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ(to_json(*again), to_json(spec));
-  EXPECT_EQ(again->ops, spec.ops);
-  EXPECT_EQ(again->tensor, spec.tensor);
-  EXPECT_EQ(again->mask, spec.mask);
-  EXPECT_EQ(again->mix, spec.mix);
+  ASSERT_EQ(again->parts.size(), 1u);
+  EXPECT_EQ(again->parts[0].name, "image");
+  const auto& part = static_cast<const PicturePart&>(*again->parts[0].spec);
+  EXPECT_EQ(part.ops, kRich.ops);
+  EXPECT_EQ(part.tensor, kRich.tensor);
+  EXPECT_EQ(part.mask, kRich.mask);
+  EXPECT_EQ(part.mix, kRich.mix);
   EXPECT_EQ(again->sampler, spec.sampler);
   EXPECT_EQ(again->on_error, spec.on_error);
-  EXPECT_EQ(again->decode.max_pixels, 1000);
-  EXPECT_EQ(again->decode.cmyk, CmykMode::kTensorflow);
+  EXPECT_EQ(part.decode.max_pixels, 1000);
+  EXPECT_EQ(part.decode.cmyk, CmykMode::kTensorflow);
 }
 
 TEST(Spec, WhatIsWrongIsNamed) {
@@ -73,13 +79,14 @@ TEST(Spec, WhatIsWrongIsNamed) {
 TEST(Plan, RefusesWhatMakesNoBatchAndSaysWhatToDo) {
   const auto picture = testing_pictures::png(8, 8, 1);
   const auto source = *MemorySource::make({picture}, nullptr);
-  const auto refused = [&](PipelineSpec spec) {
-    const auto plan = Plan::make(std::move(spec), *source);
+  const auto refused = [&](PictureFields fields, std::uint32_t batch = 1) {
+    const auto plan = Plan::make(
+        {.parts = {testing_pictures::picture_part(std::move(fields))}, .sampler = {.batch = batch}}, *source);
     return plan.ok() ? std::string("accepted") : plan.error().message;
   };
   EXPECT_THAT(refused({}), HasSubstr("random_resized_crop"));
   EXPECT_THAT(refused({.ops = {Resize{.height = -1, .width = 3}}}), HasSubstr("op 1 (resize)"));
-  EXPECT_THAT(refused({.ops = {CenterCrop{.height = 4, .width = 4}}, .sampler = {.batch = 0}}), HasSubstr("batch"));
+  EXPECT_THAT(refused({.ops = {CenterCrop{.height = 4, .width = 4}}}, 0), HasSubstr("batch"));
   EXPECT_THAT(refused({.ops = {CenterCrop{.height = 4, .width = 4}}, .tensor = {.mean = {0, 0}, .std = {1, 1}}}),
               HasSubstr("mean"));
   EXPECT_EQ(refused({.ops = {CenterCrop{.height = 4, .width = 4}}}), "accepted");
@@ -89,7 +96,7 @@ TEST(Plan, OpsThatAreLeftOutForSomeSamplesMayNotChangeWhatMakesABatch) {
   const auto picture = testing_pictures::png(8, 8, 1);
   const auto source = *MemorySource::make({picture}, nullptr);
   const auto refused = [&](std::vector<Op> ops) {
-    const auto plan = Plan::make({.ops = std::move(ops)}, *source);
+    const auto plan = Plan::make({.parts = {testing_pictures::picture_part({.ops = std::move(ops)})}}, *source);
     return plan.ok() ? std::string("accepted") : plan.error().message;
   };
   const CenterCrop four{.height = 4, .width = 4};
@@ -114,7 +121,9 @@ TEST(Plan, MixesOnlyWhatHasLabelsThatAreClasses) {
   const auto refused = [&](Mix mix, Targets targets, TensorFormat tensor = {}) {
     const auto source = *MemorySource::make({picture, picture}, nullptr, {}, std::move(targets));
     const auto plan =
-        Plan::make({.ops = {CenterCrop{.height = 4, .width = 4}}, .tensor = std::move(tensor), .mix = mix}, *source);
+        Plan::make({.parts = {testing_pictures::picture_part(
+                        {.ops = {CenterCrop{.height = 4, .width = 4}}, .tensor = std::move(tensor), .mix = mix})}},
+                   *source);
     return plan.ok() ? std::string("accepted") : plan.error().message;
   };
   const auto labels = [](std::int64_t a, std::int64_t b) { return Targets{.labels = {{"label", {a, b}}}}; };
@@ -136,13 +145,14 @@ TEST(Plan, TheFirstLabelIsMixedAndBecomesARowOfShares) {
   const auto picture = testing_pictures::png(8, 8, 1);
   const auto source =
       *MemorySource::make({picture}, nullptr, {}, Targets{.labels = {{"species", {2}}, {"site", {70}}}});
-  const auto plan = *Plan::make(
-      {.ops = {CenterCrop{.height = 4, .width = 4}}, .mix = Mix{.mixup_alpha = 1, .num_classes = 3}}, *source);
-  const Column& species = plan->layout.columns()[plan->columns.labels[0]];
-  EXPECT_EQ(species.name, "species");
+  const auto plan =
+      *Plan::make({.parts = {testing_pictures::picture_part({.ops = {CenterCrop{.height = 4, .width = 4}},
+                                                             .mix = Mix{.mixup_alpha = 1, .num_classes = 3}})}},
+                  *source);
+  const Column& species = plan->layout.columns()[plan->layout.find("species")];
   EXPECT_EQ(species.dtype, Dtype::kFloat32);
   EXPECT_EQ(species.row_shape, std::vector<std::int64_t>{3});
-  const Column& site = plan->layout.columns()[plan->columns.labels[1]];
+  const Column& site = plan->layout.columns()[plan->layout.find("site")];
   EXPECT_EQ(site.dtype, Dtype::kInt64);
   EXPECT_TRUE(site.row_shape.empty());
 }

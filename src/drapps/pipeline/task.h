@@ -1,53 +1,32 @@
-// One sample under way, and the memory that its steps work in.
+// One sample under way.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "drapps/augment/op.h"
 #include "drapps/data/buffer.h"
-#include "drapps/data/sample.h"
-#include "drapps/decode/decoder.h"
-#include "drapps/source/reader.h"
-#include "drapps/source/sampler.h"
+#include "drapps/modality/modality.h"
 
 namespace drapps {
 
-/// What decoding and augmenting one sample needs; passed on from sample to sample, so it is warm and grown.
-struct Workspace {
-  explicit Workspace(MemoryLedger& ledger) : decoder(ledger), scratch(ledger) {}
-
-  Decoder decoder;
-  Scratch scratch;
-  Sample sample;
-
-  void reset() noexcept {
-    decoder.reset();
-    scratch.reset();
-  }
-};
-
 /// Owned by the executor, lent to one thread at a time. It is its own request for the record's bytes.
-struct SampleTask : ReadRequest {
+struct SampleTask : Sample {
   explicit SampleTask(MemoryLedger& ledger) : buffers{Buffer(ledger), Buffer(ledger)} {
     for (std::size_t part = 0; part < kParts; ++part) into[part] = &buffers[part];
   }
 
   std::array<Buffer, kParts> buffers;
-  Sampler::Row row;
   std::uint64_t step = 0;  // of the epoch
   std::uint32_t row_in_batch = 0;
   bool fresh = true;                // its bytes have not been read
   bool read_failed = false;         // the reader tried, and an error is what came back
-  bool replaced = false;            // another sample stands in for it
   std::uint32_t replacements = 0;   // samples that were tried in its place
   std::byte* slot = nullptr;        // of its batch
   bool fused = true;                // by which of the plan's lists of lanes it is made
   bool inside = false;              // that list has several, and it has entered
   std::size_t lane = 0;             // of that list, which works on it
   std::size_t place = 0;            // in kLanes, of the lane that it is a job of
-  Workspace* workspace = nullptr;   // from decoding to the end
   std::uint64_t starved_ns = 0;     // since when it keeps the consumer waiting for memory, 0 while it does not
   std::uint64_t queued_ns = 0;      // when it joined the queue it waits in
   std::uint64_t begun_ns = 0;       // when the late lane began that has it

@@ -1,10 +1,14 @@
-// Small pictures for tests, made on the spot.
+// Small pictures for tests, made on the spot, and pipelines of them.
 #pragma once
 
 #include <png.h>
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
+
+#include "drapps/modality/picture.h"
 
 namespace drapps::testing_pictures {
 
@@ -24,6 +28,11 @@ inline std::vector<std::uint8_t> png(std::uint32_t height, std::uint32_t width, 
   png_image_write_to_memory(&image, encoded.data(), &bytes, 0, pixels.data(), 0, nullptr);
   encoded.resize(bytes);
   return encoded;
+}
+
+/// A part of pictures, described.
+inline SamplePart picture_part(PictureFields fields) {
+  return {"image", std::make_shared<PicturePart>(std::move(fields))};
 }
 
 }  // namespace drapps::testing_pictures

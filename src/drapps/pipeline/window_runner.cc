@@ -33,9 +33,9 @@ BatchWindow::Pass WindowRunner::pass() {
                              },
                          .free_memory = [this] { free_memory(); },
                          .complete = {}};
-  if (plan_->mixer) {
+  if (std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); })) {
     pass.complete = [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) {
-      preparer_.mix(slot, step, rows);
+      preparer_.finish(slot, step, rows);
     };
   }
   return pass;

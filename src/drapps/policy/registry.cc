@@ -1,11 +1,11 @@
 #include "drapps/policy/registry.h"
 
-#include <atomic>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "drapps/base/registry.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
@@ -37,21 +37,11 @@ Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
   return std::unique_ptr<Policy>(new P(config));
 }
 
-/// A list that only grows, at its front: it needs no lock, which a fork could leave taken.
-struct KnownPolicy {
-  PolicyKind kind;
-  const KnownPolicy* next;
-};
-constexpr KnownPolicy kHillClimb{{"hill_climb", make_of<HillClimb>, HillClimb::kParameters}, nullptr};
-constexpr KnownPolicy kTrials{{"trials", make_of<Trials>, Trials::kParameters}, &kHillClimb};
-constexpr KnownPolicy kInitial{{"initial", make_initial}, &kTrials};
-std::atomic<const KnownPolicy*> known_policies{&kInitial};
-
-const PolicyKind* kind_of(std::string_view name) {
-  const KnownPolicy* known = known_policies.load(std::memory_order_acquire);
-  while (known != nullptr && known->kind.name != name) known = known->next;
-  return known == nullptr ? nullptr : &known->kind;
-}
+using Known = Registry<PolicyKind>::Entry;
+constexpr Known kHillClimb{{"hill_climb", make_of<HillClimb>, HillClimb::kParameters}};
+constexpr Known kTrials{{"trials", make_of<Trials>, Trials::kParameters}, &kHillClimb};
+constexpr Known kInitial{{"initial", make_initial}, &kTrials};
+constinit Registry<PolicyKind> known_policies(kInitial);
 
 template <class Names>
 std::string list_of(const Names& names) {
@@ -90,24 +80,18 @@ Status check_weights(const PolicyKind& kind, const PolicyConfig& config) {
 
 }  // namespace
 
-void register_policy(const PolicyKind& kind) {
-  if (kind_of(kind.name) != nullptr) return;
-  auto* fresh = new KnownPolicy{kind, known_policies.load(std::memory_order_acquire)};
-  while (!known_policies.compare_exchange_weak(fresh->next, fresh, std::memory_order_acq_rel)) {
-  }
-}
+void register_policy(const PolicyKind& kind) { known_policies.add(kind); }
 
 std::vector<std::string_view> policy_names() {
   std::vector<std::string_view> names;
-  for (const KnownPolicy* known = known_policies.load(std::memory_order_acquire); known != nullptr;
-       known = known->next) {
-    names.push_back(known->kind.name);
+  for (const Known* known = known_policies.first(); known != nullptr; known = known->next) {
+    names.push_back(known->value.name);
   }
   return names;
 }
 
 Result<std::unique_ptr<Policy>> make_policy(const PolicyConfig& config) {
-  const PolicyKind* kind = kind_of(config.name);
+  const PolicyKind* kind = known_policies.find(config.name);
   if (kind == nullptr) {
     return invalid("there is no policy \"" + config.name + "\"; choose one of " + list_of(policy_names()));
   }

@@ -6,6 +6,8 @@
 
 #include <vector>
 
+#include "drapps/kernel/pixels.h"
+
 namespace drapps {
 namespace {
 
@@ -40,33 +42,39 @@ TEST(ArraySource, SaysWhatIsWrongWithItsArrays) {
   EXPECT_NE(refused({empty}).find("hold nothing"), std::string::npos);
   const auto beyond = std::make_shared<const std::vector<std::uint64_t>>(std::vector<std::uint64_t>{2, 3});
   EXPECT_NE(refused({array_of("x", 3)}, std::nullopt, beyond).find("row 3 of 3"), std::string::npos);
-  EXPECT_NE(refused({}, PictureArray{.name = "p", .channels = 5, .extent = {2, 2}, .rows = 3}).find("channels"),
+  EXPECT_NE(
+      refused({}, PictureArray{.name = "p", .layout = {.channels = 5, .extent = {2, 2}}, .rows = 3}).find("channels"),
+      std::string::npos);
+  EXPECT_NE(refused({}, PictureArray{.name = "p", .layout = {.extent = {0, 2}}, .rows = 3}).find("empty"),
             std::string::npos);
-  EXPECT_NE(refused({}, PictureArray{.name = "p", .extent = {0, 2}, .rows = 3}).find("empty"), std::string::npos);
 }
 
 /// Compares the pictures of a source, both forms of them, with the bytes that the strides name.
 void expect_pictures(const PictureArray& all) {
   const auto source = *ArraySource::make({}, all, nullptr, nullptr);
   ImageBuffer copy(MemoryLedger::unlimited());
+  const auto channels = all.layout.channels;
+  const auto extent = all.layout.extent;
   for (std::uint64_t row = 0; row < all.rows; ++row) {
     const auto byte = [&](std::int32_t c, std::int32_t y, std::int32_t x) {
-      return all.data[static_cast<std::ptrdiff_t>(row) * all.stride + c * all.channel_stride + y * all.row_stride +
-                      x * all.pixel_stride];
+      return all.data[static_cast<std::ptrdiff_t>(row) * all.stride + c * all.layout.channel_stride +
+                      y * all.layout.row_stride + x * all.layout.pixel_stride];
     };
-    const ImageView picture = *source->picture(row, copy);
-    ASSERT_EQ(picture.height, all.extent.height);
-    ASSERT_EQ(picture.width, all.extent.width);
-    for (std::int32_t c = 0; c < all.channels; ++c) {
-      for (std::int32_t y = 0; y < all.extent.height; ++y) {
-        for (std::int32_t x = 0; x < all.extent.width; ++x) ASSERT_EQ(picture.row(c, y)[x], byte(c, y, x));
+    const Location at = source->locate(row, Part::kImage);
+    ASSERT_EQ(at.entry.form, Entry::Form::kDecoded);
+    const ImageView picture = *kernel::planes_of(at.entry.pixels, at.bytes, copy);
+    ASSERT_EQ(picture.height, extent.height);
+    ASSERT_EQ(picture.width, extent.width);
+    for (std::int32_t c = 0; c < channels; ++c) {
+      for (std::int32_t y = 0; y < extent.height; ++y) {
+        for (std::int32_t x = 0; x < extent.width; ++x) ASSERT_EQ(picture.row(c, y)[x], byte(c, y, x));
       }
     }
-    const ImageView flat = *source->flat_picture(row, copy);
+    const ImageView flat = *kernel::lines_of(at.entry.pixels, at.bytes, copy);
     ASSERT_EQ(flat.height, 1);
-    for (std::int32_t c = 0; c < all.channels; ++c) {
+    for (std::int32_t c = 0; c < channels; ++c) {
       for (std::int32_t i = 0; i < flat.width; ++i) {
-        ASSERT_EQ(flat.row(c, 0)[i], byte(c, i / all.extent.width, i % all.extent.width));
+        ASSERT_EQ(flat.row(c, 0)[i], byte(c, i / extent.width, i % extent.width));
       }
     }
   }
@@ -77,13 +85,9 @@ TEST(ArraySource, GivesPicturesInAnyStrides) {
   const auto of = [&](std::int32_t channels, std::ptrdiff_t stride, std::ptrdiff_t channel, std::ptrdiff_t row,
                       std::ptrdiff_t pixel) {
     return PictureArray{.name = "p",
-                        .channels = channels,
-                        .extent = {7, 9},
+                        .layout = {channels, {7, 9}, channel, row, pixel},
                         .data = bytes.data(),
                         .stride = stride,
-                        .channel_stride = channel,
-                        .row_stride = row,
-                        .pixel_stride = pixel,
                         .rows = 20};
   };
   expect_pictures(of(1, 63, 63, 9, 1));      // gray
@@ -106,21 +110,16 @@ TEST(ArraySource, ReadsNothingBehindTheLastPicture) {
   ASSERT_EQ(mprotect(static_cast<char*>(memory) + page, page, PROT_NONE), 0);
   const std::uint64_t rows = 5;
   const auto* first = static_cast<const std::uint8_t*>(memory) + page - rows * 12;
-  const auto source = *ArraySource::make({},
-                                         PictureArray{.name = "p",
-                                                      .extent = {3, 4},
-                                                      .data = first,
-                                                      .stride = 12,
-                                                      .channel_stride = 12,
-                                                      .row_stride = 4,
-                                                      .pixel_stride = 1,
-                                                      .rows = rows},
-                                         nullptr, nullptr);
+  const auto source = *ArraySource::make(
+      {}, PictureArray{.name = "p", .layout = {1, {3, 4}, 12, 4, 1}, .data = first, .stride = 12, .rows = rows},
+      nullptr, nullptr);
   ImageBuffer copy(MemoryLedger::unlimited());
   for (std::uint64_t row = 0; row < rows; ++row) {
-    for (const ImageView& view : {*source->picture(row, copy), *source->flat_picture(row, copy)}) {
+    const Location at = source->locate(row, Part::kImage);
+    for (const auto view : {&kernel::planes_of, &kernel::lines_of}) {
+      const ImageView seen = *view(at.entry.pixels, at.bytes, copy);
       // What kernels may do: kPadding bytes from the end of each row on.
-      const volatile std::uint8_t* end = view.row(0, view.height - 1) + view.width;
+      const volatile std::uint8_t* end = seen.row(0, seen.height - 1) + seen.width;
       for (std::size_t i = 0; i < kPadding; ++i) static_cast<void>(end[i]);
     }
   }
@@ -131,7 +130,9 @@ TEST(ArraySource, ASubsetNamesRowsOfTheArrays) {
   const auto rows = std::make_shared<const std::vector<std::uint64_t>>(std::vector<std::uint64_t>{2, 0, 2});
   const auto source = *ArraySource::make({array_of("x", 3)}, std::nullopt, rows, nullptr);
   EXPECT_EQ(source->size(), 3u);
-  EXPECT_EQ(source->row(2), 2u);
+  std::vector<std::uint64_t> indices{2, 1};
+  source->to_rows(indices);
+  EXPECT_EQ(indices, (std::vector<std::uint64_t>{2, 0}));
   EXPECT_EQ(source->name(1, Part::kImage), "x[0]");
   EXPECT_EQ(source->hint(1).bytes, 0u);
   source->remember_bytes(1, 9);

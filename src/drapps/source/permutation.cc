@@ -60,11 +60,4 @@ void Permutation::at(std::uint64_t first, std::span<std::uint64_t> out) const no
   at(out);
 }
 
-std::uint64_t Permutation::position_of(std::uint64_t value) const noexcept {
-  assert(value < size_);
-  std::uint64_t x = value;
-  for (int i = rounds_; i-- > 0;) x = exchange(x, round_[static_cast<std::size_t>(i)]);
-  return x;
-}
-
 }  // namespace drapps

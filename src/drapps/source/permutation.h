@@ -45,7 +45,6 @@ class Permutation {
   Permutation(std::uint64_t size, std::uint64_t seed, std::uint32_t epoch) noexcept;
 
   std::uint64_t size() const noexcept { return size_; }
-  int rounds() const noexcept { return rounds_; }
 
   /// The number at `position` < size().
   std::uint64_t at(std::uint64_t position) const noexcept;
@@ -53,8 +52,6 @@ class Permutation {
   void at(std::span<std::uint64_t> positions) const noexcept;
   /// The numbers at `first`, `first` + 1, ….
   void at(std::uint64_t first, std::span<std::uint64_t> out) const noexcept;
-  /// The position of `value` < size(): position_of(at(p)) == p.
-  std::uint64_t position_of(std::uint64_t value) const noexcept;
 
  private:
   struct Round {

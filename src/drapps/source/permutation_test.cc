@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 namespace drapps {
@@ -86,8 +87,6 @@ constexpr std::size_t kFactorials[] = {1, 1, 2, 6, 24, 120, 720};
 TEST(PermutationTest, EveryIndexOnceAtEverySmallSize) {
   for (std::uint64_t size = 0; size <= 300; ++size) {
     std::vector<std::uint64_t> values = all_of(size, 7, 3);
-    const Permutation order(size, 7, 3);
-    for (std::uint64_t i = 0; i < size; ++i) ASSERT_EQ(order.position_of(values[i]), i) << size;
     std::sort(values.begin(), values.end());
     ASSERT_EQ(values, positions(size)) << size;
   }
@@ -101,17 +100,16 @@ TEST(PermutationTest, EveryIndexOnceInALargeOrder) {
   }
 }
 
-TEST(PermutationTest, InverseFindsThePositionAtHugeSizes) {
+TEST(PermutationTest, NoIndexTwiceAtHugeSizes) {
   for (const std::uint64_t size : {(std::uint64_t{1} << 32) + 1, (std::uint64_t{1} << 40) - 1, std::uint64_t{1} << 40,
                                    Permutation::kMaxSize - 59, Permutation::kMaxSize}) {
     const Permutation order(size, 11, 5);
-    for (std::uint64_t i = 0; i < 200; ++i) {
-      for (const std::uint64_t position : {i, size - 1 - i, size / 2 + i}) {
-        const std::uint64_t value = order.at(position);
-        ASSERT_LT(value, size);
-        ASSERT_EQ(order.position_of(value), position);
-      }
+    std::set<std::uint64_t> values;
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+      for (const std::uint64_t position : {i, size - 1 - i, size / 2 + i}) values.insert(order.at(position));
     }
+    EXPECT_EQ(values.size(), 60'000u);
+    EXPECT_LT(*values.rbegin(), size);
   }
 }
 

@@ -39,6 +39,7 @@ Status read_part_with(const Read& read, ReadRequest& request, Part part) {
   if (!file.ok()) return about(std::move(file).error(), request, part);
   request.bytes[at(part)] = file->bytes;
   request.identity[at(part)] = file->identity;
+  request.entry[at(part)] = location.entry;
   return ok_status();
 }
 
@@ -197,13 +198,15 @@ Error about(Error error, const ReadRequest& request, Part part) {
 }
 
 Status answer_from_memory(ReadRequest& request, Part part) {
-  const std::span<const std::uint8_t> bytes = request.source->locate(request.index, part).bytes;
+  const Location location = request.source->locate(request.index, part);
+  const std::span<const std::uint8_t> bytes = location.bytes;
   if (bytes.empty()) {
     return about(fetch_error(ErrorCode::kTruncated, "the record is empty; remove it from the data set", 0), request,
                  part);
   }
   request.bytes[at(part)] = bytes;
   request.identity[at(part)] = {.size = bytes.size()};
+  request.entry[at(part)] = location.entry;
   return ok_status();
 }
 

@@ -29,6 +29,7 @@ struct ReadRequest {
   // Answered, where it succeeded. The mask's entries are empty where the source has none.
   std::array<std::span<const std::uint8_t>, kParts> bytes;  // in `into`, or in the source's memory
   std::array<FileIdentity, kParts> identity;
+  std::array<Entry, kParts> entry;
   // Answered in any case.
   std::uint64_t wall_ns = 0;  // from the start of its I/O to its end; waiting for its turn is not in it
   std::uint64_t cpu_ns = 0;   // of the I/O thread

@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "drapps/base/result.h"
+#include "drapps/data/array.h"
 #include "drapps/data/file_identity.h"
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 
 namespace drapps {
 
@@ -28,8 +29,7 @@ struct Hint {
   std::uint32_t pixels = 0;  // height x width of the image
 };
 
-class Shard;        // shard.h
-class ArraySource;  // array.h
+class Shard;  // shard.h
 
 /// Where one part lies: in memory, in a file of its own, or in a range of a shard.
 struct Location {
@@ -38,6 +38,7 @@ struct Location {
   Shard* shard = nullptr;               // of a part that is a range of the file at `path`; null for a whole file
   std::uint64_t offset = 0;             // of the range, in bytes
   std::uint64_t length = 0;
+  Entry entry;  // what the bytes are
 };
 
 struct LabelColumn {
@@ -75,8 +76,14 @@ class Source {
 
   /// Where a part of record `index` lies. Valid as long as the source. kMask requires has_mask().
   virtual Location locate(std::uint64_t index, Part part) const noexcept = 0;
-  /// This source where its records are rows of arrays instead of encoded pictures, else null.
-  virtual const ArraySource* arrays() const noexcept { return nullptr; }
+  /// Whether records are rows in memory, which cost less to take than to hand out one by one.
+  virtual bool is_rows() const noexcept { return false; }
+  /// Turns indices of records into those of their rows, in place.
+  virtual void to_rows(std::span<std::uint64_t> /*indices*/) const noexcept {}
+  /// Arrays whose rows are columns of a batch as they are.
+  virtual std::span<const Array> arrays() const noexcept { return {}; }
+  /// The pictures of all records, where they are rows that need no decoding; else null.
+  virtual const PictureArray* pictures() const noexcept { return nullptr; }
   /// For messages: the path (with its range of bytes, in a shard), or "memory[i]" and "memory[i].mask".
   virtual std::string name(std::uint64_t index, Part part = Part::kImage) const = 0;
 

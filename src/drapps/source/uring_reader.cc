@@ -236,6 +236,7 @@ void UringReader::received(std::size_t place, int result) {
   const auto part = static_cast<std::size_t>(flight.part);
   request.bytes[part] = {request.into[part]->data(), flight.range.bytes};
   request.identity[part] = flight.range.identity;
+  request.entry[part] = flight.location.entry;
   part_done(place, ok_status());
 }
 

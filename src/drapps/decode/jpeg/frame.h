@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "drapps/data/sample.h"
+#include "drapps/data/picture.h"
 #include "drapps/kernel/jpeg/huffman.h"
 #include "drapps/kernel/jpeg/idct.h"
 

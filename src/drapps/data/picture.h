@@ -37,7 +37,7 @@ struct Extent {
 /// Straight after decoding, `image` (and `mask`) may hold only the part of the picture that the
 /// first op asked for: `window` then lies inside `extent`. From the first op on, the window is the
 /// whole extent.
-struct Sample {
+struct Picture {
   ImageView image;                     // uint8 planes
   std::optional<ImageView> mask;       // one plane of class ids
   std::vector<Box> boxes;              // reused: cleared, never shrunk

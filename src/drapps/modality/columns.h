@@ -1,0 +1,95 @@
+// The columns of a plan's batches, and what fills them: rows one by one as their samples are finished, or many at a
+// time where records are rows in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/deliver/batch_layout.h"
+#include "drapps/modality/modality.h"
+#include "drapps/source/source.h"
+
+namespace drapps {
+
+/// Bits of the column "flags".
+inline constexpr std::uint8_t kFlagPadded = 1;    // a repeat that fills the last batch of a rank
+inline constexpr std::uint8_t kFlagReplaced = 2;  // another sample stands in for a bad one; "index" names that one
+
+/// Fills a sample's row of one column.
+struct ColumnWriter {
+  std::size_t column = 0;    // in the layout
+  Part part = Part::kImage;  // of the record, which errors are about
+  std::function<Status(const Sample& sample, std::byte* row)> write;
+};
+
+/// Neighbouring rows of a batch.
+struct RowRun {
+  std::span<const std::uint64_t> records;  // indices
+  std::span<const std::uint64_t> rows;     // of the arrays
+  std::uint64_t first_position = 0;
+  std::size_t real = 0;  // those before the first that pads
+  const Workspace& workspace;
+};
+
+/// Fills one column of many rows.
+struct ColumnGatherer {
+  std::size_t column = 0;
+  /// Fills rows of a run from `next` on, the first of which is at `first`, and counts `next` on. An error is about row
+  /// `next`; who calls again with a `next` behind it goes on there.
+  std::function<Status(const RowRun& run, std::size_t& next, std::byte* first)> gather;
+};
+
+/// What stands in a label column where that is not the label itself.
+struct LabelFormat {
+  std::vector<std::int64_t> row_shape;  // of float32
+  std::function<void(std::int64_t label, std::byte* row)> write;
+  std::size_t column = 0;  // set with the labels' columns
+};
+
+/// Writes `value` as a T.
+template <class T, class Value>
+void put_number(std::byte* at, Value value) noexcept {
+  const auto number = static_cast<T>(value);
+  std::memcpy(at, &number, sizeof(T));
+}
+
+struct BatchColumns {
+  BatchLayout layout;
+  std::vector<ColumnWriter> writers{};      // in the order in which they are called
+  std::vector<ColumnGatherer> gatherers{};  // of records that are rows
+  std::optional<LabelFormat> first_label = std::nullopt;
+
+  /// Adds a column that `write` fills, and returns its place.
+  template <class Write>
+  std::size_t add(std::string name, Dtype dtype, std::vector<std::int64_t> row_shape, Write write,
+                  Part part = Part::kImage) {
+    const std::size_t column = layout.add(std::move(name), dtype, std::move(row_shape));
+    writers.push_back({column, part, std::move(write)});
+    return column;
+  }
+  /// A column of one number for each sample.
+  template <class T, class Value>
+  void add_number(std::string name, Dtype dtype, Value value) {
+    add(std::move(name), dtype, {}, [=](const Sample& sample, std::byte* row) {
+      put_number<T>(row, value(sample));
+      return ok_status();
+    });
+  }
+
+  /// Rows of the source's arrays.
+  void add_arrays(const Source& source);
+  /// One for each label column of the source.
+  void add_labels(const Source& source);
+  /// "index", "position" and "flags": which samples the rows are.
+  void add_origin(const Source& source);
+};
+
+}  // namespace drapps

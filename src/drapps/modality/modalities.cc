@@ -1,0 +1,18 @@
+#include "drapps/modality/modalities.h"
+
+#include "drapps/base/registry.h"
+#include "drapps/modality/picture.h"
+
+namespace drapps {
+namespace {
+
+constexpr Registry<Modality>::Entry kPicture{{PicturePart::kModality, &PicturePart::parse}};
+constinit Registry<Modality> known_modalities(kPicture);
+
+}  // namespace
+
+void register_modality(const Modality& modality) { known_modalities.add(modality); }
+
+const Modality* find_modality(std::string_view name) noexcept { return known_modalities.find(name); }
+
+}  // namespace drapps

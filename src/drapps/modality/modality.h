@@ -1,0 +1,140 @@
+// Kinds of data that samples are made of.
+//
+// The samples of a pipeline have named parts, each of one kind, its modality: a picture with its mask and its boxes,
+// say. A modality is a few files and an entry in modalities.cc, and is made of these types:
+//
+//   Modality    the kind: its name, and how a description is read
+//   PartSpec    a description of one part
+//   PartPlan    a description that was checked against a source, and what is done with each sample
+//   PartState   what a sample has of the part while it is worked on
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drapps/base/memory_ledger.h"
+#include "drapps/base/philox.h"
+#include "drapps/base/result.h"
+#include "drapps/decode/foreign.h"
+#include "drapps/decode/jpeg/index.h"
+#include "drapps/source/reader.h"
+#include "drapps/source/sampler.h"
+#include "drapps/source/source.h"
+
+namespace drapps {
+
+struct BatchColumns;  // columns.h
+
+class PartState {
+ public:
+  virtual ~PartState() = default;
+  /// Frees all memory; the next sample takes it anew.
+  virtual void reset() noexcept = 0;
+};
+
+/// The states of all parts of one sample; passed on from sample to sample, so they are warm and grown.
+struct Workspace {
+  std::vector<std::unique_ptr<PartState>> states;  // in the order of the plan's parts
+
+  void reset() noexcept {
+    for (const auto& state : states) state->reset();
+  }
+};
+
+/// One record on its way from the reader to its row of a batch.
+struct Sample : ReadRequest {
+  Sampler::Row row;
+  bool replaced = false;           // another record stands in for it
+  Workspace* workspace = nullptr;  // from decoding to the end
+};
+
+/// What the ops of a part draw with, at one coordinate.
+class PartDraws {
+ public:
+  /// @param before  numbers of ops that parts before this one have.
+  PartDraws(const Coordinate& at, std::size_t before) noexcept : at_(at), before_(before) {}
+  Draws operator[](std::size_t op) const noexcept { return {at_, static_cast<std::uint16_t>(before_ + op + 1)}; }
+
+ private:
+  Coordinate at_;
+  std::size_t before_;
+};
+
+/// Immutable once its columns are added; shared by everything that runs the plan. What is done with a sample may be
+/// called by many threads at once, each with its own. An Error that names no file is about the record's first part.
+class PartPlan {
+ public:
+  explicit PartPlan(std::size_t place) noexcept : place_(place) {}
+  virtual ~PartPlan() = default;
+  PartPlan(const PartPlan&) = delete;
+  PartPlan& operator=(const PartPlan&) = delete;
+
+  /// Adds what a batch holds of the part.
+  virtual Status add_columns(BatchColumns& columns) = 0;
+  /// The same for what stands behind the source's labels.
+  virtual void add_target_columns(BatchColumns& /*columns*/) {}
+
+  /// @param indexes  of the source's pictures, which decoding learns and uses; or null.
+  virtual std::unique_ptr<PartState> new_state(MemoryLedger& ledger,
+                                               const std::shared_ptr<jpeg::IndexStore>& indexes) const = 0;
+  /// From what was fetched to what the first op reads.
+  virtual Status decode(Sample& sample, const PartDraws& draws) const = 0;
+  /// Every op that is still to come, in order.
+  virtual Status augment(Sample& sample, const PartDraws& draws) const = 0;
+
+  /// Whether finish() does anything.
+  virtual bool finishes() const noexcept { return false; }
+  /// The batch ops, on the first `rows` rows of a finished batch.
+  virtual void finish(const BatchColumns& /*columns*/, std::byte* /*slot*/, std::uint32_t /*rows*/,
+                      const PartDraws& /*draws*/) const {}
+
+  /// How many ops draw, batch ops among them: the parts behind draw with other numbers.
+  virtual std::size_t ordinals() const noexcept = 0;
+  /// Leading ops that draw nothing: the output of any of them may be what is fetched (Entry::ops).
+  virtual std::size_t fixed_ops() const noexcept = 0;
+  /// What explain() says of it.
+  virtual nlohmann::json stages() const = 0;
+
+ protected:
+  PartState& state_of(const Sample& sample) const noexcept { return *sample.workspace->states[place_]; }
+  PartState& state_of(const Workspace& workspace) const noexcept { return *workspace.states[place_]; }
+
+ private:
+  const std::size_t place_;  // among the plan's parts
+};
+
+/// Plain and storable; nothing in it depends on the machine.
+class PartSpec {
+ public:
+  virtual ~PartSpec() = default;
+  virtual std::string_view modality() const noexcept = 0;
+  /// Every field, as Modality::parse reads it.
+  virtual nlohmann::json to_json() const = 0;
+  /// kInvalidArgument says what does not fit, and what to do. Null where the records have nothing of it.
+  /// @param name   of the part.
+  /// @param place  among the plan's parts.
+  virtual Result<std::shared_ptr<PartPlan>> plan(const std::string& name, std::size_t place,
+                                                 const Source& source) const = 0;
+};
+
+/// A named part of each sample, described.
+struct SamplePart {
+  std::string name;
+  std::shared_ptr<const PartSpec> spec;
+};
+
+struct Modality {
+  std::string_view name;
+  /// kInvalidArgument names the field that is missing, unknown or of the wrong type.
+  /// @param where    names the object in messages.
+  /// @param foreign  reads what nothing here reads, or null; part of the description that JSON cannot hold.
+  Result<std::shared_ptr<const PartSpec>> (*parse)(const nlohmann::json& fields, const std::string& where,
+                                                   const std::shared_ptr<const ForeignReader>& foreign);
+};
+
+}  // namespace drapps

@@ -1,0 +1,137 @@
+// Pictures, with the mask and the boxes that belong to them: what is decoded is a picture as data/picture.h has it, and
+// what it goes through are the ops of augment/ops.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "drapps/augment/ops.h"
+#include "drapps/batch/mix.h"
+#include "drapps/batch/row.h"
+#include "drapps/decode/decoder.h"
+#include "drapps/decode/types.h"
+#include "drapps/modality/columns.h"
+#include "drapps/modality/modality.h"
+
+namespace drapps {
+
+template <>
+struct EnumNames<ColorMode> {
+  static constexpr std::array<std::string_view, 3> kNames{"rgb", "gray", "indices"};
+};
+template <>
+struct EnumNames<ExifMode> {
+  static constexpr std::array<std::string_view, 2> kNames{"ignore", "apply"};
+};
+template <>
+struct EnumNames<DepthMode> {
+  static constexpr std::array<std::string_view, 3> kNames{"raise", "clip", "scale"};
+};
+template <>
+struct EnumNames<CmykMode> {
+  static constexpr std::array<std::string_view, 2> kNames{"pillow", "tensorflow"};
+};
+
+/// What the masks of a batch look like.
+struct MaskFormat {
+  Dtype dtype = Dtype::kUint8;  // or int32, int64
+  bool channel = false;         // rows of [1, height, width] instead of [height, width]
+
+  template <class V>
+  void fields(V& v) {
+    v("dtype", dtype);
+    v("channel", channel);
+  }
+  bool operator==(const MaskFormat&) const = default;
+};
+
+struct PictureFields {
+  DecodeOptions decode;
+  std::vector<Op> ops;  // op i draws with ordinal i + 1
+  TensorFormat tensor;
+  MaskFormat mask;
+  std::optional<Mix> mix;                        // of whole batches; draws as one more op behind the last
+  std::int32_t max_boxes = 100;                  // rows of the box columns; a sample with more is bad
+  std::shared_ptr<const ForeignReader> foreign;  // of pictures that nothing here reads, or null; not in the JSON
+};
+
+struct PicturePart final : PartSpec, PictureFields {
+  static constexpr std::string_view kModality = "picture";
+
+  explicit PicturePart(PictureFields fields) : PictureFields(std::move(fields)) {}
+  static Result<std::shared_ptr<const PartSpec>> parse(const nlohmann::json& fields, const std::string& where,
+                                                       const std::shared_ptr<const ForeignReader>& foreign);
+  std::string_view modality() const noexcept override { return kModality; }
+  nlohmann::json to_json() const override;
+  Result<std::shared_ptr<PartPlan>> plan(const std::string& name, std::size_t place,
+                                         const Source& source) const override;
+};
+
+struct PictureState final : PartState {
+  PictureState(MemoryLedger& ledger, std::shared_ptr<jpeg::IndexStore> indexes_of_source)
+      : decoder(ledger), scratch(ledger), indexes(std::move(indexes_of_source)) {}
+
+  void reset() noexcept override {
+    decoder.reset();
+    scratch.reset();
+  }
+
+  Decoder decoder;
+  Scratch scratch;
+  Picture picture;
+  std::uint32_t ops = 0;  // that what was fetched has behind it
+  const std::shared_ptr<jpeg::IndexStore> indexes;
+};
+
+class PicturePlan final : public PartPlan {
+ public:
+  static Result<std::shared_ptr<PartPlan>> make(const PicturePart& spec, const std::string& name, std::size_t place,
+                                                const Source& source);
+
+  Status add_columns(BatchColumns& columns) override;
+  void add_target_columns(BatchColumns& columns) override;
+  std::unique_ptr<PartState> new_state(MemoryLedger& ledger,
+                                       const std::shared_ptr<jpeg::IndexStore>& indexes) const override;
+  Status decode(Sample& sample, const PartDraws& draws) const override;
+  Status augment(Sample& sample, const PartDraws& draws) const override;
+  bool finishes() const noexcept override { return mixer_.has_value(); }
+  void finish(const BatchColumns& columns, std::byte* slot, std::uint32_t rows, const PartDraws& draws) const override;
+  std::size_t ordinals() const noexcept override { return spec_.ops.size() + (mixer_ ? 1 : 0); }
+  std::size_t fixed_ops() const noexcept override;
+  nlohmann::json stages() const override;
+
+ private:
+  PicturePlan(const PicturePart& spec, std::string name, std::size_t place, const Source& source,
+              std::vector<PictureSpec> stages, const PictureWriter& writer)
+      : PartPlan(place),
+        spec_(spec),
+        name_(std::move(name)),
+        source_(source),
+        stages_(std::move(stages)),
+        writer_(writer) {}
+
+  PictureState& state(const Sample& sample) const noexcept { return static_cast<PictureState&>(state_of(sample)); }
+  Status gather(const RowRun& run, std::size_t& next, std::byte* first) const;
+  Rect first_region(Extent whole, const PartDraws& draws) const;
+  Status decode_image(Sample& sample, const PartDraws& draws) const;
+  Status read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const;
+  Status decode_mask(Sample& sample) const;
+  Status enter_decoded(Sample& sample) const;
+
+  const PicturePart spec_;
+  const std::string name_;
+  const Source& source_;
+  const std::vector<PictureSpec> stages_;  // what the decoder makes, then what each op makes
+  const PictureWriter writer_;
+  std::optional<MaskWriter> mask_;
+  std::optional<Mixer> mixer_;
+  std::size_t last_look_ = 0;  // number of the last op that looks at the picture
+  std::size_t image_column_ = 0;
+};
+
+}  // namespace drapps

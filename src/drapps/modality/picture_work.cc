@@ -1,0 +1,144 @@
+// What is done with each picture: from what was fetched to what its row is written from.
+#include <utility>
+
+#include "drapps/augment/checks.h"
+#include "drapps/decode/check.h"
+#include "drapps/kernel/pixels.h"
+#include "drapps/modality/picture.h"
+
+namespace drapps {
+namespace {
+
+constexpr auto kImage = static_cast<std::size_t>(Part::kImage);
+constexpr auto kMask = static_cast<std::size_t>(Part::kMask);
+
+Error about_mask(Error error, const Sample& sample) {
+  error.path = sample.source->name(sample.index, Part::kMask);
+  return error;
+}
+
+}  // namespace
+
+std::unique_ptr<PartState> PicturePlan::new_state(MemoryLedger& ledger,
+                                                  const std::shared_ptr<jpeg::IndexStore>& indexes) const {
+  return std::make_unique<PictureState>(ledger, indexes);
+}
+
+/// What the first op reads of a picture.
+Rect PicturePlan::first_region(Extent whole, const PartDraws& draws) const {
+  return spec_.ops.empty() ? geometry::whole_rect(whole) : region(spec_.ops.front(), whole, draws[0]);
+}
+
+Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
+  PictureState& work = state(sample);
+  Picture& picture = work.picture;
+  picture.mirrored = false;
+  picture.mask.reset();
+  picture.erasures.clear();
+  picture.boxes.clear();
+  picture.box_rows.clear();
+  work.ops = 0;
+  if (sample.entry[kImage].form == Entry::Form::kDecoded) return enter_decoded(sample);
+  DRAPPS_RETURN_IF_ERROR(decode_image(sample, draws));
+  sample.source->remember_pixels(sample.index, static_cast<std::uint64_t>(picture.extent.height) *
+                                                   static_cast<std::uint64_t>(picture.extent.width));
+  const BoxRange boxes = source_.boxes(sample.index);
+  for (std::size_t i = 0; i < boxes.boxes.size(); ++i) {
+    picture.boxes.push_back(boxes.boxes[i]);
+    picture.box_rows.push_back(static_cast<std::int32_t>(i));
+  }
+  return source_.has_mask() ? decode_mask(sample) : ok_status();
+}
+
+/// Pixels that lie in memory, perhaps with some ops behind them.
+Status PicturePlan::enter_decoded(Sample& sample) const {
+  PictureState& work = state(sample);
+  const Entry& entry = sample.entry[kImage];
+  if (entry.ops > fixed_ops() || source_.has_mask() || source_.targets().has_boxes()) {
+    return invalid("pictures with " + std::to_string(entry.ops) + " ops behind them do not fit: the first " +
+                   std::to_string(fixed_ops()) + " draw nothing, and masks and boxes come with encoded pictures");
+  }
+  auto image = kernel::planes_of(entry.pixels, sample.bytes[kImage], work.scratch.next_image_buffer());
+  if (!image.ok()) return std::move(image).error();
+  Picture& picture = work.picture;
+  picture.image = *image;
+  picture.extent = {image->height, image->width};
+  picture.window = geometry::whole_rect(picture.extent);
+  work.ops = entry.ops;
+  return ok_status();
+}
+
+/// A picture that only the description's reader knows, read whole and cut to what the first op reads.
+Status PicturePlan::read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const {
+  PictureState& work = state(sample);
+  auto image = spec_.foreign->read(sample.bytes[kImage], work.scratch.next_image_buffer());
+  if (!image.ok()) {
+    Error error = std::move(image).error();
+    if (error.code == ErrorCode::kUnsupported) {
+      error.message = unread.message + " (" + error.message + ")";
+      error.offset = unread.offset;
+    }
+    return error;
+  }
+  Picture& picture = work.picture;
+  picture.extent = {image->height, image->width};
+  picture.window = first_region(picture.extent, draws);
+  DRAPPS_RETURN_IF_ERROR(check_region(picture.window, picture.extent));
+  picture.image = image->crop(picture.window);
+  return ok_status();
+}
+
+/// The part of the picture that the first op reads.
+Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
+  PictureState& work = state(sample);
+  Picture& picture = work.picture;
+  const auto bytes = sample.bytes[kImage];
+  auto info = work.decoder.inspect(bytes, spec_.decode);
+  const bool foreign = spec_.foreign != nullptr && spec_.decode.color == ColorMode::kRgb;
+  if (!info.ok() && info.error().code == ErrorCode::kUnsupported && foreign) {
+    return read_foreign(sample, draws, info.error());
+  }
+  if (!info.ok()) return std::move(info).error();
+  picture.extent = info->extent;
+  // A mask is decoded whole and cut to the same window, so the two always match.
+  picture.window = first_region(info->extent, draws);
+  const jpeg::IndexUse index{work.indexes.get(), {sample.index, sample.identity[kImage]}};
+  auto image = work.decoder.decode(bytes, *info, picture.window, spec_.decode, work.scratch.next_image_buffer(),
+                                   work.indexes == nullptr ? nullptr : &index);
+  if (!image.ok()) return std::move(image).error();
+  picture.image = *image;
+  return ok_status();
+}
+
+Status PicturePlan::decode_mask(Sample& sample) const {
+  PictureState& work = state(sample);
+  Picture& picture = work.picture;
+  const auto bytes = sample.bytes[kMask];
+  DecodeOptions options = spec_.decode;
+  options.color = ColorMode::kIndices;
+  auto info = work.decoder.inspect(bytes, options);
+  if (!info.ok()) return about_mask(std::move(info).error(), sample);
+  if (info->extent != picture.extent) {
+    return about_mask(Error{.code = ErrorCode::kCorrupt,
+                            .stage = Stage::kDecode,
+                            .message = "the mask has " + to_string(info->extent) + " pixels and its image " +
+                                       to_string(picture.extent) + "; make them equal"},
+                      sample);
+  }
+  auto mask = work.decoder.decode(bytes, *info, picture.window, options, work.scratch.next_mask_buffer());
+  if (!mask.ok()) return about_mask(std::move(mask).error(), sample);
+  picture.mask = *mask;
+  return ok_status();
+}
+
+Status PicturePlan::augment(Sample& sample, const PartDraws& draws) const {
+  PictureState& work = state(sample);
+  for (std::size_t i = work.ops; i < spec_.ops.size(); ++i) {
+    OpContext context{draws[i], work.scratch, i == last_look_};
+    DRAPPS_RETURN_IF_ERROR(run(spec_.ops[i], work.picture, context));
+    i += static_cast<std::size_t>(context.skip);
+  }
+  return ok_status();
+}
+
+}  // namespace drapps
