@@ -7,7 +7,7 @@
 
 #include "drapps/control/controller.h"
 #include "drapps/control/fewer_test.h"
-#include "drapps/pipeline/test_pictures.h"
+#include "drapps/modality/test_pictures.h"
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/policies_test.h"

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "drapps/decode/jpeg/index_memory.h"
-#include "drapps/pipeline/test_pictures.h"
+#include "drapps/modality/test_pictures.h"
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/policies_test.h"
 

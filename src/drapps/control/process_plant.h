@@ -90,7 +90,7 @@ class ProcessPlant final : public Plant {
   Settings settings_;
   mutable Observation counted_;  // only its counters are in use
   mutable std::uint64_t looked_ns_ = 0;
-  mutable std::uint64_t throttled_ns_ = 0;  // of the engine, at the last look
+  mutable std::uint64_t throttled_ns_ = 0;         // of the engine, at the last look
   mutable std::optional<std::uint64_t> waits_ns_;  // since when, or up to when that is counted
   std::uint64_t wait_began_ns_ = 0;
   std::optional<std::uint64_t> given_ns_;  // the last batch of this pass

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "drapps/augment/geometry.h"
+#include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/test_pass.h"
-#include "drapps/pipeline/test_pictures.h"
 
 namespace drapps {
 namespace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "drapps/pipeline/test_pictures.h"
+#include "drapps/modality/test_pictures.h"
 
 namespace drapps {
 namespace {

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/executor.h"
 #include "drapps/pipeline/test_pass.h"
-#include "drapps/pipeline/test_pictures.h"
 
 namespace drapps {
 namespace {

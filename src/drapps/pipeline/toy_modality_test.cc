@@ -10,8 +10,8 @@
 
 #include "drapps/modality/json_fields.h"
 #include "drapps/modality/modalities.h"
+#include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/test_pass.h"
-#include "drapps/pipeline/test_pictures.h"
 
 namespace drapps {
 namespace {
