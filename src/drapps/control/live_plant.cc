@@ -86,6 +86,7 @@ Observation LivePlant::observe() const {
   for (const Runner* runner : runners_) {
     count(runner->metrics(), seen);
     seen.ready_batches += runner->ready_batches();
+    seen.upcoming.add(runner->upcoming());
   }
   const LaneSet& working = settings_[KnobId::kFused] != 0 ? fused_ : limits_.weighted;
   for (std::size_t i = 0; i < kLanes.size(); ++i) seen.lanes[i].valid = working[i];

@@ -44,6 +44,7 @@ class CountingRunner final : public Runner {
   void apply(const Settings& settings) override { applied.push_back(settings); }
   const Metrics& metrics() const noexcept override { return counted_; }
   std::uint32_t ready_batches() const override { return 3; }
+  Upcoming upcoming() const override { return {5, 4, 400, 3, 30}; }
 
   std::optional<Next> next(std::chrono::milliseconds) override { return Finished{}; }
   const Plan& plan() const noexcept override { return *plan_; }
@@ -89,6 +90,9 @@ TEST(LivePlant, CountsAllPassesThatWereAndAre) {
     brief.count(2);
     const Observation during = plant.observe();
     EXPECT_EQ(during.ready_batches, 6u);
+    EXPECT_EQ(during.upcoming.samples, 10u);
+    EXPECT_EQ(during.upcoming.bytes, 800u);
+    EXPECT_EQ(during.upcoming.pixels, 60u);
     EXPECT_FALSE(during.finished);
     plant.detach(brief);
     brief.count(100);  // what it still does is not counted

@@ -383,6 +383,26 @@ TEST_F(ExecutorTest, AnExceptionIsAnErrorOfItsOwnUnderEveryOnError) {
   }
 }
 
+TEST_F(ExecutorTest, WhatTheNextSamplesCostIsKnownAsFarAsTheyAre) {
+  const auto source = picture_source();
+  for (const bool again : {false, true}) {
+    auto executor = start(source, settings_of(2, 3, true));
+    const Upcoming upcoming = executor->upcoming();
+    EXPECT_EQ(upcoming.samples, 3u * kBatch);
+    EXPECT_EQ(upcoming.sized, upcoming.samples);
+    EXPECT_GT(upcoming.bytes, upcoming.samples * 500);
+    if (again) {  // all pictures have been decoded once
+      EXPECT_EQ(upcoming.seen, upcoming.samples);
+      EXPECT_GE(upcoming.pixels, upcoming.samples * 20 * 24);
+      EXPECT_LE(upcoming.pixels, upcoming.samples * 26 * 28);
+    }
+    for (std::uint32_t batch = 0; batch < 6; ++batch) take(*executor);
+    EXPECT_EQ(executor->upcoming().samples, kSamples - 6 * kBatch);  // the last batch
+    take(*executor);
+    EXPECT_EQ(executor->upcoming().samples, 0u);
+  }
+}
+
 TEST_F(ExecutorTest, EndingInTheMiddleLeavesNothingBehind) {
   const auto source = picture_source();
   for (int i = 0; i < 30; ++i) {

@@ -32,6 +32,25 @@ class FirstTime {
   std::atomic<std::uint64_t> ns_{0};
 };
 
+/// What is known of the samples to come: those of the batches under way and of the next ones that may begin.
+struct Upcoming {
+  std::uint64_t samples = 0;  // the first of them; at most kMost per pass
+  std::uint64_t sized = 0;    // of which the bytes are known
+  std::uint64_t bytes = 0;    // of those
+  std::uint64_t seen = 0;     // of which the pixels are known
+  std::uint64_t pixels = 0;   // of those
+
+  static constexpr std::uint64_t kMost = 4096;
+
+  void add(const Upcoming& other) noexcept {
+    samples += other.samples;
+    sized += other.sized;
+    bytes += other.bytes;
+    seen += other.seen;
+    pixels += other.pixels;
+  }
+};
+
 struct Metrics {
   std::array<LaneMetrics, kLanes.size()> lanes;
   Histogram step;   // ns from one call of next() to the following one

@@ -66,6 +66,8 @@ class Runner {
   virtual std::uint32_t ready_batches() const = 0;
   /// Whether the batch whose turn it is has landed: next() does not wait.
   virtual bool ready() const = 0;
+  /// By the order, which is known, and by what the source knows of its records.
+  virtual Upcoming upcoming() const = 0;
   /// Global position that the batches taken so far have consumed.
   virtual std::uint64_t position() const = 0;
   /// Steps that were not taken yet.

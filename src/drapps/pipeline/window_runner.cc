@@ -1,6 +1,8 @@
 #include "drapps/pipeline/window_runner.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "drapps/base/clock.h"
@@ -74,6 +76,31 @@ std::uint32_t WindowRunner::ready_batches() const {
 bool WindowRunner::ready() const {
   const std::scoped_lock lock(mutex_);
   return window_.landed(taker_);
+}
+
+Upcoming WindowRunner::upcoming() const {
+  std::uint64_t step = 0;
+  std::uint64_t end = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    step = window_.front();
+    end = window_.end();
+  }
+  Upcoming upcoming;
+  std::array<std::uint64_t, 256> some;
+  for (; step < end; ++step) {
+    const std::uint32_t rows = sampler_.batch(step).rows;
+    for (std::uint32_t first = 0; first < rows; first += some.size()) {
+      const std::span indices = std::span(some).first(std::min<std::size_t>(some.size(), rows - first));
+      sampler_.indices(step, first, indices);
+      for (const std::uint64_t index : indices) {
+        const Hint hint = source_->hint(index);
+        upcoming.add({1, hint.bytes > 0 ? 1u : 0u, hint.bytes, hint.pixels > 0 ? 1u : 0u, hint.pixels});
+        if (upcoming.samples == Upcoming::kMost) return upcoming;
+      }
+    }
+  }
+  return upcoming;
 }
 
 std::uint64_t WindowRunner::position() const {

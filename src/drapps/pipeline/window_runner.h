@@ -26,6 +26,7 @@ class WindowRunner : public Runner, public WorkerClient {
   std::shared_ptr<SlotArena> arena() const noexcept final { return arena_; }
   std::uint32_t ready_batches() const final;
   bool ready() const final;
+  Upcoming upcoming() const final;
   std::uint64_t position() const final;
   std::uint64_t left() const final;
   std::vector<Error> bad_samples() const final;

@@ -8,6 +8,7 @@
 #include "drapps/base/histogram.h"
 #include "drapps/base/knob.h"
 #include "drapps/base/lane.h"
+#include "drapps/pipeline/metrics.h"
 
 namespace drapps {
 
@@ -52,6 +53,7 @@ struct Observation {
   ProcessObservation processes;
   Settings settings;                // in force at time_ns
   std::uint32_t ready_batches = 0;  // finished, not yet taken
+  Upcoming upcoming;                // of the passes that are under way
   std::uint64_t memory_used = 0;    // bytes of the RAM budget in use
   double process_cpu_seconds = 0;   // CPU time of the whole process
   bool finished = false;            // no pass is under way

@@ -32,6 +32,18 @@ Status check_column(const std::string& name, std::uint64_t rows, std::uint64_t e
                  std::to_string(expected) + "; give all the same number");
 }
 
+std::uint64_t pixels_of(const std::optional<PictureArray>& picture) {
+  if (!picture) return 0;
+  const auto [height, width] = picture->layout.extent;
+  return static_cast<std::uint64_t>(height) * static_cast<std::uint64_t>(width);
+}
+
+std::uint64_t bytes_of(const std::vector<Array>& arrays, const std::optional<PictureArray>& picture) {
+  std::uint64_t bytes = picture ? pixels_of(picture) * static_cast<std::uint64_t>(picture->layout.channels) : 0;
+  for (const Array& array : arrays) bytes += array.row_bytes();
+  return bytes;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ArraySource>> ArraySource::make(std::vector<Array> arrays, std::optional<PictureArray> picture,
@@ -63,7 +75,7 @@ Result<std::unique_ptr<ArraySource>> ArraySource::make(std::vector<Array> arrays
 
 ArraySource::ArraySource(std::uint64_t size, std::vector<Array> columns, std::optional<PictureArray> picture,
                          std::shared_ptr<const std::vector<std::uint64_t>> subset, std::shared_ptr<const void> owner)
-    : Source(size),
+    : Source(size, bytes_of(columns, picture), pixels_of(picture)),
       columns_(std::move(columns)),
       picture_(std::move(picture)),
       subset_(std::move(subset)),
@@ -85,6 +97,10 @@ Location ArraySource::locate(std::uint64_t index, Part /*part*/) const noexcept 
   const Array& first = columns_.front();
   const std::byte* data = first.data + static_cast<std::ptrdiff_t>(row(index)) * first.stride;
   return {.path = nullptr, .bytes = {reinterpret_cast<const std::uint8_t*>(data), first.row_bytes()}};
+}
+
+RecordIdentity ArraySource::identity(std::uint64_t index, Part /*part*/) const noexcept {
+  return identity_of(columns_, pictures(), row(index));
 }
 
 std::string ArraySource::name(std::uint64_t index, Part /*part*/) const {

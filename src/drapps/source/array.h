@@ -35,6 +35,7 @@ class ArraySource final : public Source {
   /// The pixels of the record's picture and all that is readable behind them; without pictures, the record's row of the
   /// first array.
   Location locate(std::uint64_t index, Part part) const noexcept override;
+  RecordIdentity identity(std::uint64_t index, Part part) const noexcept override;
   std::string name(std::uint64_t index, Part part) const override;
 
  private:

@@ -43,6 +43,9 @@ Status Targets::check(std::uint64_t size) const {
 Source::Source(std::uint64_t size, bool has_mask, Targets targets)
     : size_(size), has_mask_(has_mask), targets_(std::move(targets)), memory_(std::make_unique<Memory[]>(size)) {}
 
+Source::Source(std::uint64_t size, std::uint64_t bytes, std::uint64_t pixels)
+    : size_(size), has_mask_(false), each_{saturated(bytes), saturated(pixels)} {}
+
 BoxRange Source::boxes(std::uint64_t index) const noexcept {
   if (!targets_.has_boxes()) return {};
   const std::uint64_t first = targets_.box_offsets[index];
@@ -51,7 +54,7 @@ BoxRange Source::boxes(std::uint64_t index) const noexcept {
 }
 
 Hint Source::hint(std::uint64_t index) const noexcept {
-  if (memory_ == nullptr) return {};
+  if (memory_ == nullptr) return each_;
   const Memory& memory = memory_[index];
   return {memory.bytes.load(std::memory_order_relaxed), memory.pixels.load(std::memory_order_relaxed)};
 }

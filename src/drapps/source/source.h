@@ -17,6 +17,7 @@
 #include "drapps/data/array.h"
 #include "drapps/data/file_identity.h"
 #include "drapps/data/picture.h"
+#include "drapps/source/identity.h"
 
 namespace drapps {
 
@@ -84,6 +85,10 @@ class Source {
   virtual std::span<const Array> arrays() const noexcept { return {}; }
   /// The pictures of all records, where they are rows that need no decoding; else null.
   virtual const PictureArray* pictures() const noexcept { return nullptr; }
+  /// Of a part of record `index`; for rows of arrays, of all that the record is. Reads memory at most.
+  virtual RecordIdentity identity(std::uint64_t index, Part part) const noexcept {
+    return identity_of(locate(index, part));
+  }
   /// For messages: the path (with its range of bytes, in a shard), or "memory[i]" and "memory[i].mask".
   virtual std::string name(std::uint64_t index, Part part = Part::kImage) const = 0;
 
@@ -100,8 +105,8 @@ class Source {
 
  protected:
   Source(std::uint64_t size, bool has_mask, Targets targets);
-  /// A source without masks, targets and memory: hint() knows nothing.
-  explicit Source(std::uint64_t size) : size_(size), has_mask_(false) {}
+  /// A source without masks and targets, of whose records it is known what each costs.
+  explicit Source(std::uint64_t size, std::uint64_t bytes = 0, std::uint64_t pixels = 0);
 
  private:
   struct Memory {
@@ -111,6 +116,7 @@ class Source {
   std::uint64_t size_;
   bool has_mask_;
   Targets targets_;
+  Hint each_;  // without memory_
   std::unique_ptr<Memory[]> memory_;
 };
 
