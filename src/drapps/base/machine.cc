@@ -250,19 +250,4 @@ std::uint64_t idle_cpu_ns(const MachineSource& source) {
   return ticks * 1'000'000'000 / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
 }
 
-std::uint64_t throttled_ns(const MachineSource& source) {
-  const std::string cgroup = read_text(source.root + "/proc/self/cgroup");
-  const std::string mountinfo = read_text(source.root + "/proc/self/mountinfo");
-  std::uint64_t sum = 0;
-  for (const Hierarchy& hierarchy : hierarchies(source.root, cgroup, mountinfo)) {
-    if (!hierarchy.has("cpu")) continue;
-    for (const std::string& directory : hierarchy.directories()) {
-      const std::string stat = read_text(directory + "/cpu.stat");
-      sum += hierarchy.v2 ? number(field(stat, "throttled_usec").value_or("")).value_or(0) * 1000
-                          : number(field(stat, "throttled_time").value_or("")).value_or(0);
-    }
-  }
-  return sum;
-}
-
 }  // namespace drapps

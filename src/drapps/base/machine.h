@@ -49,8 +49,4 @@ MachineLimits machine_limits(const MachineSource& source = {});
 /// over them since the machine was started; 0 where the machine does not say. From /proc/stat, whose unit is a tick.
 std::uint64_t idle_cpu_ns(const MachineSource& source = {});
 
-/// ns for which cores were withheld from threads that were ready to run because a cgroup's quota was used up, summed
-/// over the cores and over the groups from the process's own up to the root; 0 where no group was ever throttled.
-std::uint64_t throttled_ns(const MachineSource& source = {});
-
 }  // namespace drapps

@@ -170,20 +170,6 @@ TEST_F(MachineLimitsTest, IdleTimeIsThatOfTheCpusInTheMask) {
   EXPECT_EQ(idle_cpu_ns({.root = root_}), 0u);
 }
 
-TEST_F(MachineLimitsTest, ThrottledTimeIsSummedOverTheGroups) {
-  EXPECT_EQ(throttled_ns({.root = root_}), 0u);
-  mount_v2("/outer/inner");
-  put("/sys/fs/cgroup/cpu.stat", "usage_usec 900\n");
-  put("/sys/fs/cgroup/outer/cpu.stat", "usage_usec 90\nnr_throttled 4\nthrottled_usec 7\n");
-  put("/sys/fs/cgroup/outer/inner/cpu.stat", "usage_usec 80\nthrottled_usec 2\n");
-  put("/sys/fs/cgroup/other/cpu.stat", "throttled_usec 500\n");
-  EXPECT_EQ(throttled_ns({.root = root_}), 9000u);
-
-  mount_v1("/app");
-  put("/sys/fs/cgroup/cpu,cpuacct/app/cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_time 31\n");
-  EXPECT_EQ(throttled_ns({.root = root_}), 31u);
-}
-
 TEST_F(MachineLimitsTest, EmptyTreeStillGivesOneCpu) {
   fs::remove_all(root_ + "/proc");
   EXPECT_EQ(limits().cpus, 1);

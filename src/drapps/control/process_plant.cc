@@ -157,34 +157,23 @@ Limits ProcessPlant::limits() const {
   return limits;
 }
 
-double ProcessPlant::look_at_delays() const {
-  const std::uint64_t throttled = engine_.throttled_ns();
-  const std::uint64_t before = std::exchange(throttled_ns_, throttled);
-  if (throttled == 0) return 0;
-  std::uint64_t delayed = 0;
-  for (auto& [slot, member] : members_) {
-    const std::uint64_t delay = delay_ns_of(member.pid);
-    member.delayed_ns = delay - std::min(delay, std::exchange(member.delay_ns, delay));
-    if (member.seen) delayed += member.delayed_ns;
-  }
-  const std::uint64_t lost = throttled - std::min(throttled, before);
-  return delayed == 0 ? 0 : std::min(1.0, static_cast<double>(lost) / static_cast<double>(delayed));
-}
-
 void ProcessPlant::look(std::uint64_t now) const {
   shared_.set_used(board_->resident());
   const std::uint64_t past = std::max<std::uint64_t>(now - std::exchange(looked_ns_, now), 1);
-  const double by_quota = look_at_delays();
+  // Where the budget is less than the cores to run on, a delay may be a quota's, and is no part of what a process
+  // needs. Where it is not, delays are those of processes that sleep and wake up at once: fewer of them would do less.
+  const bool limited = engine_.cpu_budget() < engine_.machine().affinity_cpus;
   for (auto& [slot, member] : members_) {
     const auto cpu = cpu_ns_of(member.pid);
     if (!cpu) continue;
     const ProcessStatus status = board_->status(slot);
     const auto paused = static_cast<std::uint64_t>(status.paused_seconds * 1e9);
     const std::uint64_t made = status.samples + status.tasks;
+    const std::uint64_t delay = limited ? delay_ns_of(member.pid) : 0;
     // Of one that was not there at the last look it is not known how long it has worked.
     if (std::exchange(member.seen, true)) {
-      const auto throttled = static_cast<std::uint64_t>(by_quota * static_cast<double>(member.delayed_ns));
-      const std::uint64_t lost = std::min(paused - member.paused_ns + throttled, past);
+      const std::uint64_t delayed = member.delay_ns == 0 ? 0 : delay - std::min(delay, member.delay_ns);
+      const std::uint64_t lost = std::min(paused - member.paused_ns + delayed, past);
       const auto worked = static_cast<double>(std::max(past - lost, kLeastNs));
       const std::uint64_t used = *cpu - member.cpu_ns;
       const double alone = static_cast<double>(used) * static_cast<double>(past) / worked;
@@ -196,6 +185,7 @@ void ProcessPlant::look(std::uint64_t now) const {
     }
     member.cpu_ns = *cpu;
     member.paused_ns = paused;
+    member.delay_ns = delay;
     member.made = made;
   }
 }

@@ -69,12 +69,9 @@ class ProcessPlant final : public Plant {
     std::int32_t pid = 0;
     bool seen = false;  // the counters are those of the last look
     std::uint64_t cpu_ns = 0, paused_ns = 0, delay_ns = 0, made = 0;
-    std::uint64_t delayed_ns = 0;  // since the look before
   };
 
   void look(std::uint64_t now) const;
-  /// The share of the members' delays since the last look that a quota of the system made.
-  double look_at_delays() const;
   void count_wait(std::uint64_t now) const;
   std::int32_t working() const { return static_cast<std::int32_t>(joined_.size()); }
 
@@ -90,7 +87,6 @@ class ProcessPlant final : public Plant {
   Settings settings_;
   mutable Observation counted_;  // only its counters are in use
   mutable std::uint64_t looked_ns_ = 0;
-  mutable std::uint64_t throttled_ns_ = 0;         // of the engine, at the last look
   mutable std::optional<std::uint64_t> waits_ns_;  // since when, or up to when that is counted
   std::uint64_t wait_began_ns_ = 0;
   std::optional<std::uint64_t> given_ns_;  // the last batch of this pass

@@ -87,7 +87,6 @@ class Engine {
   std::size_t available_memory() const { return machine_limits(source_).available_bytes; }
   /// idle_cpu_ns() of the cores that the process was allowed at first.
   std::uint64_t idle_cpu_ns() const { return drapps::idle_cpu_ns(source_); }
-  std::uint64_t throttled_ns() const { return drapps::throttled_ns(source_); }
   pid_t maker() const noexcept { return maker_; }
 
   /// Cores and bytes in force now.

@@ -220,8 +220,8 @@ TEST_F(GathererTest, ATooSmallBudgetIsAnErrorAndMemoryOfOthersComesFirst) {
       arena_->spare_bytes() == 0 ? 0 : start(true, {}, false, settings_of(1, 1))->plan().layout.bytes();
   ASSERT_GT(batch, 0u);
   arena_->retire();
-  // Room for two batches, one of which another pass left parked.
-  const auto narrow = engine_.claim({.bytes = 2 * batch + (64 << 10)});
+  // Room for one batch, which another pass left parked.
+  const auto narrow = engine_.claim({.bytes = batch + (64 << 10)});
   ArenaPlace place(engine_.parked());
   auto parked = *SlotArena::make(batch, engine_.memory(MemoryUse::kBatches));
   parked->abandon(*parked->acquire());

@@ -26,7 +26,7 @@ struct ProcessObservation {
   std::int32_t starting = 0;  // have made nothing yet, or are not there yet
   std::int32_t leaving = 0;   // were retired and have not ended yet, or are still to be retired
   std::uint64_t made = 0;     // samples, and batches as such: some datasets make whole ones
-  // CPU time that they used, or would have without waiting for the budget or for a quota of the system.
+  // CPU time that they used, or would have without waiting for the budget.
   std::uint64_t demand_ns = 0;
   // Time for which cores that they may run on had nothing to do at all, summed; 0 where the machine does not say.
   std::uint64_t idle_cores_ns = 0;
