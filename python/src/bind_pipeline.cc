@@ -73,8 +73,9 @@ nb::object capsule(Managed* managed) {
 nb::object dlpack(const Tensor& tensor, const nb::object& /*stream*/,
                   const std::optional<nb::typed<nb::tuple, int, int>>& max_version,
                   const std::optional<nb::typed<nb::tuple, int, int>>& dl_device, std::optional<bool> copy) {
-  if (dl_device && nb::cast<int>((*dl_device)[0]) != kDlCpu) {
-    throw nb::buffer_error("the batch is in CPU memory; move it with the framework that takes it");
+  const DlDevice here = device_of(tensor.slot.kind());
+  if (dl_device && nb::cast<int>((*dl_device)[0]) != here.device_type) {
+    throw nb::buffer_error("the batch is in the memory of another device; move it with the framework that takes it");
   }
   if (copy.value_or(false)) throw nb::buffer_error("a batch is exported without a copy; copy it afterwards");
   if (max_version && nb::cast<int>((*max_version)[0]) >= 1) {
@@ -293,7 +294,10 @@ void bind_pipeline(nb::module_& module) {
       .def_prop_ro("dtype", [](const Tensor& self) { return std::string(name_of(self.dtype)); })
       .def("__dlpack__", &dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
            "dl_device"_a = nb::none(), "copy"_a = nb::none())
-      .def("__dlpack_device__", [](const Tensor&) { return nb::make_tuple(kDlCpu, 0); });
+      .def("__dlpack_device__", [](const Tensor& self) {
+        const DlDevice here = device_of(self.slot.kind());
+        return nb::make_tuple(here.device_type, here.device_id);
+      });
 
   nb::class_<Batch>(module, "Batch", "Rows of every column; its memory is free for reuse when the last tensor is gone.")
       .def_ro("rows", &Batch::rows)

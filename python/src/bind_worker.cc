@@ -224,13 +224,13 @@ const char* name_of(Work::Kind kind) {
 
 GivenWork next(const Side& self, double timeout, bool pending) {
   Station& station = worker(self);
-  GivenWork given{.work = {}, .memory = station.memory()};
+  std::optional<Result<Work>> work;
   {
     const WithoutGil released;
-    given.work = station.next(nanoseconds(timeout), pending);
+    work.emplace(station.next(nanoseconds(timeout), pending));
   }
   run_signal_handlers();
-  return given;
+  return {.work = checked(*std::move(work)), .memory = station.memory()};
 }
 
 bool begin(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
@@ -251,21 +251,20 @@ void enter(const Side& self, std::string_view name) {
 
 std::optional<KindAndParts> delivered(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
   const Station& station = worker(self);
-  const auto packet = station.delivered(ticket, piece);
+  const std::optional<Packet> packet = checked(station.delivered(ticket, piece));
   if (!packet) return std::nullopt;
-  const Memory& memory = *station.memory();
   std::size_t total = 0;
-  for (const ManifestPart& part : packet->parts) total += part.bytes;
+  for (const Packet::Part& part : packet->parts) total += part.data.size();
   std::vector<std::unique_ptr<std::byte[]>> copies;
   copying(total, [&] {
-    for (const ManifestPart& part : packet->parts) {
-      copies.push_back(std::make_unique_for_overwrite<std::byte[]>(part.bytes));
-      if (part.bytes != 0) std::memcpy(copies.back().get(), data_of(memory, part).data(), part.bytes);
+    for (const auto& [block, data] : packet->parts) {
+      copies.push_back(std::make_unique_for_overwrite<std::byte[]>(data.size()));
+      if (!data.empty()) std::memcpy(copies.back().get(), data.data(), data.size());
     }
   });
   nb::list parts;
   for (std::size_t i = 0; i < copies.size(); ++i) {
-    const std::span data(copies[i].get(), packet->parts[i].bytes);
+    const std::span data(copies[i].get(), packet->parts[i].data.size());
     parts.append(nb::cast(array_over(data, std::move(copies[i]))));
   }
   return nb::make_tuple(packet->kind, parts);
@@ -313,7 +312,7 @@ void bind_parent_side(nb::class_<Side>& board) {
           "done", [](const Side& self, std::uint64_t ticket) { return parent(self).done(ticket); }, "ticket"_a)
       .def("take", &take, "ticket"_a,
            "(kind, parts) of a task that is done, which leaves the board; kind is -1 where the worker dropped it. Each "
-           "part holds its memory. Raises RuntimeError where it is not done.")
+           "part holds its memory. Raises RuntimeError where it is not done, and where the result is none.")
       .def(
           "cancel", [](const Side& self, std::uint64_t ticket) { parent(self).cancel(ticket); }, "ticket"_a)
       .def(

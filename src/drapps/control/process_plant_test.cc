@@ -37,7 +37,7 @@ struct Pass {
     settings[KnobId::kProcesses] = processes;
     plant.apply(settings);
   }
-  bool ends(std::size_t i) { return stations[i]->next(milliseconds(0), false).kind == Work::Kind::kStop; }
+  bool ends(std::size_t i) { return stations[i]->next(milliseconds(0), false)->kind == Work::Kind::kStop; }
 
   ProcessPlant plant{Engine::get()};
   std::shared_ptr<Board> board;
@@ -69,7 +69,7 @@ void work(milliseconds time) {
 void make_a_batch(Pass& pass, std::size_t station) {
   const auto ticket = pass.board->publish({}, {});
   ASSERT_TRUE(ticket.ok() && ticket->has_value());
-  const Work task = pass.stations[station]->next(milliseconds(0), false);
+  const Work task = *pass.stations[station]->next(milliseconds(0), false);
   ASSERT_EQ(task.ticket, **ticket);
   ASSERT_TRUE(pass.stations[station]->deliver(task.ticket, 0, {}).ok());
   ASSERT_TRUE(pass.board->take(task.ticket).ok());

@@ -25,6 +25,15 @@ DlDataType dl_type(Dtype dtype) {
   return {1, 8, 1};
 }
 
+constexpr std::int32_t device_type_of(MemoryKind::Place place) noexcept {
+  switch (place) {
+    case MemoryKind::Place::kHost: return 1;
+    case MemoryKind::Place::kPinnedHost: return 3;
+    case MemoryKind::Place::kDevice: return 2;
+  }
+  return 1;
+}
+
 /// The exported structure, what it points to, and what keeps the memory alive, freed together.
 template <class Managed>
 struct Export {
@@ -44,7 +53,7 @@ Managed* make(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<cons
     stride *= shape[i];
   }
   exported->managed.tensor = {.data = data,
-                              .device = {kDlCpu, 0},
+                              .device = device_of(slot.kind()),
                               .ndim = static_cast<std::int32_t>(rank),
                               .dtype = dl_type(dtype),
                               .shape = exported->extents.data(),
@@ -56,6 +65,8 @@ Managed* make(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<cons
 }
 
 }  // namespace
+
+DlDevice device_of(MemoryKind kind) noexcept { return {device_type_of(kind.place), kind.device}; }
 
 DlManagedTensor* export_dlpack(const HeldSlot& slot, std::byte* data, Dtype dtype,
                                std::span<const std::int64_t> shape) {

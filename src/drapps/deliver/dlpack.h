@@ -15,8 +15,9 @@
 namespace drapps {
 
 struct DlDevice {
-  std::int32_t device_type;  // 1: CPU
+  std::int32_t device_type;  // 1: CPU, 2: CUDA, 3: page-locked for CUDA
   std::int32_t device_id;
+  bool operator==(const DlDevice&) const = default;
 };
 
 struct DlDataType {
@@ -52,7 +53,7 @@ struct DlManagedTensorVersioned {
   DlTensor tensor;
 };
 
-inline constexpr std::int32_t kDlCpu = 1;
+DlDevice device_of(MemoryKind kind) noexcept;
 
 /// A view of a held slot in the form asked for. The caller owns what is returned and ends it by its deleter.
 DlManagedTensor* export_dlpack(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<const std::int64_t> shape);

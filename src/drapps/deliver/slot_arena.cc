@@ -1,14 +1,11 @@
 #include "drapps/deliver/slot_arena.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <string>
-#include <system_error>
 
 #include "drapps/base/caught.h"
 
@@ -16,7 +13,6 @@ namespace drapps {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kPage = 4096;
 
 // Slots beside those that may be filling at a time. A batch that the user drops just after taking the next one needs
 // one; the second absorbs jitter.
@@ -30,11 +26,9 @@ std::uint64_t fork_count() noexcept {
   return forks.load(std::memory_order_relaxed);
 }
 
-Error system_error(const char* what, std::size_t bytes) {
-  return Error{.code = ErrorCode::kResourceExhausted,
-               .stage = Stage::kDeliver,
-               .message = std::string(what) + " of " + std::to_string(bytes) +
-                          " bytes failed: " + std::generic_category().message(errno)};
+Error delivering(Error error) {
+  error.stage = Stage::kDeliver;
+  return error;
 }
 
 }  // namespace
@@ -43,17 +37,16 @@ HeldSlot::~HeldSlot() {
   if (slot_ != nullptr && slot_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) SlotArena::release(slot_);
 }
 
-SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, UniqueHandle memory) noexcept
+SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, SharedFile memory) noexcept
     : slot_bytes_(slot_bytes), ledger_(ledger), memory_(std::move(memory)), maker_(getpid()) {}
 
 Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, MemoryLedger& ledger) {
   fork_count();
-  UniqueHandle memory(memfd_create("drapps-batches", MFD_CLOEXEC));
-  if (!memory) return system_error("making a memfd", slot_bytes);
+  auto memory = SharedFile::make("drapps-batches");
+  if (!memory.ok()) return delivering(std::move(memory).error());
   // Whole huge pages where a slot is large enough to profit, whole pages otherwise.
-  const std::size_t unit = slot_bytes >= 4 * kHugePage ? kHugePage : kPage;
-  const std::size_t rounded = (slot_bytes + unit - 1) / unit * unit;
-  return std::shared_ptr<SlotArena>(new SlotArena(rounded, ledger, std::move(memory)));
+  const std::size_t unit = slot_bytes >= 4 * kHugePage ? kHugePage : kPageBytes;
+  return std::shared_ptr<SlotArena>(new SlotArena(round_up(slot_bytes, unit), ledger, *std::move(memory)));
 }
 
 SlotArena::~SlotArena() {
@@ -90,27 +83,22 @@ Result<Slot*> SlotArena::map_new() {
   const std::size_t ranges = end_ / slot_bytes_ + 1;
   spare_.reserve(ranges);
   free_ranges_.reserve(ranges);
-  std::size_t offset = end_;
   const bool reused = !free_ranges_.empty();
-  if (reused) {
-    offset = free_ranges_.back();
-  } else if (ftruncate(memory_.get(), static_cast<off_t>(end_ + slot_bytes_)) != 0) {
-    return system_error("growing batch memory", slot_bytes_);
+  slot->offset = reused ? free_ranges_.back() : end_;
+  if (!reused) {
+    if (Status grown = memory_.grow(end_ + slot_bytes_); !grown.ok()) return delivering(std::move(grown).error());
   }
-  void* data =
-      mmap(nullptr, slot_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), static_cast<off_t>(offset));
-  if (data == MAP_FAILED) return system_error("mapping batch memory", slot_bytes_);
+  auto mapping = memory_.map(slot->offset, slot_bytes_);
+  if (!mapping.ok()) return delivering(std::move(mapping).error());
+  slot->mapping = *std::move(mapping);
   if (reused) {
     free_ranges_.pop_back();
   } else {
     end_ += slot_bytes_;
   }
   // Advice only: where the kernel has no huge pages for shared memory the slot works all the same.
-  madvise(data, slot_bytes_, MADV_HUGEPAGE);
-  madvise(data, slot_bytes_, MADV_DONTFORK);
-  slot->data = static_cast<std::byte*>(data);
-  slot->bytes = slot_bytes_;
-  slot->offset = offset;
+  madvise(slot->data(), slot_bytes_, MADV_HUGEPAGE);
+  madvise(slot->data(), slot_bytes_, MADV_DONTFORK);
   started_filling();
   return slot.release();
 }
@@ -118,7 +106,7 @@ Result<Slot*> SlotArena::map_new() {
 void SlotArena::abandon(Slot* slot) noexcept { keep_or_unmap(slot, true, true, true); }
 
 HeldSlot SlotArena::yield(Slot* slot) noexcept {
-  madvise(slot->data, slot->bytes, MADV_DOFORK);
+  madvise(slot->data(), slot->mapping.bytes(), MADV_DOFORK);
   {
     const std::scoped_lock lock(mutex_);
     --filling_;
@@ -126,8 +114,8 @@ HeldSlot SlotArena::yield(Slot* slot) noexcept {
   slot->holders.store(1, std::memory_order_relaxed);
   slot->fork_count = fork_count();
   slot->arena = shared_from_this();
-  ledger_.add_held(slot->bytes);
-  ledger_.release(slot->bytes);
+  ledger_.add_held(slot->mapping.bytes());
+  ledger_.release(slot->mapping.bytes());
   return HeldSlot(slot);
 }
 
@@ -135,10 +123,10 @@ void SlotArena::release(Slot* slot) noexcept {
   // In a child the slot is its parent's: nothing here may touch the arena, whose lock may be taken for ever.
   if (getpid() != slot->arena->maker_) return;
   const std::shared_ptr<SlotArena> arena = std::move(slot->arena);
-  arena->ledger_.drop_held(slot->bytes);
+  arena->ledger_.drop_held(slot->mapping.bytes());
   const bool reusable = slot->fork_count == fork_count();
-  if (reusable) madvise(slot->data, slot->bytes, MADV_DONTFORK);
-  arena->keep_or_unmap(slot, reusable && arena->ledger_.try_reserve(slot->bytes), reusable, false);
+  if (reusable) madvise(slot->data(), slot->mapping.bytes(), MADV_DONTFORK);
+  arena->keep_or_unmap(slot, reusable && arena->ledger_.try_reserve(slot->mapping.bytes()), reusable, false);
 }
 
 void SlotArena::keep_or_unmap(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept {
@@ -148,7 +136,7 @@ void SlotArena::keep_or_unmap(Slot* slot, bool charged, bool reusable, bool was_
     spare_.push_back(slot);
     return;
   }
-  if (charged) ledger_.release(slot->bytes);
+  if (charged) ledger_.release(slot->mapping.bytes());
   unmap(slot, reusable, *this);
 }
 
@@ -156,7 +144,7 @@ std::size_t SlotArena::trim() noexcept {
   const std::scoped_lock lock(mutex_);
   const std::size_t bytes = spare_.size() * slot_bytes_;
   for (Slot* slot : spare_) {
-    ledger_.release(slot->bytes);
+    ledger_.release(slot->mapping.bytes());
     unmap(slot, true, *this);
   }
   spare_.clear();
@@ -184,14 +172,12 @@ std::size_t SlotArena::bytes() const noexcept {
 void SlotArena::started_filling() noexcept { most_filling_ = std::max(most_filling_, ++filling_); }
 
 void SlotArena::unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept {
-  munmap(slot->data, slot->bytes);
-  if (reuse_range) {
-    // Gives the pages back to the system; the range of the file is mapped again later.
-    fallocate(arena.memory_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(slot->offset),
-              static_cast<off_t>(slot->bytes));
-    arena.free_ranges_.push_back(slot->offset);
-  }
+  const std::size_t offset = slot->offset;
   delete slot;
+  if (!reuse_range) return;
+  // Gives the pages back to the system; the range of the file is mapped again later.
+  arena.memory_.punch(offset, arena.slot_bytes_);
+  arena.free_ranges_.push_back(offset);
 }
 
 }  // namespace drapps

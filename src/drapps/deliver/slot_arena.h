@@ -25,17 +25,27 @@
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
-#include "drapps/base/unique_handle.h"
+#include "drapps/shm/file.h"
 
 namespace drapps {
 
 class SlotArena;
 
+/// What a slot's memory is, as those have to know who take it.
+struct MemoryKind {
+  enum class Place : std::uint8_t { kHost, kPinnedHost, kDevice };
+  Place place = Place::kHost;
+  std::int32_t device = 0;  // of several of a kind
+  bool operator==(const MemoryKind&) const = default;
+};
+
 /// One mapped range of the arena. Made and destroyed by the arena only.
 struct Slot {
-  std::byte* data = nullptr;
-  std::size_t bytes = 0;
+  std::byte* data() const noexcept { return mapping.data(); }
+
+  Mapping mapping;
   std::size_t offset = 0;  // of the range in the arena's memfd
+  MemoryKind kind{};
   std::atomic<std::uint32_t> holders{0};
   std::uint64_t fork_count = 0;      // forks of this process when it was yielded
   std::shared_ptr<SlotArena> arena;  // set while held: a held batch outlives its loader
@@ -56,7 +66,8 @@ class HeldSlot {
   }
   ~HeldSlot();
 
-  std::byte* data() const noexcept { return slot_->data; }
+  std::byte* data() const noexcept { return slot_->data(); }
+  MemoryKind kind() const noexcept { return slot_->kind; }
   explicit operator bool() const noexcept { return slot_ != nullptr; }
 
  private:
@@ -90,7 +101,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
  private:
   friend class HeldSlot;
 
-  SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, UniqueHandle memory) noexcept;
+  SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, SharedFile memory) noexcept;
   Result<Slot*> map_new();
   void started_filling() noexcept;
   static void unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept;
@@ -99,7 +110,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
 
   const std::size_t slot_bytes_;
   MemoryLedger& ledger_;
-  const UniqueHandle memory_;
+  SharedFile memory_;
   const pid_t maker_;
 
   mutable std::mutex mutex_;  // guards all below

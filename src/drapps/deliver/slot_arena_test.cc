@@ -22,7 +22,7 @@ TEST(SlotArena, AYieldedBatchLeavesTheBudgetAndComesBackAsASpare) {
   auto arena = *SlotArena::make(kBytes, ledger);
   Slot* first = *arena->acquire();
   EXPECT_EQ(ledger.used(), kBytes);
-  std::byte* const data = first->data;
+  std::byte* const data = first->data();
   HeldSlot held = arena->yield(first);
   EXPECT_EQ(ledger.used(), 0u);
   EXPECT_EQ(ledger.held(), kBytes);
@@ -33,7 +33,7 @@ TEST(SlotArena, AYieldedBatchLeavesTheBudgetAndComesBackAsASpare) {
   EXPECT_EQ(ledger.held(), 0u);
   EXPECT_EQ(ledger.used(), kBytes);
   Slot* again = *arena->acquire();
-  EXPECT_EQ(again->data, data);
+  EXPECT_EQ(again->data(), data);
   arena->abandon(again);
 }
 
@@ -150,7 +150,7 @@ TEST(SlotArena, AChildReadsTheBatchThatItsParentHolds) {
   held = HeldSlot();
   Slot* next = *arena->acquire();
   EXPECT_NE(next->offset, before);
-  std::memset(next->data, 1, kBytes);
+  std::memset(next->data(), 1, kBytes);
   ASSERT_EQ(write(go[1], "g", 1), 1);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -174,8 +174,23 @@ TEST(Dlpack, ExportsAViewThatKeepsTheSlotHeld) {
   EXPECT_EQ(exported->tensor.strides[2], 1);
   EXPECT_EQ(exported->tensor.dtype.code, 2);
   EXPECT_EQ(exported->tensor.dtype.bits, 32);
+  EXPECT_EQ(exported->tensor.device, (DlDevice{1, 0}));
   exported->deleter(exported);
   EXPECT_EQ(ledger.held(), 0u);
+}
+
+TEST(Dlpack, TheDeviceIsThatOfTheSlot) {
+  MemoryLedger ledger;
+  auto arena = *SlotArena::make(kBytes, ledger);
+  for (const auto& [place, type] :
+       {std::pair(MemoryKind::Place::kPinnedHost, 3), std::pair(MemoryKind::Place::kDevice, 2)}) {
+    Slot* const slot = *arena->acquire();
+    slot->kind = {place, 5};
+    const HeldSlot held = arena->yield(slot);
+    DlManagedTensor* const exported = export_dlpack(held, held.data(), Dtype::kUint8, {});
+    EXPECT_EQ(exported->tensor.device, (DlDevice{type, 5}));
+    exported->deleter(exported);
+  }
 }
 
 TEST(BatchLayout, ColumnsAreAlignedAndDoNotOverlap) {

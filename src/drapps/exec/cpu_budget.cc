@@ -1,10 +1,7 @@
 #include "drapps/exec/cpu_budget.h"
 
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <string>
 
 namespace drapps {
 namespace {
@@ -15,38 +12,28 @@ constexpr double kMostNs = 3.6e12;  // of one pause: a number of cores near zero
 
 }  // namespace
 
-CpuBudget::CpuBudget() : fd_(memfd_create("drapps-cpu", MFD_CLOEXEC)) {
-  if (fd_ && ftruncate(fd_.get(), sizeof(Shared)) == 0) shared_ = map(fd_.get());
-  if (shared_ == nullptr) {
-    fd_.reset();
-    own_ = true;
-    shared_ = new Shared{};
+CpuBudget::CpuBudget() {
+  if (auto file = SharedFile::make("drapps-cpu"); file.ok() && file->grow(sizeof(Shared)).ok()) {
+    if (auto mapping = file->map(0, sizeof(Shared)); mapping.ok()) {
+      file_ = *std::move(file);
+      mapping_ = *std::move(mapping);
+    }
   }
+  if (!file_) own_ = std::make_unique<Shared>();
+  shared_ = file_ ? reinterpret_cast<Shared*>(mapping_.data()) : own_.get();
   shared_->magic = kMagic;
   shared_->cores.store(kUnlimited, std::memory_order_relaxed);
 }
 
 Result<CpuBudget> CpuBudget::attach(int fd) {
-  struct stat about{};
-  Shared* shared = nullptr;
-  if (fstat(fd, &about) == 0 && about.st_size == sizeof(Shared)) shared = map(fd);
-  if (shared != nullptr && shared->magic == kMagic) return CpuBudget(shared);
-  if (shared != nullptr) munmap(shared, sizeof(Shared));
-  return Error{.message = "descriptor " + std::to_string(fd) + " refers to no CPU budget"};
-}
-
-CpuBudget::~CpuBudget() {
-  if (shared_ == nullptr) return;
-  if (own_) {
-    delete shared_;
-  } else {
-    munmap(shared_, sizeof(Shared));
+  auto file = SharedFile::attach(fd);
+  if (file.ok() && file->bytes() == sizeof(Shared)) {
+    auto mapping = file->map(0, sizeof(Shared));
+    if (!mapping.ok()) return std::move(mapping).error();
+    CpuBudget attached(*std::move(mapping));
+    if (attached.shared_->magic == kMagic) return attached;
   }
-}
-
-CpuBudget::Shared* CpuBudget::map(int fd) noexcept {
-  void* const at = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return at == MAP_FAILED ? nullptr : static_cast<Shared*>(at);
+  return Error{.message = "descriptor " + std::to_string(fd) + " refers to no CPU budget"};
 }
 
 void CpuBudget::set_cores(double cores) noexcept {

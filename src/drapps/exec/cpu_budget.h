@@ -11,10 +11,12 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "drapps/base/result.h"
-#include "drapps/base/unique_handle.h"
+#include "drapps/shm/file.h"
 
 namespace drapps {
 
@@ -29,14 +31,8 @@ class CpuBudget {
   /// The budget that `fd` refers to, of any process. `fd` stays the caller's, and need not stay open.
   /// kInvalidArgument for a descriptor of something else.
   static Result<CpuBudget> attach(int fd);
-  ~CpuBudget();
-  CpuBudget(CpuBudget&& other) noexcept
-      : fd_(std::move(other.fd_)), own_(other.own_), shared_(std::exchange(other.shared_, nullptr)) {}
-  CpuBudget(const CpuBudget&) = delete;
-  CpuBudget& operator=(const CpuBudget&) = delete;
-  CpuBudget& operator=(CpuBudget&&) = delete;
 
-  int fd() const noexcept { return fd_.get(); }
+  int fd() const noexcept { return file_ ? file_->fd() : -1; }
 
   /// Another number than before forgives what is not paid for yet.
   void set_cores(double cores) noexcept;
@@ -55,12 +51,13 @@ class CpuBudget {
   };
   static_assert(std::atomic<double>::is_always_lock_free);
 
-  explicit CpuBudget(Shared* shared) noexcept : shared_(shared) {}
-  static Shared* map(int fd) noexcept;
+  explicit CpuBudget(Mapping mapping) noexcept
+      : mapping_(std::move(mapping)), shared_(reinterpret_cast<Shared*>(mapping_.data())) {}
 
-  UniqueHandle fd_;
-  bool own_ = false;  // `shared_` is on the heap
-  Shared* shared_ = nullptr;
+  std::optional<SharedFile> file_;
+  Mapping mapping_;
+  std::unique_ptr<Shared> own_;  // in its place, where there is none
+  Shared* shared_;
 };
 
 }  // namespace drapps

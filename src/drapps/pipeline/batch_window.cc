@@ -104,8 +104,8 @@ void BatchWindow::complete(State& batch, std::uint64_t step) {
     std::vector<std::uint32_t> bad_rows;
     bad_rows.reserve(failed.size());
     for (const auto& [row, error] : failed) bad_rows.push_back(row);
-    batch.rows = plan_->drop_rows(batch.slot->data, batch.rows, bad_rows);
-    if (pass_.complete) pass_.complete(batch.slot->data, step, batch.rows);
+    batch.rows = plan_->drop_rows(batch.slot->data(), batch.rows, bad_rows);
+    if (pass_.complete) pass_.complete(batch.slot->data(), step, batch.rows);
   }
 }
 
@@ -162,7 +162,7 @@ BatchWindow::Next BatchWindow::take(Taker& taker) {
     return error;
   }
   if (!batch.held) {
-    plan_->write_header(batch.slot->data, step, pass_.epoch, batch.rows);
+    plan_->write_header(batch.slot->data(), step, pass_.epoch, batch.rows);
     batch.held = arena_->yield(std::exchange(batch.slot, nullptr));
   }
   Batch taken{.slot = batch.held, .plan = plan_, .rows = batch.rows, .step = step, .position = batch.position};

@@ -115,7 +115,7 @@ class BatchWindow {
   /// the front, it is tried once more with the runner's freed, and noted as a lack.
   bool open(std::uint64_t step);
   /// Of a batch that is open.
-  std::byte* slot(std::uint64_t step) noexcept { return at(step).slot->data; }
+  std::byte* slot(std::uint64_t step) noexcept { return at(step).slot->data(); }
   std::uint32_t rows(std::uint64_t step) const noexcept { return at(step).rows; }
   /// Notes that nothing can be done about the front batch for want of memory; open() forgets it.
   void lacks(Error error);

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "drapps/worker/futex.h"
+#include "drapps/shm/futex.h"
 #include "drapps/worker/memory.h"
 
 namespace drapps {
@@ -24,6 +24,7 @@ inline void wake_workers(const Memory& memory, int most = INT_MAX, std::uint32_t
 
 /// Tells a process that something about its tasks has changed.
 inline void ring(const Memory& memory, std::uint32_t slot) noexcept {
+  if (slot >= memory.max_processes()) return;  // from a word that others write
   memory.process(slot).bell.fetch_add(1);
   wake_workers(memory, INT_MAX, mask_of(slot));
 }

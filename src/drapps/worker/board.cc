@@ -22,7 +22,7 @@ std::uint64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 
 }  // namespace
 
-Board::Board(std::shared_ptr<Memory> memory) : arena_(std::move(memory), 0) {}
+Board::Board(std::shared_ptr<Memory> memory) : memory_(std::move(memory)), arena_(memory_, 0) {}
 
 Result<std::unique_ptr<Board>> Board::make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                            std::uint64_t region_bytes) {
@@ -55,7 +55,7 @@ Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskOrder
     }
   }
   if (task == nullptr) {
-    drop_hold(*memory(), *block, kMakerHold);
+    memory()->drop_hold(*block, kMakerHold);
     return std::optional<std::uint64_t>();
   }
   next_ticket_ = ticket + 1;
@@ -120,19 +120,23 @@ Result<TakenResult> Board::take(std::uint64_t ticket) {
                  .stage = Stage::kDeliver,
                  .message = "task " + std::to_string(ticket) + " is not done; wait for it, and take it once"};
   }
-  TakenResult taken;
-  if (const std::uint64_t output = task.output.load(); output != 0) {
-    const Packet packet = read_packet(*memory(), output);
-    taken.kind = packet.kind;
-    taken.parts.reserve(packet.parts.size());
-    for (const ManifestPart& part : packet.parts) {
-      memory()->block(part.block).holds.fetch_add(1);
-      taken.parts.push_back({BlockHandle(memory(), part.block, 1), data_of(*memory(), part)});
-    }
-  }
+  Result<TakenResult> taken = TakenResult{};
+  if (const std::uint64_t output = task.output.load(); output != 0) taken = result_at(output);
   task.word.store(Word{.ticket = ticket, .state = kTaskClosing}.bits());
   ++unswept_;
   sweep(task);
+  return taken;
+}
+
+Result<TakenResult> Board::result_at(std::uint64_t manifest) {
+  auto packet = read_packet(*memory(), manifest);
+  if (!packet.ok()) return std::move(packet).error();
+  TakenResult taken{.kind = packet->kind};
+  taken.parts.reserve(packet->parts.size());
+  for (const Packet::Part& part : packet->parts) {
+    memory()->block(part.block).holds.fetch_add(1);
+    taken.parts.push_back({BlockHandle(memory(), part.block, 1), part.data});
+  }
   return taken;
 }
 
@@ -170,7 +174,7 @@ bool Board::sweep(TaskEntry& task) {
     }
   }
   if (word.state != kTaskClosing) return false;
-  const std::uint32_t pieces = task.pieces.load(std::memory_order_relaxed);
+  const std::uint32_t pieces = task.piece_count();
   const std::uint64_t closed = Word{.ticket = word.ticket, .state = kPieceClosed}.bits();
   bool running = false;
   for (std::uint32_t i = 0; i < pieces; ++i) {
@@ -185,7 +189,7 @@ bool Board::sweep(TaskEntry& task) {
     if (Word::of(task.piece[i].load()).state == kPieceDelivered) drop_packet(*memory(), task.result[i].load());
   }
   if (const std::uint64_t output = task.output.load(); output != 0) drop_packet(*memory(), output);
-  drop_hold(*memory(), task.input.load(), kMakerHold);
+  memory()->drop_hold(task.input.load(), kMakerHold);
   task.word.store(Word{.ticket = word.ticket, .state = kTaskFree}.bits());
   --unswept_;
   std::uint64_t oldest = memory()->header().oldest.load();

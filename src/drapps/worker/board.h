@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "drapps/base/result.h"
-#include "drapps/worker/arena.h"
+#include "drapps/shm/block_arena.h"
+#include "drapps/worker/memory.h"
 #include "drapps/worker/packet.h"
 
 namespace drapps {
@@ -79,7 +80,7 @@ class Board {
   static Result<std::unique_ptr<Board>> make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                              std::uint64_t region_bytes = 0);
 
-  const std::shared_ptr<Memory>& memory() const noexcept { return arena_.memory(); }
+  const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
 
   // ---- tasks
 
@@ -93,7 +94,8 @@ class Board {
   /// Waits until events() is another than `seen`, the timeout has passed, or a signal handler ran. Gives events().
   std::uint32_t wait_event(std::uint32_t seen, std::chrono::nanoseconds timeout) const;
   bool done(std::uint64_t ticket) const noexcept;
-  /// The result of a task that is done, which leaves the board. kNotFound for any other.
+  /// The result of a task that is done, which leaves the board. kNotFound for any other; kCorrupt where the worker
+  /// wrote a result that is none.
   Result<TakenResult> take(std::uint64_t ticket);
   /// The task is not wanted any more. Returns at once; a process that is at it ends its piece first.
   void cancel(std::uint64_t ticket);
@@ -129,13 +131,14 @@ class Board {
 
   TaskEntry& entry(std::uint64_t ticket) const noexcept { return memory()->task(ticket); }
   bool under_way(std::uint64_t ticket) const noexcept;
+  Result<TakenResult> result_at(std::uint64_t manifest);
   bool sweep(TaskEntry& task);
   void sweep_all();
-  bool begin_closing(TaskEntry& task, Word from);
   void reopen_tasks_of(std::uint32_t slot, std::vector<Lost>& lost);
   void clear_region_of(std::uint32_t slot);
   bool try_empty_region(std::uint32_t slot) const;
 
+  const std::shared_ptr<Memory> memory_;
   BlockArena arena_;
 
   std::mutex mutex_;  // guards all below, and the tasks against another thread of the parent

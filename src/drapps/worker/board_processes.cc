@@ -93,7 +93,7 @@ void Board::reopen_tasks_of(std::uint32_t slot, std::vector<Lost>& lost) {
     const bool owned = word.state == kTaskOwned && word.process == slot;
     const bool wanted = (word.state == kTaskOpen || word.state == kTaskOwned) && task.cancelled.load() == 0;
     bool freed = false;
-    const std::uint32_t pieces = task.pieces.load(std::memory_order_relaxed);
+    const std::uint32_t pieces = task.piece_count();
     for (std::uint32_t i = 0; i < pieces; ++i) {
       const Word piece = Word::of(task.piece[i].load());
       const bool running = piece.state == kPieceRunning;
@@ -122,7 +122,7 @@ void Board::clear_region_of(std::uint32_t slot) {
     if (output != 0 && (word.state == kTaskDone || word.state == kTaskClosing)) {
       append_blocks(*memory(), output, referred);
     }
-    const std::uint32_t pieces = task.pieces.load(std::memory_order_relaxed);
+    const std::uint32_t pieces = task.piece_count();
     for (std::uint32_t i = 0; i < pieces; ++i) {
       if (Word::of(task.piece[i].load()).state == kPieceDelivered) {
         append_blocks(*memory(), task.result[i].load(), referred);
@@ -131,22 +131,23 @@ void Board::clear_region_of(std::uint32_t slot) {
   }
   std::ranges::sort(referred);
   const std::uint32_t region = slot + 1;
-  for_each_block(*memory(), region, [&](std::uint64_t block) {
-    drop_hold(*memory(), block, kMakerHold);
-    if (!std::ranges::binary_search(referred, block)) drop_hold(*memory(), block, kSentHold);
-    if (memory()->block(block).holds.load() == 0) punch_data(*memory(), block);
+  memory()->for_each_block(region, [&](std::uint64_t block) {
+    memory()->drop_hold(block, kMakerHold);
+    if (!std::ranges::binary_search(referred, block)) memory()->drop_hold(block, kSentHold);
+    if (memory()->block(block).holds.load() == 0) memory()->punch_data(block);
   });
-  punch_released(*memory(), region);
-  memory()->punch(memory()->region(region).end.load(), memory()->region_end(region));
+  memory()->punch_released(region);
+  memory()->punch(memory()->blocks_end(region), memory()->region_end(region));
 }
 
-/// Makes the region of a buried process as new, unless somebody holds a block of it.
+/// Makes the region of a buried process as new, unless somebody holds a block of it, or it cannot be told.
 bool Board::try_empty_region(std::uint32_t slot) const {
   const std::uint32_t index = slot + 1;
   bool held = false;
-  for_each_block(*memory(), index, [&](std::uint64_t block) { held |= memory()->block(block).holds.load() != 0; });
+  const bool seen =
+      memory()->for_each_block(index, [&](std::uint64_t block) { held |= memory()->block(block).holds.load() != 0; });
   // Whoever dropped the last hold of a block is counted here until it has done with the block.
-  if (held || memory()->releasing(index).load() != 0) return false;
+  if (held || !seen || memory()->releasing(index) != 0) return false;
   RegionEntry& region = memory()->region(index);
   region.end = memory()->region_begin(index);
   region.released = 0;
@@ -165,7 +166,7 @@ ProcessStatus Board::status(std::uint32_t slot) const {
           .paused_seconds = seconds(process.paused_ns.load(std::memory_order_relaxed)),
           .samples = process.samples.load(std::memory_order_relaxed),
           .tasks = process.tasks.load(std::memory_order_relaxed),
-          .activity = process.activity.load(std::memory_order_relaxed),
+          .activity = std::min(process.activity.load(std::memory_order_relaxed), Activity::kCollate),
           .ticket = static_cast<std::int64_t>(process.ticket.load(std::memory_order_relaxed)),
           .piece = process.piece.load(std::memory_order_relaxed),
           .position = process.position.load(std::memory_order_relaxed),
@@ -196,7 +197,7 @@ std::uint64_t Board::bytes_in_use() {
   sweep_all();
   std::uint64_t bytes = 0;
   for (std::uint32_t region = 0; region <= memory()->max_processes(); ++region) {
-    for_each_block(*memory(), region, [&](std::uint64_t block) {
+    memory()->for_each_block(region, [&](std::uint64_t block) {
       const BlockHeader& header = memory()->block(block);
       if (header.holds.load() != 0) bytes += header.size;
     });

@@ -40,8 +40,7 @@ void Claimer::look() {
     const std::int32_t pinned = task.pinned.load(std::memory_order_relaxed);
     const bool to_me = pinned == static_cast<std::int32_t>(slot_);
     if (pinned >= 0 && !(to_me && word.state == kTaskOpen)) continue;
-    if (word.state == kTaskOwned && (word.process == slot_ || task.pieces.load(std::memory_order_relaxed) == 0))
-      continue;
+    if (word.state == kTaskOwned && (word.process == slot_ || task.piece_count() == 0)) continue;
     std::uint32_t rank = word.state == kTaskOpen ? 2 : 3;
     if (task.urgent.load(std::memory_order_relaxed) != 0) rank = 1;
     if (to_me) rank = kPinned;
@@ -64,7 +63,7 @@ bool Claimer::claim_task(TaskEntry& task, Word word) const {
 std::int32_t Claimer::claim_piece(TaskEntry& task, std::uint64_t ticket) const {
   const std::uint64_t free = Word{.ticket = ticket, .state = kPieceFree}.bits();
   const std::uint64_t running = Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
-  const auto pieces = static_cast<std::int32_t>(task.pieces.load(std::memory_order_relaxed));
+  const auto pieces = static_cast<std::int32_t>(task.piece_count());
   for (std::int32_t i = pieces; i-- > 0;) {
     std::uint64_t bits = task.piece[i].load(std::memory_order_relaxed);
     if (bits != free || !task.piece[i].compare_exchange_strong(bits, running)) continue;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "drapps/shm/word.h"
 #include "drapps/worker/memory.h"
 
 namespace drapps {

@@ -44,8 +44,8 @@ TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 4});
   const std::uint64_t pinned = publish(*board, 6, {.process = 0});
   Child child(*board, [](Station& station) {
-    station.next(kLong, false);
-    const Work work = station.next(kLong, false);
+    EXPECT_TRUE(station.next(kLong, false).ok());
+    const Work work = *station.next(kLong, false);
     station.begin(work.ticket, 0);
     station.finish(work.ticket, 0);
     station.memory()->task(work.ticket).output = 4096;  // as if it died while it delivered
@@ -54,36 +54,36 @@ TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
   });
   EXPECT_TRUE(comes_true([&] { return board->status(child.slot()).piece == 1; }));
   auto thief = seat(*board);
-  const Work stolen = thief->next(kAtOnce, false);
+  const Work stolen = *thief->next(kAtOnce, false);
   ASSERT_EQ(stolen.piece, 3);
   help(*thief, stolen);
   EXPECT_EQ(places(child.kill_and_bury(*board)), (Places{{ticket, -1}, {ticket, 1}, {pinned, -1}}));
   EXPECT_EQ(board->status(child.slot()).pid, child.pid()) << "what it was at can still be asked";
 
   EXPECT_EQ(board->memory()->task(ticket).output, 0u);
-  const Work again = thief->next(kAtOnce, false);
+  const Work again = *thief->next(kAtOnce, false);
   EXPECT_EQ(again.ticket, ticket) << "the pinned one waits for its process";
   EXPECT_FALSE(thief->begin(ticket, 3)) << "what was delivered stays";
   own(*thief, again);
   take_and_check(*board, ticket, 5, 4);
   board->repin(pinned, 1);
-  EXPECT_EQ(thief->next(kAtOnce, false).ticket, pinned);
+  EXPECT_EQ(thief->next(kAtOnce, false)->ticket, pinned);
 }
 
 TEST(BurialTest, AThiefsPieceIsFreeAgainAndItsOwnerIsTold) {
   auto board = make_board(2, 8);
   auto owner = seat(*board);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 1});
-  owner->next(kAtOnce, false);
+  EXPECT_TRUE(owner->next(kAtOnce, false).ok());
   const Child thief(*board, [](Station& station) {
-    station.next(kLong, false);
+    EXPECT_TRUE(station.next(kLong, false).ok());
     sleep_for_ever();
   });
   EXPECT_TRUE(comes_true([&] { return board->status(thief.slot()).activity == Activity::kSample; }));
   EXPECT_FALSE(owner->begin(ticket, 0));
-  EXPECT_EQ(owner->next(kAtOnce, true).kind, Kind::kNone);
+  EXPECT_EQ(owner->next(kAtOnce, true)->kind, Kind::kNone);
   EXPECT_EQ(places(thief.kill_and_bury(*board)), (Places{{ticket, 0}}));
-  EXPECT_EQ(owner->next(kLong, true).kind, Kind::kNone) << "at once";
+  EXPECT_EQ(owner->next(kLong, true)->kind, Kind::kNone) << "at once";
   EXPECT_TRUE(owner->begin(ticket, 0));
 }
 
@@ -92,8 +92,8 @@ TEST(BurialTest, ResultsOutliveTheirMakerAndItsSlotWaitsForThem) {
   const std::uint64_t kept = publish(*board, 5, {.pieces = 2});
   const std::uint64_t waiting = publish(*board, 6, {.pieces = 2});
   const Child child(*board, [](Station& station) {
-    own(station, station.next(kLong, false));
-    own(station, station.next(kLong, false));
+    own(station, *station.next(kLong, false));
+    own(station, *station.next(kLong, false));
     auto unsent = station.allocate(1 << 20);
     std::memset(unsent->data(), 1, 1 << 20);
     sleep_for_ever();
@@ -118,7 +118,7 @@ TEST(BurialTest, ACancelledTaskOfADeadProcessIsGone) {
   auto board = make_board(1, 8);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
   const Child child(*board, [](Station& station) {
-    const Work work = station.next(kLong, false);
+    const Work work = *station.next(kLong, false);
     station.begin(work.ticket, 0);
     sleep_for_ever();
   });
@@ -132,7 +132,7 @@ TEST(BurialTest, AChildOfTheParentDropsHandlesWithoutEffect) {
   auto board = make_board(1, 8);
   auto worker = seat(*board);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
-  own(*worker, worker->next(kAtOnce, false));
+  own(*worker, *worker->next(kAtOnce, false));
   auto taken = board->take(ticket);
   ASSERT_TRUE(taken.ok());
   const std::uint64_t before = board->bytes_in_use();

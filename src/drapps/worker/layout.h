@@ -7,35 +7,25 @@
 //     process dead finds all that it had by looking for its name;
 //   - words carry the ticket of their task, so an operation meant for a task that is gone fails;
 //   - nobody waits for a lock; waiting is a futex over a counter, and every wait is repeated now and then;
-//   - references are offsets from the beginning of the memory; 0 refers to nothing.
+//   - references are offsets from the beginning of the memory; 0 refers to nothing;
+//   - a process that writes where it must not may have written anything: what others wrote is held against its bounds.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "drapps/shm/blocks.h"
+#include "drapps/shm/word.h"
+
 namespace drapps {
 
-inline constexpr std::uint64_t kPageBytes = 4096;
 inline constexpr std::uint32_t kMaxPieces = 256;
 inline constexpr std::uint32_t kMaxProcesses = 4096;
 inline constexpr std::uint32_t kSlowestKept = 8;
 inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
-
-/// A word of a task or of a piece: ticket (40 bits), process slot (16), state (8).
-struct Word {
-  std::uint64_t ticket = 0;
-  std::uint32_t process = 0;
-  std::uint8_t state = 0;
-
-  static constexpr Word of(std::uint64_t bits) noexcept {
-    return {bits >> 24, static_cast<std::uint32_t>(bits >> 8 & 0xFFFF), static_cast<std::uint8_t>(bits & 0xFF)};
-  }
-  constexpr std::uint64_t bits() const noexcept {
-    return ticket << 24 | static_cast<std::uint64_t>(process) << 8 | state;
-  }
-};
 
 /// The life of a task; process is the owner's slot where there is an owner. The owner makes done of owned; all other
 /// moves are a claim (open to owned) or the parent's.
@@ -70,6 +60,8 @@ struct alignas(64) TaskEntry {
   std::atomic<std::uint64_t> output;                          // manifest of the result; 0: there is none
   std::array<std::atomic<std::uint64_t>, kMaxPieces> piece;   // Words with a PieceState
   std::array<std::atomic<std::uint64_t>, kMaxPieces> result;  // manifests of delivered pieces
+
+  std::uint32_t piece_count() const noexcept { return std::min(pieces.load(std::memory_order_relaxed), kMaxPieces); }
 };
 
 /// What a process is at. Written by itself, read by the parent.
@@ -107,12 +99,7 @@ struct alignas(64) ProcessEntry {
   std::array<SlowSample, kSlowestKept> slowest;
 };
 
-/// The shared part of a region's book: all that the parent needs once the owner is dead.
-struct alignas(64) RegionEntry {
-  std::atomic<std::uint64_t> end;       // blocks stand one after the other up to here
-  std::atomic<std::uint64_t> released;  // blocks that nobody holds, linked by BlockHeader::next
-  std::atomic<std::uint32_t> orphaned;  // 1: its process is dead
-};
+static_assert(std::atomic<Activity>::is_always_lock_free);
 
 /// Where everything is. Written once, before the memory is shared.
 struct Geometry {
@@ -125,6 +112,8 @@ struct Geometry {
   std::uint64_t data_offset;  // of region 0
   std::uint32_t max_processes;
   std::uint32_t max_tasks;
+
+  bool operator==(const Geometry&) const = default;
 };
 
 struct alignas(kPageBytes) Header {
@@ -135,19 +124,6 @@ struct alignas(kPageBytes) Header {
   alignas(64) std::atomic<std::uint64_t> oldest;  // no task with a lower ticket is under way
   std::atomic<std::uint64_t> next;                // nor one with this ticket or a higher one
 };
-
-/// Before each block. Its data follow, aligned to 64 bytes.
-struct alignas(64) BlockHeader {
-  std::uint64_t size;               // of the block, this header included; never changes
-  std::atomic<std::uint64_t> next;  // in the list of released blocks
-  std::atomic<std::uint32_t> holds;
-};
-static_assert(sizeof(BlockHeader) == 64);
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<Activity>::is_always_lock_free);
-
-/// Who holds a block: bits of BlockHeader::holds. The lower bits count the holders in the parent.
-inline constexpr std::uint32_t kMakerHold = std::uint32_t{1} << 31;  // the process whose region it is in
-inline constexpr std::uint32_t kSentHold = std::uint32_t{1} << 30;   // a result that refers to it
 
 /// A result: this in a block, its parts behind it. The data of a part are in this block or in one of the maker's own.
 struct ManifestPart {

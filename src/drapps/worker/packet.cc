@@ -11,14 +11,22 @@ constexpr std::uint64_t kAlignment = 64;
 
 std::uint64_t aligned(std::uint64_t bytes) noexcept { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-ManifestPart* parts_of(const Memory& memory, std::uint64_t manifest) noexcept {
-  return reinterpret_cast<ManifestPart*>(memory.data_of(manifest) + sizeof(Manifest));
+/// Copied before it is looked at: whoever wrote it may still be writing.
+Result<std::vector<ManifestPart>> read_parts(const BlockRegions& memory, std::uint64_t manifest, Manifest& head) {
+  const auto in_front = memory.data_at(manifest, 0, sizeof(head));
+  if (!in_front.ok()) return in_front.error();
+  std::memcpy(&head, in_front->data(), sizeof(head));
+  const auto behind = memory.data_at(manifest, sizeof(head), head.parts * sizeof(ManifestPart));
+  if (!behind.ok()) return behind.error();
+  std::vector<ManifestPart> parts(head.parts);
+  if (!parts.empty()) std::memcpy(parts.data(), behind->data(), behind->size());
+  return parts;
 }
 
 }  // namespace
 
 Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<const Bytes> parts) {
-  const Memory& memory = *arena.memory();
+  const BlockRegions& memory = *arena.memory();
   std::uint64_t bytes = aligned(sizeof(Manifest) + parts.size() * sizeof(ManifestPart));
   std::vector<ManifestPart> listed;  // block 0: to be copied
   listed.reserve(parts.size());
@@ -41,32 +49,43 @@ Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<cons
   }
   const Manifest head{.kind = kind, .parts = static_cast<std::uint32_t>(parts.size())};
   std::memcpy(data, &head, sizeof(head));
-  if (!listed.empty()) std::memcpy(parts_of(memory, manifest), listed.data(), listed.size() * sizeof(ManifestPart));
+  if (!listed.empty()) std::memcpy(data + sizeof(head), listed.data(), listed.size() * sizeof(ManifestPart));
   for (const ManifestPart& part : listed) arena.send(part.block);
   arena.send(manifest);
-  drop_hold(memory, manifest, kMakerHold);
+  memory.drop_hold(manifest, kMakerHold);
   return manifest;
 }
 
-Packet read_packet(const Memory& memory, std::uint64_t manifest) noexcept {
+Result<Packet> read_packet(const BlockRegions& memory, std::uint64_t manifest) {
   Manifest head{};
-  std::memcpy(&head, memory.data_of(manifest), sizeof(head));
-  return {.kind = head.kind, .parts = {parts_of(memory, manifest), head.parts}};
+  const auto parts = read_parts(memory, manifest, head);
+  if (!parts.ok()) return parts.error();
+  Packet packet{.kind = head.kind};
+  packet.parts.reserve(parts->size());
+  for (const ManifestPart& part : *parts) {
+    const auto data = memory.data_at(part.block, part.start, part.bytes);
+    if (!data.ok()) return data.error();
+    packet.parts.push_back({part.block, *data});
+  }
+  return packet;
 }
 
-void append_blocks(const Memory& memory, std::uint64_t manifest, std::vector<std::uint64_t>& blocks) {
+void append_blocks(const BlockRegions& memory, std::uint64_t manifest, std::vector<std::uint64_t>& blocks) {
   const auto first = static_cast<std::ptrdiff_t>(blocks.size());
   blocks.push_back(manifest);
-  for (const ManifestPart& part : read_packet(memory, manifest).parts) blocks.push_back(part.block);
+  Manifest head{};
+  if (const auto parts = read_parts(memory, manifest, head); parts.ok()) {
+    for (const ManifestPart& part : *parts) blocks.push_back(part.block);
+  }
   std::sort(blocks.begin() + first, blocks.end());
   blocks.erase(std::unique(blocks.begin() + first, blocks.end()), blocks.end());
 }
 
-void drop_packet(const Memory& memory, std::uint64_t manifest) {
+void drop_packet(const BlockRegions& memory, std::uint64_t manifest) {
   // All of it is read before any of it may be used again.
   std::vector<std::uint64_t> blocks;
   append_blocks(memory, manifest, blocks);
-  for (const std::uint64_t block : blocks) drop_hold(memory, block, kSentHold);
+  for (const std::uint64_t block : blocks) memory.drop_hold(block, kSentHold);
 }
 
 }  // namespace drapps

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "drapps/base/result.h"
-#include "drapps/worker/arena.h"
+#include "drapps/shm/block_arena.h"
+#include "drapps/worker/layout.h"
 
 namespace drapps {
 
@@ -17,22 +18,22 @@ using Bytes = std::span<const std::byte>;
 /// never sent goes by reference; all others are copied into the manifest's block, each aligned to 64 bytes.
 Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<const Bytes> parts);
 
-/// What a manifest says. The views are good while the manifest's block is.
+/// What a manifest says. The views are good while the blocks are.
 struct Packet {
-  std::uint32_t kind;
-  std::span<const ManifestPart> parts;
+  struct Part {
+    std::uint64_t block;
+    std::span<std::byte> data;
+  };
+  std::uint32_t kind = 0;
+  std::vector<Part> parts;
 };
-Packet read_packet(const Memory& memory, std::uint64_t manifest) noexcept;
+/// kCorrupt where the manifest, or a part of it, is not in any block.
+Result<Packet> read_packet(const BlockRegions& memory, std::uint64_t manifest);
 
-/// The memory of one part.
-inline std::span<std::byte> data_of(const Memory& memory, const ManifestPart& part) noexcept {
-  return {memory.data_of(part.block) + part.start, part.bytes};
-}
-
-/// Appends each block that a result is made of, each once, its manifest's included.
-void append_blocks(const Memory& memory, std::uint64_t manifest, std::vector<std::uint64_t>& blocks);
+/// Appends each block that a result is made of, each once, its manifest's included; of a corrupt one, what there is.
+void append_blocks(const BlockRegions& memory, std::uint64_t manifest, std::vector<std::uint64_t>& blocks);
 
 /// Lets go of a result: its blocks are no longer held as sent.
-void drop_packet(const Memory& memory, std::uint64_t manifest);
+void drop_packet(const BlockRegions& memory, std::uint64_t manifest);
 
 }  // namespace drapps

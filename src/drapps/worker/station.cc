@@ -28,7 +28,8 @@ Error not_begun(std::uint64_t ticket) {
 }  // namespace
 
 Station::Station(const std::shared_ptr<Memory>& memory, std::uint32_t slot)
-    : slot_(slot),
+    : memory_(memory),
+      slot_(slot),
       arena_(memory, slot + 1),
       process_(memory->process(slot)),
       progress_(process_),
@@ -95,42 +96,44 @@ Status Station::start_beat(const Parent& parent, bool kill_with_parent) {
   return ok_status();
 }
 
-Work Station::next(std::chrono::nanoseconds timeout, bool pending) {
+Result<Work> Station::next(std::chrono::nanoseconds timeout, bool pending) {
   enter(Activity::kIdle);
   arena_.tidy();
-  if (!pay()) return {};
+  if (!pay()) return Work{};
   const auto wait_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(timeout.count(), 0));
   const std::uint64_t deadline = std::min(monotonic_ns() + wait_ns, std::uint64_t{1} << 62);
   Header& header = memory()->header();
   for (;;) {
     const std::uint32_t seen = header.work.load();
     const std::uint32_t bell = process_.bell.load();
-    if (std::exchange(heard_, bell) != bell && pending) return {};
+    if (std::exchange(heard_, bell) != bell && pending) return Work{};
     const bool stop = header.stop.load() != 0;
     const bool retired = process_.retired.load() != 0;
     if (retired && !std::exchange(wake_passed_on_, true)) futex_wake(header.work, 1, kAnyone);
-    if ((stop || retired) && !pending) return {.kind = Work::Kind::kStop};
+    if ((stop || retired) && !pending) return Work{.kind = Work::Kind::kStop};
     if (!stop && !retired) {
       if (const auto claim = claimer_.claim()) return work_of(*claim);
     }
     const std::uint64_t now = monotonic_ns();
-    if (now >= deadline) return {};
+    if (now >= deadline) return Work{};
     const std::uint32_t mask = mask_of(slot_) | (stop || retired ? 0 : kAnyone);
     if (futex_wait(header.work, seen, std::min(deadline, now + kWorkLookNs), mask) == FutexWait::kInterrupted)
-      return {};
+      return Work{};
   }
 }
 
-Work Station::work_of(const Claim& claim) {
+Result<Work> Station::work_of(const Claim& claim) {
   const TaskEntry& task = *claim.task;
+  const auto input = memory()->data_at(task.input.load(std::memory_order_relaxed), 0,
+                                       task.input_bytes.load(std::memory_order_relaxed));
+  if (!input.ok()) return input.error();
   Work work{.kind = claim.piece < 0 ? Work::Kind::kTask : Work::Kind::kPiece,
             .ticket = claim.ticket,
             .piece = claim.piece,
-            .pieces = task.pieces.load(std::memory_order_relaxed),
+            .pieces = task.piece_count(),
             .worker = task.worker.load(std::memory_order_relaxed),
             .position = task.position.load(std::memory_order_relaxed),
-            .input = {memory()->data_of(task.input.load(std::memory_order_relaxed)),
-                      task.input_bytes.load(std::memory_order_relaxed)}};
+            .input = *input};
   if (work.pieces == 0 || work.piece >= 0) progress_.begin_sample(work.ticket, work.piece, work.position);
   return work;
 }
@@ -147,7 +150,7 @@ bool Station::runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t pi
 bool Station::begin(std::uint64_t ticket, std::uint32_t piece) {
   static_cast<void>(pay());
   TaskEntry& task = memory()->task(ticket);
-  if (!owns(task, ticket) || piece >= task.pieces.load(std::memory_order_relaxed)) return false;
+  if (!owns(task, ticket) || piece >= task.piece_count()) return false;
   std::uint64_t bits = task.piece[piece].load(std::memory_order_relaxed);
   const std::uint8_t state = Word::of(bits).state;
   const std::uint64_t running = Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
@@ -169,20 +172,22 @@ bool Station::finish(std::uint64_t ticket, std::uint32_t piece) noexcept {
 bool Station::ready(std::uint64_t ticket) const noexcept {
   const TaskEntry& task = memory()->task(ticket);
   if (!owns(task, ticket)) return false;
-  const std::uint32_t pieces = task.pieces.load(std::memory_order_relaxed);
+  const std::uint32_t pieces = task.piece_count();
   return std::all_of(task.piece.begin(), task.piece.begin() + pieces, [](const auto& piece) {
     const std::uint8_t state = Word::of(piece.load()).state;
     return state == kPieceLocal || state == kPieceDelivered;
   });
 }
 
-std::optional<Packet> Station::delivered(std::uint64_t ticket, std::uint32_t piece) const noexcept {
+Result<std::optional<Packet>> Station::delivered(std::uint64_t ticket, std::uint32_t piece) const {
   const TaskEntry& task = memory()->task(ticket);
-  if (!owns(task, ticket) || piece >= task.pieces.load(std::memory_order_relaxed) ||
+  if (!owns(task, ticket) || piece >= task.piece_count() ||
       Word::of(task.piece[piece].load()).state != kPieceDelivered) {
-    return std::nullopt;
+    return std::optional<Packet>();
   }
-  return read_packet(*memory(), task.result[piece].load(std::memory_order_relaxed));
+  auto packet = read_packet(*memory(), task.result[piece].load(std::memory_order_relaxed));
+  if (!packet.ok()) return std::move(packet).error();
+  return std::optional(*std::move(packet));
 }
 
 Status Station::deliver(std::uint64_t ticket, std::uint32_t kind, std::span<const Bytes> parts) {

@@ -16,7 +16,7 @@
 
 #include "drapps/base/result.h"
 #include "drapps/exec/cpu_budget.h"
-#include "drapps/worker/arena.h"
+#include "drapps/shm/block_arena.h"
 #include "drapps/worker/beat.h"
 #include "drapps/worker/claim.h"
 #include "drapps/worker/packet.h"
@@ -47,7 +47,7 @@ class Station {
   Station(const Station&) = delete;
   Station& operator=(const Station&) = delete;
 
-  const std::shared_ptr<Memory>& memory() const noexcept { return arena_.memory(); }
+  const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
 
   /// Starts the thread that shows that the process lives, and ends it with its parent. See Beat.
   Status start_beat(const Parent& parent, bool kill_with_parent);
@@ -55,7 +55,8 @@ class Station {
   /// Waits for work. kNone after the timeout, or early where a signal handler ran; kStop where the process is to end.
   /// @param pending  this process still waits for pieces of its own tasks: then never kStop, and kNone also as soon as
   ///                 something about its tasks has changed since the last call.
-  Work next(std::chrono::nanoseconds timeout, bool pending);
+  /// kCorrupt where a task's input is not there.
+  Result<Work> next(std::chrono::nanoseconds timeout, bool pending);
 
   /// Begins a piece of an own task, once the CPU budget allows it. False where another has begun or made it, and where
   /// the task is not this process's.
@@ -65,8 +66,9 @@ class Station {
   void enter(Activity activity) noexcept { progress_.enter(activity); }
   /// Whether every piece of an own task is made, here or elsewhere.
   bool ready(std::uint64_t ticket) const noexcept;
-  /// Another's result of a piece of an own task; nothing where there is none. Good until the task ends.
-  std::optional<Packet> delivered(std::uint64_t ticket, std::uint32_t piece) const noexcept;
+  /// Another's result of a piece of an own task; nothing where there is none, kCorrupt where it is not one. Good until
+  /// the task ends.
+  Result<std::optional<Packet>> delivered(std::uint64_t ticket, std::uint32_t piece) const;
 
   /// Ends an own task with its result. It need not be ready: an error may come before all pieces are made.
   /// kInvalidArgument where the task is not this process's; kTooLarge or kResourceExhausted where the result finds no
@@ -88,11 +90,12 @@ class Station {
   Station(const std::shared_ptr<Memory>& memory, std::uint32_t slot);
 
   bool pay();
-  Work work_of(const Claim& claim);
+  Result<Work> work_of(const Claim& claim);
   bool owns(const TaskEntry& task, std::uint64_t ticket) const noexcept;
   bool runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t piece) const noexcept;
   Status end_task(TaskEntry& task, std::uint64_t ticket, std::uint64_t output);
 
+  const std::shared_ptr<Memory> memory_;
   const std::uint32_t slot_;
   BlockArena arena_;
   ProcessEntry& process_;

@@ -78,7 +78,7 @@ inline void own(Station& station, const Work& work) {
       return;
     }
     if (station.ready(work.ticket)) break;
-    const Work other = station.next(milliseconds(100), true);
+    const Work other = *station.next(milliseconds(100), true);
     if (other.kind == Work::Kind::kPiece) help(station, other);
     if (other.kind == Work::Kind::kTask) own(station, other);
   }
@@ -88,8 +88,8 @@ inline void own(Station& station, const Work& work) {
     std::uint64_t value = sample(input, piece);
     if (!made[piece]) {
       const auto packet = station.delivered(work.ticket, piece);
-      ASSERT_TRUE(packet.has_value());
-      value = value_in<std::uint64_t>(data_of(*station.memory(), packet->parts[0]));
+      ASSERT_TRUE(packet.ok() && packet->has_value());
+      value = value_in<std::uint64_t>((*packet)->parts[0].data);
     }
     std::memcpy(block->data() + piece * sizeof(value), &value, sizeof(value));
   }
@@ -100,7 +100,7 @@ inline void own(Station& station, const Work& work) {
 /// Works until it is told to stop.
 inline void work(Station& station) {
   for (;;) {
-    const Work given = station.next(milliseconds(200), false);
+    const Work given = *station.next(milliseconds(200), false);
     if (given.kind == Work::Kind::kStop) return;
     if (given.kind == Work::Kind::kPiece) help(station, given);
     if (given.kind == Work::Kind::kTask) own(station, given);

@@ -57,7 +57,7 @@ void task_through_a_process(benchmark::State& state) {
   if (child == 0) {
     auto station = std::move(*Station::attach(board->memory()->fd(), slot));
     for (;;) {
-      const Work work = station->next(seconds(10), false);
+      const Work work = *station->next(seconds(10), false);
       if (work.kind == Work::Kind::kStop) _exit(0);
       if (work.kind == Work::Kind::kTask) (void)station->deliver(work.ticket, 0, {});
     }

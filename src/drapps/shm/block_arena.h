@@ -3,8 +3,8 @@
 // 1. A block has one of few sizes: whole pages up to 32 KiB, then eight sizes to each power of two, so at most an
 //    eighth is lost. Blocks are never split or merged; one is used again for the same size only. A loader asks for the
 //    same few sizes all the time, so its regions stop growing after the first batches.
-// 2. Only the region's process allocates, in private books; what the parent needs after a death is in the blocks'
-//    headers and in RegionEntry.
+// 2. Only the region's process allocates, in private books, which it believes rather than what others may have
+//    overwritten; what the parent needs after a death is in the blocks' headers and in RegionEntry.
 // 3. Spare blocks keep their pages, because a page fault costs more than copying the page. Beyond 64 MiB, or the
 //    bytes that were in use at once lately where those are more, spare pages go back to the system.
 #pragma once
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "drapps/base/result.h"
-#include "drapps/worker/block.h"
+#include "drapps/shm/blocks.h"
 
 namespace drapps {
 
@@ -28,7 +28,7 @@ class BlockArena {
  public:
   static constexpr std::uint64_t kSpareBytes = std::uint64_t{64} << 20;
 
-  BlockArena(std::shared_ptr<Memory> memory, std::uint32_t region);
+  BlockArena(std::shared_ptr<BlockRegions> memory, std::uint32_t region);
 
   /// A block for `bytes` of data, held by its maker. Its contents are those of an earlier use, or zeros.
   /// kResourceExhausted where the region has no room.
@@ -40,7 +40,7 @@ class BlockArena {
   /// Takes back what was released, and gives back what is too much. Done by allocate() too.
   void tidy();
 
-  const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
+  const std::shared_ptr<BlockRegions>& memory() const noexcept { return memory_; }
 
   /// Size of the blocks in which `bytes`, the header included, find place.
   static std::uint64_t block_size(std::uint64_t bytes) noexcept;
@@ -50,7 +50,9 @@ class BlockArena {
 
   struct Known {
     std::uint64_t offset;
+    std::uint64_t size;
     bool sent;
+    bool free;
   };
   struct FreeBlocks {
     std::vector<std::uint32_t> backed;   // indices in blocks_
@@ -58,12 +60,13 @@ class BlockArena {
   };
 
   static std::size_t class_of(std::uint64_t size) noexcept;
+  /// The last block that begins at `offset` or before it. Requires that there is one.
   std::uint32_t index_of(std::uint64_t offset) const noexcept;
   void take_released();
   void give_back();
   Result<std::uint32_t> grow(std::uint64_t size);
 
-  const std::shared_ptr<Memory> memory_;
+  const std::shared_ptr<BlockRegions> memory_;
   const std::uint32_t region_;
 
   std::mutex mutex_;           // guards all below

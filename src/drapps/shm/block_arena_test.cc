@@ -1,4 +1,4 @@
-#include "drapps/worker/arena.h"
+#include "drapps/shm/block_arena.h"
 
 #include <gtest/gtest.h>
 
@@ -6,16 +6,17 @@
 #include <thread>
 #include <vector>
 
-#include "drapps/worker/testing.h"
+#include "drapps/shm/testing.h"
 
 namespace drapps {
 namespace {
 
-using worker_testing::kRegionBytes;
+using shm_testing::kRegionBytes;
+using shm_testing::make_regions;
 
 class ArenaTest : public ::testing::Test {
  protected:
-  std::shared_ptr<Memory> memory_ = std::move(*Memory::make(2, 4, kRegionBytes));
+  std::shared_ptr<BlockRegions> memory_ = make_regions(3);
   BlockArena arena_{memory_, 1};
 
   std::uint64_t end() const { return memory_->region(1).end.load(); }
@@ -45,7 +46,7 @@ TEST_F(ArenaTest, AReleasedBlockIsUsedAgainForItsSizeOnly) {
   const std::uint64_t block = allocate(100'000);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory_->data_of(block)) % 64, 0u);
   std::memset(memory_->data_of(block), 1, 100'000);
-  drop_hold(*memory_, block, kMakerHold);
+  memory_->drop_hold(block, kMakerHold);
   EXPECT_NE(allocate(10'000), block);
   const std::uint64_t before = end();
   EXPECT_EQ(allocate(100'001), block);
@@ -56,12 +57,12 @@ TEST_F(ArenaTest, ABlockIsReleasedByTheLastOfItsHolders) {
   const std::uint64_t block = allocate(1000);
   arena_.send(block);
   memory_->block(block).holds.fetch_add(2);
-  drop_hold(*memory_, block, kMakerHold);
-  drop_hold(*memory_, block, kMakerHold);  // not set any more: of no effect
-  drop_hold(*memory_, block, kSentHold);
-  drop_hold(*memory_, block, 1);
+  memory_->drop_hold(block, kMakerHold);
+  memory_->drop_hold(block, kMakerHold);  // not set any more: of no effect
+  memory_->drop_hold(block, kSentHold);
+  memory_->drop_hold(block, 1);
   EXPECT_NE(allocate(1000), block);
-  drop_hold(*memory_, block, 1);
+  memory_->drop_hold(block, 1);
   EXPECT_EQ(allocate(1000), block);
 }
 
@@ -69,7 +70,7 @@ TEST_F(ArenaTest, TheWalkFindsEveryBlock) {
   std::vector<std::uint64_t> made;
   for (std::uint64_t bytes = 1; bytes < 4 << 20; bytes = bytes * 3 + 1) made.push_back(allocate(bytes));
   std::vector<std::uint64_t> found;
-  for_each_block(*memory_, 1, [&](std::uint64_t block) { found.push_back(block); });
+  EXPECT_TRUE(memory_->for_each_block(1, [&](std::uint64_t block) { found.push_back(block); }));
   EXPECT_EQ(found, made);
 }
 
@@ -82,10 +83,10 @@ TEST_F(ArenaTest, KnowsBytesThatLieInItsOwnUnsentBlocks) {
   EXPECT_EQ(arena_.unsent_block_of({memory_->data_of(second), 1}), second);
   EXPECT_EQ(arena_.unsent_block_of({data - 1, 10}), std::nullopt) << "begins in the header";
   EXPECT_EQ(arena_.unsent_block_of({data, 20'000}), std::nullopt) << "goes on into the next block";
-  EXPECT_EQ(arena_.unsent_block_of(worker_testing::bytes_of(first)), std::nullopt) << "private memory";
+  EXPECT_EQ(arena_.unsent_block_of(std::as_bytes(std::span(&first, 1))), std::nullopt) << "private memory";
   arena_.send(first);
   EXPECT_EQ(arena_.unsent_block_of({data, 1}), std::nullopt);
-  drop_hold(*memory_, second, kMakerHold);
+  memory_->drop_hold(second, kMakerHold);
   EXPECT_EQ(arena_.unsent_block_of({memory_->data_of(second), 1}), std::nullopt);
 }
 
@@ -105,13 +106,14 @@ TEST_F(ArenaTest, TooMuchIsAnErrorThatSaysWhatToDo) {
     blocks.push_back(*block);
   }
   ASSERT_EQ(blocks.size(), 2u) << "of 22 MiB each";
-  drop_hold(*memory_, blocks[0], kMakerHold);
+  memory_->drop_hold(blocks[0], kMakerHold);
   EXPECT_EQ(allocate(20 << 20), blocks[0]);
 }
 
 TEST(ArenaMemoryTest, SparePagesBeyondWhatIsUsedGoBackAndTheOthersStay) {
   constexpr std::uint64_t kBlock = 8 << 20;
-  auto memory = std::move(*Memory::make(1, 1, std::uint64_t{1} << 30));
+  SharedFile file = *SharedFile::make("test");
+  auto memory = make_regions(2, file, std::uint64_t{1} << 30);
   BlockArena arena(memory, 1);
   const auto fill = [&](int count) {
     std::vector<std::uint64_t> blocks;
@@ -119,17 +121,17 @@ TEST(ArenaMemoryTest, SparePagesBeyondWhatIsUsedGoBackAndTheOthersStay) {
       blocks.push_back(*arena.allocate(kBlock));
       std::memset(memory->data_of(blocks.back()), 1, kBlock);
     }
-    for (const std::uint64_t block : blocks) drop_hold(*memory, block, kMakerHold);
+    for (const std::uint64_t block : blocks) memory->drop_hold(block, kMakerHold);
   };
   fill(20);
-  const std::uint64_t full = memory->resident();
+  const std::uint64_t full = file.resident();
   EXPECT_GE(full, 20 * kBlock);
   fill(20);
-  EXPECT_EQ(memory->resident(), full) << "the same pages again";
+  EXPECT_EQ(file.resident(), full) << "the same pages again";
   // After a long time of small needs, only the floor of spare pages stays.
-  for (int i = 0; i < 600; ++i) drop_hold(*memory, *arena.allocate(1000), kMakerHold);
-  EXPECT_LE(memory->resident(), BlockArena::kSpareBytes + kBlock);
-  EXPECT_GE(memory->resident(), BlockArena::kSpareBytes / 2);
+  for (int i = 0; i < 600; ++i) memory->drop_hold(*arena.allocate(1000), kMakerHold);
+  EXPECT_LE(file.resident(), BlockArena::kSpareBytes + kBlock);
+  EXPECT_GE(file.resident(), BlockArena::kSpareBytes / 2);
 }
 
 TEST_F(ArenaTest, BlocksAreReleasedFromAnyThreadWhileOthersAreMade) {
@@ -142,35 +144,16 @@ TEST_F(ArenaTest, BlocksAreReleasedFromAnyThreadWhileOthersAreMade) {
         const std::uint64_t mark = t << 32 | i;
         std::memcpy(memory_->data_of(*block), &mark, sizeof(mark));
         memory_->block(*block).holds.fetch_add(1);
-        drop_hold(*memory_, *block, kMakerHold);
+        memory_->drop_hold(*block, kMakerHold);
         std::uint64_t read = 0;
         std::memcpy(&read, memory_->data_of(*block), sizeof(read));
         ASSERT_EQ(read, mark);
-        drop_hold(*memory_, *block, 1);
+        memory_->drop_hold(*block, 1);
       }
     });
   }
   threads.clear();
   EXPECT_LE(end() - memory_->region_begin(1), 4u * 7 * 5 * kPageBytes * 2) << "blocks are used again";
-}
-
-TEST(MemoryTest, ImpossibleSizesAreErrors) {
-  EXPECT_EQ(Memory::make(0, 1).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(Memory::make(1, 0).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(Memory::make(kMaxProcesses + 1, 1).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(Memory::make(1, 1, ~std::uint64_t{0}).error().code, ErrorCode::kInvalidArgument);
-}
-
-TEST(MemoryTest, RegionsAreHalvedUntilTheyFitTheAddressSpace) {
-  auto memory = Memory::make(1000, 1, std::uint64_t{1} << 42);
-  ASSERT_TRUE(memory.ok()) << memory.error().message;
-  EXPECT_LT((*memory)->region_bytes(), std::uint64_t{1} << 42);
-  EXPECT_GE((*memory)->region_bytes(), std::uint64_t{256} << 20);
-}
-
-TEST(MemoryTest, OnlyTheMemoryOfAnEngineIsAttachedTo) {
-  EXPECT_EQ(Memory::attach(-1).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(Memory::attach(STDERR_FILENO).error().code, ErrorCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "drapps/worker/arena.h"
+#include "drapps/shm/block_arena.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@ constexpr std::uint32_t kStretch = 128;
 
 }  // namespace
 
-BlockArena::BlockArena(std::shared_ptr<Memory> memory, std::uint32_t region)
+BlockArena::BlockArena(std::shared_ptr<BlockRegions> memory, std::uint32_t region)
     : memory_(std::move(memory)), region_(region) {}
 
 std::uint64_t BlockArena::block_size(std::uint64_t bytes) noexcept {
@@ -73,13 +73,15 @@ Result<std::uint64_t> BlockArena::allocate(std::uint64_t bytes) {
   }
   Known& known = blocks_[index];
   known.sent = false;
+  known.free = false;
   memory_->block(known.offset).holds.store(kMakerHold, std::memory_order_relaxed);
   return known.offset;
 }
 
 Result<std::uint32_t> BlockArena::grow(std::uint64_t size) {
   RegionEntry& region = memory_->region(region_);
-  const std::uint64_t offset = region.end.load(std::memory_order_relaxed);
+  const std::uint64_t offset =
+      blocks_.empty() ? memory_->region_begin(region_) : blocks_.back().offset + blocks_.back().size;
   if (size > memory_->region_end(region_) - offset) {
     return Error{
         .code = ErrorCode::kResourceExhausted,
@@ -87,7 +89,7 @@ Result<std::uint32_t> BlockArena::grow(std::uint64_t size) {
         .message = "all " + std::to_string(memory_->region_bytes()) +
                    " bytes that a process may share are taken; let go of earlier batches, or make smaller ones"};
   }
-  blocks_.push_back({.offset = offset, .sent = false});
+  blocks_.push_back({.offset = offset, .size = size, .sent = false, .free = false});
   BlockHeader& header = memory_->block(offset);
   header.size = size;
   header.holds.store(kMakerHold, std::memory_order_relaxed);
@@ -97,14 +99,14 @@ Result<std::uint32_t> BlockArena::grow(std::uint64_t size) {
 
 std::optional<std::uint64_t> BlockArena::unsent_block_of(std::span<const std::byte> data) {
   const std::byte* begin = memory_->at(memory_->region_begin(region_));
-  const std::byte* end = memory_->at(memory_->region(region_).end.load(std::memory_order_relaxed));
+  const std::byte* end = memory_->at(memory_->region_end(region_));
   if (data.data() < begin || data.data() >= end) return std::nullopt;
   const std::uint64_t offset = memory_->offset_of(data.data());
   const std::scoped_lock lock(mutex_);
+  if (blocks_.empty()) return std::nullopt;
   const Known& known = blocks_[index_of(offset)];
   const BlockHeader& header = memory_->block(known.offset);
-  const bool inside =
-      offset >= known.offset + sizeof(BlockHeader) && offset + data.size() <= known.offset + header.size;
+  const bool inside = offset >= known.offset + sizeof(BlockHeader) && offset + data.size() <= known.offset + known.size;
   const bool held = (header.holds.load(std::memory_order_relaxed) & kMakerHold) != 0;
   if (!inside || !held || known.sent) return std::nullopt;
   return known.offset;
@@ -128,12 +130,16 @@ void BlockArena::take_released() {
   std::atomic<std::uint64_t>& released = memory_->region(region_).released;
   if (released.load(std::memory_order_relaxed) == 0) return;
   std::uint64_t block = released.exchange(0, std::memory_order_acquire);
-  while (block != 0) {
-    const BlockHeader& header = memory_->block(block);
-    free_[class_of(header.size)].backed.push_back(index_of(block));
-    in_use_ -= header.size;
-    spare_ += header.size;
-    block = header.next.load(std::memory_order_relaxed);
+  while (block >= memory_->region_begin(region_) && !blocks_.empty()) {
+    const std::uint32_t index = index_of(block);
+    Known& known = blocks_[index];
+    // What is not on these books was never released, and the list goes no further.
+    if (known.offset != block || known.free) return;
+    known.free = true;
+    free_[class_of(known.size)].backed.push_back(index);
+    in_use_ -= known.size;
+    spare_ += known.size;
+    block = memory_->block(block).next.load(std::memory_order_relaxed);
   }
 }
 
@@ -143,9 +149,9 @@ void BlockArena::give_back() {
     FreeBlocks& spare = free_[i];
     while (spare_ > kept && !spare.backed.empty()) {
       const std::uint32_t index = spare.backed.back();
-      const std::uint64_t block = blocks_[index].offset;
-      punch_data(*memory_, block);
-      spare_ -= memory_->block(block).size;
+      const Known& known = blocks_[index];
+      memory_->punch(known.offset + sizeof(BlockHeader), known.offset + known.size);
+      spare_ -= known.size;
       spare.backed.pop_back();
       spare.punched.push_back(index);
     }
