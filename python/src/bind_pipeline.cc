@@ -70,12 +70,23 @@ nb::object capsule(Managed* managed) {
   return nb::steal(made);
 }
 
+const char* name_of(MemoryKind kind) {
+  switch (kind.place) {
+    case MemoryKind::Place::kHost: return "CPU memory";
+    case MemoryKind::Place::kPinnedHost: return "page-locked CPU memory";
+    case MemoryKind::Place::kDevice: return "a CUDA device's memory";
+  }
+  return "memory";
+}
+
 nb::object dlpack(const Tensor& tensor, const nb::object& /*stream*/,
                   const std::optional<nb::typed<nb::tuple, int, int>>& max_version,
                   const std::optional<nb::typed<nb::tuple, int, int>>& dl_device, std::optional<bool> copy) {
   const DlDevice here = device_of(tensor.slot.kind());
   if (dl_device && nb::cast<int>((*dl_device)[0]) != here.device_type) {
-    throw nb::buffer_error("the batch is in the memory of another device; move it with the framework that takes it");
+    const std::string message =
+        std::string("the batch is in ") + name_of(tensor.slot.kind()) + "; move it with the framework that takes it";
+    throw nb::buffer_error(message.c_str());
   }
   if (copy.value_or(false)) throw nb::buffer_error("a batch is exported without a copy; copy it afterwards");
   if (max_version && nb::cast<int>((*max_version)[0]) >= 1) {
