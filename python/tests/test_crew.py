@@ -56,5 +56,29 @@ def test_as_many_as_there_are_places_or_files_for(crew, monkeypatch):
     assert crew.most(30) == 30
 
 
+def test_each_process_has_two_batches_ahead_where_they_are_small(crew):
+    assert len(crew.members) == 2
+    assert crew.ahead(4, 0) == 1, "of four pieces each; how large they are is not known yet"
+    assert crew.ahead(1, 0) == 4
+    assert crew.ahead(4, 1000) == 4
+    assert crew.ahead(4, (128 << 20) // 3) == 3
+    assert crew.ahead(4, 1 << 40) == 1
+
+
+def test_more_processes_than_workers_have_more_batches_ahead():
+    settings = None
+    for processes, ahead in ((2, 4), (5, 10)):
+        loader = drapps.torch.DataLoader(
+            range(4000), 40, num_workers=2, policy="initial", settings=settings
+        )
+        iterator = iter(loader)
+        for _ in range(4):  # the first ones tell whether the dataset keeps a state
+            next(iterator)
+        settings = loader.export_settings()
+        settings["knobs"]["processes"] = 5
+        assert len(iterator._crew.members) == processes
+        assert len(iterator._asked) == ahead
+
+
 def test_memory_that_is_free_is_read_again():
     assert 0 < _core.available_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")

@@ -150,7 +150,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._asked: deque[Asked] = deque()
         self._taken: deque[Taken] = deque()  # not more than one without a transfer thread
         self._beginnings = 0  # of passes in the workers, among what was asked for
-        self._pieces = 0  # of the batch that was asked for last
+        self._pieces = self._batch_bytes = 0  # of the batch asked for last, and of that taken last
         self._active = [True] * self._num_workers
         self._turn = self._progress.turn
         self._failure: BaseException | None = None  # of the sampler, for when its turn comes
@@ -218,7 +218,7 @@ class EngineIterator(_BaseDataLoaderIter):
         window = int(self._prefetch_factor * self._num_workers)
         if self._given_depth or self._binding.bound or not self._progress.order.drawn_unseen:
             return window
-        return max(window, math.ceil(2 * len(self._crew.members) / max(1, self._pieces)))
+        return max(window, self._crew.ahead(self._pieces, self._batch_bytes))
 
     def _resume(self, worker: int, stream: dict[str, Any]) -> None:
         self._beginnings += 1
@@ -354,6 +354,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _take(self, asked: Asked) -> None:
         kind, parts = self._board.take(asked.ticket)
+        self._batch_bytes = sum(part.nbytes for part in parts)
         pins = self._transfer is not None and kind == VALUE and isinstance(asked.order, Batch)
         make = functools.partial(load, parts)
         transfer = self._transfer.submit(make) if self._transfer is not None and pins else None
@@ -465,11 +466,10 @@ class EngineIterator(_BaseDataLoaderIter):
         return None
 
     def _report_stall(self, waited: float) -> None:
-        frame = sys._getframe(1)
         _log.warning(
             "no batch for %.0f s. The training process waits in:\n%s\n%s",
             waited,
-            "".join(traceback.format_stack(frame)),
+            "".join(traceback.format_stack(sys._getframe(1))),
             self._crew.stacks(),
         )
 

@@ -21,6 +21,7 @@ from drapps.worker.limits import limits_named
 _SILENCE = 5.0  # seconds without a heartbeat after which a worker's state is looked up
 GRACE = 5.0  # seconds that a worker has to end by itself
 _FILES = 4  # that are open here for each process
+_AHEAD_BYTES = 128 << 20  # of batches that are made ahead for processes beyond the usual number
 _LEAST_OWN = 1 << 20  # bytes of memory that each has for itself
 
 # Processes that were not seen to end. Where a crew becomes garbage together with its processes,
@@ -174,6 +175,16 @@ class Crew:
     def active(self) -> list[Member]:
         """Those that are not retired."""
         return [member for member in self.members.values() if not member.retired]
+
+    def ahead(self, pieces: int, batch_bytes: int) -> int:
+        """Batches of so many pieces and bytes to ask for, for each process to have work.
+
+        That is two pieces for each; and two batches, so that work goes on while some wait for a
+        slow sample, as far as those take little memory.
+        """
+        two = 2 * len(self.members)
+        cheap = _AHEAD_BYTES // batch_bytes if batch_bytes else 0
+        return max(-(-two // max(1, pieces)), min(two, cheap))
 
     def most(self, places: int) -> int:
         """How many processes there may be: not more than `places`, and as files and memory allow.
