@@ -1,7 +1,9 @@
 import errno
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,13 @@ def test_the_command_packs_and_says_so(photos, tmp_path, capsys):
     assert main(["pack", str(photos), str(tmp_path / "out"), "--shard-bytes", "60K"]) == 0
     assert capsys.readouterr().out.startswith("21 samples in ")
     assert len(drapps.webdataset(tmp_path / "out").source) == 21
+
+
+def test_the_command_speaks_to_programs_too(photos, tmp_path, capsys):
+    assert main(["pack", str(photos), str(tmp_path / "out"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["samples"] == 21
+    assert [Path(shard).stat().st_size for shard in told["shards"]] == [told["bytes"]]
 
 
 def test_the_command_runs_as_a_module(photos, tmp_path):

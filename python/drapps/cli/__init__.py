@@ -12,11 +12,12 @@ from drapps.errors import PipelineError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, 1 for a failure, 2 for wrong use."""
-    from drapps.cli import pack
+    from drapps.cli import lift, pack
 
     parser = argparse.ArgumentParser("drapps", description="Tools for the data that DRAPPS feeds.")
     parser.add_argument("--version", action="version", version=f"drapps {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    lift.register(commands)
     pack.register(commands)
     chosen = parser.parse_args(arguments)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ def register(commands: Commands) -> None:
         metavar="SIZE",
         help="the most bytes of a shard, with K, M or G (default: 256M)",
     )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
@@ -45,6 +47,9 @@ def run(chosen: argparse.Namespace) -> str:
     from drapps.shards.pack import pack
 
     packed = pack(chosen.folder, chosen.out, shard_bytes=chosen.shard_bytes)
+    if chosen.json:
+        shards = [str(shard) for shard in packed.shards]
+        return json.dumps({"samples": packed.samples, "bytes": packed.size, "shards": shards})
     count = len(packed.shards)
     return (
         f"{packed.samples} samples in {count} {'shard' if count == 1 else 'shards'}, "

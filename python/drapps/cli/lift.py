@@ -1,0 +1,222 @@
+"""``drapps lift``: which of a script's loaders would run natively, and why the others would not."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib.util
+import json
+import os
+import runpy
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from drapps.errors import PipelineError
+
+if TYPE_CHECKING:
+    from drapps.torch.report import LiftReport
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+DRAPPS = Path(__file__).resolve().parents[1]
+SPAWNING = ("spawn", "start_processes")  # of torch.multiprocessing
+
+
+def register(commands: Commands) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "lift",
+        help="say which loaders of a training script would run natively",
+        description="Runs SCRIPT with torch's DataLoader replaced by drapps.torch.DataLoader up "
+        "to the first iter() of a loader, ends it there, and says for each loader that it has "
+        "made whether it would run natively, and why not. Nothing behind that place runs: no "
+        "training step, no handler of exceptions, nothing that saves a checkpoint. What SCRIPT "
+        "prints goes to stderr.",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "-m", "--module", action="store_true", help="SCRIPT is a module, as for python -m"
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="a file of Python code")
+    parser.add_argument(
+        "arguments", metavar="ARG", nargs=argparse.REMAINDER, help="the script's own arguments"
+    )
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A loader of the script."""
+
+    loader: Any
+    at: str  # file and line
+
+    def report(self) -> LiftReport:
+        """What would become of it."""
+        from drapps.torch.report import LiftReport
+
+        try:
+            report: LiftReport = self.loader.lifted()
+        except Exception as error:
+            return LiftReport(native=False, reasons=(f"looking at it failed: {error!r}",))
+        return report
+
+
+class Watch:
+    """Knows the loaders that a script makes, and ends the process where one is iterated."""
+
+    def __init__(self, tell: Callable[[list[Made], str], None]) -> None:
+        """`tell` gets the loaders, and why the script has ended."""
+        self.made: list[Made] = []
+        self._tell = tell
+        self._pid = os.getpid()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """While it lasts, torch's loader is ours, and both are watched."""
+        import torch.multiprocessing
+        import torch.utils.data
+
+        from drapps.torch import DataLoader
+
+        init = DataLoader.__init__
+
+        @functools.wraps(init)
+        def made(loader: Any, *arguments: Any, **options: Any) -> None:
+            init(loader, *arguments, **options)
+            self.made.append(Made(loader, caller()))
+
+        def iterated(_loader: Any) -> NoReturn:
+            self._end(f"the first iter(), at {caller()}")
+
+        def spawned(*_arguments: Any, **_options: Any) -> NoReturn:
+            self._end(
+                f"the script starts processes of its own at {caller()}, whose loaders are not "
+                "seen; give the script that one of them runs"
+            )
+
+        patches: list[tuple[Any, str, Any]] = [
+            (DataLoader, "__init__", made),
+            (DataLoader, "__iter__", iterated),
+            (torch.utils.data, "DataLoader", DataLoader),
+            (torch.utils.data.dataloader, "DataLoader", DataLoader),
+            *((torch.multiprocessing, name, spawned) for name in SPAWNING),
+        ]
+        kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in patches]
+
+        def restore() -> None:
+            for owner, name, value in kept:
+                if value is None:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+
+        self._restore = restore
+        for patch in patches:
+            setattr(*patch)
+        try:
+            yield
+        finally:
+            restore()
+
+    def _end(self, why: str) -> NoReturn:
+        """Ends the process without running anything else of the script."""
+        if os.getpid() == self._pid:  # a fork of the script's says nothing
+            self._restore()
+            self._tell(self.made, why)
+        os._exit(0)
+
+
+def caller() -> str:
+    """File and line of the code that called torch or drapps."""
+    import torch
+
+    own = tuple(f"{folder}{os.sep}" for folder in (Path(torch.__file__).parent, DRAPPS))
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(own):
+        frame = frame.f_back
+    file = Path(frame.f_code.co_filename)
+    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    return f"{shown}:{frame.f_lineno}"
+
+
+def text_of(made: list[Made], why: str) -> str:
+    """The answer for people."""
+    lines, native = [], 0
+    for each in made:
+        report = each.report()
+        native += report.native
+        loader = each.loader
+        lines.append(
+            f"{each.at}: batch_size={loader.batch_size}, num_workers={loader.num_workers}\n"
+            f"{report}\n"
+        )
+    lines.append(f"{native} of {len(made)} loaders would run natively. Stopped: {why}.")
+    return "\n".join(lines)
+
+
+def json_of(made: list[Made], why: str) -> str:
+    """The same for programs."""
+    loaders = [
+        {
+            "made_at": each.at,
+            "batch_size": each.loader.batch_size,
+            "num_workers": each.loader.num_workers,
+            **asdict(each.report()),
+        }
+        for each in made
+    ]
+    return json.dumps({"loaders": loaders, "stopped": why}, indent=2)
+
+
+def run(chosen: argparse.Namespace) -> str:
+    """Run the script, and say what its loaders would do.
+
+    Raises:
+        PipelineError: the script failed, or it made no loader.
+    """
+    if importlib.util.find_spec("torch") is None:
+        raise PipelineError("torch is not installed here, whose loaders this is about")
+    if not chosen.module and not Path(chosen.script).is_file():
+        raise PipelineError(f"there is no file {chosen.script}")
+    written = json_of if chosen.json else text_of
+    answers = os.dup(1)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+
+    def tell(made: list[Made], why: str) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with os.fdopen(answers, "w", encoding="utf-8") as out:
+            print(written(made, why), file=out)
+
+    watch = Watch(tell)
+    failed = ""
+    sys.argv = [chosen.script, *chosen.arguments]
+    try:
+        with watch.watching():
+            if chosen.module:
+                sys.path.insert(0, "")
+                runpy.run_module(chosen.script, run_name="__main__", alter_sys=True)
+            else:
+                sys.path.insert(0, str(Path(chosen.script).resolve().parent))
+                runpy.run_path(chosen.script, run_name="__main__")
+    except SystemExit as end:
+        failed = f"it ended with {end.code!r}" if end.code else ""
+    except Exception as error:
+        traceback.print_exc()
+        failed = f"it failed with {type(error).__name__}"
+    if failed:
+        if watch.made:
+            tell(watch.made, failed)
+        raise PipelineError(f"{chosen.script} was not seen up to its first iter(): {failed}")
+    if not watch.made:
+        raise PipelineError(f"{chosen.script} made no DataLoader")
+    sys.stdout.flush()
+    os.dup2(answers, 1)
+    return written(watch.made, "the script ended, and no loader was iterated")
