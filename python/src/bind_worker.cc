@@ -186,12 +186,12 @@ KindAndParts take(const Side& self, std::uint64_t ticket) {
   return nb::make_tuple(taken.kind, parts);
 }
 
-std::vector<std::pair<std::uint64_t, std::int32_t>> bury(const Side& self, std::int64_t slot) {
+std::vector<std::pair<std::uint64_t, std::int32_t>> reap(const Side& self, std::int64_t slot) {
   Board& board = parent(self);
   const std::uint32_t dead = slot_of(board, slot);
   const WithoutGil released;
   std::vector<std::pair<std::uint64_t, std::int32_t>> lost;
-  for (const Lost& one : board.bury(dead)) lost.emplace_back(one.ticket, one.piece);
+  for (const Lost& one : board.reap(dead)) lost.emplace_back(one.ticket, one.piece);
   return lost;
 }
 
@@ -323,7 +323,7 @@ void bind_parent_side(nb::class_<Side>& board) {
           "slot"_a)
       .def(
           "stop", [](const Side& self) { parent(self).stop(); }, "All processes end after their current sample.")
-      .def("bury", &bury, "slot"_a,
+      .def("reap", &reap, "slot"_a,
            "Clears up after a process that is dead. Gives (ticket, piece) of the pieces that it ran, and (ticket, -1) "
            "of "
            "the tasks that it owned: all of them are open again.")

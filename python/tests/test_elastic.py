@@ -10,7 +10,7 @@ import pytest
 from drapps import _core
 from drapps.errors import PipelineError
 from drapps.worker.elastic import Elastic
-from drapps.worker.standing import Standing
+from drapps.worker.process_knob import ProcessKnob
 
 
 class Model:
@@ -19,10 +19,10 @@ class Model:
     def __init__(self, processes=2, most=1000, hire_s=0.0):
         self.now, self.hire_s, self.most, self.hired = 100.0, hire_s, most, 0
         self.members = {}
-        self.standing = Standing()
+        self.knob = ProcessKnob()
         self.board = _core.Board.make(200, 8, 1 << 20)
         self.control.attach(self.board, processes)
-        self.elastic = Elastic(self, self.standing, lambda: 500, clock=lambda: self.now)
+        self.elastic = Elastic(self, self.knob, lambda: 500, clock=lambda: self.now)
         for worker in range(processes):
             self.hire(worker)
         self.elastic.staff(fixed=False, moves=None)
@@ -30,7 +30,7 @@ class Model:
 
     @property
     def control(self):
-        return self.standing.control
+        return self.knob.control
 
     @property
     def active(self):
@@ -55,7 +55,7 @@ class Model:
 
     @property
     def remarks(self):
-        return [entry["why"] for entry in self.standing.log()["entries"]]
+        return [entry["why"] for entry in self.knob.log()["entries"]]
 
 
 @pytest.fixture
@@ -113,9 +113,9 @@ GOOD = json.loads(_core.settings_of_processes(2))
 
 
 def test_settings_are_those_of_a_loader_of_the_same_kind():
-    assert Standing.from_settings("trials", GOOD).processes == 2
-    assert Standing.from_settings("trials", GOOD).settings() == GOOD
-    assert Standing.from_settings("trials", None).processes == 0
+    assert ProcessKnob.from_settings("trials", GOOD).processes == 2
+    assert ProcessKnob.from_settings("trials", GOOD).settings() == GOOD
+    assert ProcessKnob.from_settings("trials", None).processes == 0
 
 
 @pytest.mark.parametrize(
@@ -134,14 +134,14 @@ def test_settings_are_those_of_a_loader_of_the_same_kind():
 )
 def test_settings_of_something_else_are_refused(settings, message):
     with pytest.raises(PipelineError, match=message):
-        Standing.from_settings("trials", settings)
+        ProcessKnob.from_settings("trials", settings)
 
 
 def test_the_log_forgets_its_oldest_entries_and_counts_them():
-    standing = Standing()
+    knob = ProcessKnob()
     for number in range(300):
-        standing.remark(f"number {number}", worker=number)
-    log = standing.log()
+        knob.remark(f"number {number}", worker=number)
+    log = knob.log()
     assert len(log["entries"]) == 256
     assert log["totals"] == {"decisions": 0, "moves": 0, "held": 0, "dropped": 44}
     assert (log["entries"][-1]["why"], log["entries"][-1]["worker"]) == ("number 299", 299)
@@ -149,22 +149,22 @@ def test_the_log_forgets_its_oldest_entries_and_counts_them():
 
 
 def test_a_copy_begins_with_as_many_and_has_a_log_of_its_own():
-    standing = Standing.from_settings("trials", GOOD)
-    standing.freeze(True)
-    standing.remark("once")
-    other = copy.deepcopy(standing)
+    knob = ProcessKnob.from_settings("trials", GOOD)
+    knob.freeze(True)
+    knob.remark("once")
+    other = copy.deepcopy(knob)
     assert (other.processes, other.log()["status"], other.log()["entries"]) == (2, "frozen", [])
-    assert standing.remark_once("twice")
-    assert not standing.remark_once("twice")
+    assert knob.remark_once("twice")
+    assert not knob.remark_once("twice")
 
 
 def test_a_child_of_a_fork_decides_for_itself():
-    standing = Standing.from_settings("trials", GOOD)
-    standing.remark("in the parent")
+    knob = ProcessKnob.from_settings("trials", GOOD)
+    knob.remark("in the parent")
     pid = os.fork()
     if pid == 0:
-        good = standing.processes == 2 and not standing.log()["entries"]
-        standing.remark("in the child")
-        os._exit(0 if good and len(standing.log()["entries"]) == 1 else 1)
+        good = knob.processes == 2 and not knob.log()["entries"]
+        knob.remark("in the child")
+        os._exit(0 if good and len(knob.log()["entries"]) == 1 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-    assert len(standing.log()["entries"]) == 1
+    assert len(knob.log()["entries"]) == 1

@@ -189,7 +189,7 @@ def test_a_stopped_worker_of_an_iterator_that_is_garbage_ends(method):
     del iterator, process
     gc.collect()
     end = time.monotonic() + 10
-    while _runs(pid) and time.monotonic() < end:  # a fork server buries its children when it can
+    while _runs(pid) and time.monotonic() < end:  # a fork server reaps its children when it can
         time.sleep(0.01)
     assert not _runs(pid)
 

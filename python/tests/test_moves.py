@@ -127,7 +127,7 @@ def passes(loader, count=2, moved_to=None, after=2, pauses=False, back_to=None):
 
 def aim(iterator, processes):
     """So many are wanted from now on, whatever the loader's own trials would find."""
-    iterator._standing.freeze(True)
+    iterator._knob.freeze(True)
     iterator._control.want(processes)
     iterator._elastic.step()
 

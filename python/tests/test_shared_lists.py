@@ -3,7 +3,7 @@
 import os
 import pickle
 
-from drapps.worker.guests import Guests
+from drapps.worker.hosted import HostedWorkers
 from drapps.worker.lists import SharedList
 
 ITEMS = [{"a": i} for i in range(1000)]
@@ -24,9 +24,9 @@ class Holding:
     def leave(self, worker):
         return "with its list", {"items": self.items, "worker": worker}
 
-    def arrive(self, worker, luggage):
-        assert luggage["worker"] == worker
-        return Holding(luggage["items"])
+    def arrive(self, worker, carried):
+        assert carried["worker"] == worker
+        return Holding(carried["items"])
 
 
 def sent_by_a_process_that_has_ended(make):
@@ -46,11 +46,11 @@ def sent_by_a_process_that_has_ended(make):
 
 def test_a_shared_list_arrives_from_a_process_that_has_ended():
     shared = SharedList.of(ITEMS)
-    here = Guests(Holding(shared), 0)
+    here = HostedWorkers(Holding(shared), 0)
 
     def leave():
         shared[3] = "own"
-        return Guests(Holding(shared), 1).leave(1)
+        return HostedWorkers(Holding(shared), 1).leave(1)
 
     _, *parts = sent_by_a_process_that_has_ended(leave)
     assert sum(map(len, parts)) < 1000

@@ -9,7 +9,7 @@ import numpy as np
 
 from drapps import _core
 from drapps.stream import Stream
-from drapps.torch.order import Order
+from drapps.torch.native_order import NativeOrder
 
 if TYPE_CHECKING:
     from drapps.source import Int64Array
@@ -28,7 +28,7 @@ class BrokenOrderStream:
     def __init__(
         self,
         open_stream: Callable[[int, Int64Array], Stream],
-        order: Order,
+        order: NativeOrder,
         indices: Int64Array,
         failure: Exception | None,
         epoch: int,

@@ -43,7 +43,7 @@ from drapps.worker.serialise import load
 from drapps.worker.threads import ThreadContext
 
 if TYPE_CHECKING:
-    from drapps.torch.loader import DataLoader
+    from drapps.torch.base import IteratedLoader
 
 _log = logging.getLogger("drapps")
 _MAX_PIECES = 256  # that one batch is cut into
@@ -65,7 +65,7 @@ class EngineIterator(_BaseDataLoaderIter):
     makes any sample.
     """
 
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: IteratedLoader[Any]) -> None:
         self._maker = os.getpid()
         self._closed = True
         super().__init__(loader)
@@ -88,9 +88,9 @@ class EngineIterator(_BaseDataLoaderIter):
         self._within_budget = loader.cpu_budget is not None or loader._auto_workers
         self._claim = loader._claimed()
         self._given_depth = loader._given_prefetch
-        self._standing = loader._process_knob()
+        self._knob = loader._process_knob()
         ordered = job.seeds is None
-        self._binding = Binding(self._standing, job.bound or ordered, ordered)
+        self._binding = Binding(self._knob, job.bound or ordered, ordered)
         self._start()
 
     def _start(self) -> None:
@@ -99,12 +99,12 @@ class EngineIterator(_BaseDataLoaderIter):
         slots = 64 + 4 * self._num_workers + places  # some are of processes that are ending
         window = self._prefetch_factor * self._num_workers
         self._board = board_of(slots, 2 * window + 4 * slots)
-        self._control = self._standing.control
+        self._control = self._knob.control
         self._crew = Crew(self._board, self._job, self._context, self._control)
-        self._recovery = Recovery(self._crew, self._restarts, self._binding, self._standing)
+        self._recovery = Recovery(self._crew, self._restarts, self._binding, self._knob)
         self._binding.begin()
         most = functools.partial(self._crew.most, places + self._num_workers)
-        self._elastic = Elastic(self._crew, self._standing, most)
+        self._elastic = Elastic(self._crew, self._knob, most)
         self._died: str | None = None  # why all of it has ended; empty once that was raised
         self._checked = self._started = time.monotonic()
         self._first_batch: dict[str, float] = {}
@@ -112,7 +112,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._closed = False
         _live.add(self)
         try:
-            before, processes = self._standing.processes, self._processes_at_start()
+            before, processes = self._knob.processes, self._processes_at_start()
             self._control.attach(self._board, processes)
             homes = self._elastic.begin(processes, self._binding.bound)
             self._binding.started(homes, self._num_workers, self._watches)
@@ -130,7 +130,7 @@ class EngineIterator(_BaseDataLoaderIter):
         binding = self._binding
         # What worker_init_fn did to a process stays there; a restart repeats what one was asked.
         leaves = binding.serial and not (self._restarts or self._initialised)
-        self._moves = Moves(self._crew, binding.slots, self._standing) if leaves else None
+        self._moves = Moves(self._crew, binding.slots, self._knob) if leaves else None
         self._elastic.staff(not leaves and (binding.bound or self._threads), self._moves)
 
     def _processes_at_start(self) -> int:
@@ -139,8 +139,8 @@ class EngineIterator(_BaseDataLoaderIter):
         Later passes begin with as many as the one before ended with, or come down to that.
         """
         bound, cores = self._binding.bound, _core.cpu_budget()
-        if not bound and self._standing.processes:
-            return self._standing.processes
+        if not bound and self._knob.processes:
+            return self._knob.processes
         budget = math.ceil(cores) if self._within_budget and not bound else self._num_workers
         return min(self._num_workers, budget)
 
@@ -169,7 +169,7 @@ class EngineIterator(_BaseDataLoaderIter):
         self._progress.plan = self.plan()
         self._raise_failure()
 
-    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+    def _reset(self, loader: IteratedLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
         self._leave_pass()
         before = self._progress
@@ -201,7 +201,7 @@ class EngineIterator(_BaseDataLoaderIter):
             "processes": len(self._crew.active),
             "start_method": self._crew.context.get_start_method(),
             "bound": bound,
-            "own_state": list(self._standing.own_state),
+            "own_state": list(self._knob.own_state),
             "stolen_by": "nobody" if bound else by,
             "shared_lists": self._shared_lists,
             "slowest": [] if self._closed else self._board.slowest(),
@@ -475,7 +475,7 @@ class EngineIterator(_BaseDataLoaderIter):
 
     def _report_unsharded(self) -> None:
         why = unsharded(self._dataset, self._num_workers)
-        if self._standing.remark_once(why):
+        if self._knob.remark_once(why):
             _log.warning(why)
 
     def _shutdown_workers(self, grace: float = GRACE) -> None:

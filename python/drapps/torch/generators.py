@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from drapps.errors import StateError
-from drapps.torch.python_order import Order
+from drapps.torch.python_order import PythonOrder
 
 LOADERS, SAMPLERS = "generator_state", "sampler_generator_state"
 States = dict[str, torch.Tensor]  # by the name of the field
@@ -21,7 +21,9 @@ States = dict[str, torch.Tensor]  # by the name of the field
 def own_generators(loader: Any) -> dict[str, torch.Generator]:
     """By the field of a state: that of `loader`, and another one that its sampler has."""
     found: dict[str, torch.Generator] = {}
-    for name, holder in zip((LOADERS, SAMPLERS), (loader, Order.of(loader).sampler), strict=True):
+    for name, holder in zip(
+        (LOADERS, SAMPLERS), (loader, PythonOrder.of(loader).sampler), strict=True
+    ):
         generator = getattr(holder, "generator", None)
         if isinstance(generator, torch.Generator) and generator not in found.values():
             found[name] = generator

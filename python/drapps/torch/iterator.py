@@ -12,7 +12,7 @@ from drapps.torch.pinned import PinnedStream, tensors_of
 from drapps.torch.transfer import TransferThread
 
 if TYPE_CHECKING:
-    from drapps.torch.loader import DataLoader
+    from drapps.torch.base import IteratedLoader
     from drapps.torch.native import AnyStream, Native
 
 
@@ -25,7 +25,7 @@ class LiftedIterator(_BaseDataLoaderIter):
 
     _workers: tuple[Any, ...] = ()  # stock iterators with workers have processes here
 
-    def __init__(self, loader: DataLoader[Any], native: Native) -> None:
+    def __init__(self, loader: IteratedLoader[Any], native: Native) -> None:
         super().__init__(loader)
         self._pass = loader._begin(int(self._base_seed), native)
         self._stream: AnyStream | None = None
@@ -42,7 +42,7 @@ class LiftedIterator(_BaseDataLoaderIter):
         if transfer is not None:
             transfer.close()
 
-    def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
+    def _reset(self, loader: IteratedLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
         if self._stream is not None:
             self._stream.close()

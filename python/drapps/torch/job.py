@@ -239,7 +239,7 @@ class TorchJob:
         Its dataset object and random states; of a stream that has not ended its ``state_dict``, and
         the dataset's attributes as they were when it began, as it begins again from there.
         """
-        luggage = {
+        carried = {
             "dataset": self.dataset,
             "random": random_states(),
             "shared_rng": self._shared_rng,
@@ -247,33 +247,33 @@ class TorchJob:
             "over": self._over or getattr(self._fetcher, "ended", False),
         }
         if self.kind != _DatasetKind.Iterable:
-            return "with its dataset, between two batches", luggage
+            return "with its dataset, between two batches", carried
         if self._over or self._fetcher.ended:
-            return "with its dataset, after the end of its stream", luggage
+            return "with its dataset, after the end of its stream", carried
         # A stream may begin, and look at what it was given, as late as with its first batch.
         before = _attributes(self.dataset) if self._place is None else self._before
         state = stream_state(self._fetcher) if self._begun else self._place
-        luggage |= {"stream": {"state": state}, "began": self._began, "before": before}
+        carried |= {"stream": {"state": state}, "began": self._began, "before": before}
         if state is not None:
-            return "by the state_dict of its stream", luggage
-        return None if self._begun else ("before its stream has begun", luggage)
+            return "by the state_dict of its stream", carried
+        return None if self._begun else ("before its stream has begun", carried)
 
-    def arrive(self, worker: int, luggage: Any) -> TorchJob:
+    def arrive(self, worker: int, carried: Any) -> TorchJob:
         """A job beside this one for `worker`, which comes from another process; its turn begins."""
         job = copy.copy(self)
-        job.dataset, job._shared_rng = luggage["dataset"], luggage["shared_rng"]
-        job._over, job._begun, job._place, job._infos = luggage["over"], False, None, {}
+        job.dataset, job._shared_rng = carried["dataset"], carried["shared_rng"]
+        job._over, job._begun, job._place, job._infos = carried["over"], False, None, {}
         job._at_start, job._drawn, job._watch = {}, Drawn(), None
         job._become(worker)
-        object.__setattr__(job._infos[worker], "asked", luggage["asked"])
+        object.__setattr__(job._infos[worker], "asked", carried["asked"])
         if self.kind != _DatasetKind.Iterable:
             job._fetcher = job._new_fetcher()
         elif not job._over:
-            job._began, job._before = luggage["began"], luggage["before"]
-            job._place = luggage["stream"]["state"]
+            job._began, job._before = carried["began"], carried["before"]
+            job._place = carried["stream"]["state"]
             _set_attributes(job.dataset, job._began)
-            job._fetcher = fetcher_at(job._new_fetcher, job.dataset, luggage["stream"], None)
-        set_random_states(luggage["random"])  # whatever the beginning of the stream drew
+            job._fetcher = fetcher_at(job._new_fetcher, job.dataset, carried["stream"], None)
+        set_random_states(carried["random"])  # whatever the beginning of the stream drew
         return job
 
     def pause(self) -> None:

@@ -26,7 +26,7 @@ from drapps.torch.arrays import Arrays, recognise_arrays
 from drapps.torch.chain import Chain, Form, MaskForm, recognise
 from drapps.torch.folder import Folder, recognise_folder
 from drapps.torch.kept import without_subsets
-from drapps.torch.order import Kind, Order, recognise_order
+from drapps.torch.native_order import Kind, NativeOrder, recognise_order
 from drapps.torch.own import WALK, is_own
 from drapps.torch.pairs import Pairs, is_wrapped, recognise_pairs
 from drapps.torch.recognise import NotLifted, name_of, require_own
@@ -60,7 +60,7 @@ class Recipe:
     """
 
     folder: Folder | Pairs | Arrays
-    order: Order
+    order: NativeOrder
     spec: dict[str, Any]
     report: LiftReport
     ahead: int
@@ -95,7 +95,7 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         "sampler": {
             "shuffle": order.kind is Kind.SHUFFLED,
             "seed": 0,
-            "rank": 0,  # a user's sampler deals by itself: see Order.own_seed
+            "rank": 0,  # a user's sampler deals by itself: see NativeOrder.own_seed
             "world": 1,
             "batch": order.batch_size,
             "remainder": "drop" if order.drop_last else "even",
@@ -191,7 +191,7 @@ def _require_plain(loader: torch.utils.data.DataLoader[Any]) -> None:
         raise NotLifted("worker_init_fn is set, and native threads would never call it")
 
 
-def _require_nothing_drawn(chain: Chain, order: Order) -> None:
+def _require_nothing_drawn(chain: Chain, order: NativeOrder) -> None:
     if order.kind is Kind.SHUFFLED:
         raise NotLifted("torch_order=True keeps torch's own shuffled order")
     for op in chain.ops:

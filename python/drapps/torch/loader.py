@@ -8,9 +8,8 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-import torch.utils.data
 from torch.utils.data import Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -21,26 +20,25 @@ from drapps.ledger import LedgerFile
 from drapps.pipeline import loader_options
 from drapps.policy import Policy, to_json
 from drapps.torch import generators
+from drapps.torch.base import IteratedLoader, T_co
 from drapps.torch.engine import EngineIterator
 from drapps.torch.iterator import LiftedIterator
 from drapps.torch.lifting import recipe_of
 from drapps.torch.native import KIND, Native, Pass
-from drapps.torch.order import rank_of
+from drapps.torch.native_order import rank_of
 from drapps.torch.progress import Progress
-from drapps.torch.python_order import Order
+from drapps.torch.python_order import PythonOrder
 from drapps.torch.python_state import KIND as PYTHON_KIND
 from drapps.torch.python_state import check
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport
 from drapps.torch.serial import SerialIterator
-from drapps.worker.standing import Standing
+from drapps.worker.process_knob import ProcessKnob
 
 _VIRTUAL_WORKERS = 8  # of num_workers="auto": never the number of cores, which the data would show
 
-T_co = TypeVar("T_co", covariant=True)
 
-
-class DataLoader(torch.utils.data.DataLoader[T_co]):
+class DataLoader(IteratedLoader[T_co]):
     """A ``torch.utils.data.DataLoader`` that reads, decodes and augments image folders natively.
 
     Use it in the place of the stock class; everything behaves as there. A torchvision image folder
@@ -135,7 +133,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._native: Native | None = None
         self._lasting: Native | LiftReport | None = None  # what a persistent iterator runs on
         self._engine: weakref.ref[EngineIterator] | None = None
-        self._standing: Standing | None = None
+        self._knob: ProcessKnob | None = None
         self._claim: tuple[int, _core.Claim] | None = None  # and the process that made it
         super().__init__(
             dataset,
@@ -219,7 +217,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         epoch, _ = self._epochs.take()
         resumed, begun = self._take_resumed(epoch)
         seed = begun.get("seed", base_seed)
-        order = Order.of(self)
+        order = PythonOrder.of(self)
         self._latest = Progress(
             order,
             epoch,
@@ -284,7 +282,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         """The next ``iter()`` takes this epoch number; a sampler with ``set_epoch`` is told."""
         self._epochs.pin(epoch)
         self._epoch_given = True
-        tell = getattr(Order.of(self).sampler, "set_epoch", None)
+        tell = getattr(PythonOrder.of(self).sampler, "set_epoch", None)
         if callable(tell):
             tell(epoch)
 
@@ -305,7 +303,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         epoch, _ = self._epochs.upcoming
         native = self._prepared()
         if isinstance(native, LiftReport):
-            record = state.record(PYTHON_KIND, epoch, 0, Order.of(self).identity)
+            record = state.record(PYTHON_KIND, epoch, 0, PythonOrder.of(self).identity)
             record["batches"] = 0
         else:
             record = state.record(KIND, epoch, 0, native.identity())
@@ -327,7 +325,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
                     "the state was saved while the loader ran natively, and this one runs Python "
                     f"code because {native.reasons[0]}"
                 )
-            epoch, position = check(state_dict, Order.of(self))
+            epoch, position = check(state_dict, PythonOrder.of(self))
         else:
             epoch, position = state.check(state_dict, KIND, native.identity())
         if position > 0 or "seed" in state_dict:
@@ -343,7 +341,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         self._resumed = dict(state_dict)
         self._latest = None
         self._iterator = None  # persistent workers belong to the pass that was left
-        tell = getattr(Order.of(self).sampler, "set_epoch", None)
+        tell = getattr(PythonOrder.of(self).sampler, "set_epoch", None)
         if callable(tell) and "sampler_epoch" in state_dict:
             tell(state_dict["sampler_epoch"])
 
@@ -384,8 +382,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         for native in {self._native, self._lasting}:
             if isinstance(native, Native):
                 native.core.set_policy(text)
-        if self._standing is not None:
-            self._standing.set_policy("trials" if policy is None else policy)
+        if self._knob is not None:
+            self._knob.set_policy("trials" if policy is None else policy)
         self.__dict__["policy"] = policy
 
     def freeze(self, frozen: bool = True) -> None:
@@ -408,11 +406,11 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
         settings: dict[str, Any] = json.loads(native.core.settings())
         return settings
 
-    def _process_knob(self) -> Standing:
+    def _process_knob(self) -> ProcessKnob:
         """The number of worker processes, for Python code."""
-        if self._standing is None:
-            self._standing = Standing.from_settings(self.policy or "trials", self.settings)
-        return self._standing
+        if self._knob is None:
+            self._knob = ProcessKnob.from_settings(self.policy or "trials", self.settings)
+        return self._knob
 
     def _claimed(self) -> _core.Claim:
         """The budget of cores in this process, which holds as long as the loader lives."""
@@ -435,7 +433,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):
             "_lasting": None,
             "_latest": None,
             "_engine": None,
-            "_standing": copy.deepcopy(self._standing),
+            "_knob": copy.deepcopy(self._knob),
             "_iterator": None,
             "_claim": None,
             "_epochs": copy.copy(self._epochs),

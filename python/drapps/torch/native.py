@@ -16,7 +16,7 @@ from drapps.stream import Stream
 from drapps.torch.broken_order import BrokenOrderStream
 from drapps.torch.generators import States, fields
 from drapps.torch.lifting import Recipe
-from drapps.torch.order import Consumed, Kind, Order, StockDraws
+from drapps.torch.native_order import Consumed, Kind, NativeOrder, StockDraws
 from drapps.torch.pictures import read_foreign
 from drapps.torch.pinned import PinnedStream
 from drapps.torch.recognise import NotLifted
@@ -127,7 +127,7 @@ class Pass:
         self._asks(self._start // order.batch_size + self.native.recipe.ahead)
         return self._stream
 
-    def _given(self, order: Order) -> Stream | BrokenOrderStream:
+    def _given(self, order: NativeOrder) -> Stream | BrokenOrderStream:
         """What the user's sampler orders."""
         indices, failure = order.indices()
         self._consumed = Consumed(indices)

@@ -37,7 +37,7 @@ from drapps.errors import StateError
 from drapps.torch.drawn import packed_states
 from drapps.torch.generators import LOADERS, SAMPLERS, States, fields, packed, unpacked
 from drapps.torch.permuted import permuted
-from drapps.torch.python_order import Order
+from drapps.torch.python_order import PythonOrder
 from drapps.torch.python_state import KIND, WORKERS, own_state, sampler_had_begun
 
 _log = logging.getLogger("drapps")
@@ -129,7 +129,7 @@ class Progress:
         from_start: the datasets were new when the pass began.
     """
 
-    order: Order
+    order: PythonOrder
     epoch: int
     base_seed: int
     key_epoch: int

@@ -10,11 +10,11 @@ from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, Se
 
 from drapps.torch import permuted
 from drapps.torch.job import gives_samples
-from drapps.torch.order import is_permutation
+from drapps.torch.native_order import is_permutation
 
 
 @dataclass(frozen=True)
-class Order:
+class PythonOrder:
     """What of a loader makes its order; not the loader, which holds the iterator that holds this.
 
     Attributes:
@@ -42,7 +42,7 @@ class Order:
     kind: str
 
     @classmethod
-    def of(cls, loader: Any) -> Order:
+    def of(cls, loader: Any) -> PythonOrder:
         """The order of `loader`."""
         stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
         size = len(loader.dataset) if not stream and hasattr(loader.dataset, "__len__") else -1

@@ -7,7 +7,7 @@ from typing import Any
 
 from drapps import state
 from drapps.errors import StateError
-from drapps.torch.python_order import Order
+from drapps.torch.python_order import PythonOrder
 
 KIND = "drapps.torch.DataLoader/python"
 
@@ -23,7 +23,7 @@ _WITHIN: dict[str, dict[str, type]] = {
 }
 
 
-def check(saved: Mapping[str, Any], order: Order) -> tuple[int, int]:
+def check(saved: Mapping[str, Any], order: PythonOrder) -> tuple[int, int]:
     """The epoch and the position of a saved pass in such an order.
 
     Raises:
@@ -59,7 +59,7 @@ def check(saved: Mapping[str, Any], order: Order) -> tuple[int, int]:
     return place
 
 
-def _check_batch_size(saved: Mapping[str, Any], places: list[Any], order: Order) -> None:
+def _check_batch_size(saved: Mapping[str, Any], places: list[Any], order: PythonOrder) -> None:
     """Streams without a state of their own are run again, batch by batch."""
     size = saved.get("batch_size", order.batch_size)  # earlier releases did not save it
     again = any(place.get("state") is None and not place.get("ended") for place in places)
@@ -70,7 +70,7 @@ def _check_batch_size(saved: Mapping[str, Any], places: list[Any], order: Order)
         )
 
 
-def _check_same_batches(saved: Mapping[str, Any], workers: int, order: Order) -> None:
+def _check_same_batches(saved: Mapping[str, Any], workers: int, order: PythonOrder) -> None:
     """What is drawn may depend on which batches there are, and on who makes them."""
     own = own_state(saved)
     why = "the dataset's own __getitems__ draws for whole batches" if order.whole else ""

@@ -10,13 +10,13 @@ from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIt
 from drapps.torch.streams import fetcher_at, stream_state
 
 if TYPE_CHECKING:
-    from drapps.torch.loader import DataLoader
+    from drapps.torch.base import IteratedLoader
 
 
 class SerialIterator(_SingleProcessDataLoaderIter):
     """One pass in the caller's process, exactly as stock; the global random state is the user's."""
 
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: IteratedLoader[Any]) -> None:
         super().__init__(loader)
         self._progress = loader._begin_pass(int(self._base_seed))
         self._sampler_iter = self._progress.indices(self._sampler_iter)

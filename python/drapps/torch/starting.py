@@ -16,10 +16,10 @@ from drapps.worker.launch import SlimServerContext
 from drapps.worker.threads import ThreadContext
 
 if TYPE_CHECKING:
-    from drapps.torch.loader import DataLoader
+    from drapps.torch.base import IteratedLoader
 
 
-def in_threads(loader: DataLoader[Any]) -> bool:
+def in_threads(loader: IteratedLoader[Any]) -> bool:
     """The dataset says ``thread_safe = True``, and nothing else needs a process."""
     safe = getattr(loader.dataset, "thread_safe", False) is True
     streams = loader._dataset_kind == _DatasetKind.Iterable
@@ -27,7 +27,7 @@ def in_threads(loader: DataLoader[Any]) -> bool:
     return safe and not streams and not own
 
 
-def context_of(loader: DataLoader[Any]) -> tuple[Any, bool]:
+def context_of(loader: IteratedLoader[Any]) -> tuple[Any, bool]:
     """How processes start, and whether objects of ``__main__`` travel by value."""
     if in_threads(loader):
         return ThreadContext(), False
@@ -39,7 +39,7 @@ def context_of(loader: DataLoader[Any]) -> tuple[Any, bool]:
     return torch.multiprocessing.get_context(), False
 
 
-def job_of(iterator: _BaseDataLoaderIter, loader: DataLoader[Any], key: int) -> TorchJob:
+def job_of(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any], key: int) -> TorchJob:
     """What the workers of an iterator run; `key` is the seed of the samples' random numbers."""
     init = loader.worker_init_fn
     if isinstance(iterator._dataset, (IterDataPipe, MapDataPipe)):

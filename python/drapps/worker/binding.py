@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from drapps.worker.standing import Standing
+from drapps.worker.process_knob import ProcessKnob
 
 _MOST_NAMED = 3
 _CONSEQUENCES = {
@@ -26,7 +26,7 @@ class Binding:
     """The virtual workers of one iterator.
 
     Attributes:
-        standing: has the log, and what is known of the dataset for later iterators.
+        knob: has the log, and what is known of the dataset for later iterators.
         always: workers are bound whatever the dataset does.
         ordered: what a process makes depends on what it made before, whatever the dataset does.
         slots: where each virtual worker is at home.
@@ -35,7 +35,7 @@ class Binding:
         untold: processes that have not told yet, by the virtual workers that they began as.
     """
 
-    standing: Standing
+    knob: ProcessKnob
     always: bool
     ordered: bool
     slots: dict[int, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Binding:
 
     def begin(self) -> None:
         """Other processes are about to start."""
-        self.own_state = dict(self.standing.own_state)
+        self.own_state = dict(self.knob.own_state)
 
     def started(self, slots: list[int], workers: int, watched: bool) -> None:
         """So many `workers` are at home in the processes in `slots`, in turn.
@@ -72,7 +72,7 @@ class Binding:
     @property
     def lasting(self) -> list[str]:
         """Of what the datasets keep, that which depends on how often it has changed."""
-        return [path for path, lasting in self.standing.own_state.items() if lasting]
+        return [path for path, lasting in self.knob.own_state.items() if lasting]
 
     def slot_of(self, worker: int) -> int:
         """Where a task of `worker` is to run; -1 for anywhere."""
@@ -84,7 +84,7 @@ class Binding:
 
     def told(self, worker: int, changed: Mapping[str, bool]) -> bool:
         """What the process of `worker` says of its dataset; whether that decides how all run."""
-        known = self.standing.own_state
+        known = self.knob.own_state
         new = [path for path in changed if path not in known]
         known |= {path: lasting or known.get(path, False) for path, lasting in changed.items()}
         waited = bool(self.untold)
@@ -94,7 +94,7 @@ class Binding:
             self.untold.clear()
         if new:
             more = " and more" if len(new) > _MOST_NAMED else ""
-            self.standing.remark(
+            self.knob.remark(
                 f"making samples changes {', '.join(new[:_MOST_NAMED])}{more}: "
                 + _CONSEQUENCES[self.serial]
             )

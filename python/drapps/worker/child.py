@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from drapps.worker.guests import Guests
+from drapps.worker.hosted import HostedWorkers
 from drapps.worker.job import END, ERROR, VALUE, EndOfStream, Job
 from drapps.worker.serialise import UnpicklableError, dump, load
 
@@ -62,10 +62,10 @@ class Arrive:
     """A task by which it goes on in another one.
 
     Attributes:
-        luggage: a pickle and its buffers, which can be written to.
+        carried: a pickle and its buffers, which can be written to.
     """
 
-    luggage: list[bytearray]
+    carried: list[bytearray]
 
 
 @dataclass
@@ -98,8 +98,8 @@ class Worker:
         self._broken: bytes | None = None  # the pickle of what the start of the job raised
         self._lost: dict[int, bytes] = {}  # the same of virtual workers that could not arrive
         self._pending: list[_Task] = []  # owned, and waiting for samples that others make
-        self._strays: list[int] = []  # owned, of virtual workers that have left
-        self._guests = Guests(job, worker)
+        self._left_behind: list[int] = []  # owned, of virtual workers that have left
+        self._hosted = HostedWorkers(job, worker)
 
     def run(self, replay: tuple[tuple[Batch | Resume, int], ...] = ()) -> None:
         """Makes `replay`, orders and positions, for nobody; then works until it shall stop."""
@@ -111,7 +111,7 @@ class Worker:
             self._broken = pickle.dumps(self._job.failure(error, self._worker, "its start"))
         while True:
             self._collect()
-            work = self._board.next(_PATIENCE, bool(self._pending or self._strays))
+            work = self._board.next(_PATIENCE, bool(self._pending or self._left_behind))
             if work.kind == "stop":
                 return
             if work.kind == "task":
@@ -142,11 +142,11 @@ class Worker:
         if work.worker in self._lost:
             self._board.deliver(work.ticket, ERROR, [self._lost[work.worker]])
             return
-        job = self._guests.turn_to(work.worker)
+        job = self._hosted.turn_to(work.worker)
         shared = isinstance(order, Batch) and order.shared
         if job is None or (shared and job.keeps_state):
             # It is asked of another process, as soon as the parent knows.
-            self._strays.append(work.ticket)
+            self._left_behind.append(work.ticket)
         elif isinstance(order, Leave):
             self._leave(work)
         elif isinstance(order, Resume):
@@ -161,13 +161,13 @@ class Worker:
 
     def _leave(self, work: _core.Work) -> None:
         try:
-            self._board.deliver(work.ticket, VALUE, self._guests.leave(work.worker))
+            self._board.deliver(work.ticket, VALUE, self._hosted.leave(work.worker))
         except Exception as error:  # of the user's state_dict, too
             self._board.deliver(work.ticket, VALUE, [str(error).encode()])
 
     def _arrive(self, work: _core.Work, order: Arrive) -> None:
         try:
-            self._guests.arrive(work.worker, order.luggage)
+            self._hosted.arrive(work.worker, order.carried)
         except Exception as error:  # of the user's load_state_dict
             failure = self._job.failure(error, work.worker, "its arrival in another process")
             self._lost[work.worker] = pickle.dumps(failure)
@@ -219,8 +219,8 @@ class Worker:
 
     def _collect(self) -> None:
         """Finishes what waited for others: their samples have come, or are to be made here."""
-        for ticket in filter(self._board.cancelled, tuple(self._strays)):
-            self._strays.remove(ticket)
+        for ticket in filter(self._board.cancelled, tuple(self._left_behind)):
+            self._left_behind.remove(ticket)
             self._board.drop(ticket)
         waiting, self._pending = self._pending, []
         for task in waiting:

@@ -1,4 +1,4 @@
-"""The worker processes of one iterator: started, watched, retired, and buried when they die."""
+"""The worker processes of one iterator: started, watched, retired, and reaped when they die."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Crew:
             try:
                 member = self._started(slot, worker, replay)
             except BaseException:
-                self.board.bury(slot)
+                self.board.reap(slot)
                 raise
         self._poll.register(member.pidfd, select.POLLIN)
         self.members[slot] = member
@@ -218,7 +218,7 @@ class Crew:
         return {name: round(part, 4) for name, part in zip(names, parts, strict=True)}
 
     def check(self) -> list[Death]:
-        """Buries the dead; one that ended badly, or those that stand still.
+        """Reaps the dead; one that ended badly, or those that stand still.
 
         Not two at once: what is pinned to the slot of one must not wait there for whoever takes
         the place of the other.
@@ -226,7 +226,7 @@ class Crew:
         deaths = []
         ended = {fd for fd, _ in self._poll.poll(0)}
         for member in [m for m in self.members.values() if m.pidfd in ended]:
-            death = self._bury(member)
+            death = self._reap(member)
             if death is not None:
                 return [death]
         if time.monotonic() - self._looked > 1.0:
@@ -234,12 +234,12 @@ class Crew:
             deaths = [self._stopped(m) for m in self.members.values() if self._is_stopped(m)]
         return deaths
 
-    def _bury(self, member: Member) -> Death | None:
+    def _reap(self, member: Member) -> Death | None:
         self.note_retired()
         status = self.board.status(member.slot)
         member.process.join()
         cause = _cause_of(member.pid, member.process.exitcode)
-        lost = tuple(self.board.bury(member.slot))
+        lost = tuple(self.board.reap(member.slot))
         self._forget(member)
         self._list_processes()
         if member.retired and not lost:
@@ -273,10 +273,10 @@ class Crew:
         return Death(member.worker, member.pid, member.slot, cause, status, stopped=True)
 
     def kill(self, slot: int) -> Death | None:
-        """Kills a process and buries it."""
+        """Kills a process and reaps it."""
         member = self.members[slot]
         member.process.kill()
-        return self._bury(member)
+        return self._reap(member)
 
     def stacks(self) -> str:
         """What the processes do now: their phases, and the stacks of their threads."""
@@ -322,7 +322,7 @@ class Crew:
         killable = not isinstance(member.process, threading.Thread)
         member.process.join(None if killable else 0.0)
         if not member.process.is_alive():  # a thread ends when its sample does
-            self.board.bury(member.slot)
+            self.board.reap(member.slot)
         self._forget(member)
 
 

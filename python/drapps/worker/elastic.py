@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from drapps.errors import WorkerStartError
 from drapps.worker.crew import Crew
 from drapps.worker.moves import Moves
-from drapps.worker.standing import Standing
+from drapps.worker.process_knob import ProcessKnob
 
 _HIRING = 0.05  # seconds that starting processes may take at a time
 _PERIOD = 2.0  # seconds between looks at how many there may be
@@ -25,7 +25,7 @@ class Elastic:
 
     Attributes:
         crew: whose.
-        standing: whose control plane decides.
+        knob: whose control plane decides.
         most: gives how many processes there may be for other reasons than the budget.
         fixed: no process may come or go.
         moves: how processes come and go to which virtual workers are bound.
@@ -33,7 +33,7 @@ class Elastic:
     """
 
     crew: Crew
-    standing: Standing
+    knob: ProcessKnob
     most: Callable[[], int]
     fixed: bool = True
     moves: Moves | None = None
@@ -54,8 +54,8 @@ class Elastic:
         except WorkerStartError as error:
             if not started or all_needed:
                 raise
-            self.standing.control.want(len(started))
-            self.standing.remark(f"{len(started)} processes instead of {processes}: {error}")
+            self.knob.control.want(len(started))
+            self.knob.remark(f"{len(started)} processes instead of {processes}: {error}")
         return list(started)
 
     def staff(self, fixed: bool, moves: Moves | None) -> None:
@@ -68,14 +68,14 @@ class Elastic:
         self._looked = self.clock()
         most = self.most() if self.moves is None else self.moves.most
         moves = self.moves is not None
-        self.standing.control.staff(fixed=self.fixed, moves=moves, most=most)
+        self.knob.control.staff(fixed=self.fixed, moves=moves, most=most)
 
     def step(self) -> None:
         """Does what was decided since. For after each batch, and while one is awaited."""
         if not self.fixed and self.clock() - self._looked > _PERIOD:
             self._look()
         self.crew.note_retired()
-        wanted = self.standing.control.processes
+        wanted = self.knob.control.processes
         if self.fixed or wanted == self._aimed:
             return
         if self.moves is not None:
@@ -93,6 +93,6 @@ class Elastic:
                 if self.clock() > until:
                     return
         except (OSError, RuntimeError) as error:  # a limit on processes, memory or places
-            self.standing.remark(f"no process can be added: {error}")
+            self.knob.remark(f"no process can be added: {error}")
         self._aimed = len(self.crew.active)
-        self.standing.control.want(self._aimed)
+        self.knob.control.want(self._aimed)

@@ -50,7 +50,7 @@ class Job(Protocol):
     def leave(self, worker: int) -> tuple[str, Any] | None:
         """How `worker` can go to another process now, and what it takes along; None: it cannot."""
 
-    def arrive(self, worker: int, luggage: Any) -> Job:
+    def arrive(self, worker: int, carried: Any) -> Job:
         """A job beside this one for `worker`, which comes from another process; its turn begins."""
 
     def pause(self) -> None:

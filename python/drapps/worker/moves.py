@@ -20,7 +20,7 @@ from drapps import _core
 from drapps.worker.child import Arrive, Batch, Leave, Resume
 from drapps.worker.crew import Crew
 from drapps.worker.job import VALUE
-from drapps.worker.standing import Standing
+from drapps.worker.process_knob import ProcessKnob
 
 
 class Asked(Protocol):
@@ -69,12 +69,12 @@ class Moves:
     Attributes:
         crew: whose.
         slots: where each virtual worker is at home; changed here.
-        standing: whose log says who went where, and how.
+        knob: whose log says who went where, and how.
     """
 
     crew: Crew
     slots: dict[int, int]
-    standing: Standing
+    knob: ProcessKnob
     _target: int = 0
     _why: str = ""
     _under_way: dict[int, _Move] = field(default_factory=dict)
@@ -125,8 +125,8 @@ class Moves:
             slot = self.crew.hire(worker).slot
         except (OSError, RuntimeError) as error:  # a limit on processes, memory or places
             self._target = before
-            self.standing.control.want(before)
-            self.standing.remark(f"no process can be added: {error}")
+            self.knob.control.want(before)
+            self.knob.remark(f"no process can be added: {error}")
             return source
         self._count("a process more")
         return slot
@@ -136,8 +136,8 @@ class Moves:
     ) -> None:
         board = self.crew.board
         self.slots[worker] = target
-        luggage = Arrive([bytearray(part) for part in parts])
-        self._arriving.append(publish(board, luggage, worker, target))
+        arrival = Arrive([bytearray(part) for part in parts])
+        self._arriving.append(publish(board, arrival, worker, target))
         for one in asked:
             # A process takes what is for it alone in the order of tickets.
             if one.worker == worker and one.ticket > left:
@@ -145,7 +145,7 @@ class Moves:
                 one.ticket = publish(board, one.order, worker, target, one.position)
 
     def _remark(self, what: str, worker: int) -> None:
-        self.standing.remark(f"worker {worker} {what}", worker=worker)
+        self.knob.remark(f"worker {worker} {what}", worker=worker)
 
     def _go_on(self) -> None:
         """Begins to empty one more process, or to fill one."""
@@ -193,4 +193,4 @@ class Moves:
         self._count("a process less")
 
     def _count(self, what: str) -> None:
-        self.standing.remark(f"{what}: {self._why}", processes=len(self.crew.active))
+        self.knob.remark(f"{what}: {self._why}", processes=len(self.crew.active))

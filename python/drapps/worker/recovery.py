@@ -14,7 +14,7 @@ from drapps.worker.binding import Binding
 from drapps.worker.child import Batch, Resume
 from drapps.worker.crew import Crew, Death, last_act
 from drapps.worker.moves import publish
-from drapps.worker.standing import Standing
+from drapps.worker.process_knob import ProcessKnob
 
 _ATTEMPTS = 3  # processes that one sample may cost, or the start of one
 _START = (-1, -1)  # in the place of a sample
@@ -75,13 +75,13 @@ class Recovery:
         crew: the processes.
         restarts: replace what dies; otherwise it is an error.
         binding: which process a virtual worker is bound to.
-        standing: whose log has a remark per replacement.
+        knob: whose log has a remark per replacement.
     """
 
     crew: Crew
     restarts: bool
     binding: Binding
-    standing: Standing
+    knob: ProcessKnob
     # What each was asked for, with tickets and positions.
     _history: dict[int, list[tuple[int, Batch | Resume, int]]] = field(default_factory=dict)
     _passes: int = 0  # that the processes have ended
@@ -153,9 +153,9 @@ class Recovery:
                 death, asked, f"What its dataset kept in {lost} in earlier passes is lost with it."
             )
         if death.stopped:
-            buried = self.crew.kill(death.slot)
-            if buried is not None:
-                death = dataclasses.replace(buried, cause=f"{death.cause}, and was killed")
+            reaped = self.crew.kill(death.slot)
+            if reaped is not None:
+                death = dataclasses.replace(reaped, cause=f"{death.cause}, and was killed")
         for place in self._blamed(death):
             self._losses[place] += 1
             if self._losses[place] >= _ATTEMPTS:
@@ -169,7 +169,7 @@ class Recovery:
         else:
             who = self._replace(death, who)
         again = "its pass up to the place" if self._history else "what was lost"
-        self.standing.remark(
+        self.knob.remark(
             f"{who} {again} again",
             worker=death.worker,
             pid=death.pid,
@@ -184,7 +184,7 @@ class Recovery:
             if not self.crew.active:
                 raise
             left = len(self.crew.active)
-            self.standing.control.want(left)
+            self.knob.control.want(left)
             return f"no process can be added ({error}); {left} are left, and make"
         return who
 

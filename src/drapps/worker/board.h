@@ -2,7 +2,7 @@
 //
 //   publish(input, …) → a worker claims the task, others steal pieces of it → wait(ticket) → take(ticket)
 //
-// Where a process dies, the parent buries it: what it had begun is open again, what it had delivered stays, memory that
+// Where a process dies, the parent reaps it: what it had begun is open again, what it had delivered stays, memory that
 // nobody refers to any more is given back. So every task is completed exactly once, whatever dies when.
 #pragma once
 
@@ -87,7 +87,7 @@ class Board {
   /// Copies `input` and opens a task. The ticket grows with each; nothing where as many tasks are under way as the
   /// board has room for. kInvalidArgument for an order that makes no sense, kResourceExhausted without memory.
   Result<std::optional<std::uint64_t>> publish(Bytes input, const TaskOrder& order);
-  /// How many tasks came to an end, modulo 2^32; also raised by a burial.
+  /// How many tasks came to an end, modulo 2^32; also raised by reap().
   std::uint32_t events() const noexcept;
   /// Waits until the task is done. False after the timeout, or early where a signal handler ran.
   bool wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) const;
@@ -113,10 +113,10 @@ class Board {
   void stop();
   /// Clears up after a process that is dead, however it ended. Requires that it is dead. Gives what became open again,
   /// by ticket.
-  std::vector<Lost> bury(std::uint32_t slot);
+  std::vector<Lost> reap(std::uint32_t slot);
   /// Of a slot's current or last process.
   ProcessStatus status(std::uint32_t slot) const;
-  /// The slowest samples of all processes that are not buried, slowest first.
+  /// The slowest samples of all processes that are not reaped, slowest first.
   std::vector<Slow> slowest() const;
 
   // ---- memory

@@ -41,7 +41,7 @@ Result<std::uint32_t> Board::enlist() {
   sweep_all();
   for (std::uint32_t slot = 0; slot < memory()->max_processes(); ++slot) {
     ProcessEntry& process = memory()->process(slot);
-    const bool free = process.life == kSlotFree || (process.life == kSlotBuried && try_empty_region(slot));
+    const bool free = process.life == kSlotFree || (process.life == kSlotReaped && try_empty_region(slot));
     if (!free) continue;
     reset(process);
     memory()->region(slot + 1).orphaned = 0;
@@ -65,13 +65,13 @@ void Board::stop() {
   wake_workers(*memory());
 }
 
-std::vector<Lost> Board::bury(std::uint32_t slot) {
+std::vector<Lost> Board::reap(std::uint32_t slot) {
   std::vector<Lost> lost;
   {
     const std::scoped_lock lock(mutex_);
     ProcessEntry& process = memory()->process(slot);
-    if (process.life == kSlotFree || process.life == kSlotBuried) return lost;
-    process.life = kSlotBuried;
+    if (process.life == kSlotFree || process.life == kSlotReaped) return lost;
+    process.life = kSlotReaped;
     memory()->region(slot + 1).orphaned = 1;
     reopen_tasks_of(slot, lost);
     clear_region_of(slot);
@@ -140,7 +140,7 @@ void Board::clear_region_of(std::uint32_t slot) {
   memory()->punch(memory()->blocks_end(region), memory()->region_end(region));
 }
 
-/// Makes the region of a buried process as new, unless somebody holds a block of it, or it cannot be told.
+/// Makes the region of a reaped process as new, unless somebody holds a block of it, or it cannot be told.
 bool Board::try_empty_region(std::uint32_t slot) const {
   const std::uint32_t index = slot + 1;
   bool held = false;

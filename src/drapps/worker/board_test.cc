@@ -366,8 +366,8 @@ TEST_F(BoardTest, ASlotSeatsOneProcess) {
   EXPECT_FALSE(Station::attach(board_->memory(), 4).ok());
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(board_->enlist().ok());
   EXPECT_FALSE(board_->enlist().ok());
-  EXPECT_TRUE(board_->bury(slot).empty());
-  EXPECT_TRUE(board_->bury(slot).empty()) << "once is enough";
+  EXPECT_TRUE(board_->reap(slot).empty());
+  EXPECT_TRUE(board_->reap(slot).empty()) << "once is enough";
   EXPECT_EQ(*board_->enlist(), slot);
 }
 

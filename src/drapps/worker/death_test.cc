@@ -39,7 +39,7 @@ template <class Condition>
   return ::testing::AssertionFailure() << "not within 4 s";
 }
 
-TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
+TEST(ReapTest, WhatAnOwnerHadBegunIsOpenAgain) {
   auto board = make_board(3, 8);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 4});
   const std::uint64_t pinned = publish(*board, 6, {.process = 0});
@@ -57,7 +57,7 @@ TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
   const Work stolen = *thief->next(kAtOnce, false);
   ASSERT_EQ(stolen.piece, 3);
   help(*thief, stolen);
-  EXPECT_EQ(places(child.kill_and_bury(*board)), (Places{{ticket, -1}, {ticket, 1}, {pinned, -1}}));
+  EXPECT_EQ(places(child.kill_and_reap(*board)), (Places{{ticket, -1}, {ticket, 1}, {pinned, -1}}));
   EXPECT_EQ(board->status(child.slot()).pid, child.pid()) << "what it was at can still be asked";
 
   EXPECT_EQ(board->memory()->task(ticket).output, 0u);
@@ -70,7 +70,7 @@ TEST(BurialTest, WhatAnOwnerHadBegunIsOpenAgain) {
   EXPECT_EQ(thief->next(kAtOnce, false)->ticket, pinned);
 }
 
-TEST(BurialTest, AThiefsPieceIsFreeAgainAndItsOwnerIsTold) {
+TEST(ReapTest, AThiefsPieceIsFreeAgainAndItsOwnerIsTold) {
   auto board = make_board(2, 8);
   auto owner = seat(*board);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 1});
@@ -82,12 +82,12 @@ TEST(BurialTest, AThiefsPieceIsFreeAgainAndItsOwnerIsTold) {
   EXPECT_TRUE(comes_true([&] { return board->status(thief.slot()).activity == Activity::kSample; }));
   EXPECT_FALSE(owner->begin(ticket, 0));
   EXPECT_EQ(owner->next(kAtOnce, true)->kind, Kind::kNone);
-  EXPECT_EQ(places(thief.kill_and_bury(*board)), (Places{{ticket, 0}}));
+  EXPECT_EQ(places(thief.kill_and_reap(*board)), (Places{{ticket, 0}}));
   EXPECT_EQ(owner->next(kLong, true)->kind, Kind::kNone) << "at once";
   EXPECT_TRUE(owner->begin(ticket, 0));
 }
 
-TEST(BurialTest, ResultsOutliveTheirMakerAndItsSlotWaitsForThem) {
+TEST(ReapTest, ResultsOutliveTheirMakerAndItsSlotWaitsForThem) {
   auto board = make_board(1, 8);
   const std::uint64_t kept = publish(*board, 5, {.pieces = 2});
   const std::uint64_t waiting = publish(*board, 6, {.pieces = 2});
@@ -102,7 +102,7 @@ TEST(BurialTest, ResultsOutliveTheirMakerAndItsSlotWaitsForThem) {
   EXPECT_TRUE(comes_true([&] { return board->bytes_in_use() > 1 << 20; }));
   auto taken = board->take(kept);
   ASSERT_TRUE(taken.ok());
-  child.kill_and_bury(*board);
+  child.kill_and_reap(*board);
   EXPECT_LT(board->bytes_in_use(), 1u << 20) << "what it had not sent is gone";
   EXPECT_LT(board->resident(), 1u << 20);
   EXPECT_FALSE(board->enlist().ok()) << "its results are still held";
@@ -114,7 +114,7 @@ TEST(BurialTest, ResultsOutliveTheirMakerAndItsSlotWaitsForThem) {
   EXPECT_TRUE(board->enlist().ok());
 }
 
-TEST(BurialTest, ACancelledTaskOfADeadProcessIsGone) {
+TEST(ReapTest, ACancelledTaskOfADeadProcessIsGone) {
   auto board = make_board(1, 8);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
   const Child child(*board, [](Station& station) {
@@ -124,11 +124,11 @@ TEST(BurialTest, ACancelledTaskOfADeadProcessIsGone) {
   });
   EXPECT_TRUE(comes_true([&] { return board->status(0).activity == Activity::kSample; }));
   board->cancel(ticket);
-  EXPECT_TRUE(child.kill_and_bury(*board).empty());
+  EXPECT_TRUE(child.kill_and_reap(*board).empty());
   EXPECT_EQ(board->bytes_in_use(), 0u);
 }
 
-TEST(BurialTest, AChildOfTheParentDropsHandlesWithoutEffect) {
+TEST(ReapTest, AChildOfTheParentDropsHandlesWithoutEffect) {
   auto board = make_board(1, 8);
   auto worker = seat(*board);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
@@ -153,7 +153,7 @@ TEST(BurialTest, AChildOfTheParentDropsHandlesWithoutEffect) {
   EXPECT_EQ(board->bytes_in_use(), before + kPageBytes);
 }
 
-TEST(BurialTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
+TEST(ReapTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
   constexpr std::uint64_t kTasks = 1500;
   constexpr std::uint32_t kPieces = 8;
   auto board = make_board(64, 8);  // slots of the dead wait for the results in them
@@ -177,7 +177,7 @@ TEST(BurialTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
       if (now < next_kill) continue;
       next_kill = now + std::chrono::microseconds(random() % 8000);
       auto victim = std::next(children.begin(), random() % 3);
-      victim->kill_and_bury(*board);
+      victim->kill_and_reap(*board);
       children.erase(victim);
       children.emplace_back(*board, work);
       ++kills;
@@ -190,14 +190,14 @@ TEST(BurialTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
   board->stop();
   for (const Child& child : children) {
     EXPECT_EQ(child.wait(), 0);
-    board->bury(child.slot());
+    board->reap(child.slot());
   }
   EXPECT_EQ(board->bytes_in_use(), 0u);
   EXPECT_LT(most_resident, 16u << 20) << "memory of the dead is given back";
   EXPECT_LT(board->resident(), 1u << 20);
 }
 
-TEST(BurialTest, AStoppedProcessDoesNotKeepWorkFromOthers) {
+TEST(ReapTest, AStoppedProcessDoesNotKeepWorkFromOthers) {
   auto board = make_board(2, 8);
   const Child first(*board, work);
   const Child second(*board, work);
@@ -212,7 +212,7 @@ TEST(BurialTest, AStoppedProcessDoesNotKeepWorkFromOthers) {
     ASSERT_TRUE(board->wait(ticket, std::chrono::seconds(300)));
     take_and_check(*board, ticket, i, 0);
   }
-  first.kill_and_bury(*board);
+  first.kill_and_reap(*board);
   board->stop();
   EXPECT_EQ(second.wait(), 0);
 }

@@ -72,7 +72,7 @@ struct SlowSample {
   std::atomic<std::uint64_t> position;
 };
 
-enum ProcessLife : std::uint32_t { kSlotFree, kSlotEnlisted, kSlotAttached, kSlotBuried };
+enum ProcessLife : std::uint32_t { kSlotFree, kSlotEnlisted, kSlotAttached, kSlotReaped };
 
 struct alignas(64) ProcessEntry {
   std::atomic<std::uint32_t> life;     // a ProcessLife

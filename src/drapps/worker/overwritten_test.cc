@@ -137,7 +137,7 @@ TEST_F(OverwrittenTest, WhateverIsOverwrittenTheOthersGoOnOrGetErrors) {
       static_cast<void>(board_->slowest());
       static_cast<void>(board_->bytes_in_use());
       board_->retire(static_cast<std::uint32_t>(random() % kProcesses));
-      if (round > 2) static_cast<void>(board_->bury(static_cast<std::uint32_t>(random() % kProcesses)));
+      if (round > 2) static_cast<void>(board_->reap(static_cast<std::uint32_t>(random() % kProcesses)));
       if (round > 3) static_cast<void>(board_->enlist());
       if (random() % 2 == 0) held.clear();
     }

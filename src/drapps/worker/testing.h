@@ -140,10 +140,10 @@ class Child {
     waitpid(pid_, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
-  std::vector<Lost> kill_and_bury(Board& board) const {
+  std::vector<Lost> kill_and_reap(Board& board) const {
     kill(pid_, SIGKILL);
     EXPECT_EQ(wait(), -SIGKILL);
-    return board.bury(slot_);
+    return board.reap(slot_);
   }
 
  private:

@@ -11,7 +11,7 @@ from drapps.worker.serialise import UnpicklableError, dump, load
 _MOST_BYTES = 64 << 20  # that a virtual worker takes along; more is cheaper where it is
 
 
-class Guests:
+class HostedWorkers:
     """Who is at home in this process, and whose random states are the global ones now."""
 
     def __init__(self, job: Job, worker: int) -> None:
@@ -48,8 +48,8 @@ class Guests:
         leaving = job.leave(worker)
         if leaving is None:
             raise UnpicklableError("its stream has no state_dict")
-        way, luggage = leaving
-        parts = dump(luggage, keeping_lists_shared(job.packer()), "what it would take along")
+        way, carried = leaving
+        parts = dump(carried, keeping_lists_shared(job.packer()), "what it would take along")
         if sum(memoryview(part).nbytes for part in parts) > _MOST_BYTES:
             raise UnpicklableError("what it would take along is too large")
         del self._jobs[worker]

@@ -47,7 +47,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class NativeOrder:
     """The order of one loader's samples.
 
     Attributes:
@@ -115,7 +115,7 @@ def rank_of(sampler: Any) -> int:
     return 0
 
 
-def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Order:
+def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> NativeOrder:
     """How `loader` orders `size` samples.
 
     Raises:
@@ -139,7 +139,7 @@ def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Orde
         raise NotLifted(f"the sampler {name_of(sampler)} has no length, so it may never end")
     elif not _ends(sampler):
         raise NotLifted(f"the sampler {name_of(sampler)} may give more than its length says")
-    return Order(kind, sampler, batches.batch_size, batches.drop_last, size, draws)
+    return NativeOrder(kind, sampler, batches.batch_size, batches.drop_last, size, draws)
 
 
 def _ends(sampler: Any) -> bool:
@@ -168,7 +168,7 @@ class StockDraws:
     the global generator it draws a seed when it begins.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: NativeOrder) -> None:
         self._order = order
         self._done = 0
 

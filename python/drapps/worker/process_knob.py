@@ -14,7 +14,7 @@ from drapps.policy import Policy, to_json
 
 
 @dataclass
-class Standing:
+class ProcessKnob:
     """The knob `processes` of a loader whose dataset is Python code, and its control plane.
 
     Attributes:
@@ -33,7 +33,7 @@ class Standing:
     _maker: int = 0
 
     @classmethod
-    def from_settings(cls, policy: Policy, settings: Mapping[str, Any] | None) -> Standing:
+    def from_settings(cls, policy: Policy, settings: Mapping[str, Any] | None) -> ProcessKnob:
         """Begins with what `settings` gave.
 
         Raises:
@@ -49,9 +49,9 @@ class Standing:
             raise PipelineError(f"settings={settings!r} leave no process; give 1 or more")
         return cls(policy, processes)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Standing:
+    def __deepcopy__(self, memo: dict[int, Any]) -> ProcessKnob:
         """Another loader's: it begins with as many processes."""
-        return Standing(self.policy, self.processes, self.frozen, dict(self.own_state))
+        return ProcessKnob(self.policy, self.processes, self.frozen, dict(self.own_state))
 
     @property
     def control(self) -> _core.ProcessControl:

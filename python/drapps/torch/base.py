@@ -1,0 +1,39 @@
+"""What the iterators of a loader ask of it; `drapps.torch.DataLoader` is what they get."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import torch.utils.data
+
+if TYPE_CHECKING:
+    from drapps import _core
+    from drapps.torch.native import Native, Pass
+    from drapps.torch.progress import Progress
+    from drapps.worker.process_knob import ProcessKnob
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class IteratedLoader(torch.utils.data.DataLoader[T_co]):
+    """The options beside the stock ones, and what a pass begins with."""
+
+    cpu_budget: float | None
+    torch_order: bool
+    on_worker_death: str
+    stall_report: float
+    share_lists: bool
+    _auto_workers: bool  # ``num_workers="auto"``
+    _given_prefetch: bool  # `prefetch_factor` was set
+
+    def _begin_pass(self, base_seed: int, since: int = 0) -> Progress:
+        raise NotImplementedError
+
+    def _begin(self, base_seed: int, native: Native | None = None, since: int = 0) -> Pass:
+        raise NotImplementedError
+
+    def _process_knob(self) -> ProcessKnob:
+        raise NotImplementedError
+
+    def _claimed(self) -> _core.Claim:
+        raise NotImplementedError
