@@ -196,6 +196,7 @@ def cxx(run: Run) -> None:
 CONTRACT = ["python/tests/torch_contract"]
 PROCESSES = [
     "python/tests/test_engine.py",
+    "python/tests/test_engine_policy.py",
     "python/tests/test_elastic.py",
     "python/tests/test_moves.py",
     "python/tests/scripts",

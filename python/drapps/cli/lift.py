@@ -211,12 +211,13 @@ def run(chosen: argparse.Namespace) -> str:
     except Exception as error:
         traceback.print_exc()
         failed = f"it failed with {type(error).__name__}"
+    sys.stdout.flush()
+    os.dup2(answers, 1)
+    os.close(answers)
     if failed:
         if watch.made:
-            tell(watch.made, failed)
+            print(written(watch.made, failed))
         raise PipelineError(f"{chosen.script} was not seen up to its first iter(): {failed}")
     if not watch.made:
         raise PipelineError(f"{chosen.script} made no DataLoader")
-    sys.stdout.flush()
-    os.dup2(answers, 1)
     return written(watch.made, "the script ended, and no loader was iterated")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, TypeVar
 
 import torch.utils.data
@@ -26,14 +27,18 @@ class IteratedLoader(torch.utils.data.DataLoader[T_co]):
     _auto_workers: bool  # ``num_workers="auto"``
     _given_prefetch: bool  # `prefetch_factor` was set
 
+    @abstractmethod
     def _begin_pass(self, base_seed: int, since: int = 0) -> Progress:
-        raise NotImplementedError
+        """A new pass over Python code."""
 
+    @abstractmethod
     def _begin(self, base_seed: int, native: Native | None = None, since: int = 0) -> Pass:
-        raise NotImplementedError
+        """A new native pass."""
 
+    @abstractmethod
     def _process_knob(self) -> ProcessKnob:
-        raise NotImplementedError
+        """What is decided about the worker processes."""
 
+    @abstractmethod
     def _claimed(self) -> _core.Claim:
-        raise NotImplementedError
+        """The budget of cores in this process."""

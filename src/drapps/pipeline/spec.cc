@@ -35,7 +35,14 @@ Status parse_parts(const json& parts, const std::shared_ptr<const ForeignReader>
     json fields = described;
     fields.erase("modality");
     auto part = modality->parse(fields, where, foreign);
-    if (!part.ok()) return std::move(part).error();
+    if (!part.ok()) {
+      Error error = std::move(part).error();
+      if (!error.message.starts_with(where)) error.message.insert(0, where + ": ");
+      return error;
+    }
+    if (!spec.parts.empty() && spec.parts.front().name == name) {
+      return invalid(where + " is described beside \"parts\" too; describe it in one place");
+    }
     spec.parts.push_back({name, *std::move(part)});
   }
   return ok_status();

@@ -61,6 +61,9 @@ TEST(Spec, WhatIsWrongIsNamed) {
   EXPECT_THAT(refusal(R"({"version":99})"), HasSubstr("version 99"));
   EXPECT_THAT(refusal(R"({"opps":[]})"), HasSubstr("\"opps\""));
   EXPECT_THAT(refusal(R"({"sampler":{"remainder":"maybe"}})"), HasSubstr("even, pad, drop"));
+  EXPECT_THAT(refusal(R"({"parts":{"left":{"modality":"picture","ops":[{"op":"explode"}]}}})"),
+              HasSubstr("parts.left: ops[0] names an unknown op"));
+  EXPECT_THAT(refusal(R"({"ops":[],"parts":{"image":{"modality":"picture"}}})"), HasSubstr("in one place"));
   EXPECT_THAT(refusal(R"({"seed":-1})"), HasSubstr("seed"));
   EXPECT_THAT(refusal(R"({"on_error":"ignore"})"), HasSubstr("raise, skip, replace"));
 }

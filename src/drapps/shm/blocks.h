@@ -117,9 +117,6 @@ class BlockRegions {
     return block == end;
   }
 
- protected:
-  const Mapping& mapping() const noexcept { return mapping_; }
-
  private:
   const Mapping mapping_;
   const RegionPlan plan_;

@@ -15,7 +15,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
