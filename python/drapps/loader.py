@@ -149,7 +149,7 @@ class Loader:
 
         ``used``, ``peak`` and ``limit`` are of the RAM budget; ``held`` are those in batches that
         you hold, which are no part of it. ``accounts`` says what for: by name ``used``, ``peak``,
-        and how the account ``yields``; whose memory is wanted first stands first.
+        and how the account ``releases`` it; whose memory is wanted first stands first.
         """
         return _core.memory()
 

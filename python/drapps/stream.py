@@ -64,7 +64,7 @@ class Stream:
 
     def _write_ledger(self) -> None:
         if self._ledger_file is not None:
-            entries = self._native.ledger(self._written)
+            entries = self._native.bad_samples(self._written)
             self._written += len(entries)
             self._ledger_file.append(self.epoch, entries)
 
@@ -87,7 +87,7 @@ class Stream:
 
     def ledger(self) -> list[dict[str, Any]]:
         """The bad samples so far: stage, code, path, offset, index and message of each."""
-        return self._native.ledger()
+        return self._native.bad_samples()
 
     def close(self) -> None:
         """Stops working ahead and lets go of all memory but the batches that were yielded."""

@@ -42,9 +42,9 @@ PolicyConfig policy_of(const std::string& text) {
   return value_of(policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
 }
 
-Staffing staffing_of(bool moves, bool fixed) {
-  if (fixed) return Staffing::kFixed;
-  return moves ? Staffing::kMoving : Staffing::kFree;
+ScalingMode scaling_of(bool migrates, bool fixed) {
+  if (fixed) return ScalingMode::kFixed;
+  return migrates ? ScalingMode::kMigrating : ScalingMode::kFree;
 }
 
 }  // namespace
@@ -73,19 +73,19 @@ void bind_control(nb::module_& module) {
       .def(
           "detach", [](Self& self, const Side& side) { self.detach(*parent_board(side)); }, "board"_a)
       .def(
-          "staff",
-          [](Self& self, bool fixed, bool moves, std::int32_t most) {
-            self.plant().staff(staffing_of(moves, fixed), most);
+          "set_scaling",
+          [](Self& self, bool fixed, bool migrates, std::int32_t most) {
+            self.plant().set_scaling(scaling_of(migrates, fixed), most);
           },
-          nb::kw_only(), "fixed"_a, "moves"_a, "most"_a,
-          "Whether their number is fixed, or changes by moving virtual workers; and how many there may be.")
+          nb::kw_only(), "fixed"_a, "migrates"_a, "most"_a,
+          "Whether their number is fixed, or changes by migrations of virtual workers; and how many there may be.")
       .def(
-          "joined", [](Self& self, std::uint32_t slot, std::int32_t pid) { self.plant().joined(slot, pid); }, "slot"_a,
-          "pid"_a)
+          "joined", [](Self& self, std::uint32_t number, std::int32_t pid) { self.plant().joined(number, pid); },
+          "number"_a, "pid"_a)
       .def(
-          "retired", [](Self& self, std::uint32_t slot) { self.plant().retired(slot); }, "slot"_a)
+          "retired", [](Self& self, std::uint32_t number) { self.plant().retired(number); }, "number"_a)
       .def(
-          "left", [](Self& self, std::uint32_t slot) { self.plant().left(slot); }, "slot"_a)
+          "left", [](Self& self, std::uint32_t number) { self.plant().left(number); }, "number"_a)
       .def("waits", [](Self& self) { self.plant().waits(); })
       .def("waited", [](Self& self) { self.plant().waited(); })
       .def("given", [](Self& self) { self.plant().given(); })
@@ -105,7 +105,7 @@ void bind_control(nb::module_& module) {
           "Sets it: to what is begun with, or to what could be started.")
       .def(
           "take_retired", [](Self& self) { return self.plant().take_retired(); },
-          "Slots of processes that were retired by a decision since the last call.")
+          "Numbers of processes that were retired by a decision since the last call.")
       .def(
           "freeze", [](Self& self, bool frozen) { frozen ? self.client().freeze() : self.client().unfreeze(); },
           "frozen"_a)

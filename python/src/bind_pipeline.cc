@@ -30,7 +30,7 @@ using Int64Column = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, n
 // How often a waiting next() lets Python run its signal handlers.
 constexpr std::chrono::milliseconds kSignalPeriod{50};
 
-nb::list ledger_of(const std::vector<Error>& errors, std::size_t since) {
+nb::list bad_samples_of(const std::vector<Error>& errors, std::size_t since) {
   nb::list lines;
   for (std::size_t place = since; place < errors.size(); ++place) {
     const nb::tuple args = error_args(errors[place]);
@@ -256,18 +256,18 @@ nb::dict memory_of_process() {
     nb::dict entry;
     entry["used"] = account.used();
     entry["peak"] = account.peak();
-    entry["yields"] = kMemoryAccounts[i].yields;
+    entry["releases"] = kMemoryAccounts[i].releases;
     accounts[nb::cast(kMemoryAccounts[i].name)] = std::move(entry);
   }
   memory["accounts"] = std::move(accounts);
   return memory;
 }
 
-std::unique_ptr<Engine::Claim> claim(std::optional<double> cpus) {
+std::unique_ptr<Engine::Limit> limit_cpus(std::optional<double> cpus) {
   if (cpus && !(*cpus > 0)) throw nb::value_error("cpus must be a number of cores > 0");
-  auto claim = Engine::get().claim({.cpus = cpus});
+  auto limit = Engine::get().limit({.cpus = cpus});
   Engine::get().watch_machine();
-  return claim;
+  return limit;
 }
 
 Settings settings_of(const std::string& text, KnobSet has) {
@@ -278,10 +278,11 @@ Settings settings_of(const std::string& text, KnobSet has) {
 
 void bind_pipeline(nb::module_& module) {
   // NOLINTNEXTLINE(bugprone-unused-raii): this makes the class known
-  nb::class_<Engine::Claim>(module, "Claim", "While it lives, a budget of cores holds for this process; see Engine.");
-  module.def(
-      "claim", &claim, "cpus"_a = nb::none(),
-      "A Claim to work within so many cores, or within what there is; from now on that is read again every second.");
+  nb::class_<Engine::Limit>(module, "BudgetLimit",
+                            "While it lives, a budget of cores holds for this process; see Engine.");
+  module.def("limit_cpus", &limit_cpus, "cpus"_a = nb::none(),
+             "A BudgetLimit to work within so many cores, or within what there is; from now on that is read again "
+             "every second.");
   module.def("cpu_budget", [] { return Engine::get().cpu_budget(); }, "Cores of all loaders of this process now.");
   module.def("memory", &memory_of_process, "The account of the RAM budget of this process, in bytes.");
   module.def(
@@ -328,7 +329,8 @@ void bind_pipeline(nb::module_& module) {
           [](const Held& self) { return self.iterator->runner() != nullptr && self.iterator->runner()->ready(); },
           "Whether next() gives a batch without waiting.")
       .def(
-          "ledger", [](const Held& self, std::size_t since) { return ledger_of(self.iterator->bad_samples(), since); },
+          "bad_samples",
+          [](const Held& self, std::size_t since) { return bad_samples_of(self.iterator->bad_samples(), since); },
           "since"_a = 0, "The bad samples of this pass, but for the first ones.")
       .def(
           "counters", [](const Held& self) { return counters(*self.iterator); },

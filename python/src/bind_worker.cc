@@ -1,4 +1,4 @@
-// Engines of worker processes: drapps._core.{Board, Work, ProcessStatus, process_start_time,
+// Worker processes: drapps._core.{Board, Work, ProcessStatus, process_start_time,
 // take_long_slices}.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -69,14 +69,14 @@ Nanoseconds nanoseconds(double seconds) {
 
 Board& parent(const Side& side) { return *parent_board(side); }
 
-Station& worker(const Side& side) {
-  if (side.station == nullptr) throw std::runtime_error("only a worker that attached to the engine may do this");
-  return *side.station;
+BoardClient& worker(const Side& side) {
+  if (side.client == nullptr) throw std::runtime_error("only a worker that attached to the board may do this");
+  return *side.client;
 }
 
-std::uint32_t slot_of(const Board& board, std::int64_t slot) {
-  if (slot < 0 || slot >= board.memory()->max_processes()) throw nb::index_error("there is no such process slot");
-  return static_cast<std::uint32_t>(slot);
+std::uint32_t number_of(const Board& board, std::int64_t number) {
+  if (number < 0 || number >= board.memory()->max_processes()) throw nb::index_error("there is no such process number");
+  return static_cast<std::uint32_t>(number);
 }
 
 // ---- memory
@@ -132,21 +132,22 @@ auto copying(std::size_t bytes, const Copy& copy) {
 // ---- the parent's side
 
 Side make(std::uint32_t max_processes, std::uint32_t max_tasks, std::uint64_t region_bytes) {
-  return {.board = checked(Board::make(max_processes, max_tasks, region_bytes)), .station = nullptr};
+  return {.board = checked(Board::make(max_processes, max_tasks, region_bytes)), .client = nullptr};
 }
 
 std::uint32_t enlist(const Side& self) {
-  auto slot = parent(self).enlist();
-  if (!slot.ok()) raise(PyExc_RuntimeError, slot.error().message);
-  return *slot;
+  auto number = parent(self).enlist();
+  if (!number.ok()) raise(PyExc_RuntimeError, number.error().message);
+  return *number;
 }
 
 std::int64_t publish(const Side& self, const nb::bytes& input, std::uint32_t worker, std::int32_t process,
                      std::uint32_t pieces, bool urgent, std::uint64_t position) {
   const Bytes bytes(static_cast<const std::byte*>(input.data()), input.size());
-  const TaskOrder order{.worker = worker, .process = process, .pieces = pieces, .urgent = urgent, .position = position};
+  const TaskRequest request{
+      .worker = worker, .process = process, .pieces = pieces, .urgent = urgent, .position = position};
   Board& board = parent(self);
-  const auto ticket = checked(copying(bytes.size(), [&] { return board.publish(bytes, order); }));
+  const auto ticket = checked(copying(bytes.size(), [&] { return board.publish(bytes, request); }));
   return ticket ? static_cast<std::int64_t>(*ticket) : -1;
 }
 
@@ -186,9 +187,9 @@ KindAndParts take(const Side& self, std::uint64_t ticket) {
   return nb::make_tuple(taken.kind, parts);
 }
 
-std::vector<std::pair<std::uint64_t, std::int32_t>> reap(const Side& self, std::int64_t slot) {
+std::vector<std::pair<std::uint64_t, std::int32_t>> reap(const Side& self, std::int64_t number) {
   Board& board = parent(self);
-  const std::uint32_t dead = slot_of(board, slot);
+  const std::uint32_t dead = number_of(board, number);
   const WithoutGil released;
   std::vector<std::pair<std::uint64_t, std::int32_t>> lost;
   for (const Lost& one : board.reap(dead)) lost.emplace_back(one.ticket, one.piece);
@@ -203,13 +204,13 @@ std::vector<std::pair<double, std::uint64_t>> slowest(const Side& self) {
 
 // ---- a worker's side
 
-Side attach(int fd, std::uint32_t slot, int budget) {
-  return {.board = nullptr, .station = checked(Station::attach(fd, slot, budget))};
+Side attach(int fd, std::uint32_t number, int budget) {
+  return {.board = nullptr, .client = checked(BoardClient::attach(fd, number, budget))};
 }
 
 struct GivenWork {
   Work work;
-  std::shared_ptr<Memory> memory;
+  std::shared_ptr<BoardMemory> memory;
 };
 
 const char* name_of(Work::Kind kind) {
@@ -223,20 +224,20 @@ const char* name_of(Work::Kind kind) {
 }
 
 GivenWork next(const Side& self, double timeout, bool pending) {
-  Station& station = worker(self);
+  BoardClient& client = worker(self);
   std::optional<Result<Work>> work;
   {
     const WithoutGil released;
-    work.emplace(station.next(nanoseconds(timeout), pending));
+    work.emplace(client.next(nanoseconds(timeout), pending));
   }
   run_signal_handlers();
-  return {.work = checked(*std::move(work)), .memory = station.memory()};
+  return {.work = checked(*std::move(work)), .memory = client.memory()};
 }
 
 bool begin(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
-  Station& station = worker(self);
+  BoardClient& client = worker(self);
   const WithoutGil released;
-  return station.begin(ticket, piece);
+  return client.begin(ticket, piece);
 }
 
 void finish(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
@@ -250,8 +251,8 @@ void enter(const Side& self, std::string_view name) {
 }
 
 std::optional<KindAndParts> delivered(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
-  const Station& station = worker(self);
-  const std::optional<Packet> packet = checked(station.delivered(ticket, piece));
+  const BoardClient& client = worker(self);
+  const std::optional<Packet> packet = checked(client.delivered(ticket, piece));
   if (!packet) return std::nullopt;
   std::size_t total = 0;
   for (const Packet::Part& part : packet->parts) total += part.data.size();
@@ -271,16 +272,16 @@ std::optional<KindAndParts> delivered(const Side& self, std::uint64_t ticket, st
 }
 
 void deliver(const Side& self, std::uint64_t ticket, std::uint32_t kind, const nb::sequence& parts) {
-  Station& station = worker(self);
+  BoardClient& client = worker(self);
   const Buffers buffers(parts);
-  checked(copying(buffers.total(), [&] { return station.deliver(ticket, kind, buffers.bytes()); }));
+  checked(copying(buffers.total(), [&] { return client.deliver(ticket, kind, buffers.bytes()); }));
 }
 
 void deliver_piece(const Side& self, std::uint64_t ticket, std::uint32_t piece, std::uint32_t kind,
                    const nb::sequence& parts) {
-  Station& station = worker(self);
+  BoardClient& client = worker(self);
   const Buffers buffers(parts);
-  checked(copying(buffers.total(), [&] { return station.deliver_piece(ticket, piece, kind, buffers.bytes()); }));
+  checked(copying(buffers.total(), [&] { return client.deliver_piece(ticket, piece, kind, buffers.bytes()); }));
 }
 
 Array allocate(const Side& self, std::uint64_t nbytes) {
@@ -300,7 +301,7 @@ void bind_parent_side(nb::class_<Side>& board) {
             return self.board->memory()->fd();  // in a child, too: it attaches to this
           },
           "The memory's file descriptor, for attach().")
-      .def("enlist", &enlist, "A free slot for a process. Raises RuntimeError where there is none.")
+      .def("enlist", &enlist, "A number for a new process. Raises RuntimeError where there is none.")
       .def("publish", &publish, "input"_a, nb::kw_only(), "worker"_a, "process"_a = -1, "pieces"_a = 0,
            "urgent"_a = false, "position"_a = 0,
            "Opens a task and gives its ticket; -1 where the board is full. Raises ValueError, MemoryError.")
@@ -319,18 +320,18 @@ void bind_parent_side(nb::class_<Side>& board) {
           "repin", [](const Side& self, std::uint64_t ticket, std::int32_t to) { parent(self).repin(ticket, to); },
           "ticket"_a, "process"_a, "Gives a task that nobody has taken to one process, or to any (-1).")
       .def(
-          "retire", [](const Side& self, std::int64_t slot) { parent(self).retire(slot_of(parent(self), slot)); },
-          "slot"_a)
+          "retire", [](const Side& self, std::int64_t number) { parent(self).retire(number_of(parent(self), number)); },
+          "number"_a)
       .def(
           "stop", [](const Side& self) { parent(self).stop(); }, "All processes end after their current sample.")
-      .def("reap", &reap, "slot"_a,
+      .def("reap", &reap, "number"_a,
            "Clears up after a process that is dead. Gives (ticket, piece) of the pieces that it ran, and (ticket, -1) "
            "of "
            "the tasks that it owned: all of them are open again.")
       .def(
           "status",
-          [](const Side& self, std::int64_t slot) { return parent(self).status(slot_of(parent(self), slot)); },
-          "slot"_a)
+          [](const Side& self, std::int64_t number) { return parent(self).status(number_of(parent(self), number)); },
+          "number"_a)
       .def("slowest", &slowest, "(seconds, position) of the slowest samples of the living processes.")
       .def("bytes_in_use", [](const Side& self) { return parent(self).bytes_in_use(); })
       .def("resident", [](const Side& self) { return parent(self).resident(); });
@@ -338,12 +339,12 @@ void bind_parent_side(nb::class_<Side>& board) {
 
 void bind_worker_side(nb::class_<Side>& board) {
   board
-      .def_static("attach", &attach, "fd"_a, "slot"_a, "budget"_a = -1,
-                  "Takes the seat of an enlisted slot, in the process that is to work there. Raises ValueError.")
+      .def_static("attach", &attach, "fd"_a, "number"_a, "budget"_a = -1,
+                  "In the process that is to work under an enlisted number. Raises ValueError.")
       .def(
-          "start_beat",
+          "start_heartbeat",
           [](const Side& self, std::int32_t pid, std::uint64_t start, bool kill_with_parent) {
-            checked(worker(self).start_beat({.pid = pid, .start = start}, kill_with_parent));
+            checked(worker(self).start_heartbeat({.pid = pid, .start = start}, kill_with_parent));
           },
           "parent_pid"_a, "parent_start"_a, "kill_with_parent"_a)
       .def("next", &next, "timeout"_a, "pending"_a)
@@ -374,7 +375,7 @@ void bind_worker_side(nb::class_<Side>& board) {
 void bind_worker(nb::module_& module) {
   nb::class_<ProcessStatus>(module, "ProcessStatus", "What a worker process says of itself.")
       .def_ro("pid", &ProcessStatus::pid)
-      .def_ro("beat", &ProcessStatus::beat)
+      .def_ro("heartbeats", &ProcessStatus::heartbeats)
       .def_ro("cpu_seconds", &ProcessStatus::cpu_seconds)
       .def_ro("busy_seconds", &ProcessStatus::busy_seconds)
       .def_ro("paused_seconds", &ProcessStatus::paused_seconds)

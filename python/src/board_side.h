@@ -5,14 +5,14 @@
 #include <stdexcept>
 
 #include "drapps/worker/board.h"
-#include "drapps/worker/station.h"
+#include "drapps/worker/board_client.h"
 
 namespace drapps {
 
 /// One of the two is there.
 struct Side {
   std::shared_ptr<Board> board;
-  std::unique_ptr<Station> station;
+  std::unique_ptr<BoardClient> client;
 };
 
 inline const std::shared_ptr<Board>& parent_board(const Side& side) {

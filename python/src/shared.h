@@ -65,7 +65,7 @@ struct SharedSource {
   std::shared_ptr<Source> source;
 };
 
-/// args of SampleError, and a line of a ledger.
+/// args of SampleError, and an entry of the list of bad samples.
 inline nanobind::tuple error_args(const Error& error) {
   const auto stage = name_of(error.stage);
   const auto code = name_of(error.code);

@@ -60,4 +60,4 @@ def test_the_account_of_memory_says_what_for(loader):
             break
         assert time.monotonic() < deadline, memory
         time.sleep(0.01)
-    assert all(each["yields"] for each in memory["accounts"].values())
+    assert all(each["releases"] for each in memory["accounts"].values())

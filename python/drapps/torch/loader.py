@@ -134,7 +134,7 @@ class DataLoader(IteratedLoader[T_co]):
         self._lasting: Native | LiftReport | None = None  # what a persistent iterator runs on
         self._engine: weakref.ref[EngineIterator] | None = None
         self._knob: ProcessKnob | None = None
-        self._claim: tuple[int, _core.Claim] | None = None  # and the process that made it
+        self._claim: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
         super().__init__(
             dataset,
             batch_size,
@@ -412,10 +412,10 @@ class DataLoader(IteratedLoader[T_co]):
             self._knob = ProcessKnob.from_settings(self.policy or "trials", self.settings)
         return self._knob
 
-    def _claimed(self) -> _core.Claim:
+    def _claimed(self) -> _core.BudgetLimit:
         """The budget of cores in this process, which holds as long as the loader lives."""
         if self._claim is None or self._claim[0] != os.getpid():
-            self._claim = (os.getpid(), _core.claim(self.cpu_budget))
+            self._claim = (os.getpid(), _core.limit_cpus(self.cpu_budget))
         return self._claim[1]
 
     def memory(self) -> dict[str, Any]:

@@ -262,7 +262,7 @@ class Crew:
         os.close(member.pidfd)
 
     def _is_stopped(self, member: Member) -> bool:
-        beat, now = self.board.status(member.slot).beat, time.monotonic()
+        beat, now = self.board.status(member.slot).heartbeats, time.monotonic()
         if beat != member.beat[0]:
             member.beat = (beat, now)
         return now - member.beat[1] > _SILENCE and _state_of(member.pid) == "T"
@@ -280,7 +280,7 @@ class Crew:
 
     def stacks(self) -> str:
         """What the processes do now: their phases, and the stacks of their threads."""
-        asked = [m for m in self.members.values() if self.board.status(m.slot).beat > 0]
+        asked = [m for m in self.members.values() if self.board.status(m.slot).heartbeats > 0]
         for member in asked:
             os.ftruncate(member.stacks.fd, 0)
             os.lseek(member.stacks.fd, 0, os.SEEK_SET)

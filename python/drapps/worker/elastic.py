@@ -68,7 +68,7 @@ class Elastic:
         self._looked = self.clock()
         most = self.most() if self.moves is None else self.moves.most
         moves = self.moves is not None
-        self.knob.control.staff(fixed=self.fixed, moves=moves, most=most)
+        self.knob.control.set_scaling(fixed=self.fixed, migrates=moves, most=most)
 
     def step(self) -> None:
         """Does what was decided since. For after each batch, and while one is awaited."""

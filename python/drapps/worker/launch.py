@@ -78,7 +78,7 @@ def main(launch: Launch) -> None:
     faulthandler.register(STACKS_SIGNAL, file=launch.stacks.fd, all_threads=True)
     try:
         board = launch.attach()
-        board.start_beat(*launch.parent, launch.die_with_parent)
+        board.start_heartbeat(*launch.parent, launch.die_with_parent)
         Worker(board, launch.job.job, launch.worker).run(launch.replay)
     except KeyboardInterrupt:  # no traceback, and the parent sees which signal it was
         util._flush_std_streams()  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
 // What went wrong, where, and what to do about it.
 //
 // An Error describes a bad sample or a failed resource. It is data: it travels in a
-// Result, follows the loader's `on_error` policy and lands in the ledger. Wrong *use* of
+// Result, follows the loader's `on_error` policy and is listed among the bad samples. Wrong *use* of
 // an interface is the other kind of failure and is reported before the first batch.
 #pragma once
 

@@ -31,11 +31,11 @@ bool MemoryLedger::reserve(std::size_t bytes) noexcept {
   if (try_reserve(bytes)) return true;
   MemoryLedger& whole = this->whole();
   const std::scoped_lock lock(whole.mutex_);
-  for (const Place& place : whole.yielding_) {
+  for (const Place& place : whole.releasable_) {
     const std::size_t limit = whole.limit();
     if (bytes > limit) return false;
     const std::size_t used = whole.used();
-    if (used + bytes > limit) place.who->yield(used + bytes - limit);
+    if (used + bytes > limit) place.who->release(used + bytes - limit);
   }
   return try_reserve(bytes);
 }
@@ -57,24 +57,24 @@ void MemoryLedger::take(std::size_t bytes) noexcept {
   if (of_ != nullptr) of_->take(bytes);
 }
 
-void MemoryLedger::add(Yielding& who, YieldOrder order) {
+void MemoryLedger::add(Releasable& who, ReleaseOrder order) {
   MemoryLedger& whole = this->whole();
   const std::scoped_lock lock(whole.mutex_);
-  const auto later = std::ranges::upper_bound(whole.yielding_, order, {}, &Place::order);
-  whole.yielding_.insert(later, {order, &who});
+  const auto later = std::ranges::upper_bound(whole.releasable_, order, {}, &Place::order);
+  whole.releasable_.insert(later, {order, &who});
 }
 
-void MemoryLedger::remove(const Yielding& who) noexcept {
+void MemoryLedger::remove(const Releasable& who) noexcept {
   MemoryLedger& whole = this->whole();
   const std::scoped_lock lock(whole.mutex_);
-  std::erase_if(whole.yielding_, [&](const Place& place) { return place.who == &who; });
+  std::erase_if(whole.releasable_, [&](const Place& place) { return place.who == &who; });
 }
 
-std::size_t MemoryLedger::yieldable() const noexcept {
+std::size_t MemoryLedger::releasable() const noexcept {
   const MemoryLedger& whole = this->whole();
   const std::scoped_lock lock(whole.mutex_);
   std::size_t sum = 0;
-  for (const Place& place : whole.yielding_) sum += place.who->yieldable();
+  for (const Place& place : whole.releasable_) sum += place.who->releasable();
   return sum;
 }
 

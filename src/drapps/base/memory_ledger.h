@@ -15,21 +15,21 @@
 
 namespace drapps {
 
-/// Memory that is worth less than anybody's need: its holder gives it back where a reserve() finds none left. The order
+/// Memory that is worth less than anybody's need: its holder releases it where a reserve() finds none left. The order
 /// in which they are asked.
-enum class YieldOrder : std::uint8_t {
-  kParked,  // batch memory between two passes, which is mapped anew at the cost of page faults
-  kIndex,   // what one pass learnt of the records for the next
+enum class ReleaseOrder : std::uint8_t {
+  kSpareBatches,  // batch memory between two passes, which is mapped anew at the cost of page faults
+  kIndex,         // what one pass learnt of the records for the next
 };
 
-class Yielding {
+class Releasable {
  public:
-  virtual ~Yielding() = default;
-  /// Gives back `bytes`, or all it can; how many. It reserves nothing, and takes no lock under which it has others
+  virtual ~Releasable() = default;
+  /// Releases `bytes`, or all it can; how many. It reserves nothing, and takes no lock under which it has others
   /// asked.
-  virtual std::size_t yield(std::size_t bytes) noexcept = 0;
-  /// Bytes that yield() can give back.
-  virtual std::size_t yieldable() const noexcept = 0;
+  virtual std::size_t release(std::size_t bytes) noexcept = 0;
+  /// Bytes that release() can give.
+  virtual std::size_t releasable() const noexcept = 0;
 };
 
 class MemoryLedger {
@@ -39,17 +39,17 @@ class MemoryLedger {
   /// An account of `of`, which outlives it, with a limit of its own.
   explicit MemoryLedger(MemoryLedger* of, std::size_t limit = std::numeric_limits<std::size_t>::max()) noexcept
       : of_(of), limit_(limit) {}
-  /// An account gives back what it still has.
+  /// An account releases what it still has.
   ~MemoryLedger() { set_used(0); }
   MemoryLedger(const MemoryLedger&) = delete;
   MemoryLedger& operator=(const MemoryLedger&) = delete;
 
   /// Takes `bytes` from what is left, or takes nothing and returns false.
   [[nodiscard]] bool try_reserve(std::size_t bytes) noexcept;
-  /// Likewise, but where too little is left, those that yield are asked first. Call it without a lock that yield()
-  /// takes.
+  /// Likewise, but where too little is left, holders of releasable memory are asked first. Call it without a lock that
+  /// their release() takes.
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
-  /// Gives back what was taken.
+  /// Releases what was taken.
   void release(std::size_t bytes) noexcept;
   /// Books so many bytes, within the limits or not: they are in use already, where nobody here was asked.
   void set_used(std::size_t bytes) noexcept;
@@ -70,18 +70,18 @@ class MemoryLedger {
   void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
 
   /// From now on until remove(), `who` is asked where the whole has too little left.
-  void add(Yielding& who, YieldOrder order);
-  void remove(const Yielding& who) noexcept;
+  void add(Releasable& who, ReleaseOrder order);
+  void remove(const Releasable& who) noexcept;
   /// Bytes of the whole that others can have, though they are in use.
-  std::size_t yieldable() const noexcept;
+  std::size_t releasable() const noexcept;
 
   /// A ledger without a limit, for tests and tools.
   static MemoryLedger& unlimited() noexcept;
 
  private:
   struct Place {
-    YieldOrder order;
-    Yielding* who;
+    ReleaseOrder order;
+    Releasable* who;
   };
 
   void take(std::size_t bytes) noexcept;
@@ -93,7 +93,7 @@ class MemoryLedger {
   std::atomic<std::size_t> held_{0};
 
   mutable std::mutex mutex_;  // guards all below; of the whole
-  std::vector<Place> yielding_;
+  std::vector<Place> releasable_;
 };
 
 }  // namespace drapps

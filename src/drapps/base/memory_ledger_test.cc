@@ -43,7 +43,7 @@ TEST(MemoryLedger, AnAccountCountsInTheWholeAndHoldsBothLimits) {
     other.add_held(5);
     EXPECT_EQ(one.held(), 5u);
   }
-  EXPECT_EQ(whole.used(), 60u);  // an account that goes gives back what it had
+  EXPECT_EQ(whole.used(), 60u);  // an account that goes releases what it had
   EXPECT_EQ(&one.whole(), &whole);
   one.release(60);
   EXPECT_EQ(whole.used(), 0u);
@@ -62,14 +62,14 @@ TEST(MemoryLedger, WhatIsInUseAlreadyIsBookedOverTheLimitToo) {
   EXPECT_TRUE(whole.try_reserve(60));
 }
 
-struct Hoard final : Yielding {
+struct Hoard final : Releasable {
   Hoard(MemoryLedger& ledger, std::size_t bytes) : account(&ledger) { account.set_used(bytes); }
-  std::size_t yield(std::size_t bytes) noexcept override {
+  std::size_t release(std::size_t bytes) noexcept override {
     const std::size_t given = std::min(bytes, account.used());
     account.release(given);
     return given;
   }
-  std::size_t yieldable() const noexcept override { return account.used(); }
+  std::size_t releasable() const noexcept override { return account.used(); }
   MemoryLedger account;
 };
 
@@ -77,21 +77,21 @@ TEST(MemoryLedger, WhoYieldsIsAskedInTheDeclaredOrderAndOnlyForWhatIsNeeded) {
   MemoryLedger whole(100);
   MemoryLedger account(&whole);
   Hoard index(whole, 50);
-  Hoard parked(whole, 40);
-  whole.add(index, YieldOrder::kIndex);
-  account.add(parked, YieldOrder::kParked);  // with an account, it is the whole that asks
-  EXPECT_EQ(account.yieldable(), 90u);
+  Hoard spare(whole, 40);
+  whole.add(index, ReleaseOrder::kIndex);
+  account.add(spare, ReleaseOrder::kSpareBatches);  // with an account, it is the whole that asks
+  EXPECT_EQ(account.releasable(), 90u);
   EXPECT_FALSE(account.try_reserve(30));
   EXPECT_TRUE(account.reserve(30));
-  EXPECT_EQ(parked.account.used(), 20u);
+  EXPECT_EQ(spare.account.used(), 20u);
   EXPECT_EQ(index.account.used(), 50u);
   EXPECT_TRUE(account.reserve(30));
-  EXPECT_EQ(parked.account.used(), 0u);
+  EXPECT_EQ(spare.account.used(), 0u);
   EXPECT_EQ(index.account.used(), 40u);
   EXPECT_FALSE(account.reserve(60));
   whole.remove(index);
-  whole.remove(parked);
-  EXPECT_EQ(whole.yieldable(), 0u);
+  whole.remove(spare);
+  EXPECT_EQ(whole.releasable(), 0u);
 }
 
 TEST(MemoryLedger, HoldsUnderManyThreads) {

@@ -32,7 +32,7 @@ void count(const Metrics& metrics, Observation& seen) {
 /// Batches that memory has room for beside others', when these have `own` bytes.
 std::int32_t most_batches(const Plan& plan, const Engine& engine, std::size_t own) {
   const MemoryLedger& memory = engine.memory();
-  const std::size_t used = memory.used() - std::min(memory.used(), memory.yieldable() + own);
+  const std::size_t used = memory.used() - std::min(memory.used(), memory.releasable() + own);
   const std::size_t left = memory.limit() - std::min(memory.limit(), used);
   const std::size_t batches = left / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
   return static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, 32));
@@ -67,7 +67,7 @@ Limits LivePlant::limits() const {
   Limits now = limits_;
   now[KnobId::kWorkers].high = engine_.max_workers();
   if (!runners_.empty()) {
-    // What others have given back is there for this one. What they have taken since is not taken from it here: where
+    // What others have released is there for this one. What they have taken since is not taken from it here: where
     // memory is short, batches wait for it.
     std::int32_t& most = now[KnobId::kPrefetchDepth].high;
     const Runner& latest = *runners_.back();

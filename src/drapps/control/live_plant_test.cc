@@ -172,7 +172,7 @@ TEST(LivePlant, MemoryThatOthersGiveBackIsForThePassThatLives) {
   static const std::vector<std::uint8_t> picture = testing_pictures::png(20, 24, 1);
   const auto plan = *Plan::make(spec, **MemorySource::make({MemorySource::Bytes(picture)}, nullptr));
   const std::size_t batch = plan->layout.bytes();
-  const auto budget = Engine::get().claim({.bytes = 40 * batch});
+  const auto budget = Engine::get().limit({.bytes = 40 * batch});
   Passes passes;
   MemoryLedger other(&Engine::get().memory(MemoryUse::kBatches));
   CountingRunner runner(plan);

@@ -114,11 +114,11 @@ void Loader::enter_process() {
   process_ = 0;
   auto mutex = std::make_unique<std::mutex>();
   Engine& engine = Engine::get();
-  std::shared_ptr<Engine::Claim> claim = engine.claim(options_.budget);
-  auto arena = std::make_shared<ArenaPlace>(engine.parked());
+  std::shared_ptr<Engine::Limit> limit = engine.limit(options_.budget);
+  auto arena = std::make_shared<ArenaPlace>(engine.spare_arenas());
   indexes_ = std::make_shared<jpeg::MemoryIndexStore>(engine.memory(MemoryUse::kIndex), source_->size(),
                                                       index_budget(engine, *plan_));
-  claim_ = std::move(claim);
+  limit_ = std::move(limit);
   arena_ = std::move(arena);
   mutex_ = std::move(mutex);
   process_ = getpid();
@@ -177,7 +177,7 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
     if (frozen_) client_->freeze();
     plant_ = std::move(plant);
   }
-  std::unique_ptr<Iterator> iterator(new Iterator(claim_, *std::move(runner), plant_, client_, arena_, first));
+  std::unique_ptr<Iterator> iterator(new Iterator(limit_, *std::move(runner), plant_, client_, arena_, first));
   first_ = std::move(first);
   client_->begin_epoch(pass.epoch);
   // Before what may fail: where it does, the iterator's end takes back both.
@@ -259,11 +259,11 @@ void Loader::freeze(bool frozen) {
   if (controlled()) frozen ? client_->freeze() : client_->unfreeze();
 }
 
-Iterator::Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Runner> runner,
+Iterator::Iterator(std::shared_ptr<Engine::Limit> limit, std::unique_ptr<Runner> runner,
                    std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena,
                    std::shared_ptr<FirstBatch> first)
     : maker_(getpid()),
-      claim_(std::move(claim)),
+      limit_(std::move(limit)),
       runner_(std::move(runner)),
       plant_(std::move(plant)),
       client_(std::move(client)),
@@ -290,8 +290,8 @@ void Iterator::close() {
   const std::shared_ptr<ArenaPlace> place = runner_->left() == 0 ? arena_.lock() : nullptr;
   runner_.reset();
   // What a whole pass worked in serves the next one. Who ends a pass early wants its memory back.
-  place != nullptr ? place->park(arena) : arena->retire();
-  claim_.reset();
+  place != nullptr ? place->keep(arena) : arena->retire();
+  limit_.reset();
 }
 
 std::optional<Runner::Next> Iterator::next(std::chrono::milliseconds patience) {

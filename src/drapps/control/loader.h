@@ -23,7 +23,7 @@
 #include "drapps/control/client.h"
 #include "drapps/control/live_plant.h"
 #include "drapps/decode/jpeg/index_memory.h"
-#include "drapps/deliver/parked_arenas.h"
+#include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/runner.h"
 #include "drapps/policy/config.h"
@@ -106,7 +106,7 @@ class Loader {
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
   pid_t process_ = 0;                     // that all below belong to, but options_ and frozen_
-  std::shared_ptr<Engine::Claim> claim_;  // shared with the passes
+  std::shared_ptr<Engine::Limit> limit_;  // shared with the passes
   std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
   std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
   std::unique_ptr<std::mutex> mutex_;  // guards all below
@@ -141,11 +141,11 @@ class Iterator {
 
  private:
   friend class Loader;
-  Iterator(std::shared_ptr<Engine::Claim> claim, std::unique_ptr<Runner> runner, std::shared_ptr<LivePlant> plant,
+  Iterator(std::shared_ptr<Engine::Limit> limit, std::unique_ptr<Runner> runner, std::shared_ptr<LivePlant> plant,
            std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena, std::shared_ptr<FirstBatch> first);
 
   const pid_t maker_;
-  std::shared_ptr<Engine::Claim> claim_;  // budgets hold as long as something runs under them
+  std::shared_ptr<Engine::Limit> limit_;  // budgets hold as long as something runs under them
   std::unique_ptr<Runner> runner_;        // null once closed
   std::shared_ptr<LivePlant> plant_;
   std::shared_ptr<Client> client_;

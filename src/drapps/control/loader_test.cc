@@ -228,27 +228,27 @@ TEST(Loader, AWholePassLeavesItsMemoryToTheNextAndTheLoaderTakesItAlong) {
   const std::size_t at_rest = memory.used();
   const auto expected = drain(**loader->iterate({}));
   for (int epoch = 0; epoch < 3; ++epoch) {
-    const std::size_t parked = Engine::get().parked().yieldable();
-    EXPECT_GT(parked, 0u);
-    EXPECT_EQ(memory.used(), at_rest + parked);
+    const std::size_t spare = Engine::get().spare_arenas().releasable();
+    EXPECT_GT(spare, 0u);
+    EXPECT_EQ(memory.used(), at_rest + spare);
     const auto pass = *loader->iterate({});
-    EXPECT_EQ(Engine::get().parked().yieldable(), 0u);
-    EXPECT_GE(memory.used(), at_rest + parked);  // more where batches of this pass land faster
+    EXPECT_EQ(Engine::get().spare_arenas().releasable(), 0u);
+    EXPECT_GE(memory.used(), at_rest + spare);  // more where batches of this pass land faster
     EXPECT_EQ(drain(*pass), expected);
   }
   {
     const auto early = *loader->iterate({});
     early->next(10s);
-    EXPECT_EQ(Engine::get().parked().yieldable(), 0u);
+    EXPECT_EQ(Engine::get().spare_arenas().releasable(), 0u);
   }
   EXPECT_EQ(memory.used(), at_rest);  // who ends a pass early gets its memory back
   drain(**loader->iterate({}));
   loader.reset();
   EXPECT_EQ(memory.used(), before);
-  EXPECT_EQ(Engine::get().parked().yieldable(), 0u);
+  EXPECT_EQ(Engine::get().spare_arenas().releasable(), 0u);
 }
 
-TEST(Loader, MemoryThatIsParkedIsNeverWhatAnotherLoaderLacks) {
+TEST(Loader, SpareMemoryIsNeverWhatAnotherLoaderLacks) {
   const Budget tight{.bytes = std::size_t{24} << 10};  // some eight batches
   const auto first = loader_of(pictures(101), {.budget = tight});
   const auto second = loader_of(pictures(101), {.budget = tight});

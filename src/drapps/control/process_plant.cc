@@ -52,7 +52,7 @@ void ProcessPlant::attach(std::shared_ptr<Board> board, std::int32_t processes) 
   surplus_.clear();
   waits_ns_.reset();
   given_ns_.reset();
-  staffing_ = Staffing::kFixed;
+  scaling_ = ScalingMode::kFixed;
   settings_[KnobId::kProcesses] = processes;
   ++counted_.processes.idle;
 }
@@ -64,28 +64,28 @@ void ProcessPlant::detach(const Board& board) {
   shared_.set_used(0);
 }
 
-void ProcessPlant::staff(Staffing staffing, std::int32_t most) {
+void ProcessPlant::set_scaling(ScalingMode scaling, std::int32_t most) {
   const std::scoped_lock lock(mutex_);
-  staffing_ = staffing;
+  scaling_ = scaling;
   most_ = most;
 }
 
-void ProcessPlant::joined(std::uint32_t slot, std::int32_t pid) {
+void ProcessPlant::joined(std::uint32_t number, std::int32_t pid) {
   const std::scoped_lock lock(mutex_);
-  members_[slot] = {.pid = pid};
-  joined_.push_back(slot);
+  members_[number] = {.pid = pid};
+  joined_.push_back(number);
 }
 
-void ProcessPlant::retired(std::uint32_t slot) {
+void ProcessPlant::retired(std::uint32_t number) {
   const std::scoped_lock lock(mutex_);
-  std::erase(joined_, slot);
+  std::erase(joined_, number);
 }
 
-void ProcessPlant::left(std::uint32_t slot) {
+void ProcessPlant::left(std::uint32_t number) {
   const std::scoped_lock lock(mutex_);
-  std::erase(joined_, slot);
-  std::erase(surplus_, slot);
-  members_.erase(slot);
+  std::erase(joined_, number);
+  std::erase(surplus_, number);
+  members_.erase(number);
 }
 
 void ProcessPlant::waits() {
@@ -150,7 +150,7 @@ std::vector<std::uint32_t> ProcessPlant::take_retired() {
 Limits ProcessPlant::limits() const {
   const std::scoped_lock lock(mutex_);
   const std::int32_t now = settings_[KnobId::kProcesses];
-  const bool fixed = staffing_ == Staffing::kFixed;
+  const bool fixed = scaling_ == ScalingMode::kFixed;
   Limits limits;
   limits[KnobId::kProcesses] = fixed ? Bounds{now, now} : Bounds{1, std::max(most_, now)};
   limits.cpus = engine_.cpu_budget();
@@ -163,10 +163,10 @@ void ProcessPlant::look(std::uint64_t now) const {
   // Where the budget is less than the cores to run on, a delay may be a quota's, and is no part of what a process
   // needs. Where it is not, delays are those of processes that sleep and wake up at once: fewer of them would do less.
   const bool limited = engine_.cpu_budget() < engine_.machine().affinity_cpus;
-  for (auto& [slot, member] : members_) {
+  for (auto& [number, member] : members_) {
     const auto cpu = cpu_ns_of(member.pid);
     if (!cpu) continue;
-    const ProcessStatus status = board_->status(slot);
+    const ProcessStatus status = board_->status(number);
     const auto paused = static_cast<std::uint64_t>(status.paused_seconds * 1e9);
     const std::uint64_t made = status.samples + status.tasks;
     const std::uint64_t delay = limited ? delay_ns_of(member.pid) : 0;
@@ -200,7 +200,7 @@ Observation ProcessPlant::observe() const {
   seen.settings = settings_;
   seen.finished = board_ == nullptr;
   const std::int32_t missing = settings_[KnobId::kProcesses] - working();
-  const auto unmade = std::ranges::count_if(joined_, [&](std::uint32_t slot) { return members_[slot].made == 0; });
+  const auto unmade = std::ranges::count_if(joined_, [&](std::uint32_t number) { return members_[number].made == 0; });
   seen.processes.starting = std::max(missing, 0) + static_cast<std::int32_t>(unmade);
   seen.processes.leaving = std::max(-missing, 0) + static_cast<std::int32_t>(members_.size() - joined_.size());
   seen.processes.idle_cores_ns = engine_.idle_cpu_ns();
@@ -212,7 +212,7 @@ Observation ProcessPlant::observe() const {
 void ProcessPlant::apply(const Settings& settings) {
   const std::scoped_lock lock(mutex_);
   settings_ = settings;
-  if (board_ == nullptr || staffing_ != Staffing::kFree) return;
+  if (board_ == nullptr || scaling_ != ScalingMode::kFree) return;
   while (working() > std::max(settings_[KnobId::kProcesses], 1)) {
     board_->retire(joined_.back());
     surplus_.push_back(joined_.back());

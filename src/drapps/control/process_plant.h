@@ -19,10 +19,10 @@
 namespace drapps {
 
 /// How the number of processes may change.
-enum class Staffing : std::uint8_t {
-  kFixed,   // not at all
-  kMoving,  // the consumer moves virtual workers from one to the other
-  kFree,    // any process makes any sample
+enum class ScalingMode : std::uint8_t {
+  kFixed,      // not at all
+  kMigrating,  // the consumer moves virtual workers from one to the other
+  kFree,       // any process makes any sample
 };
 
 /// All passes of a loader are one plant. Each attaches its board while it lasts; of several the latest one counts.
@@ -36,12 +36,12 @@ class ProcessPlant final : public Plant {
   void attach(std::shared_ptr<Board> board, std::int32_t processes);
   void detach(const Board& board);
   /// How their number may change, and to how many.
-  void staff(Staffing staffing, std::int32_t most);
-  /// The process in `slot` was started.
-  void joined(std::uint32_t slot, std::int32_t pid);
+  void set_scaling(ScalingMode scaling, std::int32_t most);
+  /// The process in `number` was started.
+  void joined(std::uint32_t number, std::int32_t pid);
   /// It was retired, or has ended.
-  void retired(std::uint32_t slot);
-  void left(std::uint32_t slot);
+  void retired(std::uint32_t number);
+  void left(std::uint32_t number);
   /// The consumer begins to wait for a batch, and ends.
   void waits();
   void waited();
@@ -79,10 +79,10 @@ class ProcessPlant final : public Plant {
   mutable std::mutex mutex_;  // guards all below
   std::shared_ptr<Board> board_;
   mutable MemoryLedger shared_;                      // of the board, by the last look
-  mutable std::map<std::uint32_t, Member> members_;  // by slot
-  std::vector<std::uint32_t> joined_;                // slots of those that work, the eldest first
+  mutable std::map<std::uint32_t, Member> members_;  // by number
+  std::vector<std::uint32_t> joined_;                // numbers of those that work, the eldest first
   std::vector<std::uint32_t> surplus_;
-  Staffing staffing_ = Staffing::kFixed;
+  ScalingMode scaling_ = ScalingMode::kFixed;
   std::int32_t most_ = 0;
   Settings settings_;
   mutable Observation counted_;  // only its counters are in use

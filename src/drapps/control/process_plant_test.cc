@@ -10,7 +10,7 @@
 #include "drapps/base/clock.h"
 #include "drapps/base/machine.h"
 #include "drapps/control/process_control.h"
-#include "drapps/worker/station.h"
+#include "drapps/worker/board_client.h"
 
 namespace drapps {
 namespace {
@@ -21,28 +21,28 @@ constexpr std::uint64_t kMs = 1'000'000;
 
 /// A pass whose processes are this one: its CPU time is theirs.
 struct Pass {
-  explicit Pass(std::int32_t processes, Staffing staffing = Staffing::kFree)
+  explicit Pass(std::int32_t processes, ScalingMode scaling = ScalingMode::kFree)
       : board(*Board::make(8, 8, std::uint64_t{16} << 20)) {
     plant.attach(board, processes);
     for (std::int32_t i = 0; i < processes; ++i) join();
-    plant.staff(staffing, 8);
+    plant.set_scaling(scaling, 8);
   }
   void join() {
-    slots.push_back(*board->enlist());
-    stations.push_back(*Station::attach(board->memory(), slots.back()));
-    plant.joined(slots.back(), getpid());
+    numbers.push_back(*board->enlist());
+    clients.push_back(*BoardClient::attach(board->memory(), numbers.back()));
+    plant.joined(numbers.back(), getpid());
   }
   void apply(std::int32_t processes) {
     Settings settings = plant.observe().settings;
     settings[KnobId::kProcesses] = processes;
     plant.apply(settings);
   }
-  bool ends(std::size_t i) { return stations[i]->next(milliseconds(0), false)->kind == Work::Kind::kStop; }
+  bool ends(std::size_t i) { return clients[i]->next(milliseconds(0), false)->kind == Work::Kind::kStop; }
 
   ProcessPlant plant{Engine::get()};
   std::shared_ptr<Board> board;
-  std::vector<std::uint32_t> slots;
-  std::vector<std::unique_ptr<Station>> stations;
+  std::vector<std::uint32_t> numbers;
+  std::vector<std::unique_ptr<BoardClient>> clients;
 };
 
 TEST(ProcessPlant, WhatTheProcessesShareIsBookedUntilThePassEnds) {
@@ -66,12 +66,12 @@ void work(milliseconds time) {
   }
 }
 
-void make_a_batch(Pass& pass, std::size_t station) {
+void make_a_batch(Pass& pass, std::size_t client) {
   const auto ticket = pass.board->publish({}, {});
   ASSERT_TRUE(ticket.ok() && ticket->has_value());
-  const Work task = *pass.stations[station]->next(milliseconds(0), false);
+  const Work task = *pass.clients[client]->next(milliseconds(0), false);
   ASSERT_EQ(task.ticket, **ticket);
-  ASSERT_TRUE(pass.stations[station]->deliver(task.ticket, 0, {}).ok());
+  ASSERT_TRUE(pass.clients[client]->deliver(task.ticket, 0, {}).ok());
   ASSERT_TRUE(pass.board->take(task.ticket).ok());
 }
 
@@ -83,14 +83,14 @@ TEST(ProcessPlant, ACutIsObeyedWithoutTheConsumer) {
   EXPECT_EQ(pass.plant.take_retired(), (std::vector<std::uint32_t>{3, 2, 1}));
   EXPECT_TRUE(pass.plant.take_retired().empty());
   EXPECT_EQ(pass.plant.observe().processes.leaving, 3);
-  for (const std::uint32_t slot : {3, 2, 1}) pass.plant.left(slot);
+  for (const std::uint32_t number : {3, 2, 1}) pass.plant.left(number);
   EXPECT_EQ(pass.plant.observe().processes.leaving, 0);
   pass.apply(0);
   EXPECT_FALSE(pass.ends(0)) << "never none stays";
 }
 
 TEST(ProcessPlant, WhereWorkersAreBoundTheConsumerMovesThemFirst) {
-  Pass pass(3, Staffing::kMoving);
+  Pass pass(3, ScalingMode::kMigrating);
   pass.apply(1);
   for (const std::size_t i : {0, 1, 2}) EXPECT_FALSE(pass.ends(i)) << i;
   EXPECT_EQ(pass.plant.processes(), 1);
@@ -102,9 +102,9 @@ TEST(ProcessPlant, LimitsSayHowTheNumberMayChange) {
   EXPECT_EQ(pass.plant.limits()[KnobId::kProcesses], (Bounds{1, 8}));
   EXPECT_EQ(pass.plant.limits()[KnobId::kWorkers], (Bounds{0, 0}));
   EXPECT_EQ(pass.plant.limits().cpus, Engine::get().cpu_budget());
-  pass.plant.staff(Staffing::kFixed, 8);
+  pass.plant.set_scaling(ScalingMode::kFixed, 8);
   EXPECT_EQ(pass.plant.limits()[KnobId::kProcesses], (Bounds{3, 3}));
-  pass.plant.staff(Staffing::kFree, 2);
+  pass.plant.set_scaling(ScalingMode::kFree, 2);
   EXPECT_EQ(pass.plant.limits()[KnobId::kProcesses], (Bounds{1, 3})) << "those that are there may stay";
 }
 
@@ -134,7 +134,7 @@ TEST(ProcessPlant, WhatWasMadeBeforeTheFirstLookIsNotCounted) {
   EXPECT_EQ(then.made, 1u);
   EXPECT_EQ(seen.samples, 1u);
   EXPECT_GE(then.demand_ns, 20 * kMs);
-  pass.plant.left(pass.slots[0]);
+  pass.plant.left(pass.numbers[0]);
   work(milliseconds(5));
   EXPECT_EQ(pass.plant.observe().processes.demand_ns, then.demand_ns);
 }

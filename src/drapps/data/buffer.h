@@ -29,7 +29,7 @@ class Buffer {
   /// Makes at least `bytes` bytes available at data(). kResourceExhausted where the ledger or
   /// the system has no more; the buffer is then empty.
   Status ensure(std::size_t bytes);
-  /// Frees the memory and gives it back to the ledger.
+  /// Frees the memory, and releases it in the ledger.
   void reset() noexcept;
 
   std::uint8_t* data() noexcept { return data_; }

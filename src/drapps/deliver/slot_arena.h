@@ -85,7 +85,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
 
   /// A slot to fill: a spare one or a new one. kResourceExhausted where the budget or the system has no more.
   Result<Slot*> acquire();
-  /// Gives back a slot that was not yielded.
+  /// Releases a slot that was not yielded.
   void abandon(Slot* slot) noexcept;
   /// Turns a filled slot into the user's.
   HeldSlot yield(Slot* slot) noexcept;
@@ -93,7 +93,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   std::size_t trim() noexcept;
   /// Trims, and keeps no slot in spare from now on: nobody will acquire one any more.
   void retire() noexcept;
-  /// Bytes that trim() would give back.
+  /// Bytes that trim() would release.
   std::size_t spare_bytes() const noexcept;
   /// Bytes of the budget that it has: those, and of slots that are filling.
   std::size_t bytes() const noexcept;

@@ -10,7 +10,7 @@
 
 #include "drapps/deliver/batch_layout.h"
 #include "drapps/deliver/dlpack.h"
-#include "drapps/deliver/parked_arenas.h"
+#include "drapps/deliver/spare_arenas.h"
 
 namespace drapps {
 namespace {
@@ -85,37 +85,37 @@ TEST(SlotArena, ARetiredOneKeepsNothing) {
   EXPECT_EQ(ledger.held(), 0u);
 }
 
-TEST(ParkedArenas, WhatIsParkedIsCountedGivenBackOnDemandAndServesAgain) {
+TEST(SpareArenas, TheyAreCountedReleasedOnDemandAndServeAgain) {
   MemoryLedger ledger(2 * kBytes);
-  ParkedArenas parked(ledger);
-  auto place = std::make_unique<ArenaPlace>(parked);
+  SpareArenas spare(ledger);
+  auto place = std::make_unique<ArenaPlace>(spare);
   EXPECT_EQ(place->take(), nullptr);
   auto arena = *SlotArena::make(kBytes, ledger);
   arena->abandon(*arena->acquire());
-  place->park(arena);
-  EXPECT_EQ(parked.yieldable(), kBytes);
-  EXPECT_EQ(parked.yield(1), kBytes);
-  EXPECT_EQ(parked.yield(1), 0u);
+  place->keep(arena);
+  EXPECT_EQ(spare.releasable(), kBytes);
+  EXPECT_EQ(spare.release(1), kBytes);
+  EXPECT_EQ(spare.release(1), 0u);
   EXPECT_EQ(ledger.used(), 0u);
 
   EXPECT_EQ(place->take(), arena);
   Slot* const slot = *arena->acquire();
-  EXPECT_EQ(parked.yield(1), 0u);  // it is in use
+  EXPECT_EQ(spare.release(1), 0u);  // it is in use
   arena->abandon(slot);
-  EXPECT_EQ(parked.yieldable(), 0u);
-  place->park(arena);
+  EXPECT_EQ(spare.releasable(), 0u);
+  place->keep(arena);
   auto other = *SlotArena::make(kBytes, ledger);
   other->abandon(*other->acquire());
-  place->park(other);  // there is one already
+  place->keep(other);  // there is one already
   EXPECT_EQ(ledger.used(), kBytes);
-  EXPECT_EQ(ledger.yieldable(), kBytes);
+  EXPECT_EQ(ledger.releasable(), kBytes);
   EXPECT_FALSE(ledger.try_reserve(2 * kBytes));
   EXPECT_TRUE(ledger.reserve(2 * kBytes));
-  EXPECT_EQ(parked.yieldable(), 0u);
+  EXPECT_EQ(spare.releasable(), 0u);
   ledger.release(2 * kBytes);
   place.reset();
   EXPECT_EQ(ledger.used(), 0u);
-  EXPECT_EQ(parked.yieldable(), 0u);
+  EXPECT_EQ(spare.releasable(), 0u);
 }
 
 TEST(SlotArena, AHeldBatchOutlivesTheArenaAndAnyThreadMayReleaseIt) {

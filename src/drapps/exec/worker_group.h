@@ -26,7 +26,7 @@ class WorkerClient {
   virtual ~WorkerClient() = default;
   /// Takes one item and runs it; false when none was ready. Called by many workers at once.
   virtual bool run_one() noexcept = 0;
-  /// Gives back the memory that it keeps for items to come, because another client has none. True where it works in
+  /// Releases the memory that it keeps for items to come, because another client has none. True where it works in
   /// more, which will come back later. From any thread.
   virtual bool release_idle() noexcept { return false; }
 };

@@ -3,7 +3,7 @@
 // A runner says which rows a batch has and fills them in its slot, in any order and from any thread; that they stand is
 // a call of its own, as late as it likes. The last row completes the batch: bad rows leave it, or make it an error, and
 // its batch ops run. Every taker gets every batch behind the place where it joined, in order, at its own pace. The
-// slowest of them bounds how far ahead batches are opened; a slot is let go of when the last one has taken its batch.
+// slowest of them bounds how far ahead batches are opened; a slot is released when the last one has taken its batch.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ class BatchWindow {
   static constexpr std::uint64_t kRing = 64;
   /// Bad samples that are kept.
   static constexpr std::size_t kLedgerSize = 10'000;
-  /// For how long a taker without memory waits for what other loaders may give back, before that is an error.
+  /// For how long a taker without memory waits for what other loaders may release, before that is an error.
   static constexpr std::uint64_t kMemoryPatienceNs = 10'000'000'000;
 
   /// What a batch is to hold.
@@ -136,7 +136,7 @@ class BatchWindow {
 
   /// A new taker, which begins at the front. The window outlives it.
   Taker& join();
-  /// It takes no more, and ceases to be; batches that only it was missing are let go of. Where it was the slowest,
+  /// It takes no more, and ceases to be; batches that only it was missing are released. Where it was the slowest,
   /// there is room again.
   void leave(Taker& taker) noexcept;
   /// It asks for its next batch, once or again; false where there is none.

@@ -48,21 +48,21 @@ Engine::Engine()
       at_first_(machine_limits(source_)),
       memory_(default_ram(at_first_)),
       accounts_{MemoryLedger(&memory_), MemoryLedger(&memory_), MemoryLedger(&memory_), MemoryLedger(&memory_)},
-      parked_(memory_),
+      spare_arenas_(memory_),
       machine_(at_first_) {
   enforce();
 }
 
-std::unique_ptr<Engine::Claim> Engine::claim(const Budget& budget) {
+std::unique_ptr<Engine::Limit> Engine::limit(const Budget& budget) {
   std::list<Budget> place{budget};
-  std::unique_ptr<Claim> claim(new Claim(*this, place.begin()));
+  std::unique_ptr<Limit> limit(new Limit(*this, place.begin()));
   const std::scoped_lock lock(mutex_);
   budgets_.splice(budgets_.end(), place);
   enforce();
-  return claim;
+  return limit;
 }
 
-Engine::Claim::~Claim() {
+Engine::Limit::~Limit() {
   if (getpid() != engine_.maker_) return;
   ServiceThread watch;  // which takes the lock, and is waited for without
   const std::scoped_lock lock(engine_.mutex_);

@@ -18,7 +18,7 @@
 
 #include "drapps/base/machine.h"
 #include "drapps/base/memory_ledger.h"
-#include "drapps/deliver/parked_arenas.h"
+#include "drapps/deliver/spare_arenas.h"
 #include "drapps/exec/service_thread.h"
 #include "drapps/exec/worker_group.h"
 
@@ -35,10 +35,10 @@ enum class MemoryUse : std::uint8_t { kIndex, kWorkspaces, kBatches, kProcesses 
 
 struct MemoryAccount {
   std::string_view name;
-  std::string_view yields;  // how it gives memory back, for people
+  std::string_view releases;  // how it releases memory, for people
 };
 
-/// In the order of MemoryUse, which is that of yielding: whose memory is wanted first stands first.
+/// In the order of MemoryUse, which is that of releasing: whose memory is wanted first stands first.
 inline constexpr std::array<MemoryAccount, 4> kMemoryAccounts{{
     {"index", "drops records as soon as a batch or a worker finds no memory"},
     {"workspaces", "those of idle workers, where a sample finds no memory and nothing else is under way"},
@@ -56,20 +56,20 @@ class Engine {
 
   /// While the returned object lives, `budget` holds for everything in this process together: of several the
   /// smallest wins. Kept by each loader.
-  class Claim {
+  class Limit {
    public:
-    ~Claim();
-    Claim(const Claim&) = delete;
-    Claim& operator=(const Claim&) = delete;
+    ~Limit();
+    Limit(const Limit&) = delete;
+    Limit& operator=(const Limit&) = delete;
 
    private:
     friend class Engine;
-    Claim(Engine& engine, std::list<Budget>::iterator place) : engine_(engine), place_(place) {}
+    Limit(Engine& engine, std::list<Budget>::iterator place) : engine_(engine), place_(place) {}
     Engine& engine_;
     std::list<Budget>::iterator place_;
   };
-  std::unique_ptr<Claim> claim(const Budget& budget);
-  /// From now on until the last claim is gone, machine() is read again every second. For when work begins: it makes a
+  std::unique_ptr<Limit> limit(const Budget& budget);
+  /// From now on until the last limit is gone, machine() is read again every second. For when work begins: it makes a
   /// thread. Without one the limits stay as they are, and a loader can do with that.
   void watch_machine() noexcept;
 
@@ -77,7 +77,7 @@ class Engine {
   const MemoryLedger& memory() const noexcept { return memory_; }
   MemoryLedger& memory(MemoryUse use) noexcept { return accounts_[static_cast<std::size_t>(use)]; }
   /// Batch memory that passes left for the next ones.
-  ParkedArenas& parked() noexcept { return parked_; }
+  SpareArenas& spare_arenas() noexcept { return spare_arenas_; }
   /// What the machine gives. Of the cores that the process was allowed at first, quotas and cpusets may take away; a
   /// thread that was bound to a core takes nothing.
   MachineLimits machine() const;
@@ -105,7 +105,7 @@ class Engine {
   const MachineLimits at_first_;  // what memory there was is not asked again
   MemoryLedger memory_;
   std::array<MemoryLedger, kMemoryAccounts.size()> accounts_;
-  ParkedArenas parked_;
+  SpareArenas spare_arenas_;
   WorkerGroup workers_;
 
   mutable std::mutex mutex_;  // guards all below

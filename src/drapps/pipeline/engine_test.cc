@@ -57,7 +57,7 @@ TEST_F(EngineLimits, FollowTheQuotaWhileSomebodyHasAClaim) {
   EXPECT_EQ(engine.cpu_budget(), 0.5);
   EXPECT_EQ(engine.workers().cpu_budget().cores(), 0.5);
   {
-    const auto claim = engine.claim({});
+    const auto limit = engine.limit({});
     engine.watch_machine();
     quota("150000 100000");
     wait_for(engine, 1.5);
@@ -68,7 +68,7 @@ TEST_F(EngineLimits, FollowTheQuotaWhileSomebodyHasAClaim) {
     EXPECT_FALSE(engine.workers().cpu_budget().limited());
   }
   quota("100000 100000");
-  const auto claim = engine.claim({.cpus = 3});
+  const auto limit = engine.limit({.cpus = 3});
   engine.watch_machine();
   wait_for(engine, 3);  // a budget that was named is not the machine's
   EXPECT_EQ(engine.workers().cpu_budget().cores(), 3);
@@ -77,7 +77,7 @@ TEST_F(EngineLimits, FollowTheQuotaWhileSomebodyHasAClaim) {
 TEST_F(EngineLimits, FollowTheMaskOfItsThreadWhereThatChanges) {
   mask("thread-self", "2");  // whoever made it was bound to a core
   Engine engine;
-  const auto claim = engine.claim({});
+  const auto limit = engine.limit({});
   engine.watch_machine();
   EXPECT_EQ(engine.cpu_budget(), 4);
   mask("self", "1");

@@ -54,7 +54,7 @@ Settings settings_of(std::int32_t workers, std::int32_t depth, bool fused, std::
 
 class ExecutorTest : public testing::Test {
  protected:
-  ExecutorTest() { claim_ = engine_.claim({.cpus = 7, .bytes = std::size_t{64} << 20}); }
+  ExecutorTest() { limit_ = engine_.limit({.cpus = 7, .bytes = std::size_t{64} << 20}); }
 
   std::unique_ptr<Executor> start(const std::shared_ptr<Source>& source, const Settings& settings,
                                   OnError on_error = OnError::kRaise, std::uint64_t from = 0,
@@ -108,7 +108,7 @@ class ExecutorTest : public testing::Test {
   }
 
   Engine engine_;
-  std::unique_ptr<Engine::Claim> claim_;
+  std::unique_ptr<Engine::Limit> limit_;
 };
 
 TEST_F(ExecutorTest, TheStreamIsTheSameForAnyWorkersAndEitherPlan) {
@@ -354,7 +354,7 @@ TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {
   const auto plan = Plan::make(spec_of(), *source);
   // Room for two batches and one sample at work: workers have to wait for one another's memory.
   const std::size_t tight = 2 * (*plan)->layout.bytes() + (std::size_t{192} << 10);
-  const auto claim = engine_.claim({.cpus = 7, .bytes = tight});
+  const auto limit = engine_.limit({.cpus = 7, .bytes = tight});
   EXPECT_EQ(drain(*start(source, settings_of(7, 6, false))), expected);
   EXPECT_LE(engine_.memory().peak(), std::max(engine_.memory().limit(), std::size_t{64} << 20));
   EXPECT_EQ(engine_.memory().used(), 0u);

@@ -201,7 +201,7 @@ bool Executor::starve(SampleTask& task, Status& status) {
   {
     const std::scoped_lock lock(mutex_);
     solo_ = false;
-    // Batches that land before this one, and other executors, will still give memory back.
+    // Batches that land before this one, and other executors, will still release memory.
     const bool front = task.step == window_.front();
     if (front && window_.awaited(task.step) && task.starved_ns == 0) task.starved_ns = monotonic_ns();
     const bool patient =

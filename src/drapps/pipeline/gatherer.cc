@@ -100,7 +100,7 @@ bool Gatherer::ready_hand() {
     ++made_hands_;
   });
   if (made.ok()) return true;
-  // Where there are some, the next one that is given back will do.
+  // Where there are some, the next one that is released will do.
   if (made_hands_ == 0) window_.lacks(std::move(made).error());
   return false;
 }

@@ -67,7 +67,7 @@ Settings settings_of(std::int32_t workers, std::int32_t depth) {
 
 class GathererTest : public testing::Test {
  protected:
-  GathererTest() { claim_ = engine_.claim({.cpus = 7, .bytes = std::size_t{64} << 20}); }
+  GathererTest() { limit_ = engine_.limit({.cpus = 7, .bytes = std::size_t{64} << 20}); }
 
   std::unique_ptr<Gatherer> start(bool pictured, std::vector<Op> ops, bool ahead, const Settings& settings,
                                   std::uint64_t from = 0) {
@@ -114,7 +114,7 @@ class GathererTest : public testing::Test {
 
   const Data data_;
   Engine engine_;
-  std::unique_ptr<Engine::Claim> claim_;
+  std::unique_ptr<Engine::Limit> limit_;
   std::shared_ptr<SlotArena> arena_;
 };
 
@@ -220,14 +220,14 @@ TEST_F(GathererTest, ATooSmallBudgetIsAnErrorAndMemoryOfOthersComesFirst) {
       arena_->spare_bytes() == 0 ? 0 : start(true, {}, false, settings_of(1, 1))->plan().layout.bytes();
   ASSERT_GT(batch, 0u);
   arena_->retire();
-  // Room for one batch, which another pass left parked.
-  const auto narrow = engine_.claim({.bytes = batch + (64 << 10)});
-  ArenaPlace place(engine_.parked());
-  auto parked = *SlotArena::make(batch, engine_.memory(MemoryUse::kBatches));
-  parked->abandon(*parked->acquire());
-  place.park(parked);
+  // Room for one batch, which another pass left spare.
+  const auto narrow = engine_.limit({.bytes = batch + (64 << 10)});
+  ArenaPlace place(engine_.spare_arenas());
+  auto spare = *SlotArena::make(batch, engine_.memory(MemoryUse::kBatches));
+  spare->abandon(*spare->acquire());
+  place.keep(spare);
   EXPECT_EQ(drain(*start(true, {}, true, settings_of(2, 4))), expected);
-  EXPECT_EQ(parked->spare_bytes(), 0u);
+  EXPECT_EQ(spare->spare_bytes(), 0u);
 }
 
 TEST_F(GathererTest, EndingItEarlyWaitsForRunsInHand) {

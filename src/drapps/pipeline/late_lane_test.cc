@@ -119,7 +119,7 @@ class LateLane : public testing::Test {
   static std::vector<std::string> drain(Runner& runner) { return test_pass::drain(runner, "image"); }
 
   Engine engine_;
-  std::unique_ptr<Engine::Claim> claim_ = engine_.claim({.cpus = 3, .bytes = std::size_t{64} << 20});
+  std::unique_ptr<Engine::Limit> limit_ = engine_.limit({.cpus = 3, .bytes = std::size_t{64} << 20});
   PipelineSpec spec_;
   std::shared_ptr<Source> source_;
 };

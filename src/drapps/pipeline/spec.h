@@ -47,7 +47,7 @@ struct PipelineSpec {
 /// @param foreign  reads what nothing here reads, or null; not in the JSON.
 Result<PipelineSpec> parse_spec(std::string_view json, const std::shared_ptr<const ForeignReader>& foreign = nullptr);
 
-/// The description as JSON, with every field; parse_spec gives it back.
+/// The description as JSON, with every field; parse_spec reads it.
 std::string to_json(const PipelineSpec& spec);
 
 }  // namespace drapps

@@ -83,11 +83,10 @@ Result<std::uint32_t> BlockArena::grow(std::uint64_t size) {
   const std::uint64_t offset =
       blocks_.empty() ? memory_->region_begin(region_) : blocks_.back().offset + blocks_.back().size;
   if (size > memory_->region_end(region_) - offset) {
-    return Error{
-        .code = ErrorCode::kResourceExhausted,
-        .stage = Stage::kDeliver,
-        .message = "all " + std::to_string(memory_->region_bytes()) +
-                   " bytes that a process may share are taken; let go of earlier batches, or make smaller ones"};
+    return Error{.code = ErrorCode::kResourceExhausted,
+                 .stage = Stage::kDeliver,
+                 .message = "all " + std::to_string(memory_->region_bytes()) +
+                            " bytes that a process may share are taken; drop earlier batches, or make smaller ones"};
   }
   blocks_.push_back({.offset = offset, .size = size, .sent = false, .free = false});
   BlockHeader& header = memory_->block(offset);

@@ -37,7 +37,7 @@ class BlockArena {
   std::optional<std::uint64_t> unsent_block_of(std::span<const std::byte> data);
   /// Says that a result refers to a block from here on.
   void send(std::uint64_t block);
-  /// Takes back what was released, and gives back what is too much. Done by allocate() too.
+  /// Takes what was released, and returns to the system what is too much. Done by allocate() too.
   void tidy();
 
   const std::shared_ptr<BlockRegions>& memory() const noexcept { return memory_; }

@@ -46,7 +46,7 @@ TEST_F(ArenaTest, AReleasedBlockIsUsedAgainForItsSizeOnly) {
   const std::uint64_t block = allocate(100'000);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory_->data_of(block)) % 64, 0u);
   std::memset(memory_->data_of(block), 1, 100'000);
-  memory_->drop_hold(block, kMakerHold);
+  memory_->release_hold(block, kMakerHold);
   EXPECT_NE(allocate(10'000), block);
   const std::uint64_t before = end();
   EXPECT_EQ(allocate(100'001), block);
@@ -57,12 +57,12 @@ TEST_F(ArenaTest, ABlockIsReleasedByTheLastOfItsHolders) {
   const std::uint64_t block = allocate(1000);
   arena_.send(block);
   memory_->block(block).holds.fetch_add(2);
-  memory_->drop_hold(block, kMakerHold);
-  memory_->drop_hold(block, kMakerHold);  // not set any more: of no effect
-  memory_->drop_hold(block, kSentHold);
-  memory_->drop_hold(block, 1);
+  memory_->release_hold(block, kMakerHold);
+  memory_->release_hold(block, kMakerHold);  // not set any more: of no effect
+  memory_->release_hold(block, kSentHold);
+  memory_->release_hold(block, 1);
   EXPECT_NE(allocate(1000), block);
-  memory_->drop_hold(block, 1);
+  memory_->release_hold(block, 1);
   EXPECT_EQ(allocate(1000), block);
 }
 
@@ -86,7 +86,7 @@ TEST_F(ArenaTest, KnowsBytesThatLieInItsOwnUnsentBlocks) {
   EXPECT_EQ(arena_.unsent_block_of(std::as_bytes(std::span(&first, 1))), std::nullopt) << "private memory";
   arena_.send(first);
   EXPECT_EQ(arena_.unsent_block_of({data, 1}), std::nullopt);
-  memory_->drop_hold(second, kMakerHold);
+  memory_->release_hold(second, kMakerHold);
   EXPECT_EQ(arena_.unsent_block_of({memory_->data_of(second), 1}), std::nullopt);
 }
 
@@ -100,13 +100,13 @@ TEST_F(ArenaTest, TooMuchIsAnErrorThatSaysWhatToDo) {
     const auto block = arena_.allocate(20 << 20);
     if (!block.ok()) {
       EXPECT_EQ(block.error().code, ErrorCode::kResourceExhausted);
-      EXPECT_NE(block.error().message.find("let go of earlier batches"), std::string::npos);
+      EXPECT_NE(block.error().message.find("drop earlier batches"), std::string::npos);
       break;
     }
     blocks.push_back(*block);
   }
   ASSERT_EQ(blocks.size(), 2u) << "of 22 MiB each";
-  memory_->drop_hold(blocks[0], kMakerHold);
+  memory_->release_hold(blocks[0], kMakerHold);
   EXPECT_EQ(allocate(20 << 20), blocks[0]);
 }
 
@@ -121,7 +121,7 @@ TEST(ArenaMemoryTest, SparePagesBeyondWhatIsUsedGoBackAndTheOthersStay) {
       blocks.push_back(*arena.allocate(kBlock));
       std::memset(memory->data_of(blocks.back()), 1, kBlock);
     }
-    for (const std::uint64_t block : blocks) memory->drop_hold(block, kMakerHold);
+    for (const std::uint64_t block : blocks) memory->release_hold(block, kMakerHold);
   };
   fill(20);
   const std::uint64_t full = file.resident();
@@ -129,7 +129,7 @@ TEST(ArenaMemoryTest, SparePagesBeyondWhatIsUsedGoBackAndTheOthersStay) {
   fill(20);
   EXPECT_EQ(file.resident(), full) << "the same pages again";
   // After a long time of small needs, only the floor of spare pages stays.
-  for (int i = 0; i < 600; ++i) memory->drop_hold(*arena.allocate(1000), kMakerHold);
+  for (int i = 0; i < 600; ++i) memory->release_hold(*arena.allocate(1000), kMakerHold);
   EXPECT_LE(file.resident(), BlockArena::kSpareBytes + kBlock);
   EXPECT_GE(file.resident(), BlockArena::kSpareBytes / 2);
 }
@@ -144,11 +144,11 @@ TEST_F(ArenaTest, BlocksAreReleasedFromAnyThreadWhileOthersAreMade) {
         const std::uint64_t mark = t << 32 | i;
         std::memcpy(memory_->data_of(*block), &mark, sizeof(mark));
         memory_->block(*block).holds.fetch_add(1);
-        memory_->drop_hold(*block, kMakerHold);
+        memory_->release_hold(*block, kMakerHold);
         std::uint64_t read = 0;
         std::memcpy(&read, memory_->data_of(*block), sizeof(read));
         ASSERT_EQ(read, mark);
-        memory_->drop_hold(*block, 1);
+        memory_->release_hold(*block, 1);
       }
     });
   }

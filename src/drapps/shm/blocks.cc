@@ -65,7 +65,7 @@ Result<std::span<std::byte>> BlockRegions::data_at(std::uint64_t block, std::uin
   return std::span(data_of(block) + start, bytes);
 }
 
-void BlockRegions::drop_hold(std::uint64_t block, std::uint32_t which) const noexcept {
+void BlockRegions::release_hold(std::uint64_t block, std::uint32_t which) const noexcept {
   if (!is_block(block)) return;
   const std::uint32_t index = region_of(block);
   RegionEntry& region = this->region(index);

@@ -1,8 +1,8 @@
 // Regions of shared memory, each cut into blocks by one process: who holds a block, and how it goes back.
 //
 // A block is made in its maker's region and held by up to three parties: the maker, a result that was sent, and holders
-// in the process that receives it. Whoever lets go last puts the block on its region's list of released blocks, from
-// which the maker takes it again. Where the maker is dead its pages go back to the system instead.
+// in the process that receives it. Whoever releases it last puts the block on its region's list of released blocks,
+// from which the maker takes it again. Where the maker is dead its pages go back to the system instead.
 //
 // Blocks are named by their offsets, which other processes write. A process that writes where it must not may have
 // written anything, so every offset and size read here is held against the bounds of its region before it is used; what
@@ -91,9 +91,9 @@ class BlockRegions {
     return static_cast<std::uint64_t>(data - mapping_.data());
   }
 
-  /// Lets go of a block: `which` is kMakerHold, kSentHold, or 1 for a holder in the process that received it. A bit
+  /// Releases a block: `which` is kMakerHold, kSentHold, or 1 for a holder in the process that received it. A bit
   /// that is not set is left alone, and so is what is no block.
-  void drop_hold(std::uint64_t block, std::uint32_t which) const noexcept;
+  void release_hold(std::uint64_t block, std::uint32_t which) const noexcept;
   /// Gives the whole pages within [begin, end) back to the system; they read as zeros afterwards.
   void punch(std::uint64_t begin, std::uint64_t end) const noexcept;
   /// The pages of a block's data; that of its header stays.
@@ -135,7 +135,7 @@ class BlockHandle {
   BlockHandle(BlockHandle&& other) noexcept = default;
   BlockHandle& operator=(BlockHandle&&) = delete;
   ~BlockHandle() {
-    if (memory_ != nullptr && memory_->mine()) memory_->drop_hold(block_, which_);
+    if (memory_ != nullptr && memory_->mine()) memory_->release_hold(block_, which_);
   }
 
   std::uint64_t block() const noexcept { return block_; }

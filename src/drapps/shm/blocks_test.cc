@@ -80,8 +80,8 @@ TEST_F(BlocksTest, WhateverIsWrittenOverThemNobodyLeavesTheMemory) {
         case 3: memory_->region(1).end = any(); break;
         case 4: memory_->region(1).released = any(); break;
       }
-      memory_->drop_hold(blocks[random() % blocks.size()], random() % 2 == 0 ? kMakerHold : 1);
-      memory_->drop_hold(any(), kSentHold);
+      memory_->release_hold(blocks[random() % blocks.size()], random() % 2 == 0 ? kMakerHold : 1);
+      memory_->release_hold(any(), kSentHold);
     }
     std::uint64_t bytes = 0;
     memory_->for_each_block(1, [&](std::uint64_t block) {

@@ -21,7 +21,7 @@ PreadReader::~PreadReader() {
     stopping_ = true;
   }
   work_.notify_all();
-  parked_.notify_all();
+  unused_.notify_all();
   for (ServiceThread& thread : threads_) thread.join();
   while (ReadRequest* const request = queue_.pop()) cancel(*request, sink_);
 }
@@ -42,7 +42,7 @@ void PreadReader::submit(ReadRequest& request) {
 void PreadReader::set_depth(int depth) {
   (void)grow(std::clamp(depth, 1, kMaxReadDepth));
   work_.notify_all();
-  parked_.notify_all();
+  unused_.notify_all();
 }
 
 Status PreadReader::grow(int depth) {
@@ -63,7 +63,7 @@ void PreadReader::serve(int id) {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (id >= depth_) {
-      parked_.wait(lock);
+      unused_.wait(lock);
       continue;
     }
     ReadRequest* const request = queue_.pop();

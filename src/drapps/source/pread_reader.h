@@ -16,7 +16,7 @@ class PreadReader final : public Reader {
   ~PreadReader() override;
 
   void submit(ReadRequest& request) override;
-  /// Threads above the depth are parked, not ended, since the depth moves up and down all the time. Where the system
+  /// Threads above the depth sleep, and do not end, since the depth moves up and down all the time. Where the system
   /// makes no more threads, the reader goes on with those it has.
   void set_depth(int depth) override;
   ReaderKind kind() const noexcept override { return ReaderKind::kPread; }
@@ -30,7 +30,7 @@ class PreadReader final : public Reader {
   ReadSink& sink_;
   std::mutex mutex_;                // guards all below
   std::condition_variable work_;    // threads below the depth wait here
-  std::condition_variable parked_;  // and the others here, so that no wake-up is spent on them
+  std::condition_variable unused_;  // and the others here, so that no wake-up is spent on them
   ReadQueue queue_;
   int depth_ = 1;
   bool stopping_ = false;

@@ -42,7 +42,7 @@ class PartFile {
   bool find(const Location& location) noexcept;
   /// Takes `fd`, newly opened, and offers it to the shard.
   void take(int fd, const Location& location) noexcept;
-  /// Lets go. The descriptor, where it is the caller's to close; else an empty handle.
+  /// Releases the descriptor, where it is the caller's to close; else an empty handle.
   UniqueHandle release() noexcept;
 
  private:

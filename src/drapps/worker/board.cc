@@ -5,7 +5,7 @@
 #include <string>
 
 #include "drapps/base/clock.h"
-#include "drapps/worker/bells.h"
+#include "drapps/worker/wakeups.h"
 
 namespace drapps {
 namespace {
@@ -22,22 +22,23 @@ std::uint64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 
 }  // namespace
 
-Board::Board(std::shared_ptr<Memory> memory) : memory_(std::move(memory)), arena_(memory_, 0) {}
+Board::Board(std::shared_ptr<BoardMemory> memory)
+    : memory_(std::move(memory)), arena_(memory_, 0), published_(memory_->max_tasks()) {}
 
 Result<std::unique_ptr<Board>> Board::make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                            std::uint64_t region_bytes) {
-  auto memory = Memory::make(max_processes, max_tasks, region_bytes);
+  auto memory = BoardMemory::make(max_processes, max_tasks, region_bytes);
   if (!memory.ok()) return std::move(memory).error();
   return std::unique_ptr<Board>(new Board(std::move(memory).value()));
 }
 
-Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskOrder& order) {
-  if (order.pieces > kMaxPieces) {
-    return invalid("a task has at most " + std::to_string(kMaxPieces) + " pieces, not " + std::to_string(order.pieces) +
-                   "; put several samples into one piece");
+Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskRequest& request) {
+  if (request.pieces > kMaxPieces) {
+    return invalid("a task has at most " + std::to_string(kMaxPieces) + " pieces, not " +
+                   std::to_string(request.pieces) + "; put several samples into one piece");
   }
-  if (order.process < -1 || order.process >= static_cast<std::int64_t>(memory()->max_processes())) {
-    return invalid("there is no process " + std::to_string(order.process));
+  if (request.process < -1 || request.process >= static_cast<std::int64_t>(memory()->max_processes())) {
+    return invalid("there is no process " + std::to_string(request.process));
   }
   const auto block = arena_.allocate(input.size());
   if (!block.ok()) return block.error();
@@ -49,35 +50,36 @@ Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskOrder
   std::uint64_t ticket = next_ticket_;
   // A ticket names its place. One whose place is taken by a slow task is left out.
   for (const std::uint64_t end = ticket + memory()->max_tasks(); ticket < end; ++ticket) {
-    if (Word::of(entry(ticket).word.load()).state == kTaskFree) {
+    if (Word::of(entry(ticket).word.load()).state == kTaskFree && published(ticket).ticket == kNoTicket) {
       task = &entry(ticket);
       break;
     }
   }
   if (task == nullptr) {
-    memory()->drop_hold(*block, kMakerHold);
+    memory()->release_hold(*block, kMakerHold);
     return std::optional<std::uint64_t>();
   }
   next_ticket_ = ticket + 1;
   memory()->header().next.store(next_ticket_);
-  task->pinned.store(order.process, std::memory_order_relaxed);
-  task->pieces.store(order.pieces, std::memory_order_relaxed);
-  task->worker.store(order.worker, std::memory_order_relaxed);
-  task->urgent.store(order.urgent ? 1 : 0, std::memory_order_relaxed);
+  task->pinned.store(request.process, std::memory_order_relaxed);
+  task->pieces.store(request.pieces, std::memory_order_relaxed);
+  task->worker.store(request.worker, std::memory_order_relaxed);
+  task->urgent.store(request.urgent ? 1 : 0, std::memory_order_relaxed);
   task->cancelled.store(0, std::memory_order_relaxed);
-  task->position.store(order.position, std::memory_order_relaxed);
+  task->position.store(request.position, std::memory_order_relaxed);
   task->input.store(*block, std::memory_order_relaxed);
   task->input_bytes.store(input.size(), std::memory_order_relaxed);
   task->output.store(0, std::memory_order_relaxed);
-  for (std::uint32_t i = 0; i < order.pieces; ++i) {
+  for (std::uint32_t i = 0; i < request.pieces; ++i) {
     task->result[i].store(0, std::memory_order_relaxed);
     task->piece[i].store(Word{.ticket = ticket, .state = kPieceFree}.bits(), std::memory_order_relaxed);
   }
+  published(ticket) = {ticket, request};
   task->word.store(Word{.ticket = ticket, .state = kTaskOpen}.bits());
-  if (order.process >= 0) {
-    wake_workers(*memory(), INT_MAX, mask_of(static_cast<std::uint32_t>(order.process)));
+  if (request.process >= 0) {
+    wake_workers(*memory(), INT_MAX, mask_of(static_cast<std::uint32_t>(request.process)));
   } else {
-    wake_workers(*memory(), static_cast<int>(std::max(order.pieces, 1u)), kAnyone);
+    wake_workers(*memory(), static_cast<int>(std::max(request.pieces, 1u)), kAnyone);
   }
   return std::optional<std::uint64_t>(ticket);
 }
@@ -86,7 +88,45 @@ std::uint32_t Board::events() const noexcept { return memory()->header().events.
 
 bool Board::done(std::uint64_t ticket) const noexcept {
   const Word word = Word::of(entry(ticket).word.load());
-  return word.ticket == ticket && word.state == kTaskDone;
+  if (word.ticket == ticket && word.state == kTaskDone) return true;
+  if (word.ticket == ticket && has_owner_or_none(word)) return false;
+  const std::scoped_lock lock(mutex_);  // reap() reopens what the dead had under it
+  return overwritten(ticket);
+}
+
+bool Board::has_owner_or_none(const Word& word) const noexcept {
+  if (word.state != kTaskOwned) return word.state == kTaskOpen;
+  return word.process < memory()->max_processes() && memory()->process(word.process).life.load() == kProcessAttached;
+}
+
+/// Whether a task that is wanted would be waited for in vain, since its word says what no process and no call here
+/// makes it say. Requires the mutex.
+bool Board::overwritten(std::uint64_t ticket) const noexcept {
+  if (published_[ticket % published_.size()].ticket != ticket) return false;
+  const Word word = Word::of(entry(ticket).word.load());
+  return word.ticket != ticket || !(word.state == kTaskDone || has_owner_or_none(word));
+}
+
+/// Writes what is the parent's alone to write: where another wrote over it, no process would find a task.
+void Board::write_again() const {
+  const std::scoped_lock lock(mutex_);
+  bool differs = false;
+  const auto put = [&](auto& word, auto value) {
+    if (word.load(std::memory_order_relaxed) != value) word.store(value), differs = true;
+  };
+  put(memory()->header().next, next_ticket_);
+  put(memory()->header().oldest, oldest_);
+  for (const auto& [ticket, request] : published_) {
+    if (ticket == kNoTicket) continue;
+    TaskEntry& task = entry(ticket);
+    put(task.pinned, request.process);
+    put(task.pieces, request.pieces);
+    put(task.worker, request.worker);
+    put(task.position, request.position);
+    put(task.urgent, std::uint32_t{request.urgent});
+    put(task.cancelled, std::uint32_t{0});
+  }
+  if (differs) wake_workers(*memory());
 }
 
 bool Board::wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) const {
@@ -96,17 +136,18 @@ bool Board::wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) const {
     if (done(ticket)) return true;
     const std::uint64_t now = monotonic_ns();
     if (now >= deadline) return false;
-    if (futex_wait(memory()->header().events, seen, std::min(deadline, now + kEventLookNs)) ==
-        FutexWait::kInterrupted) {
-      return done(ticket);
-    }
+    const FutexWait waited = futex_wait(memory()->header().events, seen, std::min(deadline, now + kEventLookNs));
+    if (waited == FutexWait::kInterrupted) return done(ticket);
+    if (waited == FutexWait::kTimeout) write_again();
   }
 }
 
 std::uint32_t Board::wait_event(std::uint32_t seen, std::chrono::nanoseconds timeout) const {
   const std::uint64_t deadline = deadline_after(timeout);
   while (events() == seen && monotonic_ns() < deadline) {
-    if (futex_wait(memory()->header().events, seen, deadline) == FutexWait::kInterrupted) break;
+    const FutexWait waited = futex_wait(memory()->header().events, seen, deadline);
+    if (waited == FutexWait::kInterrupted) break;
+    if (waited == FutexWait::kTimeout) write_again();
   }
   return events();
 }
@@ -115,6 +156,16 @@ Result<TakenResult> Board::take(std::uint64_t ticket) {
   const std::scoped_lock lock(mutex_);
   TaskEntry& task = entry(ticket);
   const Word word = Word::of(task.word.load());
+  if (overwritten(ticket)) {  // what it held stays so: nothing says any more what that was
+    published(ticket) = {};
+    task.word.store(Word{.ticket = ticket, .state = kTaskFree}.bits());
+    pass_over_ended();
+    return Error{.code = ErrorCode::kCorrupt,
+                 .stage = Stage::kDeliver,
+                 .message = "the entry of task " + std::to_string(ticket) +
+                            " was overwritten: a worker process has written where it must not; look for native code "
+                            "of the dataset that writes behind its arrays"};
+  }
   if (word.ticket != ticket || word.state != kTaskDone || task.cancelled.load() != 0) {
     return Error{.code = ErrorCode::kNotFound,
                  .stage = Stage::kDeliver,
@@ -122,6 +173,7 @@ Result<TakenResult> Board::take(std::uint64_t ticket) {
   }
   Result<TakenResult> taken = TakenResult{};
   if (const std::uint64_t output = task.output.load(); output != 0) taken = result_at(output);
+  published(ticket) = {};
   task.word.store(Word{.ticket = ticket, .state = kTaskClosing}.bits());
   ++unswept_;
   sweep(task);
@@ -145,9 +197,10 @@ void Board::cancel(std::uint64_t ticket) {
   TaskEntry& task = entry(ticket);
   const Word word = Word::of(task.word.load());
   const bool under_way = word.state == kTaskOpen || word.state == kTaskOwned || word.state == kTaskDone;
+  if (published(ticket).ticket == ticket) published(ticket) = {};
   if (word.ticket != ticket || !under_way || task.cancelled.exchange(1) != 0) return;
   ++unswept_;
-  if (!sweep(task)) ring_owner(*memory(), task);
+  if (!sweep(task)) wake_owner(*memory(), task);
 }
 
 void Board::repin(std::uint64_t ticket, std::int32_t process) {
@@ -158,11 +211,12 @@ void Board::repin(std::uint64_t ticket, std::int32_t process) {
   const bool helped = word.state == kTaskOwned && process == -1;
   if (word.ticket != ticket || !(word.state == kTaskOpen || helped)) return;
   // A process that claims it at this moment for the old pin looks again, and puts it back.
+  published(ticket).request.process = process;
   task.pinned.store(process);
   wake_workers(*memory());
 }
 
-/// Moves a task that is cancelled or taken towards being free. True when it is, and all that it held is let go.
+/// Moves a task that is cancelled or taken towards being free. True when it is, and all that it held is released.
 bool Board::sweep(TaskEntry& task) {
   Word word = Word::of(task.word.load());
   while (word.state == kTaskOpen || word.state == kTaskDone) {  // cancelled; an owner may claim it meanwhile
@@ -186,17 +240,20 @@ bool Board::sweep(TaskEntry& task) {
   }
   if (running) return false;
   for (std::uint32_t i = 0; i < pieces; ++i) {
-    if (Word::of(task.piece[i].load()).state == kPieceDelivered) drop_packet(*memory(), task.result[i].load());
+    if (Word::of(task.piece[i].load()).state == kPieceDelivered) release_packet(*memory(), task.result[i].load());
   }
-  if (const std::uint64_t output = task.output.load(); output != 0) drop_packet(*memory(), output);
-  memory()->drop_hold(task.input.load(), kMakerHold);
+  if (const std::uint64_t output = task.output.load(); output != 0) release_packet(*memory(), output);
+  memory()->release_hold(task.input.load(), kMakerHold);
   task.word.store(Word{.ticket = word.ticket, .state = kTaskFree}.bits());
   --unswept_;
-  std::uint64_t oldest = memory()->header().oldest.load();
-  if (word.ticket != oldest) return true;
-  while (oldest < next_ticket_ && !under_way(oldest)) ++oldest;
-  memory()->header().oldest.store(oldest);
+  pass_over_ended();
   return true;
+}
+
+void Board::pass_over_ended() {
+  if (under_way(oldest_)) return;
+  while (oldest_ < next_ticket_ && !under_way(oldest_)) ++oldest_;
+  memory()->header().oldest.store(oldest_);
 }
 
 bool Board::under_way(std::uint64_t ticket) const noexcept {

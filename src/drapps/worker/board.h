@@ -1,9 +1,9 @@
-// The parent's side of an engine of worker processes: it publishes tasks and takes results.
+// The parent's side of worker processes: it publishes tasks and takes results.
 //
 //   publish(input, …) → a worker claims the task, others steal pieces of it → wait(ticket) → take(ticket)
 //
 // Where a process dies, the parent reaps it: what it had begun is open again, what it had delivered stays, memory that
-// nobody refers to any more is given back. So every task is completed exactly once, whatever dies when.
+// nobody refers to any more is released. So every task is completed exactly once, whatever dies when.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@
 
 #include "drapps/base/result.h"
 #include "drapps/shm/block_arena.h"
-#include "drapps/worker/memory.h"
+#include "drapps/worker/board_memory.h"
 #include "drapps/worker/packet.h"
 
 namespace drapps {
 
 /// What is to be done, apart from its input.
-struct TaskOrder {
+struct TaskRequest {
   std::uint32_t worker = 0;    // the virtual worker that it belongs to
   std::int32_t process = -1;   // the only process that may take it, or -1
   std::uint32_t pieces = 0;    // what others may steal; 0: the task is one whole
@@ -49,7 +49,7 @@ struct Lost {
 
 struct ProcessStatus {
   std::int32_t pid = 0;
-  std::uint64_t beat = 0;  // grows while the process is not stopped
+  std::uint64_t heartbeats = 0;  // grows while the process is not stopped
   double cpu_seconds = 0;
   double busy_seconds = 0;    // ended samples and collations
   double paused_seconds = 0;  // slept because the CPU budget was used up
@@ -76,26 +76,27 @@ class Board {
  public:
   static constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::max();
 
-  /// See Memory::make().
+  /// See BoardMemory::make().
   static Result<std::unique_ptr<Board>> make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                              std::uint64_t region_bytes = 0);
 
-  const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
+  const std::shared_ptr<BoardMemory>& memory() const noexcept { return memory_; }
 
   // ---- tasks
 
   /// Copies `input` and opens a task. The ticket grows with each; nothing where as many tasks are under way as the
   /// board has room for. kInvalidArgument for an order that makes no sense, kResourceExhausted without memory.
-  Result<std::optional<std::uint64_t>> publish(Bytes input, const TaskOrder& order);
+  Result<std::optional<std::uint64_t>> publish(Bytes input, const TaskRequest& request);
   /// How many tasks came to an end, modulo 2^32; also raised by reap().
   std::uint32_t events() const noexcept;
-  /// Waits until the task is done. False after the timeout, or early where a signal handler ran.
+  /// Waits until done(). False after the timeout, or early where a signal handler ran.
   bool wait(std::uint64_t ticket, std::chrono::nanoseconds timeout) const;
   /// Waits until events() is another than `seen`, the timeout has passed, or a signal handler ran. Gives events().
   std::uint32_t wait_event(std::uint32_t seen, std::chrono::nanoseconds timeout) const;
+  /// Whether take() has something to say of the task: its result, or that its entry was overwritten.
   bool done(std::uint64_t ticket) const noexcept;
   /// The result of a task that is done, which leaves the board. kNotFound for any other; kCorrupt where the worker
-  /// wrote a result that is none.
+  /// wrote a result that is none, and where the task's entry does not say any more who has it.
   Result<TakenResult> take(std::uint64_t ticket);
   /// The task is not wanted any more. Returns at once; a process that is at it ends its piece first.
   void cancel(std::uint64_t ticket);
@@ -105,17 +106,17 @@ class Board {
 
   // ---- processes
 
-  /// A slot for a new process, whose region is empty. kResourceExhausted where there is none.
+  /// The number of a new process, whose region is empty. kResourceExhausted where there is none.
   Result<std::uint32_t> enlist();
   /// The process takes nothing new, and ends when it has nothing left to do.
-  void retire(std::uint32_t slot);
+  void retire(std::uint32_t number);
   /// All processes end after their current sample; their tasks count as cancelled.
   void stop();
   /// Clears up after a process that is dead, however it ended. Requires that it is dead. Gives what became open again,
   /// by ticket.
-  std::vector<Lost> reap(std::uint32_t slot);
-  /// Of a slot's current or last process.
-  ProcessStatus status(std::uint32_t slot) const;
+  std::vector<Lost> reap(std::uint32_t number);
+  /// Of the process that has or had this number.
+  ProcessStatus status(std::uint32_t number) const;
   /// The slowest samples of all processes that are not reaped, slowest first.
   std::vector<Slow> slowest() const;
 
@@ -127,23 +128,36 @@ class Board {
   std::uint64_t resident() const noexcept { return memory()->resident(); }
 
  private:
-  explicit Board(std::shared_ptr<Memory> memory);
+  /// What was published under a ticket, until it is taken or cancelled.
+  struct Published {
+    std::uint64_t ticket = kNoTicket;
+    TaskRequest request;
+  };
+
+  explicit Board(std::shared_ptr<BoardMemory> memory);
 
   TaskEntry& entry(std::uint64_t ticket) const noexcept { return memory()->task(ticket); }
   bool under_way(std::uint64_t ticket) const noexcept;
+  Published& published(std::uint64_t ticket) { return published_[ticket % published_.size()]; }
+  bool overwritten(std::uint64_t ticket) const noexcept;
+  bool has_owner_or_none(const Word& word) const noexcept;
+  void write_again() const;
   Result<TakenResult> result_at(std::uint64_t manifest);
   bool sweep(TaskEntry& task);
+  void pass_over_ended();
   void sweep_all();
-  void reopen_tasks_of(std::uint32_t slot, std::vector<Lost>& lost);
-  void clear_region_of(std::uint32_t slot);
-  bool try_empty_region(std::uint32_t slot) const;
+  void reopen_tasks_of(std::uint32_t number, std::vector<Lost>& lost);
+  void clear_region_of(std::uint32_t number);
+  bool try_empty_region(std::uint32_t number) const;
 
-  const std::shared_ptr<Memory> memory_;
+  const std::shared_ptr<BoardMemory> memory_;
   BlockArena arena_;
 
-  std::mutex mutex_;  // guards all below, and the tasks against another thread of the parent
+  mutable std::mutex mutex_;  // guards all below, and the tasks against another thread of the parent
   std::uint64_t next_ticket_ = 0;
-  std::uint32_t unswept_ = 0;  // tasks that are cancelled or closing
+  std::uint64_t oldest_ = 0;          // as in the header, which others can write to
+  std::uint32_t unswept_ = 0;         // tasks that are cancelled or closing
+  std::vector<Published> published_;  // by place
 };
 
 }  // namespace drapps

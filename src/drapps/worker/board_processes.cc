@@ -1,10 +1,10 @@
-// The part of Board that is about processes: their slots, their deaths, their counters.
+// The part of Board that is about processes: their numbers, their deaths, their counters.
 #include <algorithm>
 #include <tuple>
 
 #include "drapps/base/clock.h"
-#include "drapps/worker/bells.h"
 #include "drapps/worker/board.h"
+#include "drapps/worker/wakeups.h"
 
 namespace drapps {
 namespace {
@@ -20,7 +20,7 @@ double seconds_between(const std::atomic<std::uint64_t>& from, const std::atomic
 
 void reset(ProcessEntry& process) noexcept {
   for (auto* word :
-       {&process.beat, &process.cpu_ns, &process.busy_ns, &process.paused_ns, &process.samples, &process.tasks,
+       {&process.heartbeats, &process.cpu_ns, &process.busy_ns, &process.paused_ns, &process.samples, &process.tasks,
         &process.position, &process.attached_ns, &process.ready_ns, &process.first_sample_ns}) {
     word->store(0, std::memory_order_relaxed);
   }
@@ -39,44 +39,45 @@ void reset(ProcessEntry& process) noexcept {
 Result<std::uint32_t> Board::enlist() {
   const std::scoped_lock lock(mutex_);
   sweep_all();
-  for (std::uint32_t slot = 0; slot < memory()->max_processes(); ++slot) {
-    ProcessEntry& process = memory()->process(slot);
-    const bool free = process.life == kSlotFree || (process.life == kSlotReaped && try_empty_region(slot));
+  for (std::uint32_t number = 0; number < memory()->max_processes(); ++number) {
+    ProcessEntry& process = memory()->process(number);
+    const bool free = process.life == kProcessFree || (process.life == kProcessReaped && try_empty_region(number));
     if (!free) continue;
     reset(process);
-    memory()->region(slot + 1).orphaned = 0;
-    process.life = kSlotEnlisted;
-    return slot;
+    memory()->region(number + 1).orphaned = 0;
+    process.life = kProcessEnlisted;
+    return number;
   }
   return Error{.code = ErrorCode::kResourceExhausted,
                .message = "all " + std::to_string(memory()->max_processes()) +
-                          " slots for processes are taken, by living ones or by results of dead ones that are still "
-                          "held; let go of earlier batches, or make the engine for more processes"};
+                          " processes of a board are taken, by living ones or by results of dead ones that are still "
+                          "held; drop earlier batches, or make the board for more processes"};
 }
 
-void Board::retire(std::uint32_t slot) {
-  memory()->process(slot).retired = 1;
-  ring(*memory(), slot);
+void Board::retire(std::uint32_t number) {
+  memory()->process(number).retired = 1;
+  wake(*memory(), number);
 }
 
 void Board::stop() {
   memory()->header().stop = 1;
-  for (std::uint32_t slot = 0; slot < memory()->max_processes(); ++slot) memory()->process(slot).bell.fetch_add(1);
+  for (std::uint32_t number = 0; number < memory()->max_processes(); ++number)
+    memory()->process(number).wakeups.fetch_add(1);
   wake_workers(*memory());
 }
 
-std::vector<Lost> Board::reap(std::uint32_t slot) {
+std::vector<Lost> Board::reap(std::uint32_t number) {
   std::vector<Lost> lost;
   {
     const std::scoped_lock lock(mutex_);
-    ProcessEntry& process = memory()->process(slot);
-    if (process.life == kSlotFree || process.life == kSlotReaped) return lost;
-    process.life = kSlotReaped;
-    memory()->region(slot + 1).orphaned = 1;
-    reopen_tasks_of(slot, lost);
-    clear_region_of(slot);
+    ProcessEntry& process = memory()->process(number);
+    if (process.life == kProcessFree || process.life == kProcessReaped) return lost;
+    process.life = kProcessReaped;
+    memory()->region(number + 1).orphaned = 1;
+    reopen_tasks_of(number, lost);
+    clear_region_of(number);
     sweep_all();
-    try_empty_region(slot);
+    try_empty_region(number);
   }
   // It may have died between the end of a task and its announcement, or after taking a wake-up that was for anyone.
   announce(*memory());
@@ -85,19 +86,19 @@ std::vector<Lost> Board::reap(std::uint32_t slot) {
   return lost;
 }
 
-void Board::reopen_tasks_of(std::uint32_t slot, std::vector<Lost>& lost) {
+void Board::reopen_tasks_of(std::uint32_t number, std::vector<Lost>& lost) {
   for (std::uint32_t index = 0; index < memory()->max_tasks(); ++index) {
     TaskEntry& task = memory()->task_at(index);
     const Word word = Word::of(task.word.load());
     if (word.state == kTaskFree) continue;
-    const bool owned = word.state == kTaskOwned && word.process == slot;
+    const bool owned = word.state == kTaskOwned && word.process == number;
     const bool wanted = (word.state == kTaskOpen || word.state == kTaskOwned) && task.cancelled.load() == 0;
     bool freed = false;
     const std::uint32_t pieces = task.piece_count();
     for (std::uint32_t i = 0; i < pieces; ++i) {
       const Word piece = Word::of(task.piece[i].load());
       const bool running = piece.state == kPieceRunning;
-      if (piece.process != slot || !(running || (piece.state == kPieceLocal && owned))) continue;
+      if (piece.process != number || !(running || (piece.state == kPieceLocal && owned))) continue;
       task.piece[i].store(Word{.ticket = word.ticket, .state = kPieceFree}.bits());
       freed = true;
       if (running && wanted) lost.push_back({word.ticket, static_cast<std::int32_t>(i)});
@@ -107,12 +108,12 @@ void Board::reopen_tasks_of(std::uint32_t slot, std::vector<Lost>& lost) {
       task.word.store(Word{.ticket = word.ticket, .state = kTaskOpen}.bits());
       if (wanted) lost.push_back({word.ticket, -1});
     } else if (freed) {
-      ring_owner(*memory(), task);
+      wake_owner(*memory(), task);
     }
   }
 }
 
-void Board::clear_region_of(std::uint32_t slot) {
+void Board::clear_region_of(std::uint32_t number) {
   std::vector<std::uint64_t> referred;
   for (std::uint32_t index = 0; index < memory()->max_tasks(); ++index) {
     TaskEntry& task = memory()->task_at(index);
@@ -130,10 +131,10 @@ void Board::clear_region_of(std::uint32_t slot) {
     }
   }
   std::ranges::sort(referred);
-  const std::uint32_t region = slot + 1;
+  const std::uint32_t region = number + 1;
   memory()->for_each_block(region, [&](std::uint64_t block) {
-    memory()->drop_hold(block, kMakerHold);
-    if (!std::ranges::binary_search(referred, block)) memory()->drop_hold(block, kSentHold);
+    memory()->release_hold(block, kMakerHold);
+    if (!std::ranges::binary_search(referred, block)) memory()->release_hold(block, kSentHold);
     if (memory()->block(block).holds.load() == 0) memory()->punch_data(block);
   });
   memory()->punch_released(region);
@@ -141,8 +142,8 @@ void Board::clear_region_of(std::uint32_t slot) {
 }
 
 /// Makes the region of a reaped process as new, unless somebody holds a block of it, or it cannot be told.
-bool Board::try_empty_region(std::uint32_t slot) const {
-  const std::uint32_t index = slot + 1;
+bool Board::try_empty_region(std::uint32_t number) const {
+  const std::uint32_t index = number + 1;
   bool held = false;
   const bool seen =
       memory()->for_each_block(index, [&](std::uint64_t block) { held |= memory()->block(block).holds.load() != 0; });
@@ -155,12 +156,12 @@ bool Board::try_empty_region(std::uint32_t slot) const {
   return true;
 }
 
-ProcessStatus Board::status(std::uint32_t slot) const {
-  const ProcessEntry& process = memory()->process(slot);
+ProcessStatus Board::status(std::uint32_t number) const {
+  const ProcessEntry& process = memory()->process(number);
   const std::uint64_t since = process.since_ns.load(std::memory_order_relaxed);
   const std::uint64_t now = monotonic_ns();
   return {.pid = process.pid.load(std::memory_order_relaxed),
-          .beat = process.beat.load(std::memory_order_relaxed),
+          .heartbeats = process.heartbeats.load(std::memory_order_relaxed),
           .cpu_seconds = seconds(process.cpu_ns.load(std::memory_order_relaxed)),
           .busy_seconds = seconds(process.busy_ns.load(std::memory_order_relaxed)),
           .paused_seconds = seconds(process.paused_ns.load(std::memory_order_relaxed)),
@@ -178,9 +179,9 @@ ProcessStatus Board::status(std::uint32_t slot) const {
 
 std::vector<Slow> Board::slowest() const {
   std::vector<Slow> found;
-  for (std::uint32_t slot = 0; slot < memory()->max_processes(); ++slot) {
-    const ProcessEntry& process = memory()->process(slot);
-    if (process.life.load() != kSlotAttached) continue;
+  for (std::uint32_t number = 0; number < memory()->max_processes(); ++number) {
+    const ProcessEntry& process = memory()->process(number);
+    if (process.life.load() != kProcessAttached) continue;
     for (const SlowSample& slow : process.slowest) {
       const std::uint64_t ns = slow.ns.load(std::memory_order_acquire);
       const std::uint64_t position = slow.position.load(std::memory_order_acquire);

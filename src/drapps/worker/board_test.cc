@@ -24,7 +24,7 @@ class BoardTest : public ::testing::Test {
 };
 
 TEST_F(BoardTest, ATaskGoesOutAndItsResultComesBack) {
-  auto worker = seat(*board_);
+  auto worker = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 42, {.worker = 3, .position = 100});
   EXPECT_FALSE(board_->done(ticket));
   EXPECT_FALSE(board_->take(ticket).ok());
@@ -62,7 +62,7 @@ TEST_F(BoardTest, ATaskGoesOutAndItsResultComesBack) {
 }
 
 TEST_F(BoardTest, NothingIsInUseOnceAllIsLetGo) {
-  auto worker = seat(*board_);
+  auto worker = attached(*board_);
   {
     const std::uint64_t ticket = publish(*board_, 1, {.pieces = 4});
     own(*worker, *worker->next(kNow, false));
@@ -73,7 +73,7 @@ TEST_F(BoardTest, NothingIsInUseOnceAllIsLetGo) {
 }
 
 TEST_F(BoardTest, TheBoardIsFullOnlyWhenEveryPlaceIsTaken) {
-  auto worker = seat(*board_);
+  auto worker = attached(*board_);
   std::vector<std::uint64_t> tickets;
   for (std::uint64_t i = 0; i < 8; ++i) tickets.push_back(publish(*board_, i, {}));
   const std::uint64_t input = 8;
@@ -91,7 +91,7 @@ TEST_F(BoardTest, TheBoardIsFullOnlyWhenEveryPlaceIsTaken) {
 }
 
 TEST_F(BoardTest, ATaskIsFoundHoweverManyCameAndWentSince) {
-  auto quick = seat(*board_);
+  auto quick = attached(*board_);
   const std::uint64_t waiting = publish(*board_, 0, {.process = 1});
   for (std::uint64_t i = 0; i < 50; ++i) {
     const std::uint64_t ticket = publish(*board_, i, {});
@@ -99,7 +99,7 @@ TEST_F(BoardTest, ATaskIsFoundHoweverManyCameAndWentSince) {
     ASSERT_TRUE(quick->deliver(ticket, 0, {}).ok());
     ASSERT_TRUE(board_->take(ticket).ok());
   }
-  auto late = seat(*board_);
+  auto late = attached(*board_);
   ASSERT_EQ(late->next(kNow, false)->ticket, waiting);
   ASSERT_TRUE(late->deliver(waiting, 0, {}).ok());
   ASSERT_TRUE(board_->take(waiting).ok());
@@ -108,8 +108,8 @@ TEST_F(BoardTest, ATaskIsFoundHoweverManyCameAndWentSince) {
 }
 
 TEST_F(BoardTest, WorkIsTakenInItsOrder) {
-  auto worker = seat(*board_);
-  auto other = seat(*board_);
+  auto worker = attached(*board_);
+  auto other = attached(*board_);
   const std::uint64_t owned = publish(*board_, 0, {.pieces = 2});
   ASSERT_EQ(other->next(kNow, false)->ticket, owned);
   const std::uint64_t low = publish(*board_, 1, {});
@@ -129,8 +129,8 @@ TEST_F(BoardTest, WorkIsTakenInItsOrder) {
 }
 
 TEST_F(BoardTest, PiecesOfAnUrgentTaskComeBeforeOpenTasks) {
-  auto owner = seat(*board_);
-  auto thief = seat(*board_);
+  auto owner = attached(*board_);
+  auto thief = attached(*board_);
   const std::uint64_t urgent = publish(*board_, 0, {.pieces = 3, .urgent = true});
   ASSERT_EQ(owner->next(kNow, false)->ticket, urgent);
   const std::uint64_t open = publish(*board_, 1, {});
@@ -141,8 +141,8 @@ TEST_F(BoardTest, PiecesOfAnUrgentTaskComeBeforeOpenTasks) {
 }
 
 TEST_F(BoardTest, NothingIsStolenFromPinnedWholeCancelledOrOwnTasks) {
-  auto owner = seat(*board_);
-  auto thief = seat(*board_);
+  auto owner = attached(*board_);
+  auto thief = attached(*board_);
   publish(*board_, 0, {.process = 0, .pieces = 4});
   publish(*board_, 1, {.pieces = 0});
   const std::uint64_t cancelled = publish(*board_, 2, {.pieces = 4});
@@ -153,8 +153,8 @@ TEST_F(BoardTest, NothingIsStolenFromPinnedWholeCancelledOrOwnTasks) {
 }
 
 TEST_F(BoardTest, AnOwnerAndAThiefShareATask) {
-  auto owner = seat(*board_);
-  auto thief = seat(*board_);
+  auto owner = attached(*board_);
+  auto thief = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.pieces = 3, .position = 30});
   ASSERT_EQ(owner->next(kNow, false)->kind, Kind::kTask);
   const Work stolen = *thief->next(kNow, false);
@@ -194,8 +194,8 @@ TEST_F(BoardTest, AnOwnerAndAThiefShareATask) {
 }
 
 TEST_F(BoardTest, APieceThatCannotBeSentIsTheOwnersAlone) {
-  auto owner = seat(*board_);
-  auto thief = seat(*board_);
+  auto owner = attached(*board_);
+  auto thief = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.pieces = 1});
   EXPECT_TRUE(owner->next(kNow, false).ok());
   ASSERT_EQ(thief->next(kNow, false)->piece, 0);
@@ -212,12 +212,12 @@ TEST_F(BoardTest, AnOpenTaskIsCancelledAtOnce) {
   board_->cancel(ticket);
   board_->cancel(ticket);
   EXPECT_EQ(board_->bytes_in_use(), 0u);
-  auto worker = seat(*board_);
+  auto worker = attached(*board_);
   EXPECT_EQ(worker->next(kNow, false)->kind, Kind::kNone);
 }
 
 TEST_F(BoardTest, ACancelledTaskEndsWhenItsOwnerDropsIt) {
-  auto owner = seat(*board_);
+  auto owner = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.pieces = 4});
   EXPECT_TRUE(owner->next(kNow, false).ok());
   EXPECT_FALSE(owner->cancelled(ticket));
@@ -231,8 +231,8 @@ TEST_F(BoardTest, ACancelledTaskEndsWhenItsOwnerDropsIt) {
 }
 
 TEST_F(BoardTest, ACancelledTaskWaitsForPiecesThatRunElsewhere) {
-  auto owner = seat(*board_);
-  auto thief = seat(*board_);
+  auto owner = attached(*board_);
+  auto thief = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.pieces = 4});
   EXPECT_TRUE(owner->next(kNow, false).ok());
   const Work stolen = *thief->next(kNow, false);
@@ -245,7 +245,7 @@ TEST_F(BoardTest, ACancelledTaskWaitsForPiecesThatRunElsewhere) {
 }
 
 TEST_F(BoardTest, ADoneTaskIsCancelledWithItsResult) {
-  auto owner = seat(*board_);
+  auto owner = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.pieces = 4});
   own(*owner, *owner->next(kNow, false));
   ASSERT_TRUE(board_->done(ticket));
@@ -255,8 +255,8 @@ TEST_F(BoardTest, ADoneTaskIsCancelledWithItsResult) {
 }
 
 TEST_F(BoardTest, AnErrorMayComeBeforeAllPiecesAreMade) {
-  auto owner = seat(*board_);
-  auto thief = seat(*board_);
+  auto owner = attached(*board_);
+  auto thief = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.pieces = 4});
   EXPECT_TRUE(owner->next(kNow, false).ok());
   const Work stolen = *thief->next(kNow, false);
@@ -268,7 +268,7 @@ TEST_F(BoardTest, AnErrorMayComeBeforeAllPiecesAreMade) {
 }
 
 TEST_F(BoardTest, ADroppedTaskHasNoResult) {
-  auto owner = seat(*board_);
+  auto owner = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {});
   EXPECT_TRUE(owner->next(kNow, false).ok());
   ASSERT_TRUE(owner->drop(ticket).ok());
@@ -278,32 +278,32 @@ TEST_F(BoardTest, ADroppedTaskHasNoResult) {
 TEST_F(BoardTest, AProcessSleepsWhileTheCpuBudgetIsUsedUp) {
   CpuBudget budget;
   budget.set_cores(0.1);
-  const std::uint32_t slot = *board_->enlist();
-  auto station = Station::attach(board_->memory()->fd(), slot, budget.fd());
-  ASSERT_TRUE(station.ok());
-  ASSERT_TRUE((*station)->next(std::chrono::nanoseconds(0), false).ok());  // what was used before is nobody's business
-  const std::uint64_t ticket = publish(*board_, 7, {.process = static_cast<std::int32_t>(slot), .pieces = 2});
-  const Work work = *(*station)->next(std::chrono::seconds(1), false);
+  const std::uint32_t number = *board_->enlist();
+  auto client = BoardClient::attach(board_->memory()->fd(), number, budget.fd());
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE((*client)->next(std::chrono::nanoseconds(0), false).ok());  // what was used before is nobody's business
+  const std::uint64_t ticket = publish(*board_, 7, {.process = static_cast<std::int32_t>(number), .pieces = 2});
+  const Work work = *(*client)->next(std::chrono::seconds(1), false);
   ASSERT_EQ(work.ticket, ticket);
   const std::uint64_t began = monotonic_ns();
   const std::uint64_t until = thread_cpu_ns() + 50'000'000;
   while (thread_cpu_ns() < until) {
   }
-  EXPECT_TRUE((*station)->begin(ticket, 0));
+  EXPECT_TRUE((*client)->begin(ticket, 0));
   EXPECT_GE(monotonic_ns() - began, 400'000'000);  // half a second at a tenth of a core, but for the burst
-  EXPECT_GE(board_->status(slot).paused_seconds, 0.3);
+  EXPECT_GE(board_->status(number).paused_seconds, 0.3);
   board_->stop();
   budget.set_cores(0.0001);
   const std::uint64_t more = thread_cpu_ns() + 10'000'000;
   while (thread_cpu_ns() < more) {
   }
-  EXPECT_TRUE((*station)->begin(ticket, 1));  // who is to end does not sleep
-  EXPECT_FALSE(Station::attach(board_->memory()->fd(), *board_->enlist(), board_->memory()->fd()).ok());
+  EXPECT_TRUE((*client)->begin(ticket, 1));  // who is to end does not sleep
+  EXPECT_FALSE(BoardClient::attach(board_->memory()->fd(), *board_->enlist(), board_->memory()->fd()).ok());
 }
 
 TEST_F(BoardTest, ARetiredProcessTakesNothingNewAndEndsWhenItHoldsNothing) {
-  auto worker = seat(*board_);
-  auto other = seat(*board_);
+  auto worker = attached(*board_);
+  auto other = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.pieces = 2});
   EXPECT_TRUE(worker->next(kNow, false).ok());
   ASSERT_EQ(other->next(kNow, false)->piece, 1);
@@ -318,7 +318,7 @@ TEST_F(BoardTest, ARetiredProcessTakesNothingNewAndEndsWhenItHoldsNothing) {
 }
 
 TEST_F(BoardTest, StopEndsAllAndCancelsWhatTheyHold) {
-  auto worker = seat(*board_);
+  auto worker = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.pieces = 2});
   EXPECT_TRUE(worker->next(kNow, false).ok());
   board_->stop();
@@ -328,7 +328,7 @@ TEST_F(BoardTest, StopEndsAllAndCancelsWhatTheyHold) {
 }
 
 TEST_F(BoardTest, APinnedTaskIsGivenToAnother) {
-  auto worker = seat(*board_);
+  auto worker = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.process = 3});
   EXPECT_EQ(worker->next(kNow, false)->kind, Kind::kNone);
   board_->repin(ticket, 0);
@@ -338,8 +338,8 @@ TEST_F(BoardTest, APinnedTaskIsGivenToAnother) {
 }
 
 TEST_F(BoardTest, APinnedTaskThatIsTakenIsOpenedToHelp) {
-  auto owner = seat(*board_);
-  auto other = seat(*board_);
+  auto owner = attached(*board_);
+  auto other = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 9, {.process = 0, .pieces = 2});
   EXPECT_EQ(owner->next(kNow, false)->kind, Kind::kTask);
   board_->repin(ticket, 1);  // too late
@@ -358,27 +358,27 @@ TEST_F(BoardTest, OrdersThatMakeNoSenseAreRefused) {
 }
 
 TEST_F(BoardTest, ASlotSeatsOneProcess) {
-  const std::uint32_t slot = *board_->enlist();
-  EXPECT_EQ(board_->status(slot).ticket, -1);
-  EXPECT_TRUE(Station::attach(board_->memory(), slot).ok());
-  EXPECT_FALSE(Station::attach(board_->memory(), slot).ok());
-  EXPECT_FALSE(Station::attach(board_->memory(), 3).ok());
-  EXPECT_FALSE(Station::attach(board_->memory(), 4).ok());
+  const std::uint32_t number = *board_->enlist();
+  EXPECT_EQ(board_->status(number).ticket, -1);
+  EXPECT_TRUE(BoardClient::attach(board_->memory(), number).ok());
+  EXPECT_FALSE(BoardClient::attach(board_->memory(), number).ok());
+  EXPECT_FALSE(BoardClient::attach(board_->memory(), 3).ok());
+  EXPECT_FALSE(BoardClient::attach(board_->memory(), 4).ok());
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(board_->enlist().ok());
   EXPECT_FALSE(board_->enlist().ok());
-  EXPECT_TRUE(board_->reap(slot).empty());
-  EXPECT_TRUE(board_->reap(slot).empty()) << "once is enough";
-  EXPECT_EQ(*board_->enlist(), slot);
+  EXPECT_TRUE(board_->reap(number).empty());
+  EXPECT_TRUE(board_->reap(number).empty()) << "once is enough";
+  EXPECT_EQ(*board_->enlist(), number);
 }
 
 TEST(BoardThreadsTest, ManyWorkersCompleteEveryTaskOnce) {
   constexpr std::uint64_t kTasks = 400;
   constexpr std::uint32_t kPieces = 8;
   auto board = make_board(4, 8);
-  std::vector<std::unique_ptr<Station>> stations;
-  for (int i = 0; i < 4; ++i) stations.push_back(seat(*board));
+  std::vector<std::unique_ptr<BoardClient>> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(attached(*board));
   std::vector<std::jthread> threads;
-  for (auto& station : stations) threads.emplace_back([&station] { work(*station); });
+  for (auto& client : clients) threads.emplace_back([&client] { work(*client); });
   std::deque<std::uint64_t> tickets;
   std::uint64_t published = 0;
   for (std::uint64_t taken = 0; taken < kTasks; ++taken) {
@@ -396,10 +396,10 @@ TEST(BoardThreadsTest, ManyWorkersCompleteEveryTaskOnce) {
 
 TEST(BoardThreadsTest, TasksAreCancelledWhileTheyAreWorkedAt) {
   auto board = make_board(3, 8);
-  std::vector<std::unique_ptr<Station>> stations;
-  for (int i = 0; i < 3; ++i) stations.push_back(seat(*board));
+  std::vector<std::unique_ptr<BoardClient>> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(attached(*board));
   std::vector<std::jthread> threads;
-  for (auto& station : stations) threads.emplace_back([&station] { work(*station); });
+  for (auto& client : clients) threads.emplace_back([&client] { work(*client); });
   for (std::uint64_t i = 0; i < 300; ++i) {
     const std::uint64_t input = i;
     const auto kept = board->publish(bytes_of(input), {.pieces = 8});

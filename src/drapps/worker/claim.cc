@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "drapps/worker/bells.h"
+#include "drapps/worker/wakeups.h"
 
 namespace drapps {
 namespace {
@@ -38,9 +38,9 @@ void Claimer::look() {
     const Word word = Word::of(task.word.load());
     if ((word.state != kTaskOpen && word.state != kTaskOwned) || task.cancelled.load() != 0) continue;
     const std::int32_t pinned = task.pinned.load(std::memory_order_relaxed);
-    const bool to_me = pinned == static_cast<std::int32_t>(slot_);
+    const bool to_me = pinned == static_cast<std::int32_t>(number_);
     if (pinned >= 0 && !(to_me && word.state == kTaskOpen)) continue;
-    if (word.state == kTaskOwned && (word.process == slot_ || task.piece_count() == 0)) continue;
+    if (word.state == kTaskOwned && (word.process == number_ || task.piece_count() == 0)) continue;
     std::uint32_t rank = word.state == kTaskOpen ? 2 : 3;
     if (task.urgent.load(std::memory_order_relaxed) != 0) rank = 1;
     if (to_me) rank = kPinned;
@@ -51,10 +51,10 @@ void Claimer::look() {
 
 bool Claimer::claim_task(TaskEntry& task, Word word) const {
   std::uint64_t open = word.bits();
-  const std::uint64_t owned = Word{.ticket = word.ticket, .process = slot_, .state = kTaskOwned}.bits();
+  const std::uint64_t owned = Word{.ticket = word.ticket, .process = number_, .state = kTaskOwned}.bits();
   if (!task.word.compare_exchange_strong(open, owned)) return false;
   const std::int32_t pinned = task.pinned.load();
-  if (pinned < 0 || pinned == static_cast<std::int32_t>(slot_)) return true;
+  if (pinned < 0 || pinned == static_cast<std::int32_t>(number_)) return true;
   task.word.store(open);  // the parent gave it to another meanwhile
   wake_workers(memory_);
   return false;
@@ -62,7 +62,7 @@ bool Claimer::claim_task(TaskEntry& task, Word word) const {
 
 std::int32_t Claimer::claim_piece(TaskEntry& task, std::uint64_t ticket) const {
   const std::uint64_t free = Word{.ticket = ticket, .state = kPieceFree}.bits();
-  const std::uint64_t running = Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
+  const std::uint64_t running = Word{.ticket = ticket, .process = number_, .state = kPieceRunning}.bits();
   const auto pieces = static_cast<std::int32_t>(task.piece_count());
   for (std::int32_t i = pieces; i-- > 0;) {
     std::uint64_t bits = task.piece[i].load(std::memory_order_relaxed);
@@ -72,7 +72,7 @@ std::int32_t Claimer::claim_piece(TaskEntry& task, std::uint64_t ticket) const {
     const bool wanted = (word.state == kTaskOwned || word.state == kTaskOpen) && task.cancelled.load() == 0;
     if (wanted && task.pinned.load() < 0) return i;
     task.piece[i].store(free);
-    ring_owner(memory_, task);
+    wake_owner(memory_, task);
     return -1;
   }
   return -1;

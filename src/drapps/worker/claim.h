@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drapps/shm/word.h"
-#include "drapps/worker/memory.h"
+#include "drapps/worker/board_memory.h"
 
 namespace drapps {
 
@@ -26,7 +26,7 @@ struct Claim {
 /// cancelled task. One thread's.
 class Claimer {
  public:
-  Claimer(const Memory& memory, std::uint32_t slot) : memory_(memory), slot_(slot) {}
+  Claimer(const BoardMemory& memory, std::uint32_t number) : memory_(memory), number_(number) {}
   std::optional<Claim> claim();
 
  private:
@@ -40,8 +40,8 @@ class Claimer {
   bool claim_task(TaskEntry& task, Word word) const;
   std::int32_t claim_piece(TaskEntry& task, std::uint64_t ticket) const;
 
-  const Memory& memory_;
-  const std::uint32_t slot_;
+  const BoardMemory& memory_;
+  const std::uint32_t number_;
   std::vector<Candidate> candidates_;
 };
 

@@ -43,22 +43,22 @@ TEST(ReapTest, WhatAnOwnerHadBegunIsOpenAgain) {
   auto board = make_board(3, 8);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 4});
   const std::uint64_t pinned = publish(*board, 6, {.process = 0});
-  Child child(*board, [](Station& station) {
-    EXPECT_TRUE(station.next(kLong, false).ok());
-    const Work work = *station.next(kLong, false);
-    station.begin(work.ticket, 0);
-    station.finish(work.ticket, 0);
-    station.memory()->task(work.ticket).output = 4096;  // as if it died while it delivered
-    station.begin(work.ticket, 1);
+  Child child(*board, [](BoardClient& client) {
+    EXPECT_TRUE(client.next(kLong, false).ok());
+    const Work work = *client.next(kLong, false);
+    client.begin(work.ticket, 0);
+    client.finish(work.ticket, 0);
+    client.memory()->task(work.ticket).output = 4096;  // as if it died while it delivered
+    client.begin(work.ticket, 1);
     sleep_for_ever();
   });
-  EXPECT_TRUE(comes_true([&] { return board->status(child.slot()).piece == 1; }));
-  auto thief = seat(*board);
+  EXPECT_TRUE(comes_true([&] { return board->status(child.number()).piece == 1; }));
+  auto thief = attached(*board);
   const Work stolen = *thief->next(kAtOnce, false);
   ASSERT_EQ(stolen.piece, 3);
   help(*thief, stolen);
   EXPECT_EQ(places(child.kill_and_reap(*board)), (Places{{ticket, -1}, {ticket, 1}, {pinned, -1}}));
-  EXPECT_EQ(board->status(child.slot()).pid, child.pid()) << "what it was at can still be asked";
+  EXPECT_EQ(board->status(child.number()).pid, child.pid()) << "what it was at can still be asked";
 
   EXPECT_EQ(board->memory()->task(ticket).output, 0u);
   const Work again = *thief->next(kAtOnce, false);
@@ -72,14 +72,14 @@ TEST(ReapTest, WhatAnOwnerHadBegunIsOpenAgain) {
 
 TEST(ReapTest, AThiefsPieceIsFreeAgainAndItsOwnerIsTold) {
   auto board = make_board(2, 8);
-  auto owner = seat(*board);
+  auto owner = attached(*board);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 1});
   EXPECT_TRUE(owner->next(kAtOnce, false).ok());
-  const Child thief(*board, [](Station& station) {
-    EXPECT_TRUE(station.next(kLong, false).ok());
+  const Child thief(*board, [](BoardClient& client) {
+    EXPECT_TRUE(client.next(kLong, false).ok());
     sleep_for_ever();
   });
-  EXPECT_TRUE(comes_true([&] { return board->status(thief.slot()).activity == Activity::kSample; }));
+  EXPECT_TRUE(comes_true([&] { return board->status(thief.number()).activity == Activity::kSample; }));
   EXPECT_FALSE(owner->begin(ticket, 0));
   EXPECT_EQ(owner->next(kAtOnce, true)->kind, Kind::kNone);
   EXPECT_EQ(places(thief.kill_and_reap(*board)), (Places{{ticket, 0}}));
@@ -91,10 +91,10 @@ TEST(ReapTest, ResultsOutliveTheirMakerAndItsSlotWaitsForThem) {
   auto board = make_board(1, 8);
   const std::uint64_t kept = publish(*board, 5, {.pieces = 2});
   const std::uint64_t waiting = publish(*board, 6, {.pieces = 2});
-  const Child child(*board, [](Station& station) {
-    own(station, *station.next(kLong, false));
-    own(station, *station.next(kLong, false));
-    auto unsent = station.allocate(1 << 20);
+  const Child child(*board, [](BoardClient& client) {
+    own(client, *client.next(kLong, false));
+    own(client, *client.next(kLong, false));
+    auto unsent = client.allocate(1 << 20);
     std::memset(unsent->data(), 1, 1 << 20);
     sleep_for_ever();
   });
@@ -117,9 +117,9 @@ TEST(ReapTest, ResultsOutliveTheirMakerAndItsSlotWaitsForThem) {
 TEST(ReapTest, ACancelledTaskOfADeadProcessIsGone) {
   auto board = make_board(1, 8);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
-  const Child child(*board, [](Station& station) {
-    const Work work = *station.next(kLong, false);
-    station.begin(work.ticket, 0);
+  const Child child(*board, [](BoardClient& client) {
+    const Work work = *client.next(kLong, false);
+    client.begin(work.ticket, 0);
     sleep_for_ever();
   });
   EXPECT_TRUE(comes_true([&] { return board->status(0).activity == Activity::kSample; }));
@@ -130,7 +130,7 @@ TEST(ReapTest, ACancelledTaskOfADeadProcessIsGone) {
 
 TEST(ReapTest, AChildOfTheParentDropsHandlesWithoutEffect) {
   auto board = make_board(1, 8);
-  auto worker = seat(*board);
+  auto worker = attached(*board);
   const std::uint64_t ticket = publish(*board, 5, {.pieces = 2});
   own(*worker, *worker->next(kAtOnce, false));
   auto taken = board->take(ticket);
@@ -156,7 +156,7 @@ TEST(ReapTest, AChildOfTheParentDropsHandlesWithoutEffect) {
 TEST(ReapTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
   constexpr std::uint64_t kTasks = 1500;
   constexpr std::uint32_t kPieces = 8;
-  auto board = make_board(64, 8);  // slots of the dead wait for the results in them
+  auto board = make_board(64, 8);  // numbers of the dead wait for the results in them
   std::list<Child> children;
   for (int i = 0; i < 3; ++i) children.emplace_back(*board, work);
   std::mt19937 random(1);
@@ -190,10 +190,10 @@ TEST(ReapTest, ProcessesAreKilledAtAnyMomentAndEveryTaskIsCompletedOnce) {
   board->stop();
   for (const Child& child : children) {
     EXPECT_EQ(child.wait(), 0);
-    board->reap(child.slot());
+    board->reap(child.number());
   }
   EXPECT_EQ(board->bytes_in_use(), 0u);
-  EXPECT_LT(most_resident, 16u << 20) << "memory of the dead is given back";
+  EXPECT_LT(most_resident, 16u << 20) << "memory of the dead is released";
   EXPECT_LT(board->resident(), 1u << 20);
 }
 
@@ -202,7 +202,7 @@ TEST(ReapTest, AStoppedProcessDoesNotKeepWorkFromOthers) {
   const Child first(*board, work);
   const Child second(*board, work);
   const auto idle = [&](const Child& child) {
-    return comes_true([&] { return board->status(child.slot()).activity == Activity::kIdle; });
+    return comes_true([&] { return board->status(child.number()).activity == Activity::kIdle; });
   };
   EXPECT_TRUE(idle(first));
   EXPECT_TRUE(idle(second));

@@ -1,6 +1,6 @@
-// What lies in the memory that the processes of one engine share.
+// What lies in the memory that worker processes share with their parent.
 //
-//   header | processes | regions' books | tasks | region 0 (the parent's) | region 1 (slot 0's) | region 2 | …
+//   header | processes | regions' books | tasks | region 0 (the parent's) | region 1 (of process 0) | region 2 | …
 //
 // Any process may be killed between any two instructions. Hence the rules of everything here:
 //   - what a process has taken is said by one word that names it, written by one atomic operation. Whoever sees the
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kMaxProcesses = 4096;
 inline constexpr std::uint32_t kSlowestKept = 8;
 inline constexpr std::uint64_t kNoTicket = ~std::uint64_t{0};
 
-/// The life of a task; process is the owner's slot where there is an owner. The owner makes done of owned; all other
+/// The life of a task; process is the owner's number where there is an owner. The owner makes done of owned; all other
 /// moves are a claim (open to owned) or the parent's.
 enum TaskPhase : std::uint8_t {
   kTaskFree,     // no task: the parent may publish one here
@@ -72,15 +72,15 @@ struct SlowSample {
   std::atomic<std::uint64_t> position;
 };
 
-enum ProcessLife : std::uint32_t { kSlotFree, kSlotEnlisted, kSlotAttached, kSlotReaped };
+enum ProcessLife : std::uint32_t { kProcessFree, kProcessEnlisted, kProcessAttached, kProcessReaped };
 
 struct alignas(64) ProcessEntry {
   std::atomic<std::uint32_t> life;     // a ProcessLife
   std::atomic<std::uint32_t> retired;  // 1: takes nothing new
-  std::atomic<std::uint32_t> bell;     // counts what concerns the tasks that it owns
+  std::atomic<std::uint32_t> wakeups;  // counts what concerns the tasks that it owns
   std::atomic<std::int32_t> pid;
   // Counters of one writer each, without order among them.
-  std::atomic<std::uint64_t> beat;
+  std::atomic<std::uint64_t> heartbeats;
   std::atomic<std::uint64_t> cpu_ns;
   std::atomic<std::uint64_t> busy_ns;    // ended activities other than starting and idle
   std::atomic<std::uint64_t> paused_ns;  // slept because the CPU budget was used up

@@ -2,8 +2,10 @@
 // the others get errors, and none of them crashes or hangs.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "drapps/worker/testing.h"
@@ -17,17 +19,18 @@ constexpr std::uint64_t kRegion = std::uint64_t{1} << 20;
 constexpr std::uint32_t kProcesses = 3;
 constexpr std::uint32_t kTasks = 4;
 constexpr milliseconds kNoTime{0};
+constexpr milliseconds kLong{600'000};
 
 class OverwrittenTest : public ::testing::Test {
  protected:
   std::unique_ptr<Board> board_ = make_board(kProcesses, kTasks, kRegion);
-  std::shared_ptr<Memory> memory_ = board_->memory();
+  std::shared_ptr<BoardMemory> memory_ = board_->memory();
 
   /// A task with a result of two blocks.
   std::uint64_t done_task() {
-    auto station = seat(*board_);
+    auto client = attached(*board_);
     const std::uint64_t ticket = publish(*board_, 5, {.pieces = 2});
-    own(*station, *station->next(kNoTime, false));
+    own(*client, *client->next(kNoTime, false));
     return ticket;
   }
 };
@@ -60,14 +63,69 @@ TEST_F(OverwrittenTest, AManifestOfTooManyPartsIsAnError) {
 }
 
 TEST_F(OverwrittenTest, AnInputThatIsNotThereIsAnErrorOfTheWorker) {
-  auto station = seat(*board_);
+  auto client = attached(*board_);
   const std::uint64_t ticket = publish(*board_, 5, {});
   memory_->task(ticket).input_bytes = kRegion;
-  EXPECT_EQ(station->next(kNoTime, false).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(client->next(kNoTime, false).error().code, ErrorCode::kCorrupt);
+}
+
+TEST_F(OverwrittenTest, ATaskWhoseWordSaysSomethingElseIsAnErrorAndNotWaitedForForEver) {
+  const Word words[] = {{.ticket = 0, .state = kTaskFree},
+                        {.ticket = 0, .state = kTaskClosing},
+                        {.ticket = 0, .state = 77},
+                        {.ticket = 8, .state = kTaskOpen},
+                        {.ticket = 0, .process = 1, .state = kTaskOwned},  // which nobody is
+                        {.ticket = 0, .process = 60'000, .state = kTaskOwned}};
+  for (const Word& word : words) {
+    board_ = make_board(kProcesses, kTasks, kRegion);
+    memory_ = board_->memory();
+    auto worker = attached(*board_);
+    const std::uint64_t ticket = publish(*board_, 5, {.pieces = 2});
+    ASSERT_EQ(ticket, 0u);
+    memory_->task(ticket).word = word.bits();
+    EXPECT_TRUE(board_->wait(ticket, Board::kForever));
+    const auto taken = board_->take(ticket);
+    ASSERT_FALSE(taken.ok());
+    EXPECT_EQ(taken.error().code, ErrorCode::kCorrupt);
+    EXPECT_FALSE(board_->done(ticket)) << "it has left the board";
+    const std::uint64_t next = publish(*board_, 6, {});
+    own(*worker, *worker->next(kNoTime, false));
+    EXPECT_TRUE(board_->wait(next, Board::kForever));
+    EXPECT_TRUE(board_->take(next).ok());
+  }
+}
+
+TEST_F(OverwrittenTest, AWorkerOpensWhatIsSaidToBeItsOwnAndIsNot) {
+  auto worker = attached(*board_);
+  const std::uint64_t ticket = publish(*board_, 5, {.pieces = 2});
+  memory_->task(ticket).word = Word{.ticket = ticket, .process = 0, .state = kTaskOwned}.bits();
+  memory_->task(ticket).piece[1] = Word{.ticket = ticket, .process = 0, .state = kPieceRunning}.bits();
+  own(*worker, *worker->next(kLong, false));
+  EXPECT_TRUE(board_->wait(ticket, Board::kForever));
+  EXPECT_TRUE(board_->take(ticket).ok());
+}
+
+TEST_F(OverwrittenTest, WhatTheParentAloneWritesIsWrittenAgain) {
+  const std::function<void(TaskEntry&)> overwrites[] = {
+      [&](TaskEntry&) { memory_->header().next = 0; },
+      [&](TaskEntry&) { memory_->header().oldest = 1'000; },
+      [](TaskEntry& task) { task.pinned = 2; },
+      [](TaskEntry& task) { task.cancelled = 1; },
+  };
+  for (const auto& overwrite : overwrites) {
+    board_ = make_board(kProcesses, kTasks, kRegion);
+    memory_ = board_->memory();
+    const std::uint64_t ticket = publish(*board_, 5, {.pieces = 2});
+    overwrite(memory_->task(ticket));
+    auto worker = attached(*board_);
+    const std::jthread works([&] { own(*worker, *worker->next(kLong, false)); });
+    EXPECT_TRUE(board_->wait(ticket, Board::kForever));
+    EXPECT_TRUE(board_->take(ticket).ok());
+  }
 }
 
 /// Writes odd numbers over words of everything but the header's geometry, which nobody reads again.
-void overwrite(const Memory& memory, std::mt19937_64& random, int words) {
+void overwrite(const BoardMemory& memory, std::mt19937_64& random, int words) {
   const auto odd = [&]() -> std::uint64_t {
     const std::uint64_t near[] = {0, 1, 64, 4096, kRegion, memory.region_begin(0), memory.region_begin(1)};
     switch (random() % 4) {
@@ -101,8 +159,8 @@ TEST_F(OverwrittenTest, WhateverIsOverwrittenTheOthersGoOnOrGetErrors) {
     std::mt19937_64 random(seed);
     board_ = make_board(kProcesses, kTasks, kRegion);
     memory_ = board_->memory();
-    auto owner = seat(*board_);
-    auto thief = seat(*board_);
+    auto owner = attached(*board_);
+    auto thief = attached(*board_);
     std::vector<std::uint64_t> tickets{publish(*board_, 1, {.pieces = 3}), publish(*board_, 2, {.pieces = 2})};
     ASSERT_EQ(owner->next(kNoTime, false)->kind, Work::Kind::kTask);
     const Work stolen = *thief->next(kNoTime, false);
@@ -133,7 +191,7 @@ TEST_F(OverwrittenTest, WhateverIsOverwrittenTheOthersGoOnOrGetErrors) {
       static_cast<void>(owner->next(kNoTime, true));
       board_->cancel(tickets[random() % tickets.size()]);
       board_->repin(tickets[random() % tickets.size()], 1);
-      for (std::uint32_t slot = 0; slot < kProcesses; ++slot) static_cast<void>(board_->status(slot));
+      for (std::uint32_t number = 0; number < kProcesses; ++number) static_cast<void>(board_->status(number));
       static_cast<void>(board_->slowest());
       static_cast<void>(board_->bytes_in_use());
       board_->retire(static_cast<std::uint32_t>(random() % kProcesses));

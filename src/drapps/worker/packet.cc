@@ -52,7 +52,7 @@ Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<cons
   if (!listed.empty()) std::memcpy(data + sizeof(head), listed.data(), listed.size() * sizeof(ManifestPart));
   for (const ManifestPart& part : listed) arena.send(part.block);
   arena.send(manifest);
-  memory.drop_hold(manifest, kMakerHold);
+  memory.release_hold(manifest, kMakerHold);
   return manifest;
 }
 
@@ -81,11 +81,11 @@ void append_blocks(const BlockRegions& memory, std::uint64_t manifest, std::vect
   blocks.erase(std::unique(blocks.begin() + first, blocks.end()), blocks.end());
 }
 
-void drop_packet(const BlockRegions& memory, std::uint64_t manifest) {
+void release_packet(const BlockRegions& memory, std::uint64_t manifest) {
   // All of it is read before any of it may be used again.
   std::vector<std::uint64_t> blocks;
   append_blocks(memory, manifest, blocks);
-  for (const std::uint64_t block : blocks) memory.drop_hold(block, kSentHold);
+  for (const std::uint64_t block : blocks) memory.release_hold(block, kSentHold);
 }
 
 }  // namespace drapps

@@ -33,7 +33,7 @@ Result<Packet> read_packet(const BlockRegions& memory, std::uint64_t manifest);
 /// Appends each block that a result is made of, each once, its manifest's included; of a corrupt one, what there is.
 void append_blocks(const BlockRegions& memory, std::uint64_t manifest, std::vector<std::uint64_t>& blocks);
 
-/// Lets go of a result: its blocks are no longer held as sent.
-void drop_packet(const BlockRegions& memory, std::uint64_t manifest);
+/// Releases a result: its blocks are no longer held as sent.
+void release_packet(const BlockRegions& memory, std::uint64_t manifest);
 
 }  // namespace drapps

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "drapps/worker/board.h"
-#include "drapps/worker/station.h"
+#include "drapps/worker/board_client.h"
 
 namespace drapps::worker_testing {
 
@@ -30,10 +30,10 @@ inline std::unique_ptr<Board> make_board(std::uint32_t processes, std::uint32_t 
 }
 
 /// A worker in this process.
-inline std::unique_ptr<Station> seat(Board& board) {
-  auto station = Station::attach(board.memory(), *board.enlist());
-  EXPECT_TRUE(station.ok());
-  return std::move(station).value();
+inline std::unique_ptr<BoardClient> attached(Board& board) {
+  auto client = BoardClient::attach(board.memory(), *board.enlist());
+  EXPECT_TRUE(client.ok());
+  return std::move(client).value();
 }
 
 template <class T>
@@ -48,8 +48,8 @@ T value_in(std::span<const std::byte> bytes) {
   return value;
 }
 
-inline std::uint64_t publish(Board& board, std::uint64_t input, const TaskOrder& order) {
-  auto ticket = board.publish(bytes_of(input), order);
+inline std::uint64_t publish(Board& board, std::uint64_t input, const TaskRequest& request) {
+  auto ticket = board.publish(bytes_of(input), request);
   EXPECT_TRUE(ticket.ok() && ticket->has_value());
   return **ticket;
 }
@@ -57,53 +57,53 @@ inline std::uint64_t publish(Board& board, std::uint64_t input, const TaskOrder&
 /// What a piece of a task is to give.
 inline std::uint64_t sample(std::uint64_t input, std::uint32_t piece) { return input * 1'000'003 + piece; }
 
-inline void help(Station& station, const Work& work) {
+inline void help(BoardClient& client, const Work& work) {
   const std::uint64_t made = sample(value_in<std::uint64_t>(work.input), static_cast<std::uint32_t>(work.piece));
   const Bytes parts[] = {bytes_of(made)};
-  EXPECT_TRUE(station.deliver_piece(work.ticket, static_cast<std::uint32_t>(work.piece), 0, parts).ok());
+  EXPECT_TRUE(client.deliver_piece(work.ticket, static_cast<std::uint32_t>(work.piece), 0, parts).ok());
 }
 
 /// Makes all of a task, as a worker should, and delivers the samples in a block of 64 KiB.
-inline void own(Station& station, const Work& work) {
+inline void own(BoardClient& client, const Work& work) {
   const auto input = value_in<std::uint64_t>(work.input);
   std::vector<bool> made(work.pieces);
   for (;;) {
     for (std::uint32_t piece = 0; piece < work.pieces; ++piece) {
-      if (made[piece] || !station.begin(work.ticket, piece)) continue;
+      if (made[piece] || !client.begin(work.ticket, piece)) continue;
       made[piece] = true;
-      EXPECT_TRUE(station.finish(work.ticket, piece));
+      EXPECT_TRUE(client.finish(work.ticket, piece));
     }
-    if (station.cancelled(work.ticket)) {
-      EXPECT_TRUE(station.drop(work.ticket).ok());
+    if (client.cancelled(work.ticket)) {
+      EXPECT_TRUE(client.drop(work.ticket).ok());
       return;
     }
-    if (station.ready(work.ticket)) break;
-    const Work other = *station.next(milliseconds(100), true);
-    if (other.kind == Work::Kind::kPiece) help(station, other);
-    if (other.kind == Work::Kind::kTask) own(station, other);
+    if (client.ready(work.ticket)) break;
+    const Work other = *client.next(milliseconds(100), true);
+    if (other.kind == Work::Kind::kPiece) help(client, other);
+    if (other.kind == Work::Kind::kTask) own(client, other);
   }
-  auto block = station.allocate(64 << 10);
+  auto block = client.allocate(64 << 10);
   ASSERT_TRUE(block.ok());
   for (std::uint32_t piece = 0; piece < work.pieces; ++piece) {
     std::uint64_t value = sample(input, piece);
     if (!made[piece]) {
-      const auto packet = station.delivered(work.ticket, piece);
+      const auto packet = client.delivered(work.ticket, piece);
       ASSERT_TRUE(packet.ok() && packet->has_value());
       value = value_in<std::uint64_t>((*packet)->parts[0].data);
     }
     std::memcpy(block->data() + piece * sizeof(value), &value, sizeof(value));
   }
   const Bytes parts[] = {{block->data(), work.pieces * sizeof(std::uint64_t)}, bytes_of(input)};
-  EXPECT_TRUE(station.deliver(work.ticket, 7, parts).ok());
+  EXPECT_TRUE(client.deliver(work.ticket, 7, parts).ok());
 }
 
 /// Works until it is told to stop.
-inline void work(Station& station) {
+inline void work(BoardClient& client) {
   for (;;) {
-    const Work given = *station.next(milliseconds(200), false);
+    const Work given = *client.next(milliseconds(200), false);
     if (given.kind == Work::Kind::kStop) return;
-    if (given.kind == Work::Kind::kPiece) help(station, given);
-    if (given.kind == Work::Kind::kTask) own(station, given);
+    if (given.kind == Work::Kind::kPiece) help(client, given);
+    if (given.kind == Work::Kind::kTask) own(client, given);
   }
 }
 
@@ -120,19 +120,19 @@ inline void take_and_check(Board& board, std::uint64_t ticket, std::uint64_t inp
   ASSERT_EQ(value_in<std::uint64_t>(taken->parts[1].data), input);
 }
 
-/// A worker process that runs `body(station)`.
+/// A worker process that runs `body(client)`.
 class Child {
  public:
   template <class Body>
-  Child(Board& board, const Body& body) : slot_(*board.enlist()), pid_(fork()) {
+  Child(Board& board, const Body& body) : number_(*board.enlist()), pid_(fork()) {
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that fails leaves none behind
-    auto station = Station::attach(board.memory()->fd(), slot_);
-    if (!station.ok()) _exit(2);
-    body(**station);
+    auto client = BoardClient::attach(board.memory()->fd(), number_);
+    if (!client.ok()) _exit(2);
+    body(**client);
     _exit(::testing::Test::HasFailure() ? 1 : 0);
   }
-  std::uint32_t slot() const { return slot_; }
+  std::uint32_t number() const { return number_; }
   pid_t pid() const { return pid_; }
   /// The exit status, or minus the signal.
   int wait() const {
@@ -143,11 +143,11 @@ class Child {
   std::vector<Lost> kill_and_reap(Board& board) const {
     kill(pid_, SIGKILL);
     EXPECT_EQ(wait(), -SIGKILL);
-    return board.reap(slot_);
+    return board.reap(number_);
   }
 
  private:
-  std::uint32_t slot_;
+  std::uint32_t number_;
   pid_t pid_;
 };
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "drapps/worker/board.h"
-#include "drapps/worker/station.h"
+#include "drapps/worker/board_client.h"
 
 namespace drapps {
 namespace {
@@ -18,18 +18,18 @@ using std::chrono::seconds;
 /// begin() and finish() of one piece.
 void piece_of_an_own_task(benchmark::State& state) {
   auto board = std::move(*Board::make(1, 2));
-  auto station = std::move(*Station::attach(board->memory(), *board->enlist()));
+  auto client = std::move(*BoardClient::attach(board->memory(), *board->enlist()));
   while (state.KeepRunningBatch(kMaxPieces)) {
     state.PauseTiming();
     const std::uint64_t ticket = **board->publish({}, {.pieces = kMaxPieces});
-    (void)station->next(seconds(0), false);
+    (void)client->next(seconds(0), false);
     state.ResumeTiming();
     for (std::uint32_t piece = 0; piece < kMaxPieces; ++piece) {
-      benchmark::DoNotOptimize(station->begin(ticket, piece));
-      benchmark::DoNotOptimize(station->finish(ticket, piece));
+      benchmark::DoNotOptimize(client->begin(ticket, piece));
+      benchmark::DoNotOptimize(client->finish(ticket, piece));
     }
     state.PauseTiming();
-    (void)station->deliver(ticket, 0, {});
+    (void)client->deliver(ticket, 0, {});
     (void)board->take(ticket);
     state.ResumeTiming();
   }
@@ -39,11 +39,11 @@ BENCHMARK(piece_of_an_own_task);
 /// publish() → deliver() → take() without another process: the bookkeeping alone.
 void task_in_one_process(benchmark::State& state) {
   auto board = std::move(*Board::make(1, 64));
-  auto station = std::move(*Station::attach(board->memory(), *board->enlist()));
+  auto client = std::move(*BoardClient::attach(board->memory(), *board->enlist()));
   for (auto _ : state) {
     const std::uint64_t ticket = **board->publish({}, {});
-    (void)station->next(seconds(0), false);
-    (void)station->deliver(ticket, 0, {});
+    (void)client->next(seconds(0), false);
+    (void)client->deliver(ticket, 0, {});
     benchmark::DoNotOptimize(board->take(ticket));
   }
 }
@@ -52,14 +52,14 @@ BENCHMARK(task_in_one_process);
 /// The same with a worker process, one task at a time: two wake-ups.
 void task_through_a_process(benchmark::State& state) {
   auto board = std::move(*Board::make(1, 64));
-  const std::uint32_t slot = *board->enlist();
+  const std::uint32_t number = *board->enlist();
   const pid_t child = fork();
   if (child == 0) {
-    auto station = std::move(*Station::attach(board->memory()->fd(), slot));
+    auto client = std::move(*BoardClient::attach(board->memory()->fd(), number));
     for (;;) {
-      const Work work = *station->next(seconds(10), false);
+      const Work work = *client->next(seconds(10), false);
       if (work.kind == Work::Kind::kStop) _exit(0);
-      if (work.kind == Work::Kind::kTask) (void)station->deliver(work.ticket, 0, {});
+      if (work.kind == Work::Kind::kTask) (void)client->deliver(work.ticket, 0, {});
     }
   }
   for (auto _ : state) {
@@ -75,8 +75,8 @@ BENCHMARK(task_through_a_process)->UseRealTime();
 /// allocate() and release of a batch of 38 MB, in the steady state.
 void block_of_a_batch(benchmark::State& state) {
   auto board = std::move(*Board::make(1, 1));
-  auto station = std::move(*Station::attach(board->memory(), *board->enlist()));
-  for (auto _ : state) benchmark::DoNotOptimize(station->allocate(38'535'168));
+  auto client = std::move(*BoardClient::attach(board->memory(), *board->enlist()));
+  for (auto _ : state) benchmark::DoNotOptimize(client->allocate(38'535'168));
 }
 BENCHMARK(block_of_a_batch);
 

@@ -41,7 +41,7 @@ MemoryIndexStore::MemoryIndexStore(MemoryLedger& ledger, std::uint64_t records, 
   }
   fixed_ = fixed;
   records_ = records;
-  own_.add(*this, YieldOrder::kIndex);
+  own_.add(*this, ReleaseOrder::kIndex);
   share_ = records == 0 ? 0 : (budget - fixed) / static_cast<std::size_t>(records);
 }
 
@@ -142,9 +142,9 @@ std::size_t MemoryIndexStore::size_of(std::size_t entries) noexcept {
   return (sizeof(Block) + entries * sizeof(IndexEntry) + 8 + 15) / 16 * 16;
 }
 
-std::size_t MemoryIndexStore::yield(std::size_t bytes) noexcept {
+std::size_t MemoryIndexStore::release(std::size_t bytes) noexcept {
   std::size_t freed = 0;
-  for (std::uint64_t i = 0; i < records_ && freed < bytes && yieldable() > 0; ++i) {
+  for (std::uint64_t i = 0; i < records_ && freed < bytes && releasable() > 0; ++i) {
     yielded_ = (yielded_ == 0 ? records_ : yielded_) - 1;
     Stripe& stripe = stripes_[yielded_ % kStripes];
     const std::lock_guard lock(stripe.mutex);

@@ -36,7 +36,7 @@ struct IndexStatistics {
 };
 
 /// All members may be called from any thread. get, offer and copy hold one of 64 locks for as long as the copy takes.
-class MemoryIndexStore final : public IndexStore, private Yielding {
+class MemoryIndexStore final : public IndexStore, private Releasable {
  public:
   /// @param ledger   every byte is reserved there before it is allocated; must outlive the store.
   /// @param records  of the source; larger record numbers are ignored.
@@ -88,8 +88,8 @@ class MemoryIndexStore final : public IndexStore, private Yielding {
   static constexpr std::size_t kStripes = 64;
 
   static std::size_t size_of(std::size_t entries) noexcept;
-  std::size_t yield(std::size_t bytes) noexcept override;
-  std::size_t yieldable() const noexcept override { return own_.used() - fixed_; }
+  std::size_t release(std::size_t bytes) noexcept override;
+  std::size_t releasable() const noexcept override { return own_.used() - fixed_; }
   void drop(Stripe& stripe, Block*& slot) noexcept;
   static void copy_to(const Block& block, ScanIndex& index);
 

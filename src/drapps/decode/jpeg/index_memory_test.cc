@@ -52,7 +52,7 @@ TEST(MemoryIndexStore, YieldsToWhoHasNoMemoryAndDoesNotGrowBack) {
   const std::size_t empty = store.bytes();
   for (std::uint64_t record = 0; record < 50; ++record) store.offer({record, kOneFile}, kByRows, entries_of(30));
   const std::size_t full = store.bytes();
-  EXPECT_EQ(ledger.yieldable(), full - empty);
+  EXPECT_EQ(ledger.releasable(), full - empty);
 
   ASSERT_TRUE(batches.reserve(kRoom - full + (full - empty) / 2));
   EXPECT_GT(store.statistics().records, 10u);

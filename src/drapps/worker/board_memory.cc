@@ -1,4 +1,4 @@
-#include "drapps/worker/memory.h"
+#include "drapps/worker/board_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ bool possible(const Geometry& geometry) {
 
 }  // namespace
 
-Memory::Memory(Mapping mapping, const Geometry& geometry, std::optional<SharedFile> file)
+BoardMemory::BoardMemory(Mapping mapping, const Geometry& geometry, std::optional<SharedFile> file)
     : BlockRegions(std::move(mapping), {.books_offset = geometry.regions_offset,
                                         .data_offset = geometry.data_offset,
                                         .region_bytes = geometry.region_bytes,
@@ -57,8 +57,8 @@ Memory::Memory(Mapping mapping, const Geometry& geometry, std::optional<SharedFi
       processes_(reinterpret_cast<ProcessEntry*>(at(geometry.processes_offset))),
       tasks_(reinterpret_cast<TaskEntry*>(at(geometry.tasks_offset))) {}
 
-Result<std::shared_ptr<Memory>> Memory::make(std::uint32_t max_processes, std::uint32_t max_tasks,
-                                             std::uint64_t region_bytes) {
+Result<std::shared_ptr<BoardMemory>> BoardMemory::make(std::uint32_t max_processes, std::uint32_t max_tasks,
+                                                       std::uint64_t region_bytes) {
   if (!possible({.max_processes = max_processes, .max_tasks = max_tasks})) {
     return Error{.message = "an engine has 1 to " + std::to_string(kMaxProcesses) + " processes and 1 to " +
                             std::to_string(kMaxTasks) + " tasks"};
@@ -81,7 +81,7 @@ Result<std::shared_ptr<Memory>> Memory::make(std::uint32_t max_processes, std::u
     if (mapping.ok()) {
       // Everything else is zeros, as it must be at the beginning.
       reinterpret_cast<Header*>(mapping->data())->geometry = planned;
-      auto memory = std::shared_ptr<Memory>(new Memory(*std::move(mapping), planned, *std::move(file)));
+      auto memory = std::shared_ptr<BoardMemory>(new BoardMemory(*std::move(mapping), planned, *std::move(file)));
       memory->clear();
       return memory;
     }
@@ -89,7 +89,7 @@ Result<std::shared_ptr<Memory>> Memory::make(std::uint32_t max_processes, std::u
   }
 }
 
-Result<std::shared_ptr<Memory>> Memory::attach(int fd) {
+Result<std::shared_ptr<BoardMemory>> BoardMemory::attach(int fd) {
   auto file = SharedFile::attach(fd);
   if (!file.ok()) return std::move(file).error();
   Geometry geometry{};
@@ -102,7 +102,7 @@ Result<std::shared_ptr<Memory>> Memory::attach(int fd) {
   }
   auto mapping = map(*file, geometry.file_bytes);
   if (!mapping.ok()) return std::move(mapping).error();
-  return std::shared_ptr<Memory>(new Memory(*std::move(mapping), geometry, std::nullopt));
+  return std::shared_ptr<BoardMemory>(new BoardMemory(*std::move(mapping), geometry, std::nullopt));
 }
 
 }  // namespace drapps

@@ -1,4 +1,4 @@
-// A worker process's side of an engine: it takes work, runs it, hands the results over.
+// A worker process's side of a board: it takes work, runs it, hands the results over.
 //
 //   next() → a task: for each piece, begin() … finish(); wait for stolen pieces; deliver()
 //          → a piece of another's task: deliver_piece()
@@ -12,13 +12,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "drapps/base/result.h"
 #include "drapps/exec/cpu_budget.h"
 #include "drapps/shm/block_arena.h"
-#include "drapps/worker/beat.h"
 #include "drapps/worker/claim.h"
+#include "drapps/worker/heartbeat.h"
 #include "drapps/worker/packet.h"
 #include "drapps/worker/progress.h"
 
@@ -37,20 +38,20 @@ struct Work {
 
 /// For one thread, but for allocate(), and handles, which may be dropped anywhere. In a child of the worker nothing but
 /// destruction is allowed, and that does nothing.
-class Station {
+class BoardClient {
  public:
-  /// Takes the seat of an enlisted slot, in the process that is to work there.
+  /// In the process that is to work under an enlisted number.
   /// @param budget  of a CpuBudget, which next() and begin() sleep for; -1: none
-  static Result<std::unique_ptr<Station>> attach(int fd, std::uint32_t slot, int budget = -1);
-  static Result<std::unique_ptr<Station>> attach(const std::shared_ptr<Memory>& memory, std::uint32_t slot);
-  ~Station();
-  Station(const Station&) = delete;
-  Station& operator=(const Station&) = delete;
+  static Result<std::unique_ptr<BoardClient>> attach(int fd, std::uint32_t number, int budget = -1);
+  static Result<std::unique_ptr<BoardClient>> attach(const std::shared_ptr<BoardMemory>& memory, std::uint32_t number);
+  ~BoardClient();
+  BoardClient(const BoardClient&) = delete;
+  BoardClient& operator=(const BoardClient&) = delete;
 
-  const std::shared_ptr<Memory>& memory() const noexcept { return memory_; }
+  const std::shared_ptr<BoardMemory>& memory() const noexcept { return memory_; }
 
-  /// Starts the thread that shows that the process lives, and ends it with its parent. See Beat.
-  Status start_beat(const Parent& parent, bool kill_with_parent);
+  /// Starts the thread that shows that the process lives, and ends it with its parent. See Heartbeat.
+  Status start_heartbeat(const Parent& parent, bool kill_with_parent);
 
   /// Waits for work. kNone after the timeout, or early where a signal handler ran; kStop where the process is to end.
   /// @param pending  this process still waits for pieces of its own tasks: then never kStop, and kNone also as soon as
@@ -87,23 +88,25 @@ class Station {
   Result<BlockHandle> allocate(std::uint64_t bytes);
 
  private:
-  Station(const std::shared_ptr<Memory>& memory, std::uint32_t slot);
+  BoardClient(const std::shared_ptr<BoardMemory>& memory, std::uint32_t number);
 
   bool pay();
+  void disown_strange();
   Result<Work> work_of(const Claim& claim);
   bool owns(const TaskEntry& task, std::uint64_t ticket) const noexcept;
   bool runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t piece) const noexcept;
   Status end_task(TaskEntry& task, std::uint64_t ticket, std::uint64_t output);
 
-  const std::shared_ptr<Memory> memory_;
-  const std::uint32_t slot_;
+  const std::shared_ptr<BoardMemory> memory_;
+  const std::uint32_t number_;
   BlockArena arena_;
   ProcessEntry& process_;
   Progress progress_;
   Claimer claimer_;
-  std::uint32_t heard_ = 0;      // of the bell
-  bool wake_passed_on_ = false;  // on retirement
-  std::optional<Beat> beat_;
+  std::set<std::uint64_t> owned_;  // tickets of own tasks
+  std::uint32_t heard_ = 0;        // of its wake-ups
+  bool wake_passed_on_ = false;    // on retirement
+  std::optional<Heartbeat> heartbeat_;
   std::optional<CpuBudget> budget_;
   std::uint64_t (*const cpu_clock_)();
   std::optional<std::uint64_t> booked_ns_;  // up to here, on that clock; nothing while no budget is in force

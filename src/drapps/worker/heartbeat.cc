@@ -1,4 +1,4 @@
-#include "drapps/worker/beat.h"
+#include "drapps/worker/heartbeat.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -54,8 +54,8 @@ std::uint64_t process_start_time(std::int32_t pid) {
   return std::strtoull(field, nullptr, 10);
 }
 
-Result<Beat> Beat::start(const std::shared_ptr<Memory>& memory, std::uint32_t slot, const Parent& parent,
-                         bool kill_with_parent) {
+Result<Heartbeat> Heartbeat::start(const std::shared_ptr<BoardMemory>& memory, std::uint32_t number,
+                                   const Parent& parent, bool kill_with_parent) {
   if (kill_with_parent) prctl(PR_SET_PDEATHSIG, SIGKILL);
   auto pidfd = std::make_shared<UniqueHandle>(static_cast<int>(syscall(SYS_pidfd_open, parent.pid, 0)));
   // Sandboxes may forbid pidfds. Then the parent is looked up each time.
@@ -64,17 +64,18 @@ Result<Beat> Beat::start(const std::shared_ptr<Memory>& memory, std::uint32_t sl
   if (!*wake) return no_descriptor("making an event");
   // Asked only now: had the parent died before, its number might have been another's when the pidfd was opened.
   if (!alive(parent)) _exit(1);
-  auto thread = ServiceThread::start("drapps-beat", [memory, slot, parent, pidfd, wake](const std::stop_token& token) {
-    const std::stop_callback on_stop(token, [&] { eventfd_write(wake->get(), 1); });
-    ProcessEntry& process = memory->process(slot);
-    while (!token.stop_requested()) {
-      process.cpu_ns.store(process_cpu_ns(), std::memory_order_relaxed);
-      process.beat.store(process.beat.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      if (!sleep_with(parent, pidfd->get(), wake->get())) _exit(1);
-    }
-  });
+  auto thread =
+      ServiceThread::start("drapps-beat", [memory, number, parent, pidfd, wake](const std::stop_token& token) {
+        const std::stop_callback on_stop(token, [&] { eventfd_write(wake->get(), 1); });
+        ProcessEntry& process = memory->process(number);
+        while (!token.stop_requested()) {
+          process.cpu_ns.store(process_cpu_ns(), std::memory_order_relaxed);
+          process.heartbeats.store(process.heartbeats.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+          if (!sleep_with(parent, pidfd->get(), wake->get())) _exit(1);
+        }
+      });
   if (!thread.ok()) return std::move(thread).error();
-  return Beat(std::move(thread).value());
+  return Heartbeat(std::move(thread).value());
 }
 
 }  // namespace drapps

@@ -1,4 +1,4 @@
-#include "drapps/deliver/parked_arenas.h"
+#include "drapps/deliver/spare_arenas.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,35 +7,35 @@
 
 namespace drapps {
 
-std::size_t ParkedArenas::yield(std::size_t) noexcept {
+std::size_t SpareArenas::release(std::size_t) noexcept {
   const std::scoped_lock lock(mutex_);
   std::size_t sum = 0;
-  for (const auto& arena : parked_) sum += arena->trim();
+  for (const auto& arena : arenas_) sum += arena->trim();
   return sum;
 }
 
-std::size_t ParkedArenas::yieldable() const noexcept {
+std::size_t SpareArenas::releasable() const noexcept {
   const std::scoped_lock lock(mutex_);
   std::size_t sum = 0;
-  for (const auto& arena : parked_) sum += arena->spare_bytes();
+  for (const auto& arena : arenas_) sum += arena->spare_bytes();
   return sum;
 }
 
-bool ParkedArenas::add(const std::shared_ptr<SlotArena>& arena) noexcept {
+bool SpareArenas::add(const std::shared_ptr<SlotArena>& arena) noexcept {
   const std::scoped_lock lock(mutex_);
-  return catching([&] { parked_.push_back(arena); }).ok();
+  return catching([&] { arenas_.push_back(arena); }).ok();
 }
 
-void ParkedArenas::remove(const SlotArena* arena) noexcept {
+void SpareArenas::remove(const SlotArena* arena) noexcept {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(parked_, [arena](const auto& each) { return each.get() == arena; });
+  std::erase_if(arenas_, [arena](const auto& each) { return each.get() == arena; });
 }
 
 ArenaPlace::~ArenaPlace() {
   if (const auto arena = take()) arena->retire();
 }
 
-void ArenaPlace::park(std::shared_ptr<SlotArena> arena) noexcept {
+void ArenaPlace::keep(std::shared_ptr<SlotArena> arena) noexcept {
   {
     const std::scoped_lock lock(mutex_);
     if (arena_ == nullptr && all_.add(arena)) {

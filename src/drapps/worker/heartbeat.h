@@ -7,7 +7,7 @@
 
 #include "drapps/base/result.h"
 #include "drapps/exec/service_thread.h"
-#include "drapps/worker/memory.h"
+#include "drapps/worker/board_memory.h"
 
 namespace drapps {
 
@@ -20,19 +20,19 @@ struct Parent {
   std::uint64_t start;  // process_start_time(pid), asked by the parent itself
 };
 
-/// A thread that counts ProcessEntry::beat up and writes the process's CPU time, four times a second. Where the parent
-/// is gone, it ends this process at once by _exit(1), whatever the other threads do.
-class Beat {
+/// A thread that counts ProcessEntry::heartbeats up and writes the process's CPU time, four times a second. Where the
+/// parent is gone, it ends this process at once by _exit(1), whatever the other threads do.
+class Heartbeat {
  public:
   /// @param kill_with_parent  the kernel, too, shall kill this process when the *thread* that forked it ends, so that
   ///                          even a stopped process ends. Only for a parent that forks in its main thread.
   /// kResourceExhausted where the system has no thread or descriptor left. A parent that is gone already ends the
   /// process here.
-  static Result<Beat> start(const std::shared_ptr<Memory>& memory, std::uint32_t slot, const Parent& parent,
-                            bool kill_with_parent);
+  static Result<Heartbeat> start(const std::shared_ptr<BoardMemory>& memory, std::uint32_t number, const Parent& parent,
+                                 bool kill_with_parent);
 
  private:
-  explicit Beat(ServiceThread thread) noexcept : thread_(std::move(thread)) {}
+  explicit Heartbeat(ServiceThread thread) noexcept : thread_(std::move(thread)) {}
   ServiceThread thread_;
 };
 

@@ -1,4 +1,4 @@
-#include "drapps/worker/beat.h"
+#include "drapps/worker/heartbeat.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -14,21 +14,21 @@ namespace {
 
 using namespace worker_testing;
 
-TEST(BeatTest, CountsUpWhileTheProcessLives) {
+TEST(HeartbeatTest, CountsUpWhileTheProcessLives) {
   auto board = make_board(1, 1);
-  auto worker = seat(*board);
+  auto worker = attached(*board);
   const Parent parent{.pid = getpid(), .start = process_start_time(getpid())};
-  ASSERT_TRUE(worker->start_beat(parent, false).ok());
-  while (board->status(0).beat < 2) std::this_thread::sleep_for(milliseconds(10));
+  ASSERT_TRUE(worker->start_heartbeat(parent, false).ok());
+  while (board->status(0).heartbeats < 2) std::this_thread::sleep_for(milliseconds(10));
   EXPECT_GT(board->status(0).cpu_seconds, 0);
   EXPECT_EQ(board->status(0).pid, getpid());
   worker.reset();
-  const std::uint64_t last = board->status(0).beat;
+  const std::uint64_t last = board->status(0).heartbeats;
   std::this_thread::sleep_for(milliseconds(600));
-  EXPECT_EQ(board->status(0).beat, last);
+  EXPECT_EQ(board->status(0).heartbeats, last);
 }
 
-TEST(BeatTest, StartTimesTellProcessesApart) {
+TEST(HeartbeatTest, StartTimesTellProcessesApart) {
   EXPECT_GT(process_start_time(getpid()), 0u);
   EXPECT_EQ(process_start_time(-1), 0u);
   const pid_t child = fork();
@@ -39,22 +39,22 @@ TEST(BeatTest, StartTimesTellProcessesApart) {
   waitpid(child, nullptr, 0);
 }
 
-TEST(BeatTest, AParentThatIsAnotherProcessByNowEndsTheWorker) {
+TEST(HeartbeatTest, AParentThatIsAnotherProcessByNowEndsTheWorker) {
   auto board = make_board(1, 1);
-  const Child child(*board, [](Station& station) {
-    (void)station.start_beat({.pid = getppid(), .start = 1}, false);
+  const Child child(*board, [](BoardClient& client) {
+    (void)client.start_heartbeat({.pid = getppid(), .start = 1}, false);
     pause();
   });
   EXPECT_EQ(child.wait(), 1);
 }
 
-TEST(BeatTest, AChildOfAWorkerEndsWithoutWaitingForTheBeat) {
+TEST(HeartbeatTest, AChildOfAWorkerEndsWithoutWaitingForTheBeat) {
   auto board = make_board(1, 1);
-  const Child child(*board, [](Station& station) {
-    (void)station.start_beat({.pid = getppid(), .start = process_start_time(getppid())}, false);
+  const Child child(*board, [](BoardClient& client) {
+    (void)client.start_heartbeat({.pid = getppid(), .start = process_start_time(getppid())}, false);
     const pid_t grandchild = fork();
     if (grandchild == 0) {
-      station.~Station();
+      client.~BoardClient();
       _exit(0);
     }
     int status = 1;
@@ -64,12 +64,12 @@ TEST(BeatTest, AChildOfAWorkerEndsWithoutWaitingForTheBeat) {
   EXPECT_EQ(child.wait(), 0);
 }
 
-/// Kills a parent whose worker does `worker_does` after it has started its beat. Milliseconds until the worker ends, or
+/// Kills a parent whose worker does `worker_does` after it has started its heartbeat. Milliseconds until the worker ends, or
 /// -1 where it does not.
 template <class Body>
 int ms_of_outliving(bool kill_with_parent, const Body& worker_does) {
   auto board = make_board(1, 1);
-  const std::uint32_t slot = *board->enlist();
+  const std::uint32_t number = *board->enlist();
   std::array<int, 2> ends{};
   EXPECT_EQ(pipe(ends.data()), 0);
   UniqueHandle reading(ends[0]);
@@ -78,8 +78,8 @@ int ms_of_outliving(bool kill_with_parent, const Body& worker_does) {
   if (middle == 0) {
     const Parent parent{.pid = getpid(), .start = process_start_time(getpid())};
     if (fork() == 0) {
-      auto station = Station::attach(board->memory()->fd(), slot);
-      if (!station.ok() || !(*station)->start_beat(parent, kill_with_parent).ok()) _exit(2);
+      auto client = BoardClient::attach(board->memory()->fd(), number);
+      if (!client.ok() || !(*client)->start_heartbeat(parent, kill_with_parent).ok()) _exit(2);
       (void)write(writing.get(), "r", 1);
       worker_does();
     }
@@ -97,14 +97,14 @@ int ms_of_outliving(bool kill_with_parent, const Body& worker_does) {
   return static_cast<int>((std::chrono::steady_clock::now() - start) / milliseconds(1));
 }
 
-TEST(BeatTest, AWorkerEndsWithItsParentThoughItsMainThreadSleeps) {
+TEST(HeartbeatTest, AWorkerEndsWithItsParentThoughItsMainThreadSleeps) {
   const int ms = ms_of_outliving(false, [] {
     for (;;) pause();
   });
   EXPECT_GE(ms, 0) << "it lives on";
 }
 
-TEST(BeatTest, AStoppedWorkerEndsWithItsParentWhereTheKernelIsAsked) {
+TEST(HeartbeatTest, AStoppedWorkerEndsWithItsParentWhereTheKernelIsAsked) {
   const int ms = ms_of_outliving(true, [] {
     raise(SIGSTOP);
     for (;;) pause();

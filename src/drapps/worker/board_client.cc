@@ -1,4 +1,4 @@
-#include "drapps/worker/station.h"
+#include "drapps/worker/board_client.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/base/process_local.h"
-#include "drapps/worker/bells.h"
+#include "drapps/worker/wakeups.h"
 
 namespace drapps {
 namespace {
@@ -27,34 +27,34 @@ Error not_begun(std::uint64_t ticket) {
 
 }  // namespace
 
-Station::Station(const std::shared_ptr<Memory>& memory, std::uint32_t slot)
+BoardClient::BoardClient(const std::shared_ptr<BoardMemory>& memory, std::uint32_t number)
     : memory_(memory),
-      slot_(slot),
-      arena_(memory, slot + 1),
-      process_(memory->process(slot)),
+      number_(number),
+      arena_(memory, number + 1),
+      process_(memory->process(number)),
       progress_(process_),
-      claimer_(*memory, slot),
+      claimer_(*memory, number),
       // A process works in its first thread; any other is one of several that work in this process.
       cpu_clock_(gettid() == getpid() ? &process_cpu_ns : &thread_cpu_ns) {}
 
-Station::~Station() {
-  // The thread of the beat does not exist in a child.
-  if (beat_ && !memory()->mine()) abandon(std::move(*beat_));
+BoardClient::~BoardClient() {
+  // The thread of the heartbeat does not exist in a child.
+  if (heartbeat_ && !memory()->mine()) abandon(std::move(*heartbeat_));
 }
 
-Result<std::unique_ptr<Station>> Station::attach(int fd, std::uint32_t slot, int budget) {
-  auto memory = Memory::attach(fd);
+Result<std::unique_ptr<BoardClient>> BoardClient::attach(int fd, std::uint32_t number, int budget) {
+  auto memory = BoardMemory::attach(fd);
   if (!memory.ok()) return std::move(memory).error();
-  auto station = attach(*memory, slot);
-  if (!station.ok() || budget < 0) return station;
+  auto client = attach(*memory, number);
+  if (!client.ok() || budget < 0) return client;
   auto attached = CpuBudget::attach(budget);
   if (!attached.ok()) return std::move(attached).error();
-  (*station)->budget_.emplace(*std::move(attached));
-  return station;
+  (*client)->budget_.emplace(*std::move(attached));
+  return client;
 }
 
 /// Books what was used since the last call, and sleeps until it is paid for; false where a signal handler ran.
-bool Station::pay() {
+bool BoardClient::pay() {
   if (!budget_ || !budget_->limited()) {
     booked_ns_.reset();
     return true;
@@ -77,26 +77,29 @@ bool Station::pay() {
   return !interrupted;
 }
 
-Result<std::unique_ptr<Station>> Station::attach(const std::shared_ptr<Memory>& memory, std::uint32_t slot) {
-  std::uint32_t life = kSlotEnlisted;
-  if (slot >= memory->max_processes() || !memory->process(slot).life.compare_exchange_strong(life, kSlotAttached)) {
-    return Error{.message = "slot " + std::to_string(slot) + " awaits no process; enlist one, and attach to it once"};
+Result<std::unique_ptr<BoardClient>> BoardClient::attach(const std::shared_ptr<BoardMemory>& memory,
+                                                         std::uint32_t number) {
+  std::uint32_t life = kProcessEnlisted;
+  if (number >= memory->max_processes() ||
+      !memory->process(number).life.compare_exchange_strong(life, kProcessAttached)) {
+    return Error{.message = "no process is awaited under number " + std::to_string(number) +
+                            "; enlist one, and attach to it once"};
   }
-  auto station = std::unique_ptr<Station>(new Station(memory, slot));
-  station->process_.pid = getpid();
-  station->heard_ = station->process_.bell.load();
-  station->enter(Activity::kStarting);
-  return station;
+  auto client = std::unique_ptr<BoardClient>(new BoardClient(memory, number));
+  client->process_.pid = getpid();
+  client->heard_ = client->process_.wakeups.load();
+  client->enter(Activity::kStarting);
+  return client;
 }
 
-Status Station::start_beat(const Parent& parent, bool kill_with_parent) {
-  auto beat = Beat::start(memory(), slot_, parent, kill_with_parent);
-  if (!beat.ok()) return std::move(beat).error();
-  beat_.emplace(std::move(beat).value());
+Status BoardClient::start_heartbeat(const Parent& parent, bool kill_with_parent) {
+  auto heartbeat = Heartbeat::start(memory(), number_, parent, kill_with_parent);
+  if (!heartbeat.ok()) return std::move(heartbeat).error();
+  heartbeat_.emplace(std::move(heartbeat).value());
   return ok_status();
 }
 
-Result<Work> Station::next(std::chrono::nanoseconds timeout, bool pending) {
+Result<Work> BoardClient::next(std::chrono::nanoseconds timeout, bool pending) {
   enter(Activity::kIdle);
   arena_.tidy();
   if (!pay()) return Work{};
@@ -105,8 +108,8 @@ Result<Work> Station::next(std::chrono::nanoseconds timeout, bool pending) {
   Header& header = memory()->header();
   for (;;) {
     const std::uint32_t seen = header.work.load();
-    const std::uint32_t bell = process_.bell.load();
-    if (std::exchange(heard_, bell) != bell && pending) return Work{};
+    const std::uint32_t wakeups = process_.wakeups.load();
+    if (std::exchange(heard_, wakeups) != wakeups && pending) return Work{};
     const bool stop = header.stop.load() != 0;
     const bool retired = process_.retired.load() != 0;
     if (retired && !std::exchange(wake_passed_on_, true)) futex_wake(header.work, 1, kAnyone);
@@ -116,14 +119,33 @@ Result<Work> Station::next(std::chrono::nanoseconds timeout, bool pending) {
     }
     const std::uint64_t now = monotonic_ns();
     if (now >= deadline) return Work{};
-    const std::uint32_t mask = mask_of(slot_) | (stop || retired ? 0 : kAnyone);
-    if (futex_wait(header.work, seen, std::min(deadline, now + kWorkLookNs), mask) == FutexWait::kInterrupted)
-      return Work{};
+    const std::uint32_t mask = mask_of(number_) | (stop || retired ? 0 : kAnyone);
+    const FutexWait waited = futex_wait(header.work, seen, std::min(deadline, now + kWorkLookNs), mask);
+    if (waited == FutexWait::kInterrupted) return Work{};
+    if (waited == FutexWait::kTimeout) disown_strange();
   }
 }
 
-Result<Work> Station::work_of(const Claim& claim) {
+/// Opens what is said to be at this process and is not: another has written over the word, and everybody would wait.
+void BoardClient::disown_strange() {
+  for (std::uint32_t i = 0; i < memory()->max_tasks(); ++i) {
+    TaskEntry& task = memory()->task_at(i);
+    const Word word = Word::of(task.word.load());
+    if (word.state == kTaskFree) continue;
+    for (std::uint32_t piece = 0; piece < task.piece_count(); ++piece) {
+      if (!runs(task, word.ticket, piece)) continue;  // within next() it runs none
+      task.piece[piece].store(Word{.ticket = word.ticket, .state = kPieceFree}.bits());
+      wake_owner(*memory(), task);
+    }
+    if (!owns(task, word.ticket) || owned_.contains(word.ticket)) continue;
+    task.word.store(Word{.ticket = word.ticket, .state = kTaskOpen}.bits());
+    wake_workers(*memory());
+  }
+}
+
+Result<Work> BoardClient::work_of(const Claim& claim) {
   const TaskEntry& task = *claim.task;
+  if (claim.piece < 0) owned_.insert(claim.ticket);
   const auto input = memory()->data_at(task.input.load(std::memory_order_relaxed), 0,
                                        task.input_bytes.load(std::memory_order_relaxed));
   if (!input.ok()) return input.error();
@@ -138,38 +160,38 @@ Result<Work> Station::work_of(const Claim& claim) {
   return work;
 }
 
-bool Station::owns(const TaskEntry& task, std::uint64_t ticket) const noexcept {
-  return task.word.load() == Word{.ticket = ticket, .process = slot_, .state = kTaskOwned}.bits();
+bool BoardClient::owns(const TaskEntry& task, std::uint64_t ticket) const noexcept {
+  return task.word.load() == Word{.ticket = ticket, .process = number_, .state = kTaskOwned}.bits();
 }
 
-bool Station::runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t piece) const noexcept {
+bool BoardClient::runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t piece) const noexcept {
   return piece < kMaxPieces &&
-         task.piece[piece].load() == Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
+         task.piece[piece].load() == Word{.ticket = ticket, .process = number_, .state = kPieceRunning}.bits();
 }
 
-bool Station::begin(std::uint64_t ticket, std::uint32_t piece) {
+bool BoardClient::begin(std::uint64_t ticket, std::uint32_t piece) {
   static_cast<void>(pay());
   TaskEntry& task = memory()->task(ticket);
   if (!owns(task, ticket) || piece >= task.piece_count()) return false;
   std::uint64_t bits = task.piece[piece].load(std::memory_order_relaxed);
   const std::uint8_t state = Word::of(bits).state;
-  const std::uint64_t running = Word{.ticket = ticket, .process = slot_, .state = kPieceRunning}.bits();
+  const std::uint64_t running = Word{.ticket = ticket, .process = number_, .state = kPieceRunning}.bits();
   if (state != kPieceFree && state != kPieceFreeForOwner) return false;
   if (!task.piece[piece].compare_exchange_strong(bits, running)) return false;
   progress_.begin_sample(ticket, static_cast<std::int32_t>(piece), task.position.load(std::memory_order_relaxed));
   return true;
 }
 
-bool Station::finish(std::uint64_t ticket, std::uint32_t piece) noexcept {
+bool BoardClient::finish(std::uint64_t ticket, std::uint32_t piece) noexcept {
   TaskEntry& task = memory()->task(ticket);
   if (!runs(task, ticket, piece)) return false;
-  const std::uint64_t made = Word{.ticket = ticket, .process = slot_, .state = kPieceLocal}.bits();
+  const std::uint64_t made = Word{.ticket = ticket, .process = number_, .state = kPieceLocal}.bits();
   task.piece[piece].store(made, std::memory_order_release);
   progress_.end_sample();
   return true;
 }
 
-bool Station::ready(std::uint64_t ticket) const noexcept {
+bool BoardClient::ready(std::uint64_t ticket) const noexcept {
   const TaskEntry& task = memory()->task(ticket);
   if (!owns(task, ticket)) return false;
   const std::uint32_t pieces = task.piece_count();
@@ -179,7 +201,7 @@ bool Station::ready(std::uint64_t ticket) const noexcept {
   });
 }
 
-Result<std::optional<Packet>> Station::delivered(std::uint64_t ticket, std::uint32_t piece) const {
+Result<std::optional<Packet>> BoardClient::delivered(std::uint64_t ticket, std::uint32_t piece) const {
   const TaskEntry& task = memory()->task(ticket);
   if (!owns(task, ticket) || piece >= task.piece_count() ||
       Word::of(task.piece[piece].load()).state != kPieceDelivered) {
@@ -190,7 +212,7 @@ Result<std::optional<Packet>> Station::delivered(std::uint64_t ticket, std::uint
   return std::optional(*std::move(packet));
 }
 
-Status Station::deliver(std::uint64_t ticket, std::uint32_t kind, std::span<const Bytes> parts) {
+Status BoardClient::deliver(std::uint64_t ticket, std::uint32_t kind, std::span<const Bytes> parts) {
   TaskEntry& task = memory()->task(ticket);
   if (!owns(task, ticket)) return not_begun(ticket);
   const auto manifest = pack(arena_, kind, parts);
@@ -198,49 +220,50 @@ Status Station::deliver(std::uint64_t ticket, std::uint32_t kind, std::span<cons
   return end_task(task, ticket, *manifest);
 }
 
-Status Station::drop(std::uint64_t ticket) {
+Status BoardClient::drop(std::uint64_t ticket) {
   TaskEntry& task = memory()->task(ticket);
   if (!owns(task, ticket)) return not_begun(ticket);
   return end_task(task, ticket, 0);
 }
 
-Status Station::end_task(TaskEntry& task, std::uint64_t ticket, std::uint64_t output) {
+Status BoardClient::end_task(TaskEntry& task, std::uint64_t ticket, std::uint64_t output) {
+  owned_.erase(ticket);
   task.output.store(output, std::memory_order_relaxed);
   progress_.end_task();
-  task.word.store(Word{.ticket = ticket, .process = slot_, .state = kTaskDone}.bits());
+  task.word.store(Word{.ticket = ticket, .process = number_, .state = kTaskDone}.bits());
   announce(*memory());
   return ok_status();
 }
 
-Status Station::deliver_piece(std::uint64_t ticket, std::uint32_t piece, std::uint32_t kind,
-                              std::span<const Bytes> parts) {
+Status BoardClient::deliver_piece(std::uint64_t ticket, std::uint32_t piece, std::uint32_t kind,
+                                  std::span<const Bytes> parts) {
   TaskEntry& task = memory()->task(ticket);
   if (!runs(task, ticket, piece)) return not_begun(ticket);
   const auto manifest = pack(arena_, kind, parts);
   if (!manifest.ok()) return manifest.error();
   task.result[piece].store(*manifest, std::memory_order_relaxed);
   progress_.end_sample();
-  task.piece[piece].store(Word{.ticket = ticket, .process = slot_, .state = kPieceDelivered}.bits());
-  ring_owner(*memory(), task);
+  task.piece[piece].store(Word{.ticket = ticket, .process = number_, .state = kPieceDelivered}.bits());
+  wake_owner(*memory(), task);
   return ok_status();
 }
 
-Status Station::reopen_piece(std::uint64_t ticket, std::uint32_t piece) {
+Status BoardClient::reopen_piece(std::uint64_t ticket, std::uint32_t piece) {
   TaskEntry& task = memory()->task(ticket);
   if (!runs(task, ticket, piece)) return not_begun(ticket);
   progress_.end_sample();
   task.piece[piece].store(Word{.ticket = ticket, .state = kPieceFreeForOwner}.bits());
-  ring_owner(*memory(), task);
+  wake_owner(*memory(), task);
   return ok_status();
 }
 
-bool Station::cancelled(std::uint64_t ticket) const noexcept {
+bool BoardClient::cancelled(std::uint64_t ticket) const noexcept {
   const TaskEntry& task = memory()->task(ticket);
   return Word::of(task.word.load()).ticket != ticket || task.cancelled.load() != 0 ||
          memory()->header().stop.load() != 0;
 }
 
-Result<BlockHandle> Station::allocate(std::uint64_t bytes) {
+Result<BlockHandle> BoardClient::allocate(std::uint64_t bytes) {
   auto block = arena_.allocate(bytes);
   if (!block.ok()) return std::move(block).error();
   return BlockHandle(memory(), *block, kMakerHold);

@@ -8,35 +8,35 @@
 #include <cstdint>
 
 #include "drapps/shm/futex.h"
-#include "drapps/worker/memory.h"
+#include "drapps/worker/board_memory.h"
 
 namespace drapps {
 
 inline constexpr std::uint32_t kAnyone = std::uint32_t{1} << 31;
 
 /// A process's own bit. Two processes may share one, and wake for nothing.
-inline std::uint32_t mask_of(std::uint32_t slot) noexcept { return std::uint32_t{1} << (slot % 31); }
+inline std::uint32_t mask_of(std::uint32_t number) noexcept { return std::uint32_t{1} << (number % 31); }
 
-inline void wake_workers(const Memory& memory, int most = INT_MAX, std::uint32_t mask = kEveryone) noexcept {
+inline void wake_workers(const BoardMemory& memory, int most = INT_MAX, std::uint32_t mask = kEveryone) noexcept {
   memory.header().work.fetch_add(1);
   futex_wake(memory.header().work, most, mask);
 }
 
 /// Tells a process that something about its tasks has changed.
-inline void ring(const Memory& memory, std::uint32_t slot) noexcept {
-  if (slot >= memory.max_processes()) return;  // from a word that others write
-  memory.process(slot).bell.fetch_add(1);
-  wake_workers(memory, INT_MAX, mask_of(slot));
+inline void wake(const BoardMemory& memory, std::uint32_t number) noexcept {
+  if (number >= memory.max_processes()) return;  // from a word that others write
+  memory.process(number).wakeups.fetch_add(1);
+  wake_workers(memory, INT_MAX, mask_of(number));
 }
 
 /// Tells a task's owner, if there is one.
-inline void ring_owner(const Memory& memory, const TaskEntry& task) noexcept {
+inline void wake_owner(const BoardMemory& memory, const TaskEntry& task) noexcept {
   // After whatever is to be told: a process that becomes the owner later finds it without being told.
-  if (const Word word = Word::of(task.word.load()); word.state == kTaskOwned) ring(memory, word.process);
+  if (const Word word = Word::of(task.word.load()); word.state == kTaskOwned) wake(memory, word.process);
 }
 
 /// Tells the parent that a task came to an end.
-inline void announce(const Memory& memory) noexcept {
+inline void announce(const BoardMemory& memory) noexcept {
   memory.header().events.fetch_add(1);
   futex_wake(memory.header().events);
 }
