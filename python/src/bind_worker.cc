@@ -293,7 +293,7 @@ Array allocate(const Side& self, std::uint64_t nbytes) {
 void bind_parent_side(nb::class_<Side>& board) {
   board
       .def_static("make", &make, "max_processes"_a, "max_tasks"_a, "region_bytes"_a = 0,
-                  "A new engine's shared memory. Raises ValueError, MemoryError.")
+                  "A new board's shared memory. Raises ValueError, MemoryError.")
       .def_prop_ro(
           "fd",
           [](const Side& self) {
@@ -403,7 +403,7 @@ void bind_worker(nb::module_& module) {
           "input", [](const GivenWork& self) { return array_over(self.work.input, self.memory); }, nb::rv_policy::move,
           "The input's bytes, good until the task ends.");
 
-  nb::class_<Side> board(module, "Board", "One side of an engine of worker processes, its parent's or a worker's.");
+  nb::class_<Side> board(module, "Board", "The tasks of worker processes: the parent's side, or a worker's.");
   bind_parent_side(board);
   bind_worker_side(board);
 

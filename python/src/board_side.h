@@ -1,4 +1,4 @@
-// drapps._core.Board: an engine's board as its parent sees it, or as one of its workers does.
+// drapps._core.Board: the board of worker processes as its parent sees it, or as one of its workers does.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct Side {
 
 inline const std::shared_ptr<Board>& parent_board(const Side& side) {
   if (side.board == nullptr || !side.board->memory()->mine()) {
-    throw std::runtime_error("only the process that made the engine may do this");
+    throw std::runtime_error("only the process that made the board may do this");
   }
   return side.board;
 }

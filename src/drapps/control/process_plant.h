@@ -55,7 +55,7 @@ class ProcessPlant final : public Plant {
   std::int32_t processes() const;
   /// The consumer sets it: to what it begins with, or to what could be started.
   void want(std::int32_t processes);
-  /// Slots of processes that were retired here since the last call.
+  /// Numbers of processes that were retired here since the last call.
   std::vector<std::uint32_t> take_retired();
 
   // ---- the control plane's

@@ -23,26 +23,26 @@ constexpr std::uint32_t kMostFailures = 20;            // that lengthen the cool
 constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // for processes that come or go
 
 /// What a window showed.
-struct Sight {
+struct Measurement {
   double cores;   // that the processes used, or would have without waiting for the budget
   double idle;    // cores that had nothing to do at all
   double waited;  // share of the time that the consumer waited for a batch
   double rate;    // samples, and batches as such, per second
 };
 
-class Sights {
+class Measurements {
  public:
-  void add(const Sight& sight) noexcept {
-    if (size_ == kMost) std::shift_left(sights_.begin(), sights_.end(), 1);
+  void add(const Measurement& measurement) noexcept {
+    if (size_ == kMost) std::shift_left(measurements_.begin(), measurements_.end(), 1);
     size_ = std::min(size_ + 1, kMost);
-    sights_[size_ - 1] = sight;
+    measurements_[size_ - 1] = measurement;
   }
   void clear() noexcept { size_ = 0; }
   std::size_t size() const noexcept { return size_; }
-  std::span<const Sight> all() const noexcept { return std::span(sights_).first(size_); }
-  Sight mean() const noexcept {
-    Sight sum{};
-    for (const Sight& one : all()) {
+  std::span<const Measurement> all() const noexcept { return std::span(measurements_).first(size_); }
+  Measurement mean() const noexcept {
+    Measurement sum{};
+    for (const Measurement& one : all()) {
       sum = {sum.cores + one.cores, sum.idle + one.idle, sum.waited + one.waited, sum.rate + one.rate};
     }
     const auto count = static_cast<double>(size_);
@@ -51,36 +51,36 @@ class Sights {
   /// Squared deviations of the rates from their mean, summed.
   double squares() const noexcept {
     const double middle = mean().rate;
-    return std::accumulate(all().begin(), all().end(), 0.0, [&](double sum, const Sight& one) {
+    return std::accumulate(all().begin(), all().end(), 0.0, [&](double sum, const Measurement& one) {
       return sum + (one.rate - middle) * (one.rate - middle);
     });
   }
 
  private:
-  std::array<Sight, kMost> sights_;
+  std::array<Measurement, kMost> measurements_;
   std::size_t size_;
 };
 
 /// What the trials remember. Zero bytes are their beginning.
-struct Memory {
+struct TrialsState {
   bool begun;
   std::uint64_t time_ns, stall_ns, made, demand_ns, idle_cores_ns, idle;  // where the window began
   std::uint64_t unsettled_ns;  // since when processes are on their way to come or to go; 0: none are
-  Sights sights;
+  Measurements measurements;
   bool jumped;  // the first trial has begun
   bool trying;
   std::int32_t before, aimed;  // processes of the trial
-  Sights sights_before;
+  Measurements measured_before;
   std::uint32_t failed;  // trials in a row
   std::uint64_t cool_until_ns;
   double cpus;  // the budget at the last window
 };
-static_assert(std::is_trivially_copyable_v<Memory> && sizeof(Memory) <= kPolicyMemory);
+static_assert(std::is_trivially_copyable_v<TrialsState> && sizeof(TrialsState) <= kPolicyMemory);
 
 enum class Gain : std::uint8_t { kUnknown, kNone, kSome };
 
 /// Whether the rate rose by what a trial must bring.
-Gain gain_of(const Sights& before, const Sights& after, double least) {
+Gain gain_of(const Measurements& before, const Measurements& after, double least) {
   if (after.size() < kFewest) return Gain::kUnknown;
   const double old = before.mean().rate;
   const double gain = after.mean().rate - (1 + least) * old;
@@ -96,7 +96,11 @@ Gain gain_of(const Sights& before, const Sights& after, double least) {
 class TrialsDecider {
  public:
   TrialsDecider(const Observation& seen, PolicyState& state, double gain, std::uint64_t cool_down_ns)
-      : seen_(seen), state_(state), least_gain_(gain), cool_down_ns_(cool_down_ns), memory_(state.load<Memory>()) {}
+      : seen_(seen),
+        state_(state),
+        least_gain_(gain),
+        cool_down_ns_(cool_down_ns),
+        memory_(state.load<TrialsState>()) {}
 
   Settings decide() {
     state_.why = {};
@@ -115,29 +119,29 @@ class TrialsDecider {
     const double cpus_before = std::exchange(memory_.cpus, budget());
     const bool changed = memory_.begun && cpus_before != budget();
     const bool settled = settle();
-    Sight sight{};
-    const bool seen = look(sight);
+    Measurement measurement{};
+    const bool seen = look(measurement);
     if (changed) {
       say("the limits have changed: %.2f cores, %.2f before", budget(), cpus_before);
-      memory_.sights.clear();
+      memory_.measurements.clear();
     }
     // A cut waits for those that leave, but not for those that are still to come.
-    const bool usable = settled || (over(sight) && seen_.processes.leaving == 0);
-    const bool tries = seen && usable && !over(sight) && wanted(sight) > processes() && !cooling();
+    const bool usable = settled || (over(measurement) && seen_.processes.leaving == 0);
+    const bool tries = seen && usable && !over(measurement) && wanted(measurement) > processes() && !cooling();
     state_.trying = memory_.trying ? Trying::kTries : tries ? Trying::kWaits : Trying::kNot;
     if (changed || !seen || !usable) return processes();
-    if (seen_.turn == Turn::kTaken) return stand_aside(sight);
-    memory_.sights.add(sight);
+    if (seen_.turn == Turn::kTaken) return stand_aside(measurement);
+    memory_.measurements.add(measurement);
     if (memory_.trying) return judge();
-    return memory_.sights.size() < kFewest ? processes() : consider();
+    return memory_.measurements.size() < kFewest ? processes() : consider();
   }
 
   /// What is seen now is the effect of another loader's trial, and says nothing.
-  std::int32_t stand_aside(const Sight& sight) {
-    memory_.sights.clear();
+  std::int32_t stand_aside(const Measurement& measurement) {
+    memory_.measurements.clear();
     if (!std::exchange(memory_.trying, false)) return processes();
     state_.trying = Trying::kNot;
-    return leave_for(memory_.before, sight, "another loader tries something");
+    return leave_for(memory_.before, measurement, "another loader tries something");
   }
 
   bool cooling() const { return seen_.time_ns < memory_.cool_until_ns; }
@@ -152,8 +156,8 @@ class TrialsDecider {
   }
 
   /// The window that ends now, and begins the next one. False where it says nothing.
-  bool look(Sight& sight) {
-    const Memory then = memory_;
+  bool look(Measurement& measurement) {
+    const TrialsState then = memory_;
     memory_.begun = true;
     memory_.time_ns = seen_.time_ns;
     memory_.stall_ns = seen_.stall.sum;
@@ -169,28 +173,28 @@ class TrialsDecider {
     // A core that others keep busy is not idle, however little of it the processes get.
     const std::uint64_t idle_ns = memory_.idle_cores_ns - std::min(memory_.idle_cores_ns, then.idle_cores_ns);
     const double idle = then.idle_cores_ns > 0 ? static_cast<double>(idle_ns) / ns : budget();
-    sight = {.cores = cores,
-             .idle = idle,
-             .waited = static_cast<double>(seen_.stall.sum - then.stall_ns) / ns,
-             .rate = static_cast<double>(memory_.made - then.made) / ns * 1e9};
-    const bool waits = sight.waited > kWaits && memory_.idle == then.idle;
-    return sight.rate > 0 && (waits || over(sight));
+    measurement = {.cores = cores,
+                   .idle = idle,
+                   .waited = static_cast<double>(seen_.stall.sum - then.stall_ns) / ns,
+                   .rate = static_cast<double>(memory_.made - then.made) / ns * 1e9};
+    const bool waits = measurement.waited > kWaits && memory_.idle == then.idle;
+    return measurement.rate > 0 && (waits || over(measurement));
   }
 
-  bool over(const Sight& sight) const { return sight.cores > (1 + kOver) * budget(); }
+  bool over(const Measurement& measurement) const { return measurement.cores > (1 + kOver) * budget(); }
 
-  /// The number of processes that a sight speaks for, trials and cool-downs apart.
-  std::int32_t wanted(const Sight& sight) const {
-    const double each = std::max(sight.cores, kLeastCores) / processes();
+  /// The number of processes that a measurement speaks for, trials and cool-downs apart.
+  std::int32_t wanted(const Measurement& measurement) const {
+    const double each = std::max(measurement.cores, kLeastCores) / processes();
     const auto filling = [&](double cores) {
       return static_cast<std::int32_t>(std::min(std::ceil(cores / each - kAlmost), 1e6));
     };
     // Where others keep all cores busy, processes that hardly need one are tried all the same.
     const double little = each < kIdle * budget() ? 2 * kIdle * budget() : 0;
-    const double room = std::min(std::max(sight.idle, little), budget() - sight.cores);
-    const double all = sight.cores + room;
-    if (over(sight)) return std::clamp(filling(all), 1, processes());
-    if (sight.waited <= kWaits || room <= kIdle * budget()) return processes();
+    const double room = std::min(std::max(measurement.idle, little), budget() - measurement.cores);
+    const double all = measurement.cores + room;
+    if (over(measurement)) return std::clamp(filling(all), 1, processes());
+    if (measurement.waited <= kWaits || room <= kIdle * budget()) return processes();
     if (!memory_.jumped) return std::max(processes() + 1, filling(all));
     // How many of them are awake at a time varies, as a binomial distribution says: cores are idle at times where they
     // are enough on average.
@@ -199,34 +203,34 @@ class TrialsDecider {
   }
 
   std::int32_t consider() {
-    const Sight sight = memory_.sights.mean();
+    const Measurement measurement = memory_.measurements.mean();
     const std::int32_t most = std::max(processes(), state_.limits[KnobId::kProcesses].high);
-    const std::int32_t target = std::min(wanted(sight), most);
-    if (target < processes()) return leave_for(target, sight, "more processes than the cores are enough for");
+    const std::int32_t target = std::min(wanted(measurement), most);
+    if (target < processes()) return leave_for(target, measurement, "more processes than the cores are enough for");
     if (target == processes() || cooling() || seen_.turn != Turn::kOpen) return processes();
     memory_.trying = true;
     state_.trying = Trying::kTries;
     memory_.before = processes();
     memory_.aimed = target;
-    memory_.sights_before = memory_.sights;
+    memory_.measured_before = memory_.measurements;
     const bool jump = !std::exchange(memory_.jumped, true);
     return leave_for(
-        target, sight,
+        target, measurement,
         jump ? "as many as fill the cores, for which the consumer waits" : "the consumer waits and cores are idle");
   }
 
   std::int32_t judge() {
-    const Sight sight = memory_.sights.mean();
-    const Gain gain = gain_of(memory_.sights_before, memory_.sights, least_gain_);
-    const std::int32_t fitting = wanted(sight);
+    const Measurement measurement = memory_.measurements.mean();
+    const Gain gain = gain_of(memory_.measured_before, memory_.measurements, least_gain_);
+    const std::int32_t fitting = wanted(measurement);
     const bool within = fitting >= processes();
     if (gain == Gain::kUnknown && within) return processes();
     end_trial(gain == Gain::kSome);
     if (!within) {
-      return leave_for(std::max(memory_.before, fitting), sight, "more processes than the cores are enough for");
+      return leave_for(std::max(memory_.before, fitting), measurement, "more processes than the cores are enough for");
     }
     if (gain == Gain::kSome) return processes();
-    return leave_for(memory_.before, sight, "more processes gain nothing");
+    return leave_for(memory_.before, measurement, "more processes gain nothing");
   }
 
   void end_trial(bool gained) {
@@ -235,9 +239,10 @@ class TrialsDecider {
     if (!gained) memory_.cool_until_ns = seen_.time_ns + (cool_down_ns_ << (memory_.failed - 1));
   }
 
-  std::int32_t leave_for(std::int32_t target, const Sight& sight, const char* why) {
-    say("%s: %.2f of %.2f cores, %.0f %% waited, %.1f/s", why, sight.cores, budget(), 100 * sight.waited, sight.rate);
-    memory_.sights.clear();
+  std::int32_t leave_for(std::int32_t target, const Measurement& measurement, const char* why) {
+    say("%s: %.2f of %.2f cores, %.0f %% waited, %.1f/s", why, measurement.cores, budget(), 100 * measurement.waited,
+        measurement.rate);
+    memory_.measurements.clear();
     memory_.unsettled_ns = seen_.time_ns;
     return target;
   }
@@ -253,7 +258,7 @@ class TrialsDecider {
   PolicyState& state_;
   const double least_gain_;
   const std::uint64_t cool_down_ns_;
-  Memory memory_;
+  TrialsState memory_;
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ BoardMemory::BoardMemory(Mapping mapping, const Geometry& geometry, std::optiona
 Result<std::shared_ptr<BoardMemory>> BoardMemory::make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                                        std::uint64_t region_bytes) {
   if (!possible({.max_processes = max_processes, .max_tasks = max_tasks})) {
-    return Error{.message = "an engine has 1 to " + std::to_string(kMaxProcesses) + " processes and 1 to " +
+    return Error{.message = "a board has 1 to " + std::to_string(kMaxProcesses) + " processes and 1 to " +
                             std::to_string(kMaxTasks) + " tasks"};
   }
   if (region_bytes > kMostBytes) {
@@ -98,7 +98,7 @@ Result<std::shared_ptr<BoardMemory>> BoardMemory::attach(int fd) {
       geometry != plan(geometry.max_processes, geometry.max_tasks, geometry.region_bytes) ||
       geometry.file_bytes != file->bytes()) {
     return Error{.message = "file descriptor " + std::to_string(fd) +
-                            " is not the memory of an engine; hand the one that the parent names to the worker"};
+                            " is not the memory of a board; hand the one that the parent names to the worker"};
   }
   auto mapping = map(*file, geometry.file_bytes);
   if (!mapping.ok()) return std::move(mapping).error();

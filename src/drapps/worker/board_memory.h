@@ -1,4 +1,4 @@
-// The memory that the processes of one engine share: one sparse memfd, mapped by each of them.
+// The memory that the processes of one board share: one sparse memfd, mapped by each of them.
 //
 // It is far larger than what is ever used: each process allocates in a region of its own that could take all of the
 // machine's RAM. Pages exist from the first touch until they are punched out.

@@ -6,26 +6,26 @@
 namespace drapps {
 namespace {
 
-TEST(MemoryTest, ImpossibleSizesAreErrors) {
+TEST(BoardMemoryTest, ImpossibleSizesAreErrors) {
   EXPECT_EQ(BoardMemory::make(0, 1).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(BoardMemory::make(1, 0).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(BoardMemory::make(kMaxProcesses + 1, 1).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(BoardMemory::make(1, 1, ~std::uint64_t{0}).error().code, ErrorCode::kInvalidArgument);
 }
 
-TEST(MemoryTest, RegionsAreHalvedUntilTheyFitTheAddressSpace) {
+TEST(BoardMemoryTest, RegionsAreHalvedUntilTheyFitTheAddressSpace) {
   auto memory = BoardMemory::make(1000, 1, std::uint64_t{1} << 42);
   ASSERT_TRUE(memory.ok()) << memory.error().message;
   EXPECT_LT((*memory)->region_bytes(), std::uint64_t{1} << 42);
   EXPECT_GE((*memory)->region_bytes(), std::uint64_t{256} << 20);
 }
 
-TEST(MemoryTest, OnlyTheMemoryOfAnEngineIsAttachedTo) {
+TEST(BoardMemoryTest, OnlyTheMemoryOfABoardIsAttachedTo) {
   EXPECT_EQ(BoardMemory::attach(-1).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(BoardMemory::attach(STDERR_FILENO).error().code, ErrorCode::kInvalidArgument);
 }
 
-TEST(MemoryTest, GeometryThatContradictsItselfIsNotAttachedTo) {
+TEST(BoardMemoryTest, GeometryThatContradictsItselfIsNotAttachedTo) {
   const auto memory = *BoardMemory::make(2, 4, std::uint64_t{64} << 20);
   ASSERT_TRUE(BoardMemory::attach(memory->fd()).ok());
   const Geometry right = memory->header().geometry;

@@ -1,4 +1,4 @@
-// What the engine itself costs: a piece made by its owner, a task there and back, memory for a batch.
+// What worker processes cost by themselves: a piece made by its owner, a task there and back, memory for a batch.
 #include <benchmark/benchmark.h>
 #include <signal.h>
 #include <sys/wait.h>

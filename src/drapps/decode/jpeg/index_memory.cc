@@ -34,8 +34,8 @@ MemoryIndexStore::MemoryIndexStore(MemoryLedger& ledger, std::uint64_t records, 
   if (records > (std::numeric_limits<std::size_t>::max() - sizeof *this) / sizeof(Block*)) return;
   const std::size_t fixed = sizeof *this + static_cast<std::size_t>(records) * sizeof(Block*);
   if (!own_.try_reserve(fixed)) return;
-  slots_.reset(new (std::nothrow) Block*[static_cast<std::size_t>(records)]());
-  if (slots_ == nullptr) {
+  places_.reset(new (std::nothrow) Block*[static_cast<std::size_t>(records)]());
+  if (places_ == nullptr) {
     own_.release(fixed);
     return;
   }
@@ -47,7 +47,7 @@ MemoryIndexStore::MemoryIndexStore(MemoryLedger& ledger, std::uint64_t records, 
 
 MemoryIndexStore::~MemoryIndexStore() {
   own_.remove(*this);
-  for (std::uint64_t i = 0; i < records_; ++i) std::free(slots_[i]);
+  for (std::uint64_t i = 0; i < records_; ++i) std::free(places_[i]);
 }
 
 std::uint32_t MemoryIndexStore::group(std::uint32_t mcus_across, std::uint32_t mcus_down) const noexcept {
@@ -60,10 +60,10 @@ bool MemoryIndexStore::get(const IndexKey& key, ScanIndex& index) {
   if (key.record >= records_) return false;
   Stripe& stripe = stripes_[key.record % kStripes];
   const std::lock_guard lock(stripe.mutex);
-  Block*& slot = slots_[key.record];
-  if (slot != nullptr && slot->identity != key.identity) drop(stripe, slot);
-  if (slot == nullptr) return false;
-  copy_to(*slot, index);
+  Block*& place = places_[key.record];
+  if (place != nullptr && place->identity != key.identity) drop(stripe, place);
+  if (place == nullptr) return false;
+  copy_to(*place, index);
   return true;
 }
 
@@ -71,40 +71,40 @@ void MemoryIndexStore::offer(const IndexKey& key, const IndexShape& shape, std::
   if (key.record >= records_ || !plausible(shape, entries.size())) return;
   Stripe& stripe = stripes_[key.record % kStripes];
   const std::lock_guard lock(stripe.mutex);
-  Block*& slot = slots_[key.record];
-  if (slot != nullptr && (slot->identity != key.identity || !same_picture(slot->shape, shape))) drop(stripe, slot);
-  if (slot != nullptr && worth(shape, entries.size()) <= worth(slot->shape, slot->count)) return;
+  Block*& place = places_[key.record];
+  if (place != nullptr && (place->identity != key.identity || !same_picture(place->shape, shape))) drop(stripe, place);
+  if (place != nullptr && worth(shape, entries.size()) <= worth(place->shape, place->count)) return;
 
   // The offer holds all that the old block does, so the old one goes first: two never stand beside each other.
   const auto count = static_cast<std::uint32_t>(entries.size());
-  const std::size_t before = slot == nullptr ? 0 : size_of(slot->count);
+  const std::size_t before = place == nullptr ? 0 : size_of(place->count);
   const std::size_t after = size_of(count);
   if (after > before && !own_.try_reserve(after - before)) {
     ++stripe.statistics.refused;
     return;
   }
-  if (slot != nullptr) stripe.remove(*slot);
-  std::free(slot);
-  slot = static_cast<Block*>(std::malloc(sizeof(Block) + std::size_t{count} * sizeof(IndexEntry)));
-  if (slot == nullptr) {
+  if (place != nullptr) stripe.remove(*place);
+  std::free(place);
+  place = static_cast<Block*>(std::malloc(sizeof(Block) + std::size_t{count} * sizeof(IndexEntry)));
+  if (place == nullptr) {
     own_.release(std::max(before, after));
     ++stripe.statistics.refused;
     return;
   }
   if (before > after) own_.release(before - after);
-  new (slot) Block{key.identity, shape, count};
-  std::uninitialized_copy(entries.begin(), entries.end(), slot->entries());
-  stripe.add(*slot);
+  new (place) Block{key.identity, shape, count};
+  std::uninitialized_copy(entries.begin(), entries.end(), place->entries());
+  stripe.add(*place);
 }
 
 bool MemoryIndexStore::copy(std::uint64_t record, IndexKey& key, ScanIndex& index) const {
   index.entries.clear();
   if (record >= records_) return false;
   const std::lock_guard lock(stripes_[record % kStripes].mutex);
-  const Block* const slot = slots_[record];
-  if (slot == nullptr) return false;
-  key = {.record = record, .identity = slot->identity};
-  copy_to(*slot, index);
+  const Block* const place = places_[record];
+  if (place == nullptr) return false;
+  key = {.record = record, .identity = place->identity};
+  copy_to(*place, index);
   return true;
 }
 
@@ -145,23 +145,23 @@ std::size_t MemoryIndexStore::size_of(std::size_t entries) noexcept {
 std::size_t MemoryIndexStore::release(std::size_t bytes) noexcept {
   std::size_t freed = 0;
   for (std::uint64_t i = 0; i < records_ && freed < bytes && releasable() > 0; ++i) {
-    yielded_ = (yielded_ == 0 ? records_ : yielded_) - 1;
-    Stripe& stripe = stripes_[yielded_ % kStripes];
+    released_ = (released_ == 0 ? records_ : released_) - 1;
+    Stripe& stripe = stripes_[released_ % kStripes];
     const std::lock_guard lock(stripe.mutex);
-    Block*& slot = slots_[yielded_];
-    if (slot == nullptr) continue;
-    freed += size_of(slot->count);
-    drop(stripe, slot);
+    Block*& place = places_[released_];
+    if (place == nullptr) continue;
+    freed += size_of(place->count);
+    drop(stripe, place);
   }
   own_.set_limit(own_.used());
   return freed;
 }
 
-void MemoryIndexStore::drop(Stripe& stripe, Block*& slot) noexcept {
-  stripe.remove(*slot);
-  own_.release(size_of(slot->count));
-  std::free(slot);
-  slot = nullptr;
+void MemoryIndexStore::drop(Stripe& stripe, Block*& place) noexcept {
+  stripe.remove(*place);
+  own_.release(size_of(place->count));
+  std::free(place);
+  place = nullptr;
 }
 
 void MemoryIndexStore::copy_to(const Block& block, ScanIndex& index) {

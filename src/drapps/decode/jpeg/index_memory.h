@@ -1,6 +1,6 @@
-// Indexes in memory: one slot for each record of a source, within a budget that is never passed.
+// Indexes in memory: one place for each record of a source, within a budget that is never passed.
 //
-// A record costs 8 bytes for its slot and, where it is known, 56 bytes and 10 for each entry, plus what malloc adds.
+// A record costs 8 bytes for its place and, where it is known, 56 bytes and 10 for each entry, plus what malloc adds.
 // Nothing is ever evicted for another record: every record is asked for once an epoch, so what is kept is worth the
 // same as what would take its place. But what batches and workers need is worth more: for them records are dropped, and
 // what is left then is the budget from there on.
@@ -90,15 +90,15 @@ class MemoryIndexStore final : public IndexStore, private Releasable {
   static std::size_t size_of(std::size_t entries) noexcept;
   std::size_t release(std::size_t bytes) noexcept override;
   std::size_t releasable() const noexcept override { return own_.used() - fixed_; }
-  void drop(Stripe& stripe, Block*& slot) noexcept;
+  void drop(Stripe& stripe, Block*& place) noexcept;
   static void copy_to(const Block& block, ScanIndex& index);
 
   MemoryLedger own_;       // the budget
   std::size_t fixed_ = 0;  // bytes of it that are there without any record
   std::uint64_t records_ = 0;
-  std::uint64_t yielded_ = 0;  // the record that was dropped last
+  std::uint64_t released_ = 0;  // the record that was dropped last
   std::size_t share_ = 0;      // of the budget for the entries of one record
-  std::unique_ptr<Block*[]> slots_;
+  std::unique_ptr<Block*[]> places_;
   std::array<Stripe, kStripes> stripes_;
 };
 

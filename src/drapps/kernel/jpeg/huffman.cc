@@ -27,7 +27,7 @@ std::uint32_t entry_of(CodeClass kind, std::uint32_t code_bits, std::uint8_t sym
 
 /// The codes of a table by kBits bits, from which the tables of entries for several codes are made.
 template <int kBits>
-class Looks {
+class Lookup {
  public:
   static constexpr std::uint32_t kSize = 1u << kBits;
 
@@ -48,10 +48,10 @@ class Looks {
 };
 
 template <int kBits>
-std::uint32_t several_of(const Looks<kBits>& looks, std::uint32_t look) {
+std::uint32_t several_of(const Lookup<kBits>& lookup, std::uint32_t look) {
   std::uint32_t bits = 0, before = 0, advance = 0;
   while (advance < kEndOfBlock) {
-    const std::uint32_t next = looks.behind(look, bits);
+    const std::uint32_t next = lookup.behind(look, bits);
     if (next == 0 || advance + advance_of(next) > 255) break;
     before = advance;
     advance += advance_of(next);
@@ -68,11 +68,11 @@ std::uint16_t value_in(std::uint32_t look, int look_bits, std::uint32_t offset, 
 }
 
 template <int kBits>
-std::uint64_t pair_of(const Looks<kBits>& looks, std::uint32_t look) {
-  std::uint32_t last = looks[look], bits = 0, before = 0;
+std::uint64_t pair_of(const Lookup<kBits>& lookup, std::uint32_t look) {
+  std::uint32_t last = lookup[look], bits = 0, before = 0;
   std::uint16_t value = 0;
   if (last == 0) return 0;
-  const std::uint32_t next = advance_of(last) < kEndOfBlock ? looks.behind(look, bits_of(last)) : 0;
+  const std::uint32_t next = advance_of(last) < kEndOfBlock ? lookup.behind(look, bits_of(last)) : 0;
   if (next != 0) {
     value = value_in(look, kBits, code_bits_of(last), value_bits_of(last));
     before = advance_of(last);
@@ -94,9 +94,9 @@ const HuffmanKernels& kernels(Level level) noexcept {
 bool make_table(HuffmanTable& table, CodeClass kind, std::span<const std::uint8_t> counts_and_symbols) noexcept {
   if (counts_and_symbols.size() < 16) return false;
   const auto counts = counts_and_symbols.first(16), symbols = counts_and_symbols.subspan(16);
-  Looks<HuffmanTable::kSingleBits> singles;
-  Looks<HuffmanTable::kPairBits> pairs;
-  Looks<HuffmanTable::kSeveralBits> severals;
+  Lookup<HuffmanTable::kSingleBits> singles;
+  Lookup<HuffmanTable::kPairBits> pairs;
+  Lookup<HuffmanTable::kSeveralBits> severals;
   std::uint32_t code = 0;
   std::size_t used = 0;
   for (std::uint32_t length = 1; length <= 16; ++length) {
