@@ -25,8 +25,8 @@ inline constexpr std::uint8_t kFlagReplaced = 2;  // another sample stands in fo
 
 /// Fills a sample's row of one column.
 struct ColumnWriter {
-  std::size_t column = 0;    // in the layout
-  Part part = Part::kImage;  // of the record, which errors are about
+  std::size_t column = 0;        // in the layout
+  RecordPart part = kFirstPart;  // of the record, which errors are about
   std::function<Status(const Sample& sample, std::byte* row)> write;
 };
 
@@ -70,7 +70,7 @@ struct BatchColumns {
   /// Adds a column that `write` fills, and returns its place.
   template <class Write>
   std::size_t add(std::string name, Dtype dtype, std::vector<std::int64_t> row_shape, Write write,
-                  Part part = Part::kImage) {
+                  RecordPart part = kFirstPart) {
     const std::size_t column = layout.add(std::move(name), dtype, std::move(row_shape));
     writers.push_back({column, part, std::move(write)});
     return column;

@@ -66,13 +66,17 @@ class PartDraws {
 };
 
 /// Immutable once its columns are added; shared by everything that runs the plan. What is done with a sample may be
-/// called by many threads at once, each with its own. An Error that names no file is about the record's first part.
+/// called by many threads at once, each with its own. An Error that names no file is about the record's part that it is
+/// made of.
 class PartPlan {
  public:
-  explicit PartPlan(std::size_t place) noexcept : place_(place) {}
+  /// @param of  the record's part that it is made of.
+  explicit PartPlan(std::size_t place, RecordPart of = kFirstPart) noexcept : place_(place), of_(of) {}
   virtual ~PartPlan() = default;
   PartPlan(const PartPlan&) = delete;
   PartPlan& operator=(const PartPlan&) = delete;
+
+  RecordPart of() const noexcept { return of_; }
 
   /// Adds what a batch holds of the part.
   virtual Status add_columns(BatchColumns& columns) = 0;
@@ -106,6 +110,7 @@ class PartPlan {
 
  private:
   const std::size_t place_;  // among the plan's parts
+  const RecordPart of_;
 };
 
 /// Plain and storable; nothing in it depends on the machine.

@@ -88,6 +88,15 @@ struct PictureState final : PartState {
   const std::shared_ptr<jpeg::IndexStore> indexes;
 };
 
+/// The part of a source's records that the pictures of a plan's part are made of: the one of its name, or the first.
+inline RecordPart image_of(std::string_view name, const Source& source) noexcept {
+  return source.part_named(name).value_or(kFirstPart);
+}
+/// The part that holds their masks: those of the records' first pictures.
+inline std::optional<RecordPart> mask_of(std::string_view name, const Source& source) noexcept {
+  return image_of(name, source) == kFirstPart ? source.part_named(kMaskName) : std::nullopt;
+}
+
 class PicturePlan final : public PartPlan {
  public:
   static Result<std::shared_ptr<PartPlan>> make(const PicturePart& spec, const std::string& name, std::size_t place,
@@ -108,10 +117,11 @@ class PicturePlan final : public PartPlan {
  private:
   PicturePlan(const PicturePart& spec, std::string name, std::size_t place, const Source& source,
               std::vector<PictureSpec> stages, const PictureWriter& writer)
-      : PartPlan(place),
+      : PartPlan(place, image_of(name, source)),
         spec_(spec),
         name_(std::move(name)),
         source_(source),
+        mask_of_(mask_of(name, source)),
         stages_(std::move(stages)),
         writer_(writer) {}
 
@@ -126,6 +136,7 @@ class PicturePlan final : public PartPlan {
   const PicturePart spec_;
   const std::string name_;
   const Source& source_;
+  const std::optional<RecordPart> mask_of_;
   const std::vector<PictureSpec> stages_;  // what the decoder makes, then what each op makes
   const PictureWriter writer_;
   std::optional<MaskWriter> mask_;

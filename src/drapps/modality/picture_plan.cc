@@ -14,13 +14,13 @@ constexpr std::size_t kPicturesAhead = 4;
 constexpr std::size_t kBytesAhead = 1024;
 
 /// What the decoder makes of any record of the source, or what its array of pictures holds.
-PictureSpec decoded(const PicturePart& spec, const Source& source) {
+PictureSpec decoded(const PicturePart& spec, const std::string& name, const Source& source) {
   if (const PictureArray* pictures = source.pictures()) {
     return {.channels = pictures->layout.channels, .extent = pictures->layout.extent, .fixed = true};
   }
   return {.channels = spec.decode.color == ColorMode::kRgb ? 3 : 1,
-          .has_mask = source.has_mask(),
-          .has_boxes = source.targets().has_boxes()};
+          .has_mask = mask_of(name, source).has_value(),
+          .has_boxes = image_of(name, source) == kFirstPart && source.targets().has_boxes()};
 }
 
 /// Ops that are left out for some samples.
@@ -29,8 +29,8 @@ struct Group {
   PictureSpec given;  // what comes before them
 };
 
-Result<std::vector<PictureSpec>> infer_all(const PicturePart& spec, const Source& source) {
-  std::vector<PictureSpec> stages{decoded(spec, source)};
+Result<std::vector<PictureSpec>> infer_all(const PicturePart& spec, const std::string& name, const Source& source) {
+  std::vector<PictureSpec> stages{decoded(spec, name, source)};
   std::vector<Group> open;
   for (std::size_t i = 0; i < spec.ops.size(); ++i) {
     const std::string where = "op " + std::to_string(i + 1) + " (" + std::string(tag_of(spec.ops[i])) + "): ";
@@ -73,7 +73,7 @@ Result<std::shared_ptr<PartPlan>> PicturePart::plan(const std::string& name, std
 
 Result<std::shared_ptr<PartPlan>> PicturePlan::make(const PicturePart& spec, const std::string& name, std::size_t place,
                                                     const Source& source) {
-  auto stages = infer_all(spec, source);
+  auto stages = infer_all(spec, name, source);
   if (!stages.ok()) return std::move(stages).error();
   const PictureSpec last = stages->back();
   auto writer = PictureWriter::make(spec.tensor, last);
@@ -128,7 +128,7 @@ void PicturePlan::add_target_columns(BatchColumns& columns) {
     if (spec_.mask.channel) shape.insert(shape.begin(), 1);
     columns.add(
         "mask", spec_.mask.dtype, std::move(shape),
-        [this](const Sample& sample, std::byte* row) { return mask_->write(state(sample).picture, row); }, Part::kMask);
+        [this](const Sample& sample, std::byte* row) { return mask_->write(state(sample).picture, row); }, *mask_of_);
   }
   if (!stages_.back().has_boxes) return;
   const auto room = static_cast<std::size_t>(spec_.max_boxes);

@@ -9,11 +9,8 @@
 namespace drapps {
 namespace {
 
-constexpr auto kImage = static_cast<std::size_t>(Part::kImage);
-constexpr auto kMask = static_cast<std::size_t>(Part::kMask);
-
-Error about_mask(Error error, const Sample& sample) {
-  error.path = sample.source->name(sample.index, Part::kMask);
+Error about(RecordPart part, Error error, const Sample& sample) {
+  error.path = sample.source->name(sample.index, part);
   return error;
 }
 
@@ -21,7 +18,8 @@ Error about_mask(Error error, const Sample& sample) {
 
 std::unique_ptr<PartState> PicturePlan::new_state(MemoryLedger& ledger,
                                                   const std::shared_ptr<jpeg::IndexStore>& indexes) const {
-  return std::make_unique<PictureState>(ledger, indexes);
+  // Indexes are of the records' first pictures.
+  return std::make_unique<PictureState>(ledger, of() == kFirstPart ? indexes : nullptr);
 }
 
 /// What the first op reads of a picture.
@@ -38,27 +36,27 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
   picture.boxes.clear();
   picture.box_rows.clear();
   work.ops = 0;
-  if (sample.entry[kImage].form == Entry::Form::kDecoded) return enter_decoded(sample);
+  if (sample.entry[of()].form == Entry::Form::kDecoded) return enter_decoded(sample);
   DRAPPS_RETURN_IF_ERROR(decode_image(sample, draws));
   sample.source->remember_pixels(sample.index, static_cast<std::uint64_t>(picture.extent.height) *
                                                    static_cast<std::uint64_t>(picture.extent.width));
-  const BoxRange boxes = source_.boxes(sample.index);
+  const BoxRange boxes = stages_.front().has_boxes ? source_.boxes(sample.index) : BoxRange{};
   for (std::size_t i = 0; i < boxes.boxes.size(); ++i) {
     picture.boxes.push_back(boxes.boxes[i]);
     picture.box_rows.push_back(static_cast<std::int32_t>(i));
   }
-  return source_.has_mask() ? decode_mask(sample) : ok_status();
+  return mask_of_ ? decode_mask(sample) : ok_status();
 }
 
 /// Pixels that lie in memory, perhaps with some ops behind them.
 Status PicturePlan::enter_decoded(Sample& sample) const {
   PictureState& work = state(sample);
-  const Entry& entry = sample.entry[kImage];
-  if (entry.ops > fixed_ops() || source_.has_mask() || source_.targets().has_boxes()) {
+  const Entry& entry = sample.entry[of()];
+  if (entry.ops > fixed_ops() || mask_of_ || stages_.front().has_boxes) {
     return invalid("pictures with " + std::to_string(entry.ops) + " ops behind them do not fit: the first " +
                    std::to_string(fixed_ops()) + " draw nothing, and masks and boxes come with encoded pictures");
   }
-  auto image = kernel::planes_of(entry.pixels, sample.bytes[kImage], work.scratch.next_image_buffer());
+  auto image = kernel::planes_of(entry.pixels, sample.bytes[of()], work.scratch.next_image_buffer());
   if (!image.ok()) return std::move(image).error();
   Picture& picture = work.picture;
   picture.image = *image;
@@ -71,7 +69,7 @@ Status PicturePlan::enter_decoded(Sample& sample) const {
 /// A picture that only the description's reader knows, read whole and cut to what the first op reads.
 Status PicturePlan::read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const {
   PictureState& work = state(sample);
-  auto image = spec_.foreign->read(sample.bytes[kImage], work.scratch.next_image_buffer());
+  auto image = spec_.foreign->read(sample.bytes[of()], work.scratch.next_image_buffer());
   if (!image.ok()) {
     Error error = std::move(image).error();
     if (error.code == ErrorCode::kUnsupported) {
@@ -92,7 +90,7 @@ Status PicturePlan::read_foreign(Sample& sample, const PartDraws& draws, const E
 Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
   PictureState& work = state(sample);
   Picture& picture = work.picture;
-  const auto bytes = sample.bytes[kImage];
+  const auto bytes = sample.bytes[of()];
   auto info = work.decoder.inspect(bytes, spec_.decode);
   const bool foreign = spec_.foreign != nullptr && spec_.decode.color == ColorMode::kRgb;
   if (!info.ok() && info.error().code == ErrorCode::kUnsupported && foreign) {
@@ -102,7 +100,7 @@ Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
   picture.extent = info->extent;
   // A mask is decoded whole and cut to the same window, so the two always match.
   picture.window = first_region(info->extent, draws);
-  const jpeg::IndexUse index{work.indexes.get(), {sample.index, sample.identity[kImage]}};
+  const jpeg::IndexUse index{work.indexes.get(), {sample.index, sample.identity[of()]}};
   auto image = work.decoder.decode(bytes, *info, picture.window, spec_.decode, work.scratch.next_image_buffer(),
                                    work.indexes == nullptr ? nullptr : &index);
   if (!image.ok()) return std::move(image).error();
@@ -113,20 +111,21 @@ Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
 Status PicturePlan::decode_mask(Sample& sample) const {
   PictureState& work = state(sample);
   Picture& picture = work.picture;
-  const auto bytes = sample.bytes[kMask];
+  const auto bytes = sample.bytes[*mask_of_];
   DecodeOptions options = spec_.decode;
   options.color = ColorMode::kIndices;
   auto info = work.decoder.inspect(bytes, options);
-  if (!info.ok()) return about_mask(std::move(info).error(), sample);
+  if (!info.ok()) return about(*mask_of_, std::move(info).error(), sample);
   if (info->extent != picture.extent) {
-    return about_mask(Error{.code = ErrorCode::kCorrupt,
-                            .stage = Stage::kDecode,
-                            .message = "the mask has " + to_string(info->extent) + " pixels and its image " +
-                                       to_string(picture.extent) + "; make them equal"},
-                      sample);
+    return about(*mask_of_,
+                 Error{.code = ErrorCode::kCorrupt,
+                       .stage = Stage::kDecode,
+                       .message = "the mask has " + to_string(info->extent) + " pixels and its image " +
+                                  to_string(picture.extent) + "; make them equal"},
+                 sample);
   }
   auto mask = work.decoder.decode(bytes, *info, picture.window, options, work.scratch.next_mask_buffer());
-  if (!mask.ok()) return about_mask(std::move(mask).error(), sample);
+  if (!mask.ok()) return about(*mask_of_, std::move(mask).error(), sample);
   picture.mask = *mask;
   return ok_status();
 }

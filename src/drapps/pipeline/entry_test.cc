@@ -20,14 +20,14 @@ class EnteredPictures final : public Source {
   EnteredPictures(std::vector<std::vector<std::uint8_t>> planes, std::vector<Extent> extents, std::uint32_t ops)
       : Source(planes.size()), planes_(std::move(planes)), extents_(std::move(extents)), ops_(ops) {}
 
-  Location locate(std::uint64_t index, Part) const noexcept override {
+  Location locate(std::uint64_t index, RecordPart) const noexcept override {
     const Extent extent = extents_[index];
     const std::ptrdiff_t plane = std::ptrdiff_t{extent.height} * extent.width;
     return {.path = nullptr,
             .bytes = planes_[index],
             .entry = {.form = Entry::Form::kDecoded, .ops = ops_, .pixels = {3, extent, plane, extent.width, 1}}};
   }
-  std::string name(std::uint64_t index, Part) const override { return "entered[" + std::to_string(index) + "]"; }
+  std::string name(std::uint64_t index, RecordPart) const override { return "entered[" + std::to_string(index) + "]"; }
 
  private:
   const std::vector<std::vector<std::uint8_t>> planes_;
@@ -52,7 +52,7 @@ class EntryTest : public testing::Test {
     std::vector<Extent> extents;
     for (std::uint32_t i = 0; i < kPictures; ++i) {
       PictureState work(MemoryLedger::unlimited(), nullptr);
-      const auto bytes = encoded_->locate(i, Part::kImage).bytes;
+      const auto bytes = encoded_->locate(i, kFirstPart).bytes;
       const auto info = *work.decoder.inspect(bytes, {});
       const Rect whole = geometry::whole_rect(info.extent);
       work.picture = {.image = *work.decoder.decode(bytes, info, whole, {}, work.scratch.next_image_buffer()),

@@ -146,11 +146,11 @@ TEST_F(ExecutorTest, TheStreamIsTheSameWhileEveryKnobMoves) {
 class Unreadable final : public Source {
  public:
   Unreadable() : Source(kSamples) {}
-  Location locate(std::uint64_t record, Part) const noexcept override {
+  Location locate(std::uint64_t record, RecordPart) const noexcept override {
     asked_[record] = true;
     return {.path = "/", .bytes = {}};
   }
-  std::string name(std::uint64_t, Part) const override { return "/"; }
+  std::string name(std::uint64_t, RecordPart) const override { return "/"; }
   std::int64_t asked() const { return std::count(asked_.begin(), asked_.end(), true); }
 
  private:
@@ -172,7 +172,7 @@ TEST_F(ExecutorTest, NothingIsReadAheadOfTheBatchesUnderWay) {
 class Crowded final : public Source {
  public:
   explicit Crowded(std::shared_ptr<Source> of) : Source(of->size()), of_(std::move(of)) {}
-  Location locate(std::uint64_t record, Part part) const noexcept override {
+  Location locate(std::uint64_t record, RecordPart part) const noexcept override {
     const int now = ++asking_;
     for (int most = most_; most < now && !most_.compare_exchange_weak(most, now);) {
     }
@@ -180,7 +180,7 @@ class Crowded final : public Source {
     --asking_;
     return of_->locate(record, part);
   }
-  std::string name(std::uint64_t record, Part part) const override { return of_->name(record, part); }
+  std::string name(std::uint64_t record, RecordPart part) const override { return of_->name(record, part); }
   int take_most() { return most_.exchange(0); }
 
  private:
@@ -364,8 +364,8 @@ TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {
 class Nameless final : public Source {
  public:
   Nameless() : Source(kSamples) {}
-  Location locate(std::uint64_t, Part) const noexcept override { return {}; }
-  std::string name(std::uint64_t, Part) const override { throw std::runtime_error("no name"); }
+  Location locate(std::uint64_t, RecordPart) const noexcept override { return {}; }
+  std::string name(std::uint64_t, RecordPart) const override { throw std::runtime_error("no name"); }
 };
 
 TEST_F(ExecutorTest, AnExceptionIsAnErrorOfItsOwnUnderEveryOnError) {

@@ -39,7 +39,7 @@ void Gatherer::prepare_rows(const Run& run, const RowRun& rows, Hand& hand) {
   task.workspace = &hand.workspace;
   task.slot = run.slot;
   const auto prepare = [&]() -> Status {
-    DRAPPS_RETURN_IF_ERROR(answer_from_memory(task, Part::kImage));
+    DRAPPS_RETURN_IF_ERROR(answer_from_memory(task, kFirstPart));
     return preparer_.prepare(task);
   };
   for (std::size_t i = 0; i < run.rows; ++i) {

@@ -42,7 +42,7 @@ Workspace Preparer::new_workspace(MemoryLedger& ledger) const {
   return workspace;
 }
 
-Error Preparer::named(Error error, const SampleTask& task, Part part) const {
+Error Preparer::named(Error error, const SampleTask& task, RecordPart part) const {
   if (error.path.empty()) error.path = source_->name(task.index, part);
   error.index = static_cast<std::int64_t>(task.index);
   return error;
@@ -54,7 +54,7 @@ Status Preparer::each_part(SampleTask& task, Step step) const {
   std::size_t ordinals = 0;
   for (const auto& part : plan_->parts) {
     Status status = (*part.*step)(task, PartDraws(at, ordinals));
-    if (!status.ok()) return named(std::move(status).error(), task, Part::kImage);
+    if (!status.ok()) return named(std::move(status).error(), task, part->of());
     ordinals += part->ordinals();
   }
   return ok_status();

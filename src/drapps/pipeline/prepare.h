@@ -49,7 +49,7 @@ class Preparer {
     at.seed += seed_ * 0xD1342543DE82EF95u;
     return at;
   }
-  Error named(Error error, const SampleTask& task, Part part) const;
+  Error named(Error error, const SampleTask& task, RecordPart part) const;
 
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<Source> source_;

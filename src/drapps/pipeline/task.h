@@ -12,11 +12,12 @@ namespace drapps {
 
 /// Owned by the executor, lent to one thread at a time. It is its own request for the record's bytes.
 struct SampleTask : Sample {
-  explicit SampleTask(MemoryLedger& ledger) : buffers{Buffer(ledger), Buffer(ledger)} {
-    for (std::size_t part = 0; part < kParts; ++part) into[part] = &buffers[part];
+  explicit SampleTask(MemoryLedger& ledger) : buffers{Buffer(ledger), Buffer(ledger), Buffer(ledger), Buffer(ledger)} {
+    static_assert(kMaxParts == 4);
+    for (std::size_t part = 0; part < kMaxParts; ++part) into[part] = &buffers[part];
   }
 
-  std::array<Buffer, kParts> buffers;
+  std::array<Buffer, kMaxParts> buffers;
   std::uint64_t step = 0;  // of the epoch
   std::uint32_t row_in_batch = 0;
   bool fresh = true;                // its bytes have not been read

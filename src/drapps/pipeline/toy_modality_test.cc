@@ -12,6 +12,7 @@
 #include "drapps/modality/modalities.h"
 #include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/test_pass.h"
+#include "drapps/source/testing.h"
 
 namespace drapps {
 namespace {
@@ -51,8 +52,8 @@ struct ToyBytesState final : PartState {
 
 class ToyBytesPlan final : public PartPlan {
  public:
-  ToyBytesPlan(ToyBytes spec, std::string name, std::size_t place)
-      : PartPlan(place), spec_(std::move(spec)), name_(std::move(name)) {}
+  ToyBytesPlan(ToyBytes spec, std::string name, std::size_t place, RecordPart of)
+      : PartPlan(place, of), spec_(std::move(spec)), name_(std::move(name)) {}
 
   Status add_columns(BatchColumns& columns) override {
     columns.add(name_, Dtype::kUint8, {spec_.length}, [this](const Sample& sample, std::byte* row) {
@@ -65,16 +66,16 @@ class ToyBytesPlan final : public PartPlan {
   }
   void add_target_columns(BatchColumns& columns) override {
     columns.add_number<std::int64_t>(name_ + "_bytes", Dtype::kInt64,
-                                     [](const Sample& sample) { return sample.bytes[0].size(); });
+                                     [this](const Sample& sample) { return sample.bytes[of()].size(); });
   }
   std::unique_ptr<PartState> new_state(MemoryLedger&, const std::shared_ptr<jpeg::IndexStore>&) const override {
     return std::make_unique<ToyBytesState>();
   }
   Status decode(Sample& sample, const PartDraws&) const override {
-    if (sample.bytes[0].front() == '!') {
+    if (sample.bytes[of()].front() == '!') {
       return Error{.code = ErrorCode::kCorrupt, .stage = Stage::kDecode, .message = "the toy does not like it"};
     }
-    state(sample).bytes.assign(reinterpret_cast<const char*>(sample.bytes[0].data()), sample.bytes[0].size());
+    state(sample).bytes.assign(reinterpret_cast<const char*>(sample.bytes[of()].data()), sample.bytes[of()].size());
     return ok_status();
   }
   Status augment(Sample& sample, const PartDraws& draws) const override {
@@ -93,9 +94,36 @@ class ToyBytesPlan final : public PartPlan {
   const std::string name_;
 };
 
-Result<std::shared_ptr<PartPlan>> ToyBytes::plan(const std::string& name, std::size_t place, const Source&) const {
-  return std::shared_ptr<PartPlan>(std::make_shared<ToyBytesPlan>(*this, name, place));
+Result<std::shared_ptr<PartPlan>> ToyBytes::plan(const std::string& name, std::size_t place,
+                                                 const Source& source) const {
+  const RecordPart of = source.part_named(name).value_or(kFirstPart);
+  return std::shared_ptr<PartPlan>(std::make_shared<ToyBytesPlan>(*this, name, place, of));
 }
+
+/// Records of two pictures, one in memory and one in a file, and a string.
+class Stereo final : public Source {
+ public:
+  Stereo(const Folder& folder, std::uint64_t size) : Source(size, {"left", "right", "caption"}, {}) {
+    for (std::uint32_t i = 0; i < size; ++i) {
+      left_.push_back(testing_pictures::png(20, 24, i));
+      const auto right = testing_pictures::png(20, 24, 100 + i);
+      right_.push_back(folder.put(std::to_string(i) + ".png", {right.begin(), right.end()}));
+    }
+  }
+  Location locate(std::uint64_t index, RecordPart part) const noexcept override {
+    if (part == 0) return {.path = nullptr, .bytes = left_[index]};
+    if (part == 1) return {.path = right_[index].c_str(), .bytes = {}};
+    return {.path = nullptr, .bytes = caption_};
+  }
+  std::string name(std::uint64_t index, RecordPart part) const override {
+    return parts()[part] + "[" + std::to_string(index) + "]";
+  }
+
+ private:
+  std::vector<std::vector<std::uint8_t>> left_;
+  std::vector<std::string> right_;
+  const std::vector<std::uint8_t> caption_{'s', 'e', 'a'};
+};
 
 /// Both kinds of parts are of the same bytes: to the toy, a picture's file is a string.
 class ToyModality : public testing::Test {
@@ -146,6 +174,34 @@ TEST_F(ToyModality, ItsPartStandsBesideAPictureThatDoesNotChange) {
   }
   EXPECT_GT(reversed, 0u);
   EXPECT_LT(reversed, 9u);
+}
+
+TEST_F(ToyModality, EachPartOfASampleIsMadeOfThePartOfTheRecordThatHasItsName) {
+  constexpr std::uint64_t kSize = 5;
+  const Folder folder;
+  const std::string tail = R"(},"sampler":{"batch":5}})";
+  const std::string crop = R"({"modality":"picture","ops":[{"op":"center_crop","height":16,"width":16}]})";
+  const std::string all = R"({"parts":{"left":)" + crop + R"(,"right":)" + crop +
+                          R"(,"caption":{"modality":"toy_bytes","length":3})" + tail;
+  const std::string alone = R"({"parts":{"image":)" + crop + tail;
+  const auto pictures = [](std::uint32_t first) {
+    std::vector<std::vector<std::uint8_t>> contents;
+    for (std::uint32_t i = 0; i < kSize; ++i) contents.push_back(testing_pictures::png(20, 24, first + i));
+    return source_of(std::move(contents));
+  };
+  for (const bool fused : {true, false}) {
+    const auto source = std::make_shared<Stereo>(folder, kSize);
+    EXPECT_EQ(drain(all, source, "left", fused), drain(alone, pictures(0), "image", fused));
+    EXPECT_EQ(drain(all, source, "right", fused), drain(alone, pictures(100), "image", fused));
+    EXPECT_EQ(drain(all, source, "caption", fused)[0], "seaseaseaseasea");
+  }
+  auto spec = parse_spec(all);
+  const auto damaged = std::make_shared<Stereo>(folder, kSize);
+  std::filesystem::resize_file(folder.path("3.png"), 50);
+  const auto runner = test_pass::start(engine_, *Plan::make(*spec, *damaged), damaged);
+  test_pass::drain(*runner, "right");
+  ASSERT_EQ(runner->bad_samples().size(), 1u);
+  EXPECT_EQ(runner->bad_samples()[0].path, "right[3]");
 }
 
 TEST_F(ToyModality, ItsDescriptionIsStoredAndItsErrorsNameTheSample) {

@@ -88,7 +88,7 @@ void ArraySource::to_rows(std::span<std::uint64_t> indices) const noexcept {
   for (std::uint64_t& index : indices) index = (*subset_)[index];
 }
 
-Location ArraySource::locate(std::uint64_t index, Part /*part*/) const noexcept {
+Location ArraySource::locate(std::uint64_t index, RecordPart /*part*/) const noexcept {
   if (picture_) {
     const std::uint8_t* first = picture_->row(row(index));
     return {
@@ -99,11 +99,11 @@ Location ArraySource::locate(std::uint64_t index, Part /*part*/) const noexcept 
   return {.path = nullptr, .bytes = {reinterpret_cast<const std::uint8_t*>(data), first.row_bytes()}};
 }
 
-RecordIdentity ArraySource::identity(std::uint64_t index, Part /*part*/) const noexcept {
+RecordIdentity ArraySource::identity(std::uint64_t index, RecordPart /*part*/) const noexcept {
   return identity_of(columns_, pictures(), row(index));
 }
 
-std::string ArraySource::name(std::uint64_t index, Part /*part*/) const {
+std::string ArraySource::name(std::uint64_t index, RecordPart /*part*/) const {
   return (picture_ ? picture_->name : columns_.front().name) + "[" + std::to_string(row(index)) + "]";
 }
 

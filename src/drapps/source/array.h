@@ -34,9 +34,9 @@ class ArraySource final : public Source {
   const PictureArray* pictures() const noexcept override { return picture_ ? &*picture_ : nullptr; }
   /// The pixels of the record's picture and all that is readable behind them; without pictures, the record's row of the
   /// first array.
-  Location locate(std::uint64_t index, Part part) const noexcept override;
-  RecordIdentity identity(std::uint64_t index, Part part) const noexcept override;
-  std::string name(std::uint64_t index, Part part) const override;
+  Location locate(std::uint64_t index, RecordPart part) const noexcept override;
+  RecordIdentity identity(std::uint64_t index, RecordPart part) const noexcept override;
+  std::string name(std::uint64_t index, RecordPart part) const override;
 
  private:
   ArraySource(std::uint64_t size, std::vector<Array> columns, std::optional<PictureArray> picture,

@@ -60,7 +60,7 @@ void expect_pictures(const PictureArray& all) {
       return all.data[static_cast<std::ptrdiff_t>(row) * all.stride + c * all.layout.channel_stride +
                       y * all.layout.row_stride + x * all.layout.pixel_stride];
     };
-    const Location at = source->locate(row, Part::kImage);
+    const Location at = source->locate(row, kFirstPart);
     ASSERT_EQ(at.entry.form, Entry::Form::kDecoded);
     const ImageView picture = *kernel::planes_of(at.entry.pixels, at.bytes, copy);
     ASSERT_EQ(picture.height, extent.height);
@@ -115,7 +115,7 @@ TEST(ArraySource, ReadsNothingBehindTheLastPicture) {
       nullptr, nullptr);
   ImageBuffer copy(MemoryLedger::unlimited());
   for (std::uint64_t row = 0; row < rows; ++row) {
-    const Location at = source->locate(row, Part::kImage);
+    const Location at = source->locate(row, kFirstPart);
     for (const auto view : {&kernel::planes_of, &kernel::lines_of}) {
       const ImageView seen = *view(at.entry.pixels, at.bytes, copy);
       // What kernels may do: kPadding bytes from the end of each row on.
@@ -133,7 +133,7 @@ TEST(ArraySource, ASubsetNamesRowsOfTheArrays) {
   std::vector<std::uint64_t> indices{2, 1};
   source->to_rows(indices);
   EXPECT_EQ(indices, (std::vector<std::uint64_t>{2, 0}));
-  EXPECT_EQ(source->name(1, Part::kImage), "x[0]");
+  EXPECT_EQ(source->name(1, kFirstPart), "x[0]");
   EXPECT_EQ(source->hint(1).bytes, 16u) << "known of each row";
   source->remember_bytes(1, 9);
   EXPECT_EQ(source->hint(1).bytes, 16u);

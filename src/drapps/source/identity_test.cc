@@ -28,11 +28,11 @@ std::unique_ptr<ShardSource> ranges(const FileIdentity& file, std::uint64_t offs
 /// What was kept under these names in an earlier version is found again.
 TEST(RecordIdentity, IsAFormat) {
   const auto files = *FileSource::make(list_of({"/data/cat.jpg"}));
-  EXPECT_EQ(to_string(files->identity(0, Part::kImage)), "159dded6befdff78135ef9dae2b508d9");
-  EXPECT_EQ(to_string(ranges({.size = 1000, .mtime_ns = 7, .inode = 3}, 512)->identity(0, Part::kImage)),
+  EXPECT_EQ(to_string(files->identity(0, kFirstPart)), "159dded6befdff78135ef9dae2b508d9");
+  EXPECT_EQ(to_string(ranges({.size = 1000, .mtime_ns = 7, .inode = 3}, 512)->identity(0, kFirstPart)),
             "6ba794578bc82d9ccfc279dc6799a3ca");
   const Bytes bytes{1, 2, 3};
-  EXPECT_EQ(to_string((*MemorySource::make({bytes}, nullptr))->identity(0, Part::kImage)),
+  EXPECT_EQ(to_string((*MemorySource::make({bytes}, nullptr))->identity(0, kFirstPart)),
             "7d98da4558b982ea14b853e84bdd030a");
   const std::vector<std::int64_t> numbers{5, 6, 7, 8};
   const Array array{.name = "x",
@@ -41,34 +41,34 @@ TEST(RecordIdentity, IsAFormat) {
                     .data = reinterpret_cast<const std::byte*>(numbers.data()),
                     .stride = 16,
                     .rows = 2};
-  EXPECT_EQ(to_string((*ArraySource::make({array}, std::nullopt, nullptr, nullptr))->identity(1, Part::kImage)),
+  EXPECT_EQ(to_string((*ArraySource::make({array}, std::nullopt, nullptr, nullptr))->identity(1, kFirstPart)),
             "99de47731b2852613cc0a1eb81cf041c");
 }
 
 TEST(RecordIdentity, OfAFileIsItsPathWhereverItStands) {
   const auto one = *FileSource::make(list_of({"/a", "/b", "/ab"}), list_of({"/ma", "/mb", "/mab"}));
   const auto other = *FileSource::make(list_of({"/ab", "/a"}));
-  EXPECT_EQ(one->identity(0, Part::kImage), other->identity(1, Part::kImage));
-  EXPECT_EQ(one->identity(2, Part::kImage), other->identity(0, Part::kImage));
-  EXPECT_EQ((std::set{one->identity(0, Part::kImage), one->identity(1, Part::kImage), one->identity(2, Part::kImage),
-                      one->identity(0, Part::kMask)}
+  EXPECT_EQ(one->identity(0, kFirstPart), other->identity(1, kFirstPart));
+  EXPECT_EQ(one->identity(2, kFirstPart), other->identity(0, kFirstPart));
+  EXPECT_EQ((std::set{one->identity(0, kFirstPart), one->identity(1, kFirstPart), one->identity(2, kFirstPart),
+                      one->identity(0, RecordPart{1})}
                  .size()),
             4u);
   // A file of that name is not the bytes of that name.
   const Bytes name{'/', 'a'};
-  EXPECT_NE((*MemorySource::make({name}, nullptr))->identity(0, Part::kImage), one->identity(0, Part::kImage));
+  EXPECT_NE((*MemorySource::make({name}, nullptr))->identity(0, kFirstPart), one->identity(0, kFirstPart));
 }
 
 TEST(RecordIdentity, OfARangeChangesWithTheShard) {
   const FileIdentity file{.size = 1000, .mtime_ns = 7, .inode = 3};
-  const RecordIdentity here = ranges(file, 512)->identity(0, Part::kImage);
+  const RecordIdentity here = ranges(file, 512)->identity(0, kFirstPart);
   EXPECT_EQ(
       here,
-      ranges({.size = 1000, .mtime_ns = 7, .inode = 4}, 512)->identity(0, Part::kImage));  // a copy of the same shard
-  EXPECT_NE(here, ranges({.size = 1001, .mtime_ns = 7, .inode = 3}, 512)->identity(0, Part::kImage));
-  EXPECT_NE(here, ranges({.size = 1000, .mtime_ns = 8, .inode = 3}, 512)->identity(0, Part::kImage));
-  EXPECT_NE(here, ranges(file, 500)->identity(0, Part::kImage));
-  EXPECT_NE(here, ranges(file, 512)->identity(1, Part::kImage));
+      ranges({.size = 1000, .mtime_ns = 7, .inode = 4}, 512)->identity(0, kFirstPart));  // a copy of the same shard
+  EXPECT_NE(here, ranges({.size = 1001, .mtime_ns = 7, .inode = 3}, 512)->identity(0, kFirstPart));
+  EXPECT_NE(here, ranges({.size = 1000, .mtime_ns = 8, .inode = 3}, 512)->identity(0, kFirstPart));
+  EXPECT_NE(here, ranges(file, 500)->identity(0, kFirstPart));
+  EXPECT_NE(here, ranges(file, 512)->identity(1, kFirstPart));
 }
 
 TEST(RecordIdentity, OfMemoryIsItsContent) {
@@ -76,8 +76,8 @@ TEST(RecordIdentity, OfMemoryIsItsContent) {
   const Bytes same{1, 2, 3};
   const Bytes longer{1, 2, 3, 0};
   const auto source = *MemorySource::make({one, same, longer}, nullptr);
-  EXPECT_EQ(source->identity(0, Part::kImage), source->identity(1, Part::kImage));
-  EXPECT_NE(source->identity(0, Part::kImage), source->identity(2, Part::kImage));
+  EXPECT_EQ(source->identity(0, kFirstPart), source->identity(1, kFirstPart));
+  EXPECT_NE(source->identity(0, kFirstPart), source->identity(2, kFirstPart));
 }
 
 TEST(RecordIdentity, OfRowsIsTheirContentInAnyStridesAndSubsets) {
@@ -96,16 +96,16 @@ TEST(RecordIdentity, OfRowsIsTheirContentInAnyStridesAndSubsets) {
   for (std::size_t i = 0; i < 20; ++i) spread[i / 4 * 6 + i % 4] = numbers[i];
   const auto rows = std::make_shared<const std::vector<std::uint64_t>>(std::vector<std::uint64_t>{3, 1});
   const auto subset = *ArraySource::make({array(spread, 4, 24)}, std::nullopt, rows, nullptr);
-  EXPECT_EQ(subset->identity(0, Part::kImage), plain->identity(3, Part::kImage));
-  EXPECT_EQ(subset->identity(1, Part::kImage), plain->identity(1, Part::kImage));
+  EXPECT_EQ(subset->identity(0, kFirstPart), plain->identity(3, kFirstPart));
+  EXPECT_EQ(subset->identity(1, kFirstPart), plain->identity(1, kFirstPart));
   Array other = array(numbers, 4, 16);
   other.row_shape = {2, 2};
-  EXPECT_NE((*ArraySource::make({other}, std::nullopt, nullptr, nullptr))->identity(1, Part::kImage),
-            plain->identity(1, Part::kImage));
+  EXPECT_NE((*ArraySource::make({other}, std::nullopt, nullptr, nullptr))->identity(1, kFirstPart),
+            plain->identity(1, kFirstPart));
   other = array(numbers, 4, 16);
   other.dtype = Dtype::kUint32;
-  EXPECT_NE((*ArraySource::make({other}, std::nullopt, nullptr, nullptr))->identity(1, Part::kImage),
-            plain->identity(1, Part::kImage));
+  EXPECT_NE((*ArraySource::make({other}, std::nullopt, nullptr, nullptr))->identity(1, kFirstPart),
+            plain->identity(1, kFirstPart));
 
   // Pixels of 300 columns, interleaved and in planes.
   constexpr std::int32_t kWidth = 300;
@@ -117,7 +117,7 @@ TEST(RecordIdentity, OfRowsIsTheirContentInAnyStridesAndSubsets) {
   }
   const auto of = [](const Bytes& data, const PixelLayout& layout) {
     const PictureArray pictures{.name = "p", .layout = layout, .data = data.data(), .stride = 0, .rows = 1};
-    return (*ArraySource::make({}, pictures, nullptr, nullptr))->identity(0, Part::kImage);
+    return (*ArraySource::make({}, pictures, nullptr, nullptr))->identity(0, kFirstPart);
   };
   const RecordIdentity picture = of(planes, {3, {2, kWidth}, 2 * kWidth, kWidth, 1});
   EXPECT_EQ(of(pixels, {3, {2, kWidth}, 1, 3 * kWidth, 3}), picture);

@@ -29,17 +29,15 @@ std::string kind_of(mode_t mode) {
   return "a device";
 }
 
-std::size_t at(Part part) { return static_cast<std::size_t>(part); }
-
 template <class Read>
-Status read_part_with(const Read& read, ReadRequest& request, Part part) {
+Status read_part_with(const Read& read, ReadRequest& request, RecordPart part) {
   const Location location = request.source->locate(request.index, part);
   if (location.path == nullptr) return answer_from_memory(request, part);
-  Result<FileBytes> file = read(location, *request.into[at(part)]);
+  Result<FileBytes> file = read(location, *request.into[part]);
   if (!file.ok()) return about(std::move(file).error(), request, part);
-  request.bytes[at(part)] = file->bytes;
-  request.identity[at(part)] = file->identity;
-  request.entry[at(part)] = location.entry;
+  request.bytes[part] = file->bytes;
+  request.identity[part] = file->identity;
+  request.entry[part] = location.entry;
   return ok_status();
 }
 
@@ -49,8 +47,8 @@ Status read_parts(ReadRequest& request, const Read& read) {
   const std::uint64_t wall = monotonic_ns();
   const std::uint64_t cpu = thread_cpu_ns();
   Status status = ok_status();
-  for (std::size_t i = 0; i < parts_of(request) && status.ok(); ++i) {
-    status = catching([&] { return read_part_with(read, request, static_cast<Part>(i)); });
+  for (RecordPart part = kFirstPart; part < parts_of(request) && status.ok(); ++part) {
+    status = catching([&] { return read_part_with(read, request, part); });
   }
   request.wall_ns = monotonic_ns() - wall;
   request.cpu_ns = thread_cpu_ns() - cpu;
@@ -190,38 +188,38 @@ UniqueHandle PartFile::release() noexcept {
   return std::move(own_);
 }
 
-Error about(Error error, const ReadRequest& request, Part part) {
+Error about(Error error, const ReadRequest& request, RecordPart part) {
   error.stage = Stage::kFetch;
   error.path = request.source->name(request.index, part);
   error.index = static_cast<std::int64_t>(request.index);
   return error;
 }
 
-Status answer_from_memory(ReadRequest& request, Part part) {
+Status answer_from_memory(ReadRequest& request, RecordPart part) {
   const Location location = request.source->locate(request.index, part);
   const std::span<const std::uint8_t> bytes = location.bytes;
   if (bytes.empty()) {
     return about(fetch_error(ErrorCode::kTruncated, "the record is empty; remove it from the data set", 0), request,
                  part);
   }
-  request.bytes[at(part)] = bytes;
-  request.identity[at(part)] = {.size = bytes.size()};
-  request.entry[at(part)] = location.entry;
+  request.bytes[part] = bytes;
+  request.identity[part] = {.size = bytes.size()};
+  request.entry[part] = location.entry;
   return ok_status();
 }
 
 void remember(const ReadRequest& request) noexcept {
-  request.source->remember_bytes(request.index, request.identity[at(Part::kImage)].size);
+  request.source->remember_bytes(request.index, request.identity[kFirstPart].size);
 }
 
 bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
-  for (std::size_t i = 0; i < parts_of(request); ++i) {
-    if (request.source->locate(request.index, static_cast<Part>(i)).path != nullptr) return false;
+  for (RecordPart part = kFirstPart; part < parts_of(request); ++part) {
+    if (request.source->locate(request.index, part).path != nullptr) return false;
   }
   request.wall_ns = request.cpu_ns = 0;
   Status status = ok_status();
-  for (std::size_t i = 0; i < parts_of(request) && status.ok(); ++i) {
-    status = catching([&] { return answer_from_memory(request, static_cast<Part>(i)); });
+  for (RecordPart part = kFirstPart; part < parts_of(request) && status.ok(); ++part) {
+    status = catching([&] { return answer_from_memory(request, part); });
   }
   sink.read_done(request, std::move(status));
   return true;
@@ -230,7 +228,7 @@ bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
 void cancel(ReadRequest& request, ReadSink& sink) {
   request.wall_ns = request.cpu_ns = 0;
   sink.read_done(request, catching([&]() -> Status {
-                   return about(fetch_error(ErrorCode::kCancelled, "the reader was closed"), request, Part::kImage);
+                   return about(fetch_error(ErrorCode::kCancelled, "the reader was closed"), request, kFirstPart);
                  }));
 }
 

@@ -51,13 +51,13 @@ class PartFile {
 };
 
 /// `error`, saying which sample and file it is about.
-Error about(Error error, const ReadRequest& request, Part part);
+Error about(Error error, const ReadRequest& request, RecordPart part);
 
-/// The parts of the record: 1, or 2 with a mask.
-inline std::size_t parts_of(const ReadRequest& request) noexcept { return request.source->has_mask() ? 2 : 1; }
+/// How many parts the record has.
+inline std::size_t parts_of(const ReadRequest& request) noexcept { return request.source->parts().size(); }
 
 /// Answers a part that is in memory. Requires locate(part).path == nullptr.
-Status answer_from_memory(ReadRequest& request, Part part);
+Status answer_from_memory(ReadRequest& request, RecordPart part);
 
 /// Notes in the source what was learnt of a record that was read.
 void remember(const ReadRequest& request) noexcept;

@@ -23,13 +23,13 @@ struct ReadRequest {
   // Asked.
   Source* source = nullptr;
   std::uint64_t index = 0;
-  std::array<Buffer*, kParts> into{};  // one per part of the record; grown as needed. Not used for parts in memory
-  std::uint64_t tag = 0;               // the caller's
+  std::array<Buffer*, kMaxParts> into{};  // one per part of the record; grown as needed. Not used for parts in memory
+  std::uint64_t tag = 0;                  // the caller's
 
-  // Answered, where it succeeded. The mask's entries are empty where the source has none.
-  std::array<std::span<const std::uint8_t>, kParts> bytes;  // in `into`, or in the source's memory
-  std::array<FileIdentity, kParts> identity;
-  std::array<Entry, kParts> entry;
+  // Answered, where it succeeded, for each part of the record.
+  std::array<std::span<const std::uint8_t>, kMaxParts> bytes;  // in `into`, or in the source's memory
+  std::array<FileIdentity, kMaxParts> identity;
+  std::array<Entry, kMaxParts> entry;
   // Answered in any case.
   std::uint64_t wall_ns = 0;  // from the start of its I/O to its end; waiting for its turn is not in it
   std::uint64_t cpu_ns = 0;   // of the I/O thread

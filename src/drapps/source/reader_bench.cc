@@ -42,7 +42,7 @@ class Files {
   /// Makes the next reading go to the disk.
   void forget() {
     for (std::uint64_t i = 0; i < kFiles; ++i) {
-      const UniqueHandle file(::open(source_->locate(i, Part::kImage).path, O_RDONLY | O_CLOEXEC));
+      const UniqueHandle file(::open(source_->locate(i, kFirstPart).path, O_RDONLY | O_CLOEXEC));
       (void)::fdatasync(file.get());
       (void)::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
     }

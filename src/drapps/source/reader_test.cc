@@ -63,9 +63,9 @@ class ReaderTest : public testing::TestWithParam<ReaderKind> {
     Recorder recorder;
     const auto reader = made(recorder, 4, limits);
     const auto source = source_of({path});
-    Slot slot(*source);
-    slot.image = Buffer(ledger);
-    reader->submit(slot.request);
+    OwnedRequest owned(*source);
+    owned.image = Buffer(ledger);
+    reader->submit(owned.request);
     EXPECT_TRUE(recorder.wait_for(1));
     const Status status = recorder.outcomes()[0].status;
     EXPECT_FALSE(status.ok());
@@ -73,12 +73,12 @@ class ReaderTest : public testing::TestWithParam<ReaderKind> {
     EXPECT_EQ(status.error().path, path);
     EXPECT_EQ(status.error().index, 0);
     EXPECT_EQ(status.error().stage, Stage::kFetch);
-    const Status here = read_record(slot.request, limits);
+    const Status here = read_record(owned.request, limits);
     EXPECT_FALSE(here.ok());
     if (!here.ok()) {
       EXPECT_EQ(here.error().to_string(), status.error().to_string()) << "a worker says the same";
     }
-    EXPECT_FALSE(try_read_record(slot.request, limits));
+    EXPECT_FALSE(try_read_record(owned.request, limits));
     return status.error();
   }
   void SetUp() override {
@@ -98,12 +98,12 @@ TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
   const auto source = source_of(images, masks);
   Recorder recorder;
   const auto reader = made(recorder);
-  std::deque<Slot> slots;
-  for (std::uint64_t i = 0; i < 40; ++i) reader->submit(slots.emplace_back(*source, i, i).request);
+  std::deque<OwnedRequest> requests;
+  for (std::uint64_t i = 0; i < 40; ++i) reader->submit(requests.emplace_back(*source, i, i).request);
   ASSERT_TRUE(recorder.wait_for(40));
   for (const auto& outcome : recorder.outcomes()) ASSERT_TRUE(outcome.status.ok());
   for (std::uint64_t i = 0; i < 40; ++i) {
-    const ReadRequest& request = slots[i].request;
+    const ReadRequest& request = requests[i].request;
     EXPECT_EQ(text_of(request.bytes[0]), content_of(i, 1 + i * 7919));
     EXPECT_EQ(text_of(request.bytes[1]), content_of(1000 + i, 1 + i * 31));
     struct stat status{};
@@ -160,20 +160,20 @@ TEST_P(ReaderTest, FilesThatChangeBetweenEpochsAreNoticed) {
   const auto source = source_of({folder_.put("a", content_of(1, 5000))});
   Recorder recorder;
   const auto reader = made(recorder);
-  Slot slot(*source);
-  reader->submit(slot.request);
+  OwnedRequest owned(*source);
+  reader->submit(owned.request);
   ASSERT_TRUE(recorder.wait_for(1));
-  const FileIdentity before = slot.request.identity[0];
+  const FileIdentity before = owned.request.identity[0];
 
   fs::resize_file(folder_.path("a"), 4000);
-  reader->submit(slot.request);
+  reader->submit(owned.request);
   ASSERT_TRUE(recorder.wait_for(2));
   ASSERT_TRUE(recorder.outcomes()[1].status.ok());
-  EXPECT_EQ(text_of(slot.request.bytes[0]), content_of(1, 5000).substr(0, 4000));
-  EXPECT_NE(slot.request.identity[0], before);
+  EXPECT_EQ(text_of(owned.request.bytes[0]), content_of(1, 5000).substr(0, 4000));
+  EXPECT_NE(owned.request.identity[0], before);
 
   fs::remove(folder_.path("a"));
-  reader->submit(slot.request);
+  reader->submit(owned.request);
   ASSERT_TRUE(recorder.wait_for(3));
   ASSERT_FALSE(recorder.outcomes()[2].status.ok());
   EXPECT_EQ(recorder.outcomes()[2].status.error().code, ErrorCode::kNotFound);
@@ -183,8 +183,8 @@ TEST_P(ReaderTest, BadMaskFailsTheRecordAndIsNamed) {
   const auto source = source_of({folder_.put("image", "x")}, {folder_.path("mask")});
   Recorder recorder;
   const auto reader = made(recorder);
-  Slot slot(*source);
-  reader->submit(slot.request);
+  OwnedRequest owned(*source);
+  reader->submit(owned.request);
   ASSERT_TRUE(recorder.wait_for(1));
   ASSERT_FALSE(recorder.outcomes()[0].status.ok());
   EXPECT_EQ(recorder.outcomes()[0].status.error().path, folder_.path("mask"));
@@ -198,12 +198,12 @@ TEST_P(ReaderTest, BudgetAndDescriptorsThatRunOutAreErrorsOfTheSample) {
   Recorder recorder;
   const auto reader = made(recorder);
   const auto source = source_of({path});
-  Slot slot(*source);
+  OwnedRequest owned(*source);
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  reader->submit(slot.request);
+  reader->submit(owned.request);
   const bool answered = recorder.wait_for(1);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_TRUE(answered);
@@ -242,8 +242,8 @@ TEST_P(ReaderTest, DepthOneReadsInTheOrderOfSubmission) {
   Recorder recorder;
   const auto reader = made(recorder, 32);
   reader->set_depth(-5);
-  std::deque<Slot> slots;
-  for (std::uint64_t i = 0; i < 100; ++i) reader->submit(slots.emplace_back(*source, i, i).request);
+  std::deque<OwnedRequest> requests;
+  for (std::uint64_t i = 0; i < 100; ++i) reader->submit(requests.emplace_back(*source, i, i).request);
   ASSERT_TRUE(recorder.wait_for(100));
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(recorder.outcomes()[i].tag, i);
 }
@@ -252,10 +252,10 @@ TEST_P(ReaderTest, ClosingCompletesEveryRequestExactlyOnce) {
   const auto source = source_of({folder_.put("a", content_of(1, 300'000))});
   for (int round = 0; round < 20; ++round) {
     Recorder recorder;
-    std::deque<Slot> slots;
+    std::deque<OwnedRequest> requests;
     {
       const auto reader = made(recorder, 2);
-      for (std::uint64_t i = 0; i < 200; ++i) reader->submit(slots.emplace_back(*source, 0, i).request);
+      for (std::uint64_t i = 0; i < 200; ++i) reader->submit(requests.emplace_back(*source, 0, i).request);
     }
     std::vector<int> seen(200);
     for (const auto& outcome : recorder.outcomes()) {
@@ -274,13 +274,13 @@ TEST_P(ReaderTest, ReadingAllocatesNothingOnceBuffersHaveGrown) {
   const auto source = source_of(images, images);
   Recorder recorder;
   const auto reader = made(recorder, 8);
-  std::deque<Slot> slots;
-  for (std::uint64_t i = 0; i < 16; ++i) slots.emplace_back(*source, i, i);
+  std::deque<OwnedRequest> requests;
+  for (std::uint64_t i = 0; i < 16; ++i) requests.emplace_back(*source, i, i);
   if (g_allocations.load() == 0) GTEST_SKIP() << "a sanitizer allocates here";
   std::uint64_t before = 0;
   for (int round = 0; round < 50; ++round) {
     if (round == 2) before = g_allocations.load();
-    for (Slot& slot : slots) reader->submit(slot.request);
+    for (OwnedRequest& owned : requests) reader->submit(owned.request);
     ASSERT_TRUE(recorder.wait_for(16));
     recorder.clear();
   }
@@ -334,13 +334,13 @@ TEST_P(ReaderTest, DepthMayChangeAtAnyMomentWhileManyThreadsSubmit) {
   Cycle cycle(contents, kGoal);
   const auto reader = made(cycle, 3);
   cycle.start(*reader);
-  std::deque<Slot> slots;
-  for (std::uint64_t i = 0; i < kRequests; ++i) slots.emplace_back(*source, i % 64, kRequests);
+  std::deque<OwnedRequest> requests;
+  for (std::uint64_t i = 0; i < kRequests; ++i) requests.emplace_back(*source, i % 64, kRequests);
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t t = 0; t < 3; ++t) {
       threads.emplace_back([&, t] {
-        for (std::uint64_t i = t; i < kRequests; i += 3) reader->submit(slots[i].request);
+        for (std::uint64_t i = t; i < kRequests; i += 3) reader->submit(requests[i].request);
       });
     }
     threads.emplace_back([&](const std::stop_token& stop) {
@@ -364,10 +364,10 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ReaderTest, testing::Values(ReaderKind::kPread, 
 TEST(TryReadTest, WarmFileIsReadAtOnce) {
   const Folder folder;
   const auto source = source_of({folder.put("a", content_of(3, 70'000))});
-  Slot slot(*source);
-  if (!try_read_record(slot.request)) GTEST_SKIP() << "this kernel or file system does not say whether it would block";
-  EXPECT_EQ(text_of(slot.request.bytes[0]), content_of(3, 70'000));
-  EXPECT_EQ(slot.request.identity[0].size, 70'000u);
+  OwnedRequest owned(*source);
+  if (!try_read_record(owned.request)) GTEST_SKIP() << "this kernel or file system does not say whether it would block";
+  EXPECT_EQ(text_of(owned.request.bytes[0]), content_of(3, 70'000));
+  EXPECT_EQ(owned.request.identity[0].size, 70'000u);
 }
 
 TEST(MakeReaderTest, EnvironmentForcesAReader) {

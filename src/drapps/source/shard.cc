@@ -94,7 +94,7 @@ Result<std::unique_ptr<ShardSource>> ShardSource::make(PathList shards, const st
 
 ShardSource::ShardSource(PathList paths, std::unique_ptr<Shard[]> shards, ShardRanges images, ShardRanges masks,
                          Targets targets)
-    : Source(images.size(), masks.size() != 0, std::move(targets)),
+    : Source(images.size(), picture_parts(masks.size() != 0), std::move(targets)),
       paths_(std::move(paths)),
       shards_(std::move(shards)),
       images_(std::move(images)),
@@ -102,7 +102,7 @@ ShardSource::ShardSource(PathList paths, std::unique_ptr<Shard[]> shards, ShardR
   for (std::uint64_t i = 0; i < size(); ++i) remember_bytes(i, images_.length[i]);
 }
 
-Location ShardSource::locate(std::uint64_t index, Part part) const noexcept {
+Location ShardSource::locate(std::uint64_t index, RecordPart part) const noexcept {
   const ShardRanges& of = ranges(part);
   const std::uint32_t shard = of.shard[index];
   return {.path = paths_[shard],
@@ -112,7 +112,7 @@ Location ShardSource::locate(std::uint64_t index, Part part) const noexcept {
           .length = of.length[index]};
 }
 
-std::string ShardSource::name(std::uint64_t index, Part part) const {
+std::string ShardSource::name(std::uint64_t index, RecordPart part) const {
   const Location at = locate(index, part);
   return std::string(at.path) + "[" + std::to_string(at.offset) + ":" + std::to_string(at.offset + at.length) + "]";
 }

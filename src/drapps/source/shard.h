@@ -65,13 +65,13 @@ class ShardSource final : public Source {
   static Result<std::unique_ptr<ShardSource>> make(PathList shards, const std::vector<FileIdentity>& identities,
                                                    ShardRanges images, ShardRanges masks = {}, Targets targets = {});
 
-  Location locate(std::uint64_t index, Part part) const noexcept override;
+  Location locate(std::uint64_t index, RecordPart part) const noexcept override;
   /// "path[first:end]", in bytes.
-  std::string name(std::uint64_t index, Part part) const override;
+  std::string name(std::uint64_t index, RecordPart part) const override;
 
  private:
   ShardSource(PathList paths, std::unique_ptr<Shard[]> shards, ShardRanges images, ShardRanges masks, Targets targets);
-  const ShardRanges& ranges(Part part) const noexcept { return part == Part::kImage ? images_ : masks_; }
+  const ShardRanges& ranges(RecordPart part) const noexcept { return part == kFirstPart ? images_ : masks_; }
 
   PathList paths_;
   std::unique_ptr<Shard[]> shards_;

@@ -63,10 +63,10 @@ class ShardTest : public testing::TestWithParam<ReaderKind> {
     Recorder recorder;
     if (made(recorder) == nullptr) GTEST_SKIP() << "no io_uring here";
   }
-  Status read(Slot& slot) {
+  Status read(OwnedRequest& owned) {
     Recorder recorder;
     const auto reader = made(recorder);
-    reader->submit(slot.request);
+    reader->submit(owned.request);
     EXPECT_TRUE(recorder.wait_for(1));
     return recorder.outcomes()[0].status;
   }
@@ -79,19 +79,19 @@ TEST_P(ShardTest, RecordsAreTheirRangesOfTheFile) {
   Recorder recorder;
   const auto reader = made(recorder);
   for (int epoch = 0; epoch < 2; ++epoch) {
-    std::deque<Slot> slots;
-    for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(slots.emplace_back(*source, i, i).request);
-    ASSERT_TRUE(recorder.wait_for(slots.size()));
+    std::deque<OwnedRequest> requests;
+    for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(requests.emplace_back(*source, i, i).request);
+    ASSERT_TRUE(recorder.wait_for(requests.size()));
     for (const auto& outcome : recorder.outcomes()) ASSERT_TRUE(outcome.status.ok());
     recorder.clear();
     for (std::uint64_t i = 0; i < source->size(); ++i) {
-      EXPECT_EQ(text_of(slots[i].request.bytes[0]), set.contents[i]);
-      EXPECT_EQ(slots[i].request.identity[0].size, set.contents[i].size());
+      EXPECT_EQ(text_of(requests[i].request.bytes[0]), set.contents[i]);
+      EXPECT_EQ(requests[i].request.identity[0].size, set.contents[i].size());
       EXPECT_EQ(source->hint(i).bytes, set.contents[i].size());
-      ASSERT_TRUE(read_record(slots[i].request).ok());
-      EXPECT_EQ(text_of(slots[i].request.bytes[0]), set.contents[i]);
-      if (try_read_record(slots[i].request)) {
-        EXPECT_EQ(text_of(slots[i].request.bytes[0]), set.contents[i]);
+      ASSERT_TRUE(read_record(requests[i].request).ok());
+      EXPECT_EQ(text_of(requests[i].request.bytes[0]), set.contents[i]);
+      if (try_read_record(requests[i].request)) {
+        EXPECT_EQ(text_of(requests[i].request.bytes[0]), set.contents[i]);
       }
     }
   }
@@ -111,12 +111,12 @@ TEST_P(ShardTest, MasksMayLieInOtherShardsThanTheirImages) {
   PathList paths;
   for (const std::string& path : set.paths) ASSERT_TRUE(paths.append(path).ok());
   const auto source = std::move(*ShardSource::make(std::move(paths), set.identities, images, masks));
-  ASSERT_TRUE(source->has_mask());
+  ASSERT_TRUE(source->part_named(kMaskName).has_value());
   for (std::uint64_t i = 0; i < kEach; ++i) {
-    Slot slot(*source, i);
-    ASSERT_TRUE(read(slot).ok());
-    EXPECT_EQ(text_of(slot.request.bytes[0]), set.contents[i]);
-    EXPECT_EQ(text_of(slot.request.bytes[1]), set.contents[kEach + i]);
+    OwnedRequest owned(*source, i);
+    ASSERT_TRUE(read(owned).ok());
+    EXPECT_EQ(text_of(owned.request.bytes[0]), set.contents[i]);
+    EXPECT_EQ(text_of(owned.request.bytes[1]), set.contents[kEach + i]);
   }
 }
 
@@ -127,11 +127,11 @@ TEST_P(ShardTest, ImageInAFileMayHaveItsMaskInMemory) {
   ASSERT_TRUE(files.append(folder_.put("image", "from a file")).ok());
   const auto source =
       std::move(*MemorySource::make({{}, {data, 2}}, owner, {{data + 2, 4}, {data, 0}}, {}, std::move(files)));
-  Slot slot(*source, 0);
-  ASSERT_TRUE(read(slot).ok());
-  EXPECT_EQ(text_of(slot.request.bytes[0]), "from a file");
-  EXPECT_EQ(text_of(slot.request.bytes[1]), "cdef");
-  Slot without_mask(*source, 1);
+  OwnedRequest owned(*source, 0);
+  ASSERT_TRUE(read(owned).ok());
+  EXPECT_EQ(text_of(owned.request.bytes[0]), "from a file");
+  EXPECT_EQ(text_of(owned.request.bytes[1]), "cdef");
+  OwnedRequest without_mask(*source, 1);
   EXPECT_EQ(read(without_mask).error().path, "memory[1].mask");
 }
 
@@ -140,29 +140,29 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
   // Once before it is opened for the first time, once while it is kept open.
   for (const bool read_before : {false, true}) {
     const auto source = std::move(*set.made());
-    Slot slot(*source, 3);
+    OwnedRequest owned(*source, 3);
     if (read_before) {
-      ASSERT_TRUE(read(slot).ok());
+      ASSERT_TRUE(read(owned).ok());
     }
     const std::string named = set.paths[0] + "[" + std::to_string(set.ranges.offset[3]) + ":" +
                               std::to_string(set.ranges.offset[3] + set.ranges.length[3]) + "]";
     const auto expect_error = [&](ErrorCode code, const char* text) {
-      const Status status = read(slot);
+      const Status status = read(owned);
       ASSERT_FALSE(status.ok());
       EXPECT_EQ(status.error().code, code);
       EXPECT_EQ(status.error().stage, Stage::kFetch);
       EXPECT_EQ(status.error().path, named);
       EXPECT_EQ(status.error().index, 3);
       EXPECT_THAT(status.error().message, HasSubstr(text));
-      EXPECT_EQ(read_record(slot.request).error().to_string(), status.error().to_string()) << "a worker says the same";
-      EXPECT_FALSE(try_read_record(slot.request));
+      EXPECT_EQ(read_record(owned.request).error().to_string(), status.error().to_string()) << "a worker says the same";
+      EXPECT_FALSE(try_read_record(owned.request));
     };
     const auto size = set.identities[0].size;
     fs::resize_file(set.paths[0], size - 1);
     expect_error(ErrorCode::kTruncated, "its index says");
     fs::resize_file(set.paths[0], size);
     expect_error(ErrorCode::kCorrupt, "changed since its index was made");
-    Slot other(*source, kEach);
+    OwnedRequest other(*source, kEach);
     EXPECT_TRUE(read(other).ok()) << "other shards are read on";
 
     // As it was: for the next round.
@@ -170,24 +170,24 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
         {.tv_sec = 0, .tv_nsec = UTIME_OMIT},
         {.tv_sec = set.identities[0].mtime_ns / 1'000'000'000, .tv_nsec = set.identities[0].mtime_ns % 1'000'000'000}};
     ASSERT_EQ(::utimensat(AT_FDCWD, set.paths[0].c_str(), times, 0), 0);
-    EXPECT_TRUE(read(slot).ok());
+    EXPECT_TRUE(read(owned).ok());
   }
   fs::remove(set.paths[1]);
   const auto source = std::move(*set.made());
-  Slot slot(*source, kEach);
-  EXPECT_EQ(read(slot).error().code, ErrorCode::kNotFound);
+  OwnedRequest owned(*source, kEach);
+  EXPECT_EQ(read(owned).error().code, ErrorCode::kNotFound);
 }
 
 TEST_P(ShardTest, EmptyAndLargeRecordsAreRefused) {
   Set set(folder_, 1);
   set.ranges.length[0] = 0;
   const auto source = std::move(*set.made());
-  Slot slot(*source, 0);
-  EXPECT_EQ(read(slot).error().code, ErrorCode::kTruncated);
-  EXPECT_THAT(read(slot).error().message, HasSubstr("record is empty"));
-  Slot large(*source, 7);
+  OwnedRequest owned(*source, 0);
+  EXPECT_EQ(read(owned).error().code, ErrorCode::kTruncated);
+  EXPECT_THAT(read(owned).error().message, HasSubstr("record is empty"));
+  OwnedRequest large(*source, 7);
   EXPECT_EQ(read_record(large.request, {.max_file_bytes = 100}).error().code, ErrorCode::kTooLarge);
-  Slot small(*source, 1);
+  OwnedRequest small(*source, 1);
   EXPECT_GT(set.identities[0].size, 1000u);
   EXPECT_TRUE(read_record(small.request, {.max_file_bytes = 1000}).ok()) << "the limit is the record's";
 }
@@ -200,12 +200,12 @@ TEST_P(ShardTest, DescriptorsStayBoundedAndGoWithTheSource) {
     {
       Recorder recorder;
       const auto reader = made(recorder);
-      std::deque<Slot> slots;
-      for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(slots.emplace_back(*source, i, i).request);
-      ASSERT_TRUE(recorder.wait_for(slots.size()));
+      std::deque<OwnedRequest> requests;
+      for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(requests.emplace_back(*source, i, i).request);
+      ASSERT_TRUE(recorder.wait_for(requests.size()));
       for (std::uint64_t i = 0; i < source->size(); ++i) {
         ASSERT_TRUE(recorder.outcomes()[i].status.ok());
-        ASSERT_EQ(text_of(slots[i].request.bytes[0]), set.contents[i]);
+        ASSERT_EQ(text_of(requests[i].request.bytes[0]), set.contents[i]);
       }
     }
     EXPECT_EQ(open_descriptors(), before + static_cast<std::uint64_t>(kept_shards_limit()));
@@ -261,12 +261,12 @@ TEST(MemorySource, RecordsWithoutBytesAreFiles) {
   const auto mixed = std::move(*source({folder.put("first", "1st"), folder.put("second", "2nd")}));
   const char* const expected[] = {"1st", "abcd", "2nd", "ef"};
   for (std::uint64_t i = 0; i < 4; ++i) {
-    Slot slot(*mixed, i);
-    ASSERT_TRUE(read_record(slot.request).ok());
-    EXPECT_EQ(text_of(slot.request.bytes[0]), expected[i]);
+    OwnedRequest owned(*mixed, i);
+    ASSERT_TRUE(read_record(owned.request).ok());
+    EXPECT_EQ(text_of(owned.request.bytes[0]), expected[i]);
   }
-  EXPECT_EQ(mixed->name(1, Part::kImage), "memory[1]");
-  EXPECT_EQ(mixed->name(2, Part::kImage), folder.path("second"));
+  EXPECT_EQ(mixed->name(1, kFirstPart), "memory[1]");
+  EXPECT_EQ(mixed->name(2, kFirstPart), folder.path("second"));
 }
 
 }  // namespace

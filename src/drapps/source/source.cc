@@ -40,11 +40,17 @@ Status Targets::check(std::uint64_t size) const {
   return ok_status();
 }
 
-Source::Source(std::uint64_t size, bool has_mask, Targets targets)
-    : size_(size), has_mask_(has_mask), targets_(std::move(targets)), memory_(std::make_unique<Memory[]>(size)) {}
+Source::Source(std::uint64_t size, std::vector<std::string> parts, Targets targets)
+    : size_(size), parts_(std::move(parts)), targets_(std::move(targets)), memory_(std::make_unique<Memory[]>(size)) {}
 
 Source::Source(std::uint64_t size, std::uint64_t bytes, std::uint64_t pixels)
-    : size_(size), has_mask_(false), each_{saturated(bytes), saturated(pixels)} {}
+    : size_(size), parts_(picture_parts(false)), each_{saturated(bytes), saturated(pixels)} {}
+
+std::optional<RecordPart> Source::part_named(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(parts_, name);
+  if (found == parts_.end()) return std::nullopt;
+  return static_cast<RecordPart>(found - parts_.begin());
+}
 
 BoxRange Source::boxes(std::uint64_t index) const noexcept {
   if (!targets_.has_boxes()) return {};
@@ -89,6 +95,12 @@ Status PathList::append(std::string_view path) {
   return ok_status();
 }
 
+std::vector<std::string> picture_parts(bool masks) {
+  std::vector<std::string> names{kImageName};
+  if (masks) names.emplace_back(kMaskName);
+  return names;
+}
+
 Result<std::unique_ptr<FileSource>> FileSource::make(PathList images, PathList masks, Targets targets) {
   if (masks.size() != 0 && masks.size() != images.size())
     return count_differs("the list of masks", masks.size(), images.size());
@@ -97,15 +109,15 @@ Result<std::unique_ptr<FileSource>> FileSource::make(PathList images, PathList m
 }
 
 FileSource::FileSource(PathList images, PathList masks, Targets targets)
-    : Source(images.size(), masks.size() != 0, std::move(targets)),
+    : Source(images.size(), picture_parts(masks.size() != 0), std::move(targets)),
       images_(std::move(images)),
       masks_(std::move(masks)) {}
 
-Location FileSource::locate(std::uint64_t index, Part part) const noexcept {
-  return {.path = part == Part::kImage ? images_[index] : masks_[index], .bytes = {}};
+Location FileSource::locate(std::uint64_t index, RecordPart part) const noexcept {
+  return {.path = part == kFirstPart ? images_[index] : masks_[index], .bytes = {}};
 }
 
-std::string FileSource::name(std::uint64_t index, Part part) const { return locate(index, part).path; }
+std::string FileSource::name(std::uint64_t index, RecordPart part) const { return locate(index, part).path; }
 
 Result<std::unique_ptr<MemorySource>> MemorySource::make(std::vector<Bytes> images, std::shared_ptr<const void> owner,
                                                          std::vector<Bytes> masks, Targets targets, PathList files) {
@@ -124,7 +136,7 @@ Result<std::unique_ptr<MemorySource>> MemorySource::make(std::vector<Bytes> imag
 
 MemorySource::MemorySource(std::vector<Bytes> images, std::shared_ptr<const void> owner, std::vector<Bytes> masks,
                            Targets targets, PathList files)
-    : Source(images.size(), !masks.empty(), std::move(targets)),
+    : Source(images.size(), picture_parts(!masks.empty()), std::move(targets)),
       images_(std::move(images)),
       masks_(std::move(masks)),
       owner_(std::move(owner)),
@@ -138,14 +150,14 @@ MemorySource::MemorySource(std::vector<Bytes> images, std::shared_ptr<const void
   }
 }
 
-Location MemorySource::locate(std::uint64_t index, Part part) const noexcept {
-  if (part == Part::kMask) return {.path = nullptr, .bytes = masks_[index]};
+Location MemorySource::locate(std::uint64_t index, RecordPart part) const noexcept {
+  if (part != kFirstPart) return {.path = nullptr, .bytes = masks_[index]};
   if (!file_of_.empty() && file_of_[index] != kNoFile) return {.path = files_[file_of_[index]], .bytes = {}};
   return {.path = nullptr, .bytes = images_[index]};
 }
 
-std::string MemorySource::name(std::uint64_t index, Part part) const {
-  if (part == Part::kMask) return "memory[" + std::to_string(index) + "].mask";
+std::string MemorySource::name(std::uint64_t index, RecordPart part) const {
+  if (part != kFirstPart) return "memory[" + std::to_string(index) + "].mask";
   const char* const path = locate(index, part).path;
   return path != nullptr ? path : "memory[" + std::to_string(index) + "]";
 }

@@ -1,13 +1,15 @@
 // Where the records are: files, parts of files, or memory, by index.
 //
-// A record is one encoded image and, where the source has masks, one encoded mask. Beside it stand its targets: columns
-// of int64 labels and boxes. A source also remembers what was learnt of each record on the way, in 8 bytes.
+// A record has named parts, each of them bytes: an encoded image, and perhaps an encoded mask. Beside it stand its
+// targets: columns of int64 labels and boxes. A source also remembers what was learnt of each record on the way, in 8
+// bytes.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,8 +23,14 @@
 
 namespace drapps {
 
-enum class Part : std::uint8_t { kImage, kMask };
-inline constexpr std::size_t kParts = 2;
+/// One of Source::parts().
+using RecordPart = std::uint8_t;
+inline constexpr RecordPart kFirstPart = 0;
+inline constexpr std::size_t kMaxParts = 4;
+
+/// What the parts of a record are called that is a picture, perhaps with a mask.
+inline constexpr const char* kImageName = "image";
+inline constexpr const char* kMaskName = "mask";
 
 /// What is known of a record's cost, 0 where nothing is known. Saturates at 2^32 - 1.
 struct Hint {
@@ -73,10 +81,12 @@ class Source {
   Source& operator=(const Source&) = delete;
 
   std::uint64_t size() const noexcept { return size_; }
-  bool has_mask() const noexcept { return has_mask_; }
+  /// The names of a record's parts, 1 to kMaxParts.
+  std::span<const std::string> parts() const noexcept { return parts_; }
+  std::optional<RecordPart> part_named(std::string_view name) const noexcept;
 
-  /// Where a part of record `index` lies. Valid as long as the source. kMask requires has_mask().
-  virtual Location locate(std::uint64_t index, Part part) const noexcept = 0;
+  /// Where a part of record `index` lies. Valid as long as the source.
+  virtual Location locate(std::uint64_t index, RecordPart part) const noexcept = 0;
   /// Whether records are rows in memory, which cost less to take than to hand out one by one.
   virtual bool is_rows() const noexcept { return false; }
   /// Turns indices of records into those of their rows, in place.
@@ -86,11 +96,11 @@ class Source {
   /// The pictures of all records, where they are rows that need no decoding; else null.
   virtual const PictureArray* pictures() const noexcept { return nullptr; }
   /// Of a part of record `index`; for rows of arrays, of all that the record is. Reads memory at most.
-  virtual RecordIdentity identity(std::uint64_t index, Part part) const noexcept {
+  virtual RecordIdentity identity(std::uint64_t index, RecordPart part) const noexcept {
     return identity_of(locate(index, part));
   }
   /// For messages: the path (with its range of bytes, in a shard), or "memory[i]" and "memory[i].mask".
-  virtual std::string name(std::uint64_t index, Part part = Part::kImage) const = 0;
+  virtual std::string name(std::uint64_t index, RecordPart part = kFirstPart) const = 0;
 
   const Targets& targets() const noexcept { return targets_; }
   std::int64_t label(std::size_t column, std::uint64_t index) const noexcept {
@@ -104,8 +114,9 @@ class Source {
   void remember_pixels(std::uint64_t index, std::uint64_t pixels) noexcept;
 
  protected:
-  Source(std::uint64_t size, bool has_mask, Targets targets);
-  /// A source without masks and targets, of whose records it is known what each costs.
+  /// @param parts  their names.
+  Source(std::uint64_t size, std::vector<std::string> parts, Targets targets);
+  /// A source of images without targets, of whose records it is known what each costs.
   explicit Source(std::uint64_t size, std::uint64_t bytes = 0, std::uint64_t pixels = 0);
 
  private:
@@ -114,7 +125,7 @@ class Source {
     std::atomic<std::uint32_t> pixels{0};
   };
   std::uint64_t size_;
-  bool has_mask_;
+  std::vector<std::string> parts_;
   Targets targets_;
   Hint each_;  // without memory_
   std::unique_ptr<Memory[]> memory_;
@@ -141,6 +152,9 @@ class PathList {
   std::vector<std::uint32_t> offsets_;
 };
 
+/// The parts of pictures, with masks or without.
+std::vector<std::string> picture_parts(bool masks);
+
 /// One file per image, and optionally one per mask.
 class FileSource final : public Source {
  public:
@@ -148,8 +162,8 @@ class FileSource final : public Source {
   /// Files are not touched before they are read.
   static Result<std::unique_ptr<FileSource>> make(PathList images, PathList masks = {}, Targets targets = {});
 
-  Location locate(std::uint64_t index, Part part) const noexcept override;
-  std::string name(std::uint64_t index, Part part) const override;
+  Location locate(std::uint64_t index, RecordPart part) const noexcept override;
+  std::string name(std::uint64_t index, RecordPart part) const override;
 
  private:
   FileSource(PathList images, PathList masks, Targets targets);
@@ -168,8 +182,8 @@ class MemorySource final : public Source {
                                                     std::vector<Bytes> masks = {}, Targets targets = {},
                                                     PathList files = {});
 
-  Location locate(std::uint64_t index, Part part) const noexcept override;
-  std::string name(std::uint64_t index, Part part) const override;
+  Location locate(std::uint64_t index, RecordPart part) const noexcept override;
+  std::string name(std::uint64_t index, RecordPart part) const override;
 
  private:
   MemorySource(std::vector<Bytes> images, std::shared_ptr<const void> owner, std::vector<Bytes> masks, Targets targets,

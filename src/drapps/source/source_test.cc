@@ -44,11 +44,11 @@ TEST(PathListTest, RefusesWhatNoFileIsCalled) {
 TEST(FileSourceTest, NamesEachPartByItsPath) {
   const auto source = std::move(*FileSource::make(paths({"/a/0.jpg", "/a/1.jpg"}), paths({"/m/0.png", "/m/1.png"})));
   EXPECT_EQ(source->size(), 2u);
-  EXPECT_TRUE(source->has_mask());
-  EXPECT_STREQ(source->locate(1, Part::kImage).path, "/a/1.jpg");
-  EXPECT_STREQ(source->locate(1, Part::kMask).path, "/m/1.png");
-  EXPECT_EQ(source->name(0, Part::kMask), "/m/0.png");
-  EXPECT_FALSE((*FileSource::make(paths({"/x"})))->has_mask());
+  EXPECT_TRUE(source->part_named(kMaskName).has_value());
+  EXPECT_STREQ(source->locate(1, kFirstPart).path, "/a/1.jpg");
+  EXPECT_STREQ(source->locate(1, RecordPart{1}).path, "/m/1.png");
+  EXPECT_EQ(source->name(0, RecordPart{1}), "/m/0.png");
+  EXPECT_FALSE((*FileSource::make(paths({"/x"})))->part_named(kMaskName).has_value());
 }
 
 TEST(FileSourceTest, RefusesCountsThatDiffer) {
@@ -63,11 +63,11 @@ TEST(MemorySourceTest, LendsTheBytesItWasGivenAndKeepsTheirOwner) {
   const std::uint8_t* const data = owner->data();
   auto source = std::move(*MemorySource::make({{data, 2}, {data + 2, 3}}, std::move(owner)));
   EXPECT_FALSE(watch.expired());
-  EXPECT_EQ(source->locate(1, Part::kImage).path, nullptr);
-  EXPECT_EQ(source->locate(1, Part::kImage).bytes.data(), data + 2);
+  EXPECT_EQ(source->locate(1, kFirstPart).path, nullptr);
+  EXPECT_EQ(source->locate(1, kFirstPart).bytes.data(), data + 2);
   EXPECT_EQ(source->hint(1).bytes, 3u);
-  EXPECT_EQ(source->name(1, Part::kImage), "memory[1]");
-  EXPECT_EQ(source->name(1, Part::kMask), "memory[1].mask");
+  EXPECT_EQ(source->name(1, kFirstPart), "memory[1]");
+  EXPECT_EQ(source->name(1, RecordPart{1}), "memory[1].mask");
   source.reset();
   EXPECT_TRUE(watch.expired());
 }

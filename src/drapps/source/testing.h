@@ -80,12 +80,12 @@ class Folder {
 };
 
 /// A request with memory of its own.
-struct Slot {
+struct OwnedRequest {
   Buffer image{MemoryLedger::unlimited()};
   Buffer mask{MemoryLedger::unlimited()};
   ReadRequest request;
 
-  explicit Slot(Source& source, std::uint64_t index = 0, std::uint64_t tag = 0) {
+  explicit OwnedRequest(Source& source, std::uint64_t index = 0, std::uint64_t tag = 0) {
     request.source = &source;
     request.index = index;
     request.into = {&image, &mask};

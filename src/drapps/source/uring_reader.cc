@@ -137,7 +137,7 @@ void UringReader::take_requests() {
     free_.pop_back();
     Flight& flight = flights_[place];
     flight.request = request;
-    flight.part = Part::kImage;
+    flight.part = kFirstPart;
     flight.started_ns = monotonic_ns();
     request->cpu_ns = 0;
     attempt(place, [&] { begin_part(place); });
@@ -205,7 +205,7 @@ void UringReader::begin_read(std::size_t place) {
   Flight& flight = flights_[place];
   Result<ByteRange> range = inspect(flight.file.get(), flight.location, limits_);
   if (!range.ok()) return finish(place, about(std::move(range).error(), *flight.request, flight.part));
-  Status room = flight.request->into[static_cast<std::size_t>(flight.part)]->ensure(range->bytes);
+  Status room = flight.request->into[flight.part]->ensure(range->bytes);
   if (!room.ok()) return finish(place, about(std::move(room).error(), *flight.request, flight.part));
   flight.range = *range;
   flight.done = 0;
@@ -215,7 +215,7 @@ void UringReader::begin_read(std::size_t place) {
 void UringReader::read_more(std::size_t place) {
   Flight& flight = flights_[place];
   const std::uint64_t left = std::min(flight.range.bytes - flight.done, kLargestRead);
-  std::uint8_t* const to = flight.request->into[static_cast<std::size_t>(flight.part)]->data() + flight.done;
+  std::uint8_t* const to = flight.request->into[flight.part]->data() + flight.done;
   io_uring_sqe* const sqe = entry();
   io_uring_prep_read(sqe, flight.file.get(), to, static_cast<unsigned>(left), flight.range.offset + flight.done);
   io_uring_sqe_set_data64(sqe, place);
@@ -233,7 +233,7 @@ void UringReader::received(std::size_t place, int result) {
   flight.done += static_cast<std::uint64_t>(result);
   if (flight.done < flight.range.bytes) return read_more(place);
 
-  const auto part = static_cast<std::size_t>(flight.part);
+  const RecordPart part = flight.part;
   request.bytes[part] = {request.into[part]->data(), flight.range.bytes};
   request.identity[part] = flight.range.identity;
   request.entry[part] = flight.location.entry;
@@ -242,11 +242,11 @@ void UringReader::received(std::size_t place, int result) {
 
 void UringReader::part_done(std::size_t place, Status status) {
   Flight& flight = flights_[place];
-  if (!status.ok() || static_cast<std::size_t>(flight.part) + 1 == parts_of(*flight.request)) {
+  if (!status.ok() || flight.part + 1u == parts_of(*flight.request)) {
     return finish(place, std::move(status));
   }
   close_file(flight);
-  flight.part = Part::kMask;
+  ++flight.part;
   begin_part(place);
 }
 

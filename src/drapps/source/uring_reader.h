@@ -52,7 +52,7 @@ class UringReader final : public Reader {
   /// One record on its way.
   struct Flight {
     ReadRequest* request = nullptr;
-    Part part = Part::kImage;
+    RecordPart part = kFirstPart;
     Location location;       // of the part
     PartFile file;           // open while its bytes are read
     ByteRange range;         // of the part in it
