@@ -104,7 +104,7 @@ def test_names_that_mean_something_in_shards_lose_it(own_photos, tmp_path):
 def test_a_failure_leaves_whole_shards_only_and_names_the_file(
     photos, tmp_path, monkeypatch, capsys
 ):
-    class Full(packing._NewFile):
+    class Full(packing.NewFile):
         written = 0
 
         def appear(self):
@@ -115,7 +115,7 @@ def test_a_failure_leaves_whole_shards_only_and_names_the_file(
                 self._file.write(b"x")
             super().appear()
 
-    monkeypatch.setattr(packing, "_NewFile", Full)
+    monkeypatch.setattr(packing, "NewFile", Full)
     assert main(["pack", str(photos), str(tmp_path / "out"), "--shard-bytes", "60K"]) == 1
     message = capsys.readouterr().err
     assert os.strerror(errno.ENOSPC) in message

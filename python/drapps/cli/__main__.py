@@ -1,4 +1,4 @@
-"""``python -m drapps.cli``, where the command ``drapps`` is not on the path."""
+"""``python -m drapps.cli`` is ``python -m drapps``."""
 
 import sys
 

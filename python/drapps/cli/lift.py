@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib.util
-import json
 import os
 import runpy
 import sys
@@ -16,12 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from drapps.cli.answer import Answer
+from drapps.cli.parser import add_command
 from drapps.errors import PipelineError
 
 if TYPE_CHECKING:
+    from drapps.cli.parser import Commands
     from drapps.torch.report import LiftReport
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DRAPPS = Path(__file__).resolve().parents[1]
 SPAWNING = ("spawn", "start_processes")  # of torch.multiprocessing
@@ -29,16 +29,17 @@ SPAWNING = ("spawn", "start_processes")  # of torch.multiprocessing
 
 def register(commands: Commands) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "lift",
-        help="say which loaders of a training script would run natively",
+        run,
+        summary="say which loaders of a training script would run natively",
         description="Runs SCRIPT with torch's DataLoader replaced by drapps.torch.DataLoader up "
         "to the first iter() of a loader, ends it there, and says for each loader that it has "
         "made whether it would run natively, and why not. Nothing behind that place runs: no "
         "training step, no handler of exceptions, nothing that saves a checkpoint. What SCRIPT "
-        "prints goes to stderr.",
+        "prints goes to stderr, and with --quiet nowhere.",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "-m", "--module", action="store_true", help="SCRIPT is a module, as for python -m"
     )
@@ -46,7 +47,6 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "arguments", metavar="ARG", nargs=argparse.REMAINDER, help="the script's own arguments"
     )
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True)
@@ -145,58 +145,68 @@ def caller() -> str:
     return f"{shown}:{frame.f_lineno}"
 
 
-def text_of(made: list[Made], why: str) -> str:
-    """The answer for people."""
-    lines, native = [], 0
+def answer_of(made: list[Made], why: str, error: str = "") -> Answer:
+    """What is told of the loaders, and why the script has ended."""
+    lines, loaders = [], []
     for each in made:
         report = each.report()
-        native += report.native
-        loader = each.loader
-        lines.append(
-            f"{each.at}: batch_size={loader.batch_size}, num_workers={loader.num_workers}\n"
-            f"{report}\n"
-        )
+        size, workers = each.loader.batch_size, each.loader.num_workers
+        lines.append(f"{each.at}: batch_size={size}, num_workers={workers}\n{report}\n")
+        about = {"made_at": each.at, "batch_size": size, "num_workers": workers}
+        loaders.append(about | asdict(report))
+    native = sum(loader["native"] for loader in loaders)
     lines.append(f"{native} of {len(made)} loaders would run natively. Stopped: {why}.")
-    return "\n".join(lines)
+    facts = {"loaders": loaders, "stopped": why} if made else {}
+    return Answer("\n".join(lines) if made else "", facts, error)
 
 
-def json_of(made: list[Made], why: str) -> str:
-    """The same for programs."""
-    loaders = [
-        {
-            "made_at": each.at,
-            "batch_size": each.loader.batch_size,
-            "num_workers": each.loader.num_workers,
-            **asdict(each.report()),
-        }
-        for each in made
-    ]
-    return json.dumps({"loaders": loaders, "stopped": why}, indent=2)
-
-
-def run(chosen: argparse.Namespace) -> str:
+def run(chosen: argparse.Namespace) -> Answer:
     """Run the script, and say what its loaders would do.
 
     Raises:
-        PipelineError: the script failed, or it made no loader.
+        PipelineError: there is no script, or no torch.
     """
     if importlib.util.find_spec("torch") is None:
         raise PipelineError("torch is not installed here, whose loaders this is about")
     if not chosen.module and not Path(chosen.script).is_file():
         raise PipelineError(f"there is no file {chosen.script}")
-    written = json_of if chosen.json else text_of
+
+    with script_output_elsewhere(chosen.quiet) as answers:
+
+        def tell(made: list[Made], why: str) -> None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            with os.fdopen(answers, "w", encoding="utf-8") as out:
+                answer_of(made, why).tell(as_json=chosen.json, quiet=chosen.quiet, out=out)
+
+        watch = Watch(tell)
+        failed = run_script(chosen, watch)
+    if failed:
+        error = f"{chosen.script} was not seen up to its first iter(): {failed}"
+        return answer_of(watch.made, failed, error)
+    if not watch.made:
+        raise PipelineError(f"{chosen.script} made no DataLoader")
+    return answer_of(watch.made, "the script ended, and no loader was iterated")
+
+
+@contextmanager
+def script_output_elsewhere(quiet: bool) -> Iterator[int]:
+    """While it lasts, what the script prints goes to stderr, or nowhere; gives what was stdout."""
     answers = os.dup(1)
     sys.stdout.flush()
-    os.dup2(2, 1)
-
-    def tell(made: list[Made], why: str) -> None:
+    elsewhere = os.open(os.devnull, os.O_WRONLY) if quiet else os.dup(2)
+    os.dup2(elsewhere, 1)
+    os.close(elsewhere)
+    try:
+        yield answers
+    finally:
         sys.stdout.flush()
-        sys.stderr.flush()
-        with os.fdopen(answers, "w", encoding="utf-8") as out:
-            print(written(made, why), file=out)
+        os.dup2(answers, 1)
+        os.close(answers)
 
-    watch = Watch(tell)
-    failed = ""
+
+def run_script(chosen: argparse.Namespace, watch: Watch) -> str:
+    """Run the script as Python would; how it failed, if it did."""
     sys.argv = [chosen.script, *chosen.arguments]
     try:
         with watch.watching():
@@ -207,17 +217,8 @@ def run(chosen: argparse.Namespace) -> str:
                 sys.path.insert(0, str(Path(chosen.script).resolve().parent))
                 runpy.run_path(chosen.script, run_name="__main__")
     except SystemExit as end:
-        failed = f"it ended with {end.code!r}" if end.code else ""
+        return f"it ended with {end.code!r}" if end.code else ""
     except Exception as error:
         traceback.print_exc()
-        failed = f"it failed with {type(error).__name__}"
-    sys.stdout.flush()
-    os.dup2(answers, 1)
-    os.close(answers)
-    if failed:
-        if watch.made:
-            print(written(watch.made, failed))
-        raise PipelineError(f"{chosen.script} was not seen up to its first iter(): {failed}")
-    if not watch.made:
-        raise PipelineError(f"{chosen.script} made no DataLoader")
-    return written(watch.made, "the script ended, and no loader was iterated")
+        return f"it failed with {type(error).__name__}"
+    return ""

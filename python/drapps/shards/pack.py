@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import tarfile
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drapps.errors import DataNotFoundError, PipelineError
+from drapps.output import NewFile, refuse_inside
 from drapps.shards.webdataset import CLASSES_FILE
 from drapps.source import EXTENSIONS, Source, folder_source
 
@@ -45,6 +44,7 @@ def pack(
     *,
     shard_bytes: int = SHARD_BYTES,
     extensions: Iterable[str] = EXTENSIONS,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Packed:
     """Write a folder of class folders into tar shards that `drapps.webdataset` reads.
 
@@ -57,30 +57,33 @@ def pack(
         out: a folder that does not exist or is empty.
         shard_bytes: a shard is closed before it grows above this; one sample fits always.
         extensions: which files are pictures.
+        progress: called with the number of samples written so far, and of all.
 
     Raises:
         DataNotFoundError: as `drapps.image_folder`; or a picture that is gone.
-        PipelineError: `out` holds something already, or a size that makes no sense.
+        PipelineError: `out` holds something already or lies in `folder`, or a size that makes no
+            sense.
         OSError: reading or writing failed; the file is named.
     """
     if isinstance(shard_bytes, bool) or not isinstance(shard_bytes, int) or shard_bytes < 1:
         raise PipelineError(f"shard_bytes={shard_bytes!r} must be a positive number of bytes")
     source = folder_source(folder, extensions)
-    target = Path(os.fsdecode(out)).expanduser()
+    top, target = (Path(os.fsdecode(path)).expanduser() for path in (folder, out))
+    refuse_inside(target, top)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise PipelineError(f"{str(target)!r} is not an empty folder: nothing is overwritten")
     target.mkdir(parents=True, exist_ok=True)
 
     writer = _Writer(target, shard_bytes)
     try:
-        for key, extension, content, label in _samples(
-            source, Path(os.fsdecode(folder)).expanduser()
-        ):
+        for done, (key, extension, content, label) in enumerate(_samples(source, top), 1):
             writer.add(key, ((extension, content), ("cls", str(label).encode())))
+            if progress is not None:
+                progress(done, len(source))
         writer.close_shard()
     finally:
         writer.discard()
-    names = _NewFile(target / CLASSES_FILE)
+    names = NewFile(target / CLASSES_FILE)
     try:
         names.write(json.dumps(list(source.classes), indent=1).encode())
         names.appear()
@@ -106,53 +109,6 @@ def _samples(source: Source, top: Path) -> Iterator[tuple[str, str, bytes, int]]
         yield key, name.suffix[1:].lower(), content, label
 
 
-class _NewFile:
-    """A file that is at `path` once it is complete and stored, never before, and replaces none."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        number, self._name = tempfile.mkstemp(dir=path.parent, prefix=".drapps-pack-")
-        self._file = os.fdopen(number, "wb")
-        self.size = 0
-
-    def write(self, data: bytes) -> None:
-        """Add to the end."""
-        try:
-            self._file.write(data)
-        except OSError as error:
-            raise self._named(error) from None
-        self.size += len(data)
-
-    def appear(self) -> None:
-        """Store what was written, and give it its name."""
-        try:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            os.fchmod(self._file.fileno(), 0o666 & ~_umask())
-            self._file.close()
-            os.link(self._name, self._path)
-        except OSError as error:
-            raise self._named(error) from None
-        finally:
-            self.discard()
-
-    def discard(self) -> None:
-        """Leave nothing behind."""
-        with contextlib.suppress(OSError):
-            self._file.close()
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._name)  # noqa: PTH108
-
-    def _named(self, error: OSError) -> OSError:
-        return OSError(error.errno, error.strerror, str(self._path))
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 class _Writer:
     """Fills one shard after the other."""
 
@@ -161,7 +117,7 @@ class _Writer:
         self.size = 0
         self._folder = folder
         self._limit = limit
-        self._file: _NewFile | None = None
+        self._file: NewFile | None = None
 
     def add(self, key: str, members: Iterable[tuple[str, bytes]]) -> None:
         """Write the members of a sample into one shard."""
@@ -170,7 +126,7 @@ class _Writer:
             self.close_shard()
         if self._file is None:
             path = self._folder / f"shard-{len(self.shards):06}.tar"
-            self._file = _NewFile(path)
+            self._file = NewFile(path)
             self.shards.append(path)
         self._file.write(blocks)
 

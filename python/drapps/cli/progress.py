@@ -1,0 +1,28 @@
+"""How far a command is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+INTERVAL = 0.1  # seconds
+
+
+class Progress:
+    """A line on the terminal that counts files; nothing where stderr is none."""
+
+    def __init__(self, chosen: argparse.Namespace) -> None:
+        self._wanted = sys.stderr.isatty() and not (chosen.quiet or chosen.json)
+        self._next = time.monotonic() + INTERVAL
+
+    def __call__(self, done: int, of: int) -> None:
+        """Show the count, if the last one was shown long enough."""
+        if self._wanted and (now := time.monotonic()) >= self._next:
+            self._next = now + INTERVAL
+            print(f"\r{done} of {of} files", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._wanted:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
