@@ -54,9 +54,9 @@ wheel:  ## wheels for every CPython >= 3.10 here into dist/, each tried in a cle
 	@$(setup) dev wheel
 	@$(python) tools/wheel.py
 
-docs:  ## the documentation into build/docs/
+docs:  ## the documentation into build/docs/, its links and its spelling checked
 	@$(setup) dev docs extension
-	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --quiet --strict --site-dir build/docs
+	@$(python) -m tools.docs
 	@echo "docs: build/docs/index.html"
 
 clean:  ## remove all that was built; .venv and the compiler's cache stay

@@ -3,7 +3,7 @@
 #
 #   run        what builds and runs the loader: Debian packages, and Python packages in .venv
 #   dev        those of run, and what tests, checks and measures
-#   docs       .venv with what builds the documentation
+#   docs       what builds the documentation in .venv, and the Debian packages that check its spelling
 #   wheel      .venv with what repairs wheels
 #   extension  drapps._core, built in build/release and linked into python/drapps, importable from .venv
 #
@@ -86,7 +86,11 @@ for step in "$@"; do
       requirements run
       requirements dev
       ;;
-    docs | wheel) requirements "$step" ;;
+    docs)
+      debian tools/debian/docs.txt
+      requirements docs
+      ;;
+    wheel) requirements wheel ;;
     extension) extension ;;
     *) echo "setup: unknown step '$step'; known are run, dev, docs, wheel and extension" >&2 && exit 2 ;;
   esac

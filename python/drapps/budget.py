@@ -52,7 +52,8 @@ class BudgetSampler:
         multiple: declared sizes are multiples of it where the budget allows, as hardware may like.
         shuffle: False takes the samples in their order.
         seed: of the order.
-        rank, world: this process, and how many there are. All take equally many steps.
+        rank: this process.
+        world: how many processes there are. All take equally many steps.
         remainder: what becomes of the last step where the batches do not divide among the ranks, or
             one is not full: ``even`` shares their rows among the ranks, ``pad`` repeats samples and
             batches (`padded` tells which), ``drop`` leaves them out.

@@ -1,0 +1,1 @@
+"""The documentation: built, with its links and its spelling checked."""
