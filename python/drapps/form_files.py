@@ -108,8 +108,8 @@ def _list_folder(top: Path, out: Path, listing: Listing) -> None:
 def transcode_files(listing: Listing, *, copy_others: bool, jobs: int) -> Generator[Outcome]:
     """Write the coefficient form of all baseline JPEGs that were listed.
 
-    A file appears when it is complete, with the extension ``.djc``; none is replaced. What is
-    going on when the iterator is closed is ended, and the rest is not begun.
+    A file appears when it is complete, with the extension ``.djc``; none is replaced. Closing
+    the iterator finishes the files under way and begins no other.
 
     Args:
         listing: as `list_files` gives it.
@@ -165,6 +165,8 @@ def _write_file(source: Path, target: Path, copy_others: bool) -> Outcome:
         return Outcome(source, "copied" if done else "unchanged")
     except BadFileError as error:
         return Outcome(source, "failed", str(error))
+    except MemoryError:
+        return Outcome(source, "failed", "does not fit into memory")
 
 
 def _named_jpeg(path: Path) -> bool:

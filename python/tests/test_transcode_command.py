@@ -153,6 +153,19 @@ def test_bad_files_are_told_of_and_the_run_goes_on(tree, tmp_path):
     assert files(tmp_path / "out") == forms_of(tree)
 
 
+def test_a_file_larger_than_memory_is_told_of(tree, tmp_path, monkeypatch, capsys):
+    def read(source):
+        if source.name == "a.jpg":
+            raise MemoryError
+        return source.read_bytes()
+
+    monkeypatch.setattr("drapps.form_files._read_jpeg", read)
+    assert main(["transcode", str(tree / "cat"), str(tmp_path / "out")]) == 1
+    told = f"drapps: {tree / 'cat' / 'a.jpg'}: does not fit into memory\n"
+    assert capsys.readouterr().err.startswith(told)
+    assert len(files(tmp_path / "out")) == 3
+
+
 def test_links_are_followed(tree, tmp_path):
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "cat").symlink_to(tree / "cat")

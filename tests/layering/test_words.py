@@ -58,7 +58,7 @@ RETIRED = [
     Word(name("Standing"), "ProcessKnob", name=True),
     Word(name("Elastic"), "Autoscaler", name=True),
     Word(name("EngineIterator"), "what it iterates over"),
-    Word(name("ParkedArenas"), "spare arenas"),
+    Word(name("ParkedArenas"), "SpareArenas"),
     Word(name("LedgerFile"), "BadSamplesFile"),
     Word(
         name("ledger_file"),
@@ -151,7 +151,7 @@ def test_no_retired_word_is_in_use() -> None:
         ("python/x.py", "class Elastic: ...", "Autoscaler"),
         ("docs/x.md", "It is an `Elastic`.", "Autoscaler"),
         ("python/x.py", "x: EngineIterator", "what it iterates over"),
-        ("src/x.h", "ParkedArenas parked;", "spare arenas"),
+        ("src/x.h", "ParkedArenas parked;", "SpareArenas"),
         ("python/x.py", "x = LedgerFile(y)", "BadSamplesFile"),
         ("python/drapps/loader.py", "self._ledger_file = x", "bad_samples_file"),
         ("docs/guides/x.md", "`ledger_file=path`", "bad_samples_file"),
