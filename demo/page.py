@@ -9,7 +9,7 @@ from pathlib import Path
 from demo import report, summary
 from demo.plots import Line, plot
 from demo.results import Results
-from demo.settings import BATCH
+from demo.settings import BATCH, STEP_FACTOR
 
 _CSS = {
     "stock": "stock",
@@ -71,7 +71,12 @@ def _accelerator(results: Results) -> str:
         "<p>With a network on the CPU the network itself is the bottleneck. Here the step only "
         f"sleeps, {1e3 * results.step_s:.0f} ms a batch, as a host does while an accelerator "
         "works. For a while, processes that have nothing to do with training keep every core "
-        "busy.</p>"
+        f"busy.</p><p>The step's time was chosen in this run: it is {STEP_FACTOR:g} times what "
+        f"DRAPPS needed for a batch of {BATCH} when it loaded alone, so DRAPPS has cores to spare "
+        "in the quiet phases. A step chosen from the stock loader's own rate would be longer "
+        "wherever that rate is lower. <strong>All runs are given the same step</strong>, the "
+        "stock loader's too; that one runs at the <code>num_workers</code> that loaded fastest "
+        f"without a network, which is {results.accelerator_workers} here.</p>"
         f"{_table(*report.accelerated_table(results))}"
         '<p class="soft">Samples/s, and in parentheses the share of the time that the step '
         "waited.</p><h3>Samples/s over time</h3>"

@@ -168,6 +168,15 @@ def test_the_page_is_whole_loads_nothing_and_escapes(results: Results) -> None:
     assert "folder &amp; its" in text
 
 
+def test_the_page_says_how_the_step_was_chosen_and_who_is_given_it(results: Results) -> None:
+    results.accelerator_workers = 3
+    text = page.html(results)
+    assert "sleeps, 67 ms a batch" in text
+    assert "2.5 times what DRAPPS needed for a batch of 64 when it loaded alone" in text
+    assert "All runs are given the same step" in text
+    assert "without a network, which is 3 here" in text
+
+
 def test_the_page_plots_what_moved_and_names_what_did_not(results: Results) -> None:
     text = page.html(results)
     drawings = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
