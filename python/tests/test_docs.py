@@ -35,7 +35,8 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, mo
         pytest.importorskip("torch")
         pytest.importorskip("torchvision")
     for name in ("accelerate", "datasets", "jax", "lightning", "tensorflow", "transformers"):
-        if any(re.search(rf"^import {name}$", text, re.MULTILINE) for _, text in code):
+        used = rf"^(import|from) (drapps\.)?{name}\b"
+        if any(re.search(used, text, re.MULTILINE) for _, text in code):
             pytest.importorskip(name)
     if any("accelerate.data_loader.DataLoader =" in text for _, text in code):
         theirs = pytest.importorskip("accelerate.data_loader")
