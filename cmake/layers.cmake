@@ -45,7 +45,7 @@ function(drapps_layer name)
     drapps_compile_together(${name}_test all tests)
     # Most of a test's time is the compiler's; but what compares pixels runs long where sanitizers watch it at -O0.
     set(fast -O1)
-    if(DRAPPS_SANITIZE AND NOT name MATCHES "^(kernel|source|decode|augment)$")
+    if(DRAPPS_SANITIZE AND NOT name MATCHES "^(kernel|storage|source|decode|augment)$")
       set(fast -O0)
     endif()
     target_compile_options(${name}_test PRIVATE ${fast})

@@ -21,7 +21,7 @@
 #include "drapps/source/array.h"
 #include "drapps/source/packed.h"
 #include "drapps/source/permutation.h"
-#include "drapps/source/shard.h"
+#include "drapps/source/shard_source.h"
 #include "drapps/source/tar.h"
 #include "shared.h"
 

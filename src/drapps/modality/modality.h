@@ -22,9 +22,9 @@
 #include "drapps/base/result.h"
 #include "drapps/decode/foreign.h"
 #include "drapps/decode/jpeg/index.h"
-#include "drapps/source/reader.h"
 #include "drapps/source/sampler.h"
 #include "drapps/source/source.h"
+#include "drapps/storage/reader.h"
 
 namespace drapps {
 
@@ -48,6 +48,8 @@ struct Workspace {
 
 /// One record on its way from the reader to its row of a batch.
 struct Sample : ReadRequest {
+  Source* source = nullptr;
+  std::uint64_t index = 0;  // of the record
   Sampler::Row row;
   bool replaced = false;           // another record stands in for it
   Workspace* workspace = nullptr;  // from decoding to the end

@@ -36,7 +36,7 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
   picture.boxes.clear();
   picture.box_rows.clear();
   work.ops = 0;
-  if (sample.entry[of()].form == Entry::Form::kDecoded) return enter_decoded(sample);
+  if (sample.at[of()].entry.form == Entry::Form::kDecoded) return enter_decoded(sample);
   DRAPPS_RETURN_IF_ERROR(decode_image(sample, draws));
   sample.source->remember_pixels(sample.index, static_cast<std::uint64_t>(picture.extent.height) *
                                                    static_cast<std::uint64_t>(picture.extent.width));
@@ -51,7 +51,7 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
 /// Pixels that lie in memory, perhaps with some ops behind them.
 Status PicturePlan::enter_decoded(Sample& sample) const {
   PictureState& work = state(sample);
-  const Entry& entry = sample.entry[of()];
+  const Entry& entry = sample.at[of()].entry;
   if (entry.ops > fixed_ops() || mask_of_ || stages_.front().has_boxes) {
     return invalid("pictures with " + std::to_string(entry.ops) + " ops behind them do not fit: the first " +
                    std::to_string(fixed_ops()) + " draw nothing, and masks and boxes come with encoded pictures");

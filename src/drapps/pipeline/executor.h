@@ -28,7 +28,7 @@
 #include "drapps/exec/stride.h"
 #include "drapps/pipeline/task.h"
 #include "drapps/pipeline/window_runner.h"
-#include "drapps/source/reader.h"
+#include "drapps/storage/reader.h"
 #include "drapps/source/sampler.h"
 
 namespace drapps {

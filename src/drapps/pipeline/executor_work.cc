@@ -7,6 +7,7 @@
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
 #include "drapps/pipeline/executor.h"
+#include "drapps/pipeline/fetch.h"
 
 namespace drapps {
 namespace {
@@ -31,7 +32,10 @@ bool Executor::run_one() noexcept {
 }
 
 void Executor::submit(const Reads& reads) {
-  for (std::size_t i = 0; i < reads.count; ++i) reader_->submit(*reads.request[i]);
+  for (std::size_t i = 0; i < reads.count; ++i) {
+    ask(*reads.request[i]);
+    reader_->submit(*reads.request[i]);
+  }
 }
 
 void Executor::work(SampleTask& task) {
@@ -112,16 +116,18 @@ Status Executor::prepare(SampleTask& task) {
 bool Executor::fetch(SampleTask& task, Status& status) {
   // What the reader failed at is read here once more, waiting if need be: its error is the sample's.
   if (task.read_failed) {
-    status = read_record(task);
+    status = catching([&] { return fetch_now(task); });
     task.fresh = false;
     return true;
   }
+  ask(task);
   const bool waits = !try_read_record(task);
   if (!waits) {
     metrics_.read.mark();
     metrics_[lane_place(LaneRole::kFetch)].service_wall.record(task.wall_ns);
     metrics_[lane_place(LaneRole::kFetch)].service_cpu.record(task.cpu_ns);
     task.fresh = false;
+    remember(task);
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -137,6 +143,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
 
 void Executor::read_done(ReadRequest& request, Status status) noexcept {
   auto& task = static_cast<SampleTask&>(request);
+  if (status.ok()) remember(task);
   metrics_.read.mark();
   metrics_[lane_place(LaneRole::kFetch)].service_wall.record(request.wall_ns);
   metrics_[lane_place(LaneRole::kFetch)].service_cpu.record(request.cpu_ns);
@@ -191,7 +198,7 @@ bool Executor::starve(SampleTask& task, Status& status) {
     }
   }
   engine_.workers().release_idle(*this);
-  status = read_record(task);
+  status = catching([&] { return fetch_now(task); });
   task.fresh = false;
   if (status.ok()) status = catching([&] { return prepare(task); });
   // Asked only now, because another executor may have begun meanwhile.
@@ -225,7 +232,7 @@ Status Executor::replace(SampleTask& task, Error first) {
   task.replaced = true;
   while (task.replacements < kReplacements) {
     preparer_.replace(task, task.replacements++);
-    Status status = read_record(task);
+    Status status = fetch_now(task);
     if (status.ok()) status = prepare(task);
     if (status.ok()) status = window_.report(first);
     if (status.ok() || blameless(status.error())) return status;

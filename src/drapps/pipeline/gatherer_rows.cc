@@ -1,6 +1,6 @@
 // The filling half of the gatherer: from rows of arrays to rows of a slot.
 #include "drapps/pipeline/gatherer.h"
-#include "drapps/source/read_file.h"
+#include "drapps/storage/read_file.h"
 
 namespace drapps {
 
@@ -39,6 +39,7 @@ void Gatherer::prepare_rows(const Run& run, const RowRun& rows, Hand& hand) {
   task.workspace = &hand.workspace;
   task.slot = run.slot;
   const auto prepare = [&]() -> Status {
+    task.at[kFirstPart] = source_->locate(task.index, kFirstPart);
     DRAPPS_RETURN_IF_ERROR(answer_from_memory(task, kFirstPart));
     return preparer_.prepare(task);
   };

@@ -12,7 +12,7 @@
 #include "drapps/modality/modalities.h"
 #include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/test_pass.h"
-#include "drapps/source/testing.h"
+#include "drapps/storage/testing.h"
 
 namespace drapps {
 namespace {

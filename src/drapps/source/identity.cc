@@ -8,7 +8,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "drapps/source/shard.h"
+#include "drapps/storage/location.h"
+#include "drapps/storage/shard.h"
 
 namespace drapps {
 namespace {

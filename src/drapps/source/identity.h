@@ -22,7 +22,7 @@
 
 namespace drapps {
 
-struct Location;  // source.h
+struct Location;  // storage/location.h
 
 struct RecordIdentity {
   std::uint64_t high = 0;

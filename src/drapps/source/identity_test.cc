@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "drapps/source/array.h"
-#include "drapps/source/shard.h"
+#include "drapps/source/shard_source.h"
 
 namespace drapps {
 namespace {

@@ -17,16 +17,11 @@
 
 #include "drapps/base/result.h"
 #include "drapps/data/array.h"
-#include "drapps/data/file_identity.h"
 #include "drapps/data/picture.h"
 #include "drapps/source/identity.h"
+#include "drapps/storage/location.h"
 
 namespace drapps {
-
-/// One of Source::parts().
-using RecordPart = std::uint8_t;
-inline constexpr RecordPart kFirstPart = 0;
-inline constexpr std::size_t kMaxParts = 4;
 
 /// What the parts of a record are called that is a picture, perhaps with a mask.
 inline constexpr const char* kImageName = "image";
@@ -36,18 +31,6 @@ inline constexpr const char* kMaskName = "mask";
 struct Hint {
   std::uint32_t bytes = 0;
   std::uint32_t pixels = 0;  // height x width of the image
-};
-
-class Shard;  // shard.h
-
-/// Where one part lies: in memory, in a file of its own, or in a range of a shard.
-struct Location {
-  const char* path = nullptr;           // NUL-terminated; null for a part in memory
-  std::span<const std::uint8_t> bytes;  // of a part in memory
-  Shard* shard = nullptr;               // of a part that is a range of the file at `path`; null for a whole file
-  std::uint64_t offset = 0;             // of the range, in bytes
-  std::uint64_t length = 0;
-  Entry entry;  // what the bytes are
 };
 
 struct LabelColumn {

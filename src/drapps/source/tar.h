@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "drapps/base/result.h"
-#include "drapps/source/file_window.h"
+#include "drapps/storage/file_window.h"
 
 namespace drapps {
 

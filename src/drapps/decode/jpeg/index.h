@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "drapps/data/file_identity.h"
+#include "drapps/storage/file_identity.h"
 
 namespace drapps::jpeg {
 

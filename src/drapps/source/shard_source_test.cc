@@ -1,4 +1,4 @@
-#include "drapps/source/shard.h"
+#include "drapps/source/shard_source.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -8,11 +8,19 @@
 
 #include <deque>
 
-#include "drapps/source/file_window.h"
-#include "drapps/source/testing.h"
+#include "drapps/storage/file_window.h"
+#include "drapps/storage/testing.h"
 
 namespace drapps {
 namespace {
+
+/// A request for a record of a source.
+struct SourceRequest : OwnedRequest {
+  explicit SourceRequest(const Source& source, std::uint64_t index, std::uint64_t tag = 0) : OwnedRequest({}, tag) {
+    request.parts = static_cast<std::uint8_t>(source.parts().size());
+    for (RecordPart part = kFirstPart; part < request.parts; ++part) request.at[part] = source.locate(index, part);
+  }
+};
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -63,7 +71,7 @@ class ShardTest : public testing::TestWithParam<ReaderKind> {
     Recorder recorder;
     if (made(recorder) == nullptr) GTEST_SKIP() << "no io_uring here";
   }
-  Status read(OwnedRequest& owned) {
+  Status read(SourceRequest& owned) {
     Recorder recorder;
     const auto reader = made(recorder);
     reader->submit(owned.request);
@@ -79,7 +87,7 @@ TEST_P(ShardTest, RecordsAreTheirRangesOfTheFile) {
   Recorder recorder;
   const auto reader = made(recorder);
   for (int epoch = 0; epoch < 2; ++epoch) {
-    std::deque<OwnedRequest> requests;
+    std::deque<SourceRequest> requests;
     for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(requests.emplace_back(*source, i, i).request);
     ASSERT_TRUE(recorder.wait_for(requests.size()));
     for (const auto& outcome : recorder.outcomes()) ASSERT_TRUE(outcome.status.ok());
@@ -113,7 +121,7 @@ TEST_P(ShardTest, MasksMayLieInOtherShardsThanTheirImages) {
   const auto source = std::move(*ShardSource::make(std::move(paths), set.identities, images, masks));
   ASSERT_TRUE(source->part_named(kMaskName).has_value());
   for (std::uint64_t i = 0; i < kEach; ++i) {
-    OwnedRequest owned(*source, i);
+    SourceRequest owned(*source, i);
     ASSERT_TRUE(read(owned).ok());
     EXPECT_EQ(text_of(owned.request.bytes[0]), set.contents[i]);
     EXPECT_EQ(text_of(owned.request.bytes[1]), set.contents[kEach + i]);
@@ -127,12 +135,13 @@ TEST_P(ShardTest, ImageInAFileMayHaveItsMaskInMemory) {
   ASSERT_TRUE(files.append(folder_.put("image", "from a file")).ok());
   const auto source =
       std::move(*MemorySource::make({{}, {data, 2}}, owner, {{data + 2, 4}, {data, 0}}, {}, std::move(files)));
-  OwnedRequest owned(*source, 0);
+  SourceRequest owned(*source, 0);
   ASSERT_TRUE(read(owned).ok());
   EXPECT_EQ(text_of(owned.request.bytes[0]), "from a file");
   EXPECT_EQ(text_of(owned.request.bytes[1]), "cdef");
-  OwnedRequest without_mask(*source, 1);
-  EXPECT_EQ(read(without_mask).error().path, "memory[1].mask");
+  SourceRequest without_mask(*source, 1);
+  EXPECT_FALSE(read(without_mask).ok());
+  EXPECT_EQ(source->name(1, without_mask.request.failed), "memory[1].mask");
 }
 
 TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
@@ -140,7 +149,7 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
   // Once before it is opened for the first time, once while it is kept open.
   for (const bool read_before : {false, true}) {
     const auto source = std::move(*set.made());
-    OwnedRequest owned(*source, 3);
+    SourceRequest owned(*source, 3);
     if (read_before) {
       ASSERT_TRUE(read(owned).ok());
     }
@@ -151,8 +160,7 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
       ASSERT_FALSE(status.ok());
       EXPECT_EQ(status.error().code, code);
       EXPECT_EQ(status.error().stage, Stage::kFetch);
-      EXPECT_EQ(status.error().path, named);
-      EXPECT_EQ(status.error().index, 3);
+      EXPECT_EQ(source->name(3, owned.request.failed), named);
       EXPECT_THAT(status.error().message, HasSubstr(text));
       EXPECT_EQ(read_record(owned.request).error().to_string(), status.error().to_string()) << "a worker says the same";
       EXPECT_FALSE(try_read_record(owned.request));
@@ -162,7 +170,7 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
     expect_error(ErrorCode::kTruncated, "its index says");
     fs::resize_file(set.paths[0], size);
     expect_error(ErrorCode::kCorrupt, "changed since its index was made");
-    OwnedRequest other(*source, kEach);
+    SourceRequest other(*source, kEach);
     EXPECT_TRUE(read(other).ok()) << "other shards are read on";
 
     // As it was: for the next round.
@@ -174,7 +182,7 @@ TEST_P(ShardTest, ShardThatChangedIsAnErrorNamingShardAndRecord) {
   }
   fs::remove(set.paths[1]);
   const auto source = std::move(*set.made());
-  OwnedRequest owned(*source, kEach);
+  SourceRequest owned(*source, kEach);
   EXPECT_EQ(read(owned).error().code, ErrorCode::kNotFound);
 }
 
@@ -182,12 +190,12 @@ TEST_P(ShardTest, EmptyAndLargeRecordsAreRefused) {
   Set set(folder_, 1);
   set.ranges.length[0] = 0;
   const auto source = std::move(*set.made());
-  OwnedRequest owned(*source, 0);
+  SourceRequest owned(*source, 0);
   EXPECT_EQ(read(owned).error().code, ErrorCode::kTruncated);
   EXPECT_THAT(read(owned).error().message, HasSubstr("record is empty"));
-  OwnedRequest large(*source, 7);
+  SourceRequest large(*source, 7);
   EXPECT_EQ(read_record(large.request, {.max_file_bytes = 100}).error().code, ErrorCode::kTooLarge);
-  OwnedRequest small(*source, 1);
+  SourceRequest small(*source, 1);
   EXPECT_GT(set.identities[0].size, 1000u);
   EXPECT_TRUE(read_record(small.request, {.max_file_bytes = 1000}).ok()) << "the limit is the record's";
 }
@@ -200,7 +208,7 @@ TEST_P(ShardTest, DescriptorsStayBoundedAndGoWithTheSource) {
     {
       Recorder recorder;
       const auto reader = made(recorder);
-      std::deque<OwnedRequest> requests;
+      std::deque<SourceRequest> requests;
       for (std::uint64_t i = 0; i < source->size(); ++i) reader->submit(requests.emplace_back(*source, i, i).request);
       ASSERT_TRUE(recorder.wait_for(requests.size()));
       for (std::uint64_t i = 0; i < source->size(); ++i) {
@@ -261,7 +269,7 @@ TEST(MemorySource, RecordsWithoutBytesAreFiles) {
   const auto mixed = std::move(*source({folder.put("first", "1st"), folder.put("second", "2nd")}));
   const char* const expected[] = {"1st", "abcd", "2nd", "ef"};
   for (std::uint64_t i = 0; i < 4; ++i) {
-    OwnedRequest owned(*mixed, i);
+    SourceRequest owned(*mixed, i);
     ASSERT_TRUE(read_record(owned.request).ok());
     EXPECT_EQ(text_of(owned.request.bytes[0]), expected[i]);
   }

@@ -1,4 +1,4 @@
-#include "drapps/source/uring_reader.h"
+#include "drapps/storage/uring_reader.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -179,15 +179,14 @@ void UringReader::handle(const io_uring_cqe& completion) {
 
 void UringReader::begin_part(std::size_t place) {
   Flight& flight = flights_[place];
-  flight.location = flight.request->source->locate(flight.request->index, flight.part);
-  if (flight.location.path == nullptr) return part_done(place, answer_from_memory(*flight.request, flight.part));
-  if (flight.file.find(flight.location)) return begin_read(place);
+  if (flight.location().path == nullptr) return part_done(place, answer_from_memory(*flight.request, flight.part));
+  if (flight.file.find(flight.location())) return begin_read(place);
   open_file(place, kOpenFlags);
 }
 
 void UringReader::open_file(std::size_t place, int flags) {
   io_uring_sqe* const sqe = entry();
-  io_uring_prep_openat(sqe, AT_FDCWD, flights_[place].location.path, flags, 0);
+  io_uring_prep_openat(sqe, AT_FDCWD, flights_[place].location().path, flags, 0);
   io_uring_sqe_set_data64(sqe, place);
 }
 
@@ -197,13 +196,13 @@ void UringReader::opened(std::size_t place, int result) {
   if (result < 0) return finish(place, about(io_error(-result, "open the file"), *flight.request, flight.part));
   // The flag has kept a FIFO from blocking; in the ring it would make a read that has to wait fail instead.
   (void)::fcntl(result, F_SETFL, 0);
-  flight.file.take(result, flight.location);
+  flight.file.take(result, flight.location());
   begin_read(place);
 }
 
 void UringReader::begin_read(std::size_t place) {
   Flight& flight = flights_[place];
-  Result<ByteRange> range = inspect(flight.file.get(), flight.location, limits_);
+  Result<ByteRange> range = inspect(flight.file.get(), flight.location(), limits_);
   if (!range.ok()) return finish(place, about(std::move(range).error(), *flight.request, flight.part));
   Status room = flight.request->into[flight.part]->ensure(range->bytes);
   if (!room.ok()) return finish(place, about(std::move(room).error(), *flight.request, flight.part));
@@ -236,13 +235,12 @@ void UringReader::received(std::size_t place, int result) {
   const RecordPart part = flight.part;
   request.bytes[part] = {request.into[part]->data(), flight.range.bytes};
   request.identity[part] = flight.range.identity;
-  request.entry[part] = flight.location.entry;
   part_done(place, ok_status());
 }
 
 void UringReader::part_done(std::size_t place, Status status) {
   Flight& flight = flights_[place];
-  if (!status.ok() || flight.part + 1u == parts_of(*flight.request)) {
+  if (!status.ok() || flight.part + 1 == flight.request->parts) {
     return finish(place, std::move(status));
   }
   close_file(flight);
@@ -258,7 +256,6 @@ void UringReader::finish(std::size_t place, Status status) {
   const std::uint64_t cpu = thread_cpu_ns();
   request.cpu_ns = cpu - std::exchange(cpu_mark_, cpu);
   free_.push_back(place);
-  if (status.ok()) remember(request);
   sink_.read_done(request, std::move(status));
 }
 

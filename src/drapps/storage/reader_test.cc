@@ -1,4 +1,4 @@
-#include "drapps/source/reader.h"
+#include "drapps/storage/reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -17,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "drapps/source/testing.h"
+#include "drapps/storage/testing.h"
 
 namespace {
 
@@ -41,14 +42,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-std::unique_ptr<FileSource> source_of(const std::vector<std::string>& images,
-                                      const std::vector<std::string>& masks = {}) {
-  PathList lists[2];
-  for (const std::string& path : images) EXPECT_TRUE(lists[0].append(path).ok());
-  for (const std::string& path : masks) EXPECT_TRUE(lists[1].append(path).ok());
-  return std::move(*FileSource::make(std::move(lists[0]), std::move(lists[1])));
-}
-
 class ReaderTest : public testing::TestWithParam<ReaderKind> {
  protected:
   std::unique_ptr<Reader> made(ReadSink& sink, int depth = 4, ReadLimits limits = {}) {
@@ -62,16 +55,14 @@ class ReaderTest : public testing::TestWithParam<ReaderKind> {
   Error error_of(const std::string& path, ReadLimits limits = {}, MemoryLedger& ledger = MemoryLedger::unlimited()) {
     Recorder recorder;
     const auto reader = made(recorder, 4, limits);
-    const auto source = source_of({path});
-    OwnedRequest owned(*source);
+    OwnedRequest owned(path);
     owned.image = Buffer(ledger);
     reader->submit(owned.request);
     EXPECT_TRUE(recorder.wait_for(1));
     const Status status = recorder.outcomes()[0].status;
     EXPECT_FALSE(status.ok());
     if (status.ok()) return {};
-    EXPECT_EQ(status.error().path, path);
-    EXPECT_EQ(status.error().index, 0);
+    EXPECT_EQ(owned.request.failed, kFirstPart);
     EXPECT_EQ(status.error().stage, Stage::kFetch);
     const Status here = read_record(owned.request, limits);
     EXPECT_FALSE(here.ok());
@@ -95,11 +86,13 @@ TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
     images.push_back(folder_.put(std::to_string(i) + ".jpg", content_of(i, 1 + i * 7919)));
     masks.push_back(folder_.put(std::to_string(i) + ".png", content_of(1000 + i, 1 + i * 31)));
   }
-  const auto source = source_of(images, masks);
   Recorder recorder;
   const auto reader = made(recorder);
   std::deque<OwnedRequest> requests;
-  for (std::uint64_t i = 0; i < 40; ++i) reader->submit(requests.emplace_back(*source, i, i).request);
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const std::initializer_list<Location> parts{located(images[i]), located(masks[i])};
+    reader->submit(requests.emplace_back(parts, i).request);
+  }
   ASSERT_TRUE(recorder.wait_for(40));
   for (const auto& outcome : recorder.outcomes()) ASSERT_TRUE(outcome.status.ok());
   for (std::uint64_t i = 0; i < 40; ++i) {
@@ -111,7 +104,6 @@ TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
     EXPECT_EQ(request.identity[1],
               (FileIdentity{static_cast<std::uint64_t>(status.st_size),
                             status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_ino}));
-    EXPECT_EQ(source->hint(i).bytes, 1 + i * 7919);
     EXPECT_GT(request.wall_ns, 0u);
   }
 }
@@ -157,10 +149,10 @@ TEST_P(ReaderTest, FileThatEndsBeforeItsSizeIsTruncatedAtThatByte) {
 }
 
 TEST_P(ReaderTest, FilesThatChangeBetweenEpochsAreNoticed) {
-  const auto source = source_of({folder_.put("a", content_of(1, 5000))});
+  const std::string path = folder_.put("a", content_of(1, 5000));
   Recorder recorder;
   const auto reader = made(recorder);
-  OwnedRequest owned(*source);
+  OwnedRequest owned(path);
   reader->submit(owned.request);
   ASSERT_TRUE(recorder.wait_for(1));
   const FileIdentity before = owned.request.identity[0];
@@ -179,15 +171,16 @@ TEST_P(ReaderTest, FilesThatChangeBetweenEpochsAreNoticed) {
   EXPECT_EQ(recorder.outcomes()[2].status.error().code, ErrorCode::kNotFound);
 }
 
-TEST_P(ReaderTest, BadMaskFailsTheRecordAndIsNamed) {
-  const auto source = source_of({folder_.put("image", "x")}, {folder_.path("mask")});
+TEST_P(ReaderTest, ABadPartFailsTheRecordAndIsTold) {
+  const std::string image = folder_.put("image", "x");
+  const std::string mask = folder_.path("mask");
   Recorder recorder;
   const auto reader = made(recorder);
-  OwnedRequest owned(*source);
+  OwnedRequest owned({located(image), located(mask)});
   reader->submit(owned.request);
   ASSERT_TRUE(recorder.wait_for(1));
   ASSERT_FALSE(recorder.outcomes()[0].status.ok());
-  EXPECT_EQ(recorder.outcomes()[0].status.error().path, folder_.path("mask"));
+  EXPECT_EQ(owned.request.failed, 1);
 }
 
 TEST_P(ReaderTest, BudgetAndDescriptorsThatRunOutAreErrorsOfTheSample) {
@@ -197,8 +190,7 @@ TEST_P(ReaderTest, BudgetAndDescriptorsThatRunOutAreErrorsOfTheSample) {
 
   Recorder recorder;
   const auto reader = made(recorder);
-  const auto source = source_of({path});
-  OwnedRequest owned(*source);
+  OwnedRequest owned(path);
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{.rlim_cur = 1, .rlim_max = before.rlim_max};
@@ -215,11 +207,12 @@ TEST_P(ReaderTest, BudgetAndDescriptorsThatRunOutAreErrorsOfTheSample) {
 TEST_P(ReaderTest, MemoryCompletesInsideSubmitWithoutACopy) {
   const auto owner = std::make_shared<std::string>("abcdef");
   const auto* const data = reinterpret_cast<const std::uint8_t*>(owner->data());
-  const auto source = std::move(*MemorySource::make({{data, 4}, {data + 4, 0}}, owner, {{data + 4, 2}, {data, 1}}));
   Recorder recorder;
   const auto reader = made(recorder);
   ReadRequest request;
-  request.source = source.get();
+  request.parts = 2;
+  request.at[0].bytes = {data, 4};
+  request.at[1].bytes = {data + 4, 2};
   reader->submit(request);
   ASSERT_EQ(recorder.outcomes().size(), 1u);
   EXPECT_EQ(request.bytes[0].data(), data);
@@ -227,35 +220,34 @@ TEST_P(ReaderTest, MemoryCompletesInsideSubmitWithoutACopy) {
   EXPECT_EQ(request.identity[0].size, 4u);
   EXPECT_TRUE(try_read_record(request));
 
-  request.index = 1;
+  request.at[0].bytes = {data + 4, std::size_t{0}};
   reader->submit(request);
   ASSERT_FALSE(recorder.outcomes()[1].status.ok());
   EXPECT_EQ(recorder.outcomes()[1].status.error().to_string(), read_record(request).error().to_string());
-  EXPECT_EQ(recorder.outcomes()[1].status.error().path, "memory[1]");
+  EXPECT_THAT(recorder.outcomes()[1].status.error().message, HasSubstr("empty"));
 }
 
 TEST_P(ReaderTest, DepthOneReadsInTheOrderOfSubmission) {
   std::vector<std::string> images;
   for (std::uint64_t i = 0; i < 100; ++i)
     images.push_back(folder_.put(std::to_string(i), content_of(i, 1 + i % 7 * 50'000)));
-  const auto source = source_of(images);
   Recorder recorder;
   const auto reader = made(recorder, 32);
   reader->set_depth(-5);
   std::deque<OwnedRequest> requests;
-  for (std::uint64_t i = 0; i < 100; ++i) reader->submit(requests.emplace_back(*source, i, i).request);
+  for (std::uint64_t i = 0; i < 100; ++i) reader->submit(requests.emplace_back(images[i], i).request);
   ASSERT_TRUE(recorder.wait_for(100));
   for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(recorder.outcomes()[i].tag, i);
 }
 
 TEST_P(ReaderTest, ClosingCompletesEveryRequestExactlyOnce) {
-  const auto source = source_of({folder_.put("a", content_of(1, 300'000))});
+  const std::string path = folder_.put("a", content_of(1, 300'000));
   for (int round = 0; round < 20; ++round) {
     Recorder recorder;
     std::deque<OwnedRequest> requests;
     {
       const auto reader = made(recorder, 2);
-      for (std::uint64_t i = 0; i < 200; ++i) reader->submit(requests.emplace_back(*source, 0, i).request);
+      for (std::uint64_t i = 0; i < 200; ++i) reader->submit(requests.emplace_back(path, i).request);
     }
     std::vector<int> seen(200);
     for (const auto& outcome : recorder.outcomes()) {
@@ -271,11 +263,13 @@ TEST_P(ReaderTest, ClosingCompletesEveryRequestExactlyOnce) {
 TEST_P(ReaderTest, ReadingAllocatesNothingOnceBuffersHaveGrown) {
   std::vector<std::string> images;
   for (std::uint64_t i = 0; i < 16; ++i) images.push_back(folder_.put(std::to_string(i), content_of(i, 40'000)));
-  const auto source = source_of(images, images);
   Recorder recorder;
   const auto reader = made(recorder, 8);
   std::deque<OwnedRequest> requests;
-  for (std::uint64_t i = 0; i < 16; ++i) requests.emplace_back(*source, i, i);
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    const std::initializer_list<Location> parts{located(images[i]), located(images[i])};
+    requests.emplace_back(parts, i);
+  }
   if (g_allocations.load() == 0) GTEST_SKIP() << "a sanitizer allocates here";
   std::uint64_t before = 0;
   for (int round = 0; round < 50; ++round) {
@@ -291,14 +285,16 @@ TEST_P(ReaderTest, ReadingAllocatesNothingOnceBuffersHaveGrown) {
 /// how many requests there are.
 class Cycle final : public ReadSink {
  public:
-  Cycle(const std::vector<std::string>& contents, std::uint64_t goal) : contents_(contents), goal_(goal) {}
+  Cycle(const std::vector<std::string>& files, const std::vector<std::string>& contents, std::uint64_t goal)
+      : files_(files), contents_(contents), goal_(goal) {}
   void start(Reader& reader) { reader_ = &reader; }
 
   void read_done(ReadRequest& request, Status status) noexcept override {
-    const std::string& expected = contents_[request.index];
-    if (!status.ok() || text_of(request.bytes[0]) != expected) failures_.fetch_add(1);
+    const auto file = std::ranges::find(files_, request.at[0].path) - files_.begin();
+    const auto place = static_cast<std::size_t>(file);
+    if (!status.ok() || text_of(request.bytes[0]) != contents_[place]) failures_.fetch_add(1);
     const std::uint64_t finished = finished_.fetch_add(1) + 1;
-    request.index = (request.index * 5 + 1) % contents_.size();
+    request.at[0] = located(files_[(place * 5 + 1) % files_.size()]);
     const std::uint64_t requests = request.tag;
     if (finished + requests > goal_) {
       if (retired_.fetch_add(1) + 1 == requests) retired_.notify_all();  // `request` may be gone
@@ -313,6 +309,7 @@ class Cycle final : public ReadSink {
   int failures() const { return failures_.load(); }
 
  private:
+  const std::vector<std::string>& files_;
   const std::vector<std::string>& contents_;
   const std::uint64_t goal_;
   Reader* reader_ = nullptr;
@@ -330,12 +327,11 @@ TEST_P(ReaderTest, DepthMayChangeAtAnyMomentWhileManyThreadsSubmit) {
     contents.push_back(content_of(i, 1 + i * 400));
     images.push_back(folder_.put(std::to_string(i), contents.back()));
   }
-  const auto source = source_of(images);
-  Cycle cycle(contents, kGoal);
+  Cycle cycle(images, contents, kGoal);
   const auto reader = made(cycle, 3);
   cycle.start(*reader);
   std::deque<OwnedRequest> requests;
-  for (std::uint64_t i = 0; i < kRequests; ++i) requests.emplace_back(*source, i % 64, kRequests);
+  for (std::uint64_t i = 0; i < kRequests; ++i) requests.emplace_back(images[i % 64], kRequests);
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t t = 0; t < 3; ++t) {
@@ -363,8 +359,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ReaderTest, testing::Values(ReaderKind::kPread, 
 
 TEST(TryReadTest, WarmFileIsReadAtOnce) {
   const Folder folder;
-  const auto source = source_of({folder.put("a", content_of(3, 70'000))});
-  OwnedRequest owned(*source);
+  const std::string path = folder.put("a", content_of(3, 70'000));
+  OwnedRequest owned(path);
   if (!try_read_record(owned.request)) GTEST_SKIP() << "this kernel or file system does not say whether it would block";
   EXPECT_EQ(text_of(owned.request.bytes[0]), content_of(3, 70'000));
   EXPECT_EQ(owned.request.identity[0].size, 70'000u);

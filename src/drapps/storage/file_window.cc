@@ -1,11 +1,11 @@
-#include "drapps/source/file_window.h"
+#include "drapps/storage/file_window.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
 
-#include "drapps/source/read_file.h"
+#include "drapps/storage/read_file.h"
 
 namespace drapps {
 namespace {

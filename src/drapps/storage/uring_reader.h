@@ -17,7 +17,7 @@
 
 #include "drapps/base/unique_handle.h"
 #include "drapps/exec/service_thread.h"
-#include "drapps/source/read_file.h"
+#include "drapps/storage/read_file.h"
 
 namespace drapps {
 
@@ -53,11 +53,12 @@ class UringReader final : public Reader {
   struct Flight {
     ReadRequest* request = nullptr;
     RecordPart part = kFirstPart;
-    Location location;       // of the part
     PartFile file;           // open while its bytes are read
     ByteRange range;         // of the part in it
     std::uint64_t done = 0;  // bytes read of the part
     std::uint64_t started_ns = 0;
+
+    const Location& location() const noexcept { return request->at[part]; }
   };
 
   UringReader(const ReaderOptions& options, ReadSink& sink);

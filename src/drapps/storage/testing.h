@@ -8,13 +8,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <mutex>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "drapps/source/reader.h"
+#include "drapps/storage/reader.h"
 
 namespace drapps {
 
@@ -79,18 +80,21 @@ class Folder {
   std::string root_;
 };
 
-/// A request with memory of its own.
+inline Location located(const std::string& path) { return {.path = path.c_str(), .bytes = {}}; }
+
+/// A request with memory of its own. Paths outlive it.
 struct OwnedRequest {
   Buffer image{MemoryLedger::unlimited()};
   Buffer mask{MemoryLedger::unlimited()};
   ReadRequest request;
 
-  explicit OwnedRequest(Source& source, std::uint64_t index = 0, std::uint64_t tag = 0) {
-    request.source = &source;
-    request.index = index;
+  explicit OwnedRequest(std::initializer_list<Location> parts, std::uint64_t tag = 0) {
+    for (const Location& part : parts) request.at[request.parts++] = part;
     request.into = {&image, &mask};
     request.tag = tag;
   }
+  explicit OwnedRequest(const std::string& path, std::uint64_t tag = 0)
+      : OwnedRequest({located(path)}, tag) {}
 };
 
 }  // namespace drapps

@@ -1,4 +1,4 @@
-#include "drapps/source/read_file.h"
+#include "drapps/storage/read_file.h"
 
 #include <linux/openat2.h>
 #include <sys/syscall.h>
@@ -13,7 +13,7 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/source/shard.h"
+#include "drapps/storage/shard.h"
 
 namespace drapps {
 namespace {
@@ -31,13 +31,12 @@ std::string kind_of(mode_t mode) {
 
 template <class Read>
 Status read_part_with(const Read& read, ReadRequest& request, RecordPart part) {
-  const Location location = request.source->locate(request.index, part);
+  const Location& location = request.at[part];
   if (location.path == nullptr) return answer_from_memory(request, part);
   Result<FileBytes> file = read(location, *request.into[part]);
   if (!file.ok()) return about(std::move(file).error(), request, part);
   request.bytes[part] = file->bytes;
   request.identity[part] = file->identity;
-  request.entry[part] = location.entry;
   return ok_status();
 }
 
@@ -47,12 +46,11 @@ Status read_parts(ReadRequest& request, const Read& read) {
   const std::uint64_t wall = monotonic_ns();
   const std::uint64_t cpu = thread_cpu_ns();
   Status status = ok_status();
-  for (RecordPart part = kFirstPart; part < parts_of(request) && status.ok(); ++part) {
+  for (RecordPart part = kFirstPart; part < request.parts && status.ok(); ++part) {
     status = catching([&] { return read_part_with(read, request, part); });
   }
   request.wall_ns = monotonic_ns() - wall;
   request.cpu_ns = thread_cpu_ns() - cpu;
-  if (status.ok()) remember(request);
   return status;
 }
 
@@ -188,37 +186,30 @@ UniqueHandle PartFile::release() noexcept {
   return std::move(own_);
 }
 
-Error about(Error error, const ReadRequest& request, RecordPart part) {
+Error about(Error error, ReadRequest& request, RecordPart part) {
   error.stage = Stage::kFetch;
-  error.path = request.source->name(request.index, part);
-  error.index = static_cast<std::int64_t>(request.index);
+  request.failed = part;
   return error;
 }
 
 Status answer_from_memory(ReadRequest& request, RecordPart part) {
-  const Location location = request.source->locate(request.index, part);
-  const std::span<const std::uint8_t> bytes = location.bytes;
+  const std::span<const std::uint8_t> bytes = request.at[part].bytes;
   if (bytes.empty()) {
     return about(fetch_error(ErrorCode::kTruncated, "the record is empty; remove it from the data set", 0), request,
                  part);
   }
   request.bytes[part] = bytes;
   request.identity[part] = {.size = bytes.size()};
-  request.entry[part] = location.entry;
   return ok_status();
 }
 
-void remember(const ReadRequest& request) noexcept {
-  request.source->remember_bytes(request.index, request.identity[kFirstPart].size);
-}
-
 bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
-  for (RecordPart part = kFirstPart; part < parts_of(request); ++part) {
-    if (request.source->locate(request.index, part).path != nullptr) return false;
+  for (RecordPart part = kFirstPart; part < request.parts; ++part) {
+    if (request.at[part].path != nullptr) return false;
   }
   request.wall_ns = request.cpu_ns = 0;
   Status status = ok_status();
-  for (RecordPart part = kFirstPart; part < parts_of(request) && status.ok(); ++part) {
+  for (RecordPart part = kFirstPart; part < request.parts && status.ok(); ++part) {
     status = catching([&] { return answer_from_memory(request, part); });
   }
   sink.read_done(request, std::move(status));

@@ -7,7 +7,7 @@
 #include "drapps/base/result.h"
 #include "drapps/base/unique_handle.h"
 #include "drapps/data/buffer.h"
-#include "drapps/source/source.h"
+#include "drapps/storage/file_identity.h"
 
 namespace drapps {
 

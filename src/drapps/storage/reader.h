@@ -1,4 +1,5 @@
-// Getting the bytes of records, many at a time.
+// Getting the bytes of records, many at a time. What a record is, and what it is called, is the source's business: here
+// it is a few places where bytes lie.
 //
 // The order of an epoch is known, so a pipeline submits requests ahead of need and the reader keeps `depth` of them in
 // progress. Two readers do the same: threads that block in pread, and one thread with an io_uring. Which one, and which
@@ -13,7 +14,8 @@
 
 #include "drapps/base/result.h"
 #include "drapps/data/buffer.h"
-#include "drapps/source/source.h"
+#include "drapps/storage/file_identity.h"
+#include "drapps/storage/location.h"
 
 namespace drapps {
 
@@ -21,16 +23,16 @@ namespace drapps {
 /// again: a request costs no allocation.
 struct ReadRequest {
   // Asked.
-  Source* source = nullptr;
-  std::uint64_t index = 0;
-  std::array<Buffer*, kMaxParts> into{};  // one per part of the record; grown as needed. Not used for parts in memory
+  std::array<Location, kMaxParts> at;
+  std::uint8_t parts = 0;                 // of the record: so many of `at` are asked for
+  std::array<Buffer*, kMaxParts> into{};  // one per part; grown as needed. Not used for parts in memory
   std::uint64_t tag = 0;                  // the caller's
 
   // Answered, where it succeeded, for each part of the record.
   std::array<std::span<const std::uint8_t>, kMaxParts> bytes;  // in `into`, or in the source's memory
   std::array<FileIdentity, kMaxParts> identity;
-  std::array<Entry, kMaxParts> entry;
   // Answered in any case.
+  RecordPart failed = kFirstPart;  // what an error is about
   std::uint64_t wall_ns = 0;  // from the start of its I/O to its end; waiting for its turn is not in it
   std::uint64_t cpu_ns = 0;   // of the I/O thread
 
@@ -43,7 +45,7 @@ class ReadSink {
   virtual ~ReadSink() = default;
   /// `request` is the caller's again. Called exactly once per request, on an I/O thread or, for records in memory,
   /// inside submit(); must not block and not call back into the reader except submit(). A failed read carries an Error
-  /// with stage kFetch, path, index and, where it applies, offset.
+  /// with stage kFetch and, where it applies, offset; it names no file.
   virtual void read_done(ReadRequest& request, Status status) noexcept = 0;
 };
 

@@ -1,11 +1,11 @@
-#include "drapps/source/reader.h"
+#include "drapps/storage/reader.h"
 
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "drapps/source/pread_reader.h"
-#include "drapps/source/uring_reader.h"
+#include "drapps/storage/pread_reader.h"
+#include "drapps/storage/uring_reader.h"
 
 namespace drapps {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drapps/exec/service_thread.h"
-#include "drapps/source/read_file.h"
+#include "drapps/storage/read_file.h"
 
 namespace drapps {
 

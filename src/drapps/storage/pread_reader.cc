@@ -1,4 +1,4 @@
-#include "drapps/source/pread_reader.h"
+#include "drapps/storage/pread_reader.h"
 
 #include <algorithm>
 #include <string>

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "drapps/base/unique_handle.h"
-#include "drapps/source/reader.h"
+#include "drapps/storage/reader.h"
 
 namespace drapps {
 
@@ -50,17 +50,11 @@ class PartFile {
   UniqueHandle own_;
 };
 
-/// `error`, saying which sample and file it is about.
-Error about(Error error, const ReadRequest& request, RecordPart part);
+/// `error`, which is about this part.
+Error about(Error error, ReadRequest& request, RecordPart part);
 
-/// How many parts the record has.
-inline std::size_t parts_of(const ReadRequest& request) noexcept { return request.source->parts().size(); }
-
-/// Answers a part that is in memory. Requires locate(part).path == nullptr.
+/// Answers a part that is in memory. Requires at[part].path == nullptr.
 Status answer_from_memory(ReadRequest& request, RecordPart part);
-
-/// Notes in the source what was learnt of a record that was read.
-void remember(const ReadRequest& request) noexcept;
 
 /// First in, first out, linked through the requests themselves.
 class ReadQueue {

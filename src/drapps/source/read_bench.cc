@@ -11,9 +11,9 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/base/unique_handle.h"
-#include "drapps/source/file_window.h"
-#include "drapps/source/reader.h"
-#include "drapps/source/shard.h"
+#include "drapps/storage/file_window.h"
+#include "drapps/storage/reader.h"
+#include "drapps/source/shard_source.h"
 
 namespace drapps {
 namespace {
@@ -68,11 +68,11 @@ class Count final : public ReadSink {
 };
 
 struct Requests {
-  explicit Requests(Source& source) {
+  explicit Requests(const Source& source) {
     for (std::uint64_t i = 0; i < kFiles; ++i) {
       ReadRequest& request = requests.emplace_back();
-      request.source = &source;
-      request.index = i;
+      request.at[0] = source.locate(i, kFirstPart);
+      request.parts = 1;
       request.into[0] = &buffers.emplace_back(MemoryLedger::unlimited());
     }
   }

@@ -1,0 +1,31 @@
+#include "drapps/pipeline/fetch.h"
+
+#include <utility>
+
+namespace drapps {
+
+void ask(Sample& sample) noexcept {
+  sample.parts = static_cast<std::uint8_t>(sample.source->parts().size());
+  for (RecordPart part = kFirstPart; part < sample.parts; ++part) {
+    sample.at[part] = sample.source->locate(sample.index, part);
+  }
+}
+
+void remember(const Sample& sample) noexcept {
+  sample.source->remember_bytes(sample.index, sample.identity[kFirstPart].size);
+}
+
+Status fetch_now(Sample& sample) {
+  ask(sample);
+  Status status = read_record(sample);
+  if (status.ok()) {
+    remember(sample);
+    return status;
+  }
+  Error error = std::move(status).error();
+  error.path = sample.source->name(sample.index, sample.failed);
+  error.index = static_cast<std::int64_t>(sample.index);
+  return error;
+}
+
+}  // namespace drapps

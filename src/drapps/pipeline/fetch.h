@@ -1,0 +1,18 @@
+// The bytes of a sample: its source says where they lie, and a reader gets them.
+#pragma once
+
+#include "drapps/base/result.h"
+#include "drapps/modality/modality.h"
+
+namespace drapps {
+
+/// Asks a reader for the parts of the sample's record.
+void ask(Sample& sample) noexcept;
+
+/// Notes in the source what was learnt of a record that was read.
+void remember(const Sample& sample) noexcept;
+
+/// All of it, here and now, blocking. An error names the sample and the file.
+Status fetch_now(Sample& sample);
+
+}  // namespace drapps
