@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from drapps.batch import Batch
-    from drapps.budget import BudgetSampler
+    from drapps.bucket_batch_sampler import BucketBatchSampler
     from drapps.errors import DataNotFoundError, PipelineError, SampleError, WorkerStartError
     from drapps.forms import transcode
     from drapps.loader import Loader, LoaderIterator
@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Batch": "drapps.batch",
-    "BudgetSampler": "drapps.budget",
+    "BucketBatchSampler": "drapps.bucket_batch_sampler",
     "DataNotFoundError": "drapps.errors",
     "Loader": "drapps.loader",
     "LoaderIterator": "drapps.loader",
@@ -49,11 +49,12 @@ _HOMES = {
     "transcode": "drapps.forms",
     "webdataset": "drapps.shards.webdataset",
 }
+_OLD_NAMES = {"BudgetSampler": "BucketBatchSampler"}
 _MODULES = ("hf", "jax", "keras", "tensorflow", "torch")
 
 __all__ = [
     "Batch",
-    "BudgetSampler",
+    "BucketBatchSampler",
     "DataNotFoundError",
     "Loader",
     "LoaderIterator",
@@ -77,6 +78,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"drapps.{name}")
+    if name in _OLD_NAMES:
+        from drapps import deprecation
+
+        new = _OLD_NAMES[name]
+        deprecation.warn(f"drapps.{name}", f"drapps.{new}")
+        return getattr(importlib.import_module(_HOMES[new]), new)
     if name not in _HOMES:
         raise AttributeError(f"module 'drapps' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from drapps import _core, state
+from drapps.bad_samples import BadSamplesFile
 from drapps.batch import Batch
+from drapps.deprecation import old_method
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
-from drapps.ledger import LedgerFile
 from drapps.policy import Policy, to_json
 from drapps.source import Source
 from drapps.stream import Stream
@@ -36,7 +37,7 @@ class Loader:
         source: Source,
         spec: Mapping[str, Any],
         options: Mapping[str, Any],
-        ledger_file: LedgerFile | None = None,
+        bad_samples_file: BadSamplesFile | None = None,
     ) -> None:
         """Checks the description. Nothing runs before the first ``iter()``.
 
@@ -51,14 +52,14 @@ class Loader:
             raise PipelineError(str(error)) from None
         self._policy: Policy = options["policy"]
         self._identity = identity(source, spec)
-        self._ledger_file = ledger_file
+        self._bad_samples_file = bad_samples_file
         self._epochs = Epochs()
         self._latest: Stream | None = None  # outlives its iterator: it knows where that stood
 
     def __iter__(self) -> LoaderIterator:
         epoch, start = self._epochs.take()
-        self._latest = Stream(self._native, epoch, start, ledger_file=self._ledger_file)
-        return LoaderIterator(self._latest, self._record)
+        self._latest = Stream(self._native, epoch, start, bad_samples_file=self._bad_samples_file)
+        return LoaderIterator(self._latest, self._state)
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank."""
@@ -87,22 +88,22 @@ class Loader:
         self._epochs.pin(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iterator is: a JSON-able record that counts the batches it yielded.
+        """Where the latest iterator is: JSON-able, and counts the batches it yielded.
 
         At the end of an epoch it is the beginning of the next one. It may be loaded with another
         batch size or world size.
         """
         if self._latest is None or self._latest.left <= 0:
-            return self._record(*self._epochs.upcoming)
-        return self._record(*self._latest.place)
+            return self._state(*self._epochs.upcoming)
+        return self._state(*self._latest.place)
 
-    def load_state_dict(self, record: Mapping[str, Any]) -> None:
-        """The next ``iter()`` goes on where `record` was made.
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """The next ``iter()`` goes on where `state_dict` was made.
 
         Raises:
-            PipelineError: no record of `state_dict`, or one of another dataset, order or pipeline.
+            PipelineError: no state of `state_dict`, or one of another dataset, order or pipeline.
         """
-        epoch, position = state.check(record, KIND, self._identity)
+        epoch, position = state.check(state_dict, KIND, self._identity)
         if position > len(self._source):
             raise PipelineError(
                 f"the state's position {position} lies behind the {len(self._source)} samples"
@@ -110,8 +111,8 @@ class Loader:
         self._latest = None
         self._epochs.resume(epoch, position)
 
-    def _record(self, epoch: int, position: int) -> dict[str, Any]:
-        return state.record(KIND, epoch, position, self._identity)
+    def _state(self, epoch: int, position: int) -> dict[str, Any]:
+        return state.make(KIND, epoch, position, self._identity)
 
     def explain(self) -> dict[str, Any]:
         """What runs and why: ``plan`` (ops, lanes, memory) and ``decisions`` (knobs moved)."""
@@ -153,9 +154,11 @@ class Loader:
         """
         return _core.memory()
 
-    def ledger(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[dict[str, Any]]:
         """The bad samples that the latest iterator met; empty before the first ``iter()``."""
-        return [] if self._latest is None else self._latest.ledger()
+        return [] if self._latest is None else self._latest.bad_samples()
+
+    ledger = old_method("ledger", "bad_samples")
 
 
 class LoaderIterator(Iterator[Batch]):
@@ -164,9 +167,9 @@ class LoaderIterator(Iterator[Batch]):
     It works ahead until it is exhausted, closed, or no longer referenced.
     """
 
-    def __init__(self, stream: Stream, record: Callable[[int, int], dict[str, Any]]) -> None:
+    def __init__(self, stream: Stream, state_of: Callable[[int, int], dict[str, Any]]) -> None:
         self._stream = stream
-        self._record = record
+        self._state = state_of
 
     def __del__(self) -> None:
         self._stream.close()
@@ -183,11 +186,13 @@ class LoaderIterator(Iterator[Batch]):
 
     def state_dict(self) -> dict[str, Any]:
         """As `Loader.state_dict`, of this iterator."""
-        return self._record(*self._stream.place)
+        return self._state(*self._stream.place)
 
-    def ledger(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[dict[str, Any]]:
         """The bad samples that this iterator met."""
-        return self._stream.ledger()
+        return self._stream.bad_samples()
+
+    ledger = old_method("ledger", "bad_samples")
 
     def close(self) -> None:
         """Stops working ahead. Batches that were yielded stay valid."""

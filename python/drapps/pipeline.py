@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from drapps import ops
 from drapps.array_source import array_source
+from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
@@ -433,6 +434,7 @@ class Pipeline:
         ram_budget: int | None = None,
         settings: Mapping[str, Any] | None = None,
         weights: Literal["share", "cap"] = "share",
+        bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> Loader:
         """The loader.
@@ -450,21 +452,22 @@ class Pipeline:
             weights: what lane weights say where the plan is split: ``share`` divides workers that
                 are busy, and leaves none idle while there is work; ``cap`` gives a lane at most its
                 sixteenths of the workers, rounded up.
-            ledger_file: gets a line of JSON per bad sample, behind what it has.
+            bad_samples_file: gets a line of JSON per bad sample, behind what it has.
+            ledger_file: deprecated, the old name of `bad_samples_file`.
 
         Raises:
             PipelineError: the description makes no sense as a whole, such as pictures of different
                 sizes in one batch; the message says which op.
         """
-        from drapps.ledger import LedgerFile
+        from drapps.bad_samples import file_at
         from drapps.loader import Loader
 
         whole = self._sample(batch=ops.whole("size", size, 1))
         if drop_last:
             whole = whole._sample(remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings) | {"weights": weights}
-        ledger = None if ledger_file is None else LedgerFile(ledger_file)
-        return Loader(whole.source, whole.describe(), options, ledger)
+        path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
+        return Loader(whole.source, whole.describe(), options, file_at(path))
 
 
 def loader_options(

@@ -1,4 +1,4 @@
-"""The state of a loader: a small versioned record, JSON-able, checked before it is believed.
+"""The state of a loader: small, versioned, JSON-able, checked before it is believed.
 
 Fields: ``kind`` and ``version`` say what it is; ``epoch`` and ``position`` where to go on: samples
 of that epoch's order that the batches yielded have consumed. What else a kind of loader adds says
@@ -17,13 +17,13 @@ _EPOCHS = 1 << 32  # a word of the random numbers' coordinates
 _POSITIONS = 1 << 63
 
 
-def record(kind: str, epoch: int, position: int, stream: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of where to go on, and in which stream."""
+def make(kind: str, epoch: int, position: int, stream: Mapping[str, Any]) -> dict[str, Any]:
+    """A state: where to go on, and in which stream."""
     return {"kind": kind, "version": VERSION, "epoch": epoch, "position": position, **stream}
 
 
 def check(state: Any, kind: str, stream: Mapping[str, Any]) -> tuple[int, int]:
-    """The epoch and the position of a record.
+    """The epoch and the position of a state.
 
     Args:
         state: what the user gave.
@@ -31,7 +31,7 @@ def check(state: Any, kind: str, stream: Mapping[str, Any]) -> tuple[int, int]:
         stream: what this loader would have written; fields of it must be equal in `state`.
 
     Raises:
-        StateError: no such record, another version, or a record of another stream.
+        StateError: no such state, another version, or a state of another stream.
     """
     if not isinstance(state, Mapping) or state.get("kind") != kind:
         found = state.get("kind") if isinstance(state, Mapping) else type(state).__name__
@@ -52,7 +52,7 @@ def check(state: Any, kind: str, stream: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def whole(state: Mapping[str, Any], name: str, end: int = _EPOCHS) -> int:
-    """A whole number in a record, from 0 to below `end`.
+    """A whole number in a state, from 0 to below `end`.
 
     Raises:
         StateError: the field is missing, or holds anything else.
@@ -64,7 +64,7 @@ def whole(state: Mapping[str, Any], name: str, end: int = _EPOCHS) -> int:
 
 
 def typed(state: Mapping[str, Any], name: str, kind: type) -> Any:
-    """A field of a record.
+    """A field of a state.
 
     Raises:
         StateError: it is missing, or of another type.

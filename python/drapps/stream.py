@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drapps import _core
+from drapps.bad_samples import BadSamplesFile
 from drapps.errors import PipelineError, SampleError
-from drapps.ledger import LedgerFile
 
 if TYPE_CHECKING:
     from drapps.source import Int64Array
@@ -32,11 +32,11 @@ class Stream:
         *,
         key_epoch: int | None = None,
         ahead: bool = True,
-        ledger_file: LedgerFile | None = None,
+        bad_samples_file: BadSamplesFile | None = None,
     ) -> None:
         self.epoch = epoch
-        self._ledger_file = ledger_file
-        self._written = 0  # entries of the ledger that stand in the file
+        self._bad_samples_file = bad_samples_file
+        self._written = 0  # bad samples that stand in the file
         self._start = start
         try:
             self._native = native.iterate(
@@ -60,13 +60,13 @@ class Stream:
         except _core.SampleError as error:
             raise SampleError(*error.args) from None
         finally:
-            self._write_ledger()
+            self._write_bad_samples()
 
-    def _write_ledger(self) -> None:
-        if self._ledger_file is not None:
+    def _write_bad_samples(self) -> None:
+        if self._bad_samples_file is not None:
             entries = self._native.bad_samples(self._written)
             self._written += len(entries)
-            self._ledger_file.append(self.epoch, entries)
+            self._bad_samples_file.append(self.epoch, entries)
 
     @property
     def ready(self) -> bool:
@@ -85,7 +85,7 @@ class Stream:
             return self.epoch + 1, 0
         return self.epoch, max(self._start, self._native.position)
 
-    def ledger(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[dict[str, Any]]:
         """The bad samples so far: stage, code, path, offset, index and message of each."""
         return self._native.bad_samples()
 

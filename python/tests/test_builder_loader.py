@@ -231,7 +231,7 @@ def test_a_bad_sample_raises_by_name_and_the_iteration_goes_on(own_photos):
         next(iterator)
     assert (caught.value.path, caught.value.index) == (str(bad), 9)
     assert [batch.rows for batch in iterator] == [4, 4, 1]
-    assert [entry["index"] for entry in loader.ledger()] == [9]
+    assert [entry["index"] for entry in loader.bad_samples()] == [9]
 
 
 def test_skip_drops_the_row_and_replace_fills_it(own_photos):

@@ -74,7 +74,7 @@ def test_a_damaged_file_raises_and_the_rest_goes_on(folders: tuple[Path, Path]) 
     loader = drapps.image_folder(folders[1]).random_resized_crop(32).on_error("skip").batch(8)
     rows = sum(batch["label"].shape[0] for batch in loader)
     assert rows == len(files) - 2
-    codes = {(entry["path"], entry["code"]) for entry in loader.ledger()}
+    codes = {(entry["path"], entry["code"]) for entry in loader.bad_samples()}
     assert codes == {(str(files[5]), "corrupt"), (str(files[7]), "truncated")}
 
 

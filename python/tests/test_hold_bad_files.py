@@ -105,7 +105,7 @@ def test_skip_drops_the_rows_and_positions_never_shift(mixed):
         kept = [place for place, index in enumerate(order[step]) if index not in bad_indices()]
         assert batch["index"].tolist() == [order[step][place] for place in kept]
         assert batch["position"].tolist() == [4 * step + place for place in kept]
-    assert sorted(line["index"] for line in loader.ledger()) == bad_indices()
+    assert sorted(line["index"] for line in loader.bad_samples()) == bad_indices()
 
 
 def test_a_batch_of_nothing_but_bad_rows_is_yielded_empty(mixed):
@@ -124,7 +124,7 @@ def test_replace_puts_good_samples_in_and_flags_them(mixed):
     assert position.tolist() == list(range(len(mixed)))
     assert not set(index.tolist()) & set(bad_indices())
     assert np.count_nonzero(flags & REPLACED) == len(BAD)
-    assert sorted(line["index"] for line in loader.ledger()) == bad_indices()
+    assert sorted(line["index"] for line in loader.bad_samples()) == bad_indices()
 
 
 @pytest.mark.parametrize("action", ["skip", "replace"])
@@ -140,19 +140,19 @@ def test_no_good_sample_at_all_is_an_error_under_replace(tmp_path):
     loader = drapps.images(paths).center_crop(16).on_error("replace").batch(5)
     [batch] = loader
     assert batch.rows == 0
-    assert all("drawn in its place" in line["message"] for line in loader.ledger())
+    assert all("drawn in its place" in line["message"] for line in loader.bad_samples())
 
 
-def test_the_verdict_and_the_ledger_do_not_depend_on_the_crop(mixed):
+def test_the_verdict_and_the_bad_samples_do_not_depend_on_the_crop(mixed):
     for seed in range(25):
         small = cropped(mixed).seed(seed).on_error("skip").batch(8)
         rows = sum(batch.rows for batch in small)
         assert rows == len(mixed) - len(BAD)
-        told = {(line["index"], line["code"], line["offset"]) for line in small.ledger()}
+        told = {(line["index"], line["code"], line["offset"]) for line in small.bad_samples()}
         if seed == 0:
             first = told
         assert told == first
-        assert all(line["path"] == os.fspath(mixed[line["index"]]) for line in small.ledger())
+        assert all(line["path"] == os.fspath(mixed[line["index"]]) for line in small.bad_samples())
 
 
 def test_a_wrong_extension_does_not_matter(tmp_path):
@@ -166,11 +166,11 @@ def test_bad_records_in_memory_say_their_index():
     contents = [content for content, *_ in BAD.values()]
     loader = drapps.image_bytes(contents).center_crop(16).on_error("skip").batch(4)
     assert all(batch.rows == 0 for batch in loader)
-    told = {line["index"]: line["code"] for line in loader.ledger()}
+    told = {line["index"]: line["code"] for line in loader.bad_samples()}
     assert [told[index] for index in sorted(told)] == [code for _, code, _ in BAD.values()]
 
 
-def test_the_ledger_file_gets_a_line_per_bad_sample(tmp_path, monkeypatch):
+def test_the_file_of_bad_samples_gets_a_line_per_bad_sample(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "mixed"
     folder.mkdir()
@@ -182,7 +182,7 @@ def test_the_ledger_file_gets_a_line_per_bad_sample(tmp_path, monkeypatch):
     paths = sorted(folder.iterdir())
     for workers_file in ("bad.jsonl", tmp_path / "missing" / "bad.jsonl"):
         pipeline = drapps.images(paths).resize((8, 8)).on_error("skip")
-        loader = pipeline.batch(2, ledger_file=workers_file)
+        loader = pipeline.batch(2, bad_samples_file=workers_file)
         if workers_file == "bad.jsonl":
             assert sum(batch.rows for _ in range(2) for batch in loader) == 8
         else:  # training goes on where the file cannot be written

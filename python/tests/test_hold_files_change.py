@@ -97,7 +97,7 @@ def test_files_that_change_while_they_are_read_never_break_the_loader(paths):
         for _ in range(60):
             batches = list(loader)
             assert len(batches) == 4
-            assert sum(batch.rows for batch in batches) + len(loader.ledger()) == COUNT
+            assert sum(batch.rows for batch in batches) + len(loader.bad_samples()) == COUNT
     finally:
         stop.set()
         meddler.join(30)
@@ -130,7 +130,7 @@ def test_a_folder_with_a_fifo_and_a_dangling_link_in_it_goes_on(tmp_path):
     (tmp_path / "set" / "cat" / "zzz.jpg").symlink_to(tmp_path / "nowhere")
     loader = train(drapps.image_folder(tmp_path / "set")).on_error("skip").batch(4)
     assert sum(batch.rows for batch in loader) == 6
-    assert sorted(line["path"][-7:] for line in loader.ledger()) == ["/zz.jpg", "zzz.jpg"]
+    assert sorted(line["path"][-7:] for line in loader.bad_samples()) == ["/zz.jpg", "zzz.jpg"]
 
 
 def test_an_unreadable_file_is_a_permission_error():
@@ -145,7 +145,7 @@ if os.getuid() == 0:
     os.setuid(65534)
 loader = drapps.images(sys.argv[1:]).center_crop(16).on_error("skip").batch(3)
 [batch] = loader
-[line] = loader.ledger()
+[line] = loader.bad_samples()
 print(batch.rows, line["stage"], line["code"], line["path"])
 """
     with tempfile.TemporaryDirectory() as folder:

@@ -225,7 +225,7 @@ def test_a_shard_that_changes_is_an_error_of_its_samples_only(jpegs, tmp_path):
     indices = np.concatenate([np.asarray(batch["index"]) for batch in passing])
     third = -(-len(jpegs) // 3)
     assert sorted(indices.tolist()) == [i for i in range(len(jpegs)) if i // third != 1]
-    lines = passing.ledger()
+    lines = passing.bad_samples()
     assert {line["index"] for line in lines} == set(range(third, 2 * third))
     assert all(line["path"].startswith(f"{paths[1]}[") for line in lines)
     assert {line["code"] for line in lines} == {"corrupt"}

@@ -291,7 +291,7 @@ def test_an_exception_does_not_end_the_iteration(torchvision, own_photos):
     assert len(list(iterator)) == 9
     skipping = drapps.torch.DataLoader(images, 2, on_error="skip")
     assert [len(batch) for _, batch in skipping][:3] == [2, 1, 2]
-    assert [entry["index"] for entry in skipping.ledger()] == [3]
+    assert [entry["index"] for entry in skipping.bad_samples()] == [3]
     replacing = drapps.torch.DataLoader(images, 2, on_error="replace")
     assert all(len(batch) == 2 for _, batch in list(replacing)[:-1])
 

@@ -87,7 +87,7 @@ def test_what_pillow_cannot_read_is_bad_in_its_words(tmp_path):
     data = torchvision.datasets.ImageFolder(root, chain_of("CenterCrop(8)", "ToTensor()"))
     loader = drapps.torch.DataLoader(data, 3, on_error="skip")
     assert [len(pictures) for pictures, _ in loader] == [1]
-    bad = sorted(loader.ledger(), key=lambda entry: entry["path"])
+    bad = sorted(loader.bad_samples(), key=lambda entry: entry["path"])
     assert [(entry["stage"], entry["code"]) for entry in bad] == [("decode", "unsupported")] * 2
     assert "a BMP" in bad[0]["message"]
     assert "Pillow: OSError: image file is truncated" in bad[0]["message"]

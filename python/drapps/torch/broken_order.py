@@ -49,7 +49,7 @@ class BrokenOrderStream:
         self._there = np.where(self._is_there(indices), indices, 0)
         self._step = 0
         self._stream: Stream | None = None
-        self._ledger: list[dict[str, Any]] = []
+        self._bad_samples: list[dict[str, Any]] = []
 
     def _is_there(self, indices: Int64Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
         return (indices >= 0) & (indices < self._size)
@@ -101,13 +101,13 @@ class BrokenOrderStream:
         """Where to go on after the batches yielded: (epoch, position)."""
         return (self.epoch, self._position) if self.left else (self.epoch + 1, 0)
 
-    def ledger(self) -> list[dict[str, Any]]:
-        """As `Stream.ledger`."""
-        return self._ledger + ([] if self._stream is None else self._stream.ledger())
+    def bad_samples(self) -> list[dict[str, Any]]:
+        """As `Stream.bad_samples`."""
+        return self._bad_samples + ([] if self._stream is None else self._stream.bad_samples())
 
     def close(self) -> None:
         """As `Stream.close`."""
         if self._stream is not None:
-            self._ledger += self._stream.ledger()
+            self._bad_samples += self._stream.bad_samples()
             self._stream.close()
             self._stream = None

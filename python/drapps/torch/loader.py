@@ -14,9 +14,10 @@ from torch.utils.data import Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps import _core, ops, state
+from drapps.bad_samples import file_at
+from drapps.deprecation import old_keyword, old_method
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
-from drapps.ledger import LedgerFile
 from drapps.pipeline import loader_options
 from drapps.policy import Policy, to_json
 from drapps.torch import generators
@@ -58,7 +59,8 @@ class DataLoader(IteratedLoader[T_co]):
         seed: fixes order and augmentation of the native path; otherwise each ``iter()`` draws its
             seed as the stock class does, from `generator` or the global generator.
         settings: what `export_settings` gave: start from these.
-        ledger_file: gets a line of JSON per bad picture, behind what it has.
+        bad_samples_file: gets a line of JSON per bad picture, behind what it has.
+        ledger_file: deprecated, the old name of `bad_samples_file`.
         lift: False runs everything as Python code.
         torch_order: draw the numbers that the stock loader draws, in its order, for Python code in
             workers too: a virtual worker is then serial, and nothing random is lifted.
@@ -104,6 +106,7 @@ class DataLoader(IteratedLoader[T_co]):
         stall_report: float = 60.0,
         share_lists: bool = True,
         settings: Mapping[str, Any] | None = None,
+        bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
         loader_options("initial" if policy is None else policy, cpu_budget, ram_budget, settings)
@@ -119,8 +122,11 @@ class DataLoader(IteratedLoader[T_co]):
         self.stall_report = stall_report
         self.share_lists = share_lists
         self.settings = settings
-        self.ledger_file = ledger_file
-        self._ledger_file = None if ledger_file is None else LedgerFile(ledger_file)
+        self.bad_samples_file = old_keyword(
+            "ledger_file", ledger_file, "bad_samples_file", bad_samples_file
+        )
+        self.ledger_file = None  # so that a loader made again of the attributes has one of the two
+        self._bad_samples_file = file_at(self.bad_samples_file)
         self._given_prefetch = prefetch_factor is not None
         self._auto_workers = num_workers == "auto"
         workers = _VIRTUAL_WORKERS if num_workers == "auto" else num_workers
@@ -189,7 +195,7 @@ class DataLoader(IteratedLoader[T_co]):
                 ("seed", self.seed is None or self.num_workers > 0),
                 ("cpu_budget", self.cpu_budget is None or self.num_workers > 0),
                 ("ram_budget", self.ram_budget is None),
-                ("ledger_file", self.ledger_file is None),
+                ("bad_samples_file", self.bad_samples_file is None),
             )
             if not used
         ]
@@ -243,7 +249,7 @@ class DataLoader(IteratedLoader[T_co]):
             self._key_epoch(epoch, since, begun),
             begun or None,
             self._generators(begun),
-            self._ledger_file,
+            self._bad_samples_file,
         )
         return self._latest
 
@@ -287,7 +293,7 @@ class DataLoader(IteratedLoader[T_co]):
             tell(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iterator is: a record that counts the batches it yielded.
+        """Where the latest iterator is; it counts the batches it yielded.
 
         At the end of an epoch it is the beginning of the next one. It is JSON-able, but for the
         states of a user's own stateful dataset or sampler, which stand in it as they are. The order
@@ -297,26 +303,26 @@ class DataLoader(IteratedLoader[T_co]):
         """
         latest = self._latest
         if latest is not None and not latest.over:
-            return latest.record()
+            return latest.state_dict()
         if self._resumed is not None:
             return dict(self._resumed)
         epoch, _ = self._epochs.upcoming
         native = self._prepared()
         if isinstance(native, LiftReport):
-            record = state.record(PYTHON_KIND, epoch, 0, PythonOrder.of(self).identity)
-            record["batches"] = 0
+            saved = state.make(PYTHON_KIND, epoch, 0, PythonOrder.of(self).identity)
+            saved["batches"] = 0
         else:
-            record = state.record(KIND, epoch, 0, native.identity())
+            saved = state.make(KIND, epoch, 0, native.identity())
         if latest is not None and self.persistent_workers:
-            record |= latest.lasting()
+            saved |= latest.lasting()
         with latest.at_its_end() if isinstance(latest, Pass) else contextlib.nullcontext():
-            return record | generators.fields(generators.states_of(self))
+            return saved | generators.fields(generators.states_of(self))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state_dict` was made, with its seed.
 
         Raises:
-            StateError: the record is none of such a loader, or damaged.
+            StateError: the state is none of such a loader, or damaged.
         """
         native = self._prepared()
         if isinstance(native, LiftReport):
@@ -422,9 +428,11 @@ class DataLoader(IteratedLoader[T_co]):
         """As `drapps.Loader.memory`: bytes of this process, all its loaders together."""
         return _core.memory()
 
-    def ledger(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[dict[str, Any]]:
         """The bad pictures that the latest iterator met; empty for Python code."""
-        return [] if self._latest is None else self._latest.ledger()
+        return [] if self._latest is None else self._latest.bad_samples()
+
+    ledger = old_method("ledger", "bad_samples")
 
     def __getstate__(self) -> dict[str, Any]:
         # Native parts stay here; a copy makes its own at first use.

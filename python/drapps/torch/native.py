@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drapps import _core, state
+from drapps.bad_samples import BadSamplesFile
 from drapps.errors import PipelineError, StateError
-from drapps.ledger import LedgerFile
 from drapps.source import Source
 from drapps.stream import Stream
 from drapps.torch.broken_order import BrokenOrderStream
@@ -94,13 +94,13 @@ class Pass:
         key_epoch: int,
         resumed: Mapping[str, Any] | None,
         generators: States,
-        ledger_file: LedgerFile | None,
+        bad_samples_file: BadSamplesFile | None,
     ) -> None:
         self.native = native
         self.seed = seed
         self.key_epoch = key_epoch
         self._generators = generators
-        self._ledger_file = ledger_file
+        self._bad_samples_file = bad_samples_file
         self._epoch = epoch
         self._start = start
         self._resumed = resumed
@@ -145,7 +145,7 @@ class Pass:
             self.native.recipe.order.own_seed(self.seed),
             key_epoch=self.key_epoch,
             ahead=self.native.recipe.ahead > 0,
-            ledger_file=self._ledger_file,
+            bad_samples_file=self._bad_samples_file,
         )
 
     def _asks(self, batches: int) -> None:
@@ -185,23 +185,23 @@ class Pass:
         finally:
             generator.set_state(kept)
 
-    def record(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """The state after the batches yielded."""
         place = (self._epoch, self._start) if self._stream is None else self._stream.place
-        record = state.record(KIND, *place, self.native.identity())
-        record |= {"seed": self.seed, "key_epoch": self.key_epoch, **fields(self._generators)}
+        saved = state.make(KIND, *place, self.native.identity())
+        saved |= {"seed": self.seed, "key_epoch": self.key_epoch, **fields(self._generators)}
         if isinstance(self._sampler_epoch, int):
-            record["sampler_epoch"] = self._sampler_epoch
+            saved["sampler_epoch"] = self._sampler_epoch
         if self._consumed is not None:
-            record["consumed"] = self._consumed.upto(place[1])
+            saved["consumed"] = self._consumed.upto(place[1])
         elif self._resumed is not None and "consumed" in self._resumed:
-            record["consumed"] = self._resumed["consumed"]
-        return record
+            saved["consumed"] = self._resumed["consumed"]
+        return saved
 
     def lasting(self) -> dict[str, Any]:
         """What the next pass has of this one, which is over, where workers are persistent."""
         return {"seed": self.seed, "key_epoch": self.key_epoch + 1}
 
-    def ledger(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[dict[str, Any]]:
         """The bad samples so far."""
-        return [] if self._stream is None else self._stream.ledger()
+        return [] if self._stream is None else self._stream.bad_samples()

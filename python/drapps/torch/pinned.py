@@ -72,9 +72,9 @@ class PinnedStream:
             batch.set_exception(error)
         self._taken.append(_Taken(batch, self._stream.place, self._stream.left))
 
-    def ledger(self) -> list[dict[str, Any]]:
-        """As `Stream.ledger`; of the batches under way, too."""
-        return self._stream.ledger()
+    def bad_samples(self) -> list[dict[str, Any]]:
+        """As `Stream.bad_samples`; of the batches under way, too."""
+        return self._stream.bad_samples()
 
     def close(self) -> None:
         """As `Stream.close`."""

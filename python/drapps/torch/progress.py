@@ -427,11 +427,11 @@ class Progress:
         elif self.order.kind == "replayed":
             self._digest.update(_samples_digested(list(index) if sized else [index]))
 
-    def record(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """The state after the batches yielded."""
         if self._place is not None:
             return dict(self._place)
-        record = state.record(KIND, self.epoch, self._position, self.order.identity)
+        record = state.make(KIND, self.epoch, self._position, self.order.identity)
         record |= {"batches": self.batches, "seed": self.base_seed, "key_epoch": self.key_epoch}
         generators = fields(self.generators)
         if self._before is not None and self._draws_from_own:  # which stands below
@@ -489,6 +489,6 @@ class Progress:
         generator.set_state(self._before)
         return _drawn_seed(generator)
 
-    def ledger(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[dict[str, Any]]:
         """Python code has none: what it raises, `next` raises."""
         return []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import drapps
-from drapps.budget import _declare
+from drapps.bucket_batch_sampler import _declare
 
 RNG = np.random.default_rng(5)
 CORPUS = np.clip(np.exp(RNG.normal(5.0, 0.7, 20_000)), 1, 2048).astype(int)
@@ -12,7 +12,7 @@ CORPUS = np.clip(np.exp(RNG.normal(5.0, 0.7, 20_000)), 1, 2048).astype(int)
 
 def epoch_of(sizes, world=1, **options):
     """The batches of every rank, step by step."""
-    ranks = [drapps.BudgetSampler(sizes, rank=r, world=world, **options) for r in range(world)]
+    ranks = [drapps.BucketBatchSampler(sizes, rank=r, world=world, **options) for r in range(world)]
     steps = [list(rank) for rank in ranks]
     assert len({len(rank) for rank in steps}) == 1
     assert all(len(sampler) == len(rank) for sampler, rank in zip(ranks, steps, strict=True))
@@ -20,7 +20,7 @@ def epoch_of(sizes, world=1, **options):
 
 
 def test_a_log_normal_corpus_is_padded_by_less_than_five_percent():
-    sampler = drapps.BudgetSampler(CORPUS, max_tokens=16_384)
+    sampler = drapps.BucketBatchSampler(CORPUS, max_tokens=16_384)
     assert len(sampler.shapes) <= 48
     padded = total = 0
     for batch in sampler:
@@ -35,7 +35,7 @@ def test_a_log_normal_corpus_is_padded_by_less_than_five_percent():
 
 
 def test_all_batches_but_one_have_a_declared_shape():
-    sampler = drapps.BudgetSampler(CORPUS, max_tokens=8192, shapes=6, multiple=8)
+    sampler = drapps.BucketBatchSampler(CORPUS, max_tokens=8192, shapes=6, multiple=8)
     odd = [b for b in sampler if (len(b), sampler.declared(b)) not in sampler.shapes]
     assert len(odd) <= 1
     assert all(size % 8 == 0 for _, size in sampler.shapes)
@@ -67,7 +67,9 @@ def test_every_rank_takes_as_many_steps_and_samples_come_exactly_once(world, rem
         assert len(rows) > 1500 - world * 4096 // sizes.min()
     else:
         assert set(rows) == set(range(1500))
-        ranks = [drapps.BudgetSampler(sizes, rank=r, world=world, **options) for r in range(world)]
+        ranks = [
+            drapps.BucketBatchSampler(sizes, rank=r, world=world, **options) for r in range(world)
+        ]
         flags = [
             flag for step in range(len(ranks[0])) for rank in ranks for flag in rank.padded(0, step)
         ]
@@ -76,13 +78,13 @@ def test_every_rank_takes_as_many_steps_and_samples_come_exactly_once(world, rem
 
 
 def test_epochs_differ_and_a_pinned_one_repeats():
-    sampler = drapps.BudgetSampler(CORPUS[:500], max_tokens=4096, seed=9)
+    sampler = drapps.BucketBatchSampler(CORPUS[:500], max_tokens=4096, seed=9)
     first, second = list(sampler), list(sampler)
     assert first != second
     sampler.set_epoch(0)
     assert list(sampler) == first
-    assert list(drapps.BudgetSampler(CORPUS[:500], max_tokens=4096, seed=9)) == first
-    assert list(drapps.BudgetSampler(CORPUS[:500], max_tokens=4096, seed=8)) != first
+    assert list(drapps.BucketBatchSampler(CORPUS[:500], max_tokens=4096, seed=9)) == first
+    assert list(drapps.BucketBatchSampler(CORPUS[:500], max_tokens=4096, seed=8)) != first
 
 
 @pytest.mark.parametrize("worlds", [(1, 1), (2, 3), (8, 1), (3, 16), (6, 2)])
@@ -90,10 +92,10 @@ def test_the_rest_of_an_epoch_comes_at_any_other_world_size(worlds):
     before, after = worlds
     sizes = CORPUS[:300]
     options = {"max_tokens": 2048, "shapes": 4, "seed": 1}
-    total = len(drapps.BudgetSampler(sizes, world=before, **options))
+    total = len(drapps.BucketBatchSampler(sizes, world=before, **options))
     for stop in range(total + 1):
         ranks = [
-            drapps.BudgetSampler(sizes, rank=r, world=before, **options) for r in range(before)
+            drapps.BucketBatchSampler(sizes, rank=r, world=before, **options) for r in range(before)
         ]
         seen = []
         for rank in ranks:
@@ -108,7 +110,7 @@ def test_the_rest_of_an_epoch_comes_at_any_other_world_size(worlds):
             continue  # fewer rows than ranks: an error of its own
         lengths = set()
         for rank in range(after):
-            again = drapps.BudgetSampler(sizes, rank=rank, world=after, **options)
+            again = drapps.BucketBatchSampler(sizes, rank=rank, world=after, **options)
             again.load_state_dict(states[0])
             rest = list(again)
             lengths.add(len(rest))
@@ -118,33 +120,33 @@ def test_the_rest_of_an_epoch_comes_at_any_other_world_size(worlds):
 
 
 def test_a_state_counts_what_was_trained_on_not_what_was_read_ahead():
-    sampler = drapps.BudgetSampler(CORPUS[:500], max_tokens=2048)
+    sampler = drapps.BucketBatchSampler(CORPUS[:500], max_tokens=2048)
     iterator = iter(sampler)
     batches = [next(iterator) for _ in range(5)]
     state = sampler.state_dict(2)
-    again = drapps.BudgetSampler(CORPUS[:500], max_tokens=2048)
+    again = drapps.BucketBatchSampler(CORPUS[:500], max_tokens=2048)
     again.load_state_dict(state)
     assert next(iter(again)) == batches[2]
 
 
 def test_wrong_use_is_refused_with_the_sample_that_is_too_large():
     with pytest.raises(drapps.PipelineError, match="sample 1 has size 70"):
-        drapps.BudgetSampler([3, 70, 5], max_tokens=64)
+        drapps.BucketBatchSampler([3, 70, 5], max_tokens=64)
     with pytest.raises(drapps.PipelineError, match="sample 2 has size 0"):
-        drapps.BudgetSampler([3, 7, 0], max_tokens=64)
+        drapps.BucketBatchSampler([3, 7, 0], max_tokens=64)
     with pytest.raises(drapps.PipelineError, match="whole numbers"):
-        drapps.BudgetSampler([0.5], max_tokens=64)
+        drapps.BucketBatchSampler([0.5], max_tokens=64)
     with pytest.raises(drapps.PipelineError, match="fewer rows"):
-        drapps.BudgetSampler([60, 60], max_tokens=64, world=3)
-    other = drapps.BudgetSampler([3, 7], max_tokens=32).state_dict()
+        drapps.BucketBatchSampler([60, 60], max_tokens=64, world=3)
+    other = drapps.BucketBatchSampler([3, 7], max_tokens=32).state_dict()
     with pytest.raises(drapps.PipelineError, match="max_tokens"):
-        drapps.BudgetSampler([3, 7], max_tokens=64).load_state_dict(other)
+        drapps.BucketBatchSampler([3, 7], max_tokens=64).load_state_dict(other)
 
 
 def test_it_is_a_batch_sampler_for_torch():
     torch = pytest.importorskip("torch")
     data = [torch.full((int(size),), i) for i, size in enumerate(CORPUS[:200])]
-    sampler = drapps.BudgetSampler([len(each) for each in data], max_tokens=2048, shapes=4)
+    sampler = drapps.BucketBatchSampler([len(each) for each in data], max_tokens=2048, shapes=4)
 
     def pad(samples):
         size = sampler.declared([int(sample[0]) for sample in samples])

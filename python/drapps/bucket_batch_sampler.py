@@ -1,4 +1,4 @@
-"""Batches by size: as many samples of about one length as fit a budget of tokens or pixels.
+"""Batches by size: as many samples of about one length as fit a number of tokens or pixels.
 
 1. A few sizes are declared. Each sample is padded to the smallest declared one that holds it, and a
    batch of size s has ``max_tokens // s`` rows. So there are no more shapes than declared sizes.
@@ -29,16 +29,16 @@ from drapps.ops import one_of, whole
 if TYPE_CHECKING:
     Whole = npt.NDArray[np.int64]
 
-KIND = "budget_sampler"
+KIND = "budget_sampler"  # in saved states: it stays
 _CANDIDATES = 512
 
 
-class BudgetSampler:
-    """A ``batch_sampler`` whose batches stay within a budget when padded.
+class BucketBatchSampler:
+    """A ``batch_sampler`` whose batches stay within `max_tokens` when padded.
 
     Give it to a torch ``DataLoader``; the collate function pads to `declared` of the samples.
 
-        sampler = drapps.BudgetSampler(lengths, max_tokens=8192, shapes=8)
+        sampler = drapps.BucketBatchSampler(lengths, max_tokens=8192, shapes=8)
         loader = torch.utils.data.DataLoader(dataset, batch_sampler=sampler, collate_fn=pad)
 
     Each ``iter()`` is the next epoch; `set_epoch` pins one. The order of an epoch depends on the
@@ -49,7 +49,8 @@ class BudgetSampler:
         max_tokens: the most that rows times declared size of a batch may be.
         shapes: the most sizes that are declared. 48 leave less than 5 % of padding on log-normal
             lengths; a compiler that treats each shape anew may want fewer.
-        multiple: declared sizes are multiples of it where the budget allows, as hardware may like.
+        multiple: declared sizes are multiples of it where `max_tokens` allows, as hardware may
+            like.
         shuffle: False takes the samples in their order.
         seed: of the order.
         rank: this process.
@@ -59,8 +60,8 @@ class BudgetSampler:
             batches (`padded` tells which), ``drop`` leaves them out.
 
     Raises:
-        PipelineError: an option out of its range, a sample larger than the budget, or fewer rows in
-            the last step than ranks to share them.
+        PipelineError: an option out of its range, a sample larger than `max_tokens`, or fewer rows
+            in the last step than ranks to share them.
     """
 
     def __init__(
@@ -141,20 +142,20 @@ class BudgetSampler:
         return np.arange(len(batches[at])) >= len(batches[at]) - repeats[at]
 
     def state_dict(self, steps: int | None = None) -> dict[str, Any]:
-        """Where to go on: a JSON-able record.
+        """Where to go on: a JSON-able state.
 
         Args:
             steps: of the latest iterator that were trained on. A loader that reads ahead has taken
                 more batches than it yielded; without `steps` those taken count.
         """
         taken = self._steps if steps is None else min(whole("steps", steps, 0), self._steps)
-        return state.record(KIND, *self._ends[taken], self._identity())
+        return state.make(KIND, *self._ends[taken], self._identity())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on there, also at another world size.
 
         Raises:
-            PipelineError: no such record, or one of other sizes or options.
+            PipelineError: no such state, or one of other sizes or options.
         """
         epoch, position = state.check(state_dict, KIND, self._identity())
         self._epochs.resume(epoch, position)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 
-class LedgerFile:
+class BadSamplesFile:
     """Appends to a file as samples turn out bad. Where it cannot be written, training goes on.
 
-    A line has the fields of a ledger's entry (stage, code, path, offset, index, message), and
+    A line has the fields of a bad sample (stage, code, path, offset, index, message), and
     ``epoch``.
     """
 
@@ -33,10 +33,15 @@ class LedgerFile:
         except OSError as error:
             self._failed = True
             warnings.warn(
-                f"the ledger of bad samples cannot be written ({error}); it goes on without",
+                f"the file of bad samples cannot be written ({error}); it goes on without",
                 RuntimeWarning,
                 stacklevel=3,
             )
+
+
+def file_at(path: str | os.PathLike[str] | None) -> BadSamplesFile | None:
+    """The file at a path; none where there is no path."""
+    return None if path is None else BadSamplesFile(path)
 
 
 def _line(entry: Mapping[str, Any]) -> str:
