@@ -14,6 +14,7 @@ from drapps.deprecation import old_method
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
+from drapps.report import BadSample, Explanation, MemoryReport
 from drapps.source import Source
 from drapps.stream import Stream
 
@@ -114,10 +115,9 @@ class Loader:
     def _state(self, epoch: int, position: int) -> dict[str, Any]:
         return state.make(KIND, epoch, position, self._identity)
 
-    def explain(self) -> dict[str, Any]:
-        """What runs and why: ``plan`` (ops, lanes, memory) and ``decisions`` (knobs moved)."""
-        explanation: dict[str, Any] = json.loads(self._native.explain())
-        return explanation
+    def explain(self) -> Explanation:
+        """What runs and why: `plan`, `forms` and `decisions`. It prints as a page."""
+        return Explanation.of_native(self._native.explain())
 
     @property
     def policy(self) -> Policy:
@@ -145,16 +145,11 @@ class Loader:
         settings: dict[str, Any] = json.loads(self._native.settings())
         return settings
 
-    def memory(self) -> dict[str, Any]:
-        """Bytes of this process, all its loaders together.
+    def memory(self) -> MemoryReport:
+        """The memory of this process, all its loaders together, and what it is for."""
+        return MemoryReport.from_json(_core.memory())
 
-        ``used``, ``peak`` and ``limit`` are of the RAM budget; ``held`` are those in batches that
-        you hold, which are no part of it. ``accounts`` says what for: by name ``used``, ``peak``,
-        and how the account ``releases`` it; whose memory is wanted first stands first.
-        """
-        return _core.memory()
-
-    def bad_samples(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[BadSample]:
         """The bad samples that the latest iterator met; empty before the first ``iter()``."""
         return [] if self._latest is None else self._latest.bad_samples()
 
@@ -188,7 +183,7 @@ class LoaderIterator(Iterator[Batch]):
         """As `Loader.state_dict`, of this iterator."""
         return self._state(*self._stream.place)
 
-    def bad_samples(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[BadSample]:
         """The bad samples that this iterator met."""
         return self._stream.bad_samples()
 

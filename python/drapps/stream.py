@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from drapps import _core
 from drapps.bad_samples import BadSamplesFile
 from drapps.errors import PipelineError, SampleError
+from drapps.report import BadSample
 
 if TYPE_CHECKING:
     from drapps.source import Int64Array
@@ -85,9 +86,9 @@ class Stream:
             return self.epoch + 1, 0
         return self.epoch, max(self._start, self._native.position)
 
-    def bad_samples(self) -> list[dict[str, Any]]:
-        """The bad samples so far: stage, code, path, offset, index and message of each."""
-        return self._native.bad_samples()
+    def bad_samples(self) -> list[BadSample]:
+        """The bad samples so far."""
+        return [BadSample.from_json(entry) for entry in self._native.bad_samples()]
 
     def close(self) -> None:
         """Stops working ahead and lets go of all memory but the batches that were yielded."""

@@ -77,3 +77,15 @@ def test_the_sampler_and_its_states():
     state = sampler.state_dict()
     assert state["kind"] == "budget_sampler"
     sampler.load_state_dict(state)
+
+
+def test_keys_of_reports(pipeline):
+    loader = pipeline.batch(3)
+    plan, account = loader.explain().plan, loader.memory().accounts["batches"]
+    with warned("'engine'", "'path'") as caught:
+        assert plan["engine"] == "native"
+    assert caught[0].filename == __file__
+    with warned("'engine'", "'path'"):
+        assert plan.get("engine") == "native"
+    with warned("'yields'", "'releases'"):
+        assert account["yields"] == account.releases

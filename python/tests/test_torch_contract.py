@@ -380,7 +380,7 @@ def test_both_paths_explain_themselves_and_give_their_settings(folder):
     again = drapps.torch.DataLoader(folder, 4, settings=settings)
     assert again.export_settings() == settings
     python = drapps.torch.DataLoader(Squares(), num_workers=1)
-    assert python.explain()["plan"]["engine"] == "python"
+    assert python.explain()["plan"]["path"] == "python"
     python.freeze()
     assert python.explain()["decisions"]["status"] == "frozen"
     with pytest.raises(drapps.PipelineError, match="before the first iter"):

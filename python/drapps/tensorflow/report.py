@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from drapps.report.base import Report
+
 
 class NotLifted(Exception):  # noqa: N818 - a verdict, not an error
     """Why something stays with TensorFlow: a sentence that can follow "because"."""
 
 
-@dataclass(frozen=True)
-class LiftReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class LiftReport(Report):
     """Whether the native path runs; true where it does.
 
     Attributes:

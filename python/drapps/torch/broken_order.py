@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drapps import _core
+from drapps.report import BadSample
 from drapps.stream import Stream
 from drapps.torch.native_order import NativeOrder
 
@@ -49,7 +50,7 @@ class BrokenOrderStream:
         self._there = np.where(self._is_there(indices), indices, 0)
         self._step = 0
         self._stream: Stream | None = None
-        self._bad_samples: list[dict[str, Any]] = []
+        self._bad_samples: list[BadSample] = []
 
     def _is_there(self, indices: Int64Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
         return (indices >= 0) & (indices < self._size)
@@ -101,7 +102,7 @@ class BrokenOrderStream:
         """Where to go on after the batches yielded: (epoch, position)."""
         return (self.epoch, self._position) if self.left else (self.epoch + 1, 0)
 
-    def bad_samples(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[BadSample]:
         """As `Stream.bad_samples`."""
         return self._bad_samples + ([] if self._stream is None else self._stream.bad_samples())
 

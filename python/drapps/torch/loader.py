@@ -20,6 +20,7 @@ from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
 from drapps.pipeline import loader_options
 from drapps.policy import Policy, to_json
+from drapps.report import BadSample, Explanation, MemoryReport
 from drapps.torch import generators
 from drapps.torch.base import IteratedLoader, T_co
 from drapps.torch.engine import EngineIterator
@@ -351,13 +352,13 @@ class DataLoader(IteratedLoader[T_co]):
         if callable(tell) and "sampler_epoch" in state_dict:
             tell(state_dict["sampler_epoch"])
 
-    def explain(self) -> dict[str, Any]:
-        """What runs and why: ``plan``, ``forms``, ``decisions``."""
+    def explain(self) -> Explanation:
+        """As `drapps.Loader.explain`: what runs and why."""
         native = self._prepared()
         if isinstance(native, LiftReport):
             engine = self._engine() if self._engine is not None else None
             latest = self._latest if isinstance(self._latest, Progress) else None
-            plan: dict[str, Any] = {"engine": "python", "reasons": list(native.reasons)}
+            plan: dict[str, Any] = {"path": "python", "reasons": list(native.reasons)}
             plan |= json.loads(_core.limits())
             if self._process_knob().processes > 0:
                 plan["settings"] = self._process_knob().settings()
@@ -365,9 +366,9 @@ class DataLoader(IteratedLoader[T_co]):
                 plan |= engine.plan()
             elif latest is not None:
                 plan |= latest.plan
-            return {"plan": plan, "forms": {}, "decisions": self._process_knob().log()}
-        explanation: dict[str, Any] = json.loads(native.core.explain())
-        return explanation
+            log = self._process_knob().log()
+            return Explanation.from_json({"plan": plan, "forms": {}, "decisions": log})
+        return Explanation.of_native(native.core.explain())
 
     @property
     def policy(self) -> Policy | None:
@@ -385,9 +386,8 @@ class DataLoader(IteratedLoader[T_co]):
     @policy.setter
     def policy(self, policy: Policy | None) -> None:
         text = to_json("initial" if policy is None else policy)
-        for native in {self._native, self._lasting}:
-            if isinstance(native, Native):
-                native.core.set_policy(text)
+        for native in {n for n in (self._native, self._lasting) if isinstance(n, Native)}:
+            native.core.set_policy(text)
         if self._knob is not None:
             self._knob.set_policy("trials" if policy is None else policy)
         self.__dict__["policy"] = policy
@@ -424,13 +424,13 @@ class DataLoader(IteratedLoader[T_co]):
             self._claim = (os.getpid(), _core.limit_cpus(self.cpu_budget))
         return self._claim[1]
 
-    def memory(self) -> dict[str, Any]:
-        """As `drapps.Loader.memory`: bytes of this process, all its loaders together."""
-        return _core.memory()
+    def memory(self) -> MemoryReport:
+        """As `drapps.Loader.memory`: of this process, all its loaders together."""
+        return MemoryReport.from_json(_core.memory())
 
-    def bad_samples(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[BadSample]:
         """The bad pictures that the latest iterator met; empty for Python code."""
-        return [] if self._latest is None else self._latest.bad_samples()
+        return self._latest.bad_samples() if isinstance(self._latest, Pass) else []
 
     ledger = old_method("ledger", "bad_samples")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from drapps import _core, state
 from drapps.bad_samples import BadSamplesFile
 from drapps.errors import PipelineError, StateError
+from drapps.report import BadSample
 from drapps.source import Source
 from drapps.stream import Stream
 from drapps.torch.broken_order import BrokenOrderStream
@@ -202,6 +203,6 @@ class Pass:
         """What the next pass has of this one, which is over, where workers are persistent."""
         return {"seed": self.seed, "key_epoch": self.key_epoch + 1}
 
-    def bad_samples(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[BadSample]:
         """The bad samples so far."""
         return [] if self._stream is None else self._stream.bad_samples()

@@ -13,6 +13,7 @@ from torch._utils import ExceptionWrapper
 from torch.utils.dlpack import from_dlpack
 
 from drapps import _core
+from drapps.report import BadSample
 from drapps.stream import Stream
 from drapps.torch.broken_order import BrokenOrderStream
 from drapps.torch.transfer import AHEAD, TransferThread
@@ -72,7 +73,7 @@ class PinnedStream:
             batch.set_exception(error)
         self._taken.append(_Taken(batch, self._stream.place, self._stream.left))
 
-    def bad_samples(self) -> list[dict[str, Any]]:
+    def bad_samples(self) -> list[BadSample]:
         """As `Stream.bad_samples`; of the batches under way, too."""
         return self._stream.bad_samples()
 

@@ -488,7 +488,3 @@ class Progress:
         generator = torch.Generator()
         generator.set_state(self._before)
         return _drawn_seed(generator)
-
-    def bad_samples(self) -> list[dict[str, Any]]:
-        """Python code has none: what it raises, `next` raises."""
-        return []

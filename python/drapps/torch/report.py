@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from drapps.report.base import Report
 
-@dataclass(frozen=True)
-class LiftReport:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LiftReport(Report):
     """The answer of ``DataLoader.lifted()``; true where the native path runs.
 
     Attributes:

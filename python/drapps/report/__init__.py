@@ -1,0 +1,20 @@
+"""What loaders say of themselves, as typed objects that are dictionaries, too."""
+
+from __future__ import annotations
+
+from drapps.report.bad_sample import BadSample
+from drapps.report.decisions import Decision, Decisions
+from drapps.report.explanation import Explanation
+from drapps.report.memory import MemoryAccount, MemoryReport
+from drapps.report.plan import Column, Plan
+
+__all__ = [
+    "BadSample",
+    "Column",
+    "Decision",
+    "Decisions",
+    "Explanation",
+    "MemoryAccount",
+    "MemoryReport",
+    "Plan",
+]

@@ -1,0 +1,59 @@
+"""What runs and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from drapps.report.base import Report, mib, page
+from drapps.report.decisions import Decisions
+from drapps.report.plan import Plan
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Report):
+    """What ``explain()`` gives; it prints as a page.
+
+    Attributes:
+        plan: what runs.
+        forms: what is kept from epoch to epoch, by kind; empty where nothing is.
+        decisions: what moved, and why.
+    """
+
+    plan: Plan
+    forms: Mapping[str, Any]
+    decisions: Decisions
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Explanation:
+        """The explanation, of plain dictionaries."""
+        plan, decisions = Plan.from_json(said["plan"]), Decisions.from_json(said["decisions"])
+        return cls(plan, said["forms"], decisions)
+
+    @classmethod
+    def of_native(cls, text: str) -> Explanation:
+        """The explanation of a native loader, as the core writes it."""
+        said = json.loads(text)
+        return cls.from_json({**said, "plan": {"path": "native", **said["plan"]}})
+
+    def __str__(self) -> str:
+        return page([*self.plan.rows(), *self._memory(), *self._decided()])
+
+    def _memory(self) -> Iterator[tuple[str, str]]:
+        there = mib(self.plan.machine["memory_bytes"])
+        yield (
+            "memory",
+            f"a budget of {mib(self.plan.budget['ram_bytes'])}, of {there} in the machine",
+        )
+        index = self.forms.get("jpeg_index")
+        if index is not None:
+            files = f"{index['samples']} files, {index['complete']} of them whole"
+            yield "jpeg index", f"{mib(index['bytes'])}: {files}"
+
+    def _decided(self) -> Iterator[tuple[str, str]]:
+        log = self.decisions
+        yield "policy", log.summary
+        moved = log.last_move
+        yield "last move", "none" if moved is None else str(moved)

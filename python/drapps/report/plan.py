@@ -1,0 +1,137 @@
+"""What a loader runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from drapps.report.base import Report, mib, page
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Column(Report):
+    """A tensor of every batch, whose first axis is the rows.
+
+    Attributes:
+        name: of the tensor.
+        dtype: of its numbers, such as ``float32``.
+        row_shape: the axes behind the first, as a list.
+        row_bytes: memory of one row.
+    """
+
+    name: str
+    dtype: str
+    row_shape: Sequence[int]
+    row_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.dtype}{list(self.row_shape) if self.row_shape else ''}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Report):
+    """What runs, on what. What is None for some loaders says so.
+
+    Attributes:
+        path: ``native``, or ``python`` where the dataset's own code runs.
+        budget: in force: ``cpus`` in cores, ``ram_bytes``.
+        machine: what it gives this process: ``cpus`` in cores, ``memory_bytes``, ``local_ranks``.
+        shortages: what there is less of than wanted because the system gave no more, a sentence
+            each.
+        settings: the knobs as they stand; what ``export_settings()`` gives. None where no worker
+            process has started.
+        first_batch: seconds of the time up to the first batch of the latest pass, by what they
+            were spent on; None before.
+        spec: native: the whole description, with every default.
+        stages: native: what the decoder makes, then what each op makes, ``op``, ``channels``,
+            ``height``, ``width``; ``fixed_size`` is false, and the size 0, where it varies without
+            a bound.
+        columns: native: the tensors of a batch.
+        batch_bytes: native: memory of one batch.
+        lanes: native: the lanes of either mode, ``fused`` and ``split``.
+        weights: native: what lane weights say, ``share`` or ``cap``.
+        reasons: Python: why it is not native, a sentence each.
+        virtual_workers: Python: what `num_workers` counts.
+        processes: Python: worker processes, or threads, behind them.
+        start_method: Python: ``fork``, ``forkserver``, ``spawn`` or ``thread``.
+        bound: Python: every virtual worker stays with its process.
+        own_state: Python: what keeps a state of its own from sample to sample.
+        stolen_by: Python: what an idle process takes over: ``sample``, ``batch``, or ``nobody``.
+        shared_lists: Python: lists of the dataset that all processes share.
+        slowest: Python: the slowest samples of the pass, ``[seconds, index]`` each.
+    """
+
+    path: str
+    budget: Mapping[str, Any]
+    machine: Mapping[str, Any]
+    shortages: Sequence[str]
+    settings: Mapping[str, Any] | None = None
+    first_batch: Mapping[str, float] | None = None
+    spec: Mapping[str, Any] | None = None
+    stages: Sequence[Mapping[str, Any]] | None = None
+    columns: Sequence[Column] | None = None
+    batch_bytes: int | None = None
+    lanes: Mapping[str, Sequence[str]] | None = None
+    weights: str | None = None
+    reasons: Sequence[str] | None = None
+    virtual_workers: int | None = None
+    processes: int | None = None
+    start_method: str | None = None
+    bound: bool | None = None
+    own_state: Sequence[str] | None = None
+    stolen_by: str | None = None
+    shared_lists: Sequence[str] | None = None
+    slowest: Sequence[Sequence[float]] | None = None
+
+    _OLD_KEYS: ClassVar[Mapping[str, str]] = {"engine": "path"}
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Plan:
+        """The plan, as the core or the worker processes say it."""
+        columns = [Column.from_json(column) for column in said.get("columns", ())]
+        return super().from_json({**said, **({"columns": columns} if "columns" in said else {})})
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """What is printed of it: names, and what is said of each."""
+        yield from self._work()
+        knobs = {} if self.settings is None else self.settings["knobs"]
+        workers = str(knobs.get("workers", "none running"))
+        if self.processes is not None:
+            kind = "threads" if self.start_method == "thread" else f"{self.start_method} processes"
+            workers = f"{self.processes} {kind} for {self.virtual_workers} virtual workers"
+        cpus, there = self.budget["cpus"], self.machine["cpus"]
+        yield "workers", f"{workers}; a budget of {cpus:g} cores, of {there:g} in the machine"
+        if "prefetch_depth" in knobs:
+            yield "depth", f"{knobs['prefetch_depth']} batches, {knobs['io_depth']} reads ahead"
+        if self.lanes is not None and self.settings is not None:
+            mode = "fused" if knobs["fused"] else "split"
+            weights = self.settings["lane_weights"]
+            lanes = [
+                f"{name} {weights[name]}" if mode == "split" and name in weights else name
+                for name in self.lanes[mode]
+            ]
+            yield "lanes", f"{mode}: {', '.join(lanes)}"
+        if self.own_state:
+            yield "own state", ", ".join(self.own_state)
+        if self.first_batch is not None:
+            parts = [
+                f"{name.removesuffix('_s')} {s * 1e3:.1f} ms"
+                for name, s in self.first_batch.items()
+            ]
+            yield "first batch", ", ".join(parts)
+        yield from (("short of", each) for each in self.shortages)
+
+    def _work(self) -> Iterator[tuple[str, str]]:
+        if self.path == "native":
+            yield "runs", "native code"
+        for reason in self.reasons or ():
+            yield "runs", f"Python code, because {reason}"
+        for stage in self.stages or ():
+            size = f"{stage['height']} x {stage['width']}" if stage["height"] else "any size"
+            yield "", f"{stage['op']}: {size}, channels: {stage['channels']}"
+        if self.columns is not None and self.batch_bytes is not None:
+            yield "batch", f"{mib(self.batch_bytes)}: {', '.join(map(str, self.columns))}"
+
+    def __str__(self) -> str:
+        return page(self.rows())
