@@ -16,6 +16,7 @@ from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
 from drapps.report import BadSample, Explanation, MemoryReport
 from drapps.source import Source
+from drapps.spec import Spec
 from drapps.stream import Stream
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Loader:
     def __init__(
         self,
         source: Source,
-        spec: Mapping[str, Any],
+        spec: Spec,
         options: Mapping[str, Any],
         bad_samples_file: BadSamplesFile | None = None,
     ) -> None:
@@ -47,7 +48,9 @@ class Loader:
         """
         self._source = source
         try:
-            self._native = _core.Loader(source.native(), json.dumps(spec), json.dumps(options))
+            self._native = _core.Loader(
+                source.native(), json.dumps(spec.to_json()), json.dumps(options)
+            )
             self._native.steps(0, 0)
         except ValueError as error:
             raise PipelineError(str(error)) from None
@@ -194,18 +197,19 @@ class LoaderIterator(Iterator[Batch]):
         self._stream.close()
 
 
-def identity(source: Source, spec: Mapping[str, Any]) -> dict[str, Any]:
+def identity(source: Source, spec: Spec) -> dict[str, Any]:
     """What a state must agree with: everything that decides which samples an epoch holds, and how.
 
     Batch size and ranks are left out, because a position means the same under any.
     """
-    parts = ["decode", "ops", "tensor", *(["mix"] if "mix" in spec else [])]
-    what = json.dumps([spec[part] for part in parts], sort_keys=True)
+    described = spec.to_json()
+    parts = [described[name] for name in ("decode", "ops", "tensor", "mix") if name in described]
+    what = json.dumps(parts, sort_keys=True)
     return {
         "size": len(source),
         "dataset": source.digest(),
-        "shuffle": spec["sampler"]["shuffle"],
-        "shuffle_seed": spec["sampler"]["seed"],
-        "seed": spec["seed"],
+        "shuffle": spec.sampler.shuffle,
+        "shuffle_seed": spec.sampler.seed,
+        "seed": spec.seed,
         "pipeline": hashlib.blake2b(what.encode(), digest_size=8).hexdigest(),
     }

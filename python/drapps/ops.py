@@ -1,7 +1,8 @@
-"""Op descriptions: the plain records that the core's planner takes, and how arguments become them.
+"""Descriptions of ops, as the core's planner takes them, and how arguments become them.
 
-A record is ``{"op": tag, field: value, …}``; tags and fields are those of ``src/drapps/augment``.
-The core checks ranges; here only what could be misread on the way is refused.
+A description is ``{"op": tag, field: value, …}``; tags and fields are those of
+``src/drapps/augment``. The core checks ranges; here only what could be misread on the way is
+refused.
 """
 
 from __future__ import annotations
@@ -142,6 +143,11 @@ def center_crop(size: Size, fill: Size = 0, mode: str = "constant", mask_fill: i
     if mask_fill:
         op["mask_fill"] = whole("mask_fill", mask_fill, 0)
     return op
+
+
+def center_crop_as_tensorflow(size: Size, pad: bool) -> Op:
+    """The middle, rounded down; where `pad` is false a smaller picture is a bad sample."""
+    return {**center_crop(size), "rounding": "down", "pad": bool(pad)}
 
 
 def random_crop(
@@ -328,6 +334,11 @@ def chance(p: Any, name: str = "p") -> float:
     if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0.0 <= p <= 1.0:
         raise PipelineError(f"{name}={p!r} must be a probability from 0 to 1")
     return float(p)
+
+
+def with_torch_masks(op: Op) -> Op:
+    """A resize that takes the nearest pixel of masks as torch does."""
+    return {**op, "mask_nearest": "torch"}
 
 
 def in_arithmetic(name: str) -> Op:

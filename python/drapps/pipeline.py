@@ -18,12 +18,12 @@ from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
+from drapps.spec import Decode, Spec
 
 if TYPE_CHECKING:
     from drapps.loader import Loader
     from drapps.source import PathLike
 
-SPEC_VERSION = 1
 REMAINDERS = ("even", "pad", "drop")
 
 
@@ -94,11 +94,7 @@ class Pipeline:
     """
 
     source: Source
-    _decode: Mapping[str, str] = field(default_factory=dict)
-    _ops: tuple[ops.Op, ...] = ()
-    _tensor: Mapping[str, Any] = field(default_factory=dict)
-    _sampler: Mapping[str, Any] = field(default_factory=dict)
-    _whole: Mapping[str, Any] = field(default_factory=dict)
+    _spec: Spec = field(default_factory=Spec)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -114,19 +110,21 @@ class Pipeline:
             depth: 16-bit files: ``raise`` refuses them, ``clip`` cuts at 255 as Pillow does,
                 ``scale`` keeps the upper eight bits' range.
         """
-        decode = {
-            "color": ops.one_of("color", color, ("rgb", "gray")),
-            "exif": ops.one_of("exif", exif, ("ignore", "apply")),
-            "depth": ops.one_of("depth", depth, ("raise", "clip", "scale")),
-        }
-        return replace(self, _decode=decode)
+        decode = Decode(
+            color=ops.one_of("color", color, ("rgb", "gray")),
+            exif=ops.one_of("exif", exif, ("ignore", "apply")),
+            depth=ops.one_of("depth", depth, ("raise", "clip", "scale")),
+        )
+        return self._with(decode=decode)
+
+    def _with(self, **changes: Any) -> Pipeline:
+        return replace(self, _spec=replace(self._spec, **changes))
 
     def _then(self, op: ops.Op) -> Pipeline:
-        if any(before["op"] == "random_erasing" for before in self._ops) and (
-            op["op"] != "random_erasing"
-        ):
+        before = self._spec.ops
+        if op["op"] != "random_erasing" and any(o["op"] == "random_erasing" for o in before):
             raise PipelineError(f"{op['op']} cannot follow random_erasing: erase last")
-        return replace(self, _ops=(*self._ops, op))
+        return self._with(ops=(*before, op))
 
     def random_resized_crop(
         self,
@@ -236,11 +234,11 @@ class Pipeline:
         Raises:
             PipelineError: `steps` adds no op, or changes more than the ops.
         """
-        made, before = steps(self), len(self._ops)
-        ops_of, more = made._ops[:before], made._ops[before:]
-        if not more or ops_of != self._ops or replace(made, _ops=self._ops) != self:
+        made, before = steps(self), self._spec.ops
+        more = made._spec.ops[len(before) :]
+        if not more or made != self._with(ops=(*before, *more)):
             raise PipelineError("random_apply takes a function that adds ops, and nothing else")
-        return replace(self, _ops=(*self._ops, ops.random_apply(len(more), p), *more))
+        return self._with(ops=(*before, ops.random_apply(len(more), p), *more))
 
     def color_jitter(
         self,
@@ -321,23 +319,23 @@ class Pipeline:
         return self._mix(num_classes, mixup_alpha, cutmix_alpha, p, cutmix_share)
 
     def _mix(self, num_classes: int | None, *arguments: float) -> Pipeline:
-        if "mix" in self._whole:
+        if self._spec.mix is not None:
             raise PipelineError(
                 "batches are mixed once: cutmix_or_mixup takes one of both for each"
             )
         if num_classes is None and not self.classes:
             raise PipelineError("num_classes is needed: the source has no class names to count")
         count = len(self.classes) if num_classes is None else num_classes
-        return replace(self, _whole={**self._whole, "mix": ops.mix(count, *arguments)})
+        return self._with(mix=ops.mix(count, *arguments))
 
     def normalize(self, mean: Sequence[float], std: Sequence[float]) -> Pipeline:
         """``(x / 255 - mean) / std`` per channel, with torch's rounding."""
-        tensor = {"mean": ops.floats("mean", mean), "std": ops.floats("std", std)}
-        if len(tensor["mean"]) != len(tensor["std"]) or not tensor["mean"]:
+        means, stds = ops.floats("mean", mean), ops.floats("std", std)
+        if len(means) != len(stds) or not means:
             raise PipelineError(f"mean={mean} and std={std} must have one number per channel each")
-        if 0.0 in tensor["std"]:
+        if 0.0 in stds:
             raise PipelineError(f"std={std} must not hold a zero: it divides")
-        return replace(self, _tensor={**self._tensor, **tensor})
+        return self._with(tensor=replace(self._spec.tensor, mean=means, std=stds))
 
     def to(self, dtype: str, layout: str = "nchw", scale: bool = True) -> Pipeline:
         """The form of the batch: float32 ``nchw`` in [0, 1] where this is not called.
@@ -347,12 +345,13 @@ class Pipeline:
             layout: ``nchw`` or ``nhwc``.
             scale: floats are divided by 255.
         """
-        tensor = {
-            "dtype": ops.one_of("dtype", dtype, ("float32", "bfloat16", "uint8")),
-            "layout": ops.one_of("layout", layout, ("nchw", "nhwc")),
-            "scale": bool(scale) and dtype != "uint8",
-        }
-        return replace(self, _tensor={**self._tensor, **tensor})
+        tensor = replace(
+            self._spec.tensor,
+            dtype=ops.one_of("dtype", dtype, ("float32", "bfloat16", "uint8")),
+            layout=ops.one_of("layout", layout, ("nchw", "nhwc")),
+            scale=bool(scale) and dtype != "uint8",
+        )
+        return self._with(tensor=tensor)
 
     def shuffle(self, seed: int = 0) -> Pipeline:
         """Each epoch in another order, drawn from `seed`; give all ranks the same one."""
@@ -375,54 +374,32 @@ class Pipeline:
         return self._sample(rank=rank, world=world, remainder=remainder)
 
     def _sample(self, **changes: Any) -> Pipeline:
-        return replace(self, _sampler={**self._sampler, **changes})
+        return self._with(sampler=replace(self._spec.sampler, **changes))
 
     def seed(self, seed: int) -> Pipeline:
         """Seed of the random ops; 0 where this is not called."""
-        return replace(self, _whole={**self._whole, "seed": _seed(seed)})
+        return self._with(seed=_seed(seed))
 
     def on_error(self, action: str) -> Pipeline:
         """What a bad sample does: ``raise`` (default), ``skip`` its row, or ``replace`` it."""
         action = ops.one_of("action", action, ("raise", "skip", "replace"))
-        return replace(self, _whole={**self._whole, "on_error": action})
+        return self._with(on_error=action)
 
     def max_boxes(self, count: int) -> Pipeline:
         """Rows of a batch's box columns; a sample with more is bad. 100 where not called."""
-        return replace(self, _whole={**self._whole, "max_boxes": ops.whole("count", count, 1)})
+        return self._with(max_boxes=ops.whole("count", count, 1))
 
     def describe(self) -> dict[str, Any]:
         """The description as plain, JSON-able data, with every default written out."""
-        tensor = {
-            "dtype": "float32",
-            "layout": "nchw",
-            "scale": True,
-            "mean": [],
-            "std": [],
-            **self._tensor,
-        }
-        mix = self._whole.get("mix")
-        if tensor["dtype"] == "uint8" and mix is not None and mix["mixup_alpha"]:
+        return self._checked().to_json()
+
+    def _checked(self) -> Spec:
+        tensor, mix = self._spec.tensor, self._spec.mix
+        if tensor.dtype == "uint8" and mix is not None and mix["mixup_alpha"]:
             raise PipelineError("mixup makes fractions: use .to('float32'), or cutmix alone")
-        if tensor["dtype"] == "uint8" and tensor["mean"]:
+        if tensor.dtype == "uint8" and tensor.mean:
             raise PipelineError("normalize makes floats: use .to('float32') or .to('bfloat16')")
-        return {
-            "version": SPEC_VERSION,
-            "decode": {"color": "rgb", "exif": "ignore", "depth": "raise", **self._decode},
-            "ops": [dict(op) for op in self._ops],
-            "tensor": tensor,
-            "sampler": {
-                "shuffle": False,
-                "seed": 0,
-                "rank": 0,
-                "world": 1,
-                "batch": 1,
-                "remainder": "even",
-                **self._sampler,
-            },
-            "seed": 0,
-            "on_error": "raise",
-            **self._whole,
-        }
+        return self._spec
 
     def batch(
         self,
@@ -467,7 +444,7 @@ class Pipeline:
             whole = whole._sample(remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings) | {"weights": weights}
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
-        return Loader(whole.source, whole.describe(), options, file_at(path))
+        return Loader(whole.source, whole._checked(), options, file_at(path))
 
 
 def loader_options(

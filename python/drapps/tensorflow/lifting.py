@@ -16,16 +16,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from drapps import ops
 from drapps.errors import PipelineError, SampleError
 from drapps.loader import Loader
+from drapps.ops import Op
 from drapps.pipeline import loader_options
 from drapps.source import Source, file_source
+from drapps.spec import Decode, Sampler, Spec, Tensor
 from drapps.tensorflow.function import Field, Functions
 from drapps.tensorflow.lengths import holds_length
 from drapps.tensorflow.levels import levels_of
@@ -90,8 +93,8 @@ class Followed:
 
     outputs: tuple[Any, ...]
     paths: list[bytes]
-    ops: list[dict[str, Any]]
-    tensor: dict[str, Any]
+    ops: list[Op]
+    tensor: Tensor
     lifted: tuple[str, ...]
 
 
@@ -148,55 +151,49 @@ def _paths(field: Field) -> list[bytes]:
     return paths
 
 
-def _crop(rows: Rule, columns: Rule) -> dict[str, Any]:
-    size = {"height": rows.size, "width": columns.size}
+def _crop(rows: Rule, columns: Rule) -> Op:
+    size = (rows.size, columns.size)
     if rows.begin is not None and columns.begin is not None:
-        return {"op": "crop", "top": rows.begin, "left": columns.begin, **size}
+        return ops.crop(rows.begin, columns.begin, size)
     if rows.begin is None and columns.begin is None and rows.pad == columns.pad:
-        return {"op": "center_crop", **size, "rounding": "down", "pad": rows.pad}
+        return ops.center_crop_as_tensorflow(size, rows.pad)
     raise NotLifted("height and width are cropped by different rules")
 
 
-def _flips(vertical: bool, horizontal: bool) -> list[dict[str, Any]]:
-    flips = (("vertical_flip", vertical), ("horizontal_flip", horizontal))
-    return [{"op": name, "p": 1.0} for name, mirrored in flips if mirrored]
+def _flips(vertical: bool, horizontal: bool) -> list[Op]:
+    flips = ((ops.vertical_flip, vertical), (ops.horizontal_flip, horizontal))
+    return [flip(1.0) for flip, mirrored in flips if mirrored]
 
 
-def _described(op: dict[str, Any]) -> str:
+def _described(op: Op) -> str:
     fields = ", ".join(f"{name}={value}" for name, value in op.items() if name != "op")
     return f"{op['op']}({fields})"
 
 
-def _tensor(picture: Picture, levels: np.ndarray[Any, Any] | None) -> dict[str, Any]:
-    plain = {"dtype": picture.dtype.name, "layout": "nhwc", "scale": False}
+def _tensor(picture: Picture, levels: np.ndarray[Any, Any] | None) -> Tensor:
+    plain = Tensor(picture.dtype.name, "nhwc", scale=False, mean=None, std=None)
     if levels is None:
         return plain
     if picture.dtype not in (tf.float32, tf.bfloat16):
         raise NotLifted(f"computed values end as {picture.dtype.name}, not as float32 or bfloat16")
     if not np.isfinite(levels).all():
         raise NotLifted("a byte becomes a number that is not finite")
-    return {**plain, "table": levels.T.reshape(-1).tolist()}
+    return replace(plain, table=levels.T.reshape(-1).tolist())
 
 
-def _spec(stages: Stages, followed: Followed) -> dict[str, Any]:
+def _spec(stages: Stages, followed: Followed) -> Spec:
     shuffle = stages.shuffle
-    return {
-        "version": 1,
-        # As decode_jpeg, which reads PNG too.
-        "decode": {"color": "rgb", "exif": "ignore", "depth": "scale", "cmyk": "tensorflow"},
-        "ops": followed.ops,
-        "tensor": followed.tensor,
-        "sampler": {
-            "shuffle": shuffle is not None,
-            "seed": shuffle.seed if shuffle else 0,
-            "rank": 0,
-            "world": 1,
-            "batch": stages.batch,
-            "remainder": "drop" if stages.drop_last else "even",
-        },
-        "seed": 0,
-        "on_error": "raise",
-    }
+    return Spec(
+        decode=Decode(depth="scale", cmyk="tensorflow"),  # as decode_jpeg, which reads PNG too
+        ops=followed.ops,
+        tensor=followed.tensor,
+        sampler=Sampler(
+            shuffle=shuffle is not None,
+            seed=shuffle.seed if shuffle else 0,
+            batch=stages.batch,
+            remainder="drop" if stages.drop_last else "even",
+        ),
+    )
 
 
 def _loader(stages: Stages, followed: Followed, cpu_budget: float | None) -> Loader:
@@ -210,7 +207,7 @@ def _loader(stages: Stages, followed: Followed, cpu_budget: float | None) -> Loa
     return _made(file_source(followed.paths), _spec(stages, followed), options)
 
 
-def _made(source: Source, spec: dict[str, Any], options: dict[str, Any]) -> Loader:
+def _made(source: Source, spec: Spec, options: dict[str, Any]) -> Loader:
     try:
         return Loader(source, spec, options)
     except PipelineError as error:
@@ -225,7 +222,7 @@ def _compare(stages: Stages, followed: Followed) -> None:
     """
     count = min(COMPARED, len(followed.paths))
     spec = _spec(stages, followed)
-    spec["sampler"] |= {"shuffle": False, "batch": 1, "remainder": "even"}
+    spec = replace(spec, sampler=Sampler(seed=spec.sampler.seed))
     loader = _made(
         file_source(followed.paths[:count]), spec, loader_options("initial", None, None, None)
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from drapps.ops import Op, random_apply
+from drapps.ops import Op, random_apply, with_torch_masks
 from drapps.torch.recognise import NotLifted, handed_on, name_of, short_name
 
 
@@ -160,7 +160,7 @@ class Chain:
                     f"{op['op']} comes after ToPureTensor, where v2 leaves the mask as it is"
                 )
             if "pass_order" in op:
-                op = {**op, "mask_nearest": "torch"}
+                op = with_torch_masks(op)
         self.ops.append(op)
 
     @contextmanager

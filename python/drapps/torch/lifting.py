@@ -15,6 +15,7 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from drapps.errors import PipelineError
 from drapps.policy import name_of as name_of_policy
+from drapps.spec import Decode, Mask, Sampler, Spec, Tensor
 from drapps.torch import (
     pictures,
     transforms_presets,
@@ -61,7 +62,7 @@ class Recipe:
 
     folder: Folder | Pairs | Arrays
     order: NativeOrder
-    spec: dict[str, Any]
+    spec: Spec
     report: LiftReport
     ahead: int
 
@@ -79,30 +80,24 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
     order = recognise_order(loader, len(folder))
     if getattr(loader, "torch_order", False):
         _require_nothing_drawn(chain, order)
-    spec = {
-        "version": 1,
-        "decode": {"color": "rgb", "exif": "ignore", "depth": "clip"},
-        "ops": chain.ops,
-        "tensor": {
-            "dtype": "uint8" if chain.form is Form.BYTES else "float32",
-            "layout": "nchw",
-            "scale": chain.scale != "none",
-            **({"reciprocal": True} if chain.scale == "multiply" else {}),
-            "mean": chain.mean,
-            "std": chain.std,
-        },
-        **({"mask": {"dtype": chain.mask.dtype, "channel": True}} if chain.mask else {}),
-        "sampler": {
-            "shuffle": order.kind is Kind.SHUFFLED,
-            "seed": 0,
-            "rank": 0,  # a user's sampler deals by itself: see NativeOrder.own_seed
-            "world": 1,
-            "batch": order.batch_size,
-            "remainder": "drop" if order.drop_last else "even",
-        },
-        "seed": 0,
-        "on_error": on_error,
-    }
+    spec = Spec(
+        decode=Decode(depth="clip"),
+        ops=chain.ops,
+        tensor=Tensor(
+            dtype="uint8" if chain.form is Form.BYTES else "float32",
+            scale=chain.scale != "none",
+            reciprocal=True if chain.scale == "multiply" else None,
+            mean=chain.mean,
+            std=chain.std,
+        ),
+        mask=Mask(chain.mask.dtype, channel=True) if chain.mask else None,
+        sampler=Sampler(  # a user's sampler deals by itself: see NativeOrder.own_seed
+            shuffle=order.kind is Kind.SHUFFLED,
+            batch=order.batch_size,
+            remainder="drop" if order.drop_last else "even",
+        ),
+        on_error=on_error,
+    )
     report = LiftReport(
         native=True,
         dataset=folder.description,

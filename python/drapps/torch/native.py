@@ -50,7 +50,7 @@ class Native:
         try:
             self.core = _core.Loader(
                 self.source.native(),
-                json.dumps(recipe.spec),
+                json.dumps(recipe.spec.to_json()),
                 json.dumps({**options, "settings": None}),
                 read_foreign,
             )
