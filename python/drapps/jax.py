@@ -13,10 +13,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from drapps.adapter import BatchIterator, ColumnLoader, Layout
 from drapps.batch import Batch
 from drapps.errors import PipelineError
-from drapps.loader import Loader as HostLoader
-from drapps.loader import LoaderIterator as HostIterator
 
 try:
     import jax
@@ -70,7 +69,7 @@ class Loader:
                 f"sharding is {type(sharding).__name__}: give a jax.sharding.NamedSharding, or "
                 "nothing for jax's default device"
             )
-        self._loader = loader
+        self._loader: Any = loader
         self._placement = Placement(sharding)
         self._latest: LoaderIterator | None = None
 
@@ -85,11 +84,11 @@ class Loader:
 
     def __len__(self) -> int:
         """Steps of a whole epoch, where the loader has a length."""
-        return len(self._loader)  # type: ignore[arg-type]
+        return len(self._loader)
 
     def set_epoch(self, epoch: int) -> None:
         """Tells the loader."""
-        self._loader.set_epoch(epoch)  # type: ignore[attr-defined]
+        self._loader.set_epoch(epoch)
 
     def state_dict(self) -> Any:
         """The loader's own state, behind the last batch that was yielded here.
@@ -103,7 +102,7 @@ class Loader:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state` was made."""
-        self._loader.load_state_dict(state)  # type: ignore[attr-defined]
+        self._loader.load_state_dict(state)
         self._latest = None
 
 
@@ -121,8 +120,8 @@ class LoaderIterator(Iterator[Any]):
     def __init__(self, loader: Iterable[Any], placement: Placement) -> None:
         self._placement = placement
         self._inner: Iterator[Any] = iter(loader)
-        if isinstance(self._inner, HostIterator) and isinstance(loader, HostLoader):
-            placement.check_epoch(loader, self._inner.state_dict()["position"])
+        if isinstance(self._inner, BatchIterator) and isinstance(loader, ColumnLoader):
+            placement.check_epoch(loader.layout, self._inner.place[1])
         self._stateful = next((a for a in (self._inner, loader) if hasattr(a, "state_dict")), None)
         self._state = self._place()
         self._taken: list[Any] = []  # of the loader, and not yet on its way: an interrupt came
@@ -201,7 +200,7 @@ class Placement:
 
         return jax.tree_util.tree_map_with_path(put, batch)
 
-    def check_epoch(self, loader: HostLoader, position: int) -> None:
+    def check_epoch(self, layout: Layout, position: int) -> None:
         """Looks ahead from `position` to the last batch, lest an epoch fail at its end.
 
         Raises:
@@ -213,19 +212,13 @@ class Placement:
         parts = self._parts_of(0)
         if parts == 1 and not self._global:
             return
-        spec = loader.explain()["plan"]["spec"]
-        if spec["on_error"] == "skip":
+        if layout.on_error == "skip":
             raise PipelineError(
                 f"on_error('skip') makes shorter batches, which {self._sharding.spec} cannot cut: "
                 "use on_error('replace')"
             )
-        sampler = spec["sampler"]
-        if sampler["remainder"] != "even":
-            return
-        rank, world = sampler["rank"], sampler["world"]
-        left = loader.dataset_size - position
-        last = left % (sampler["batch"] * world)
-        rows = last // world + (rank < last % world)
+        last, world = layout.left_over(position), layout.world
+        rows = last // world + (layout.rank < last % world)
         if self._global and last % world:
             raise PipelineError(
                 f"the last {last} samples of the epoch do not divide by {world} processes: {_FIX}"

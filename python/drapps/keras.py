@@ -11,20 +11,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     import keras
 except ImportError as error:
     raise ImportError("drapps.keras needs Keras: pip install keras") from error
 
+from drapps.adapter import BatchIterator, ColumnLoader
 from drapps.batch import Batch
 from drapps.errors import PipelineError, SampleError
-from drapps.stream import Stream
-
-if TYPE_CHECKING:
-    from drapps import _core
-    from drapps.loader import Loader
 
 
 class PyDataset(keras.utils.PyDataset):  # type: ignore[misc] # Keras has no types
@@ -40,7 +36,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc] # Keras has no typ
 
     def __init__(
         self,
-        loader: Loader,
+        loader: ColumnLoader,
         columns: Sequence[str] = ("image", "label"),
         *,
         workers: int = 1,
@@ -58,23 +54,18 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc] # Keras has no typ
             PipelineError: the batches have no such column, or one that NumPy cannot hold.
         """
         super().__init__(workers=workers, use_multiprocessing=False, max_queue_size=max_queue_size)
-        plan = loader.explain()["plan"]
-        dtypes = {column["name"]: column["dtype"] for column in plan["columns"]}
-        for name in columns:
-            if name not in dtypes:
+        for column in loader.layout.select(columns):
+            if column.dtype == "bfloat16":
                 raise PipelineError(
-                    f"batches have no column {name!r}; they have {', '.join(dtypes)}"
+                    f"NumPy has no bfloat16, which {column.name!r} is: use .to('float32')"
                 )
-            if dtypes[name] == "bfloat16":
-                raise PipelineError(f"NumPy has no bfloat16, which {name!r} is: use .to('float32')")
         self._loader = loader
         self._columns = tuple(columns)
-        self._whole = plan["spec"]["sampler"]["batch"] * plan["spec"]["sampler"]["world"]
         self._lock = threading.Lock()  # guards all below, and the loader
         self._place: tuple[int, int] | None = None  # epoch and position of batch 0, once asked for
-        self._stream: Stream | None = None  # stands before batch `_next`
+        self._pass: BatchIterator | None = None  # stands before batch `_next`
         self._next = 0
-        self._early: dict[int, _core.Batch | SampleError] = {}  # passed, and not asked for yet
+        self._early: dict[int, Batch | SampleError] = {}  # passed, and not asked for yet
         self._running = False
 
     def __len__(self) -> int:
@@ -83,7 +74,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc] # Keras has no typ
             return self._steps()
 
     def _steps(self) -> int:
-        return self._loader._native.steps(*(self._place or self._loader._epochs.upcoming))
+        return self._loader.steps(*(self._place or self._loader.epochs.upcoming))
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         """Arrays of batch `index`, writable and the caller's own. From any thread.
@@ -97,15 +88,16 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc] # Keras has no typ
             if not 0 <= index < steps:
                 raise IndexError(f"batch {index} of an epoch of {steps}")
             if self._place is None:
-                self._place = self._loader._epochs.take()
+                self._place = self._loader.epochs.take()
             if self._next <= index < self._next + max(1, self.workers):
                 self._advance_to(index)
             if index in self._early:
                 return self._arrays(self._early.pop(index))
             epoch, start = self._place
-            single = Stream(self._loader._native, epoch, start + index * self._whole)
+            position = start + index * self._loader.layout.global_batch
+            single = self._loader.iterate(epoch, position)
         try:
-            return self._arrays(single.next())
+            return self._arrays(next(single))
         finally:
             with self._lock:
                 single.close()
@@ -113,19 +105,19 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc] # Keras has no typ
     def _advance_to(self, index: int) -> None:
         """Takes the batches up to `index`: threads that share the work ask almost in order."""
         assert self._place is not None
-        if self._stream is None:
-            self._stream = Stream(self._loader._native, *self._place)
+        if self._pass is None:
+            self._pass = self._loader.iterate(*self._place)
         while self._next <= index:
             try:
-                self._early[self._next] = self._stream.next()
+                self._early[self._next] = next(self._pass)
             except SampleError as error:
                 self._early[self._next] = error
             self._next += 1
 
-    def _arrays(self, taken: _core.Batch | SampleError) -> tuple[Any, ...]:
+    def _arrays(self, taken: Batch | SampleError) -> tuple[Any, ...]:
         if isinstance(taken, SampleError):
             raise taken
-        arrays = Batch(taken).numpy()
+        arrays = taken.numpy()
         return tuple(arrays[name] for name in self._columns)
 
     def on_epoch_begin(self) -> None:
@@ -135,13 +127,13 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc] # Keras has no typ
     def on_epoch_end(self) -> None:
         """Keras: an epoch is over; or none has begun, and only batches' shapes were looked at."""
         with self._lock:
-            epochs = self._loader._epochs
+            epochs = self._loader.epochs
             if not self._running and self._place is not None:
                 epoch, start = self._place
                 if epochs.upcoming == (epoch + 1, 0):
                     epochs.resume(epoch, start)
-            if self._stream is not None:
-                self._stream.close()
-            self._place, self._stream, self._next = None, None, 0
+            if self._pass is not None:
+                self._pass.close()
+            self._place, self._pass, self._next = None, None, 0
             self._early.clear()
             self._running = False

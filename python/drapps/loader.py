@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from drapps import _core, state
+from drapps.adapter import Layout
 from drapps.bad_samples import BadSamplesFile
 from drapps.batch import Batch
 from drapps.deprecation import old_method
@@ -47,6 +49,7 @@ class Loader:
             PipelineError: the description makes no sense; the message says which part and why.
         """
         self._source = source
+        self._spec = spec
         try:
             self._native = _core.Loader(
                 source.native(), json.dumps(spec.to_json()), json.dumps(options)
@@ -61,13 +64,43 @@ class Loader:
         self._latest: Stream | None = None  # outlives its iterator: it knows where that stood
 
     def __iter__(self) -> LoaderIterator:
-        epoch, start = self._epochs.take()
-        self._latest = Stream(self._native, epoch, start, bad_samples_file=self._bad_samples_file)
+        self._latest = self._stream(*self._epochs.take())
         return LoaderIterator(self._latest, self._state)
+
+    def _stream(self, epoch: int, position: int) -> Stream:
+        return Stream(self._native, epoch, position, bad_samples_file=self._bad_samples_file)
+
+    def iterate(self, epoch: int, position: int = 0) -> LoaderIterator:
+        """A pass from any place on, of which `state_dict` and `epochs` know nothing."""
+        return LoaderIterator(self._stream(epoch, position), self._state)
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank."""
-        return self._native.steps(self._epochs.upcoming[0], 0)
+        return self.steps(self._epochs.upcoming[0])
+
+    def steps(self, epoch: int, position: int = 0) -> int:
+        """Steps of an epoch from a position on."""
+        return self._native.steps(epoch, position)
+
+    @property
+    def epochs(self) -> Epochs:
+        """Which epoch the next ``iter()`` gets, and where in it that begins."""
+        return self._epochs
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What batches hold, and how an epoch is dealt out."""
+        sampler = self._spec.sampler
+        return Layout(
+            columns=tuple(self.explain().plan.columns or ()),
+            batch_size=sampler.batch,
+            rank=sampler.rank,
+            world=sampler.world,
+            remainder=sampler.remainder,
+            on_error=self._spec.on_error,
+            dataset_size=self.dataset_size,
+            classes=self.classes,
+        )
 
     @property
     def dataset_size(self) -> int:
@@ -182,9 +215,14 @@ class LoaderIterator(Iterator[Batch]):
         """Steps that are still to come."""
         return max(0, self._stream.left)
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Epoch and position behind the batches yielded; behind the last, those of the next."""
+        return self._stream.place
+
     def state_dict(self) -> dict[str, Any]:
         """As `Loader.state_dict`, of this iterator."""
-        return self._state(*self._stream.place)
+        return self._state(*self.place)
 
     def bad_samples(self) -> list[BadSample]:
         """The bad samples that this iterator met."""

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
+from drapps.adapter import ColumnLoader
 from drapps.errors import PipelineError
 
 if TYPE_CHECKING:
     from drapps import _core
-    from drapps.loader import Loader
 
 Arrays = dict[str, Any] | tuple[Any, ...]
 
 
-def dataset(loader: Loader, columns: Sequence[str] | None = None) -> tf.data.Dataset:
+def dataset(loader: ColumnLoader, columns: Sequence[str] | None = None) -> tf.data.Dataset:
     """The batches of a loader, as a dataset that composes with the rest of ``tf.data``.
 
     Every pass over it takes the loader's next epoch, and several may live at once. Its element spec
@@ -42,53 +42,33 @@ def dataset(loader: Loader, columns: Sequence[str] | None = None) -> tf.data.Dat
     Raises:
         PipelineError: the batches have no such column.
     """
-    plan = loader.explain()["plan"]
-    rows = _rows(loader, plan["spec"])
+    rows = _rows(loader)
+    chosen = loader.layout.columns if columns is None else loader.layout.select(columns)
     specs = {
-        column["name"]: tf.TensorSpec([rows, *column["row_shape"]], tf.as_dtype(column["dtype"]))
-        for column in plan["columns"]
+        column.name: tf.TensorSpec([rows, *column.row_shape], tf.as_dtype(column.dtype))
+        for column in chosen
     }
-    if columns is not None:
-        columns = tuple(require_columns(columns, specs))
-    signature = specs if columns is None else tuple(specs[name] for name in columns)
+    names = None if columns is None else tuple(columns)
+    signature = specs if names is None else tuple(specs[name] for name in names)
 
     def begin() -> Pass:
-        if rows is not None and _rows(loader, plan["spec"]) is None:
+        if rows is not None and _rows(loader) is None:
             raise PipelineError(
                 "the state that was loaded ends its epoch in a smaller batch, which this dataset's "
                 "element spec excludes: call drapps.tensorflow.dataset after load_state_dict"
             )
-        return Pass(loader, columns)
+        return Pass(loader, names)
 
     return tf.data.Dataset.from_generator(begin, output_signature=signature)
 
 
-def require_columns(columns: Sequence[str], known: Any) -> Sequence[str]:
-    """The names given.
-
-    Raises:
-        PipelineError: one of them is not among `known`, or none was given.
-    """
-    if isinstance(columns, str) or not columns:
-        raise PipelineError(f"columns={columns!r} must be names, such as ('image', 'label')")
-    for name in columns:
-        if name not in known:
-            raise PipelineError(f"batches have no column {name!r}; they have {', '.join(known)}")
-    return columns
-
-
-def _rows(loader: Loader, spec: dict[str, Any]) -> int | None:
+def _rows(loader: ColumnLoader) -> int | None:
     """How many rows every batch has, from where the loader stands on; None where that varies."""
-    sampler = spec["sampler"]
-    batch: int = sampler["batch"]
-    if spec["on_error"] == "skip":
+    layout = loader.layout
+    _, start = loader.epochs.upcoming
+    if layout.on_error == "skip" or layout.left_over() or layout.left_over(start):
         return None
-    if sampler["remainder"] != "even":
-        return batch
-    start = loader._epochs.upcoming[1]
-    whole = batch * sampler["world"]
-    size = loader.dataset_size
-    return batch if size % whole == 0 and (size - start) % whole == 0 else None
+    return layout.batch_size
 
 
 class Pass(Iterator[Arrays]):
@@ -97,7 +77,7 @@ class Pass(Iterator[Arrays]):
     It is no generator, because an error must not end it.
     """
 
-    def __init__(self, loader: Loader, columns: Sequence[str] | None) -> None:
+    def __init__(self, loader: ColumnLoader, columns: Sequence[str] | None) -> None:
         self._iterator = iter(loader)
         self._columns = columns
 
