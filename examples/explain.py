@@ -21,12 +21,9 @@ def main(root: str, seconds: float) -> None:
             time.sleep(0.01)
 
     explained = loader.explain()
-    for stage in explained["plan"]["stages"]:
-        print(f"{stage['op']}: {stage['channels']} x {stage['height']} x {stage['width']}")
-    decisions = explained["decisions"]
-    print(f"{decisions['policy']}, {decisions['status']}: {decisions['totals']}")
-    for entry in decisions["entries"]:
-        print(f"  {entry['time_s']:5.1f} s  {entry['knob'] or '':<14}  {entry['why']}")
+    print(explained)
+    print(explained.decisions)
+    print(loader.memory())
     print("to start from these next time:", loader.export_settings())
 
 
