@@ -15,8 +15,8 @@ R = TypeVar("R", bound="Report")
 class Report(dict[str, Any]):
     """Attributes, and a dictionary of the same content, which is JSON-able.
 
-    An optional attribute is None, and no key, where there is nothing of the kind. A key for which
-    the class has no attribute is in the dictionary alone.
+    An optional attribute is None where there is nothing of the kind; it is no key where nothing was
+    said of it. A key for which the class has no attribute is in the dictionary alone.
     """
 
     _OLD_KEYS: ClassVar[Mapping[str, str]] = {}
@@ -33,7 +33,7 @@ class Report(dict[str, Any]):
         names = [field.name for field in fields(cls) if field.init]
         needed = {field.name for field in fields(cls) if field.default is MISSING}
         report = cls(**{name: said.get(name) for name in names if name in said or name in needed})
-        report.update((name, value) for name, value in said.items() if name not in names)
+        report.update((name, value) for name, value in said.items() if name not in report)
         return report
 
     def to_json(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ class MemoryAccount(Report):
     Attributes:
         used: bytes in use.
         peak: the most that ever were, in bytes.
-        releases: what of it is given back where others find none.
+        releases: what of it is released where others find none.
     """
 
     used: int
@@ -24,11 +24,6 @@ class MemoryAccount(Report):
     releases: str
 
     _OLD_KEYS: ClassVar[Mapping[str, str]] = {"yields": "releases"}
-
-    @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> MemoryAccount:
-        """An account, as the core says it."""
-        return super().from_json({cls._OLD_KEYS.get(name, name): v for name, v in said.items()})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
