@@ -14,6 +14,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::kNotFound: return "not found";
     case ErrorCode::kPermission: return "permission denied";
     case ErrorCode::kIo: return "I/O error";
+    case ErrorCode::kUnavailable: return "unavailable";
     case ErrorCode::kTruncated: return "truncated";
     case ErrorCode::kCorrupt: return "corrupt";
     case ErrorCode::kUnsupported: return "unsupported";

@@ -16,6 +16,7 @@ enum class ErrorCode : std::uint8_t {
   kNotFound,           // the file is gone
   kPermission,         // the file may not be read
   kIo,                 // the storage failed
+  kUnavailable,        // the storage refuses for now, and was asked again until the deadline
   kTruncated,          // the data ends before its format says so
   kCorrupt,            // the data contradicts its format
   kUnsupported,        // well formed, but nothing here reads it

@@ -70,7 +70,7 @@ Status BatchWindow::report(const Error& error) noexcept {
   metrics_.failed_samples.fetch_add(1, std::memory_order_relaxed);
   return catching([&] {
     const std::scoped_lock lock(mutex_);
-    if (bad_.size() < kLedgerSize) bad_.push_back(error);
+    if (bad_.size() < kMostBadSamples) bad_.push_back(error);
   });
 }
 

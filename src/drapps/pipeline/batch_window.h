@@ -56,7 +56,7 @@ class BatchWindow {
   /// The farthest that batches may be ahead of the slowest taker, whatever set_depth() says.
   static constexpr std::uint64_t kRing = 64;
   /// Bad samples that are kept.
-  static constexpr std::size_t kLedgerSize = 10'000;
+  static constexpr std::size_t kMostBadSamples = 10'000;
   /// For how long a taker without memory waits for what other loaders may release, before that is an error.
   static constexpr std::uint64_t kMemoryPatienceNs = 10'000'000'000;
 

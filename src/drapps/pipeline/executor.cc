@@ -9,7 +9,7 @@ namespace drapps {
 
 Result<std::unique_ptr<Executor>> Executor::make(const RunnerParts& parts) {
   std::unique_ptr<Executor> executor(new Executor(parts));
-  auto reader = make_reader({.depth = parts.settings[KnobId::kIoDepth]}, *executor);
+  auto reader = parts.source->storage().make_reader({.depth = parts.settings[KnobId::kIoDepth]}, *executor);
   if (!reader.ok()) return std::move(reader).error();
   executor->reader_ = std::move(*reader);
   DRAPPS_RETURN_IF_ERROR(parts.engine.workers().attach(*executor, parts.settings[KnobId::kWorkers]));

@@ -121,7 +121,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
     return true;
   }
   ask(task);
-  const bool waits = !try_read_record(task);
+  const bool waits = !source_->storage().try_read(task);
   if (!waits) {
     metrics_.read.mark();
     metrics_[lane_place(LaneRole::kFetch)].service_wall.record(task.wall_ns);

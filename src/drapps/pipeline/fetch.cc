@@ -17,7 +17,7 @@ void remember(const Sample& sample) noexcept {
 
 Status fetch_now(Sample& sample) {
   ask(sample);
-  Status status = read_record(sample);
+  Status status = sample.source->storage().read(sample);
   if (status.ok()) {
     remember(sample);
     return status;

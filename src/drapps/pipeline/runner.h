@@ -72,7 +72,7 @@ class Runner {
   virtual std::uint64_t position() const = 0;
   /// Steps that were not taken yet.
   virtual std::uint64_t left() const = 0;
-  /// Bad samples so far, the first BatchWindow::kLedgerSize of them; under kReplace and kSkip too.
+  /// Bad samples so far, the first BatchWindow::kMostBadSamples of them; under kReplace and kSkip too.
   virtual std::vector<Error> bad_samples() const = 0;
   /// The same, out of a runner that is about to end.
   virtual std::vector<Error> take_bad_samples() noexcept = 0;

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "drapps/base/result.h"
@@ -20,6 +21,7 @@
 #include "drapps/data/picture.h"
 #include "drapps/source/identity.h"
 #include "drapps/storage/location.h"
+#include "drapps/storage/storage.h"
 
 namespace drapps {
 
@@ -85,6 +87,11 @@ class Source {
   /// For messages: the path (with its range of bytes, in a shard), or "memory[i]" and "memory[i].mask".
   virtual std::string name(std::uint64_t index, RecordPart part = kFirstPart) const = 0;
 
+  /// Where the files that locate() names lie: this machine's, unless another storage was set.
+  Storage& storage() const noexcept { return *storage_; }
+  /// Before the source is used.
+  void set_storage(std::shared_ptr<Storage> storage) noexcept { storage_ = std::move(storage); }
+
   const Targets& targets() const noexcept { return targets_; }
   std::int64_t label(std::size_t column, std::uint64_t index) const noexcept {
     return targets_.labels[column].values[index];
@@ -110,6 +117,7 @@ class Source {
   std::uint64_t size_;
   std::vector<std::string> parts_;
   Targets targets_;
+  std::shared_ptr<Storage> storage_ = Storage::files();
   Hint each_;  // without memory_
   std::unique_ptr<Memory[]> memory_;
 };

@@ -130,6 +130,15 @@ Error io_error(int error_number, std::string_view doing) {
     case ENFILE:
       return fetch_error(ErrorCode::kResourceExhausted, what + "; raise the limit on open files (ulimit -n)");
     case ENOMEM: return fetch_error(ErrorCode::kResourceExhausted, what + "; the system is short of memory");
+    case EAGAIN:
+    case EBUSY:
+    case ESTALE:
+    case ETIMEDOUT:
+    case ECONNRESET:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ENETUNREACH: return fetch_error(ErrorCode::kUnavailable, what);
     case ENXIO: return fetch_error(ErrorCode::kUnsupported, what + "; only regular files are read");
     default: return fetch_error(ErrorCode::kIo, what + "; check the storage");
   }
@@ -216,11 +225,11 @@ bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
   return true;
 }
 
+Status cancelled() { return fetch_error(ErrorCode::kCancelled, "the reader was closed"); }
+
 void cancel(ReadRequest& request, ReadSink& sink) {
   request.wall_ns = request.cpu_ns = 0;
-  sink.read_done(request, catching([&]() -> Status {
-                   return about(fetch_error(ErrorCode::kCancelled, "the reader was closed"), request, kFirstPart);
-                 }));
+  sink.read_done(request, catching([] { return cancelled(); }));
 }
 
 Result<FileBytes> read_file(const char* path, Buffer& into, const ReadLimits& limits) {

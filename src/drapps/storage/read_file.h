@@ -79,6 +79,9 @@ class ReadQueue {
 /// True where the whole record is in memory and was answered: `sink` has been told.
 bool complete_from_memory(ReadRequest& request, ReadSink& sink);
 
+/// The status of a request that nobody will read any more.
+Status cancelled();
+
 /// Tells the sink that nobody will read `request` any more.
 void cancel(ReadRequest& request, ReadSink& sink);
 

@@ -33,10 +33,13 @@ struct ReadRequest {
   std::array<FileIdentity, kMaxParts> identity;
   // Answered in any case.
   RecordPart failed = kFirstPart;  // what an error is about
-  std::uint64_t wall_ns = 0;  // from the start of its I/O to its end; waiting for its turn is not in it
-  std::uint64_t cpu_ns = 0;   // of the I/O thread
+  std::uint64_t wall_ns = 0;       // from the start of its I/O to its end; waiting for its turn is not in it
+  std::uint64_t cpu_ns = 0;        // of the I/O thread
 
-  ReadRequest* next = nullptr;  // the reader's, while it holds the request
+  // The reader's, while it holds the request.
+  ReadRequest* next = nullptr;
+  std::uint32_t tries = 0;  // that were refused; of a request that ended so, those that it had
+  std::uint64_t first_try_ns = 0;
 };
 
 /// Told about finished requests.

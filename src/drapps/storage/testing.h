@@ -93,8 +93,7 @@ struct OwnedRequest {
     request.into = {&image, &mask};
     request.tag = tag;
   }
-  explicit OwnedRequest(const std::string& path, std::uint64_t tag = 0)
-      : OwnedRequest({located(path)}, tag) {}
+  explicit OwnedRequest(const std::string& path, std::uint64_t tag = 0) : OwnedRequest({located(path)}, tag) {}
 };
 
 }  // namespace drapps

@@ -1,0 +1,69 @@
+// What bytes come from: files, or something that behaves like a slower storage than this machine has.
+//
+// A storage makes the readers of its records. All of them count on its meter, and try again what it refuses for a
+// while: with a pause that doubles, from 50 ms to 5 s, and is cut short at random, so that many who were refused at
+// once do not come back at once. After the deadline the last refusal is the record's error.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "drapps/storage/meter.h"
+#include "drapps/storage/reader.h"
+
+namespace drapps {
+
+struct RetryOptions {
+  std::chrono::nanoseconds first_pause = std::chrono::milliseconds(50);
+  std::chrono::nanoseconds longest_pause = std::chrono::seconds(5);
+  std::chrono::nanoseconds deadline = std::chrono::seconds(60);  // from the first try
+};
+
+/// Every member may be called from any thread.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  /// The files of this machine; of the whole process.
+  static const std::shared_ptr<Storage>& files();
+
+  /// "files", "emulated".
+  virtual std::string_view kind() const noexcept = 0;
+  const StorageMeter& meter() const noexcept { return meter_; }
+  const RetryOptions& retry() const noexcept { return retry_; }
+
+  /// @param sink  outlives the reader, and so does this storage. Fails as drapps::make_reader() does.
+  Result<std::unique_ptr<Reader>> make_reader(const ReaderOptions& options, ReadSink& sink);
+  /// Reads a record here and now, blocking, retries and all; after a reader has given up what was refused, once.
+  Status read(ReadRequest& request, const ReadLimits& limits = {});
+  /// The same if nothing has to wait. False where it would; nothing is then answered.
+  bool try_read(ReadRequest& request, const ReadLimits& limits = {});
+
+ protected:
+  explicit Storage(const RetryOptions& retry) noexcept : retry_(retry) {}
+
+ private:
+  friend class StorageReader;
+  static void begin_tries(ReadRequest& request) noexcept;
+  /// How long to wait before a request that ended so is tried again; 0: it has ended, and a refusal says how often it
+  /// was tried.
+  std::uint64_t pause_before_retry(ReadRequest& request, Status& status);
+  void count(ReadRequest& request, const Status& status) noexcept;
+
+  /// Without retries and counts. A refusal has the code kUnavailable.
+  virtual Result<std::unique_ptr<Reader>> make_plain_reader(const ReaderOptions& options, ReadSink& sink) = 0;
+  virtual Status read_once(ReadRequest& request, const ReadLimits& limits) = 0;
+  virtual bool try_read_once(ReadRequest& request, const ReadLimits& limits) = 0;
+
+  const RetryOptions retry_;
+  StorageMeter meter_;
+};
+
+/// The pause before try number `tries` (from 1), at random between a half and the whole of it.
+std::uint64_t pause_ns(const RetryOptions& options, std::uint32_t tries, std::uint64_t random) noexcept;
+
+}  // namespace drapps

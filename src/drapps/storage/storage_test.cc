@@ -1,0 +1,218 @@
+#include "drapps/storage/storage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "drapps/base/clock.h"
+#include "drapps/storage/emulated_storage.h"
+#include "drapps/storage/testing.h"
+
+namespace drapps {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+constexpr RetryOptions kQuick{
+    .first_pause = milliseconds(1), .longest_pause = milliseconds(4), .deadline = milliseconds(50)};
+
+/// Refuses each request so often, then reads.
+class Refusing final : public Storage {
+ public:
+  explicit Refusing(std::uint32_t times) : Storage(kQuick), times_(times) {}
+  std::string_view kind() const noexcept override { return "refusing"; }
+
+ private:
+  class Plain final : public Reader {
+   public:
+    Plain(Refusing& storage, ReadSink& sink) : storage_(storage), sink_(sink) {}
+    void submit(ReadRequest& request) override { sink_.read_done(request, storage_.read_once(request, {})); }
+    void set_depth(int) override {}
+    ReaderKind kind() const noexcept override { return ReaderKind::kPread; }
+
+   private:
+    Refusing& storage_;
+    ReadSink& sink_;
+  };
+
+  Result<std::unique_ptr<Reader>> make_plain_reader(const ReaderOptions&, ReadSink& sink) override {
+    return std::unique_ptr<Reader>(std::make_unique<Plain>(*this, sink));
+  }
+  Status read_once(ReadRequest& request, const ReadLimits& limits) override {
+    if (request.tries < times_) return Error{.code = ErrorCode::kUnavailable, .message = "not now"};
+    return read_record(request, limits);
+  }
+  bool try_read_once(ReadRequest&, const ReadLimits&) override { return false; }
+
+  const std::uint32_t times_;
+};
+
+TEST(Storage, WhatIsRefusedForAWhileIsReadAfterAll) {
+  const Folder folder;
+  const std::string path = folder.put("a", content_of(1, 5000));
+  Refusing storage(3);
+  Recorder recorder;
+  OwnedRequest owned(path);
+  {
+    const auto reader = *storage.make_reader({}, recorder);
+    reader->submit(owned.request);
+    ASSERT_TRUE(recorder.wait_for(1));
+  }
+  ASSERT_TRUE(recorder.outcomes()[0].status.ok());
+  EXPECT_EQ(text_of(owned.request.bytes[0]), content_of(1, 5000));
+  EXPECT_TRUE(storage.read(owned.request).ok());
+  EXPECT_EQ(storage.meter().refusals, 6u);
+  EXPECT_EQ(storage.meter().retries, 6u);
+  EXPECT_EQ(storage.meter().bytes, 10'000u);
+  EXPECT_EQ(storage.meter().failures, 0u);
+  EXPECT_EQ(storage.meter().in_flight, 0);
+  EXPECT_EQ(storage.meter().waited.counts().count, 2u);
+}
+
+TEST(Storage, BehindTheDeadlineARefusalIsTheErrorAndAWorkerAsksOnceMore) {
+  const Folder folder;
+  const std::string path = folder.put("a", "x");
+  Refusing storage(1'000'000);
+  Recorder recorder;
+  OwnedRequest owned(path);
+  const auto reader = *storage.make_reader({}, recorder);
+  const std::uint64_t begun = monotonic_ns();
+  reader->submit(owned.request);
+  ASSERT_TRUE(recorder.wait_for(1));
+  EXPECT_GE(monotonic_ns() - begun, 40'000'000u);
+  ASSERT_FALSE(recorder.outcomes()[0].status.ok());
+  const Error& error = recorder.outcomes()[0].status.error();
+  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+  EXPECT_THAT(error.message, HasSubstr("it was tried "));
+  EXPECT_THAT(error.message, HasSubstr("the storage (refusing)"));
+  EXPECT_EQ(storage.meter().failures, 1u);
+  const std::uint64_t tries = storage.meter().refusals;
+  EXPECT_EQ(storage.read(owned.request).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(storage.meter().refusals, tries + 1);
+}
+
+TEST(Storage, WhatWaitsForAnotherTryWhenTheReaderGoesIsCancelled) {
+  const Folder folder;
+  const std::string path = folder.put("a", "x");
+  Refusing storage(1'000'000);
+  for (int round = 0; round < 20; ++round) {
+    Recorder recorder;
+    std::deque<OwnedRequest> requests;
+    {
+      const auto reader = *storage.make_reader({}, recorder);
+      for (std::uint64_t i = 0; i < 50; ++i) reader->submit(requests.emplace_back(path, i).request);
+      std::this_thread::sleep_for(std::chrono::microseconds(300 * round));
+    }
+    std::vector<int> seen(50);
+    for (const auto& outcome : recorder.outcomes()) ++seen[outcome.tag];
+    EXPECT_TRUE(std::ranges::all_of(seen, [](int times) { return times == 1; }));
+    EXPECT_EQ(storage.meter().in_flight, 0);
+  }
+}
+
+TEST(Storage, PausesDoubleAndDifferAtRandom) {
+  const RetryOptions options{.first_pause = milliseconds(50), .longest_pause = milliseconds(5000)};
+  std::vector<std::uint64_t> second;
+  for (std::uint64_t random = 0; random < 200; ++random) second.push_back(pause_ns(options, 2, random));
+  EXPECT_GE(std::ranges::min(second), 50'000'000u);
+  EXPECT_LE(std::ranges::max(second), 100'000'000u);
+  EXPECT_GT(std::ranges::max(second) - std::ranges::min(second), 30'000'000u);
+  EXPECT_LE(pause_ns(options, 60, 1), 5'000'000'000u);
+  EXPECT_GE(pause_ns(options, 60, 1), 2'500'000'000u);
+}
+
+TEST(Storage, OfFilesWhatComesAtOnceIsCountedApart) {
+  const Folder folder;
+  const std::string path = folder.put("a", content_of(1, 5000));
+  Storage& files = *Storage::files();
+  const std::uint64_t bytes = files.meter().bytes;
+  OwnedRequest owned(path);
+  if (!files.try_read(owned.request)) GTEST_SKIP() << "this file system does not say whether it would block";
+  EXPECT_EQ(files.meter().bytes, bytes + 5000);
+  EXPECT_GE(files.meter().at_once.counts().count, 1u);
+  EXPECT_EQ(files.kind(), "files");
+  const std::string gone = folder.path("gone");
+  OwnedRequest missing(gone);
+  EXPECT_EQ(files.read(missing.request).error().code, ErrorCode::kNotFound) << "no reason to try again";
+}
+
+EmulatedStorage emulated(const EmulatedConditions& conditions) {
+  return EmulatedStorage(*Emulation::make({.schedule = {{0, conditions}}}), kQuick);
+}
+
+class EmulatedReaderTest : public testing::Test {
+ protected:
+  EmulatedReaderTest() {
+    for (std::uint64_t i = 0; i < kFiles; ++i) paths_.push_back(folder_.put(std::to_string(i), content_of(i, 2000)));
+  }
+  static constexpr std::uint64_t kFiles = 100;
+  Folder folder_;
+  std::vector<std::string> paths_;
+};
+
+TEST_F(EmulatedReaderTest, ReadsEndWhenTheEmulationSaysWithoutAThreadForEach) {
+  EmulatedStorage storage = emulated({.latency = 0.05});
+  Recorder recorder;
+  std::deque<OwnedRequest> requests;
+  const auto reader = *storage.make_reader({.depth = kMaxReadDepth}, recorder);
+  const std::uint64_t begun = monotonic_ns();
+  for (std::uint64_t i = 0; i < kFiles; ++i) reader->submit(requests.emplace_back(paths_[i], i).request);
+  EXPECT_EQ(storage.meter().in_flight, static_cast<std::int64_t>(kFiles));
+  ASSERT_TRUE(recorder.wait_for(kFiles));
+  const std::uint64_t took = monotonic_ns() - begun;
+  EXPECT_GE(took, 50'000'000u);
+  for (std::uint64_t i = 0; i < kFiles; ++i) {
+    ASSERT_TRUE(recorder.outcomes()[i].status.ok());
+    EXPECT_EQ(text_of(requests[i].request.bytes[0]), content_of(i, 2000));
+    EXPECT_GE(requests[i].request.wall_ns, 50'000'000u);
+  }
+  OwnedRequest warm(paths_[0]);
+  EXPECT_FALSE(storage.try_read(warm.request)) << "a worker would have to wait";
+  EXPECT_TRUE(storage.read(warm.request).ok());
+}
+
+TEST_F(EmulatedReaderTest, DepthBoundsWhatIsUnderWay) {
+  EmulatedStorage storage = emulated({.latency = 0.01});
+  Recorder recorder;
+  std::deque<OwnedRequest> requests;
+  const auto reader = *storage.make_reader({.depth = 4}, recorder);
+  const std::uint64_t begun = monotonic_ns();
+  for (std::uint64_t i = 0; i < 20; ++i) reader->submit(requests.emplace_back(paths_[i], i).request);
+  ASSERT_TRUE(recorder.wait_for(20));
+  EXPECT_GE(monotonic_ns() - begun, 5u * 10'000'000);  // in five rounds
+  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_LT(recorder.outcomes()[i].tag / 4, i / 4 + 1);
+}
+
+TEST_F(EmulatedReaderTest, RefusedRequestsComeThroughAfterTheirPauses) {
+  EmulatedStorage storage(*Emulation::make({.schedule = {{0, {.requests_per_second = 2000}}}}));
+  Recorder recorder;
+  std::deque<OwnedRequest> requests;
+  const auto reader = *storage.make_reader({.depth = kMaxReadDepth}, recorder);
+  for (std::uint64_t i = 0; i < kFiles; ++i) reader->submit(requests.emplace_back(paths_[i], i).request);
+  ASSERT_TRUE(recorder.wait_for(kFiles));
+  for (const auto& outcome : recorder.outcomes()) EXPECT_TRUE(outcome.status.ok());
+  EXPECT_GT(storage.meter().refusals, 0u);
+}
+
+TEST_F(EmulatedReaderTest, ClosingEndsEveryRequestOnce) {
+  EmulatedStorage storage = emulated({.latency = 0.3});
+  for (int round = 0; round < 10; ++round) {
+    Recorder recorder;
+    std::deque<OwnedRequest> requests;
+    {
+      const auto reader = *storage.make_reader({.depth = 8}, recorder);
+      for (std::uint64_t i = 0; i < kFiles; ++i) reader->submit(requests.emplace_back(paths_[i], i).request);
+    }
+    EXPECT_EQ(recorder.outcomes().size(), kFiles);
+    EXPECT_EQ(storage.meter().in_flight, 0);
+  }
+}
+
+}  // namespace
+}  // namespace drapps
