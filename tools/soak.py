@@ -35,7 +35,8 @@ import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 from drapps.torch import DataLoader
-from drapps.worker import crew
+from drapps.worker import pool
+from drapps.worker.autoscaler import MigrationAutoscaler
 
 HANG = 600  # seconds in one round after which all stacks are printed, and the soak fails
 MODES = (
@@ -176,10 +177,11 @@ class Tormentor:
 
     def may_hit(self, iterator: Any) -> None:
         """Between two batches."""
-        if iterator._moves is not None:
+        processes = iterator._processes
+        if isinstance(processes.autoscaler, MigrationAutoscaler):
             if self.rng.random() < 0.2:
-                iterator._moves.aim(self.rng.randrange(1, 5), "the soak says so")
-                self._count("moved")
+                processes.autoscaler.migrations.aim(self.rng.randrange(1, 5), "the soak says so")
+                self._count("migrated")
             return
         if self._left and self.rng.random() < 0.2:
             self._left -= 1
@@ -188,14 +190,14 @@ class Tormentor:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, fault)
             self._count(fault.name)
-        if not iterator._binding.bound and self.rng.random() < 0.1:
-            active = iterator._crew.active
+        if not processes.assignment.bound and self.rng.random() < 0.1:
+            active = processes.pool.active
             if len(active) > 1 and self.rng.random() < 0.5:
-                iterator._crew.retire(self.rng.choice(active).slot)
+                processes.pool.retire(self.rng.choice(active).number)
                 self._count("retired")
             elif len(active) < 6:
-                iterator._crew.hire(0)
-                self._count("hired")
+                processes.pool.start(0)
+                self._count("started")
 
     def _count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -319,7 +321,7 @@ def soak(minutes: float, seed: int, workers: Sequence[int]) -> int:
     logging.getLogger("drapps").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", "This DataLoader will create")
     torch.set_num_threads(1)
-    crew._SILENCE = 1.0  # so that more stops find their place in the time
+    pool._SILENCE = 1.0  # so that more stops find their place in the time
     rng = random.Random(seed)
     tormentor, held = Tormentor(rng), Held(rng)
     options = {"num_workers": 2, "batch_size": 8, "shuffle": True, "persistent_workers": True}
@@ -343,12 +345,12 @@ def soak(minutes: float, seed: int, workers: Sequence[int]) -> int:
         assert given_long == expected_long, f"round {rounds}: another stream of the long loader"
         held.check()
         gc.collect()
-        engine = long._iterator
-        engines = (engine, peaceful._iterator)
-        members = {m.pid for e in engines for m in e._crew.members.values()}
-        left = set(children()) - members
+        iterators = (long._iterator, peaceful._iterator)
+        pools = [iterator._processes.pool for iterator in iterators]
+        running = {each.pid for one in pools for each in one.running.values()}
+        left = set(children()) - running
         assert not left, f"round {rounds}: processes {left} are left by {plan}"
-        count = len(list(Path("/proc/self/fd").iterdir())) - 4 * len(members)
+        count = len(list(Path("/proc/self/fd").iterdir())) - 4 * len(running)
         if rounds >= 3 and descriptors is None:
             descriptors = count
         if plan.options["multiprocessing_context"] != "fork":
@@ -357,14 +359,14 @@ def soak(minutes: float, seed: int, workers: Sequence[int]) -> int:
             # Held batches keep the memory of their loaders, a descriptor each.
             assert count <= descriptors + 24, f"round {rounds}: {count} descriptors"
         # How many processes there are is the loader's to choose; how large one is, is not.
-        memory.append(pss([os.getpid()]) + pss(list(members)) // max(1, len(members)))
+        memory.append(pss([os.getpid()]) + pss(list(running)) // max(1, len(running)))
         rounds += 1
         if time.monotonic() - began >= 60 * (minute + 1):
             minute += 1
-            resident = engine._board.resident()
+            resident = long._iterator._processes.board.resident()
             print(
                 f"minute {minute}: {rounds} rounds, {tormentor.counts}, {count} descriptors, "
-                f"{len(members)} processes, {memory[-1] / MiB:.0f} MiB, board {resident / MiB:.0f} "
+                f"{len(running)} processes, {memory[-1] / MiB:.0f} MiB, board {resident / MiB:.0f} "
                 "MiB",
                 flush=True,
             )

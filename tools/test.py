@@ -195,16 +195,16 @@ def cxx(run: Run) -> None:
 
 CONTRACT = ["python/tests/torch_contract"]
 PROCESSES = [
-    "python/tests/test_engine.py",
-    "python/tests/test_engine_policy.py",
-    "python/tests/test_elastic.py",
-    "python/tests/test_moves.py",
+    "python/tests/test_workers.py",
+    "python/tests/test_workers_policy.py",
+    "python/tests/test_autoscaler.py",
+    "python/tests/test_migration.py",
     "python/tests/scripts",
     "tests/fault_matrix",
 ]
 STATES = [
-    "python/tests/test_engine_bad_states.py",
-    "python/tests/test_engine_resume.py",
+    "python/tests/test_workers_bad_states.py",
+    "python/tests/test_workers_resume.py",
     "python/tests/test_own_state.py",
     "python/tests/test_state_edges.py",
     "python/tests/test_state_edits.py",

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from drapps.batch import Batch
     from drapps.bucket_batch_sampler import BucketBatchSampler
-    from drapps.errors import DataNotFoundError, PipelineError, SampleError, WorkerStartError
+    from drapps.errors import (
+        DataNotFoundError,
+        PipelineError,
+        SampleError,
+        WorkerDiedError,
+        WorkerStartError,
+    )
     from drapps.forms import transcode
     from drapps.loader import Loader, LoaderIterator
     from drapps.pipeline import Pipeline, arrays, image_bytes, image_folder, images
@@ -38,6 +44,7 @@ _HOMES = {
     "Pipeline": "drapps.pipeline",
     "PipelineError": "drapps.errors",
     "SampleError": "drapps.errors",
+    "WorkerDiedError": "drapps.errors",
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
     "arrays": "drapps.pipeline",
@@ -62,6 +69,7 @@ __all__ = [
     "PipelineError",
     "SampleError",
     "StateError",
+    "WorkerDiedError",
     "WorkerStartError",
     "__version__",
     "arrays",

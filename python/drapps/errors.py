@@ -1,4 +1,4 @@
-"""What DRAPPS raises: wrong use of an interface, and samples that cannot be delivered."""
+"""What DRAPPS raises: wrong use of an interface, worker processes that end, bad samples."""
 
 from __future__ import annotations
 
@@ -17,6 +17,22 @@ class DataNotFoundError(PipelineError, FileNotFoundError):
 
 class WorkerStartError(PipelineError, OSError):
     """The system makes no worker process or thread; the message says which limits to raise."""
+
+
+class WorkerDiedError(RuntimeError):
+    """A worker process ended, or stands still; the message names it, the cause and the sample.
+
+    Attributes:
+        worker: id of the virtual worker that the process began as.
+        pid: of the process.
+        cause: what ended it.
+    """
+
+    def __init__(self, message: str, worker: int = -1, pid: int = -1, cause: str = "") -> None:
+        super().__init__(message)
+        self.worker = worker
+        self.pid = pid
+        self.cause = cause
 
 
 class SampleError(RuntimeError):

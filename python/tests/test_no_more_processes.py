@@ -124,7 +124,7 @@ def test_what_a_dead_process_had_is_made_by_those_that_are_left(limit):
     iterator = iter(loader)
     made = [next(iterator).tolist()]
     limit(os, "fork", 0, NO_FORK)
-    os.kill(iterator._crew.active[0].pid, signal.SIGKILL)
+    os.kill(iterator._processes.pool.active[0].pid, signal.SIGKILL)
     made += [batch.tolist() for batch in iterator]
     assert made == EXPECTED
     assert any("no process can be added" in why for why in remarks(loader))

@@ -24,7 +24,7 @@ class Holding:
     def leave(self, worker):
         return "with its list", {"items": self.items, "worker": worker}
 
-    def arrive(self, worker, carried):
+    def join(self, worker, carried):
         assert carried["worker"] == worker
         return Holding(carried["items"])
 
@@ -54,7 +54,7 @@ def test_a_shared_list_arrives_from_a_process_that_has_ended():
 
     _, *parts = sent_by_a_process_that_has_ended(leave)
     assert sum(map(len, parts)) < 1000
-    here.arrive(1, parts)
+    here.join(1, parts)
     arrived = here.turn_to(1).items
     assert isinstance(arrived, SharedList)
     assert arrived == [*ITEMS[:3], "own", *ITEMS[4:]]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from drapps import _core
-from drapps.worker.recovery import WorkerDiedError
+from drapps.errors import WorkerDiedError
 from tests.fault_matrix import data
 
 _SIGNALS = {

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
+from drapps.errors import WorkerDiedError
 from drapps.torch import DataLoader
-from drapps.worker.recovery import WorkerDiedError
 from tests.fault_matrix import data
 
 
@@ -125,14 +125,14 @@ def workers_that_die_together_are_not_confused() -> None:
     for _ in range(2):
         loader = data.loader(data.Numbers(0.01), "fork", on_worker_death="restart", **options)
         iterator = iter(loader)
-        hire = iterator._crew.hire
+        start = iterator._processes.pool.start
 
-        def slowly(*arguments: Any, hire: Any = hire) -> Any:
-            member = hire(*arguments)
+        def slowly(*arguments: Any, start: Any = start) -> Any:
+            started = start(*arguments)
             time.sleep(0.3)  # the first successor is at work before there is a second one
-            return member
+            return started
 
-        iterator._crew.hire = slowly
+        iterator._processes.pool.start = slowly
         given: list[Any] = []
         for hit in ((0,), (0, 1), (2, 1, 0, 3)):
             given += data.values(itertools.islice(iterator, 2))

@@ -23,18 +23,19 @@ from drapps.policy import Policy, to_json
 from drapps.report import BadSample, Explanation, MemoryReport
 from drapps.torch import generators
 from drapps.torch.base import IteratedLoader, T_co
-from drapps.torch.engine import EngineIterator
+from drapps.torch.in_process import InProcessIterator
 from drapps.torch.iterator import LiftedIterator
 from drapps.torch.lifting import recipe_of
 from drapps.torch.native import KIND, Native, Pass
 from drapps.torch.native_order import rank_of
 from drapps.torch.progress import Progress
+from drapps.torch.python_iterators import worker_iterator
 from drapps.torch.python_order import PythonOrder
 from drapps.torch.python_state import KIND as PYTHON_KIND
 from drapps.torch.python_state import check
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport
-from drapps.torch.serial import SerialIterator
+from drapps.torch.worker_iterator import WorkerIterator
 from drapps.worker.process_knob import ProcessKnob
 
 _VIRTUAL_WORKERS = 8  # of num_workers="auto": never the number of cores, which the data would show
@@ -139,7 +140,7 @@ class DataLoader(IteratedLoader[T_co]):
         self._latest: Pass | Progress | None = None
         self._native: Native | None = None
         self._lasting: Native | LiftReport | None = None  # what a persistent iterator runs on
-        self._engine: weakref.ref[EngineIterator] | None = None
+        self._engine: weakref.ref[WorkerIterator] | None = None
         self._knob: ProcessKnob | None = None
         self._claim: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
         super().__init__(
@@ -208,9 +209,9 @@ class DataLoader(IteratedLoader[T_co]):
         if not isinstance(native, LiftReport):
             return LiftedIterator(self, native)
         if self.num_workers == 0:
-            return SerialIterator(self)
+            return InProcessIterator(self)
         self.check_worker_number_rationality()
-        iterator = EngineIterator(self)
+        iterator = worker_iterator(self)
         self._engine = weakref.ref(iterator)
         return iterator
 

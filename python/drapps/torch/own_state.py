@@ -16,7 +16,24 @@ from drapps.torch.object_picture import NOTHING, Picture, picture
 _MOST_TOLD = 16  # changes
 
 
-class Watch:
+class Unwatched:
+    """A dataset that is not looked at.
+
+    Attributes:
+        keeps_state: the first batch has changed the dataset.
+    """
+
+    keeps_state = False
+
+    def sample_made(self) -> None:
+        """Nothing is looked at."""
+
+    def batch_made(self) -> dict[str, bool] | None:
+        """None: nothing is known."""
+        return None
+
+
+class Watch(Unwatched):
     """Looks at a dataset, and what works on its samples, while samples are made."""
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
@@ -45,7 +62,10 @@ class Watch:
         self._batches += 1
         if self._batches & (self._batches - 1):
             return None
-        self._look(first=self._samples == 0 and self._batches == 1)
+        first = self._batches == 1
+        self._look(first=self._samples == 0 and first)
+        if first:
+            self.keeps_state = bool(self._changed)
         return self._changed
 
     def _look(self, first: bool) -> None:

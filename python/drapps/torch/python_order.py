@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler
 
 from drapps.torch import permuted
-from drapps.torch.job import gives_samples
+from drapps.torch.map_job import gives_samples
 from drapps.torch.native_order import is_permutation
 
 

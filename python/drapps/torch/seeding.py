@@ -1,8 +1,10 @@
-"""The global random states of Python, NumPy and torch as functions of a sample's place.
+"""Which random numbers a worker process draws: those of a sample's place, or those of stock.
 
-Before each sample all three are set from (seed, epoch, position), so that what a dataset draws does
-not depend on which process makes the sample, nor on what that process made before. A state of the
-Mersenne Twister is filled from a 64-bit key of that coordinate (`_core.seed_torch_state`).
+Before each sample the global states of Python, NumPy and torch are set from (seed, epoch,
+position), so that what a dataset draws does not depend on which process makes the sample, nor on
+what that process made before. A state of the Mersenne Twister is filled from a 64-bit key of that
+coordinate (`_core.seed_torch_state`). Of streams, and in ``torch_order``, each virtual worker has
+the one stream of numbers that a stock worker has.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy.random  # loaded when it is used first, which would be once in each
 import torch
 
 from drapps import _core
+from drapps.torch.drawn import Drawn, packed_states
 
 _MASK_32 = (1 << 32) - 1
 _MASK_64 = (1 << 64) - 1
@@ -60,6 +63,56 @@ class SampleSeeds:
         _random.Random.seed(python, key)
         python.gauss_next = None
         np.random.seed(key & _MASK_32)
+
+    def start(self) -> None:
+        """The process is prepared."""
+
+    def drawn(self) -> dict[str, bytes]:
+        """None of the states have changed that matter."""
+        return {}
+
+    def begin_pass(self) -> dict[str, bytes]:
+        """As `drawn`."""
+        return {}
+
+    def joined(self) -> SampleSeeds:
+        """Those of a virtual worker that comes from another process."""
+        return self
+
+
+class StockNumbers:
+    """Leaves a virtual worker its stock stream of numbers, and tells where that has come to."""
+
+    def __init__(self) -> None:
+        self._at_start: dict[str, bytes] = {}
+        self._drawn = Drawn()
+
+    def keep_initial_seed(self, worker: int, seed: int) -> None:
+        """It is not changed again."""
+
+    def sample(self, worker: int, epoch: int, position: int) -> None:
+        """Goes on behind the sample before."""
+
+    def batch(self, worker: int, epoch: int, position: int) -> None:
+        """Goes on behind the batch before."""
+
+    def start(self) -> None:
+        """The process is prepared: the states are those that every process of its kind has."""
+        self._at_start = packed_states()
+        self._drawn = Drawn(self._at_start)
+
+    def drawn(self) -> dict[str, bytes]:
+        """Of the packed states those that are others than when this was asked before."""
+        return self._drawn.since()
+
+    def begin_pass(self) -> dict[str, bytes]:
+        """Of the packed states those that are others than at the start of the process."""
+        self._drawn = Drawn(self._at_start)  # what was made for nobody has changed them, too
+        return self._drawn.since()
+
+    def joined(self) -> StockNumbers:
+        """Those of a virtual worker that comes from another process."""
+        return StockNumbers()
 
 
 def random_states() -> tuple[Any, Any, Any]:

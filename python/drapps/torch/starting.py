@@ -1,18 +1,25 @@
-"""Where the user's code runs: in processes, and how those start, or on threads."""
+"""What a loader's options come to for its workers: where they run, what they run, how many."""
 
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
-from drapps.torch.job import TorchJob
-from drapps.torch.seeding import SampleSeeds
+from drapps import _core
+from drapps.torch.map_job import MapJob
+from drapps.torch.seeding import SampleSeeds, StockNumbers
+from drapps.torch.stream_job import StreamJob
 from drapps.torch.thread_job import ThreadJob, ThreadSeeds
+from drapps.worker.assignment import AnyProcess, Assignment, OwnProcess, SerialProcess, Undecided
+from drapps.worker.autoscaler import Autoscaler, MigrationAutoscaler, ProcessAutoscaler
 from drapps.worker.launch import SlimServerContext
+from drapps.worker.process_knob import ProcessKnob
 from drapps.worker.threads import ThreadContext
 
 if TYPE_CHECKING:
@@ -39,30 +46,78 @@ def context_of(loader: IteratedLoader[Any]) -> tuple[Any, bool]:
     return torch.multiprocessing.get_context(), False
 
 
-def job_of(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any], key: int) -> TorchJob:
-    """What the workers of an iterator run; `key` is the seed of the samples' random numbers."""
-    init = loader.worker_init_fn
-    if isinstance(iterator._dataset, (IterDataPipe, MapDataPipe)):
-        init = functools.partial(
-            _sharding_worker_init_fn, init, iterator._world_size, iterator._rank
-        )
-    streams = iterator._dataset_kind == _DatasetKind.Iterable
+def first_processes(loader: IteratedLoader[Any]) -> Callable[[], int]:
+    """What gives how many processes are enough at the start, where any makes any sample."""
+    if loader.cpu_budget is None and not loader._auto_workers:
+        workers = loader.num_workers
+        return lambda: workers
+    return lambda: math.ceil(_core.cpu_budget())
+
+
+def map_assignments(loader: IteratedLoader[Any]) -> Callable[[ProcessKnob], Assignment]:
+    """What gives which process makes what of a map-style dataset, whenever processes start.
+
+    What ``worker_init_fn`` did to a process stays there.
+    """
+    threaded, serial = in_threads(loader), serial_assignments(loader)
+    bound = isinstance(loader.dataset, MapDataPipe) or loader.worker_init_fn is not None
+
+    def assignment(knob: ProcessKnob) -> Assignment:
+        if knob.own_state:
+            return serial(knob)
+        if threaded:
+            return AnyProcess(knob)
+        stateless = OwnProcess(knob) if bound else AnyProcess(knob, ProcessAutoscaler)
+        return Undecided(stateless, serial(knob))
+
+    return assignment
+
+
+def serial_assignments(loader: IteratedLoader[Any]) -> Callable[[ProcessKnob], Assignment]:
+    """The same where what a worker makes depends on what it made before.
+
+    What ``worker_init_fn`` did to a process stays there, and a restart repeats what one was asked.
+    """
+    stay = loader.on_worker_death == "restart" or loader.worker_init_fn is not None
+    return functools.partial(SerialProcess, autoscaler=Autoscaler if stay else MigrationAutoscaler)
+
+
+def map_job(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any], key: int) -> MapJob:
+    """What the workers of a map-style dataset run; `key` is the seed of the samples' numbers."""
     base = int(iterator._base_seed)
-    reseeds = not (streams or loader.torch_order)
-    threaded = in_threads(loader)
-    seeds = ThreadSeeds if threaded else SampleSeeds
-    return (ThreadJob if threaded else TorchJob)(
-        dataset=iterator._dataset,
-        kind=iterator._dataset_kind,
-        auto_collation=iterator._auto_collation,
-        collate_fn=iterator._collate_fn,
-        drop_last=iterator._drop_last,
-        batch_size=loader.batch_size or 1,
-        base_seed=base,
-        worker_init_fn=init,
-        workers=iterator._num_workers,
-        shared_seed=iterator._shared_seed,
-        seeds=seeds(key, base) if reseeds else None,
-        keeps_random=loader.on_worker_death == "restart",
-        watches=not (streams or threaded),
-    )
+    if in_threads(loader):
+        return ThreadJob(numbers=ThreadSeeds(key, base), **_common(iterator, loader))
+    return MapJob(numbers=SampleSeeds(key, base), **_common(iterator, loader))
+
+
+def serial_job(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> MapJob:
+    """The same where each worker draws its stock stream of numbers."""
+    return MapJob(numbers=StockNumbers(), **_common(iterator, loader))
+
+
+def stream_job(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> StreamJob:
+    """What the workers of an iterable-style dataset run."""
+    size = loader.batch_size or 1
+    return StreamJob(numbers=StockNumbers(), batch_size=size, **_common(iterator, loader))
+
+
+def _common(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> dict[str, Any]:
+    return {
+        "dataset": iterator._dataset,
+        "auto_collation": iterator._auto_collation,
+        "collate_fn": iterator._collate_fn,
+        "drop_last": iterator._drop_last,
+        "base_seed": int(iterator._base_seed),
+        "worker_init_fn": _init_fn_of(iterator, loader),
+        "workers": iterator._num_workers,
+        "shared_seed": iterator._shared_seed,
+        "keeps_random": loader.on_worker_death == "restart",
+    }
+
+
+def _init_fn_of(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> Any:
+    """The user's; of a DataPipe it shards, too."""
+    if not isinstance(iterator._dataset, (IterDataPipe, MapDataPipe)):
+        return loader.worker_init_fn
+    shard = (loader.worker_init_fn, iterator._world_size, iterator._rank)
+    return functools.partial(_sharding_worker_init_fn, *shard)

@@ -14,7 +14,7 @@ import torch
 from torch.utils.data._utils import worker as stock
 
 from drapps import _core
-from drapps.torch.job import TorchJob
+from drapps.torch.map_job import MapJob
 from drapps.torch.seeding import SampleSeeds
 
 _here = threading.local()
@@ -65,9 +65,9 @@ def get_worker_info() -> Any:
 class ThreadSeeds(SampleSeeds):
     """Gives the thread generators of its own instead of seeding the process's."""
 
-    _job: TorchJob
+    _job: MapJob
 
-    def of(self, job: TorchJob) -> ThreadSeeds:
+    def of(self, job: MapJob) -> ThreadSeeds:
         """Those of one thread that runs `job`."""
         mine = copy.copy(self)
         mine._job = job
@@ -86,15 +86,15 @@ class ThreadSeeds(SampleSeeds):
         _here.info = ThreadInfo(worker, job.workers, seed, job.dataset, rng)
 
 
-@dataclass
-class ThreadJob(TorchJob):
-    """A `TorchJob` for threads, which leaves the process as it is."""
+@dataclass(kw_only=True)
+class ThreadJob(MapJob):
+    """A `MapJob` for threads, which leaves the process as it is."""
 
     def in_thread(self) -> ThreadJob:
         """A copy with generators of its own."""
         job = copy.copy(self)
-        assert isinstance(self.seeds, ThreadSeeds)
-        job.seeds = self.seeds.of(job)
+        assert isinstance(self.numbers, ThreadSeeds)
+        job.numbers = self.numbers.of(job)
         return job
 
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:  # noqa: ARG002

@@ -7,65 +7,17 @@ import functools
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from drapps.worker.commands import BeginPass, JoinProcess, LeaveProcess, MakeBatch
 from drapps.worker.hosted import HostedWorkers
-from drapps.worker.job import END, ERROR, VALUE, EndOfStream, Job
+from drapps.worker.job import EndOfStream, Job, ResultKind, SampleJob
 from drapps.worker.serialise import UnpicklableError, dump, load
 
 if TYPE_CHECKING:
     from drapps import _core
 
 _PATIENCE = 5.0  # seconds between looks at nothing; every event on the board ends a wait at once
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What the parent asks for: the input of one task.
-
-    Attributes:
-        epoch: whose random numbers its samples draw.
-        index: indices of its samples, or what the whole of it is made of.
-        grain: samples per piece; 0 where it is made as a whole.
-        shared: made in another worker's process, and only where its dataset keeps no state.
-    """
-
-    epoch: int
-    index: Any
-    grain: int = 0
-    shared: bool = False
-
-    @property
-    def pieces(self) -> int:
-        """That it is made in."""
-        return -(-len(self.index) // self.grain) if self.grain else 0
-
-
-@dataclass(frozen=True)
-class Resume:
-    """A task that begins a new pass in the process it is pinned to."""
-
-    epoch: int
-    message: Any
-
-
-@dataclass(frozen=True)
-class Leave:
-    """A task by which a virtual worker leaves its process.
-
-    The result is how, a pickle and buffers; where it stays, only why.
-    """
-
-
-@dataclass(frozen=True)
-class Arrive:
-    """A task by which it goes on in another one.
-
-    Attributes:
-        carried: a pickle and its buffers, which can be written to.
-    """
-
-    carried: list[bytearray]
 
 
 @dataclass
@@ -77,14 +29,14 @@ class _Failed:
 
 @dataclass
 class _Task:
-    """A batch that this process owns."""
+    """A batch that this process owns, and makes in pieces."""
 
-    job: Job
+    job: SampleJob
     ticket: int
     worker: int
     position: int
     pieces: int
-    batch: Batch
+    batch: MakeBatch
     made: dict[int, Any] = field(default_factory=dict)  # per piece: samples, or _Failed
 
 
@@ -96,17 +48,17 @@ class Worker:
         self._job = job
         self._worker = worker
         self._broken: bytes | None = None  # the pickle of what the start of the job raised
-        self._lost: dict[int, bytes] = {}  # the same of virtual workers that could not arrive
+        self._lost: dict[int, bytes] = {}  # the same of virtual workers that could not join
         self._pending: list[_Task] = []  # owned, and waiting for samples that others make
         self._left_behind: list[int] = []  # owned, of virtual workers that have left
         self._hosted = HostedWorkers(job, worker)
 
-    def run(self, replay: tuple[tuple[Batch | Resume, int], ...] = ()) -> None:
-        """Makes `replay`, orders and positions, for nobody; then works until it shall stop."""
+    def run(self, replay: tuple[tuple[MakeBatch | BeginPass, int], ...] = ()) -> None:
+        """Makes `replay`, commands and positions, for nobody; then works until it shall stop."""
         try:
             self._job.start(self._worker, self._board.allocate)
-            for order, position in replay:
-                self._repeat(order, position)
+            for command, position in replay:
+                self._repeat(command, position)
         except Exception as error:
             self._broken = pickle.dumps(self._job.failure(error, self._worker, "its start"))
         while True:
@@ -119,59 +71,61 @@ class Worker:
             elif work.kind == "piece":
                 self._help(work)
 
-    def _repeat(self, order: Batch | Resume, position: int) -> None:
-        job, place = self._job, (self._worker, order.epoch, position)
-        if isinstance(order, Resume):
-            job.resume(order.epoch, order.message)
+    def _repeat(self, command: MakeBatch | BeginPass, position: int) -> None:
+        job, place = self._job, (self._worker, command.epoch, position)
+        if isinstance(command, BeginPass):
+            job.begin_pass(command.epoch, command.message)
             return
         with contextlib.suppress(Exception):  # it failed the first time, too
-            if order.grain == 0:
-                job.whole(order.index, *place)
+            if command.grain == 0:
+                job.whole(command.index, *place)
                 return
-            at = enumerate(order.index, position)
-            job.collate([job.sample(index, *place[:2], here) for here, index in at], *place)
+            by_sample, at = cast(SampleJob, job), enumerate(command.index, position)
+            made = [by_sample.sample(index, *place[:2], here) for here, index in at]
+            by_sample.collate(made, *place)
 
     def _own(self, work: _core.Work) -> None:
         if self._broken is not None:
-            self._board.deliver(work.ticket, ERROR, [self._broken])
+            self._board.deliver(work.ticket, ResultKind.ERROR, [self._broken])
             return
-        order = load([work.input])
-        if isinstance(order, Arrive):
-            self._arrive(work, order)
+        command = load([work.input])
+        if isinstance(command, JoinProcess):
+            self._join(work, command)
             return
         if work.worker in self._lost:
-            self._board.deliver(work.ticket, ERROR, [self._lost[work.worker]])
+            self._board.deliver(work.ticket, ResultKind.ERROR, [self._lost[work.worker]])
             return
         job = self._hosted.turn_to(work.worker)
-        shared = isinstance(order, Batch) and order.shared
+        shared = isinstance(command, MakeBatch) and command.shared
         if job is None or (shared and job.keeps_state):
             # It is asked of another process, as soon as the parent knows.
             self._left_behind.append(work.ticket)
-        elif isinstance(order, Leave):
+        elif isinstance(command, LeaveProcess):
             self._leave(work)
-        elif isinstance(order, Resume):
-            resume = functools.partial(job.resume, order.epoch, order.message)
-            self._send(work.ticket, work.worker, resume, "the beginning of a pass")
-        elif order.grain == 0:
-            place = (work.worker, order.epoch, work.position)
-            make = functools.partial(job.whole, order.index, *place)
-            self._send(work.ticket, work.worker, make, f"batch {order.index!r}")
+        elif isinstance(command, BeginPass):
+            begin = functools.partial(job.begin_pass, command.epoch, command.message)
+            self._send(work.ticket, work.worker, begin, "the beginning of a pass")
+        elif command.grain == 0:
+            place = (work.worker, command.epoch, work.position)
+            make = functools.partial(job.whole, command.index, *place)
+            self._send(work.ticket, work.worker, make, f"batch {command.index!r}")
         else:
-            self._advance(_Task(job, work.ticket, work.worker, work.position, work.pieces, order))
+            place = (work.ticket, work.worker, work.position)
+            self._advance(_Task(cast(SampleJob, job), *place, work.pieces, command))
 
     def _leave(self, work: _core.Work) -> None:
         try:
-            self._board.deliver(work.ticket, VALUE, self._hosted.leave(work.worker))
+            self._board.deliver(work.ticket, ResultKind.VALUE, self._hosted.leave(work.worker))
         except Exception as error:  # of the user's state_dict, too
-            self._board.deliver(work.ticket, VALUE, [str(error).encode()])
+            self._board.deliver(work.ticket, ResultKind.VALUE, [str(error).encode()])
 
-    def _arrive(self, work: _core.Work, order: Arrive) -> None:
+    def _join(self, work: _core.Work, command: JoinProcess) -> None:
         try:
-            self._hosted.arrive(work.worker, order.carried)
+            self._hosted.join(work.worker, command.carried)
         except Exception as error:  # of the user's load_state_dict
             failure = self._job.failure(error, work.worker, "its arrival in another process")
             self._lost[work.worker] = pickle.dumps(failure)
-        self._board.deliver(work.ticket, VALUE, [b""])
+        self._board.deliver(work.ticket, ResultKind.VALUE, [b""])
 
     def _advance(self, task: _Task) -> None:
         """Makes what is left of a batch; what others make is waited for among the pending."""
@@ -191,7 +145,7 @@ class Worker:
             self._pending.append(task)
 
     def _samples(
-        self, job: Job, batch: Batch, piece: int, worker: int, position: int
+        self, job: SampleJob, batch: MakeBatch, piece: int, worker: int, position: int
     ) -> list[Any] | _Failed:
         first = piece * batch.grain
         make, made = job.sample, []
@@ -205,17 +159,17 @@ class Worker:
         return made
 
     def _help(self, work: _core.Work) -> None:
-        batch = load([work.input])
-        samples = self._samples(self._job, batch, work.piece, work.worker, work.position)
+        batch, place = load([work.input]), (work.piece, work.worker, work.position)
+        samples = self._samples(cast(SampleJob, self._job), batch, *place)
         if isinstance(samples, _Failed):
-            self._board.deliver_piece(work.ticket, work.piece, ERROR, [samples.pickled])
+            self._board.deliver_piece(work.ticket, work.piece, ResultKind.ERROR, [samples.pickled])
             return
         try:
             parts = dump(samples, self._job.reducer())
         except UnpicklableError:  # what cannot travel is made where it is needed
             self._board.reopen_piece(work.ticket, work.piece)
             return
-        self._board.deliver_piece(work.ticket, work.piece, VALUE, parts)
+        self._board.deliver_piece(work.ticket, work.piece, ResultKind.VALUE, parts)
 
     def _collect(self) -> None:
         """Finishes what waited for others: their samples have come, or are to be made here."""
@@ -237,9 +191,9 @@ class Worker:
                 delivered = self._board.delivered(task.ticket, piece)
                 assert delivered is not None  # a ready task lacks nothing
                 kind, parts = delivered
-                made = _Failed(bytes(parts[0])) if kind == ERROR else load(parts)
+                made = _Failed(bytes(parts[0])) if kind == ResultKind.ERROR else load(parts)
             if isinstance(made, _Failed):  # the first one of the batch, whoever was first to fail
-                self._board.deliver(task.ticket, ERROR, [made.pickled])
+                self._board.deliver(task.ticket, ResultKind.ERROR, [made.pickled])
                 return
             samples.extend(made)
         self._board.phase("collate")
@@ -251,9 +205,10 @@ class Worker:
     def _send(self, ticket: int, worker: int, make: Callable[[], Any], what: str) -> None:
         """Sends what `make` gives, or how it failed."""
         try:
-            self._board.deliver(ticket, VALUE, dump(make(), self._job.reducer(), "the batch"))
+            parts = dump(make(), self._job.reducer(), "the batch")
+            self._board.deliver(ticket, ResultKind.VALUE, parts)
         except EndOfStream:
-            self._board.deliver(ticket, END, [b""])
+            self._board.deliver(ticket, ResultKind.END, [b""])
         except Exception as error:  # of the user's code, or no room for what it made
             failure = pickle.dumps(self._job.failure(error, worker, what))
-            self._board.deliver(ticket, ERROR, [failure])
+            self._board.deliver(ticket, ResultKind.ERROR, [failure])

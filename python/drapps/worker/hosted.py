@@ -19,9 +19,7 @@ class HostedWorkers:
         self._jobs = {worker: job}
         self._at = job
         self._gone: set[int] = set()
-        self._lists = (
-            elements_mapped_here()
-        )  # for who arrives, where nobody here uses them any more
+        self._lists = elements_mapped_here()  # for who joins, where nobody here uses them any more
 
     def turn_to(self, worker: int) -> Job | None:
         """The job of `worker`, with its random states; None where it has left.
@@ -56,11 +54,11 @@ class HostedWorkers:
         self._gone.add(worker)
         return [way.encode(), *parts]
 
-    def arrive(self, worker: int, parts: list[Any]) -> None:
+    def join(self, worker: int, parts: list[Any]) -> None:
         """`worker` goes on here."""
         self._at.pause()
         try:
-            job = self._first.arrive(worker, load(parts))
+            job = self._first.join(worker, load(parts))
         except BaseException:
             self._at.go_on()
             raise

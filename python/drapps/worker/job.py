@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, Protocol
 
 from drapps.worker.serialise import Reduce
 
-VALUE, ERROR, END = range(3)  # the kind of a result: a value, a failure, the end of a stream
+
+class ResultKind(IntEnum):
+    """What came of a command."""
+
+    VALUE = 0
+    ERROR = 1
+    END = 2  # of a stream
 
 
 class EndOfStream(Exception):  # noqa: N818
@@ -35,22 +42,16 @@ class Job(Protocol):
     def keeps_state(self) -> bool:
         """What it made first has shown that what it makes depends on what it made before."""
 
-    def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
-        """One sample of a batch of the virtual worker `worker`."""
-
-    def collate(self, samples: list[Any], worker: int, epoch: int, position: int) -> Any:
-        """The batch of `samples`, the first of which stands at `position` of the epoch."""
-
     def whole(self, index: Any, worker: int, epoch: int, position: int) -> Any:
         """A batch that is made at once. Raises `EndOfStream` where there is none."""
 
-    def resume(self, epoch: int, message: Any) -> Any:
-        """A new pass begins: streams start again. Gives what the parent is to know of it."""
+    def begin_pass(self, epoch: int, message: Any) -> Any:
+        """A pass begins, or goes on at a place. Gives what the parent is to know of it."""
 
     def leave(self, worker: int) -> tuple[str, Any] | None:
         """How `worker` can go to another process now, and what it takes along; None: it cannot."""
 
-    def arrive(self, worker: int, carried: Any) -> Job:
+    def join(self, worker: int, carried: Any) -> Job:
         """A job beside this one for `worker`, which comes from another process; its turn begins."""
 
     def pause(self) -> None:
@@ -70,3 +71,13 @@ class Job(Protocol):
 
     def sender(self) -> Reduce | None:
         """How this job itself is reduced where a process is not forked."""
+
+
+class SampleJob(Job, Protocol):
+    """A job whose batches may be made sample by sample, then also by several processes."""
+
+    def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
+        """One sample of a batch of the virtual worker `worker`."""
+
+    def collate(self, samples: list[Any], worker: int, epoch: int, position: int) -> Any:
+        """The batch of `samples`, the first of which stands at `position` of the epoch."""

@@ -42,18 +42,18 @@ class Launch:
         memory: of the board.
         stacks: where it writes the stacks of its threads when asked.
         budget: the CPU time of all loaders of the parent together; None where it cannot be shared.
-        slot: its place on the board.
+        number: its place on the board.
         worker: the virtual worker that it begins as.
         parent: pid of the process that started it, and when that began.
         die_with_parent: the kernel kills it with the thread that forked it.
         job: the user's code.
-        replay: batches that it makes again before all else, for nobody.
+        replay: commands, and positions, that it carries out again before all else, for nobody.
     """
 
     memory: Descriptor
     stacks: Descriptor
     budget: Descriptor | None
-    slot: int
+    number: int
     worker: int
     parent: tuple[int, int]
     die_with_parent: bool
@@ -63,7 +63,7 @@ class Launch:
     def attach(self) -> _core.Board:
         """The worker's side of the board."""
         budget = -1 if self.budget is None else self.budget.fd
-        return _core.Board.attach(self.memory.fd, self.slot, budget)
+        return _core.Board.attach(self.memory.fd, self.number, budget)
 
 
 def main(launch: Launch) -> None:
@@ -160,7 +160,7 @@ def _multiprocessing_table() -> Any:
 
 
 class _SharedBuffers:
-    """Large buffers of a job, each written once for all the processes of a crew."""
+    """Large buffers of a job, each written once for all the processes of a pool."""
 
     def __init__(self) -> None:
         with limits_named("file in memory for what workers run"):
@@ -205,7 +205,7 @@ class SlimServerContext(context.ForkServerContext):
 
 
 _server = forkserver.ForkServer()
-_server.set_forkserver_preload(["drapps.torch.job"])
+_server.set_forkserver_preload(["drapps.torch.map_job", "drapps.torch.stream_job"])
 
 
 class _SlimPopen(popen_forkserver.Popen):

@@ -21,7 +21,8 @@ class ProcessKnob:
         policy: what moves it.
         given: processes to start with; 0 where nothing says so.
         frozen: nothing moves it; see `freeze`.
-        own_state: what its dataset keeps on itself, see `Binding`.
+        own_state: what its dataset keeps on itself, by path; True where what follows depends on how
+            often it has changed.
     """
 
     policy: Policy = "trials"
@@ -93,6 +94,18 @@ class ProcessKnob:
             raise PipelineError("there are no settings before the first iter() with workers")
         settings: dict[str, Any] = json.loads(_core.settings_of_processes(self.processes))
         return settings
+
+    def note_own_state(self, changed: Mapping[str, bool]) -> list[str]:
+        """Takes note of what the dataset keeps on itself; gives what was not known."""
+        found = [path for path in changed if path not in self.own_state]
+        for path, lasting in changed.items():
+            self.own_state[path] = lasting or self.own_state.get(path, False)
+        return found
+
+    @property
+    def lasting_state(self) -> list[str]:
+        """Of what the dataset keeps, that which depends on how often it has changed."""
+        return [path for path, lasting in self.own_state.items() if lasting]
 
     def remark(self, why: str, **more: Any) -> None:
         """Notes something that moved no knob."""

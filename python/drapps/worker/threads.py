@@ -15,7 +15,7 @@ from drapps.worker.launch import Launch
 
 
 class WorkerThread(threading.Thread):
-    """A thread with what a crew asks of a `multiprocessing.Process`.
+    """A thread with what a pool asks of a `multiprocessing.Process`.
 
     Attributes:
         ended: a descriptor that is readable from the end of the thread on.
@@ -67,7 +67,7 @@ class WorkerThread(threading.Thread):
 
 
 class ThreadContext:
-    """What a crew asks of a multiprocessing context."""
+    """What a pool asks of a multiprocessing context."""
 
     Process = WorkerThread
 

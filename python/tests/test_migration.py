@@ -10,7 +10,8 @@ import torch
 from torch.utils import data
 
 import drapps.torch
-from drapps.torch.engine import EngineIterator
+from drapps.torch.requests import Requests
+from drapps.worker.autoscaler import MigrationAutoscaler
 
 DEADLINE = 600.0  # seconds, against hanging
 
@@ -106,17 +107,17 @@ class Mapped(data.Dataset):
         return index, random.random(), np.random.rand(), torch.rand(2), info.id, *counts
 
 
-def passes(loader, count=2, moved_to=None, after=2, pauses=False, back_to=None):
+def passes(loader, count=2, migrated_to=None, after=2, pauses=False, back_to=None):
     """All batches of some passes; after a few fewer processes are enough, then not.
 
-    With `pauses` no batch is taken until all have moved.
+    With `pauses` no batch is taken until all have migrated.
     """
     torch.manual_seed(3)
     batches = []
     for _ in range(count):
         iterator = iter(loader)
         for number, batch in enumerate(iterator):
-            for target, place in ((moved_to, after), (back_to, after + 3)):
+            for target, place in ((migrated_to, after), (back_to, after + 3)):
                 if target and number == place:
                     aim(iterator, target)
                     if pauses:
@@ -129,7 +130,7 @@ def aim(iterator, processes):
     """So many are wanted from now on, whatever the loader's own trials would find."""
     iterator._knob.freeze(True)
     iterator._control.want(processes)
-    iterator._elastic.step()
+    iterator._processes.autoscaler.step()
 
 
 def same(left, right):
@@ -153,7 +154,10 @@ def settled(iterator, processes):
 
 
 def _stands(iterator, processes):
-    return len(iterator._workers) == processes and not iterator._moves._under_way
+    return (
+        len(iterator._workers) == processes
+        and not iterator._processes.autoscaler.migrations._under_way
+    )
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -162,7 +166,7 @@ def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     options = {"batch_size": 3, "num_workers": 4, "persistent_workers": True}
     stock = passes(data.DataLoader(Stateful(), **options))
     loader = drapps.torch.DataLoader(Stateful(), multiprocessing_context=method, **options)
-    same(passes(loader, moved_to=processes), stock)
+    same(passes(loader, migrated_to=processes), stock)
     assert settled(loader._iterator, processes)
     counts = [each["processes"] for each in log(loader) if "processes" in each]
     assert counts == list(range(3, processes - 1, -1))
@@ -190,7 +194,7 @@ def test_processes_that_are_added_again_keep_the_stock_order(pauses):
     options = {"batch_size": 2, "num_workers": 3, "shuffle": True, "persistent_workers": True}
     stock = passes(data.DataLoader(Mapped(), **options))
     loader = drapps.torch.DataLoader(Mapped(), torch_order=True, **options)
-    same(passes(loader, moved_to=1, pauses=pauses, back_to=3), stock)
+    same(passes(loader, migrated_to=1, pauses=pauses, back_to=3), stock)
     assert settled(loader._iterator, 3)
 
 
@@ -198,7 +202,7 @@ def test_streams_that_cannot_go_leave_no_process_without_work():
     options = {"batch_size": 3, "num_workers": 3, "persistent_workers": True}
     stock = passes(data.DataLoader(Generated(), **options), 2)
     loader = drapps.torch.DataLoader(Generated(), **options)
-    same(passes(loader, 1, moved_to=1), stock[: len(stock) // 2])
+    same(passes(loader, 1, migrated_to=1), stock[: len(stock) // 2])
     assert settled(loader._iterator, 1)
     iterator = iter(loader)
     first = next(iterator)
@@ -211,20 +215,20 @@ def test_streams_that_cannot_go_leave_no_process_without_work():
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, 11])
-def test_a_worker_that_moves_twice_in_a_row_goes_on_where_it_was(after):
+def test_a_worker_that_migrates_twice_in_a_row_goes_on_where_it_was(after):
     options = {"batch_size": 1, "num_workers": 5, "prefetch_factor": 1}
     stock = passes(data.DataLoader(Placed(), **options))
     loader = drapps.torch.DataLoader(Placed(), **options)
-    same(passes(loader, moved_to=1, after=after, pauses=True), stock)
+    same(passes(loader, migrated_to=1, after=after, pauses=True), stock)
 
 
 @pytest.mark.parametrize("batch_size", [1, 50])
-def test_a_worker_that_moved_and_was_not_asked_begins_the_next_pass_as_any_other(batch_size):
+def test_a_worker_that_migrated_and_was_not_asked_begins_the_next_pass_as_any_other(batch_size):
     options = {"num_workers": 3, "persistent_workers": True, "prefetch_factor": 1}
     stock = passes(data.DataLoader(Placed(), batch_size, **options), 3)
     loader = drapps.torch.DataLoader(Placed(), batch_size, **options)
     after = len(stock) // 3 - 1  # the last batch of a pass
-    same(passes(loader, 3, moved_to=1, after=after, pauses=True), stock)
+    same(passes(loader, 3, migrated_to=1, after=after, pauses=True), stock)
 
 
 @pytest.mark.parametrize("dataset", [Stateful, Generated, Placed])
@@ -234,10 +238,10 @@ def test_a_stream_that_has_not_begun_begins_elsewhere(dataset, monkeypatch):
     loader = drapps.torch.DataLoader(dataset(), **options)
     found = passes(loader, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(EngineIterator, "_fill", lambda _: None)
+        patch.setattr(Requests, "fill", lambda _: None)
         iterator = iter(loader)
     aim(iterator, 1)  # behind the beginnings, before any batch
-    iterator._fill()
+    iterator._requests.fill()
     found += [[torch.as_tensor(field) for field in batch] for batch in iterator]
     found += [[torch.as_tensor(field) for field in batch] for batch in loader]
     if dataset is Stateful:  # to begin draws, which happens twice
@@ -264,7 +268,7 @@ def test_a_stream_without_a_state_stays_until_it_has_ended():
     options = {"batch_size": 3, "num_workers": 3, "persistent_workers": True}
     stock = passes(data.DataLoader(Generated(), **options), 3)
     loader = drapps.torch.DataLoader(Generated(), **options)
-    same(passes(loader, 3, moved_to=1), stock)
+    same(passes(loader, 3, migrated_to=1), stock)
     assert settled(loader._iterator, 1)
     whys = [each["why"] for each in log(loader)]
     assert whys[0].endswith("stays with its process for now: its stream has no state_dict")
@@ -277,18 +281,18 @@ def test_the_stock_order_is_kept(persistent):
     options["persistent_workers"] = persistent
     stock = passes(data.DataLoader(Mapped(), **options))
     loader = drapps.torch.DataLoader(Mapped(), torch_order=True, **options)
-    same(passes(loader, moved_to=1), stock)
+    same(passes(loader, migrated_to=1), stock)
     assert len([each for each in log(loader) if "went on" in each["why"]]) >= 2
 
 
-def test_a_pass_that_is_left_does_not_show_who_moved():
-    def left(loader, moves):
+def test_a_pass_that_is_left_does_not_show_who_migrated():
+    def left(loader, migrates):
         torch.manual_seed(3)
         kept = []
         for count in (5, 7, 1000):
             iterator = iter(loader)
             for number, batch in enumerate(iterator):
-                if moves and number == 3:
+                if migrates and number == 3:
                     aim(iterator, 1)
                 kept.append([torch.as_tensor(field) for field in batch])
                 if number == count:
@@ -305,12 +309,12 @@ def test_a_pass_that_is_left_does_not_show_who_moved():
 def test_batches_out_of_order_are_all_there():
     options = {"batch_size": 3, "num_workers": 4, "in_order": False}
     stock = passes(data.DataLoader(Stateful(), **options), 1)
-    moved = passes(drapps.torch.DataLoader(Stateful(), **options), 1, moved_to=1)
+    migrated = passes(drapps.torch.DataLoader(Stateful(), **options), 1, migrated_to=1)
 
     def numbers(batches):
         return sorted(int(number) for batch in batches for number in batch[0])
 
-    assert numbers(moved) == numbers(stock)
+    assert numbers(migrated) == numbers(stock)
 
 
 def test_what_cannot_travel_stays_and_is_named():
@@ -319,7 +323,7 @@ def test_what_cannot_travel_stays_and_is_named():
         options = {"batch_size": 4, "num_workers": 2, "persistent_workers": True}
         stock = passes(data.DataLoader(Mapped(more), **options))
         loader = drapps.torch.DataLoader(Mapped(more), torch_order=True, **options)
-        same(passes(loader, moved_to=1), stock)
+        same(passes(loader, migrated_to=1), stock)
         assert len(loader._iterator._workers) == 2
         stays = [each["why"] for each in log(loader) if "stays" in each["why"]]
         assert 1 <= len(stays) <= 2
@@ -332,13 +336,13 @@ def test_what_worker_init_fn_did_stays_with_its_process():
 
     for options in ({"worker_init_fn": begin}, {"on_worker_death": "restart"}):
         loader = drapps.torch.DataLoader(Stateful(), 3, num_workers=2, **options)
-        assert iter(loader)._moves is None
+        assert not isinstance(iter(loader)._processes.autoscaler, MigrationAutoscaler)
 
 
 def test_a_state_that_does_not_load_is_an_error_of_its_worker():
     loader = drapps.torch.DataLoader(Stateful(fails=True), 3, num_workers=2)
     with pytest.raises(ValueError, match=r"this state is of no use[\s\S]*arrival"):
-        passes(loader, 1, moved_to=1)
+        passes(loader, 1, migrated_to=1)
 
 
 class Busy(data.IterableDataset):
@@ -385,11 +389,11 @@ def test_streams_that_share_a_process_get_their_own_again_where_that_helps():
     iterator = iter(loader)
     fewest = 3
     for _ in iterator:
-        fewest = min(fewest, len(iterator._crew.active))
-        if (fewest == 1 and len(iterator._crew.active) > 1) or time.monotonic() > end:
+        fewest = min(fewest, len(iterator._processes.pool.active))
+        if (fewest == 1 and len(iterator._processes.pool.active) > 1) or time.monotonic() > end:
             break
     assert fewest == 1
-    assert len(iterator._crew.active) > 1
+    assert len(iterator._processes.pool.active) > 1
     assert any("the consumer waits" in each["why"] for each in log(loader))
 
 
@@ -398,7 +402,7 @@ def test_streams_share_a_process_where_more_cores_are_in_use_than_the_budget_has
     end = time.monotonic() + DEADLINE
     iterator = iter(loader)
     for _ in iterator:
-        if len(iterator._crew.active) == 1 or time.monotonic() > end:
+        if len(iterator._processes.pool.active) == 1 or time.monotonic() > end:
             break
     entries = log(loader)
     assert [each["processes"] for each in entries if "processes" in each] == [2, 1]

@@ -4,7 +4,7 @@ import pytest
 
 import drapps
 import drapps.torch
-from python.tests.test_engine_resume import Stateful, after, loader_of, rest
+from python.tests.test_workers_resume import Stateful, after, loader_of, rest
 
 
 @pytest.mark.parametrize("order", ["sequential", "random", "subset", "stateful"])

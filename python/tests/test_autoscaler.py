@@ -1,4 +1,4 @@
-"""How the processes of a crew come to the number that the control plane wants, and its settings."""
+"""How the processes of a pool come to the number that the control plane wants, and its settings."""
 
 import copy
 import json
@@ -9,24 +9,28 @@ import pytest
 
 from drapps import _core
 from drapps.errors import PipelineError
-from drapps.worker.elastic import Elastic
+from drapps.worker.autoscaler import Autoscaler, MigrationAutoscaler, ProcessAutoscaler
 from drapps.worker.process_knob import ProcessKnob
 
 
 class Model:
-    """A crew without processes, on a clock of its own: starting one takes `hire_s` seconds."""
+    """A pool without processes, on a clock of its own: starting one takes `start_s` seconds."""
 
-    def __init__(self, processes=2, most=1000, hire_s=0.0):
-        self.now, self.hire_s, self.most, self.hired = 100.0, hire_s, most, 0
-        self.members = {}
+    def __init__(self, processes=2, most=1000, start_s=0.0):
+        self.now, self.start_s, self.most, self.started = 100.0, start_s, most, 0
+        self.running = {}
         self.knob = ProcessKnob()
         self.board = _core.Board.make(200, 8, 1 << 20)
         self.control.attach(self.board, processes)
-        self.elastic = Elastic(self, self.knob, lambda: 500, clock=lambda: self.now)
         for worker in range(processes):
-            self.hire(worker)
-        self.elastic.staff(fixed=False, moves=None)
-        self.hire_s = hire_s
+            self.start(worker)
+        self.scale_by(ProcessAutoscaler)
+        self.start_s = start_s
+
+    def scale_by(self, autoscaler):
+        homes = dict.fromkeys(range(3), 0)
+        clock = lambda: self.now  # noqa: E731
+        self.autoscaler = autoscaler(self, self.knob, homes, lambda: 500, clock)
 
     @property
     def control(self):
@@ -34,24 +38,24 @@ class Model:
 
     @property
     def active(self):
-        return [member for member in self.members.values() if not member.retired]
+        return [each for each in self.running.values() if not each.retired]
 
-    def hire(self, worker):
-        if self.hired >= self.most:
+    def start(self, worker):
+        if self.started >= self.most:
             raise BlockingIOError("no more processes")
-        self.now += self.hire_s
-        slot = self.board.enlist()
-        self.hired += 1
-        self.members[slot] = SimpleNamespace(slot=slot, worker=worker, retired=False)
-        self.control.joined(slot, os.getpid())
+        self.now += self.start_s
+        number = self.board.enlist()
+        self.started += 1
+        self.running[number] = SimpleNamespace(number=number, worker=worker, retired=False)
+        self.control.joined(number, os.getpid())
 
     def note_retired(self):
-        for slot in self.control.take_retired():
-            self.members[slot].retired = True
+        for number in self.control.take_retired():
+            self.running[number].retired = True
 
     def want(self, processes):
         self.control.want(processes)
-        self.elastic.step()
+        self.autoscaler.step()
 
     @property
     def remarks(self):
@@ -68,17 +72,17 @@ def model():
 def test_as_many_are_started_as_are_wanted(model):
     model.want(7)
     assert len(model.active) == 7
-    model.elastic.step()
+    model.autoscaler.step()
     assert len(model.active) == 7
 
 
 def test_many_are_started_a_few_at_a_time(model):
-    model.hire_s = 0.02
+    model.start_s = 0.02
     model.want(100)
     assert 3 <= len(model.active) - 2 <= 4
     steps = 0
     while len(model.active) < 100:
-        model.elastic.step()
+        model.autoscaler.step()
         steps += 1
     assert steps > 20
     assert model.control.processes == 100
@@ -89,22 +93,22 @@ def test_what_cannot_be_started_is_not_wanted_any_more(model):
     model.want(8)
     assert (len(model.active), model.control.processes) == (5, 5)
     assert model.remarks == ["no process can be added: no more processes"]
-    model.elastic.step()
-    assert model.hired == 5
+    model.autoscaler.step()
+    assert model.started == 5
 
 
 def test_nothing_is_started_where_the_number_is_fixed(model):
-    model.elastic.staff(fixed=True, moves=None)
+    model.scale_by(Autoscaler)
     model.want(4)
     assert len(model.active) == 2
 
 
-def test_virtual_workers_are_moved_where_they_are_bound(model):
+def test_virtual_workers_migrate_where_they_are_bound(model):
     aims = []
-    moves = SimpleNamespace(most=3, aim=lambda count, why: aims.append((count, why)))
-    model.elastic.staff(fixed=False, moves=moves)
+    model.scale_by(MigrationAutoscaler)
+    model.autoscaler.migrations.aim = lambda count, why: aims.append((count, why))
     model.want(1)
-    model.elastic.step()
+    model.autoscaler.step()
     assert aims == [(1, "1 processes are wanted")]
     assert len(model.active) == 2
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from drapps.torch.base import IteratedLoader
 
 
-class SerialIterator(_SingleProcessDataLoaderIter):
+class InProcessIterator(_SingleProcessDataLoaderIter):
     """One pass in the caller's process, exactly as stock; the global random state is the user's."""
 
     def __init__(self, loader: IteratedLoader[Any]) -> None:

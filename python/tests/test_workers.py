@@ -74,7 +74,7 @@ def with_processes(number, **options):
     loader = drapps.torch.DataLoader(Drawn(), 16, **options)
     torch.manual_seed(2)
     iterator = iter(loader)
-    assert len(iterator._crew.active) == number
+    assert len(iterator._processes.pool.active) == number
     return iterator
 
 
@@ -331,7 +331,7 @@ def test_memory_is_used_again():
     loader = drapps.torch.DataLoader(Plain(), 8, num_workers=2, persistent_workers=True)
     for _ in range(3):
         list(loader)
-    board = loader._iterator._board
+    board = loader._iterator._processes.board
     before = board.resident()
     for _ in range(10):
         for _batch in loader:
@@ -391,7 +391,7 @@ def test_the_order_after_a_pass_that_was_left_does_not_show_the_number_of_proces
         )
         iterator = iter(loader)
         for _ in range(processes - 2):
-            iterator._crew.hire(0)
+            iterator._processes.pool.start(0)
         found = [next(iterator).tolist(), next(iterator).tolist()]
         return found + [batch.tolist() for batch in loader]
 
@@ -479,3 +479,9 @@ def test_threads_are_asked_for_by_the_dataset_alone():
     for options in ({"torch_order": True}, {"worker_init_fn": print}):
         batches = drapps.torch.DataLoader(Seeded(), 8, num_workers=1, **options)
         assert os.getpid() not in {int(pid) for batch in batches for pid in batch[1]}
+
+
+def test_the_error_of_a_dead_worker_is_found_under_its_old_name():
+    with pytest.warns(DeprecationWarning, match=r"is drapps\.WorkerDiedError"):
+        from drapps.worker.recovery import WorkerDiedError
+    assert WorkerDiedError is drapps.WorkerDiedError

@@ -13,7 +13,7 @@ from torch.utils import data
 
 import drapps.torch
 from drapps import _core
-from python.tests.test_engine import DEADLINE, Drawn
+from python.tests.test_workers import DEADLINE, Drawn
 
 
 def test_settings_and_the_log_outlive_passes_and_loaders():

@@ -9,7 +9,7 @@ from torch.utils import data
 
 import drapps.torch
 from drapps import _core
-from drapps.worker import crew as crews
+from drapps.worker import worker_process
 
 OWN = 64 << 20  # bytes
 
@@ -30,39 +30,39 @@ class Hungry(data.Dataset):
 
 
 @pytest.fixture
-def crew():
+def pool():
     loader = drapps.torch.DataLoader(Hungry(), 4, num_workers=2, persistent_workers=True)
     iterator = iter(loader)
     next(iterator)
-    yield iterator._crew
+    yield iterator._processes.pool
     del iterator, loader
 
 
-def test_as_many_as_half_of_the_free_memory_holds(crew, monkeypatch):
-    own = crews._own_bytes(crew.active[0].pid)
+def test_as_many_as_half_of_the_free_memory_holds(pool, monkeypatch):
+    own = worker_process.own_bytes(pool.active[0].pid)
     assert OWN < own < 10 * OWN
     monkeypatch.setattr(_core, "available_memory", lambda: 10 * own + own // 2)
-    assert crew.most(1000) == pytest.approx(len(crew.members) + 5, abs=1)
+    assert pool.most(1000) == pytest.approx(len(pool.running) + 5, abs=1)
     monkeypatch.setattr(_core, "available_memory", lambda: 0)
-    assert crew.most(1000) == len(crew.members)
+    assert pool.most(1000) == len(pool.running)
 
 
-def test_as_many_as_there_are_places_or_files_for(crew, monkeypatch):
+def test_as_many_as_there_are_places_or_files_for(pool, monkeypatch):
     monkeypatch.setattr(_core, "available_memory", lambda: 1 << 50)
-    assert crew.most(3) == 3
+    assert pool.most(3) == 3
     monkeypatch.setattr(resource, "getrlimit", lambda _: (800, 4096))
-    assert crew.most(1000) == 100
+    assert pool.most(1000) == 100
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
-    assert crew.most(30) == 30
+    assert pool.most(30) == 30
 
 
-def test_each_process_has_two_batches_ahead_where_they_are_small(crew):
-    assert len(crew.members) == 2
-    assert crew.ahead(4, 0) == 1, "of four pieces each; how large they are is not known yet"
-    assert crew.ahead(1, 0) == 4
-    assert crew.ahead(4, 1000) == 4
-    assert crew.ahead(4, (128 << 20) // 3) == 3
-    assert crew.ahead(4, 1 << 40) == 1
+def test_each_process_has_two_batches_ahead_where_they_are_small(pool):
+    assert len(pool.running) == 2
+    assert pool.ahead(4, 0) == 1, "of four pieces each; how large they are is not known yet"
+    assert pool.ahead(1, 0) == 4
+    assert pool.ahead(4, 1000) == 4
+    assert pool.ahead(4, (128 << 20) // 3) == 3
+    assert pool.ahead(4, 1 << 40) == 1
 
 
 def test_more_processes_than_workers_have_more_batches_ahead():
@@ -76,8 +76,8 @@ def test_more_processes_than_workers_have_more_batches_ahead():
             next(iterator)
         settings = loader.export_settings()
         settings["knobs"]["processes"] = 5
-        assert len(iterator._crew.members) == processes
-        assert len(iterator._asked) == ahead
+        assert len(iterator._processes.pool.running) == processes
+        assert len(iterator._requests.window.sent) == ahead
 
 
 def test_memory_that_is_free_is_read_again():
