@@ -17,10 +17,10 @@ from torch.utils.data.graph_settings import apply_random_seed
 
 from drapps.torch.drawn import set_packed_states
 from drapps.torch.failure import failure_of
-from drapps.torch.reports import BegunPass
 from drapps.torch.seeding import SampleSeeds, StockNumbers, random_states, set_random_states
 from drapps.torch.shared_storage import share_new_storages
 from drapps.torch.tensors import tensor_reducer
+from drapps.torch.worker_reports import BegunPass
 from drapps.worker.serialise import Reduce
 
 if TYPE_CHECKING:

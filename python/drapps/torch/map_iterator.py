@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from drapps.torch.map_job import MapJob, gives_samples
-from drapps.torch.reports import ReportedBatch
 from drapps.torch.requests import (
     BatchRequests,
     Depth,
@@ -23,6 +22,7 @@ from drapps.torch.requests import (
 from drapps.torch.starting import map_assignments, map_job
 from drapps.torch.window import Result
 from drapps.torch.worker_iterator import WorkerIterator
+from drapps.torch.worker_reports import ReportedBatch
 from drapps.worker.assignment import Assignment
 from drapps.worker.process_knob import ProcessKnob
 
@@ -77,6 +77,6 @@ class MapIterator(MapStyleIterator):
 
     def _depth(self) -> Depth:
         # A sampler that has run ahead farther than under stock may be seen to have.
-        if self._processes.assignment.bound or not self._progress.order.drawn_unseen:
+        if self._processes.assignment.bound or not self._progress.drawn_unseen:
             return super()._depth()
         return self._depth_by_processes(self._prefetch, self._processes.pool)

@@ -10,7 +10,7 @@ from torch.utils.data import Subset, _DatasetKind
 
 from drapps.torch.job import TorchJob
 from drapps.torch.own_state import Unwatched, Watch
-from drapps.torch.reports import ReportedBatch
+from drapps.torch.worker_reports import ReportedBatch
 
 
 @dataclass(kw_only=True)

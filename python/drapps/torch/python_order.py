@@ -11,35 +11,30 @@ from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, Se
 from drapps.torch import permuted
 from drapps.torch.map_job import gives_samples
 from drapps.torch.native_order import is_permutation
+from drapps.torch.orders.order import PassOrder, Sampling
+from drapps.torch.orders.ranks import DealtOrder, DistributedOrder
+from drapps.torch.orders.replayed import ReplayedOrder
+from drapps.torch.orders.seeded import PermutedOrder, RandomOrder, SequentialOrder
+from drapps.torch.orders.stateful import StatefulOrder, has_state
+from drapps.torch.orders.stream import StreamOrder
+from drapps.torch.worker_places import StreamPlaces, WorkerPlaces
 
 
 @dataclass(frozen=True)
-class PythonOrder:
-    """What of a loader makes its order; not the loader, which holds the iterator that holds this.
+class PythonOrder(Sampling):
+    """What makes the order of a loader, and what its batches and random numbers depend on.
 
     Attributes:
-        sampler: of samples.
-        batch_sampler: of batches; None without automatic batching.
-        generator: the loader's, or None.
-        stream: the dataset is iterable-style.
-        size: of the dataset; -1 where it has none.
         batch_size: of a stream; None without automatic batching.
-        workers: virtual ones.
-        serial: each of them makes its batches one after the other, with its own random numbers.
+        serial: each worker makes its batches one after the other, with its own random numbers.
         whole: the dataset makes whole batches, in workers.
-        kind: how the order is made again, see `drapps.torch.progress`.
+        kind: how the order of a pass is made, and made again.
     """
 
-    sampler: Any
-    batch_sampler: Any
-    generator: Any
-    stream: bool
-    size: int
     batch_size: int | None
-    workers: int
     serial: bool
     whole: bool
-    kind: str
+    kind: type[PassOrder]
 
     @classmethod
     def of(cls, loader: Any) -> PythonOrder:
@@ -51,82 +46,53 @@ class PythonOrder:
         if type(batches) is BatchSampler:
             sampler = batches.sampler
         kind = _kind_of(sampler, batches, None if loader.torch_order else size)
-        serial = loader.num_workers > 0 and (stream or loader.torch_order)
         return cls(
             sampler=sampler,
             batch_sampler=batches,
             generator=loader.generator,
-            stream=stream,
             size=size,
-            batch_size=loader.batch_size,
             workers=loader.num_workers,
-            serial=serial,
+            batch_size=loader.batch_size,
+            serial=loader.num_workers > 0 and (stream or loader.torch_order),
             whole=loader.num_workers > 0 and not (stream or gives_samples(loader.dataset)),
-            kind="stream" if stream else kind,
+            kind=StreamOrder if stream else kind,
         )
 
     @property
-    def indices(self) -> Any:
-        """What gives an index per batch."""
-        return self.sampler if self.batch_sampler is None else self.batch_sampler
+    def stream(self) -> bool:
+        """The dataset is iterable-style."""
+        return self.kind is StreamOrder
 
     @property
-    def stateful(self) -> Any:
-        """The sampler that has a state of its own."""
-        return self.batch_sampler if _has_state(self.batch_sampler) else self.sampler
-
-    @property
-    def drawn_unseen(self) -> bool:
-        """Whether nobody can tell how far ahead the sampler has run.
-
-        A generator of the user's, or a sampler of theirs, is in another state then, and the next
-        pass has another order.
-        """
-        return self.kind in ("sequential", "random") or self.computed or self.over_ranks
-
-    @property
-    def computed(self) -> bool:
-        """It is an order of ours in the place of torch's, which is a list of all samples."""
-        return self.kind in ("permuted", "dealt")
-
-    @property
-    def over_ranks(self) -> bool:
-        """Positions count over all ranks."""
-        return self.kind in ("distributed", "dealt")
-
-    @property
-    def places(self) -> int | None:
-        """Positions of a whole pass, where that is certain; over all ranks, if they count so."""
-        if self.over_ranks:
-            return len(self.sampler.dataset)
-        return len(self.sampler) if self.kind in ("sequential", "random", "permuted") else None
+    def positions(self) -> int | None:
+        """Those of a whole pass, where that is certain; over all ranks, if they count so."""
+        return self.kind.positions(self)
 
     @property
     def identity(self) -> dict[str, Any]:
         """What a state must agree with."""
-        if self.stream:
-            return {"order": "stream", "workers": self.workers}
-        return {"order": self.kind, "size": self.size}
+        return self.kind.identity(self)
+
+    @property
+    def places(self) -> type[WorkerPlaces]:
+        """What a state holds of where workers are."""
+        return StreamPlaces if self.stream else WorkerPlaces
 
 
-def _has_state(sampler: Any) -> bool:
-    return callable(getattr(sampler, "state_dict", None))
-
-
-def _kind_of(sampler: Any, batches: Any, size: int | None) -> str:
-    if _has_state(batches) or _has_state(sampler):
-        return "stateful"
+def _kind_of(sampler: Any, batches: Any, size: int | None) -> type[PassOrder]:
+    if has_state(batches) or has_state(sampler):
+        return StatefulOrder
     if batches is not None and type(batches) is not BatchSampler:
-        return "replayed"
+        return ReplayedOrder
     if type(sampler) is SequentialSampler:
-        return "sequential"
+        return SequentialOrder
     if size is not None and size >= permuted.LARGE:
         if is_permutation(sampler, size):
-            return "permuted"
+            return PermutedOrder
         if type(sampler) is DistributedSampler and sampler.shuffle:
-            return "dealt"
+            return DealtOrder
     if type(sampler) is RandomSampler and sampler.generator is None:
-        return "random"
+        return RandomOrder
     if type(sampler) is DistributedSampler:
-        return "distributed"
-    return "replayed"
+        return DistributedOrder
+    return ReplayedOrder

@@ -12,15 +12,6 @@ from drapps.torch.python_order import PythonOrder
 KIND = "drapps.torch.DataLoader/python"
 
 _NUMBERS = 1 << 63  # that torch draws
-# Under which name the places of serial workers are saved, of map-style datasets and of streams.
-WORKERS = ("workers", "streams")
-# What a state that lies within a pass holds besides.
-_WITHIN: dict[str, dict[str, type]] = {
-    "random": {"sampler_seed": int},
-    "permuted": {"sampler_seed": int},
-    "stateful": {"sampler": object},
-    "replayed": {"generator": str, "consumed": str},
-}
 
 
 def check(saved: Mapping[str, Any], order: PythonOrder) -> tuple[int, int]:
@@ -30,8 +21,8 @@ def check(saved: Mapping[str, Any], order: PythonOrder) -> tuple[int, int]:
         StateError: it is none.
     """
     place = state.check(saved, KIND, order.identity)
-    within, workers = bool(saved.get("batches")), WORKERS[order.stream]
-    if (size := order.places) is not None and place[1] > size:
+    within, workers = bool(saved.get("batches")), order.places.field
+    if (size := order.positions) is not None and place[1] > size:
         raise StateError(f"the state's position is {place[1]}, in an order of {size}")
     state.whole(saved, "batches", _NUMBERS)
     if within and saved.get("gaps", False) is not False:
@@ -41,8 +32,8 @@ def check(saved: Mapping[str, Any], order: PythonOrder) -> tuple[int, int]:
         )
     if within or "seed" in saved:
         state.whole(saved, "seed", _NUMBERS)
-    if within or sampler_had_begun(saved, order.kind):
-        for name, kind in _WITHIN.get(order.kind, {}).items():
+    if within or order.kind.begun_in(saved):
+        for name, kind in order.kind.within.items():
             state.typed(saved, name, kind)
     if "sampler_seed" in saved:
         state.whole(saved, "sampler_seed", _NUMBERS)
@@ -111,8 +102,3 @@ def _is_place(saved: Any, of_stream: bool) -> bool:
         return False
     batches = saved.get("batches", -1 if of_stream else 0)
     return isinstance(batches, int) and batches >= 0 and isinstance(saved.get("ended", True), bool)
-
-
-def sampler_had_begun(saved: Mapping[str, Any], kind: str) -> bool:
-    """Whether a state holds what an order of this kind needs to go on from."""
-    return any(name in saved for name in _WITHIN.get(kind, ()))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sized
 from typing import Any, ClassVar
 
 from drapps.torch.progress import Progress
-from drapps.torch.reports import BegunPass
 from drapps.torch.window import CommandWindow, Result
+from drapps.torch.worker_reports import BegunPass
 from drapps.worker.commands import BeginPass, MakeBatch, SentCommand
 from drapps.worker.job import ResultKind
 from drapps.worker.pool import ProcessPool

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from drapps.torch.failure import Failure
 from drapps.torch.map_iterator import MapStyleIterator
 from drapps.torch.map_job import MapJob
-from drapps.torch.reports import ReportedBatch
 from drapps.torch.starting import serial_assignments, serial_job
 from drapps.torch.window import Result
+from drapps.torch.worker_reports import ReportedBatch
 from drapps.worker.assignment import Assignment
 from drapps.worker.process_knob import ProcessKnob
 

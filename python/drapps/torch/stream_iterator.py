@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from drapps.torch.failure import Failure
-from drapps.torch.reports import StreamBatch
 from drapps.torch.requests import Requests, SingleRequests
 from drapps.torch.starting import serial_assignments, stream_job
 from drapps.torch.stream_job import StreamJob
 from drapps.torch.streams import unsharded
 from drapps.torch.window import Result
 from drapps.torch.worker_iterator import WorkerIterator
+from drapps.torch.worker_reports import StreamBatch
 from drapps.worker.assignment import Assignment
 from drapps.worker.commands import MakeBatch, SentCommand
 from drapps.worker.process_knob import ProcessKnob

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from torch.utils.data import _DatasetKind
 
 from drapps.torch.job import TorchJob
-from drapps.torch.reports import BegunPass, StreamBatch
 from drapps.torch.streams import fetcher_at, stream_state
+from drapps.torch.worker_reports import BegunPass, StreamBatch
 from drapps.worker.job import EndOfStream
 
 _Attributes = dict[str, Any] | None  # of a dataset; None where it has no dictionary

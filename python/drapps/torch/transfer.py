@@ -12,7 +12,7 @@ from torch._utils import ExceptionWrapper
 from torch.utils.data._utils.pin_memory import pin_memory
 
 from drapps.errors import WorkerStartError
-from drapps.torch.reports import ReportedBatch
+from drapps.torch.worker_reports import ReportedBatch
 
 AHEAD = 2  # batches in pinned memory that nobody has asked for yet
 
