@@ -28,9 +28,9 @@ class Model:
         self.start_s = start_s
 
     def scale_by(self, autoscaler):
-        homes = dict.fromkeys(range(3), 0)
+        hosts = dict.fromkeys(range(3), 0)
         clock = lambda: self.now  # noqa: E731
-        self.autoscaler = autoscaler(self, self.knob, homes, lambda: 500, clock)
+        self.autoscaler = autoscaler(self, self.knob, hosts, lambda: 500, clock)
 
     @property
     def control(self):

@@ -18,7 +18,7 @@ _SLICE = 0.05  # seconds between looks at signals and at the processes
 _CHECK_PERIOD = 1.0  # seconds between looks at the processes while nobody has to wait
 
 
-class Patience:
+class ResultWaiter:
     """Waits for results, with an eye on the processes that make them."""
 
     def __init__(self, timeout: float, stall_report: float) -> None:

@@ -19,7 +19,7 @@ from drapps.torch.job import TorchJob
 from drapps.torch.requests import Depth, Requests
 from drapps.torch.starting import context_of, first_processes
 from drapps.torch.transfer import TransferThread
-from drapps.torch.waiting import Ended, Patience
+from drapps.torch.waiting import Ended, ResultWaiter
 from drapps.torch.window import AnyOrderWindow, InOrderWindow, Result
 from drapps.worker.assignment import Assignment
 from drapps.worker.commands import BeginPass, MakeBatch, SentCommand
@@ -29,7 +29,7 @@ from drapps.worker.lists import share_large_lists
 from drapps.worker.pool import GRACE
 from drapps.worker.process_knob import ProcessKnob
 from drapps.worker.processes import WorkerProcesses
-from drapps.worker.recovery import Recovery, Restart
+from drapps.worker.recovery import RECOVERIES
 
 if TYPE_CHECKING:
     from drapps.torch.base import IteratedLoader
@@ -49,10 +49,10 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._maker = os.getpid()
         self._closed = True
         super().__init__(loader)
-        prefetch_factor = int(loader.prefetch_factor or 0)
-        if prefetch_factor <= 0:
+        self._prefetch_factor = int(loader.prefetch_factor or 0)
+        if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 with workers")
-        self._prefetch = prefetch_factor * self._num_workers  # batches
+        self._prefetch = self._prefetch_factor * self._num_workers  # batches
         self._shared_lists = share_large_lists(self._dataset, Dataset) if loader.share_lists else []
         self._progress = loader._begin_pass(int(self._base_seed))
         self._base_seed = self._progress.base_seed
@@ -60,12 +60,12 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._job = SentJob(self._job_of(loader), by_value)
         self._assignment = self._assignments_of(loader)
         self._requests_type = self._requests_of()
-        self._recovery = Restart if loader.on_worker_death == "restart" else Recovery
+        self._recovery = RECOVERIES[loader.on_worker_death]
         self._window_type = InOrderWindow if loader.in_order else AnyOrderWindow
         self._enough = first_processes(loader)
         self._claim = loader._claimed()
         self._knob = loader._process_knob()
-        self._patience = Patience(self._timeout, loader.stall_report)
+        self._waiter = ResultWaiter(self._timeout, loader.stall_report)
         self._start()
 
     @abstractmethod
@@ -212,7 +212,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         """A batch, or a failure, once what the process tells of itself is noted."""
 
     def _wait(self) -> SentCommand:
-        return self._patience.wait(self._requests, self._processes, self._look_after)
+        return self._waiter.wait(self._requests, self._processes, self._look_after)
 
     def _look_after(self) -> None:
         """Replaces what died, or ends all: no batch is left out, and nobody waits for the dead."""

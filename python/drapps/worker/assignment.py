@@ -25,8 +25,8 @@ class Assignment:
     Attributes:
         knob: has the log, and what is known of the dataset for later iterators.
         autoscaler: how processes come and go.
-        homes: the number of the process that each virtual worker is at home in.
-        bound: a worker's batches are made where it is at home.
+        hosts: the number of the process that hosts each virtual worker.
+        bound: a worker's batches are made by its host.
         serial: what a process makes depends on what it made before.
         repeats: a process that takes the place of another repeats what that was asked.
         consequence: what follows from state that a dataset is found to keep.
@@ -43,11 +43,11 @@ class Assignment:
         self,
         knob: ProcessKnob,
         autoscaler: type[Autoscaler] = Autoscaler,
-        homes: dict[int, int] | None = None,
+        hosts: dict[int, int] | None = None,
     ) -> None:
         self.knob = knob
         self.autoscaler = autoscaler
-        self.homes: dict[int, int] = {} if homes is None else homes
+        self.hosts: dict[int, int] = {} if hosts is None else hosts
 
     @property
     def begins_bound(self) -> bool:
@@ -60,16 +60,16 @@ class Assignment:
         return self.bound
 
     def place(self, numbers: list[int], workers: int) -> None:
-        """So many `workers` are at home in the processes of these numbers, in turn."""
+        """The processes of these numbers host so many `workers`, in turn."""
         first = min(len(numbers), workers)
-        self.homes.update((worker, numbers[worker % first]) for worker in range(workers))
+        self.hosts.update((worker, numbers[worker % first]) for worker in range(workers))
 
     def process_of(self, worker: int) -> int:
         """Where a command for `worker` is carried out."""
-        return self.homes[worker]
+        return self.hosts[worker]
 
     def shares(self, worker: int) -> bool:  # noqa: ARG002
-        """Whether the home of `worker` is another worker's process, until all have told."""
+        """Whether the host of `worker` is another worker's process, until all have told."""
         return False
 
     def told(self, worker: int, changed: Mapping[str, bool]) -> Assignment:
@@ -121,7 +121,7 @@ class Undecided(Assignment):
     def __init__(self, stateless: Assignment, stateful: Assignment) -> None:
         """One of these holds afterwards."""
         super().__init__(stateless.knob)
-        stateless.homes = stateful.homes = self.homes
+        stateless.hosts = stateful.hosts = self.hosts
         self._stateless = stateless
         self._stateful = stateful
         self._first = 0
@@ -138,13 +138,13 @@ class Undecided(Assignment):
         return False
 
     def place(self, numbers: list[int], workers: int) -> None:
-        """So many `workers` are at home in the processes of these numbers, in turn."""
+        """The processes of these numbers host so many `workers`, in turn."""
         super().place(numbers, workers)
         self._first = min(len(numbers), workers)
         self._untold = set(range(self._first))
 
     def shares(self, worker: int) -> bool:
-        """Whether the home of `worker` is another worker's process."""
+        """Whether the host of `worker` is another worker's process."""
         return worker >= self._first
 
     def _after(self, worker: int, keeps_state: bool) -> Assignment:

@@ -26,7 +26,7 @@ class Autoscaler:
         self,
         pool: ProcessPool,
         knob: ProcessKnob,
-        homes: dict[int, int],
+        hosts: dict[int, int],  # noqa: ARG002
         most: Callable[[], int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -35,13 +35,12 @@ class Autoscaler:
         Args:
             pool: whose processes.
             knob: whose control plane decides.
-            homes: the process numbers of virtual workers, where those are bound to processes.
+            hosts: the process numbers of virtual workers, where those are bound to processes.
             most: gives how many processes there may be for other reasons than the budget.
             clock: gives seconds.
         """
         self._pool = pool
         self._knob = knob
-        self._homes = homes
         self._most = most
         self._clock = clock
         self._looked = clock()
@@ -110,12 +109,12 @@ class MigrationAutoscaler(_ChangingAutoscaler):
         self,
         pool: ProcessPool,
         knob: ProcessKnob,
-        homes: dict[int, int],
+        hosts: dict[int, int],
         most: Callable[[], int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.migrations = Migrations(pool, homes, knob)
-        super().__init__(pool, knob, homes, most, clock)
+        self.migrations = Migrations(pool, hosts, knob)
+        super().__init__(pool, knob, hosts, most, clock)
 
     def _tell(self) -> None:
         self._knob.control.set_scaling(fixed=False, migrates=True, most=self.migrations.most)

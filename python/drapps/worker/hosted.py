@@ -12,7 +12,7 @@ _MOST_BYTES = 64 << 20  # that a virtual worker takes along; more is cheaper whe
 
 
 class HostedWorkers:
-    """Who is at home in this process, and whose random states are the global ones now."""
+    """Who is hosted in this process, and whose random states are the global ones now."""
 
     def __init__(self, job: Job, worker: int) -> None:
         self._first = job

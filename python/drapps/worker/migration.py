@@ -36,12 +36,12 @@ class Migrations:
 
     Attributes:
         pool: whose.
-        homes: the number of the process that each virtual worker is at home in; changed here.
+        hosts: the number of the process that hosts each virtual worker; changed here.
         knob: whose log says who went where, and how.
     """
 
     pool: ProcessPool
-    homes: dict[int, int]
+    hosts: dict[int, int]
     knob: ProcessKnob
     _target: int = 0
     _why: str = ""
@@ -51,8 +51,8 @@ class Migrations:
 
     @property
     def most(self) -> int:
-        """Processes that can have somebody at home."""
-        return len(self.homes)
+        """Processes that can host somebody."""
+        return len(self.hosts)
 
     def aim(self, processes: int, why: str) -> None:
         """So many are wanted."""
@@ -104,7 +104,7 @@ class Migrations:
         self, worker: int, target: int, left: int, parts: list[Any], sent: Iterable[SentCommand]
     ) -> None:
         board = self.pool.board
-        self.homes[worker] = target
+        self.hosts[worker] = target
         joining = JoinProcess([bytearray(part) for part in parts])
         self._joining.append(send(board, joining, worker, target))
         for one in sent:
@@ -121,7 +121,7 @@ class Migrations:
         hosted: dict[int, list[int]] = {each.number: [] for each in self.pool.active}
         if self._under_way or not self._target:
             return
-        for worker, number in self.homes.items():
+        for worker, number in self.hosts.items():
             hosted[number].append(worker)
         if self._target < len(hosted):
             self._empty(hosted)
@@ -141,7 +141,7 @@ class Migrations:
             self._ask_to_leave(worker, source, target)
 
     def _spread(self, hosted: dict[int, list[int]]) -> None:
-        movable = {worker for worker in self.homes if worker not in self._staying}
+        movable = {worker for worker in self.hosts if worker not in self._staying}
         sources = [number for number, workers in hosted.items() if not movable.isdisjoint(workers)]
         if not sources:
             return
@@ -157,8 +157,8 @@ class Migrations:
         self._under_way[worker] = _Migration(ticket, source, target)
 
     def _give_back(self, number: int) -> None:
-        """Retires a process in which nobody is at home any more."""
-        if number in self.homes.values():
+        """Retires a process that hosts nobody any more."""
+        if number in self.hosts.values():
             return
         self.pool.retire(number)
         self._count("a process less")

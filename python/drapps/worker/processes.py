@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from drapps import _core
@@ -40,7 +40,7 @@ class WorkerProcesses:
         job: SentJob,
         context: Any,
         assignment: Assignment,
-        recovery: type[Recovery],
+        recovery: Callable[[ProcessPool, Assignment], Recovery],
         workers: int,
         window: int,
     ) -> None:
@@ -102,7 +102,7 @@ class WorkerProcesses:
 
     def _new_autoscaler(self) -> Autoscaler:
         new = self.assignment.autoscaler
-        return new(self.pool, self._knob, self.assignment.homes, self._most)
+        return new(self.pool, self._knob, self.assignment.hosts, self._most)
 
     def send(
         self,
@@ -139,9 +139,9 @@ class WorkerProcesses:
 
     def _send_again(self, one: SentCommand, command: MakeBatch) -> None:
         """Asks a process of the worker's own for what was not made in another worker's."""
-        homes = self.assignment.homes
-        if list(homes.values()).count(homes[one.worker]) > 1:
-            homes[one.worker] = self.pool.start(one.worker).number
+        hosts = self.assignment.hosts
+        if list(hosts.values()).count(hosts[one.worker]) > 1:
+            hosts[one.worker] = self.pool.start(one.worker).number
             self.recovery.forget(one.worker)
         self.board.cancel(one.ticket)
         one.command = MakeBatch(command.epoch, command.index, command.grain)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import reprlib
 import warnings
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from drapps import errors
@@ -28,10 +29,14 @@ def __getattr__(name: str) -> Any:
 
 
 class Recovery:
-    """There is none: a death is an error."""
+    """What becomes of a death.
+
+    Attributes:
+        assignment: which process makes what now.
+    """
 
     def __init__(self, pool: ProcessPool, assignment: Assignment) -> None:
-        """Looks after `pool`; of `assignment` the current one is to be set."""
+        """Nothing was asked of the processes yet."""
         self.assignment = assignment
         self._pool = pool
 
@@ -64,12 +69,20 @@ class Recovery:
             for death in deaths:
                 self._answer(death, under_way)
 
+    @abstractmethod
+    def _answer(self, death: Death, sent: list[SentCommand]) -> None:
+        """Makes up for a death, or raises."""
+
+
+class RaiseOnDeath(Recovery):
+    """A death is an error."""
+
     def _answer(self, death: Death, sent: list[SentCommand]) -> None:
         advice = 'on_worker_death="restart" makes the lost samples again in a new process.'
         raise _error(death, sent, advice)
 
 
-class Restart(Recovery):
+class RestartOnDeath(Recovery):
     """Another process takes the place of one that died."""
 
     def __init__(self, pool: ProcessPool, assignment: Assignment) -> None:
@@ -151,16 +164,23 @@ class Restart(Recovery):
 
     def _rebind(self, death: Death, sent: list[SentCommand]) -> None:
         board = self._pool.board
-        homes = self.assignment.homes
-        home = [worker for worker, number in homes.items() if number == death.number]
-        own = [one.ticket for one in sent if one.worker in home]
+        hosts = self.assignment.hosts
+        hosted = [worker for worker, number in hosts.items() if number == death.number]
+        own = [one.ticket for one in sent if one.worker in hosted]
         mine = [ticket for ticket in own if not board.done(ticket)]
         history = self._history.get(death.worker, [])
         replay = tuple(entry[1:] for entry in history if entry[0] not in mine)
         number = self._pool.start(death.worker, replay).number
-        homes.update(dict.fromkeys(home, number))
+        hosts.update(dict.fromkeys(hosted, number))
         for ticket in mine:
             board.repin(ticket, number)
+
+
+# By what ``on_worker_death`` says.
+RECOVERIES: dict[str, Callable[[ProcessPool, Assignment], Recovery]] = {
+    "raise": RaiseOnDeath,
+    "restart": RestartOnDeath,
+}
 
 
 def _blamed(death: Death) -> list[tuple[int, int]]:
