@@ -140,12 +140,12 @@ def test_surplus_processes_end_while_the_consumer_is_away():
     taken = list(itertools.islice(iterator, 8))  # each process has told of its dataset by then
     pids = [process.pid for process in iterator._workers]
     assert at_work(pids) > 1
-    claim = _core.limit_cpus(0.05)  # less than one of them gets beside whatever else runs
+    limit = _core.limit_cpus(0.05)  # less than one of them gets beside whatever else runs
     end = time.monotonic() + DEADLINE
     while at_work(pids) > 1 and time.monotonic() < end:
         time.sleep(0.05)
     assert at_work(pids) == 1
-    del claim
+    del limit
     taken += itertools.islice(iterator, 20)
     assert torch.cat(taken).tolist() == list(range(280))
 

@@ -40,5 +40,5 @@ class IteratedLoader(torch.utils.data.DataLoader[T_co]):
         """What is decided about the worker processes."""
 
     @abstractmethod
-    def _claimed(self) -> _core.BudgetLimit:
+    def _limited(self) -> _core.BudgetLimit:
         """The budget of cores in this process."""

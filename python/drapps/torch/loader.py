@@ -140,9 +140,9 @@ class DataLoader(IteratedLoader[T_co]):
         self._latest: Pass | Progress | None = None
         self._native: Native | None = None
         self._lasting: Native | LiftReport | None = None  # what a persistent iterator runs on
-        self._engine: weakref.ref[WorkerIterator] | None = None
+        self._latest_workers: weakref.ref[WorkerIterator] | None = None
         self._knob: ProcessKnob | None = None
-        self._claim: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
+        self._limit: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
         super().__init__(
             dataset,
             batch_size,
@@ -212,7 +212,7 @@ class DataLoader(IteratedLoader[T_co]):
             return InProcessIterator(self)
         self.check_worker_number_rationality()
         iterator = worker_iterator(self)
-        self._engine = weakref.ref(iterator)
+        self._latest_workers = weakref.ref(iterator)
         return iterator
 
     def _begin_pass(self, base_seed: int, since: int = 0) -> Progress:
@@ -357,14 +357,14 @@ class DataLoader(IteratedLoader[T_co]):
         """As `drapps.Loader.explain`: what runs and why."""
         native = self._prepared()
         if isinstance(native, LiftReport):
-            engine = self._engine() if self._engine is not None else None
+            iterator = self._latest_workers() if self._latest_workers is not None else None
             latest = self._latest if isinstance(self._latest, Progress) else None
             plan: dict[str, Any] = {"path": "python", "reasons": list(native.reasons)}
             plan |= json.loads(_core.limits())
             if self._process_knob().processes > 0:
                 plan["settings"] = self._process_knob().settings()
-            if engine is not None:
-                plan |= engine.plan()
+            if iterator is not None:
+                plan |= iterator.plan()
             elif latest is not None:
                 plan |= latest.plan
             log = self._process_knob().log()
@@ -419,11 +419,11 @@ class DataLoader(IteratedLoader[T_co]):
             self._knob = ProcessKnob.from_settings(self.policy or "trials", self.settings)
         return self._knob
 
-    def _claimed(self) -> _core.BudgetLimit:
+    def _limited(self) -> _core.BudgetLimit:
         """The budget of cores in this process, which holds as long as the loader lives."""
-        if self._claim is None or self._claim[0] != os.getpid():
-            self._claim = (os.getpid(), _core.limit_cpus(self.cpu_budget))
-        return self._claim[1]
+        if self._limit is None or self._limit[0] != os.getpid():
+            self._limit = (os.getpid(), _core.limit_cpus(self.cpu_budget))
+        return self._limit[1]
 
     def memory(self) -> MemoryReport:
         """As `drapps.Loader.memory`: of this process, all its loaders together."""
@@ -444,7 +444,7 @@ class DataLoader(IteratedLoader[T_co]):
             "_engine": None,
             "_knob": copy.deepcopy(self._knob),
             "_iterator": None,
-            "_claim": None,
+            "_limit": None,
             "_epochs": copy.copy(self._epochs),
         }
         return {**self.__dict__, **own}

@@ -63,7 +63,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._recovery = RECOVERIES[loader.on_worker_death]
         self._window_type = InOrderWindow if loader.in_order else AnyOrderWindow
         self._enough = first_processes(loader)
-        self._claim = loader._claimed()
+        self._limit = loader._limited()
         self._knob = loader._process_knob()
         self._waiter = ResultWaiter(self._timeout, loader.stall_report)
         self._start()

@@ -237,7 +237,9 @@ class ProcessPool:
 
     def stacks(self) -> str:
         """What the processes do now: their phases, and the stacks of their threads."""
-        asked = [each for each in self.running.values() if self.board.status(each.number).heartbeats > 0]
+        asked = [
+            each for each in self.running.values() if self.board.status(each.number).heartbeats > 0
+        ]
         for each in asked:
             os.ftruncate(each.stacks.fd, 0)
             os.lseek(each.stacks.fd, 0, os.SEEK_SET)
