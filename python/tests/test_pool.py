@@ -10,6 +10,7 @@ from torch.utils import data
 import drapps.torch
 from drapps import _core
 from drapps.worker import worker_process
+from drapps.worker.pool import board_of
 
 OWN = 64 << 20  # bytes
 
@@ -82,3 +83,8 @@ def test_more_processes_than_workers_have_more_batches_ahead():
 
 def test_memory_that_is_free_is_read_again():
     assert 0 < _core.available_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+
+
+def test_more_workers_than_a_board_has_room_for_are_refused_by_name():
+    with pytest.raises(drapps.PipelineError, match="num_workers is too large: a board has 1 to"):
+        board_of(5_000, 10_000)

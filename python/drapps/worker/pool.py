@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drapps import _core
+from drapps.errors import PipelineError
 from drapps.worker.descriptor import Descriptor
 from drapps.worker.launch import STACKS_SIGNAL, Launch, SentJob, main
 from drapps.worker.limits import limits_named
@@ -39,9 +40,17 @@ _unended: set[Any] = set()
 
 
 def board_of(processes: int, tasks: int) -> _core.Board:
-    """A board for so many processes and tasks. Raises `WorkerStartError` at a limit."""
+    """A board for so many processes and tasks.
+
+    Raises:
+        WorkerStartError: a limit of the system is reached.
+        PipelineError: there are no boards for so many.
+    """
     with limits_named("shared memory for workers"):
-        return _core.Board.make(processes, tasks)
+        try:
+            return _core.Board.make(processes, tasks)
+        except ValueError as error:
+            raise PipelineError(f"num_workers is too large: {error}") from None
 
 
 @dataclass
