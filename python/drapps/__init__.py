@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from drapps.pipeline import Pipeline, arrays, image_bytes, image_folder, images
     from drapps.shards.packed import litdata, mds
     from drapps.shards.webdataset import webdataset
+    from drapps.storage import emulate
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ _HOMES = {
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
     "arrays": "drapps.pipeline",
+    "emulate": "drapps.storage",
     "image_bytes": "drapps.pipeline",
     "image_folder": "drapps.pipeline",
     "images": "drapps.pipeline",
@@ -73,6 +75,7 @@ __all__ = [
     "WorkerStartError",
     "__version__",
     "arrays",
+    "emulate",
     "image_bytes",
     "image_folder",
     "images",

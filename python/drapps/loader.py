@@ -52,7 +52,7 @@ class Loader:
         self._spec = spec
         try:
             self._native = _core.Loader(
-                source.native(), json.dumps(spec.to_json()), json.dumps(options)
+                source.located(), json.dumps(spec.to_json()), json.dumps(options)
             )
             self._native.steps(0, 0)
         except ValueError as error:

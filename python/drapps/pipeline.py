@@ -23,6 +23,7 @@ from drapps.spec import Decode, Spec
 if TYPE_CHECKING:
     from drapps.loader import Loader
     from drapps.source import PathLike
+    from drapps.storage import EmulatedStorage
 
 REMAINDERS = ("even", "pad", "drop")
 
@@ -116,6 +117,10 @@ class Pipeline:
             depth=ops.one_of("depth", depth, ("raise", "clip", "scale")),
         )
         return self._with(decode=decode)
+
+    def on(self, storage: EmulatedStorage) -> Pipeline:
+        """The files lie on this storage, which `drapps.emulate` makes; the samples are the same."""
+        return replace(self, source=self.source.on(storage))
 
     def _with(self, **changes: Any) -> Pipeline:
         return replace(self, _spec=replace(self._spec, **changes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from drapps import _core
+    from drapps.storage import EmulatedStorage
 
     Int64Array = npt.NDArray[np.int64]
     Boxes = tuple[Int64Array, npt.NDArray[np.float32], Int64Array]
@@ -29,6 +31,9 @@ class Source:
     Attributes:
         classes: the class names of a folder, in the order of their labels; else empty.
     """
+
+    _native: _core.Source | None = None
+    _storage: EmulatedStorage | None = None
 
     def __init__(
         self,
@@ -46,8 +51,19 @@ class Source:
         self._labels = labels
         self._masks = masks
         self._boxes = boxes
-        self._native: _core.Source | None = None
         self._digest: str | None = None
+
+    def on(self, storage: EmulatedStorage) -> Source:
+        """The same samples, whose files lie on another storage."""
+        other = copy.copy(self)
+        other._native, other._storage = None, storage
+        return other
+
+    def located(self) -> _core.Source:
+        """The source as the core takes it, on its storage."""
+        if self._native is None and self._storage is not None:
+            self._storage.holds(self.native())
+        return self.native()
 
     def __len__(self) -> int:
         return len(self._items())

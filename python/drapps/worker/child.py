@@ -111,7 +111,7 @@ class Worker:
             self._send(work.ticket, work.worker, make, f"batch {command.index!r}")
         else:
             place = (work.ticket, work.worker, work.position)
-            self._advance(_Task(cast(SampleJob, job), *place, work.pieces, command))
+            self._advance(_Task(cast(SampleJob, job), *place, command.pieces, command))
 
     def _leave(self, work: _core.Work) -> None:
         try:

@@ -17,30 +17,32 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-constexpr std::uint32_t kPictures = 40;
-constexpr const char* kDescription = R"({"ops":[{"op":"random_resized_crop","height":16,"width":16},)"
-                                     R"({"op":"horizontal_flip"}],"sampler":{"batch":8,"shuffle":true,"seed":3}})";
+constexpr std::uint32_t kStoredPictures = 16;
+constexpr const char* kStoredDescription =
+    R"({"ops":[{"op":"random_resized_crop","height":16,"width":16},)"
+    R"({"op":"horizontal_flip"}],"sampler":{"batch":4,"shuffle":true,"seed":3}})";
 
 class StoragePass : public testing::Test {
  protected:
   StoragePass() {
-    for (std::uint32_t i = 0; i < kPictures; ++i) {
+    for (std::uint32_t i = 0; i < kStoredPictures; ++i) {
       const auto png = testing_pictures::png(20, 24, i);
       folder_.put(std::to_string(i) + ".png", {png.begin(), png.end()});
     }
   }
   std::shared_ptr<Source> source(std::shared_ptr<Storage> storage) const {
     PathList paths;
-    for (std::uint32_t i = 0; i < kPictures; ++i)
+    for (std::uint32_t i = 0; i < kStoredPictures; ++i)
       EXPECT_TRUE(paths.append(folder_.path(std::to_string(i) + ".png")).ok());
     std::shared_ptr<Source> source = *FileSource::make(std::move(paths));
     source->set_storage(std::move(storage));
     return source;
   }
-  std::unique_ptr<Runner> start(const std::shared_ptr<Source>& source, const std::string& description = kDescription) {
+  std::unique_ptr<Runner> start(const std::shared_ptr<Source>& source,
+                                const std::string& description = kStoredDescription) {
     return test_pass::start(engine_, *Plan::make(*parse_spec(description), *source), source, true);
   }
-  static std::shared_ptr<EmulatedStorage> emulated(EmulationSpec spec, const RetryOptions& retry = {}) {
+  static std::shared_ptr<EmulatedStorage> emulated(EmulationSpec spec, const RetryOptions& retry) {
     return std::make_shared<EmulatedStorage>(*Emulation::make(std::move(spec)), retry);
   }
 
@@ -50,7 +52,7 @@ class StoragePass : public testing::Test {
 
 TEST_F(StoragePass, TheStreamIsTheSameOnEveryStorageAndUnderEverySchedule) {
   const auto expected = test_pass::drain(*start(source(Storage::files())), "image");
-  ASSERT_EQ(expected.size(), kPictures / 8);
+  ASSERT_EQ(expected.size(), kStoredPictures / 4);
   const EmulationSpec schedules[] = {
       {.schedule = {{0, {.latency = 0.005, .latency_spread = 1}}}},
       {.schedule = {{0, {.bandwidth = 200e3}}}},
@@ -59,7 +61,7 @@ TEST_F(StoragePass, TheStreamIsTheSameOnEveryStorageAndUnderEverySchedule) {
       {.schedule = {{0, {}}, {0.01, {.stalls = true}}, {0.1, {.latency = 0.002}}}},
   };
   for (const EmulationSpec& spec : schedules) {
-    const auto storage = emulated(spec);
+    const auto storage = emulated(spec, {.first_pause = milliseconds(2), .longest_pause = milliseconds(20)});
     EXPECT_EQ(test_pass::drain(*start(source(storage)), "image"), expected);
     EXPECT_EQ(storage->meter().in_flight, 0);
     EXPECT_EQ(storage->meter().failures, 0u);

@@ -17,7 +17,6 @@ using Kind = Work::Kind;
 using Places = std::vector<std::pair<std::uint64_t, std::int32_t>>;
 
 constexpr milliseconds kAtOnce{0};
-constexpr milliseconds kLong{20'000};
 
 [[noreturn]] void sleep_for_ever() {
   for (;;) pause();

@@ -19,7 +19,6 @@ constexpr std::uint64_t kRegion = std::uint64_t{1} << 20;
 constexpr std::uint32_t kProcesses = 3;
 constexpr std::uint32_t kTasks = 4;
 constexpr milliseconds kNoTime{0};
-constexpr milliseconds kLong{600'000};
 
 class OverwrittenTest : public ::testing::Test {
  protected:

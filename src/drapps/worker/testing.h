@@ -20,6 +20,8 @@ namespace drapps::worker_testing {
 
 using std::chrono::milliseconds;
 
+inline constexpr milliseconds kLong{600'000};  // against hanging
+
 inline constexpr std::uint64_t kRegionBytes = std::uint64_t{64} << 20;
 
 inline std::unique_ptr<Board> make_board(std::uint32_t processes, std::uint32_t tasks,

@@ -1,0 +1,166 @@
+"""Files as if they lay on a slower storage than this machine has."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from drapps.errors import PipelineError
+
+if TYPE_CHECKING:
+    from drapps import _core
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How a storage behaves. Of numbers that limit something, 0 is no limit.
+
+    Attributes:
+        bandwidth: bytes per second, of all reads together.
+        connection_bandwidth: bytes per second, of one read.
+        latency: seconds that a read takes before its bytes come; the median.
+        latency_spread: standard deviation of the latency's natural logarithm.
+        requests_per_second: beyond which requests are refused.
+        refuses: every request is refused.
+        stalls: no read ends.
+    """
+
+    bandwidth: float = 0.0
+    connection_bandwidth: float = 0.0
+    latency: float = 0.0
+    latency_spread: float = 0.0
+    requests_per_second: float = 0.0
+    refuses: bool = False
+    stalls: bool = False
+
+    def changed(self, changes: Mapping[str, Any]) -> Conditions:
+        """These, but for some.
+
+        Raises:
+            PipelineError: there is no such condition.
+        """
+        names = [field.name for field in fields(self)]
+        for name in changes:
+            if name not in names:
+                raise PipelineError(f"a storage has no {name!r}; it has {', '.join(names)}")
+        return Conditions(**{**vars(self), **changes})
+
+
+@dataclass(frozen=True)
+class _Emulation:
+    """What an emulated storage is made of, in any process."""
+
+    schedule: tuple[tuple[float, Conditions], ...]
+    period: float
+    burst: float
+    seed: int
+    deadline: float
+
+    def made(self, fd: int = -1) -> _core.EmulatedStorage:
+        from drapps import _core
+
+        rows = [(float(at), *vars(conditions).values()) for at, conditions in self.schedule]
+        try:
+            return _core.EmulatedStorage(
+                rows, self.period, self.burst, self.seed, self.deadline, fd
+            )
+        except (TypeError, ValueError) as error:
+            raise PipelineError(str(error)) from None
+
+
+class EmulatedStorage:
+    """Made by `drapps.emulate`. `Pipeline.on` reads from it, and so does `open`, in any process.
+
+    Threads, forked and spawned processes draw on the same bandwidth and the same schedule, as long
+    as the process that made it lives.
+    """
+
+    def __init__(self, emulation: _Emulation, fd: int = -1) -> None:
+        """Begins now, or joins the one behind a descriptor."""
+        self._emulation = emulation
+        self._core = emulation.made(fd)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _joined, (self._emulation, os.getpid(), self._core.fd)
+
+    def open(self, path: str | bytes | os.PathLike[Any], mode: str = "rb") -> io.BytesIO:
+        """A file's bytes, which come when the storage would have sent them.
+
+        What is refused is asked for again until the deadline. For datasets of your own, and for
+        torchvision's: ``ImageFolder(root, loader=lambda path: Image.open(storage.open(path)))``.
+
+        Args:
+            path: of the file.
+            mode: ``rb``; there is no other.
+
+        Raises:
+            OSError: the file cannot be read; as of the built-in ``open``.
+            TimeoutError: the storage has refused it until the deadline.
+        """
+        if mode != "rb":
+            raise ValueError(f"mode={mode!r}: files of an emulated storage are opened as 'rb'")
+        io.FileIO(os.fspath(path)).close()  # raises as open does
+        return io.BytesIO(self._core.read(os.fsencode(path)))
+
+    def stats(self) -> dict[str, Any]:
+        """What this process has read here.
+
+        ``reads``, ``bytes``, ``refusals``, ``retries`` and ``failures`` count from the beginning;
+        ``in_flight`` is the number of reads under way; ``latency_p50_s`` and ``latency_p99_s`` are
+        in seconds, from the start of a read's I/O to its end, within 19 %.
+        """
+        return dict(self._core.stats())
+
+    def holds(self, source: _core.Source) -> None:
+        """From now on the files of a source that nobody reads yet lie here."""
+        self._core.holds(source)
+
+
+def _joined(emulation: _Emulation, pid: int, fd: int) -> EmulatedStorage:
+    """The storage that the process `pid` knows by the descriptor `fd`."""
+    shared = os.open(f"/proc/{pid}/fd/{fd}", os.O_RDWR)
+    try:
+        return EmulatedStorage(emulation, shared)
+    finally:
+        os.close(shared)
+
+
+def emulate(
+    *,
+    schedule: Mapping[float, Mapping[str, Any]] | None = None,
+    period: float = 0.0,
+    burst: float = 0.02,
+    seed: int = 0,
+    deadline: float = 60.0,
+    **conditions: Any,
+) -> EmulatedStorage:
+    """A storage of certain conditions, over the files of this machine: for tests and benchmarks.
+
+        slow = drapps.emulate(bandwidth=100e6, latency=0.005, schedule={30: {"latency": 0.04}})
+        loader = drapps.image_folder("photos").on(slow).random_resized_crop(224).batch(64)
+
+    The bytes are those of the files, and so is the stream. Files that the page cache does not hold
+    take the machine's own time in addition.
+
+    Args:
+        schedule: by seconds since now, what is other than before from then on. An outage is
+            ``{"refuses": True}`` or ``{"stalls": True}``, and its end the same with False.
+        period: seconds after which the schedule begins again; 0: never.
+        burst: seconds of bandwidth, and of requests, that a pause earns.
+        seed: of the latencies.
+        deadline: seconds for which what is refused is asked for again.
+        **conditions: those to begin with, the attributes of `drapps.storage.Conditions`.
+
+    Raises:
+        PipelineError: an unknown condition, a number that makes no sense, or a schedule that ends
+            in a stall.
+    """
+    now = Conditions().changed(conditions)
+    steps = [(0.0, now)]
+    for at in sorted(schedule or {}):
+        now = now.changed((schedule or {})[at])
+        steps.append((at, now))
+    return EmulatedStorage(_Emulation(tuple(steps), period, burst, seed, deadline))

@@ -1,0 +1,103 @@
+"""The emulated storage, as users meet it."""
+
+import multiprocessing
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+import drapps
+from python.tests.test_workers import DEADLINE
+
+
+def stream(pipeline):
+    loader = pipeline.random_resized_crop(24).flip().shuffle(3).batch(4)
+    batches = list(loader.numpy())
+    return np.concatenate([batch["image"] for batch in batches]), loader
+
+
+def test_the_stream_is_that_of_the_files_and_the_storage_counts_them(photos):
+    plain, _ = stream(drapps.image_folder(photos))
+    slow = drapps.emulate(
+        latency=0.003, bandwidth=20e6, schedule={0.02: {"refuses": True}, 0.08: {"refuses": False}}
+    )
+    found, loader = stream(drapps.image_folder(photos).on(slow))
+    assert np.array_equal(found, plain)
+    told = slow.stats()
+    assert told["reads"] == loader.dataset_size
+    assert (told["failures"], told["in_flight"]) == (0, 0)
+    assert told["bytes"] > 0
+    assert told["latency_p50_s"] >= 0.003
+
+
+def test_an_outage_is_an_error_of_the_sample_behind_the_deadline(photos):
+    gone = drapps.emulate(refuses=True, deadline=0.1)
+    loader = drapps.image_folder(photos).on(gone).center_crop(8).batch(4)
+    with pytest.raises(
+        drapps.SampleError, match=r"see why the storage \(emulated\) refuses"
+    ) as caught:
+        next(iter(loader))
+    assert (caught.value.stage, caught.value.code) == ("fetch", "unavailable")
+    assert caught.value.path
+
+
+def test_files_are_opened_at_the_pace_of_the_storage(photos):
+    path = next(photos.glob("*/*"))
+    slow = drapps.emulate(latency=0.05)
+    begun = time.monotonic()
+    assert slow.open(path).read() == path.read_bytes()
+    assert time.monotonic() - begun >= 0.05
+    with pytest.raises(FileNotFoundError):
+        slow.open(photos / "gone")
+    with pytest.raises(ValueError, match="rb"):
+        slow.open(path, "w")
+    with pytest.raises(TimeoutError, match="tried"):
+        drapps.emulate(refuses=True, deadline=0.05).open(path)
+
+
+def read_many(storage, path, count):
+    for _ in range(count):
+        storage.open(path).read()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_share_one_bandwidth(tmp_path, method):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 100_000)
+    slow = drapps.emulate(bandwidth=4e6, burst=0.05)
+    context = multiprocessing.get_context(method)
+    children = [context.Process(target=read_many, args=(slow, path, 5)) for _ in range(4)]
+    begun = time.monotonic()
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(DEADLINE)
+        assert child.exitcode == 0
+    assert time.monotonic() - begun >= (4 * 5 * 100_000) / 4e6 - 0.05
+
+
+def test_a_storage_joins_the_one_that_it_was_pickled_from(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 1000)
+    slow = drapps.emulate(requests_per_second=5, burst=0.0, deadline=0.01)
+    other = pickle.loads(pickle.dumps(slow))
+    slow.open(path)
+    with pytest.raises(TimeoutError):
+        other.open(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"speed": 3}, "a storage has no 'speed'; it has bandwidth"),
+        ({"bandwidth": -1}, "bandwidth, in entry 0"),
+        ({"schedule": {1: {"latency": float("nan")}}}, "latency, in entry 1"),
+        ({"schedule": {1: {"stalls": True}}}, "stall"),
+        ({"schedule": {5: {}}, "period": 3}, "period"),
+        ({"latency": "long"}, "incompatible|latency"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(options, words):
+    with pytest.raises(drapps.PipelineError, match=words):
+        drapps.emulate(**options)
