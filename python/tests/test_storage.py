@@ -101,3 +101,14 @@ def test_a_storage_joins_the_one_that_it_was_pickled_from(tmp_path):
 def test_what_makes_no_sense_is_refused_by_name(options, words):
     with pytest.raises(drapps.PipelineError, match=words):
         drapps.emulate(**options)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "replace"])
+def test_a_loader_is_closed_in_the_middle_of_an_outage(photos, on_error):
+    gone = drapps.emulate(schedule={0.05: {"refuses": True}}, deadline=3600)
+    pipeline = drapps.image_folder(photos).on(gone).center_crop(8).on_error(on_error)
+    for wait in (0.01, 0.1, 0.3):
+        passing = iter(pipeline.batch(4))
+        time.sleep(wait)
+        passing.close()
+    assert gone.stats()["in_flight"] == 0

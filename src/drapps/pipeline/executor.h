@@ -28,8 +28,8 @@
 #include "drapps/exec/stride.h"
 #include "drapps/pipeline/task.h"
 #include "drapps/pipeline/window_runner.h"
-#include "drapps/storage/reader.h"
 #include "drapps/source/sampler.h"
+#include "drapps/storage/reader.h"
 
 namespace drapps {
 
@@ -77,6 +77,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   void work(SampleTask& task);
   void settle(SampleTask& task, Status status);
   bool fetch(SampleTask& task, Status& status);
+  Status fetch_waiting(SampleTask& task);
   Status run_lane(SampleTask& task);
   Status prepare(SampleTask& task);
   void pass_on(SampleTask& task);

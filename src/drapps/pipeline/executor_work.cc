@@ -112,11 +112,19 @@ Status Executor::prepare(SampleTask& task) {
   return run_lane(task);
 }
 
+/// Reads what there is to read, waiting if need be, but not beyond the end of the executor.
+Status Executor::fetch_waiting(SampleTask& task) {
+  return fetch_now(task, [this] {
+    const std::scoped_lock lock(mutex_);
+    return stopping_;
+  });
+}
+
 /// Reads what needs no waiting. False where it does: the reader has the task then.
 bool Executor::fetch(SampleTask& task, Status& status) {
   // What the reader failed at is read here once more, waiting if need be: its error is the sample's.
   if (task.read_failed) {
-    status = catching([&] { return fetch_now(task); });
+    status = catching([&] { return fetch_waiting(task); });
     task.fresh = false;
     return true;
   }
@@ -198,7 +206,7 @@ bool Executor::starve(SampleTask& task, Status& status) {
     }
   }
   engine_.workers().release_idle(*this);
-  status = catching([&] { return fetch_now(task); });
+  status = catching([&] { return fetch_waiting(task); });
   task.fresh = false;
   if (status.ok()) status = catching([&] { return prepare(task); });
   // Asked only now, because another executor may have begun meanwhile.
@@ -232,7 +240,7 @@ Status Executor::replace(SampleTask& task, Error first) {
   task.replaced = true;
   while (task.replacements < kReplacements) {
     preparer_.replace(task, task.replacements++);
-    Status status = fetch_now(task);
+    Status status = fetch_waiting(task);
     if (status.ok()) status = prepare(task);
     if (status.ok()) status = window_.report(first);
     if (status.ok() || blameless(status.error())) return status;

@@ -15,9 +15,9 @@ void remember(const Sample& sample) noexcept {
   sample.source->remember_bytes(sample.index, sample.identity[kFirstPart].size);
 }
 
-Status fetch_now(Sample& sample) {
+Status fetch_now(Sample& sample, const std::function<bool()>& stopped) {
   ask(sample);
-  Status status = sample.source->storage().read(sample);
+  Status status = sample.source->storage().read(sample, {}, stopped);
   if (status.ok()) {
     remember(sample);
     return status;

@@ -1,6 +1,8 @@
 // The bytes of a sample: its source says where they lie, and a reader gets them.
 #pragma once
 
+#include <functional>
+
 #include "drapps/base/result.h"
 #include "drapps/modality/modality.h"
 
@@ -13,6 +15,7 @@ void ask(Sample& sample) noexcept;
 void remember(const Sample& sample) noexcept;
 
 /// All of it, here and now, blocking. An error names the sample and the file.
-Status fetch_now(Sample& sample);
+/// @param stopped  asked while a storage refuses: true ends that with kCancelled.
+Status fetch_now(Sample& sample, const std::function<bool()>& stopped);
 
 }  // namespace drapps

@@ -8,6 +8,7 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/base/philox.h"
+#include "drapps/storage/read_file.h"
 #include "drapps/storage/storage_reader.h"
 
 namespace drapps {
@@ -27,6 +28,19 @@ class Files final : public Storage {
     return try_read_record(request, limits);
   }
 };
+
+constexpr std::uint64_t kStopLookNs = 50'000'000;
+
+/// False where `stopped` has become true.
+bool sleep(std::uint64_t pause_ns, const std::function<bool()>& stopped) {
+  const std::uint64_t end = monotonic_ns() + pause_ns;
+  for (std::uint64_t now = end - pause_ns; now < end; now = monotonic_ns()) {
+    if (stopped && stopped()) return false;
+    const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(std::min(end - now, kStopLookNs))};
+    (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+  }
+  return true;
+}
 
 std::uint64_t bytes_of(const ReadRequest& request) noexcept {
   return std::accumulate(request.bytes.begin(), request.bytes.begin() + request.parts, std::uint64_t{0},
@@ -48,15 +62,12 @@ Result<std::unique_ptr<Reader>> Storage::make_reader(const ReaderOptions& option
   return std::unique_ptr<Reader>(std::move(reader));
 }
 
-Status Storage::read(ReadRequest& request, const ReadLimits& limits) {
+Status Storage::read(ReadRequest& request, const ReadLimits& limits, const std::function<bool()>& stopped) {
   meter_.in_flight.fetch_add(1, std::memory_order_relaxed);
   if (request.tries == 0) begin_tries(request);
   Status status = read_once(request, limits);
   while (const std::uint64_t pause = pause_before_retry(request, status)) {
-    const timespec time{.tv_sec = static_cast<time_t>(pause / 1'000'000'000),
-                        .tv_nsec = static_cast<long>(pause % 1'000'000'000)};
-    (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
-    status = read_once(request, limits);
+    status = sleep(pause, stopped) ? read_once(request, limits) : cancelled();
   }
   count(request, status);
   request.tries = 0;

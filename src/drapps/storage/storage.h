@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,7 +40,8 @@ class Storage {
   /// @param sink  outlives the reader, and so does this storage. Fails as drapps::make_reader() does.
   Result<std::unique_ptr<Reader>> make_reader(const ReaderOptions& options, ReadSink& sink);
   /// Reads a record here and now, blocking, retries and all; after a reader has given up what was refused, once.
-  Status read(ReadRequest& request, const ReadLimits& limits = {});
+  /// @param stopped  asked in pauses, some times a second: true ends them, and the record is kCancelled.
+  Status read(ReadRequest& request, const ReadLimits& limits = {}, const std::function<bool()>& stopped = {});
   /// The same if nothing has to wait. False where it would; nothing is then answered.
   bool try_read(ReadRequest& request, const ReadLimits& limits = {});
 

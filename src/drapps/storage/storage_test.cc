@@ -116,6 +116,17 @@ TEST(Storage, WhatWaitsForAnotherTryWhenTheReaderGoesIsCancelled) {
   }
 }
 
+TEST(Storage, WhoeverWaitsForARefusedRecordIsStopped) {
+  const Folder folder;
+  const std::string path = folder.put("a", "x");
+  EmulatedStorage storage(*Emulation::make({.schedule = {{0, {.refuses = true}}}}));
+  OwnedRequest owned(path);
+  const std::uint64_t begun = monotonic_ns();
+  const auto stopped = [&] { return monotonic_ns() - begun > 150'000'000; };
+  EXPECT_EQ(storage.read(owned.request, {}, stopped).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(storage.meter().in_flight, 0);
+}
+
 TEST(Storage, PausesDoubleAndDifferAtRandom) {
   const RetryOptions options{.first_pause = milliseconds(50), .longest_pause = milliseconds(5000)};
   std::vector<std::uint64_t> second;
