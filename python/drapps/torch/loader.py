@@ -441,7 +441,7 @@ class DataLoader(IteratedLoader[T_co]):
             "_native": None,
             "_lasting": None,
             "_latest": None,
-            "_engine": None,
+            "_latest_workers": None,
             "_knob": copy.deepcopy(self._knob),
             "_iterator": None,
             "_limit": None,

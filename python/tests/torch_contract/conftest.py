@@ -105,6 +105,6 @@ def described(folder):
     """State, parent and command line of a process, which may have ended."""
     try:
         state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-        return state, int(parent), (folder / "cmdline").read_text()
+        return state, int(parent), (folder / "cmdline").read_text(errors="replace")
     except OSError:
         return "Z", 0, ""

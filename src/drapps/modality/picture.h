@@ -121,7 +121,7 @@ class PicturePlan final : public PartPlan {
         spec_(spec),
         name_(std::move(name)),
         source_(source),
-        mask_of_(mask_of(name, source)),
+        mask_of_(mask_of(name_, source)),
         stages_(std::move(stages)),
         writer_(writer) {}
 
@@ -130,7 +130,7 @@ class PicturePlan final : public PartPlan {
   Rect first_region(Extent whole, const PartDraws& draws) const;
   Status decode_image(Sample& sample, const PartDraws& draws) const;
   Status read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const;
-  Status decode_mask(Sample& sample) const;
+  Status decode_mask(Sample& sample, RecordPart part) const;
   Status enter_decoded(Sample& sample) const;
 
   const PicturePart spec_;

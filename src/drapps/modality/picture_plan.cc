@@ -123,7 +123,7 @@ Status PicturePlan::add_columns(BatchColumns& columns) {
 
 void PicturePlan::add_target_columns(BatchColumns& columns) {
   const Extent extent = stages_.back().extent;
-  if (mask_) {
+  if (mask_ && mask_of_) {
     std::vector<std::int64_t> shape{extent.height, extent.width};
     if (spec_.mask.channel) shape.insert(shape.begin(), 1);
     columns.add(

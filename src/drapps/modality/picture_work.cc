@@ -45,7 +45,7 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
     picture.boxes.push_back(boxes.boxes[i]);
     picture.box_rows.push_back(static_cast<std::int32_t>(i));
   }
-  return mask_of_ ? decode_mask(sample) : ok_status();
+  return mask_of_ ? decode_mask(sample, *mask_of_) : ok_status();
 }
 
 /// Pixels that lie in memory, perhaps with some ops behind them.
@@ -108,16 +108,16 @@ Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
   return ok_status();
 }
 
-Status PicturePlan::decode_mask(Sample& sample) const {
+Status PicturePlan::decode_mask(Sample& sample, RecordPart part) const {
   PictureState& work = state(sample);
   Picture& picture = work.picture;
-  const auto bytes = sample.bytes[*mask_of_];
+  const auto bytes = sample.bytes[part];
   DecodeOptions options = spec_.decode;
   options.color = ColorMode::kIndices;
   auto info = work.decoder.inspect(bytes, options);
-  if (!info.ok()) return about(*mask_of_, std::move(info).error(), sample);
+  if (!info.ok()) return about(part, std::move(info).error(), sample);
   if (info->extent != picture.extent) {
-    return about(*mask_of_,
+    return about(part,
                  Error{.code = ErrorCode::kCorrupt,
                        .stage = Stage::kDecode,
                        .message = "the mask has " + to_string(info->extent) + " pixels and its image " +
@@ -125,7 +125,7 @@ Status PicturePlan::decode_mask(Sample& sample) const {
                  sample);
   }
   auto mask = work.decoder.decode(bytes, *info, picture.window, options, work.scratch.next_mask_buffer());
-  if (!mask.ok()) return about(*mask_of_, std::move(mask).error(), sample);
+  if (!mask.ok()) return about(part, std::move(mask).error(), sample);
   picture.mask = *mask;
   return ok_status();
 }

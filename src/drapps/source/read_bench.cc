@@ -11,9 +11,9 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/base/unique_handle.h"
+#include "drapps/source/shard_source.h"
 #include "drapps/storage/file_window.h"
 #include "drapps/storage/reader.h"
-#include "drapps/source/shard_source.h"
 
 namespace drapps {
 namespace {

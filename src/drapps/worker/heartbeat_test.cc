@@ -64,8 +64,8 @@ TEST(HeartbeatTest, AChildOfAWorkerEndsWithoutWaitingForTheBeat) {
   EXPECT_EQ(child.wait(), 0);
 }
 
-/// Kills a parent whose worker does `worker_does` after it has started its heartbeat. Milliseconds until the worker ends, or
-/// -1 where it does not.
+/// Kills a parent whose worker does `worker_does` after it has started its heartbeat. Milliseconds until the worker
+/// ends, or -1 where it does not.
 template <class Body>
 int ms_of_outliving(bool kill_with_parent, const Body& worker_does) {
   auto board = make_board(1, 1);

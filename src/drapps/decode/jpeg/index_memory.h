@@ -97,7 +97,7 @@ class MemoryIndexStore final : public IndexStore, private Releasable {
   std::size_t fixed_ = 0;  // bytes of it that are there without any record
   std::uint64_t records_ = 0;
   std::uint64_t released_ = 0;  // the record that was dropped last
-  std::size_t share_ = 0;      // of the budget for the entries of one record
+  std::size_t share_ = 0;       // of the budget for the entries of one record
   std::unique_ptr<Block*[]> places_;
   std::array<Stripe, kStripes> stripes_;
 };
