@@ -13,6 +13,8 @@ from drapps.errors import PipelineError
 if TYPE_CHECKING:
     from drapps import _core
 
+_LONGEST = 1e9  # seconds
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -64,6 +66,8 @@ class _Emulation:
 
         rows = [(float(at), *vars(conditions).values()) for at, conditions in self.schedule]
         try:
+            if not 0 <= self.deadline <= _LONGEST:
+                raise ValueError(f"deadline={self.deadline} is no number of seconds from 0")
             return _core.EmulatedStorage(
                 rows, self.period, self.burst, self.seed, self.deadline, fd
             )

@@ -96,6 +96,9 @@ def test_a_storage_joins_the_one_that_it_was_pickled_from(tmp_path):
         ({"schedule": {1: {"stalls": True}}}, "stall"),
         ({"schedule": {5: {}}, "period": 3}, "period"),
         ({"latency": "long"}, "incompatible|latency"),
+        ({"deadline": float("nan")}, "deadline=nan"),
+        ({"deadline": float("inf")}, "deadline=inf"),
+        ({"deadline": -1}, "deadline=-1"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(options, words):
