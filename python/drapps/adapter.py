@@ -109,6 +109,16 @@ class SteeredLoader(Protocol):
         """Stops the control plane."""
 
 
+class ConsumerMarks(Protocol):
+    """Where the training step's stall is measured: between `asks` and `gives`."""
+
+    def asks(self) -> None:
+        """The training step asks for its next batch."""
+
+    def gives(self) -> None:
+        """It is given the batch, or the error in its place."""
+
+
 @runtime_checkable
 class BatchIterator(Iterator[Batch], Protocol):
     """One pass over one epoch. Errors do not end it: the next call goes on behind the bad batch."""
@@ -119,6 +129,12 @@ class BatchIterator(Iterator[Batch], Protocol):
     @property
     def place(self) -> tuple[int, int]:
         """Epoch and position behind the batches yielded."""
+
+    def consumed_outside(self) -> ConsumerMarks:
+        """For who takes batches ahead of the training step.
+
+        From here on a call of ``next`` is no step: who hands out the batches marks the steps.
+        """
 
     def state_dict(self) -> dict[str, Any]:
         """A state that goes on behind the batches yielded."""

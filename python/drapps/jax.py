@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drapps.adapter import BatchIterator, ColumnLoader, Layout
+from drapps.adapter import BatchIterator, ColumnLoader, ConsumerMarks, Layout
 from drapps.batch import Batch
 from drapps.errors import PipelineError
 
@@ -126,6 +126,9 @@ class LoaderIterator(Iterator[Any]):
         self._state = self._place()
         self._taken: list[Any] = []  # of the loader, and not yet on its way: an interrupt came
         self._ahead: _Ready | None = None
+        self._marks: ConsumerMarks | None = None
+        if isinstance(self._inner, BatchIterator):
+            self._marks = self._inner.consumed_outside()
 
     @property
     def over(self) -> bool:
@@ -133,6 +136,15 @@ class LoaderIterator(Iterator[Any]):
         return self._ahead is not None and isinstance(self._ahead.error, StopIteration)
 
     def __next__(self) -> Any:
+        if self._marks is None:
+            return self._next()
+        self._marks.asks()
+        try:
+            return self._next()
+        finally:
+            self._marks.gives()
+
+    def _next(self) -> Any:
         ready = self._ahead = self._ahead or self._pull()
         if isinstance(ready.error, StopIteration):
             raise ready.error

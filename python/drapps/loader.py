@@ -215,6 +215,11 @@ class LoaderIterator(Iterator[Batch]):
         """Steps that are still to come."""
         return max(0, self._stream.left)
 
+    def consumed_outside(self) -> Stream:
+        """Says that this iterator is called ahead of the training step, see `drapps.adapter`."""
+        self._stream.consumed_outside()
+        return self._stream
+
     @property
     def place(self) -> tuple[int, int]:
         """Epoch and position behind the batches yielded; behind the last, those of the next."""

@@ -63,6 +63,22 @@ class Stream:
         finally:
             self._write_bad_samples()
 
+    def consumed_outside(self) -> None:
+        """Says that `next` is called ahead of the training step.
+
+        Whoever hands out the batches calls `asks` when one is asked for, and `gives` when it is
+        given: the time between is the training's stall.
+        """
+        self._native.consumed_outside()
+
+    def asks(self) -> None:
+        """The training step asks for its next batch."""
+        self._native.asks()
+
+    def gives(self) -> None:
+        """It is given the batch, or the error in its place."""
+        self._native.gives()
+
     def _write_bad_samples(self) -> None:
         if self._bad_samples_file is not None:
             entries = self._native.bad_samples(self._written)

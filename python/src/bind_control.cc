@@ -86,9 +86,15 @@ void bind_control(nb::module_& module) {
           "retired", [](Self& self, std::uint32_t number) { self.plant().retired(number); }, "number"_a)
       .def(
           "left", [](Self& self, std::uint32_t number) { self.plant().left(number); }, "number"_a)
-      .def("waits", [](Self& self) { self.plant().waits(); })
+      .def(
+          "asks", [](Self& self) { self.plant().asks(); }, "The consumer asks for a batch.")
+      .def(
+          "waits", [](Self& self) { self.plant().waits(); }, "It waits for processes, until waited().")
       .def("waited", [](Self& self) { self.plant().waited(); })
-      .def("given", [](Self& self) { self.plant().given(); })
+      .def(
+          "gives", [](Self& self) { self.plant().gives(); }, "It is given the batch, or the error in its place.")
+      .def(
+          "ends", [](Self& self) { self.plant().ends(); }, "There is no batch any more.")
       .def(
           "idle", [](Self& self) { self.plant().idle(); }, "The processes have had nothing to do.")
       .def(

@@ -238,7 +238,7 @@ nb::dict counters(const Iterator& iterator) {
   counted["failed_samples"] = metrics.failed_samples.load();
   counted["kernel_cpu_s"] =
       static_cast<double>(metrics.kernel_cpu_sampled.load()) * 1e-9 * static_cast<double>(Metrics::kKernelSampling);
-  counted["stall_s"] = static_cast<double>(metrics.stall.counts().sum) * 1e-9;
+  counted["stall_s"] = static_cast<double>(iterator.stall_ns()) * 1e-9;
   return counted;
 }
 
@@ -322,6 +322,11 @@ void bind_pipeline(nb::module_& module) {
       .def(
           "next", [sample_error](Held& self) { return next_batch(*self.iterator, sample_error); },
           "The next batch, StopIteration, or SampleError, after which the next call goes on.")
+      .def(
+          "consumed_outside", [](Held& self) { self.iterator->consumed_outside(); },
+          "Who calls next() works ahead of the consumer, and says when that one asks and is given a batch.")
+      .def("asks", [](Held& self) { self.iterator->outside_asks(); })
+      .def("gives", [](Held& self) { self.iterator->outside_gives(); })
       .def_prop_ro("position", [](const Held& self) { return self.iterator->position(); })
       .def_prop_ro("left", [](const Held& self) { return self.iterator->left(); })
       .def_prop_ro(

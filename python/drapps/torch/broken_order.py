@@ -50,6 +50,7 @@ class BrokenOrderStream:
         self._there = np.where(self._is_there(indices), indices, 0)
         self._step = 0
         self._stream: Stream | None = None
+        self._outside = False
         self._bad_samples: list[BadSample] = []
 
     def _is_there(self, indices: Int64Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -77,11 +78,27 @@ class BrokenOrderStream:
             end = int(behind[0]) if len(behind) else self._steps
             last = len(self._indices) if end == self._steps else self._start + end * self._batch
             self._stream = self._open(self._position - self._batch, self._there[:last])
+            if self._outside:
+                self._stream.consumed_outside()
         try:
             return self._stream.next()
         finally:
             if self._stream.left <= 0:
                 self.close()
+
+    def consumed_outside(self) -> None:
+        """As `Stream.consumed_outside`."""
+        self._outside = True
+
+    def asks(self) -> None:
+        """As `Stream.asks`, where there is a stream."""
+        if self._stream is not None:
+            self._stream.asks()
+
+    def gives(self) -> None:
+        """As `Stream.gives`."""
+        if self._stream is not None:
+            self._stream.gives()
 
     @property
     def _position(self) -> int:

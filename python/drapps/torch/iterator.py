@@ -12,6 +12,7 @@ from drapps.torch.pinned import PinnedStream, tensors_of
 from drapps.torch.transfer import TransferThread
 
 if TYPE_CHECKING:
+    from drapps.adapter import ConsumerMarks
     from drapps.torch.base import IteratedLoader
     from drapps.torch.native import AnyStream, Native
 
@@ -29,6 +30,7 @@ class LiftedIterator(_BaseDataLoaderIter):
         super().__init__(loader)
         self._pass = loader._begin(int(self._base_seed), native)
         self._stream: AnyStream | None = None
+        self._marks: ConsumerMarks | None = None
         self._transfer: TransferThread | None = None
         if self._num_workers > 0:
             if self._pin_memory:
@@ -46,6 +48,7 @@ class LiftedIterator(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
         if self._stream is not None:
             self._stream.close()
+        self._marks = None
         self._pass = loader._begin(self._pass.seed, since=self._pass.key_epoch + 1)
         self._stream = None
         self.stream()
@@ -54,6 +57,9 @@ class LiftedIterator(_BaseDataLoaderIter):
         """The native iterator, begun at first use."""
         if self._stream is None:
             self._stream = self._pass.begin(self._transfer)
+            if self._pin_memory and not isinstance(self._stream, PinnedStream):
+                self._stream.consumed_outside()
+                self._marks = self._stream
         return self._stream
 
     def __next__(self) -> Any:
@@ -67,6 +73,16 @@ class LiftedIterator(_BaseDataLoaderIter):
 
     def _next_data(self) -> Any:
         stream = self.stream()
+        marks = self._marks
+        if marks is None:
+            return self._taken(stream)
+        marks.asks()
+        try:
+            return self._taken(stream)
+        finally:
+            marks.gives()
+
+    def _taken(self, stream: AnyStream) -> Any:
         try:
             data = stream.next()
         finally:

@@ -43,12 +43,20 @@ class PinnedStream:
 
     def __init__(self, stream: Stream | BrokenOrderStream, transfer: TransferThread) -> None:
         self._stream = stream
+        stream.consumed_outside()
         self._transfer = transfer
         self._taken: deque[_Taken] = deque()
         self.place, self.left = stream.place, stream.left
 
     def next(self) -> Any:
         """The next batch, pinned. Raises what `Stream.next` raises, or what pinning it raised."""
+        self._stream.asks()
+        try:
+            return self._next()
+        finally:
+            self._stream.gives()
+
+    def _next(self) -> Any:
         if not self._taken:
             self._take()
         while len(self._taken) <= AHEAD and self._stream.ready:

@@ -165,6 +165,19 @@ class WorkerIterator(_BaseDataLoaderIter):
         return data
 
     def _next_data(self) -> Any:
+        self._control.asks()
+        try:
+            data = self._next_batch()
+        except StopIteration:
+            self._control.ends()
+            raise
+        except BaseException:
+            self._control.gives()
+            raise
+        self._control.gives()
+        return data
+
+    def _next_batch(self) -> Any:
         if self._ended is not None:
             self._ended.raise_next()
         requests, processes = self._requests, self._processes
@@ -186,7 +199,6 @@ class WorkerIterator(_BaseDataLoaderIter):
                 with contextlib.suppress(Exception):  # it failed the first time, too
                     self._give(sent, command, result)
                 continue
-            self._control.given()
             processes.autoscaler.step()
             if not processes.first_batch:
                 processes.note_first_batch()

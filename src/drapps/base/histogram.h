@@ -24,6 +24,8 @@ struct HistogramCounts {
   /// Upper edge of the bucket in which the q-quantile lies, q in [0, 1]; 0 when empty.
   std::uint64_t quantile(double q) const noexcept;
   HistogramCounts& operator+=(const HistogramCounts& other) noexcept;
+  /// One more value, for who counts alone.
+  void record(std::uint64_t value) noexcept;
 };
 
 class Histogram {
@@ -33,6 +35,7 @@ class Histogram {
     sum_.fetch_add(value, std::memory_order_relaxed);
   }
   HistogramCounts counts() const noexcept;
+  std::uint64_t sum() const noexcept { return sum_.load(std::memory_order_relaxed); }
 
   static constexpr std::size_t bucket_of(std::uint64_t value) noexcept {
     if (value < 4) return static_cast<std::size_t>(value);
@@ -51,5 +54,11 @@ class Histogram {
   std::array<std::atomic<std::uint64_t>, kHistogramBuckets> buckets_{};
   std::atomic<std::uint64_t> sum_{0};
 };
+
+inline void HistogramCounts::record(std::uint64_t value) noexcept {
+  ++buckets[Histogram::bucket_of(value)];
+  ++count;
+  sum += value;
+}
 
 }  // namespace drapps

@@ -7,16 +7,8 @@
 namespace drapps {
 
 Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares)
-    : plant_(std::move(plant)),
-      shares_(shares),
-      log_(policy->name()),
-      policy_(std::move(policy)),
-      state_{.limits = plant_->limits()},
-      guard_(state_.limits),
-      seen_(plant_->observe()) {
-  decided_ns_ = seen_.time_ns;
-  decided_batches_ = seen_.batches;
-  decided_samples_ = seen_.samples;
+    : plant_(std::move(plant)), shares_(shares), log_(policy->name()), decider_(std::move(policy), plant_->limits()) {
+  decided(plant_->counters());
 }
 
 Client::~Client() {
@@ -36,46 +28,39 @@ void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
 }
 
 void Client::decide(const std::function<std::uint64_t()>& clock) {
-  seen_ = plant_->observe();
-  if (shares_ != nullptr) {
-    shares_->observe(this, seen_);
-    seen_.turn = shares_->turn(this, seen_.time_ns);
-  }
-  if (seen_.finished || frozen_) return;
+  const PlantCounters now = plant_->counters();
+  seen_ns_ = now.time_ns;
+  if (shares_ != nullptr) shares_->observe(this, now);
+  if (now.finished || frozen_) return;
   // A clock or a count that ran backwards is due at once: the guard has to see it.
-  const KnobClock pace = policy_->pace();
+  const KnobClock pace = decider_.policy().pace();
   const std::uint64_t counted =
-      pace.counted == Counted::kSamples ? seen_.samples - decided_samples_ : seen_.batches - decided_batches_;
-  const bool waited = seen_.time_ns - decided_ns_ >= pace.period_ns && counted >= pace.count;
-  if (policy_->guarded() && !waited) return;
-  decided_ns_ = seen_.time_ns;
-  decided_batches_ = seen_.batches;
-  decided_samples_ = seen_.samples;
-  if (const Limits limits = this->limits(); limits != state_.limits) {
-    state_.limits = limits;
-    guard_.set_limits(limits);
-  }
+      pace.counted == Counted::kSamples ? now.samples - decided_samples_ : now.batches - decided_batches_;
+  const bool waited = now.time_ns - decided_ns_ >= pace.period_ns && counted >= pace.count;
+  if (decider_.policy().guarded() && !waited) return;
+  decided(now);
+  if (const Limits limits = this->limits(); limits != decider_.limits()) decider_.set_limits(limits);
 
-  const Settings proposed = policy_->decide(seen_, state_);
-  if (shares_ != nullptr) shares_->note(this, state_.trying, seen_.time_ns);
-  Decision decision;
-  if (policy_->guarded()) {
-    decision = guard_.rule(seen_, proposed, clock());
-  } else {
-    decision = {.time_ns = seen_.time_ns,
-                .before = seen_.settings,
-                .proposed = proposed,
-                .applied = fit_settings(proposed, state_.limits)};
-  }
-  decision.why = state_.why;
+  Observation seen;
+  // One that fails is missing, which holds the knobs; the next may be there.
+  if (!catching([&] { seen = plant_->observe(); }).ok()) seen = {.settings = plant_->settings()};
+  if (shares_ != nullptr) seen.turn = shares_->turn(this, now.time_ns);
+  const Decision decision = decider_.decide(seen, clock);
+  if (shares_ != nullptr) shares_->note(this, decider_.trying(), now.time_ns);
   if (decision.applied != decision.before) plant_->apply(decision.applied);
-  log_.add(decision, seen_);
+  log_.add(decision, seen);
+}
+
+void Client::decided(const PlantCounters& now) noexcept {
+  seen_ns_ = decided_ns_ = now.time_ns;
+  decided_batches_ = now.batches;
+  decided_samples_ = now.samples;
 }
 
 void Client::freeze() {
   const std::lock_guard lock(mutex_);
   frozen_ = true;
-  if (shares_ != nullptr) shares_->note(this, Trying::kNot, seen_.time_ns);
+  if (shares_ != nullptr) shares_->note(this, Trying::kNot, seen_ns_);
   log_.frozen(true);
 }
 
@@ -86,11 +71,10 @@ void Client::unfreeze() {
 }
 
 void Client::swap(std::unique_ptr<const Policy> policy) {
-  // The old one is destroyed behind the lock.
+  std::unique_ptr<const Policy> before;  // destroyed behind the lock
   const std::lock_guard lock(mutex_);
   log_.follow(policy->name(), !ended_);
-  policy_.swap(policy);
-  state_ = {.limits = state_.limits};
+  before = decider_.swap(std::move(policy));
   stopped_ = ended_;
 }
 

@@ -8,8 +8,7 @@
 
 #include "drapps/control/decision_log.h"
 #include "drapps/control/shares.h"
-#include "drapps/plant/policy.h"
-#include "drapps/policy/guard.h"
+#include "drapps/policy/decider.h"
 
 namespace drapps {
 
@@ -49,6 +48,7 @@ class Client {
 
  private:
   void decide(const std::function<std::uint64_t()>& clock);
+  void decided(const PlantCounters& now) noexcept;
   Limits limits() const;
   void fail(std::string_view why) noexcept;
 
@@ -57,10 +57,8 @@ class Client {
   DecisionLog log_;
 
   std::mutex mutex_;  // guards all below
-  std::unique_ptr<const Policy> policy_;
-  PolicyState state_;
-  Guard guard_;
-  Observation seen_;  // the last one; large, so it is not on the stack
+  Decider decider_;
+  std::uint64_t seen_ns_ = 0;  // when it was looked at the plant last
   std::uint64_t decided_ns_ = 0;
   std::uint64_t decided_batches_ = 0;
   std::uint64_t decided_samples_ = 0;

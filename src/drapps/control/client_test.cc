@@ -111,6 +111,27 @@ TEST(Client, ThrowingPolicyStopsControlAndLeavesTheKnobs) {
   EXPECT_EQ(client.log().to_json()["stop_reason"], "control stopped: injected fault");
 }
 
+TEST(Client, HoldsWhileThePlantShowsNothingAndSaysSoOnce) {
+  const auto plant = std::make_shared<FakePlant>();
+  Client client(plant, std::make_unique<Fewer>());
+  plant->observe_throws = true;
+  for (int i = 0; i < 3; ++i) {
+    plant->run(10, 100);
+    client.tick(plant->clock());
+  }
+  EXPECT_EQ(workers(*plant), 8);
+  const auto log = client.log().to_json();
+  ASSERT_EQ(log["entries"].size(), 1u) << log.dump();
+  EXPECT_EQ(log["entries"][0]["why"], "the knobs stay where they are: the observation is missing");
+  plant->observe_throws = false;
+  for (int i = 0; i < 5; ++i) {
+    plant->run(10, 100);
+    client.tick(plant->clock());
+  }
+  EXPECT_LT(workers(*plant), 8);
+  EXPECT_EQ(client.log().stop_reason(), "");
+}
+
 TEST(Client, AnotherPolicyBeginsAnewBehindTheSameGuard) {
   const auto plant = std::make_shared<FakePlant>();
   Client client(plant, std::make_unique<Faulty>(7));
@@ -263,7 +284,7 @@ TEST(Client, TakesTurnsWithOthersAndLeavesThemTheCoresThatItDoesNotNeed) {
     for (int i = 0; i < 4; ++i) {
       for (const auto& plant : {busy, waiting}) plant->run(10, 50);
       busy->change([](Observation& seen) { seen.lanes[0].service_cpu.sum += 500'000'000; });
-      waiting->change([](Observation& seen) { seen.stall.sum += 400'000'000; });
+      waiting->change([](Observation& seen) { seen.consumer.stall.sum += 400'000'000; });
       one.tick(busy->clock());
       if (two) two->tick(waiting->clock());
     }

@@ -35,13 +35,25 @@ void DecisionLog::begin_epoch(std::uint32_t epoch) {
 void DecisionLog::add(const Decision& decision, const Observation& observation) {
   const std::lock_guard lock(mutex_);
   if (decisions_++ == 0 && entries_.empty()) first_ns_ = decision.time_ns;
-  const StepMark now{observation.step.count, observation.step.sum};
+  const StepMark now{observation.consumer.step.count, observation.consumer.step.sum};
   measure_after(now);
   if (!marks_.empty() && (now.count < marks_.back().count || now.sum < marks_.back().sum)) marks_.clear();
   marks_.push_back(now);
   while (marks_.size() > 2 && now.sum - marks_[1].sum >= kBeforeNs) marks_.pop_front();
 
-  bool written = false;
+  const bool faulty = decision.signals != Hold::kNone;
+  const bool new_fault = faulty && !faulty_;
+  if (new_fault) {
+    push({.epoch = epoch_,
+          .time_ns = decision.time_ns,
+          .subject = {},
+          .hold = decision.signals,
+          .remark = "the knobs stay where they are: " + std::string(decision.fault.view()),
+          .more = {}});
+  }
+  faulty_ = faulty;
+
+  bool written = new_fault;
   for (std::size_t subject = 0; subject < kSubjects; ++subject) {
     const bool is_knob = subject < kKnobs;
     const Entry entry{.epoch = epoch_,
@@ -55,7 +67,8 @@ void DecisionLog::add(const Decision& decision, const Observation& observation) 
                       .step_before_ns = step_before(now),
                       .step_after_ns = {}};
     const bool held = entry.applied == entry.before && entry.proposed != entry.before;
-    const bool news = entry.applied != entry.before || (held && entry.hold != last_holds_[subject]);
+    const bool told = entry.hold == Hold::kStale || entry.hold == Hold::kBroken;
+    const bool news = entry.applied != entry.before || (held && !told && entry.hold != last_holds_[subject]);
     last_holds_[subject] = held ? entry.hold : Hold::kNone;
     moves_ += entry.applied != entry.before;
     held_ += held;

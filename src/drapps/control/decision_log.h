@@ -29,7 +29,8 @@ class DecisionLog {
   /// What is added from here on was decided in this epoch.
   void begin_epoch(std::uint32_t epoch);
   /// Takes in one decision and the observation it was made from. A proposal that is held back for the same reason as in
-  /// the decision before, and a remark that repeats, are counted and not written again.
+  /// the decision before, a remark that repeats and what goes on to be wrong with the observations are counted and not
+  /// written again.
   void add(const Decision& decision, const Observation& observation);
   /// Notes something that moved no knob.
   /// @param more  fields of the entry besides, as a JSON object.
@@ -93,6 +94,7 @@ class DecisionLog {
   std::uint64_t dropped_ = 0;
   std::array<Hold, kSubjects> last_holds_{};
   Reason last_why_;
+  bool faulty_ = false;  // the last decision's observation was
   std::string stop_reason_;
   bool frozen_ = false;
 };

@@ -14,8 +14,8 @@ struct Journal {
   Decision decide(double step_ms, std::int32_t proposed, std::int32_t applied, const char* why = "why") {
     const auto ns = static_cast<std::uint64_t>(step_ms * 1e6);
     seen.time_ns += kSecond / 2;
-    seen.step.count += kSecond / 2 / ns;
-    seen.step.sum += kSecond / 2 / ns * ns;
+    seen.consumer.step.count += kSecond / 2 / ns;
+    seen.consumer.step.sum += kSecond / 2 / ns * ns;
     Decision decision{.time_ns = seen.time_ns, .before = seen.settings, .proposed = seen.settings};
     decision.proposed[KnobId::kWorkers] = proposed;
     decision.applied = seen.settings;

@@ -36,7 +36,7 @@ class FakePlant : public Plant {
       return seen_.time_ns + late_ns;
     };
   }
-  Settings settings() const {
+  Settings settings() const override {
     const std::lock_guard lock(mutex_);
     return seen_.settings;
   }
@@ -53,7 +53,7 @@ class FakePlant : public Plant {
     const std::lock_guard lock(mutex_);
     limits_.cpus = cpus;
   }
-  Observation observe() const override {
+  PlantCounters counters() const override {
     ++observed;
     if (gate) gate();
     const std::lock_guard lock(mutex_);
@@ -61,6 +61,16 @@ class FakePlant : public Plant {
       run_locked(4, 1);
       seen_.time_ns = monotonic_ns();
     }
+    PlantCounters now{.time_ns = seen_.time_ns, .batches = seen_.batches, .samples = seen_.samples};
+    now.stall_ns = seen_.consumer.stall.sum;
+    now.cpu_ns = seen_.processes.demand_ns;
+    for (const LaneObservation& lane : seen_.lanes) now.cpu_ns += lane.service_cpu.sum;
+    now.finished = seen_.finished;
+    return now;
+  }
+  Observation observe() override {
+    if (observe_throws) throw std::runtime_error("the plant shows nothing");
+    const std::lock_guard lock(mutex_);
     return seen_;
   }
   void apply(const Settings& settings) override {
@@ -70,18 +80,20 @@ class FakePlant : public Plant {
     ++applied;
   }
 
-  mutable std::atomic<int> observed = 0;
+  mutable std::atomic<int> observed = 0;  // times that its progress was looked at
   std::atomic<int> applied = 0;
   std::atomic<bool> apply_throws = false;
+  std::atomic<bool> observe_throws = false;
   std::function<void()> gate;  // set before the plant is under control
 
  private:
   void run_locked(int steps, double ms) const {
     const auto ns = static_cast<std::uint64_t>(ms * 1e6);
     for (int i = 0; i < steps; ++i) {
-      ++seen_.step.buckets[Histogram::bucket_of(ns)];
-      ++seen_.step.count;
-      seen_.step.sum += ns;
+      Spread& step = seen_.consumer.step;
+      ++step.count;
+      step.sum += ns;
+      step.p50 = step.p90 = step.p99 = step.most = Histogram::upper_edge(Histogram::bucket_of(ns));
       ++seen_.batches;
       seen_.time_ns += ns;
     }

@@ -9,25 +9,10 @@
 namespace drapps {
 namespace {
 
+constexpr std::size_t kFetchPlace = lane_place(LaneRole::kFetch);
+
 // Beyond this a deeper queue of reads only adds to their latency on any storage there is.
 constexpr std::int32_t kMostReads = 64;
-
-void count(const Metrics& metrics, Observation& seen) {
-  const HistogramCounts steps = metrics.step.counts();
-  seen.step += steps;
-  seen.passes += steps.count > 0 ? 1 : 0;
-  seen.batches += metrics.batches.load(std::memory_order_relaxed);
-  seen.samples += metrics.samples.load(std::memory_order_relaxed);
-  seen.stall += metrics.stall.counts();
-  for (std::size_t i = 0; i < kLanes.size(); ++i) {
-    const LaneMetrics& from = metrics.lanes[i];
-    LaneObservation& to = seen.lanes[i];
-    to.service_wall += from.service_wall.counts();
-    to.service_cpu += from.service_cpu.counts();
-    to.queue_length += from.queue_length.counts();
-    to.wait += from.wait.counts();
-  }
-}
 
 /// Batches that memory has room for beside others', when these have `own` bytes.
 std::int32_t most_batches(const Plan& plan, const Engine& engine, std::size_t own) {
@@ -48,10 +33,25 @@ Limits live_limits(const Plan& plan, const Engine& engine) {
   return limits;
 }
 
+void LaneCounts::add(const LaneMetrics& metrics) noexcept {
+  service_wall += metrics.service_wall.counts();
+  service_cpu += metrics.service_cpu.counts();
+  queue_length += metrics.queue_length.counts();
+  wait += metrics.wait.counts();
+}
+
+LivePlant::LivePlant(const Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings,
+                     const Limits& limits)
+    : engine_(engine), storage_(std::move(storage)), limits_(limits), settings_(settings) {}
+
 void LivePlant::attach(Runner& runner, const Limits& limits) {
   const std::scoped_lock lock(mutex_);
   limits_ = limits;
   fused_ = on_workers(runner.plan().lanes.fused);
+  for (const auto* lanes : {&runner.plan().lanes.fused, &runner.plan().lanes.split}) {
+    for (const PlanLane& lane : *lanes) lanes_[lane.place] = true;
+  }
+  lanes_[kFetchPlace] = true;
   settings_ = fit_settings(settings_, limits);
   runners_.push_back(&runner);
   for (Runner* each : runners_) each->apply(settings_);
@@ -59,7 +59,13 @@ void LivePlant::attach(Runner& runner, const Limits& limits) {
 
 void LivePlant::detach(const Runner& runner) {
   const std::scoped_lock lock(mutex_);
-  if (std::erase(runners_, &runner) != 0) count(runner.metrics(), counted_);
+  if (std::erase(runners_, &runner) == 0) return;
+  const Metrics& metrics = runner.metrics();
+  batches_ += metrics.batches.load(std::memory_order_relaxed);
+  samples_ += metrics.samples.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    if (lanes_[i]) counted_[i].add(metrics[i]);
+  }
 }
 
 Limits LivePlant::limits() const {
@@ -77,23 +83,75 @@ Limits LivePlant::limits() const {
   return now;
 }
 
-Observation LivePlant::observe() const {
+PlantCounters LivePlant::counters() const {
   const std::scoped_lock lock(mutex_);
-  Observation seen = counted_;
-  seen.time_ns = monotonic_ns();
+  PlantCounters now{.time_ns = monotonic_ns(), .batches = batches_, .samples = samples_};
+  now.stall_ns = consumer_->stall_ns(now.time_ns);
+  now.finished = runners_.empty();
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    now.cpu_ns += counted_[i].service_cpu.sum;
+    for (const Runner* runner : runners_) now.cpu_ns += runner->metrics()[i].service_cpu.sum();
+  }
+  for (const Runner* runner : runners_) {
+    now.batches += runner->metrics().batches.load(std::memory_order_relaxed);
+    now.samples += runner->metrics().samples.load(std::memory_order_relaxed);
+  }
+  return now;
+}
+
+LaneCounts LivePlant::counts(std::size_t lane) const {
+  LaneCounts counts = counted_[lane];
+  for (const Runner* runner : runners_) counts.add(runner->metrics()[lane]);
+  return counts;
+}
+
+Observation LivePlant::observe() {
+  const std::scoped_lock lock(mutex_);
+  Observation seen{.time_ns = monotonic_ns(), .batches = batches_, .samples = samples_};
   seen.settings = settings_;
   seen.finished = runners_.empty();
   for (const Runner* runner : runners_) {
-    count(runner->metrics(), seen);
+    seen.batches += runner->metrics().batches.load(std::memory_order_relaxed);
+    seen.samples += runner->metrics().samples.load(std::memory_order_relaxed);
     seen.ready_batches += runner->ready_batches();
     seen.upcoming.add(runner->upcoming());
   }
   const LaneSet& working = settings_[KnobId::kFused] != 0 ? fused_ : limits_.weighted;
-  for (std::size_t i = 0; i < kLanes.size(); ++i) seen.lanes[i].valid = working[i];
-  seen.lanes[lane_place(LaneRole::kFetch)].valid = true;
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    if (!lanes_[i]) continue;
+    const LaneCounts now = counts(i);
+    LaneCounts& before = lanes_before_[i];
+    seen.lanes[i] = {.valid = working[i] || i == kFetchPlace,
+                     .service_wall = spread(now.service_wall, before.service_wall),
+                     .service_cpu = spread(now.service_cpu, before.service_cpu),
+                     .queue_length = spread(now.queue_length, before.queue_length),
+                     .wait = spread(now.wait, before.wait)};
+  }
+  seen.consumer = consumer_->observe(seen.time_ns);
+  seen.storage = observe_storage();
   seen.memory_used = engine_.memory().used();
+  seen.memory_limit = engine_.memory().limit();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
   return seen;
+}
+
+StorageObservation LivePlant::observe_storage() {
+  const StorageMeter& meter = storage_->meter();
+  const auto value = [](const auto& count) {
+    return static_cast<std::uint64_t>(count.load(std::memory_order_relaxed));
+  };
+  return {.bytes = value(meter.bytes),
+          .failures = value(meter.failures),
+          .refusals = value(meter.refusals),
+          .retries = value(meter.retries),
+          .in_flight = value(meter.in_flight),
+          .at_once = spread(meter.at_once.counts(), at_once_before_),
+          .waited = spread(meter.waited.counts(), waited_before_)};
+}
+
+Settings LivePlant::settings() const {
+  const std::scoped_lock lock(mutex_);
+  return settings_;
 }
 
 void LivePlant::apply(const Settings& settings) {

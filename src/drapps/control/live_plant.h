@@ -1,9 +1,12 @@
 // The running pipeline as a plant: what the control plane sees of a loader's runners, and all it sees.
 #pragma once
 
+#include <array>
+#include <memory>
 #include <mutex>
 #include <vector>
 
+#include "drapps/control/consumer.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/runner.h"
 #include "drapps/plant/plant.h"
@@ -14,13 +17,21 @@ namespace drapps {
 /// before it counts, and half of what is left stays for whoever comes next. What yields to a batch counts as free.
 Limits live_limits(const Plan& plan, const Engine& engine);
 
+/// What a lane's histograms had counted. Those of several runners add.
+struct LaneCounts {
+  HistogramCounts service_wall, service_cpu, queue_length, wait;
+
+  void add(const LaneMetrics& metrics) noexcept;
+};
+
 /// All passes of a loader are one plant. Each attaches its runner while it lasts, several at once where they live side
 /// by side, and none between them: then the plant is finished, and what is applied waits for the next one. Counters are
 /// of all passes so far, so they never run backwards; ready_batches are those of the attached ones.
 class LivePlant final : public Plant {
  public:
-  LivePlant(const Engine& engine, const Settings& settings, const Limits& limits)
-      : engine_(engine), limits_(limits), settings_(settings) {}
+  /// @param storage  what its records come from.
+  LivePlant(const Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings,
+            const Limits& limits);
 
   /// A pass begins, and the settings in force are fitted to its limits.
   /// @param runner  lives until its detach().
@@ -30,17 +41,34 @@ class LivePlant final : public Plant {
 
   /// Those of the latest pass, with the workers that the machine gives now and the memory that others do not need.
   Limits limits() const override;
-  Observation observe() const override;
+  PlantCounters counters() const override;
+  Settings settings() const override;
+  Observation observe() override;
   void apply(const Settings& settings) override;
 
+  /// For the clocks of its passes.
+  const std::shared_ptr<ConsumerTimes>& consumer() const noexcept { return consumer_; }
+
  private:
+  LaneCounts counts(std::size_t lane) const;
+  StorageObservation observe_storage();
+
   const Engine& engine_;
+  const std::shared_ptr<const Storage> storage_;
+  const std::shared_ptr<ConsumerTimes> consumer_ = std::make_shared<ConsumerTimes>();
   mutable std::mutex mutex_;  // guards all below
   Limits limits_;
   Settings settings_;  // applied last
   LaneSet fused_;      // the lanes of a fused plan
+  LaneSet lanes_;      // all that the plan has, and fetch
   std::vector<Runner*> runners_;
-  Observation counted_;  // by runners that were detached; only its counters are in use
+  // By runners that were detached.
+  std::uint64_t batches_ = 0;
+  std::uint64_t samples_ = 0;
+  std::array<LaneCounts, kLanes.size()> counted_;
+  // The histograms at the observation before.
+  std::array<LaneCounts, kLanes.size()> lanes_before_;
+  HistogramCounts at_once_before_, waited_before_;
 };
 
 }  // namespace drapps

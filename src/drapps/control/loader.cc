@@ -172,7 +172,7 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   if (!runner.ok()) return std::move(runner).error();
   const auto guard = lock();
   if (plant_ == nullptr) {
-    auto plant = std::make_shared<LivePlant>(engine, settings, limits);
+    auto plant = std::make_shared<LivePlant>(engine, source_->shared_storage(), settings, limits);
     client_ = std::make_shared<Client>(plant, *make_policy(options_.policy), &Shares::of_process());
     if (frozen_) client_->freeze();
     plant_ = std::move(plant);
@@ -233,7 +233,7 @@ Settings Loader::settings() const {
 }
 
 Settings Loader::settings_now() const {
-  if (controlled()) return plant_->observe().settings;
+  if (controlled()) return plant_->settings();
   const Limits limits = live_limits(*plan_, Engine::get());
   return options_.settings ? fit_settings(*options_.settings, limits) : initial_settings(limits);
 }
@@ -269,6 +269,7 @@ Iterator::Iterator(std::shared_ptr<Engine::Limit> limit, std::unique_ptr<Runner>
       client_(std::move(client)),
       arena_(std::move(arena)),
       first_(std::move(first)),
+      consumer_(std::make_unique<ConsumerClock>(plant_->consumer())),
       position_(runner_->position()),
       left_(runner_->left()) {}
 
@@ -281,8 +282,10 @@ void Iterator::close() {
     abandon(std::move(runner_));
     abandon(std::move(plant_));
     abandon(std::move(client_));
+    abandon(std::move(consumer_));
     return;
   }
+  consumer_->ends(monotonic_ns());
   plant_->detach(*runner_);
   Controller::of_process().remove(client_);
   bad_ = runner_->take_bad_samples();
@@ -301,7 +304,15 @@ std::optional<Runner::Next> Iterator::next(std::chrono::milliseconds patience) {
                    "iter() on the loader again in this one");
   }
   if (runner_ == nullptr) return Runner::Finished{};
+  const std::uint64_t helped = runner_->metrics().helped_ns.load(std::memory_order_relaxed);
+  if (!outside_) consumer_->asks(monotonic_ns());
   auto next = runner_->next(patience);
+  helped_ns_ += runner_->metrics().helped_ns.load(std::memory_order_relaxed) - helped;
+  if (next && !outside_) {
+    const std::uint64_t now = monotonic_ns();
+    const std::uint64_t worked = std::exchange(helped_ns_, 0);
+    std::holds_alternative<Runner::Finished>(*next) ? consumer_->ends(now) : consumer_->gives(now, worked);
+  }
   if (auto* error = next ? std::get_if<Error>(&*next) : nullptr) {
     advise(*error);
     if (error->stage == Stage::kSetup) error->stage = Stage::kBatch;  // an exception does not say where it arose
@@ -315,6 +326,14 @@ std::optional<Runner::Next> Iterator::next(std::chrono::milliseconds patience) {
   position_ = runner_->position();
   left_ = runner_->left();
   return next;
+}
+
+void Iterator::outside_asks() {
+  if (maker_ == getpid() && runner_ != nullptr) consumer_->asks(monotonic_ns());
+}
+
+void Iterator::outside_gives() {
+  if (maker_ == getpid() && runner_ != nullptr) consumer_->gives(monotonic_ns());
 }
 
 std::vector<Error> Iterator::bad_samples() const {

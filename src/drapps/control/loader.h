@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "drapps/control/client.h"
+#include "drapps/control/consumer.h"
 #include "drapps/control/live_plant.h"
 #include "drapps/decode/jpeg/index_memory.h"
 #include "drapps/deliver/spare_arenas.h"
@@ -125,8 +126,14 @@ class Iterator {
   Iterator(const Iterator&) = delete;
   Iterator& operator=(const Iterator&) = delete;
 
-  /// As Runner::next; in another process than its maker's, an Error that says so.
+  /// As Runner::next; in another process than its maker's, an Error that says so. Its caller counts as the consumer,
+  /// unless consumed_outside() was called.
   std::optional<Runner::Next> next(std::chrono::milliseconds patience);
+  /// Who calls next() takes batches ahead of the consumer, and says itself when that one asks for a batch and is given
+  /// it: outside_asks(), outside_gives().
+  void consumed_outside() noexcept { outside_ = true; }
+  void outside_asks();
+  void outside_gives();
   /// Ends the pass early: next() is Finished from then on.
   void close();
 
@@ -138,6 +145,8 @@ class Iterator {
   std::vector<Error> bad_samples() const;
   /// What it counted, or null once closed.
   const Runner* runner() const noexcept { return runner_.get(); }
+  /// ns that the consumer has waited for batches.
+  std::uint64_t stall_ns() const noexcept { return consumer_ == nullptr ? 0 : consumer_->stall_ns(); }
 
  private:
   friend class Loader;
@@ -151,6 +160,9 @@ class Iterator {
   std::shared_ptr<Client> client_;
   std::weak_ptr<ArenaPlace> arena_;  // the loader's, while that lives
   std::shared_ptr<FirstBatch> first_;
+  std::unique_ptr<ConsumerClock> consumer_;
+  bool outside_ = false;
+  std::uint64_t helped_ns_ = 0;  // by the consumer, since it asked for the batch that it waits for
   std::uint64_t position_;
   std::uint64_t left_;
   std::vector<Error> bad_;  // of a closed pass

@@ -37,11 +37,6 @@ std::uint64_t delay_ns_of(std::int32_t pid) noexcept {
   return std::sscanf(text.data(), "%*s %" SCNu64, &delay) == 1 ? delay : 0;
 }
 
-void record(HistogramCounts& counts, std::uint64_t ns) noexcept {
-  ++counts.buckets[Histogram::bucket_of(ns)];
-  ++counts.count;
-}
-
 }  // namespace
 
 void ProcessPlant::attach(std::shared_ptr<Board> board, std::int32_t processes) {
@@ -50,11 +45,9 @@ void ProcessPlant::attach(std::shared_ptr<Board> board, std::int32_t processes) 
   members_.clear();
   joined_.clear();
   surplus_.clear();
-  waits_ns_.reset();
-  given_ns_.reset();
   scaling_ = ScalingMode::kFixed;
   settings_[KnobId::kProcesses] = processes;
-  ++counted_.processes.idle;
+  ++counted_.idle;
 }
 
 void ProcessPlant::detach(const Board& board) {
@@ -88,48 +81,34 @@ void ProcessPlant::left(std::uint32_t number) {
   members_.erase(number);
 }
 
-void ProcessPlant::waits() {
-  const std::scoped_lock lock(mutex_);
-  wait_began_ns_ = monotonic_ns();
-  waits_ns_ = wait_began_ns_;
+void ProcessPlant::asks() {
+  asked_ns_ = monotonic_ns();
+  waited_ns_ = 0;
+  clock_.asks(asked_ns_);
 }
 
-void ProcessPlant::waited() {
-  const std::scoped_lock lock(mutex_);
+void ProcessPlant::waits() { wait_began_ns_ = monotonic_ns(); }
+
+void ProcessPlant::waited() { waited_ns_ += monotonic_ns() - wait_began_ns_; }
+
+void ProcessPlant::gives() {
   const std::uint64_t now = monotonic_ns();
-  count_wait(now);
-  waits_ns_.reset();
-  record(counted_.stall, now - wait_began_ns_);
-}
-
-void ProcessPlant::count_wait(std::uint64_t now) const {
-  if (!waits_ns_) return;
-  counted_.stall.sum += now - *waits_ns_;
-  waits_ns_ = now;
-}
-
-void ProcessPlant::given() {
+  clock_.gives(now, now - asked_ns_ - waited_ns_);
   const std::scoped_lock lock(mutex_);
-  const std::uint64_t now = monotonic_ns();
-  ++counted_.batches;
-  if (given_ns_) {
-    record(counted_.step, now - *given_ns_);
-    counted_.step.sum += now - *given_ns_;
-  } else {
-    ++counted_.passes;
-  }
-  given_ns_ = now;
+  ++batches_;
 }
+
+void ProcessPlant::ends() { clock_.ends(monotonic_ns()); }
 
 void ProcessPlant::idle() {
   const std::scoped_lock lock(mutex_);
-  ++counted_.processes.idle;
+  ++counted_.idle;
 }
 
 void ProcessPlant::begin_pass() {
+  ends();
   const std::scoped_lock lock(mutex_);
-  given_ns_.reset();
-  ++counted_.processes.idle;
+  ++counted_.idle;
 }
 
 std::int32_t ProcessPlant::processes() const {
@@ -178,10 +157,8 @@ void ProcessPlant::look(std::uint64_t now) const {
       const std::uint64_t used = *cpu - member.cpu_ns;
       const double alone = static_cast<double>(used) * static_cast<double>(past) / worked;
       // Its samples are made by one thread.
-      counted_.processes.demand_ns +=
-          std::max(used, static_cast<std::uint64_t>(std::min(alone, static_cast<double>(past))));
-      counted_.processes.made += made - member.made;
-      counted_.samples = counted_.processes.made;
+      counted_.demand_ns += std::max(used, static_cast<std::uint64_t>(std::min(alone, static_cast<double>(past))));
+      counted_.made += made - member.made;
     }
     member.cpu_ns = *cpu;
     member.paused_ns = paused;
@@ -190,21 +167,39 @@ void ProcessPlant::look(std::uint64_t now) const {
   }
 }
 
-Observation ProcessPlant::observe() const {
+PlantCounters ProcessPlant::counters() const {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t now = monotonic_ns();
-  count_wait(now);
   if (board_ != nullptr) look(now);
-  Observation seen = counted_;
-  seen.time_ns = now;
+  return {.time_ns = now,
+          .batches = batches_,
+          .samples = counted_.made,
+          .stall_ns = consumer_->stall_ns(now),
+          .cpu_ns = counted_.demand_ns,
+          .finished = board_ == nullptr};
+}
+
+Settings ProcessPlant::settings() const {
+  const std::scoped_lock lock(mutex_);
+  return settings_;
+}
+
+Observation ProcessPlant::observe() {
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  if (board_ != nullptr) look(now);
+  Observation seen{.time_ns = now, .batches = batches_, .samples = counted_.made};
+  seen.consumer = consumer_->observe(now);
   seen.settings = settings_;
   seen.finished = board_ == nullptr;
+  seen.processes = counted_;
   const std::int32_t missing = settings_[KnobId::kProcesses] - working();
   const auto unmade = std::ranges::count_if(joined_, [&](std::uint32_t number) { return members_[number].made == 0; });
   seen.processes.starting = std::max(missing, 0) + static_cast<std::int32_t>(unmade);
   seen.processes.leaving = std::max(-missing, 0) + static_cast<std::int32_t>(members_.size() - joined_.size());
   seen.processes.idle_cores_ns = engine_.idle_cpu_ns();
   seen.memory_used = engine_.memory().used();
+  seen.memory_limit = engine_.memory().limit();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
   return seen;
 }

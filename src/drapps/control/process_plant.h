@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "drapps/control/consumer.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/plant/plant.h"
 #include "drapps/worker/board.h"
@@ -42,11 +43,14 @@ class ProcessPlant final : public Plant {
   /// It was retired, or has ended.
   void retired(std::uint32_t number);
   void left(std::uint32_t number);
-  /// The consumer begins to wait for a batch, and ends.
+  /// The consumer asks for a batch, and is given it. Of the time between the two it is a stall where it waits for
+  /// processes: from waits() to waited().
+  void asks();
   void waits();
   void waited();
-  /// It gets a batch.
-  void given();
+  void gives();
+  /// There is no batch any more.
+  void ends();
   /// The processes have had nothing to do: a pass ends or begins, or the consumer was away.
   void idle();
   /// Another pass in the same processes.
@@ -61,7 +65,9 @@ class ProcessPlant final : public Plant {
   // ---- the control plane's
 
   Limits limits() const override;
-  Observation observe() const override;
+  PlantCounters counters() const override;
+  Settings settings() const override;
+  Observation observe() override;
   void apply(const Settings& settings) override;
 
  private:
@@ -72,7 +78,6 @@ class ProcessPlant final : public Plant {
   };
 
   void look(std::uint64_t now) const;
-  void count_wait(std::uint64_t now) const;
   std::int32_t working() const { return static_cast<std::int32_t>(joined_.size()); }
 
   const Engine& engine_;
@@ -85,11 +90,16 @@ class ProcessPlant final : public Plant {
   ScalingMode scaling_ = ScalingMode::kFixed;
   std::int32_t most_ = 0;
   Settings settings_;
-  mutable Observation counted_;  // only its counters are in use
+  mutable ProcessObservation counted_;
+  std::uint64_t batches_ = 0;
   mutable std::uint64_t looked_ns_ = 0;
-  mutable std::optional<std::uint64_t> waits_ns_;  // since when, or up to when that is counted
+
+  // The consumer's thread alone.
+  const std::shared_ptr<ConsumerTimes> consumer_ = std::make_shared<ConsumerTimes>();
+  ConsumerClock clock_{consumer_};
+  std::uint64_t asked_ns_ = 0;
   std::uint64_t wait_began_ns_ = 0;
-  std::optional<std::uint64_t> given_ns_;  // the last batch of this pass
+  std::uint64_t waited_ns_ = 0;  // since it asked
 };
 
 }  // namespace drapps

@@ -156,37 +156,44 @@ TEST(ProcessPlant, CoresThatHaveNothingToDoAreCounted) {
 
 TEST(ProcessPlant, AWaitCountsWhileItLasts) {
   Pass pass(1);
+  pass.plant.asks();
   pass.plant.waits();
   std::this_thread::sleep_for(milliseconds(20));
-  const std::uint64_t during = pass.plant.observe().stall.sum;
+  const std::uint64_t during = pass.plant.observe().consumer.stall.sum;
   EXPECT_GE(during, 20 * kMs);
   std::this_thread::sleep_for(milliseconds(10));
   pass.plant.waited();
-  pass.plant.given();
+  pass.plant.gives();
   const Observation after = pass.plant.observe();
-  EXPECT_GE(after.stall.sum, 30 * kMs);
-  EXPECT_EQ(after.stall.count, 1u);
+  EXPECT_GE(after.consumer.stall.sum, 30 * kMs);
+  EXPECT_EQ(after.consumer.stall.count, 1u);
   EXPECT_EQ(after.batches, 1u);
-  EXPECT_EQ(after.step.count, 0u) << "the first batch of a pass ends no step";
+  EXPECT_EQ(after.consumer.step.count, 0u) << "the first batch of a pass ends no step";
   std::this_thread::sleep_for(milliseconds(10));
-  EXPECT_EQ(pass.plant.observe().stall.sum, after.stall.sum);
-  pass.plant.given();
-  EXPECT_GE(pass.plant.observe().step.sum, 10 * kMs);
-  EXPECT_EQ(pass.plant.observe().passes, 1u);
+  EXPECT_EQ(pass.plant.observe().consumer.stall.sum, after.consumer.stall.sum);
+  pass.plant.asks();
+  std::this_thread::sleep_for(milliseconds(10));
+  pass.plant.gives();
+  const ConsumerObservation second = pass.plant.observe().consumer;
+  EXPECT_GE(second.step.sum, 40 * kMs);
+  EXPECT_EQ(second.passes, 1u);
+  EXPECT_GE(second.helped_ns, 10 * kMs) << "it waited for no process";
+  EXPECT_EQ(second.stall.count, 2u);
 }
 
 TEST(ProcessPlant, CountersOutlivePasses) {
   Pass pass(1);
-  pass.plant.given();
+  pass.plant.asks();
+  pass.plant.gives();
   pass.plant.detach(*pass.board);
   EXPECT_TRUE(pass.plant.observe().finished);
   const std::shared_ptr<Board> next = *Board::make(8, 8, std::uint64_t{16} << 20);
   pass.plant.attach(next, 2);
-  pass.plant.given();
+  pass.plant.asks();
+  pass.plant.gives();
   const Observation seen = pass.plant.observe();
   EXPECT_FALSE(seen.finished);
   EXPECT_EQ(seen.batches, 2u);
-  EXPECT_EQ(seen.passes, 2u);
   EXPECT_EQ(seen.settings[KnobId::kProcesses], 2);
   pass.plant.detach(*pass.board);
   EXPECT_FALSE(pass.plant.observe().finished) << "another pass has begun since";

@@ -19,17 +19,11 @@ constexpr double kNoChange = 0.1;  // of the budget
 constexpr std::uint64_t kAwayNs = 10'000'000'000;
 constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // with who has its turn and does not begin
 
-std::uint64_t cpu_ns_of(const Observation& seen) {
-  std::uint64_t sum = seen.processes.demand_ns;
-  for (const LaneObservation& lane : seen.lanes) sum += lane.service_cpu.sum;
-  return sum;
-}
-
 }  // namespace
 
 Shares& Shares::of_process() { return process_local<Shares>(); }
 
-void Shares::observe(const void* who, const Observation& seen) {
+void Shares::observe(const void* who, const PlantCounters& seen) {
   const std::scoped_lock lock(mutex_);
   if (seen.finished) {
     members_.erase(who);
@@ -38,15 +32,14 @@ void Shares::observe(const void* who, const Observation& seen) {
   Member& member = members_[who];
   const std::uint64_t then = member.seen_ns;
   if (then != 0 && seen.time_ns >= then && seen.time_ns - then < kLookNs) return;
-  const std::uint64_t cpu = cpu_ns_of(seen);
-  if (then != 0 && seen.time_ns > then && cpu >= member.cpu_ns && seen.stall.sum >= member.stall_ns) {
+  if (then != 0 && seen.time_ns > then && seen.cpu_ns >= member.cpu_ns && seen.stall_ns >= member.stall_ns) {
     const auto past = static_cast<double>(seen.time_ns - then);
-    const bool waits = static_cast<double>(seen.stall.sum - member.stall_ns) > kWaits * past;
-    member.need = waits ? kAllItCanGet : static_cast<double>(cpu - member.cpu_ns) / past;
+    const bool waits = static_cast<double>(seen.stall_ns - member.stall_ns) > kWaits * past;
+    member.need = waits ? kAllItCanGet : static_cast<double>(seen.cpu_ns - member.cpu_ns) / past;
   }
   member.seen_ns = seen.time_ns;
-  member.cpu_ns = cpu;
-  member.stall_ns = seen.stall.sum;
+  member.cpu_ns = seen.cpu_ns;
+  member.stall_ns = seen.stall_ns;
 }
 
 double Shares::cores(const void* who, double budget) {

@@ -18,7 +18,7 @@ class Shares {
   static Shares& of_process();
 
   /// Looks at what a loader has used and waited for, once a second. One without a pass under way needs nothing.
-  void observe(const void* who, const Observation& seen);
+  void observe(const void* who, const PlantCounters& seen);
   /// The cores of `budget` that are for `who`: all that the others do not need, and never less than an even share.
   /// Max-min fairness (D. Bertsekas, R. Gallager, "Data Networks", 2nd ed. 1992, section 6.5.2); a loader whose
   /// consumer waits needs all it can get. A change below a tenth of the budget is none, so that policies can settle.

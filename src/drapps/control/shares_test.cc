@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "drapps/base/lane.h"
-
 namespace drapps {
 namespace {
 
@@ -16,9 +14,8 @@ struct Sharer {
   void run(double seconds, double cores, double waits) {
     const double ns = seconds * 1e9;
     seen.time_ns += static_cast<std::uint64_t>(ns);
-    seen.stall.sum += static_cast<std::uint64_t>(ns * waits);
-    seen.lanes[lane_place(LaneRole::kPrepare)].service_cpu.sum += static_cast<std::uint64_t>(ns * cores / 2);
-    seen.processes.demand_ns += static_cast<std::uint64_t>(ns * cores / 2);
+    seen.stall_ns += static_cast<std::uint64_t>(ns * waits);
+    seen.cpu_ns += static_cast<std::uint64_t>(ns * cores);
     shares_.observe(this, seen);
   }
   double cores(double budget = 4) { return shares_.cores(this, budget); }
@@ -27,7 +24,7 @@ struct Sharer {
   void wait(std::uint64_t ns) { seen.time_ns += ns; }
 
   Shares& shares_;
-  Observation seen{.time_ns = kSecondNs};
+  PlantCounters seen{.time_ns = kSecondNs};
 };
 
 TEST(Shares, OneAloneHasAllTheCores) {

@@ -63,7 +63,7 @@ void BatchWindow::lacks(Error error) {
 
 bool BatchWindow::awaited(std::uint64_t step) const noexcept {
   return std::any_of(takers_.begin(), takers_.end(),
-                     [&](const auto& taker) { return taker->step_ == step && taker->asked_ns_ != 0; });
+                     [&](const auto& taker) { return taker->step_ == step && taker->asks_; });
 }
 
 Status BatchWindow::report(const Error& error) noexcept {
@@ -125,17 +125,8 @@ void BatchWindow::leave(Taker& taker) noexcept {
 }
 
 bool BatchWindow::ask(Taker& taker) noexcept {
-  if (taker.step_ == pass_.steps) {
-    taker.asked_ns_ = taker.last_asked_ns_ = 0;
-    return false;
-  }
-  if (taker.asked_ns_ == 0) {
-    taker.asked_ns_ = monotonic_ns();
-    taker.worked_ns_ = 0;
-    if (taker.last_asked_ns_ != 0) metrics_.step.record(taker.asked_ns_ - taker.last_asked_ns_);
-    taker.last_asked_ns_ = taker.asked_ns_;
-  }
-  return true;
+  taker.asks_ = taker.step_ != pass_.steps;
+  return taker.asks_;
 }
 
 bool BatchWindow::wait(Lock& lock, const Taker& taker, std::uint64_t until_ns) {
@@ -151,8 +142,7 @@ std::optional<Error> BatchWindow::take_lack() noexcept {
 
 BatchWindow::Next BatchWindow::take(Taker& taker) {
   State& batch = at(taker.step_);
-  metrics_.stall.record(monotonic_ns() - taker.asked_ns_ - taker.worked_ns_);
-  taker.asked_ns_ = 0;
+  taker.asks_ = false;
   const std::uint64_t step = taker.step_++;
   taker.position_ = batch.position;
   const bool last = front() > step;

@@ -88,13 +88,11 @@ class BatchWindow {
     friend class BatchWindow;
     std::uint64_t step_ = 0;
     std::uint64_t position_ = 0;
-    std::uint64_t asked_ns_ = 0;  // when it asked for its batch, 0 while it does not wait
-    std::uint64_t last_asked_ns_ = 0;
-    std::uint64_t worked_ns_ = 0;  // since then, at the batches itself
+    bool asks_ = false;  // for its batch, which it does not have yet
   };
 
   /// @param arena   of slots as large as the plan's layout.
-  /// @param metrics outlive the window; it counts batches, their samples, steps and stalls, and failed samples.
+  /// @param metrics outlive the window; it counts batches, their samples, and failed samples.
   BatchWindow(std::shared_ptr<const Plan> plan, std::shared_ptr<SlotArena> arena, Pass pass, Metrics& metrics);
   ~BatchWindow();
   BatchWindow(const BatchWindow&) = delete;
@@ -144,8 +142,6 @@ class BatchWindow {
   bool landed(const Taker& taker) const noexcept { return taker.step_ < pass_.steps && at(taker.step_).landed(); }
   /// Waits until its batch has landed, or the time has passed; whether it has.
   bool wait(Lock& lock, const Taker& taker, std::uint64_t until_ns);
-  /// It has worked at batches itself: that is no stall.
-  void worked(Taker& taker, std::uint64_t ns) noexcept { taker.worked_ns_ += ns; }
   /// The lack of memory, once it has stood for long enough to be an error.
   std::optional<Error> take_lack() noexcept;
   /// Its batch, which has landed, or what it is instead.

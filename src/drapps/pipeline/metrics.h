@@ -39,6 +39,7 @@ struct Upcoming {
   std::uint64_t bytes = 0;    // of those
   std::uint64_t seen = 0;     // of which the pixels are known
   std::uint64_t pixels = 0;   // of those
+  std::uint64_t indexed = 0;  // pictures of which a complete index is kept
 
   static constexpr std::uint64_t kMost = 4096;
 
@@ -48,15 +49,15 @@ struct Upcoming {
     bytes += other.bytes;
     seen += other.seen;
     pixels += other.pixels;
+    indexed += other.indexed;
   }
 };
 
 struct Metrics {
   std::array<LaneMetrics, kLanes.size()> lanes;
-  Histogram step;   // ns from one call of next() to the following one
-  Histogram stall;  // ns that next() waited
-  FirstTime read;   // of a record, from where waiting is possible
-  FirstTime made;   // of a sample
+  FirstTime read;                           // of a record, from where waiting is possible
+  FirstTime made;                           // of a sample
+  std::atomic<std::uint64_t> helped_ns{0};  // that the taker worked at batches itself, inside next()
   std::atomic<std::uint64_t> batches{0};
   std::atomic<std::uint64_t> samples{0};
   std::atomic<std::uint64_t> failed_samples{0};

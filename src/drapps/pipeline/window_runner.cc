@@ -19,7 +19,8 @@ WindowRunner::WindowRunner(RunnerParts parts)
     : plan_(std::move(parts.plan)),
       source_(std::move(parts.source)),
       sampler_(std::move(parts.sampler)),
-      preparer_(plan_, source_, sampler_, parts.seed, std::move(parts.indexes)),
+      indexes_(std::move(parts.indexes)),
+      preparer_(plan_, source_, sampler_, parts.seed, indexes_),
       engine_(parts.engine),
       arena_(std::move(parts.arena)),
       window_(plan_, arena_, pass(), metrics_),
@@ -51,7 +52,7 @@ std::optional<Runner::Next> WindowRunner::next(std::chrono::milliseconds patienc
   for (; !window_.landed(taker_); now = monotonic_ns()) {
     if (now >= until) return std::nullopt;
     if (help(lock)) {
-      window_.worked(taker_, monotonic_ns() - now);
+      metrics_.helped_ns.fetch_add(monotonic_ns() - now, std::memory_order_relaxed);
       continue;
     }
     if (auto lack = window_.take_lack()) return *std::move(lack);
@@ -95,7 +96,13 @@ Upcoming WindowRunner::upcoming() const {
       sampler_.indices(step, first, indices);
       for (const std::uint64_t index : indices) {
         const Hint hint = source_->hint(index);
-        upcoming.add({1, hint.bytes > 0 ? 1u : 0u, hint.bytes, hint.pixels > 0 ? 1u : 0u, hint.pixels});
+        const bool indexed = indexes_ != nullptr && indexes_->complete(index);
+        upcoming.add({.samples = 1,
+                      .sized = hint.bytes > 0 ? 1u : 0u,
+                      .bytes = hint.bytes,
+                      .seen = hint.pixels > 0 ? 1u : 0u,
+                      .pixels = hint.pixels,
+                      .indexed = indexed ? 1u : 0u});
         if (upcoming.samples == Upcoming::kMost) return upcoming;
       }
     }

@@ -96,13 +96,16 @@ std::string_view name_of(Hold hold) noexcept;
 
 /// What became of one proposal.
 struct Decision {
-  std::uint64_t time_ns = 0;  // of the observation
+  std::uint64_t time_ns = 0;   // of the observation
+  std::uint64_t guard_ns = 0;  // when the guard looked at it
   Settings before{};
   Settings proposed{};
   Settings applied{};
   std::array<Hold, kKnobs> holds{};
   Hold weights_hold = Hold::kNone;
-  Reason why{};  // the policy's
+  Reason why{};                // the policy's
+  Hold signals = Hold::kNone;  // kStale or kBroken where something is wrong with the observation
+  Reason fault{};              // what
 };
 
 }  // namespace drapps

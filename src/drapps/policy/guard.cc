@@ -1,7 +1,6 @@
 #include "drapps/policy/guard.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "drapps/plant/knob_range.h"
 
@@ -24,7 +23,7 @@ Settings fit_settings(const Settings& settings, const Limits& limits) noexcept {
 
 Decision Guard::rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns) noexcept {
   Decision decision{.time_ns = observation.time_ns, .before = observation.settings, .proposed = proposed};
-  const Hold fault = check(observation, now_ns);
+  const Hold fault = check(observation, now_ns, decision);
   decision.applied = fit_settings(observation.settings, limits_);
 
   for (const Knob& knob : knob_table()) {
@@ -62,12 +61,10 @@ Decision Guard::rule(const Observation& observation, const Settings& proposed, s
   return decision;
 }
 
-Hold Guard::check(const Observation& observation, std::uint64_t now_ns) noexcept {
-  const bool broken = ran_backwards(observation) || observation.time_ns > now_ns ||
-                      !std::isfinite(observation.process_cpu_seconds) || observation.process_cpu_seconds < 0;
-  const bool first = !seen_;
-  seen_ = true;
-  if (broken || first) {
+Hold Guard::check(const Observation& observation, std::uint64_t now_ns, Decision& decision) noexcept {
+  const bool first = !signals_.seen();
+  const Hold fault = decision.signals = signals_.check(observation, now_ns, decision.fault);
+  if (fault == Hold::kBroken || first) {
     // A clock that ran backwards cannot be compared with: every wait starts again from here.
     epoch_time_ns_ = observation.time_ns;
     epoch_batches_ = observation.batches;
@@ -78,42 +75,15 @@ Hold Guard::check(const Observation& observation, std::uint64_t now_ns) noexcept
     };
     std::for_each(clocks_.begin(), clocks_.end(), restart);
     restart(weights_clock_);
-  } else {
+  } else if (fault == Hold::kNone) {
     count_epoch(observation);
   }
-  const Hold fault = broken ? Hold::kBroken : now_ns - observation.time_ns > kStaleNs ? Hold::kStale : Hold::kNone;
   if (fault != Hold::kNone) {
     last_fault_ = fault;
     rest_until_ = epoch_ + kRestEpochs;
     return fault;
   }
   return epoch_ < rest_until_ ? last_fault_ : Hold::kNone;
-}
-
-bool Guard::ran_backwards(const Observation& observation) noexcept {
-  // A lane outside the plan is not compared: its counts may be absent, and count on when it returns.
-  std::array<std::uint64_t, kCounters> now = counters_;
-  std::size_t at = 0;
-  const auto put = [&](std::uint64_t value) { now[at++] = value; };
-  const auto put_counts = [&](const HistogramCounts& counts) { put(counts.count), put(counts.sum); };
-  put(observation.time_ns);
-  put(observation.batches);
-  put(observation.samples);
-  put_counts(observation.step);
-  put_counts(observation.stall);
-  for (const LaneObservation& lane : observation.lanes) {
-    if (!lane.valid) {
-      at += 8;
-      continue;
-    }
-    put_counts(lane.service_wall);
-    put_counts(lane.service_cpu);
-    put_counts(lane.queue_length);
-    put_counts(lane.wait);
-  }
-  const bool backwards = !std::equal(counters_.begin(), counters_.end(), now.begin(), std::less_equal<>());
-  counters_ = now;
-  return seen_ && backwards;
 }
 
 void Guard::count_epoch(const Observation& observation) noexcept {

@@ -2,8 +2,9 @@
 //
 // 1. Budgets bind always. Settings in force that lie outside the limits are brought inside at once, whatever the
 //    signals say.
-// 2. Stale or broken signals hold everything: an observation older than two seconds, a counter that ran backwards, a
-//    time that is not a number. Afterwards the guard rests for four decision epochs.
+// 2. Stale or broken signals hold everything: an observation that is missing, older than two seconds or no newer than
+//    the one before it, a counter that ran backwards, what is not a number, numbers that contradict each other.
+//    Afterwards the guard rests for four decision epochs.
 // 3. A knob moves towards its proposal on its own clock and by its own step, which are columns of the knob table: one
 //    notch (see plant/knob_range.h) or all the way, at most every half second or four batches, whichever is later (fast
 //    knobs), or every ten seconds (slow ones).
@@ -19,10 +20,10 @@
 #include <cstdint>
 
 #include "drapps/plant/policy.h"
+#include "drapps/policy/signals.h"
 
 namespace drapps {
 
-inline constexpr std::uint64_t kStaleNs = 2'000'000'000;
 inline constexpr std::uint64_t kRestEpochs = 4;  // after broken or stale signals
 
 /// `settings` with everything outside the limits brought to the nearest allowed value; weights that do not fit become
@@ -49,10 +50,7 @@ class Guard {
     std::uint64_t samples = 0;
     std::uint64_t epoch = 0;
   };
-  static constexpr std::size_t kCounters = 7 + kLanes.size() * 8;
-
-  Hold check(const Observation& observation, std::uint64_t now_ns) noexcept;
-  bool ran_backwards(const Observation& observation) noexcept;
+  Hold check(const Observation& observation, std::uint64_t now_ns, Decision& decision) noexcept;
   void count_epoch(const Observation& observation) noexcept;
   Hold may_move(const Clock& clock, const KnobClock& due, std::uint32_t cool_down,
                 const Observation& observation) const noexcept;
@@ -62,13 +60,12 @@ class Guard {
   Limits limits_;
   std::array<Clock, kKnobs> clocks_{};
   Clock weights_clock_{};
-  std::array<std::uint64_t, kCounters> counters_{};  // of the last observation
+  Signals signals_;
   std::uint64_t epoch_ = 0;
   std::uint64_t epoch_time_ns_ = 0;
   std::uint64_t epoch_batches_ = 0;
   std::uint64_t rest_until_ = 0;  // epoch
   Hold last_fault_ = Hold::kNone;
-  bool seen_ = false;
 };
 
 }  // namespace drapps

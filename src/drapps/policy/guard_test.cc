@@ -128,18 +128,22 @@ TEST(Guard, HoldsOnBrokenSignals) {
   const Break breaks[] = {
       [](Observation& o) { o.batches -= 1; },
       [](Observation& o) { o.samples -= 1; },
-      [](Observation& o) { o.step.sum -= 1; },
-      [](Observation& o) { o.stall.count -= 1; },
+      [](Observation& o) { o.consumer.step.sum -= 1; },
+      [](Observation& o) { o.consumer.stall.count -= 1; },
       [](Observation& o) { o.lanes[7].service_cpu.sum -= 1; },
       [](Observation& o) { o.time_ns -= 1; },
       [](Observation& o) { o.time_ns += 1'000'000'000; },  // taken in the future
       [](Observation& o) { o.process_cpu_seconds = std::numeric_limits<double>::quiet_NaN(); },
       [](Observation& o) { o.process_cpu_seconds = std::numeric_limits<double>::infinity(); },
+      [](Observation& o) { o.consumer.step.p50 = 1; },  // above the 90th percentile
+      [](Observation& o) { o.upcoming.sized = o.upcoming.samples + 1; },
+      [](Observation& o) { o.storage.bytes -= 1; },
   };
   for (const Break& broken : breaks) {
     Bench bench(wide_limits());
     bench.seen.batches = bench.seen.samples = 100;
-    bench.seen.step.sum = bench.seen.stall.count = 100;
+    bench.seen.consumer.step.sum = bench.seen.consumer.stall.count = 100;
+    bench.seen.storage.bytes = 100;
     bench.seen.lanes[7].valid = true;
     bench.seen.lanes[7].service_cpu.sum = 100;
     const Settings wanted = with(bench.seen.settings, KnobId::kWorkers, 1);
@@ -149,7 +153,23 @@ TEST(Guard, HoldsOnBrokenSignals) {
     const Decision decision = bench.guard.rule(bench.seen, wanted, now);
     EXPECT_EQ(decision.applied, bench.seen.settings) << &broken - breaks;
     EXPECT_EQ(bench.hold_of(KnobId::kWorkers, decision), Hold::kBroken) << &broken - breaks;
+    EXPECT_FALSE(decision.fault.view().empty()) << &broken - breaks;
   }
+}
+
+TEST(Guard, HoldsOnAnObservationThatIsMissingOrTheOneBefore) {
+  Bench bench(wide_limits());
+  const Settings wanted = with(bench.seen.settings, KnobId::kWorkers, 1);
+  bench.step(500, 4, bench.seen.settings);
+  const Decision frozen = bench.step(0, 0, wanted);
+  EXPECT_EQ(frozen.applied, bench.seen.settings);
+  EXPECT_EQ(bench.hold_of(KnobId::kWorkers, frozen), Hold::kStale);
+  EXPECT_EQ(frozen.fault.view(), "the observation is that of the decision before");
+  const Observation missing{.settings = bench.seen.settings};
+  const Decision nothing = bench.guard.rule(missing, wanted, bench.seen.time_ns);
+  EXPECT_EQ(nothing.applied, bench.seen.settings);
+  EXPECT_EQ(nothing.fault.view(), "the observation is missing");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(bench.step(500, 4, wanted).applied[KnobId::kWorkers], i < 3 ? 16 : 12);
 }
 
 TEST(Guard, ALaneThatLeavesThePlanIsNotABrokenSignal) {

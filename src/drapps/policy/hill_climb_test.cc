@@ -46,10 +46,10 @@ class SyntheticPlant {
       const double own = response.compute * (1 + drift_) * (1 + noise_ * normal_(random_));
       const double prepared = (1 + drift_) / response.capacity;
       const double step = std::max(own, prepared);
-      record(seen.step, step);
-      record(seen.stall, step - own);
-      record(seen.lanes[lane_place(LaneRole::kPrepare)].service_wall, step * response.stretch);
-      record(seen.lanes[lane_place(LaneRole::kPrepare)].service_cpu, step);
+      record(step_, step);
+      record(stall_, step - own);
+      record(wall_, step * response.stretch);
+      record(cpu_, step);
       ++seen.batches;
       seen.ready_batches = prepared > own ? 0 : static_cast<std::uint32_t>(seen.settings[KnobId::kPrefetchDepth]);
       now_ += step;
@@ -58,11 +58,14 @@ class SyntheticPlant {
       if (pause_every_ > 0 && now_ > next_pause_) {
         next_pause_ = now_ + pause_every_;
         now_ += pause_;
-        record(seen.step, pause_);
-        record(seen.stall, 0);
+        record(step_, pause_);
+        record(stall_, 0);
       }
     }
-    seen.lanes[lane_place(LaneRole::kPrepare)].valid = true;
+    seen.consumer.step = spread(step_, step_before_);
+    seen.consumer.stall = spread(stall_, stall_before_);
+    seen.lanes[lane_place(LaneRole::kPrepare)] = {
+        .valid = true, .service_wall = spread(wall_, wall_before_), .service_cpu = spread(cpu_, cpu_before_)};
     seen.time_ns = static_cast<std::uint64_t>(now_ * 1e9);
     seen.process_cpu_seconds = now_;
     return total / steps;
@@ -72,10 +75,7 @@ class SyntheticPlant {
 
  private:
   static void record(HistogramCounts& counts, double seconds) {
-    const auto ns = static_cast<std::uint64_t>(std::max(0.0, seconds) * 1e9);
-    ++counts.buckets[Histogram::bucket_of(ns)];
-    ++counts.count;
-    counts.sum += ns;
+    counts.record(static_cast<std::uint64_t>(std::max(0.0, seconds) * 1e9));
   }
 
   Model model_;
@@ -87,6 +87,7 @@ class SyntheticPlant {
   double pause_every_ = 0;
   double pause_ = 0;
   double next_pause_ = 30;
+  HistogramCounts step_, step_before_, stall_, stall_before_, wall_, wall_before_, cpu_, cpu_before_;
 };
 
 struct Moment {
@@ -272,7 +273,7 @@ TEST(HillClimb, HasPatienceWithTheGuardBetweenPasses) {
     Climber climber(limits, initial_settings(limits));
     bool tried = false;
     for (int pass = 0; pass < 200 / length; ++pass) {
-      ++climber.seen.passes;
+      ++climber.seen.consumer.passes;
       for (const double end = plant.now() + length; plant.now() < end;) {
         climber.climb(plant, plant.now() + kEpoch / 2);
         EXPECT_EQ(climber.state.why.view().find("does not move"), std::string_view::npos) << climber.state.why.view();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace drapps {
 namespace {
@@ -17,11 +16,6 @@ constexpr std::uint64_t kPauseNs = 1'000'000'000;
 constexpr std::uint64_t kPauseFactor = 8;
 constexpr std::uint32_t kExceptionsInARow = 2;
 
-std::uint64_t steps_from(const HistogramCounts& counts, std::uint64_t bucket) noexcept {
-  return std::accumulate(counts.buckets.begin() + static_cast<std::ptrdiff_t>(bucket), counts.buckets.end(),
-                         std::uint64_t{0});
-}
-
 /// Fetch and transfer wait for devices by nature, and so do lanes on one; only the others' waiting is contention.
 bool computes(const Lane& lane) {
   return lane.device == LaneDevice::kCpu && lane.role != LaneRole::kFetch && lane.role != LaneRole::kTransfer;
@@ -30,9 +24,9 @@ bool computes(const Lane& lane) {
 }  // namespace
 
 StepWindow::Mark StepWindow::mark_of(const Observation& observation) noexcept {
-  Mark mark{.steps = observation.step.count,
-            .step_ns = observation.step.sum,
-            .stall_ns = observation.stall.sum,
+  Mark mark{.steps = observation.consumer.step.count,
+            .step_ns = observation.consumer.step.sum,
+            .stall_ns = observation.consumer.stall.sum,
             .wall_ns = 0,
             .cpu_ns = 0};
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
@@ -44,18 +38,20 @@ StepWindow::Mark StepWindow::mark_of(const Observation& observation) noexcept {
 }
 
 bool StepWindow::exceptional(const Observation& observation) noexcept {
-  const bool pause = steps_from(observation.step, pause_bucket_) > long_steps_;
-  const bool exception = begun_ && (pause || observation.passes > passes_);
-  const std::uint64_t usual = observation.step.quantile(0.5);
-  pause_bucket_ = Histogram::bucket_of(std::max(kPauseNs, kPauseFactor * usual)) + 1;
-  long_steps_ = steps_from(observation.step, pause_bucket_);
-  passes_ = observation.passes;
+  const std::uint64_t limit = std::max(kPauseNs, kPauseFactor * usual_ns_);
+  const bool pause = usual_ns_ != 0 && longest_ns_ > Histogram::upper_edge(Histogram::bucket_of(limit));
+  const bool exception = begun_ && (pause || observation.consumer.passes > passes_);
+  passes_ = observation.consumer.passes;
   exceptions_ = exception ? exceptions_ + 1 : 0;
-  return exception && exceptions_ <= kExceptionsInARow;
+  longest_ns_ = 0;
+  const bool left_out = exception && exceptions_ <= kExceptionsInARow;
+  if (!left_out && observation.consumer.step.p50 != 0) usual_ns_ = observation.consumer.step.p50;
+  return left_out;
 }
 
 void StepWindow::add(const Observation& observation) noexcept {
   const Mark now = mark_of(observation);
+  longest_ns_ = std::max(longest_ns_, observation.consumer.step.most);
   if (now.steps < last_.steps || now.step_ns < last_.step_ns || now.stall_ns < last_.stall_ns) begun_ = false;
   if (begun_ && now.step_ns - last_.step_ns < kBlockNs) return;  // the block goes on
   const bool left_out = exceptional(observation);

@@ -48,10 +48,10 @@ class StepWindow {
 
   bool begun_ = false;
   Mark last_{};
-  Mark sum_{};                // over the blocks taken in
-  std::uint64_t passes_ = 0;  // as observed
-  std::uint64_t pause_bucket_ = 0;
-  std::uint64_t long_steps_ = 0;  // steps so far from that bucket on
+  Mark sum_{};                    // over the blocks taken in
+  std::uint64_t passes_ = 0;      // as observed
+  std::uint64_t usual_ns_ = 0;    // median step, when one was last no exception; 0: none was seen
+  std::uint64_t longest_ns_ = 0;  // step since the last block
   std::uint32_t exceptions_ = 0;  // in a row
   std::uint32_t blocks_ = 0;
   double mean_ = 0;  // of the block means, and the sum of their squared deviations (Welford)

@@ -7,35 +7,42 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 
+/// A plant's observation, and the histogram that it is made from.
+struct Seen : Observation {
+  void show(StepWindow& window) {
+    consumer.step = spread(steps, steps_before);
+    window.add(*this);
+  }
+  HistogramCounts steps, steps_before;
+};
+
 /// Records `steps` steps of `ms`, `stall_ms` of each waited, and lets that time pass.
-void run(Observation& seen, int steps, double ms, double stall_ms = 0) {
+void run(Seen& seen, int steps, double ms, double stall_ms = 0) {
   for (int i = 0; i < steps; ++i) {
     const auto ns = static_cast<std::uint64_t>(ms * kNsPerMs);
-    ++seen.step.buckets[Histogram::bucket_of(ns)];
-    ++seen.step.count;
-    seen.step.sum += ns;
-    seen.stall.sum += static_cast<std::uint64_t>(stall_ms * kNsPerMs);
+    seen.steps.record(ns);
+    seen.consumer.stall.sum += static_cast<std::uint64_t>(stall_ms * kNsPerMs);
     seen.time_ns += ns;
   }
 }
 
 TEST(StepWindow, MeasuresStepStallAndStretch) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
   auto& decode = seen.lanes[lane_place(LaneRole::kDecode)];
   auto& fetch = seen.lanes[lane_place(LaneRole::kFetch)];
   decode.valid = fetch.valid = true;
-  window.add(seen);
+  seen.show(window);
   for (int i = 0; i < 6; ++i) {
     ASSERT_FALSE(window.complete());
     run(seen, 5, i % 2 == 0 ? 99 : 101, 25);
     decode.service_wall.sum += 300;
     decode.service_cpu.sum += 200;
     fetch.service_wall.sum += 1'000'000;
-    window.add(seen);
+    seen.show(window);
   }
   run(seen, 1, 100, 25);
-  window.add(seen);
+  seen.show(window);
   ASSERT_TRUE(window.complete());
   const StepMeasure measure = window.measure();
   EXPECT_NEAR(measure.step_ns, 100 * kNsPerMs, 0.01 * kNsPerMs);
@@ -46,13 +53,13 @@ TEST(StepWindow, MeasuresStepStallAndStretch) {
 }
 
 TEST(StepWindow, GrowsWhileTheErrorIsWideButNotForever) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
-  window.add(seen);
+  seen.show(window);
   int blocks = 0;
   for (; !window.complete(); ++blocks) {
     run(seen, 10, blocks % 2 == 0 ? 30 : 70);
-    window.add(seen);
+    seen.show(window);
     if (blocks >= 8) {
       EXPECT_TRUE(window.long_enough());
     }
@@ -62,82 +69,82 @@ TEST(StepWindow, GrowsWhileTheErrorIsWideButNotForever) {
 }
 
 TEST(StepWindow, LeavesPausesOut) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
   run(seen, 100, 50);
-  window.add(seen);
+  seen.show(window);
   for (int i = 0; i < 12; ++i) {
     run(seen, 10, 50);
     if (i == 5) run(seen, 1, 20'000);
-    window.add(seen);
+    seen.show(window);
   }
   EXPECT_NEAR(window.measure().step_ns, 50 * kNsPerMs, 0.1 * kNsPerMs);
 }
 
 TEST(StepWindow, ThirdPauseInARowIsTheNewNormal) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
   run(seen, 1000, 50);
-  window.add(seen);
+  seen.show(window);
   for (int i = 0; i < 6; ++i) {
     run(seen, 4, 2'000);
-    window.add(seen);
+    seen.show(window);
   }
   EXPECT_NEAR(window.measure().step_ns, 2'000 * kNsPerMs, 1 * kNsPerMs);
   EXPECT_EQ(window.blocks(), 4u);
 }
 
 TEST(StepWindow, SlowStepsAreNoPause) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
   run(seen, 10, 3'000);
-  window.add(seen);
+  seen.show(window);
   run(seen, 4, 3'100);
-  window.add(seen);
+  seen.show(window);
   EXPECT_EQ(window.blocks(), 1u);
 }
 
 TEST(StepWindow, MeasuresNothingBetweenPasses) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
-  window.add(seen);
+  seen.show(window);
   for (int pass = 0; pass < 4; ++pass) {
     run(seen, 10, 50);
-    window.add(seen);
+    seen.show(window);
     seen.time_ns += 30'000 * static_cast<std::uint64_t>(kNsPerMs);  // a validation
   }
   EXPECT_EQ(window.blocks(), 4u);
   EXPECT_FALSE(window.long_enough());
   for (int pass = 0; pass < 2; ++pass) {
     run(seen, 10, 50);
-    window.add(seen);
+    seen.show(window);
   }
   EXPECT_TRUE(window.complete());
   EXPECT_NEAR(window.measure().step_ns, 50 * kNsPerMs, 1);
 }
 
 TEST(StepWindow, ABlockHoldsAQuarterOfASecondOfSteps) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
-  window.add(seen);
+  seen.show(window);
   for (int pass = 0; pass < 10; ++pass) {
     run(seen, 4, pass % 2 == 0 ? 20 : 40);
     seen.time_ns += 500 * static_cast<std::uint64_t>(kNsPerMs);
-    window.add(seen);
+    seen.show(window);
   }
   EXPECT_EQ(window.blocks(), 3u);
 }
 
 TEST(StepWindow, LeavesTheStartOfAPassOut) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
-  window.add(seen);
+  seen.show(window);
   for (int pass = 0; pass < 4; ++pass) {
-    ++seen.passes;
+    ++seen.consumer.passes;
     run(seen, 1, 900, 850);
     for (int block = 0; block < 3; ++block) {
       run(seen, 10, 50);
-      window.add(seen);
+      seen.show(window);
     }
   }
   EXPECT_EQ(window.blocks(), 8u);
@@ -146,14 +153,14 @@ TEST(StepWindow, LeavesTheStartOfAPassOut) {
 }
 
 TEST(StepWindow, ShortPassesAreNothingButTheirStarts) {
-  Observation seen;
+  Seen seen;
   StepWindow window;
-  window.add(seen);
+  seen.show(window);
   for (int block = 0; block < 10; ++block) {
-    seen.passes += 2;
+    seen.consumer.passes += 2;
     run(seen, 2, 100, 100);
     run(seen, 8, 50);
-    window.add(seen);
+    seen.show(window);
   }
   EXPECT_EQ(window.blocks(), 8u);
   EXPECT_NEAR(window.measure().step_ns, 60 * kNsPerMs, 1);
@@ -164,15 +171,15 @@ TEST(StepWindow, GoesOnWithANewPlant) {
   StepWindow window;
   std::uint64_t time = 0;
   for (int epoch = 0; epoch < 3; ++epoch) {
-    Observation seen;
+    Seen seen;
     seen.time_ns = time;
     run(seen, 1, 900);  // starting up is not part of the measurement
     run(seen, 10, 50);
-    window.add(seen);
+    seen.show(window);
     for (int block = 0; block < 2; ++block) {
       EXPECT_FALSE(window.complete());
       run(seen, 10, 50);
-      window.add(seen);
+      seen.show(window);
     }
     time = seen.time_ns;
   }

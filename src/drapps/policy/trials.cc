@@ -160,12 +160,12 @@ class TrialsDecider {
     const TrialsState then = memory_;
     memory_.begun = true;
     memory_.time_ns = seen_.time_ns;
-    memory_.stall_ns = seen_.stall.sum;
+    memory_.stall_ns = seen_.consumer.stall.sum;
     memory_.made = seen_.processes.made;
     memory_.demand_ns = seen_.processes.demand_ns;
     memory_.idle_cores_ns = seen_.processes.idle_cores_ns;
     memory_.idle = seen_.processes.idle;
-    const bool backwards = seen_.time_ns <= then.time_ns || seen_.stall.sum < then.stall_ns ||
+    const bool backwards = seen_.time_ns <= then.time_ns || seen_.consumer.stall.sum < then.stall_ns ||
                            memory_.made < then.made || memory_.demand_ns < then.demand_ns;
     if (!then.begun || backwards) return false;
     const auto ns = static_cast<double>(seen_.time_ns - then.time_ns);
@@ -175,7 +175,7 @@ class TrialsDecider {
     const double idle = then.idle_cores_ns > 0 ? static_cast<double>(idle_ns) / ns : budget();
     measurement = {.cores = cores,
                    .idle = idle,
-                   .waited = static_cast<double>(seen_.stall.sum - then.stall_ns) / ns,
+                   .waited = static_cast<double>(seen_.consumer.stall.sum - then.stall_ns) / ns,
                    .rate = static_cast<double>(memory_.made - then.made) / ns * 1e9};
     const bool waits = measurement.waited > kWaits && memory_.idle == then.idle;
     return measurement.rate > 0 && (waits || over(measurement));

@@ -39,7 +39,7 @@ struct ProcessModel {
 
   void step(double dt) {
     seen.time_ns += ns(dt);
-    seen.stall.sum += ns(waited * dt);
+    seen.consumer.stall.sum += ns(waited * dt);
     const auto working = std::ranges::count_if(ready_at, [&](std::uint64_t at) { return at < seen.time_ns; });
     const double cores = cores_of(static_cast<double>(working));
     made += std::max(0.0, cores * 1000 * dt * (1 + noise * std::normal_distribution<>()(random)));

@@ -89,6 +89,7 @@ class Source {
 
   /// Where the files that locate() names lie: this machine's, unless another storage was set.
   Storage& storage() const noexcept { return *storage_; }
+  std::shared_ptr<Storage> shared_storage() const noexcept { return storage_; }
   /// Before the source is used.
   void set_storage(std::shared_ptr<Storage> storage) noexcept { storage_ = std::move(storage); }
 

@@ -1,0 +1,39 @@
+// A policy behind its guard: from what was seen to what is to be applied. The same observations, limits and readings of
+// the clock give the same decisions, live and in a replay.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "drapps/plant/policy.h"
+#include "drapps/policy/guard.h"
+
+namespace drapps {
+
+/// Not thread-safe; reads no clock of its own.
+class Decider {
+ public:
+  Decider(std::unique_ptr<const Policy> policy, const Limits& limits)
+      : policy_(std::move(policy)), state_{.limits = limits}, guard_(limits) {}
+
+  const Policy& policy() const noexcept { return *policy_; }
+  /// Another one, which remembers nothing; the guard stays as it is. The old one is given back.
+  std::unique_ptr<const Policy> swap(std::unique_ptr<const Policy> policy) noexcept;
+
+  const Limits& limits() const noexcept { return state_.limits; }
+  void set_limits(const Limits& limits) noexcept;
+  /// What the policy did about its turn, last.
+  Trying trying() const noexcept { return state_.trying; }
+
+  /// @param seen   where it is missing (its time is 0) the policy is not asked.
+  /// @param clock  the plant's now, in ns; read once, behind the policy, so that what took too long is stale.
+  Decision decide(const Observation& seen, const std::function<std::uint64_t()>& clock);
+
+ private:
+  std::unique_ptr<const Policy> policy_;
+  PolicyState state_;
+  Guard guard_;
+};
+
+}  // namespace drapps
