@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <list>
+#include <utility>
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
@@ -134,46 +135,84 @@ Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
   return ok_status();
 }
 
-bool WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
+WorkerTimes WorkerGroup::times() const {
+  const std::scoped_lock lock(mutex_);
+  WorkerTimes times = ended_;
+  for (Worker* worker = workers_; worker != nullptr; worker = worker->next) {
+    clockid_t clock{};
+    const bool readable = pthread_getcpuclockid(worker->thread, &clock) == 0;
+    read(*worker, readable ? read_clock_ns(clock) : 0);
+    times += worker->read;
+    ++times.workers;
+  }
+  return times;
+}
+
+/// Clocks of several cores may differ by some nanoseconds, and a worker may lose its core in the middle of a change:
+/// what was told before stands.
+void WorkerGroup::read(Worker& worker, std::uint64_t cpu_ns) const noexcept {
+  auto times = worker.clock.read(reasons_, cpu_ns);
+  if (!times) return;
+  times->not_before(worker.read);
+  worker.read = *times;
+}
+
+WorkFound WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
   // Clients that come or go meanwhile wake everybody, so a round over the old ones misses nothing.
   const std::size_t first = turn_++;
+  WorkFound found = WorkFound::kNothing;
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     Entry& entry = clients_[(first + i) % clients_.size()];
     if (entry.inside >= entry.share) continue;
     WorkerClient& client = *entry.client;
     ++entry.inside;
     lock.unlock();
-    const bool worked = client.run_one();
+    found = std::max(found, client.run_one());
     lock.lock();
     Entry* still = find(client);  // present while this worker is inside, perhaps elsewhere
     --still->inside;
     if (still->share == 0) left_.notify_all();
-    if (worked) return true;
+    if (found == WorkFound::kWork) break;
   }
-  return false;
+  return found;
 }
 
 void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
   take_long_slices();
   std::uint64_t cpu_before = thread_cpu_ns();
+  Worker worker{.clock = {}, .thread = pthread_self()};
   std::unique_lock lock(mutex_);
+  worker.next = std::exchange(workers_, &worker);
   while (!stop.stop_requested() && id < wanted_) {
     const std::uint64_t seen = wakes_;
-    if (serve(lock)) {
+    const WorkFound found = serve(lock);
+    if (found == WorkFound::kWork) {
       const std::uint64_t cpu = thread_cpu_ns();
       auto pause = cpu_budget_.charge(cpu - cpu_before, monotonic_ns());
       cpu_before = cpu;
+      if (pause.count() <= 0) continue;
+      worker.clock.enter(WorkerClock::kPaused);
       while (pause.count() > 0 && !stop.stop_requested() && id < wanted_) {
         work_.wait_for(lock, stop, std::min<std::chrono::nanoseconds>(pause, CpuBudget::kSlice),
                        [&] { return id >= wanted_; });
         pause = cpu_budget_.charge(0, monotonic_ns());
       }
+      worker.clock.enter(WorkerClock::kOther);
       continue;
     }
+    if (wakes_ != seen) continue;  // what was found may hold no more
+    if (found != reasons_.reason()) reasons_.change(found, monotonic_ns());
     ++asleep_;
+    worker.clock.sleep(reasons_);
     work_.wait(lock, stop, [&] { return wakes_ != seen || id >= wanted_; });
+    worker.clock.wake(reasons_);
     --asleep_;
   }
+  read(worker, thread_cpu_ns());
+  Worker** place = &workers_;
+  while (*place != &worker) place = &(*place)->next;
+  *place = worker.next;
+  ended_ += worker.read;
 }
 
 }  // namespace drapps

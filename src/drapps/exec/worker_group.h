@@ -6,6 +6,8 @@
 // system makes no more of them, a new client is refused, and those that are there go on with the workers they have.
 #pragma once
 
+#include <pthread.h>
+
 #include <condition_variable>
 #include <cstdint>
 #include <list>
@@ -17,6 +19,7 @@
 #include "drapps/base/result.h"
 #include "drapps/exec/cpu_budget.h"
 #include "drapps/exec/service_thread.h"
+#include "drapps/exec/worker_time.h"
 
 namespace drapps {
 
@@ -24,8 +27,8 @@ namespace drapps {
 class WorkerClient {
  public:
   virtual ~WorkerClient() = default;
-  /// Takes one item and runs it; false when none was ready. Called by many workers at once.
-  virtual bool run_one() noexcept = 0;
+  /// Takes one item and runs it, or says why there is none. Called by many workers at once.
+  virtual WorkFound run_one() noexcept = 0;
   /// Releases the memory that it keeps for items to come, because another client has none. True where it works in
   /// more, which will come back later. From any thread.
   virtual bool release_idle() noexcept { return false; }
@@ -56,6 +59,8 @@ class WorkerGroup {
 
   /// Workers alive now.
   std::int32_t size() const;
+  /// Where the time of all workers went that were alive at any moment; reads the CPU clock of each that is now.
+  WorkerTimes times() const;
   /// Why there are fewer than wanted; empty where there are not.
   std::string shortage() const;
   CpuBudget& cpu_budget() noexcept { return cpu_budget_; }
@@ -67,10 +72,19 @@ class WorkerGroup {
     std::int32_t inside;
   };
 
+  /// A worker that is alive; on its thread's stack.
+  struct Worker {
+    WorkerClock clock;
+    pthread_t thread;
+    WorkerTimes read{};  // when it was last
+    Worker* next = nullptr;
+  };
+
   void run(std::size_t id, const std::stop_token& stop);
   Status resize(std::unique_lock<std::mutex>& lock) noexcept;
   Entry* find(const WorkerClient& client);
-  bool serve(std::unique_lock<std::mutex>& lock);
+  WorkFound serve(std::unique_lock<std::mutex>& lock);
+  void read(Worker& worker, std::uint64_t cpu_ns) const noexcept;
 
   CpuBudget cpu_budget_;
   mutable std::mutex mutex_;  // guards all below
@@ -84,6 +98,9 @@ class WorkerGroup {
   std::size_t turn_ = 0;     // client that is asked first next
   std::uint64_t wakes_ = 0;  // rises with every wake(), so that none is missed
   std::size_t asleep_ = 0;
+  SleepReasons reasons_;
+  Worker* workers_ = nullptr;
+  WorkerTimes ended_;  // of workers that have
 };
 
 }  // namespace drapps

@@ -23,10 +23,10 @@ class Counting : public WorkerClient {
  public:
   explicit Counting(std::int64_t items, std::chrono::microseconds each = 0us) : left_(items), each_(each) {}
 
-  bool run_one() noexcept override {
+  WorkFound run_one() noexcept override {
     if (left_.fetch_sub(1) <= 0) {
       left_.fetch_add(1);
-      return false;
+      return WorkFound::kNothing;
     }
     const int inside = inside_.fetch_add(1) + 1;
     int most = most_.load();
@@ -36,7 +36,7 @@ class Counting : public WorkerClient {
     inside_.fetch_sub(1);
     done_.fetch_add(1);
     done_.notify_all();
-    return true;
+    return WorkFound::kWork;
   }
 
   void add(std::int64_t items) { left_.fetch_add(items); }

@@ -40,7 +40,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   ~Executor() override;
 
   void apply(const Settings& settings) override;
-  bool run_one() noexcept override;
+  WorkFound run_one() noexcept override;
 
  private:
   /// Reads to hand to the reader once the lock is released.
@@ -54,6 +54,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   // The scheduler (executor_schedule.cc). All but the first require mutex_.
   void schedule(const Settings& settings);
   SampleTask* pick();
+  WorkFound nothing() const;
   const std::vector<PlanLane>& lanes() const;
   const PlanLane& lane_of(const SampleTask& task) const { return plan_->lanes.of(task.fused)[task.lane]; }
   bool can_start_next();
@@ -66,6 +67,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   SampleTask* dequeue(std::vector<SampleTask*>& queue, std::size_t place);
   void enter(SampleTask& task) { enqueue(ready_, lanes().front().place, task); }
   Reads read_ahead();
+  void queue_read();
   std::size_t most_tasks() const;
   std::size_t most_inside() const;
   void lend_workspace(SampleTask& task);
@@ -115,6 +117,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   std::vector<std::size_t> inner_;                              // places of those
   std::vector<SampleTask*> starved_;  // found no memory; tried again when another task has finished
   std::size_t reading_ = 0;           // requests that the reader has
+  bool no_slot_ = false;              // pick() found no memory for a batch that may begin
   bool solo_ = false;                 // one task has all memory to itself; nothing else starts
   std::size_t inside_ = 0;            // tasks between the first and the last of several lanes
   std::size_t late_ = 0;              // tasks that a late lane has

@@ -107,8 +107,14 @@ SampleTask* Executor::pick() {
   const std::size_t entry = lanes.front().place;
   // A lane that leads into others takes nothing new while those are full.
   const bool room = lanes.size() == 1 || inside_ < most_inside();
-  const bool queued = room && !ready_.empty() && window_.open(ready_.front()->step);
-  const bool next = room && !queued && warm_ && can_start_next() && window_.open(fetch_step_);
+  no_slot_ = false;
+  const auto opens = [this](std::uint64_t step) {
+    const bool open = window_.open(step);
+    no_slot_ |= !open && step < window_.end();
+    return open;
+  };
+  const bool queued = room && !ready_.empty() && opens(ready_.front()->step);
+  const bool next = room && !queued && warm_ && can_start_next() && opens(fetch_step_);
   LaneSet ready;
   for (const std::size_t place : inner_) ready[place] = !queues_[place].empty();
   ready[entry] = queued || next;
@@ -129,6 +135,20 @@ SampleTask* Executor::pick() {
   lend_workspace(*task);
   begin(*task, entry);
   return task;
+}
+
+/// Why the last pick() found none.
+WorkFound Executor::nothing() const {
+  if (stopping_) return WorkFound::kNothing;
+  if (no_slot_ || solo_ || !starved_.empty() || window_.lacking()) return WorkFound::kMemory;
+  const auto waits_in = [this](std::size_t place) { return !queues_[place].empty(); };
+  // What is ready is for others: lanes have their cap, or those behind the first are full.
+  if (std::any_of(inner_.begin(), inner_.end(), waits_in)) return WorkFound::kNothing;
+  if (!ready_.empty()) {
+    return ready_.front()->step < window_.end() ? WorkFound::kNothing : WorkFound::kWindow;
+  }
+  if (reading_ > 0) return WorkFound::kStorage;
+  return fetch_step_ < window_.steps() && fetch_step_ >= window_.end() ? WorkFound::kWindow : WorkFound::kNothing;
 }
 
 /// The task becomes a job of its lane.
@@ -154,10 +174,13 @@ Executor::Reads Executor::read_ahead() {
       continue;
     }
     reads.request[reads.count++] = task;
-    ++reading_;
+    queue_read();
   }
   return reads;
 }
+
+/// The reader gets one more.
+void Executor::queue_read() { metrics_[lane_place(LaneRole::kFetch)].queue_length.record(reading_++); }
 
 void Executor::saw_read(bool at_once) {
   if (at_once == warm_) {

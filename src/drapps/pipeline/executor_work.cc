@@ -17,18 +17,19 @@ constexpr std::uint32_t kReplacements = 16;
 
 }  // namespace
 
-bool Executor::run_one() noexcept {
+WorkFound Executor::run_one() noexcept {
   SampleTask* task = nullptr;
+  WorkFound found = WorkFound::kWork;
   Reads reads;
   {
     const std::scoped_lock lock(mutex_);
     reads = read_ahead();
     task = pick();
+    if (task == nullptr) found = nothing();
   }
   submit(reads);
-  if (task == nullptr) return false;
-  work(*task);
-  return true;
+  if (task != nullptr) work(*task);
+  return found;
 }
 
 void Executor::submit(const Reads& reads) {
@@ -45,20 +46,19 @@ void Executor::work(SampleTask& task) {
     // A late lane may have passed the task on before its work returns.
     const std::size_t place = task.place;
     const bool late = lane_of(task).late;
-    const std::uint64_t wall = monotonic_ns();
-    const std::uint64_t cpu = thread_cpu_ns();
+    LaneTimer timer(place);
     if (late) {
-      task.begun_ns = wall;
+      task.begun_ns = timer.begun_ns();
       const std::scoped_lock lock(mutex_);
       ++late_;
     }
     status = catching([&] { return run_lane(task); });
-    const std::uint64_t spent = monotonic_ns() - wall;
-    if (!late) metrics_[place].service_wall.record(spent);
-    metrics_[place].service_cpu.record(thread_cpu_ns() - cpu);
+    const LaneTime spent = timer.end();
+    if (!late) metrics_[place].service_wall.record(spent.wall_ns);
+    metrics_[place].service_cpu.record(spent.cpu_ns);
     {
       const std::scoped_lock lock(mutex_);
-      stride_.charge(place, static_cast<double>(spent));
+      stride_.charge(place, static_cast<double>(spent.wall_ns));
       if (late && !status.ok()) --late_;
     }
     if (late && status.ok()) return;
@@ -109,27 +109,37 @@ Status Executor::run_lane(SampleTask& task) {
 Status Executor::prepare(SampleTask& task) {
   task.fused = true;
   task.lane = 0;
+  const LaneTimer timer(lane_of(task).place);
   return run_lane(task);
 }
 
 /// Reads what there is to read, waiting if need be, but not beyond the end of the executor.
 Status Executor::fetch_waiting(SampleTask& task) {
-  return fetch_now(task, [this] {
-    const std::scoped_lock lock(mutex_);
-    return stopping_;
+  WorkerClock* const clock = WorkerClock::mine();
+  if (clock != nullptr) clock->enter(WorkerClock::kStorage);
+  Status status = catching([&] {
+    return fetch_now(task, [this] {
+      const std::scoped_lock lock(mutex_);
+      return stopping_;
+    });
   });
+  if (clock != nullptr) clock->enter(WorkerClock::kOther);
+  return status;
 }
 
 /// Reads what needs no waiting. False where it does: the reader has the task then.
 bool Executor::fetch(SampleTask& task, Status& status) {
   // What the reader failed at is read here once more, waiting if need be: its error is the sample's.
   if (task.read_failed) {
-    status = catching([&] { return fetch_waiting(task); });
+    status = fetch_waiting(task);
     task.fresh = false;
     return true;
   }
   ask(task);
+  WorkerClock* const clock = WorkerClock::mine();
+  if (clock != nullptr) clock->enter(WorkerClock::lane(lane_place(LaneRole::kFetch)));
   const bool waits = !source_->storage().try_read(task);
+  if (clock != nullptr) clock->leave_lane(waits ? 0 : task.cpu_ns);
   if (!waits) {
     metrics_.read.mark();
     metrics_[lane_place(LaneRole::kFetch)].service_wall.record(task.wall_ns);
@@ -143,7 +153,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
     if (!waits) return true;
     return_workspace(task);
     end(task);
-    ++reading_;
+    queue_read();
   }
   reader_->submit(task);
   return false;
@@ -153,8 +163,10 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
   auto& task = static_cast<SampleTask&>(request);
   if (status.ok()) remember(task);
   metrics_.read.mark();
-  metrics_[lane_place(LaneRole::kFetch)].service_wall.record(request.wall_ns);
-  metrics_[lane_place(LaneRole::kFetch)].service_cpu.record(request.cpu_ns);
+  LaneMetrics& lane = metrics_[lane_place(LaneRole::kFetch)];
+  lane.service_wall.record(request.wall_ns);
+  lane.service_cpu.record(request.cpu_ns);
+  if (request.begun_ns >= request.first_try_ns) lane.wait.record(request.begun_ns - request.first_try_ns);
   // The workers pay for what reading cost; an I/O thread never sleeps over it.
   static_cast<void>(engine_.workers().cpu_budget().charge(request.cpu_ns, monotonic_ns()));
   Reads reads;
@@ -206,7 +218,7 @@ bool Executor::starve(SampleTask& task, Status& status) {
     }
   }
   engine_.workers().release_idle(*this);
-  status = catching([&] { return fetch_waiting(task); });
+  status = fetch_waiting(task);
   task.fresh = false;
   if (status.ok()) status = catching([&] { return prepare(task); });
   // Asked only now, because another executor may have begun meanwhile.

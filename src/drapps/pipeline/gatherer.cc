@@ -105,22 +105,25 @@ bool Gatherer::ready_hand() {
   return false;
 }
 
-bool Gatherer::run_one() noexcept {
+WorkFound Gatherer::run_one() noexcept {
   Lock lock(mutex_);
   Run run = take(horizon());
-  if (run.hand == nullptr) return false;
+  if (run.hand == nullptr) {
+    if (stopping_ || fetch_step_ == window_.steps()) return WorkFound::kNothing;
+    return fetch_step_ < horizon() ? WorkFound::kMemory : WorkFound::kWindow;
+  }
   const bool landed = work(lock, std::move(run));
   lock.unlock();
   if (landed) window_.notify();
-  return true;
+  return WorkFound::kWork;
 }
 
 /// Makes a run with the mutex released; whether takers wait for its batch, which has landed.
 bool Gatherer::work(Lock& lock, Run run) noexcept {
   Hand& hand = *run.hand;
   lock.unlock();
-  const std::uint64_t wall = monotonic_ns();
-  const std::uint64_t cpu = thread_cpu_ns();
+  const std::size_t place = lane_place(LaneRole::kPrepare);
+  LaneTimer timer(place);
   Status status = catching([&] {
     gather(run, hand);
     for (const auto& [row, error] : hand.failed) {
@@ -134,9 +137,9 @@ bool Gatherer::work(Lock& lock, Run run) noexcept {
     raised.emplace(run.first, std::move(told.ok() ? status : told).error());
   }
   metrics_.made.mark();
-  LaneMetrics& lane = metrics_[lane_place(LaneRole::kPrepare)];
-  lane.service_wall.record((monotonic_ns() - wall) / run.rows);
-  lane.service_cpu.record((thread_cpu_ns() - cpu) / run.rows);
+  const LaneTime spent = timer.end();
+  metrics_[place].service_wall.record(spent.wall_ns / run.rows);
+  metrics_[place].service_cpu.record(spent.cpu_ns / run.rows);
   lock.lock();
   const bool landed =
       window_.finish(lock, run.step, run.rows, raised ? std::span(&*raised, 1) : std::span(hand.failed));

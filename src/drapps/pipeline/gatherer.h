@@ -29,7 +29,7 @@ class Gatherer final : public WindowRunner {
   ~Gatherer() override;
 
   void apply(const Settings& settings) override;
-  bool run_one() noexcept override;
+  WorkFound run_one() noexcept override;
 
  private:
   /// What one thread works with; lent out for a run.

@@ -11,6 +11,9 @@
 
 namespace drapps {
 
+/// Of fetch, what waits are requests of a reader: its queue is all that it has, waiting or under way, and the wait is
+/// from there until the I/O began that brought the answer, pauses before retries included. What workers read at once
+/// has been in no queue, and counts in service alone.
 struct LaneMetrics {
   Histogram service_wall;  // ns per sample
   Histogram service_cpu;   // ns of thread-CPU time per sample

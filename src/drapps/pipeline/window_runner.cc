@@ -38,6 +38,7 @@ BatchWindow::Pass WindowRunner::pass() {
                          .complete = {}};
   if (std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); })) {
     pass.complete = [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) {
+      const LaneTimer timer(lane_place(LaneRole::kCollate));  // for the worker's account: it is no sample's
       preparer_.finish(slot, step, rows);
     };
   }

@@ -30,6 +30,7 @@ Status read_emulated(Emulation& emulation, ReadRequest& request, const ReadLimit
     for (RecordPart part = kFirstPart; part < request.parts; ++part) bytes += request.bytes[part].size();
   }
   end_ns = emulation.end_of(bytes, now);
+  request.begun_ns = now;
   request.wall_ns = end_ns - now;
   return status;
 }

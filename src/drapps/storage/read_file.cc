@@ -43,13 +43,13 @@ Status read_part_with(const Read& read, ReadRequest& request, RecordPart part) {
 /// Reads parts one after the other with `read`, a Result<FileBytes>(location, buffer).
 template <class Read>
 Status read_parts(ReadRequest& request, const Read& read) {
-  const std::uint64_t wall = monotonic_ns();
+  request.begun_ns = monotonic_ns();
   const std::uint64_t cpu = thread_cpu_ns();
   Status status = ok_status();
   for (RecordPart part = kFirstPart; part < request.parts && status.ok(); ++part) {
     status = catching([&] { return read_part_with(read, request, part); });
   }
-  request.wall_ns = monotonic_ns() - wall;
+  request.wall_ns = monotonic_ns() - request.begun_ns;
   request.cpu_ns = thread_cpu_ns() - cpu;
   return status;
 }
@@ -216,7 +216,7 @@ bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
   for (RecordPart part = kFirstPart; part < request.parts; ++part) {
     if (request.at[part].path != nullptr) return false;
   }
-  request.wall_ns = request.cpu_ns = 0;
+  request.begun_ns = request.wall_ns = request.cpu_ns = 0;
   Status status = ok_status();
   for (RecordPart part = kFirstPart; part < request.parts && status.ok(); ++part) {
     status = catching([&] { return answer_from_memory(request, part); });
@@ -228,7 +228,7 @@ bool complete_from_memory(ReadRequest& request, ReadSink& sink) {
 Status cancelled() { return fetch_error(ErrorCode::kCancelled, "the reader was closed"); }
 
 void cancel(ReadRequest& request, ReadSink& sink) {
-  request.wall_ns = request.cpu_ns = 0;
+  request.begun_ns = request.wall_ns = request.cpu_ns = 0;
   sink.read_done(request, catching([] { return cancelled(); }));
 }
 

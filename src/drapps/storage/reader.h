@@ -33,12 +33,14 @@ struct ReadRequest {
   std::array<FileIdentity, kMaxParts> identity;
   // Answered in any case.
   RecordPart failed = kFirstPart;  // what an error is about
+  std::uint64_t begun_ns = 0;      // when its I/O began, of the last try; CLOCK_MONOTONIC, 0 where none did
   std::uint64_t wall_ns = 0;       // from the start of its I/O to its end; waiting for its turn is not in it
   std::uint64_t cpu_ns = 0;        // of the I/O thread
 
   // The reader's, while it holds the request.
   ReadRequest* next = nullptr;
   std::uint32_t tries = 0;  // that were refused; of a request that ended so, those that it had
+  // A storage's reader notes, and leaves for the caller, when it got the request; CLOCK_MONOTONIC.
   std::uint64_t first_try_ns = 0;
 };
 

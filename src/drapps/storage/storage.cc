@@ -83,6 +83,7 @@ bool Storage::try_read(ReadRequest& request, const ReadLimits& limits) {
 
 void Storage::begin_tries(ReadRequest& request) noexcept {
   request.tries = 0;
+  request.begun_ns = request.wall_ns = request.cpu_ns = 0;
   request.first_try_ns = monotonic_ns();
 }
 

@@ -138,7 +138,7 @@ void UringReader::take_requests() {
     Flight& flight = flights_[place];
     flight.request = request;
     flight.part = kFirstPart;
-    flight.started_ns = monotonic_ns();
+    request->begun_ns = monotonic_ns();
     request->cpu_ns = 0;
     attempt(place, [&] { begin_part(place); });
   }
@@ -252,7 +252,7 @@ void UringReader::finish(std::size_t place, Status status) {
   Flight& flight = flights_[place];
   close_file(flight);
   ReadRequest& request = *std::exchange(flight.request, nullptr);
-  request.wall_ns = monotonic_ns() - flight.started_ns;
+  request.wall_ns = monotonic_ns() - request.begun_ns;
   const std::uint64_t cpu = thread_cpu_ns();
   request.cpu_ns = cpu - std::exchange(cpu_mark_, cpu);
   free_.push_back(place);

@@ -56,7 +56,6 @@ class UringReader final : public Reader {
     PartFile file;           // open while its bytes are read
     ByteRange range;         // of the part in it
     std::uint64_t done = 0;  // bytes read of the part
-    std::uint64_t started_ns = 0;
 
     const Location& location() const noexcept { return request->at[part]; }
   };
