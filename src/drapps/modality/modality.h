@@ -51,8 +51,9 @@ struct Sample : ReadRequest {
   Source* source = nullptr;
   std::uint64_t index = 0;  // of the record
   Sampler::Row row;
-  bool replaced = false;           // another record stands in for it
-  Workspace* workspace = nullptr;  // from decoding to the end
+  bool replaced = false;                                   // another record stands in for it
+  jpeg::IndexKnown index_known = jpeg::IndexKnown::kNone;  // when its picture was decoded
+  Workspace* workspace = nullptr;                          // from decoding to the end
 };
 
 /// What the ops of a part draw with, at one coordinate.

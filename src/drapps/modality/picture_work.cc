@@ -100,7 +100,7 @@ Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
   picture.extent = info->extent;
   // A mask is decoded whole and cut to the same window, so the two always match.
   picture.window = first_region(info->extent, draws);
-  const jpeg::IndexUse index{work.indexes.get(), {sample.index, sample.identity[of()]}};
+  const jpeg::IndexUse index{work.indexes.get(), {sample.index, sample.identity[of()]}, &sample.index_known};
   auto image = work.decoder.decode(bytes, *info, picture.window, spec_.decode, work.scratch.next_image_buffer(),
                                    work.indexes == nullptr ? nullptr : &index);
   if (!image.ok()) return std::move(image).error();

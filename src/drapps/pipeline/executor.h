@@ -89,6 +89,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   void resume_starved();
   Status replace(SampleTask& task, Error first);
   void finish(SampleTask& task, Status status);
+  void log(const SampleTask& task, bool good) noexcept;
   void submit(const Reads& reads);
   void read_done(ReadRequest& request, Status status) noexcept override;
   void lane_ended(SampleTask& task, Status status) noexcept override;

@@ -79,6 +79,9 @@ SampleTask* Executor::start_next() {
   task->replacements = 0;
   task->measured = started_++ % Metrics::kKernelSampling == 0;
   task->kernel_cpu_ns = 0;
+  task->index_known = jpeg::IndexKnown::kNone;
+  task->service_ns.fill(0);
+  task->service_cpu_ns = 0;
   if (++fetch_row_ == sampler_.batch(fetch_step_).rows) {
     fetch_row_ = 0;
     ++fetch_step_;

@@ -1,5 +1,6 @@
 // The workers' half of the executor: reading, running lanes, and what happens when that fails.
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@ namespace {
 
 // Draws in place of one bad sample before the loader gives up on it.
 constexpr std::uint32_t kReplacements = 16;
+
+constexpr std::size_t kFetch = lane_place(LaneRole::kFetch);
 
 }  // namespace
 
@@ -54,7 +57,10 @@ void Executor::work(SampleTask& task) {
     }
     status = catching([&] { return run_lane(task); });
     const LaneTime spent = timer.end();
-    if (!late) metrics_[place].service_wall.record(spent.wall_ns);
+    if (!late) {
+      metrics_[place].service_wall.record(spent.wall_ns);
+      task.served(place, spent);
+    }
     metrics_[place].service_cpu.record(spent.cpu_ns);
     {
       const std::scoped_lock lock(mutex_);
@@ -67,7 +73,9 @@ void Executor::work(SampleTask& task) {
 }
 
 void Executor::lane_ended(SampleTask& task, Status status) noexcept {
-  metrics_[task.place].service_wall.record(monotonic_ns() - task.begun_ns);
+  const LaneTime spent{.wall_ns = monotonic_ns() - task.begun_ns};
+  metrics_[task.place].service_wall.record(spent.wall_ns);
+  task.served(task.place, spent);
   settle(task, std::move(status));
   const std::scoped_lock lock(mutex_);
   if (--late_ == 0) none_late_.notify_all();
@@ -109,8 +117,11 @@ Status Executor::run_lane(SampleTask& task) {
 Status Executor::prepare(SampleTask& task) {
   task.fused = true;
   task.lane = 0;
-  const LaneTimer timer(lane_of(task).place);
-  return run_lane(task);
+  const std::size_t place = lane_of(task).place;
+  LaneTimer timer(place);
+  Status status = run_lane(task);
+  task.served(place, timer.end());
+  return status;
 }
 
 /// Reads what there is to read, waiting if need be, but not beyond the end of the executor.
@@ -124,6 +135,7 @@ Status Executor::fetch_waiting(SampleTask& task) {
     });
   });
   if (clock != nullptr) clock->enter(WorkerClock::kOther);
+  task.served(kFetch, {.wall_ns = task.wall_ns, .cpu_ns = task.cpu_ns});
   return status;
 }
 
@@ -137,13 +149,14 @@ bool Executor::fetch(SampleTask& task, Status& status) {
   }
   ask(task);
   WorkerClock* const clock = WorkerClock::mine();
-  if (clock != nullptr) clock->enter(WorkerClock::lane(lane_place(LaneRole::kFetch)));
+  if (clock != nullptr) clock->enter(WorkerClock::lane(kFetch));
   const bool waits = !source_->storage().try_read(task);
   if (clock != nullptr) clock->leave_lane(waits ? 0 : task.cpu_ns);
   if (!waits) {
     metrics_.read.mark();
-    metrics_[lane_place(LaneRole::kFetch)].service_wall.record(task.wall_ns);
-    metrics_[lane_place(LaneRole::kFetch)].service_cpu.record(task.cpu_ns);
+    metrics_[kFetch].service_wall.record(task.wall_ns);
+    metrics_[kFetch].service_cpu.record(task.cpu_ns);
+    task.served(kFetch, {.wall_ns = task.wall_ns, .cpu_ns = task.cpu_ns});
     task.fresh = false;
     remember(task);
   }
@@ -163,7 +176,8 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
   auto& task = static_cast<SampleTask&>(request);
   if (status.ok()) remember(task);
   metrics_.read.mark();
-  LaneMetrics& lane = metrics_[lane_place(LaneRole::kFetch)];
+  LaneMetrics& lane = metrics_[kFetch];
+  task.served(kFetch, {.wall_ns = request.wall_ns, .cpu_ns = request.cpu_ns});
   lane.service_wall.record(request.wall_ns);
   lane.service_cpu.record(request.cpu_ns);
   if (request.begun_ns >= request.first_try_ns) lane.wait.record(request.begun_ns - request.first_try_ns);
@@ -261,8 +275,21 @@ Status Executor::replace(SampleTask& task, Error first) {
   return first;
 }
 
+void Executor::log(const SampleTask& task, bool good) noexcept {
+  const auto& lanes = task.service_ns;
+  if (!metrics_.log.wants(std::accumulate(lanes.begin(), lanes.end(), std::uint64_t{0}))) return;
+  metrics_.log.add({.record = task.index,
+                    .position = task.row.position,
+                    .epoch = sampler_.epoch(),
+                    .bytes = good ? task.bytes_read() : 0,
+                    .index = task.index_known,
+                    .cpu_ns = task.service_cpu_ns,
+                    .wall_ns = lanes});
+}
+
 void Executor::finish(SampleTask& task, Status status) {
   metrics_.made.mark();
+  log(task, status.ok());
   if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
   std::optional<FailedRow> failed;
   if (!status.ok()) {

@@ -140,12 +140,24 @@ bool Gatherer::work(Lock& lock, Run run) noexcept {
   const LaneTime spent = timer.end();
   metrics_[place].service_wall.record(spent.wall_ns / run.rows);
   metrics_[place].service_cpu.record(spent.cpu_ns / run.rows);
+  if (metrics_.log.wants(spent.wall_ns / run.rows)) log(run, spent);
   lock.lock();
   const bool landed =
       window_.finish(lock, run.step, run.rows, raised ? std::span(&*raised, 1) : std::span(hand.failed));
   hand.failed.clear();
   hands_.push_back(std::move(run.hand));
   return landed;
+}
+
+void Gatherer::log(const Run& run, const LaneTime& spent) noexcept {
+  const Sampler::Row first = sampler_.row(run.step, run.first);
+  SampleTimes times{.record = first.index,
+                    .position = first.position,
+                    .epoch = sampler_.epoch(),
+                    .rows = run.rows,
+                    .cpu_ns = spent.cpu_ns};
+  times.wall_ns[lane_place(LaneRole::kPrepare)] = spent.wall_ns;
+  metrics_.log.add(times);
 }
 
 void Gatherer::apply(const Settings& settings) {

@@ -66,6 +66,7 @@ class Gatherer final : public WindowRunner {
   void gather(const Run& run, Hand& hand);
   void gather_column(const ColumnGatherer& column, const Run& run, const RowRun& rows, Hand& hand);
   void prepare_rows(const Run& run, const RowRun& rows, Hand& hand);
+  void log(const Run& run, const LaneTime& spent) noexcept;
   void fail(const Run& run, Hand& hand, std::size_t row, Error error);
 
   const bool ahead_;

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "drapps/base/lane.h"
 #include "drapps/data/buffer.h"
+#include "drapps/exec/worker_time.h"
 #include "drapps/modality/modality.h"
 
 namespace drapps {
@@ -33,6 +35,13 @@ struct SampleTask : Sample {
   std::uint64_t begun_ns = 0;       // when the late lane began that has it
   std::uint64_t kernel_cpu_ns = 0;  // of this sample, where it is one of those measured
   bool measured = false;
+  std::array<std::uint64_t, kLanes.size()> service_ns{};  // wall time, by lane
+  std::uint64_t service_cpu_ns = 0;                       // of all lanes
+
+  void served(std::size_t place_of_lane, const LaneTime& time) noexcept {
+    service_ns[place_of_lane] += time.wall_ns;
+    service_cpu_ns += time.cpu_ns;
+  }
 };
 
 }  // namespace drapps

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 
 #include "drapps/base/result.h"
@@ -42,6 +43,12 @@ struct ReadRequest {
   std::uint32_t tries = 0;  // that were refused; of a request that ended so, those that it had
   // A storage's reader notes, and leaves for the caller, when it got the request; CLOCK_MONOTONIC.
   std::uint64_t first_try_ns = 0;
+
+  /// Of all parts together, where it succeeded.
+  std::uint64_t bytes_read() const noexcept {
+    return std::accumulate(bytes.begin(), bytes.begin() + parts, std::uint64_t{0},
+                           [](std::uint64_t sum, const auto& part) { return sum + part.size(); });
+  }
 };
 
 /// Told about finished requests.

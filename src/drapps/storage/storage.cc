@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "drapps/base/clock.h"
@@ -42,11 +41,6 @@ bool sleep(std::uint64_t pause_ns, const std::function<bool()>& stopped) {
   return true;
 }
 
-std::uint64_t bytes_of(const ReadRequest& request) noexcept {
-  return std::accumulate(request.bytes.begin(), request.bytes.begin() + request.parts, std::uint64_t{0},
-                         [](std::uint64_t sum, const auto& part) { return sum + part.size(); });
-}
-
 }  // namespace
 
 const std::shared_ptr<Storage>& Storage::files() {
@@ -76,7 +70,7 @@ Status Storage::read(ReadRequest& request, const ReadLimits& limits, const std::
 
 bool Storage::try_read(ReadRequest& request, const ReadLimits& limits) {
   if (!try_read_once(request, limits)) return false;
-  meter_.bytes.fetch_add(bytes_of(request), std::memory_order_relaxed);
+  meter_.bytes.fetch_add(request.bytes_read(), std::memory_order_relaxed);
   meter_.at_once.record(request.wall_ns);
   return true;
 }
@@ -107,7 +101,7 @@ std::uint64_t Storage::pause_before_retry(ReadRequest& request, Status& status) 
 void Storage::count(ReadRequest& request, const Status& status) noexcept {
   meter_.in_flight.fetch_sub(1, std::memory_order_relaxed);
   if (status.ok()) {
-    meter_.bytes.fetch_add(bytes_of(request), std::memory_order_relaxed);
+    meter_.bytes.fetch_add(request.bytes_read(), std::memory_order_relaxed);
     meter_.waited.record(request.wall_ns);
     request.tries = 0;
   } else {

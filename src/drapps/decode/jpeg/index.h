@@ -70,10 +70,14 @@ class IndexStore {
   virtual std::size_t bytes() const noexcept = 0;
 };
 
+/// How much of its index a picture had.
+enum class IndexKnown : std::uint8_t { kNone, kPartial, kComplete };
+
 /// What one decode is to remember and where.
 struct IndexUse {
   IndexStore* store = nullptr;
   IndexKey key;
+  IndexKnown* known = nullptr;  // told what there was when decoding began, or null
 };
 
 }  // namespace drapps::jpeg

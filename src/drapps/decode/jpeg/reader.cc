@@ -42,6 +42,11 @@ Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const ImageIn
     if (!memory->store->get(memory->key, index_) || index_.shape != shape) index_.entries.clear();
     index_.shape = shape;
     known = index_.entries.size();
+    if (memory->known != nullptr) {
+      *memory->known = known == 0                 ? IndexKnown::kNone
+                       : known == shape.entries() ? IndexKnown::kComplete
+                                                  : IndexKnown::kPartial;
+    }
   }
   Result<bool> ready = scan_.begin(bytes, *frame, memory == nullptr ? nullptr : &index_);
   if (!ready.ok() || !*ready) return ready;

@@ -105,6 +105,18 @@ TEST_F(JpegReaderIndex, ReachesTheLastRowThatACropNeeds) {
   EXPECT_EQ(fine.known.entries.size(), 5u * 2 + 1);  // and the first 8 MCUs of row 5
 }
 
+TEST_F(JpegReaderIndex, SaysHowMuchOfItThereWasBefore) {
+  const Bytes file = encode_jpeg({160, 96}, {});
+  ASSERT_TRUE(twins_.open(file));
+  OneIndex index(true);
+  ASSERT_EQ(twins_.compare(0, {17, 20, 30, 8}, &index), "");
+  EXPECT_EQ(twins_.had, IndexKnown::kNone);
+  ASSERT_EQ(twins_.compare(0, twins_.all(), &index), "");
+  EXPECT_EQ(twins_.had, IndexKnown::kPartial);
+  ASSERT_EQ(twins_.compare(0, {17, 20, 30, 8}, &index), "");
+  EXPECT_EQ(twins_.had, IndexKnown::kComplete);
+}
+
 TEST_F(JpegReaderIndex, OfAnotherPictureIsNotUsedAndReplaced) {
   for (const bool fine : {false, true}) {
     const Bytes file = some_file(0);

@@ -84,7 +84,7 @@ class Twins {
   /// What is wrong with a region of the file, decoded by Reader at a level; empty where it is as libjpeg's whole
   /// picture.
   std::string compare(std::size_t level, const Rect& region, IndexStore* store = nullptr, const IndexKey& key = {}) {
-    const IndexUse use{store, key};
+    const IndexUse use{store, key, &had};
     const Result<ImageView> out = part_.reshape(picture_.channels, region.height, region.width);
     if (!out.ok()) return "no memory";
     const Status status = own_[level]->read(file_, info_, region, *out, store == nullptr ? nullptr : &use);
@@ -96,6 +96,8 @@ class Twins {
     if (!out.ok()) return "no memory";
     return difference(turbo_.read(file_, info_, region, *out), *out, region);
   }
+
+  IndexKnown had = IndexKnown::kNone;  // of the index, when Reader last began with one
 
  private:
   std::string difference(const Status& status, const ImageView& out, const Rect& region) const {
