@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "drapps/base/mount_info.h"
+
 namespace drapps {
 namespace {
 
@@ -87,9 +89,10 @@ struct Hierarchy {
   }
 };
 
-/// The hierarchies of a process, from the texts of /proc/self/cgroup ("id:controllers:path") and mountinfo
-/// ("… root mount-point options … - type source super-options"). `cgroup` and `mountinfo` outlive the result.
-std::vector<Hierarchy> hierarchies(const std::string& root, std::string_view cgroup, std::string_view mountinfo) {
+/// The hierarchies of a process, from the text of /proc/self/cgroup ("id:controllers:path"), which outlives the result,
+/// and what is mounted.
+std::vector<Hierarchy> hierarchies(const std::string& root, std::string_view cgroup,
+                                   const std::vector<MountEntry>& mounts) {
   std::vector<Hierarchy> found;
   for (const std::string_view line : split(cgroup, '\n')) {
     const std::size_t first = line.find(':');
@@ -98,24 +101,19 @@ std::vector<Hierarchy> hierarchies(const std::string& root, std::string_view cgr
     const std::string_view names = line.substr(first + 1, second - first - 1);
     const std::string_view group = line.substr(second + 1);
     const std::vector<std::string_view> controllers = split(names, ',');
-    for (const std::string_view mount : split(mountinfo, '\n')) {
-      const std::size_t dash = mount.find(" - ");
-      if (dash == std::string_view::npos) continue;
-      const auto before = split(mount.substr(0, dash), ' ');
-      const auto after = split(mount.substr(dash + 3), ' ');
-      if (before.size() < 5 || after.empty()) continue;
+    for (const MountEntry& mount : mounts) {
       if (names.empty()) {
-        if (after[0] != "cgroup2") continue;
+        if (mount.filesystem != "cgroup2") continue;
       } else {
-        if (after[0] != "cgroup" || after.size() < 3) continue;
-        const auto options = split(after[2], ',');
+        if (mount.filesystem != "cgroup") continue;
+        const auto options = split(mount.options, ',');
         if (std::find(options.begin(), options.end(), controllers[0]) == options.end()) continue;
       }
       // A container often sees its own group as the mount's root: only what lies below that root has a directory.
-      const std::string_view mount_root = before[3] == "/" ? std::string_view{} : before[3];
+      const std::string_view mount_root = mount.root == "/" ? std::string_view{} : mount.root;
       std::string_view below = group.starts_with(mount_root) ? group.substr(mount_root.size()) : std::string_view{};
       if (below == "/" || !below.starts_with('/') || below.starts_with("/..")) below = {};
-      found.push_back({names.empty(), controllers, root + std::string(before[4]), std::string(below)});
+      found.push_back({names.empty(), controllers, root + mount.point, std::string(below)});
       break;
     }
   }
@@ -159,9 +157,9 @@ void limit_memory(const Hierarchy& hierarchy, const std::string& directory, Cgro
 
 CgroupLimits cgroup_limits(const std::string& root) {
   const std::string cgroup = read_text(root + "/proc/self/cgroup");
-  const std::string mountinfo = read_text(root + "/proc/self/mountinfo");
+  const std::vector<MountEntry> mounts = parse_mount_info(read_text(root + "/proc/self/mountinfo"));
   CgroupLimits limits;
-  for (const Hierarchy& hierarchy : hierarchies(root, cgroup, mountinfo)) {
+  for (const Hierarchy& hierarchy : hierarchies(root, cgroup, mounts)) {
     const std::vector<std::string> directories = hierarchy.directories();
     for (const std::string& directory : directories) {
       if (hierarchy.has("cpu")) limit_cpu(hierarchy, directory, limits);
