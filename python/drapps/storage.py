@@ -112,9 +112,10 @@ class EmulatedStorage:
     def stats(self) -> dict[str, Any]:
         """What this process has read here.
 
-        ``reads``, ``bytes``, ``refusals``, ``retries`` and ``failures`` count from the beginning;
-        ``in_flight`` is the number of reads under way; ``latency_p50_s`` and ``latency_p99_s`` are
-        in seconds, from the start of a read's I/O to its end, within 19 %.
+        ``kind`` is ``"emulated"``. ``reads``, ``bytes``, ``refusals``, ``retries`` and ``failures``
+        count from the beginning; ``in_flight`` is the number of reads under way; ``latency_p50_s``
+        and ``latency_p99_s`` are in seconds, from the start of a read's I/O to its end, within
+        19 %.
         """
         return dict(self._core.stats())
 

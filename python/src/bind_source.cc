@@ -284,6 +284,21 @@ void permute(const Positions& positions, std::uint64_t size, std::uint64_t seed,
   Permutation(size, seed, epoch).at(places);
 }
 
+nb::dict storage_identity(const SharedSource& self) {
+  StorageIdentity identity;
+  {
+    const WithoutGil released;
+    identity = self.source->storage_identity();
+  }
+  nb::dict told;
+  told["kind"] = system_text(identity.kind);
+  told["path"] = system_text(identity.path);
+  told["mount"] = system_text(identity.mount);
+  told["filesystem"] = system_text(identity.filesystem);
+  told["device"] = system_text(identity.device);
+  return told;
+}
+
 }  // namespace
 
 void bind_source(nb::module_& module) {
@@ -312,7 +327,11 @@ void bind_source(nb::module_& module) {
             const Hint hint = self.source->hint(index);
             return nb::make_tuple(hint.bytes, hint.pixels);
           },
-          "index"_a, "(bytes, pixels) of a record, 0 where not yet known.");
+          "index"_a, "(bytes, pixels) of a record, 0 where not yet known.")
+      .def("storage_identity", &storage_identity,
+           "What the storage of its records is, as far as the first file of it tells: texts under 'kind' ('files', "
+           "'emulated', or 'memory' where there is no file), 'path', 'mount', 'filesystem' and 'device', empty where "
+           "not known.");
 
   module.def("list_tar", &tar, "path"_a, "keep"_a,
              "(identity, names with a NUL after each, offsets, sizes, indices of the members with an extension of "

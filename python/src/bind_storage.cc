@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -64,17 +65,18 @@ nb::bytes read(const PythonStorage& self, const nb::bytes& path) {
 }
 
 nb::dict stats(const PythonStorage& self) {
-  const StorageMeter& meter = self.storage->meter();
-  const HistogramCounts waited = meter.waited.counts();
+  const StorageCounts counts = self.storage->meter().counts();
+  const std::string_view kind = self.storage->kind();
   nb::dict counted;
-  counted["reads"] = waited.count;
-  counted["bytes"] = meter.bytes.load();
-  counted["in_flight"] = meter.in_flight.load();
-  counted["refusals"] = meter.refusals.load();
-  counted["retries"] = meter.retries.load();
-  counted["failures"] = meter.failures.load();
-  counted["latency_p50_s"] = static_cast<double>(waited.quantile(0.5)) * 1e-9;
-  counted["latency_p99_s"] = static_cast<double>(waited.quantile(0.99)) * 1e-9;
+  counted["kind"] = nb::str(kind.data(), kind.size());
+  counted["reads"] = counts.waited.count;
+  counted["bytes"] = counts.bytes;
+  counted["in_flight"] = counts.in_flight;
+  counted["refusals"] = counts.refusals;
+  counted["retries"] = counts.retries;
+  counted["failures"] = counts.failures;
+  counted["latency_p50_s"] = static_cast<double>(counts.waited.quantile(0.5)) * 1e-9;
+  counted["latency_p99_s"] = static_cast<double>(counts.waited.quantile(0.99)) * 1e-9;
   return counted;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "drapps/base/result.h"
@@ -65,14 +66,18 @@ struct SharedSource {
   std::shared_ptr<Source> source;
 };
 
+/// A path, or another text of the system, as os.fsdecode() gives it.
+inline nanobind::str system_text(const std::string& text) {
+  return nanobind::steal<nanobind::str>(
+      PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+}
+
 /// args of SampleError, and an entry of the list of bad samples.
 inline nanobind::tuple error_args(const Error& error) {
   const auto stage = name_of(error.stage);
   const auto code = name_of(error.code);
   return nanobind::make_tuple(nanobind::str(stage.data(), stage.size()), nanobind::str(code.data(), code.size()),
-                              nanobind::steal<nanobind::str>(PyUnicode_DecodeFSDefaultAndSize(
-                                  error.path.data(), static_cast<Py_ssize_t>(error.path.size()))),
-                              error.offset, error.index, error.message);
+                              system_text(error.path), error.offset, error.index, error.message);
 }
 
 /// ValueError: an argument of a function for tests and tools is wrong.

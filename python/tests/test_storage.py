@@ -3,11 +3,13 @@
 import multiprocessing
 import pickle
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import drapps
+from drapps.source import file_source, memory_source
 from python.tests.test_workers import DEADLINE
 
 
@@ -40,6 +42,21 @@ def test_an_outage_is_an_error_of_the_sample_behind_the_deadline(photos):
         next(iter(loader))
     assert (caught.value.stage, caught.value.code) == ("fetch", "unavailable")
     assert caught.value.path
+
+
+def test_a_source_says_what_its_storage_is(photos):
+    path = str(next(photos.glob("*/*")))
+    source = file_source([path])
+    told = source.native().storage_identity()
+    assert (told["kind"], told["path"]) == ("files", path)
+    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    assert told["mount"] in [mount[4] for mount in mounts]
+    assert told["filesystem"]
+    slow = drapps.emulate(latency=0.001)
+    assert source.on(slow).located().storage_identity() == told | {"kind": "emulated"}
+    assert slow.stats()["kind"] == "emulated"
+    memory = memory_source([b"x"]).native().storage_identity()
+    assert memory == {"kind": "memory", "path": "", "mount": "", "filesystem": "", "device": ""}
 
 
 def test_files_are_opened_at_the_pace_of_the_storage(photos):

@@ -52,6 +52,16 @@ std::optional<RecordPart> Source::part_named(std::string_view name) const noexce
   return static_cast<RecordPart>(found - parts_.begin());
 }
 
+std::string Source::first_path() const {
+  const char* const path = size() == 0 ? nullptr : locate(0, kFirstPart).path;
+  return path == nullptr ? "" : path;
+}
+
+StorageIdentity Source::storage_identity() const {
+  const std::string path = first_path();
+  return path.empty() ? StorageIdentity{.kind = "memory"} : storage().describe(path);
+}
+
 BoxRange Source::boxes(std::uint64_t index) const noexcept {
   if (!targets_.has_boxes()) return {};
   const std::uint64_t first = targets_.box_offsets[index];

@@ -90,6 +90,10 @@ class Source {
   /// Where the files that locate() names lie: this machine's, unless another storage was set.
   Storage& storage() const noexcept { return *storage_; }
   std::shared_ptr<Storage> shared_storage() const noexcept { return storage_; }
+  /// The file of the first record that is in one; empty where all records are in memory.
+  virtual std::string first_path() const;
+  /// What the storage is where that file lies; see Storage::describe(). Of kind "memory" where there is none.
+  StorageIdentity storage_identity() const;
   /// Before the source is used.
   void set_storage(std::shared_ptr<Storage> storage) noexcept { storage_ = std::move(storage); }
 
@@ -176,6 +180,7 @@ class MemorySource final : public Source {
 
   Location locate(std::uint64_t index, RecordPart part) const noexcept override;
   std::string name(std::uint64_t index, RecordPart part) const override;
+  std::string first_path() const override { return files_.size() == 0 ? "" : files_[0]; }
 
  private:
   MemorySource(std::vector<Bytes> images, std::shared_ptr<const void> owner, std::vector<Bytes> masks, Targets targets,

@@ -72,6 +72,28 @@ TEST(MemorySourceTest, LendsTheBytesItWasGivenAndKeepsTheirOwner) {
   EXPECT_TRUE(watch.expired());
 }
 
+TEST(SourceTest, ItsStorageIsThatOfTheFirstRecordInAFile) {
+  PathList paths;
+  ASSERT_TRUE(paths.append("/proc/self/gone").ok());
+  ASSERT_TRUE(paths.append("/elsewhere/b.jpg").ok());
+  const StorageIdentity files = (*FileSource::make(std::move(paths)))->storage_identity();
+  EXPECT_EQ(files.kind, "files");
+  EXPECT_EQ(files.path, "/proc/self/gone");
+  EXPECT_EQ(files.mount, "/proc");
+  EXPECT_EQ(files.filesystem, "proc");
+
+  const auto owner = std::make_shared<std::vector<std::uint8_t>>(std::vector<std::uint8_t>{1, 2});
+  const MemorySource::Bytes bytes(owner->data(), 2);
+  PathList some;
+  ASSERT_TRUE(some.append("/proc/self/gone").ok());
+  EXPECT_EQ((*MemorySource::make({bytes, {}}, owner, {}, {}, std::move(some)))->storage_identity().path,
+            "/proc/self/gone");
+  const StorageIdentity memory = (*MemorySource::make({bytes}, owner))->storage_identity();
+  EXPECT_EQ(memory.kind, "memory");
+  EXPECT_EQ(memory.path + memory.mount + memory.filesystem + memory.device, "");
+  EXPECT_EQ((*FileSource::make({}))->storage_identity().kind, "memory") << "nothing is read";
+}
+
 TEST(SourceTest, TargetsAreAnsweredByIndex) {
   Targets targets;
   targets.labels = {{"class", {4, 5, 6}}, {"group", {-1, -2, -3}}};

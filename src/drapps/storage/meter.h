@@ -8,6 +8,18 @@
 
 namespace drapps {
 
+/// What a meter stood at when it was read. As of its histograms: what happened a moment ago may be missing, and what
+/// was counted once is never taken back.
+struct StorageCounts {
+  std::uint64_t bytes = 0;
+  std::uint64_t failures = 0;
+  std::uint64_t refusals = 0;
+  std::uint64_t retries = 0;
+  std::int64_t in_flight = 0;
+  HistogramCounts at_once;
+  HistogramCounts waited;
+};
+
 /// Of all readers of one storage in this process. Written by any thread without a lock.
 struct StorageMeter {
   std::atomic<std::uint64_t> bytes{0};     // of records that were read
@@ -17,6 +29,11 @@ struct StorageMeter {
   std::atomic<std::int64_t> in_flight{0};  // reads that were asked for and have not ended
   Histogram at_once;                       // ns of reads that did not have to wait, which workers make themselves
   Histogram waited;                        // ns of the others, from the start of their I/O to its end
+
+  StorageCounts counts() const noexcept {
+    const auto now = [](const auto& count) { return count.load(std::memory_order_relaxed); };
+    return {now(bytes), now(failures), now(refusals), now(retries), now(in_flight), at_once.counts(), waited.counts()};
+  }
 };
 
 }  // namespace drapps

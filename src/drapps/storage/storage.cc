@@ -3,9 +3,14 @@
 #include <time.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "drapps/base/clock.h"
+#include "drapps/base/mount_info.h"
 #include "drapps/base/philox.h"
 #include "drapps/storage/read_file.h"
 #include "drapps/storage/storage_reader.h"
@@ -46,6 +51,21 @@ bool sleep(std::uint64_t pause_ns, const std::function<bool()>& stopped) {
 const std::shared_ptr<Storage>& Storage::files() {
   static const std::shared_ptr<Storage> files = std::make_shared<Files>();
   return files;
+}
+
+StorageIdentity Storage::describe(const std::string& path, const std::string& root) const {
+  StorageIdentity identity{.kind = std::string(kind()), .path = path};
+  std::error_code failed;
+  const auto absolute = std::filesystem::absolute(path, failed);
+  const auto place = failed ? absolute : std::filesystem::weakly_canonical(absolute, failed);
+  std::ifstream file(root + "/proc/self/mountinfo");
+  const auto mounts = parse_mount_info(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (const MountEntry* const mount = failed ? nullptr : mount_of(mounts, place.native())) {
+    identity.mount = mount->point;
+    identity.filesystem = mount->filesystem;
+    identity.device = mount->device;
+  }
+  return identity;
 }
 
 Result<std::unique_ptr<Reader>> Storage::make_reader(const ReaderOptions& options, ReadSink& sink) {

@@ -22,6 +22,15 @@ struct RetryOptions {
   std::chrono::nanoseconds deadline = std::chrono::seconds(60);  // from the first try
 };
 
+/// What a storage is, as far as a file of it tells. Empty is what is not known.
+struct StorageIdentity {
+  std::string kind{};        // "files", "emulated"; "memory" for records that no storage is needed for
+  std::string path{};        // the file that was asked about
+  std::string mount{};       // the mount point on which it lies
+  std::string filesystem{};  // the type of what is mounted there: "ext4", "nfs4"
+  std::string device{};      // and what was mounted: "/dev/sda1", "server:/export"
+};
+
 /// Every member may be called from any thread.
 class Storage {
  public:
@@ -34,6 +43,10 @@ class Storage {
 
   /// "files", "emulated".
   virtual std::string_view kind() const noexcept = 0;
+  /// What this storage is where the file at `path` lies; of an emulated one, what holds the bytes. The file need not be
+  /// there. Asks the file system where symbolic links lead to, which may take as long as opening the file.
+  /// @param root  put before /proc/self/mountinfo; for tests.
+  StorageIdentity describe(const std::string& path, const std::string& root = {}) const;
   const StorageMeter& meter() const noexcept { return meter_; }
   const RetryOptions& retry() const noexcept { return retry_; }
 

@@ -67,12 +67,14 @@ TEST(Storage, WhatIsRefusedForAWhileIsReadAfterAll) {
   ASSERT_TRUE(recorder.outcomes()[0].status.ok());
   EXPECT_EQ(text_of(owned.request.bytes[0]), content_of(1, 5000));
   EXPECT_TRUE(storage.read(owned.request).ok());
-  EXPECT_EQ(storage.meter().refusals, 6u);
-  EXPECT_EQ(storage.meter().retries, 6u);
-  EXPECT_EQ(storage.meter().bytes, 10'000u);
-  EXPECT_EQ(storage.meter().failures, 0u);
-  EXPECT_EQ(storage.meter().in_flight, 0);
-  EXPECT_EQ(storage.meter().waited.counts().count, 2u);
+  const StorageCounts counts = storage.meter().counts();
+  EXPECT_EQ(counts.refusals, 6u);
+  EXPECT_EQ(counts.retries, 6u);
+  EXPECT_EQ(counts.bytes, 10'000u);
+  EXPECT_EQ(counts.failures, 0u);
+  EXPECT_EQ(counts.in_flight, 0);
+  EXPECT_EQ(counts.waited.count, 2u);
+  EXPECT_EQ(counts.at_once.count, 0u);
 }
 
 TEST(Storage, BehindTheDeadlineARefusalIsTheErrorAndAWorkerAsksOnceMore) {
@@ -145,12 +147,42 @@ TEST(Storage, OfFilesWhatComesAtOnceIsCountedApart) {
   const std::uint64_t bytes = files.meter().bytes;
   OwnedRequest owned(path);
   if (!files.try_read(owned.request)) GTEST_SKIP() << "this file system does not say whether it would block";
-  EXPECT_EQ(files.meter().bytes, bytes + 5000);
-  EXPECT_GE(files.meter().at_once.counts().count, 1u);
+  EXPECT_EQ(files.meter().counts().bytes, bytes + 5000);
+  EXPECT_GE(files.meter().counts().at_once.count, 1u);
   EXPECT_EQ(files.kind(), "files");
   const std::string gone = folder.path("gone");
   OwnedRequest missing(gone);
   EXPECT_EQ(files.read(missing.request).error().code, ErrorCode::kNotFound) << "no reason to try again";
+}
+
+TEST(Storage, SaysOnWhatAFileLies) {
+  const Folder machine;
+  std::filesystem::create_directories(machine.path("proc/self"));
+  machine.put("proc/self/mountinfo",
+              "27 1 254:0 / / rw - ext4 /dev/vda rw\n40 27 0:50 / /far/away\\040data rw - nfs4 server:/export rw\n");
+  const std::string root = machine.path("");
+  const Storage& files = *Storage::files();
+  const StorageIdentity far = files.describe("/far/./up/../away data/a.jpg", root);
+  EXPECT_EQ(far.kind, "files");
+  EXPECT_EQ(far.path, "/far/./up/../away data/a.jpg");
+  EXPECT_EQ(far.mount, "/far/away data");
+  EXPECT_EQ(far.filesystem, "nfs4");
+  EXPECT_EQ(far.device, "server:/export");
+  EXPECT_EQ(files.describe("a.jpg", root).mount, "/") << "of the working directory";
+  const StorageIdentity unknown = files.describe("/far/a.jpg", machine.path("gone"));
+  EXPECT_EQ(unknown.mount + unknown.filesystem + unknown.device, "");
+  EXPECT_EQ(files.describe("", root).kind, "files");
+}
+
+TEST(Storage, SaysOnWhatAFileLiesBehindASymbolicLink) {
+  const Folder folder;
+  std::filesystem::create_symlink("/proc/self", folder.path("link"));
+  const StorageIdentity linked = Storage::files()->describe(folder.path("link/status"));
+  EXPECT_EQ(linked.mount, "/proc");
+  EXPECT_EQ(linked.filesystem, "proc");
+  const EmulatedStorage slow(*Emulation::make({.schedule = {{0, {}}}}));
+  EXPECT_EQ(slow.describe(folder.path("link/status")).kind, "emulated");
+  EXPECT_EQ(slow.describe(folder.path("link/status")).mount, "/proc");
 }
 
 EmulatedStorage emulated(const EmulatedConditions& conditions) {
