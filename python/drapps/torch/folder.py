@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from drapps.source import EXTENSIONS, Source
+from drapps.storage import EmulatedStorage, storage_of
 from drapps.torch.kept import LISTS, METHODS, copy_of, is_unchanged, rows_of, without_subsets
 from drapps.torch.own import is_own
 from drapps.torch.pictures import require_plain_pictures
 from drapps.torch.recognise import NotLifted, name_of, require_own, require_pristine, short_name
 
-FOLDERS = ("torchvision.datasets.folder.ImageFolder", "torchvision.datasets.folder.DatasetFolder")
-LOADERS = ("torchvision.datasets.folder.default_loader", "torchvision.datasets.folder.pil_loader")
+_HOME = "torchvision.datasets.folder"
+FOLDERS = (f"{_HOME}.ImageFolder", f"{_HOME}.DatasetFolder")
+LOADERS = (f"{_HOME}.default_loader", f"{_HOME}.pil_loader")
 
 
 class Folder:
@@ -23,12 +25,20 @@ class Folder:
     Attributes:
         dataset: the folder itself.
         description: how the report calls it.
+        storage: where its files lie; None for this machine's.
     """
 
-    def __init__(self, dataset: Any, subsets: list[Any], description: str) -> None:
+    def __init__(
+        self,
+        dataset: Any,
+        subsets: list[Any],
+        description: str,
+        storage: EmulatedStorage | None = None,
+    ) -> None:
         """See `recognise_folder`; `subsets` are the indices of each, outermost first."""
         self.dataset = dataset
         self.description = description
+        self.storage = storage
         self._subsets = subsets
         self._copied: list[Any] | None = None  # samples and subsets as the source has them
 
@@ -48,6 +58,8 @@ class Folder:
     def unchanged_since(self, earlier: Any) -> bool:
         """Whether a source made of `earlier` stands for this one: its lists hold the same."""
         if not isinstance(earlier, Folder) or earlier._copied is None:
+            return False
+        if self.storage is not earlier.storage:
             return False
         mine = [self.dataset.samples, *self._subsets]
         return len(mine) == len(earlier._copied) and all(map(is_unchanged, mine, earlier._copied))
@@ -86,7 +98,7 @@ class Folder:
             classes=tuple(getattr(self.dataset, "classes", ())),
         )
         self._copied = copied
-        return source
+        return source if self.storage is None else source.on(self.storage)
 
 
 def recognise_folder(dataset: Any) -> Folder:
@@ -104,11 +116,13 @@ def recognise_folder(dataset: Any) -> Folder:
         raise NotLifted(f"{short_name(dataset)} has a target_transform")
     if dataset.transform is None:
         raise NotLifted(f"{short_name(dataset)} has no transform, so its pictures make no tensors")
-    if name_of(dataset.loader) not in LOADERS:
-        raise NotLifted(f"{short_name(dataset)} reads files by {name_of(dataset.loader)}")
-    if not is_own(dataset.loader):
-        raise NotLifted(f"{name_of(dataset.loader)} was replaced")
-    require_own(dataset.loader)
+    storage = storage_of(dataset.loader)
+    reads = dataset.loader if storage is None else sys.modules[_HOME].pil_loader
+    if name_of(reads) not in LOADERS:
+        raise NotLifted(f"{short_name(dataset)} reads files by {name_of(reads)}")
+    if not is_own(reads):
+        raise NotLifted(f"{name_of(reads)} was replaced")
+    require_own(reads)
     require_plain_pictures()
     backend = getattr(sys.modules.get("torchvision"), "get_image_backend", lambda: "PIL")()
     if backend != "PIL":
@@ -117,4 +131,6 @@ def recognise_folder(dataset: Any) -> Folder:
         raise NotLifted(f"its samples are a {name_of(dataset.samples)}")
     size = len(subsets[0] if subsets else dataset.samples)
     subset = " (a subset)" if subsets else ""
-    return Folder(dataset, subsets, f"{short_name(dataset)} of {size} files{subset}")
+    place = " on an emulated storage" if storage is not None else ""
+    description = f"{short_name(dataset)} of {size} files{place}{subset}"
+    return Folder(dataset, subsets, description, storage)

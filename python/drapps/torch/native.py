@@ -49,7 +49,7 @@ class Native:
             self.source = recipe.folder.source()
         try:
             self.core = _core.Loader(
-                self.source.native(),
+                self.source.located(),
                 json.dumps(recipe.spec.to_json()),
                 json.dumps({**options, "settings": None}),
                 read_foreign,
