@@ -38,7 +38,7 @@ constexpr Nanoseconds kSignalPeriod = std::chrono::milliseconds(50);
 // Copies above this are worth letting other threads run.
 constexpr std::size_t kLongCopy = std::size_t{64} << 10;
 
-constexpr std::string_view kActivities[] = {"starting", "idle", "sample", "collate"};
+constexpr std::string_view kActivities[] = {"starting", "idle", "sample", "collate", "paused"};
 
 [[noreturn]] void raise(PyObject* type, const std::string& message) {
   PyErr_SetString(type, message.c_str());
@@ -246,7 +246,8 @@ void finish(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
 
 void enter(const Side& self, std::string_view name) {
   const auto* found = std::ranges::find(kActivities, name);
-  if (found == std::end(kActivities)) throw nb::value_error("a phase is starting, idle, sample or collate");
+  if (found == std::end(kActivities) || *found == "paused")
+    throw nb::value_error("a phase is starting, idle, sample or collate");
   worker(self).enter(static_cast<Activity>(found - std::begin(kActivities)));
 }
 

@@ -23,7 +23,10 @@ std::uint64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 }  // namespace
 
 Board::Board(std::shared_ptr<BoardMemory> memory)
-    : memory_(std::move(memory)), arena_(memory_, 0), published_(memory_->max_tasks()) {}
+    : memory_(std::move(memory)),
+      arena_(memory_, 0),
+      known_(memory_->max_processes()),
+      published_(memory_->max_tasks()) {}
 
 Result<std::unique_ptr<Board>> Board::make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                            std::uint64_t region_bytes) {
@@ -70,11 +73,14 @@ Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskReque
   task->input.store(*block, std::memory_order_relaxed);
   task->input_bytes.store(input.size(), std::memory_order_relaxed);
   task->output.store(0, std::memory_order_relaxed);
+  task->claimed_ns.store(0, std::memory_order_relaxed);
+  task->worked_ns.store(0, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < request.pieces; ++i) {
     task->result[i].store(0, std::memory_order_relaxed);
     task->piece[i].store(Word{.ticket = ticket, .state = kPieceFree}.bits(), std::memory_order_relaxed);
   }
-  published(ticket) = {ticket, request};
+  python_lane_.queue_length.record(open_tasks());
+  published(ticket) = {ticket, request, monotonic_ns()};
   task->word.store(Word{.ticket = ticket, .state = kTaskOpen}.bits());
   if (request.process >= 0) {
     wake_workers(*memory(), INT_MAX, mask_of(static_cast<std::uint32_t>(request.process)));
@@ -116,7 +122,7 @@ void Board::write_again() const {
   };
   put(memory()->header().next, next_ticket_);
   put(memory()->header().oldest, oldest_);
-  for (const auto& [ticket, request] : published_) {
+  for (const auto& [ticket, request, at_ns] : published_) {
     if (ticket == kNoTicket) continue;
     TaskEntry& task = entry(ticket);
     put(task.pinned, request.process);
@@ -173,6 +179,7 @@ Result<TakenResult> Board::take(std::uint64_t ticket) {
   }
   Result<TakenResult> taken = TakenResult{};
   if (const std::uint64_t output = task.output.load(); output != 0) taken = result_at(output);
+  count_in_lane(task, published(ticket));
   published(ticket) = {};
   task.word.store(Word{.ticket = ticket, .state = kTaskClosing}.bits());
   ++unswept_;
@@ -254,6 +261,29 @@ void Board::pass_over_ended() {
   if (under_way(oldest_)) return;
   while (oldest_ < next_ticket_ && !under_way(oldest_)) ++oldest_;
   memory()->header().oldest.store(oldest_);
+}
+
+/// Requires the mutex.
+std::uint64_t Board::open_tasks() const noexcept {
+  std::uint64_t open = 0;
+  const std::uint64_t most = memory()->max_tasks();
+  for (std::uint64_t i = next_ticket_ - std::min(next_ticket_ - oldest_, most); i < next_ticket_; ++i) {
+    open += Word::of(entry(i).word.load(std::memory_order_relaxed)).state == kTaskOpen ? 1 : 0;
+  }
+  return open;
+}
+
+/// What others wrote counts where it can be true.
+void Board::count_in_lane(const TaskEntry& task, const Published& published) noexcept {
+  const std::uint64_t age = monotonic_ns() - published.at_ns;
+  const std::uint64_t claimed = task.claimed_ns.load(std::memory_order_relaxed);
+  if (claimed >= published.at_ns && claimed - published.at_ns <= age) {
+    python_lane_.wait.record(claimed - published.at_ns);
+  }
+  const std::uint64_t worked = task.worked_ns.load(std::memory_order_relaxed);
+  if (worked > 0 && worked / memory()->max_processes() <= age) {
+    python_lane_.service_wall.record(worked / std::max(published.request.pieces, 1u));
+  }
 }
 
 bool Board::under_way(std::uint64_t ticket) const noexcept {

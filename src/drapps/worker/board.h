@@ -14,10 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "drapps/base/histogram.h"
 #include "drapps/base/result.h"
 #include "drapps/shm/block_arena.h"
 #include "drapps/worker/board_memory.h"
 #include "drapps/worker/packet.h"
+#include "drapps/worker/process_times.h"
 
 namespace drapps {
 
@@ -51,8 +53,9 @@ struct ProcessStatus {
   std::int32_t pid = 0;
   std::uint64_t heartbeats = 0;  // grows while the process is not stopped
   double cpu_seconds = 0;
-  double busy_seconds = 0;    // ended samples and collations
-  double paused_seconds = 0;  // slept because the CPU budget was used up
+  ProcessTimes times;         // where its time went; after its death what was known of it
+  double busy_seconds = 0;    // of it, samples and collations
+  double paused_seconds = 0;  // of it, slept because the CPU budget was used up
   std::uint64_t samples = 0;
   std::uint64_t tasks = 0;
   Activity activity = Activity::kStarting;
@@ -69,6 +72,14 @@ struct ProcessStatus {
 struct Slow {
   double seconds;
   std::uint64_t position;
+};
+
+/// What tasks have gone through, as a lane of Python code; of tasks that were taken.
+struct PythonLane {
+  Histogram queue_length;  // tasks that waited to be claimed when one more was published
+  Histogram wait;          // ns from publish() until the process claimed it that ended it
+  Histogram
+      service_wall;  // ns of work on a piece of a task, its part of the collation in it; or on one that is a whole
 };
 
 /// Thread-safe. In a child of the process that made it nothing but destruction is allowed, and that does nothing.
@@ -120,6 +131,8 @@ class Board {
   /// The slowest samples of all processes that are not reaped, slowest first.
   std::vector<Slow> slowest() const;
 
+  const PythonLane& python_lane() const noexcept { return python_lane_; }
+
   // ---- memory
 
   /// Bytes of all blocks that somebody holds.
@@ -132,12 +145,21 @@ class Board {
   struct Published {
     std::uint64_t ticket = kNoTicket;
     TaskRequest request;
+    std::uint64_t at_ns = 0;
+  };
+  /// What is known of a process by what was read last.
+  struct Known {
+    ProcessTimes times;
+    bool over = false;  // the process is dead
   };
 
   explicit Board(std::shared_ptr<BoardMemory> memory);
 
   TaskEntry& entry(std::uint64_t ticket) const noexcept { return memory()->task(ticket); }
   bool under_way(std::uint64_t ticket) const noexcept;
+  std::uint64_t open_tasks() const noexcept;
+  void count_in_lane(const TaskEntry& task, const Published& published) noexcept;
+  ProcessTimes times(std::uint32_t number) const;
   Published& published(std::uint64_t ticket) { return published_[ticket % published_.size()]; }
   bool overwritten(std::uint64_t ticket) const noexcept;
   bool has_owner_or_none(const Word& word) const noexcept;
@@ -152,6 +174,10 @@ class Board {
 
   const std::shared_ptr<BoardMemory> memory_;
   BlockArena arena_;
+  PythonLane python_lane_;
+
+  mutable std::mutex known_mutex_;
+  mutable std::vector<Known> known_;  // by process number; guarded by the mutex above
 
   mutable std::mutex mutex_;  // guards all below, and the tasks against another thread of the parent
   std::uint64_t next_ticket_ = 0;

@@ -32,10 +32,10 @@ BoardClient::BoardClient(const std::shared_ptr<BoardMemory>& memory, std::uint32
       number_(number),
       arena_(memory, number + 1),
       process_(memory->process(number)),
-      progress_(process_),
       claimer_(*memory, number),
       // A process works in its first thread; any other is one of several that work in this process.
-      cpu_clock_(gettid() == getpid() ? &process_cpu_ns : &thread_cpu_ns) {}
+      cpu_clock_(gettid() == getpid() ? &process_cpu_ns : &thread_cpu_ns),
+      progress_(process_, cpu_clock_) {}
 
 BoardClient::~BoardClient() {
   // The thread of the heartbeat does not exist in a child.
@@ -64,16 +64,16 @@ bool BoardClient::pay() {
   std::uint64_t now = monotonic_ns();
   auto pause = budget_->charge(used - before, now);
   bool interrupted = false;
+  const Activity activity = progress_.activity();
   while (pause.count() > 0 && !interrupted && memory()->header().stop.load() == 0) {
-    const std::uint64_t began = now;
+    if (progress_.activity() != Activity::kPaused) progress_.enter(Activity::kPaused);
     const auto slice = std::min<std::chrono::nanoseconds>(pause, CpuBudget::kSlice).count();
     const timespec time{.tv_sec = 0, .tv_nsec = slice};
     interrupted = clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr) == EINTR;
     now = monotonic_ns();
-    process_.paused_ns.store(process_.paused_ns.load(std::memory_order_relaxed) + now - began,
-                             std::memory_order_relaxed);
     pause = budget_->charge(0, now);
   }
+  if (progress_.activity() == Activity::kPaused) progress_.enter(activity);
   return !interrupted;
 }
 
@@ -88,7 +88,7 @@ Result<std::unique_ptr<BoardClient>> BoardClient::attach(const std::shared_ptr<B
   auto client = std::unique_ptr<BoardClient>(new BoardClient(memory, number));
   client->process_.pid = getpid();
   client->heard_ = client->process_.wakeups.load();
-  client->enter(Activity::kStarting);
+  client->progress_.attach();
   return client;
 }
 
@@ -143,6 +143,11 @@ void BoardClient::disown_strange() {
   }
 }
 
+/// Of a task that cannot go away yet.
+void BoardClient::book_work(TaskEntry& task) noexcept {
+  task.worked_ns.fetch_add(progress_.take_spent(), std::memory_order_relaxed);
+}
+
 Result<Work> BoardClient::work_of(const Claim& claim) {
   const TaskEntry& task = *claim.task;
   if (claim.piece < 0) owned_.insert(claim.ticket);
@@ -186,8 +191,9 @@ bool BoardClient::finish(std::uint64_t ticket, std::uint32_t piece) noexcept {
   TaskEntry& task = memory()->task(ticket);
   if (!runs(task, ticket, piece)) return false;
   const std::uint64_t made = Word{.ticket = ticket, .process = number_, .state = kPieceLocal}.bits();
-  task.piece[piece].store(made, std::memory_order_release);
   progress_.end_sample();
+  book_work(task);
+  task.piece[piece].store(made, std::memory_order_release);
   return true;
 }
 
@@ -230,6 +236,7 @@ Status BoardClient::end_task(TaskEntry& task, std::uint64_t ticket, std::uint64_
   owned_.erase(ticket);
   task.output.store(output, std::memory_order_relaxed);
   progress_.end_task();
+  book_work(task);
   task.word.store(Word{.ticket = ticket, .process = number_, .state = kTaskDone}.bits());
   announce(*memory());
   return ok_status();
@@ -243,6 +250,7 @@ Status BoardClient::deliver_piece(std::uint64_t ticket, std::uint32_t piece, std
   if (!manifest.ok()) return manifest.error();
   task.result[piece].store(*manifest, std::memory_order_relaxed);
   progress_.end_sample();
+  book_work(task);
   task.piece[piece].store(Word{.ticket = ticket, .process = number_, .state = kPieceDelivered}.bits());
   wake_owner(*memory(), task);
   return ok_status();
@@ -252,6 +260,7 @@ Status BoardClient::reopen_piece(std::uint64_t ticket, std::uint32_t piece) {
   TaskEntry& task = memory()->task(ticket);
   if (!runs(task, ticket, piece)) return not_begun(ticket);
   progress_.end_sample();
+  book_work(task);
   task.piece[piece].store(Word{.ticket = ticket, .state = kPieceFreeForOwner}.bits());
   wake_owner(*memory(), task);
   return ok_status();

@@ -93,6 +93,7 @@ class BoardClient {
   bool pay();
   void disown_strange();
   Result<Work> work_of(const Claim& claim);
+  void book_work(TaskEntry& task) noexcept;
   bool owns(const TaskEntry& task, std::uint64_t ticket) const noexcept;
   bool runs(const TaskEntry& task, std::uint64_t ticket, std::uint32_t piece) const noexcept;
   Status end_task(TaskEntry& task, std::uint64_t ticket, std::uint64_t output);
@@ -101,7 +102,6 @@ class BoardClient {
   const std::uint32_t number_;
   BlockArena arena_;
   ProcessEntry& process_;
-  Progress progress_;
   Claimer claimer_;
   std::set<std::uint64_t> owned_;  // tickets of own tasks
   std::uint32_t heard_ = 0;        // of its wake-ups
@@ -109,6 +109,7 @@ class BoardClient {
   std::optional<Heartbeat> heartbeat_;
   std::optional<CpuBudget> budget_;
   std::uint64_t (*const cpu_clock_)();
+  Progress progress_;
   std::optional<std::uint64_t> booked_ns_;  // up to here, on that clock; nothing while no budget is in force
 };
 

@@ -12,7 +12,7 @@ namespace drapps {
 namespace {
 
 constexpr std::uint32_t kMaxTasks = 1u << 20;
-constexpr std::uint64_t kMagic = 0x3130'6272'7061'7264;  // "draprb01"
+constexpr std::uint64_t kMagic = 0x3230'6272'7061'7264;  // "draprb02"
 constexpr std::uint64_t kLeastRegion = std::uint64_t{256} << 20;
 // Half of what x86-64 and most arm64 kernels give a process.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;

@@ -20,10 +20,12 @@ double seconds_between(const std::atomic<std::uint64_t>& from, const std::atomic
 
 void reset(ProcessEntry& process) noexcept {
   for (auto* word :
-       {&process.heartbeats, &process.cpu_ns, &process.busy_ns, &process.paused_ns, &process.samples, &process.tasks,
-        &process.position, &process.attached_ns, &process.ready_ns, &process.first_sample_ns}) {
+       {&process.heartbeats, &process.cpu_ns, &process.samples, &process.tasks, &process.position, &process.sequence,
+        &process.python_cpu_ns, &process.attached_ns, &process.ready_ns, &process.first_sample_ns}) {
     word->store(0, std::memory_order_relaxed);
   }
+  for (auto& word : process.ended_ns) word.store(0, std::memory_order_relaxed);
+  process.cpu_at_ns = kNoTicket;
   process.ticket = kNoTicket;
   process.retired = 0;
   process.pid = 0;
@@ -44,6 +46,10 @@ Result<std::uint32_t> Board::enlist() {
     const bool free = process.life == kProcessFree || (process.life == kProcessReaped && try_empty_region(number));
     if (!free) continue;
     reset(process);
+    {
+      const std::scoped_lock known(known_mutex_);
+      known_[number] = {};
+    }
     memory()->region(number + 1).orphaned = 0;
     process.life = kProcessEnlisted;
     return number;
@@ -72,6 +78,11 @@ std::vector<Lost> Board::reap(std::uint32_t number) {
     const std::scoped_lock lock(mutex_);
     ProcessEntry& process = memory()->process(number);
     if (process.life == kProcessFree || process.life == kProcessReaped) return lost;
+    times(number);
+    {
+      const std::scoped_lock known(known_mutex_);
+      known_[number].over = true;
+    }
     process.life = kProcessReaped;
     memory()->region(number + 1).orphaned = 1;
     reopen_tasks_of(number, lost);
@@ -156,18 +167,32 @@ bool Board::try_empty_region(std::uint32_t number) const {
   return true;
 }
 
+/// What was told before stands, whatever others have written since.
+ProcessTimes Board::times(std::uint32_t number) const {
+  const std::scoped_lock lock(known_mutex_);
+  Known& known = known_[number];
+  if (known.over) return known.times;
+  if (auto times = read_times(memory()->process(number))) {
+    times->not_before(known.times);
+    known.times = *times;
+  }
+  return known.times;
+}
+
 ProcessStatus Board::status(std::uint32_t number) const {
+  const ProcessTimes times = this->times(number);
   const ProcessEntry& process = memory()->process(number);
   const std::uint64_t since = process.since_ns.load(std::memory_order_relaxed);
   const std::uint64_t now = monotonic_ns();
   return {.pid = process.pid.load(std::memory_order_relaxed),
           .heartbeats = process.heartbeats.load(std::memory_order_relaxed),
           .cpu_seconds = seconds(process.cpu_ns.load(std::memory_order_relaxed)),
-          .busy_seconds = seconds(process.busy_ns.load(std::memory_order_relaxed)),
-          .paused_seconds = seconds(process.paused_ns.load(std::memory_order_relaxed)),
+          .times = times,
+          .busy_seconds = seconds(times.python_ns()),
+          .paused_seconds = seconds(times[Activity::kPaused]),
           .samples = process.samples.load(std::memory_order_relaxed),
           .tasks = process.tasks.load(std::memory_order_relaxed),
-          .activity = std::min(process.activity.load(std::memory_order_relaxed), Activity::kCollate),
+          .activity = std::min(process.activity.load(std::memory_order_relaxed), Activity::kPaused),
           .ticket = static_cast<std::int64_t>(process.ticket.load(std::memory_order_relaxed)),
           .piece = process.piece.load(std::memory_order_relaxed),
           .position = process.position.load(std::memory_order_relaxed),

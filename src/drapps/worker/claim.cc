@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "drapps/base/clock.h"
 #include "drapps/worker/wakeups.h"
 
 namespace drapps {
@@ -54,7 +55,10 @@ bool Claimer::claim_task(TaskEntry& task, Word word) const {
   const std::uint64_t owned = Word{.ticket = word.ticket, .process = number_, .state = kTaskOwned}.bits();
   if (!task.word.compare_exchange_strong(open, owned)) return false;
   const std::int32_t pinned = task.pinned.load();
-  if (pinned < 0 || pinned == static_cast<std::int32_t>(number_)) return true;
+  if (pinned < 0 || pinned == static_cast<std::int32_t>(number_)) {
+    task.claimed_ns.store(monotonic_ns(), std::memory_order_relaxed);
+    return true;
+  }
   task.word.store(open);  // the parent gave it to another meanwhile
   wake_workers(memory_);
   return false;

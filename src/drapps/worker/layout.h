@@ -57,7 +57,9 @@ struct alignas(64) TaskEntry {
   std::atomic<std::uint64_t> position;  // of its first sample
   std::atomic<std::uint64_t> input;     // block in the parent's region
   std::atomic<std::uint64_t> input_bytes;
-  std::atomic<std::uint64_t> output;                          // manifest of the result; 0: there is none
+  std::atomic<std::uint64_t> claimed_ns;  // by its owner, CLOCK_MONOTONIC; 0 while there has been none
+  std::atomic<std::uint64_t> worked_ns;   // at its samples and its collation, by whoever
+  std::atomic<std::uint64_t> output;      // manifest of the result; 0: there is none
   std::array<std::atomic<std::uint64_t>, kMaxPieces> piece;   // Words with a PieceState
   std::array<std::atomic<std::uint64_t>, kMaxPieces> result;  // manifests of delivered pieces
 
@@ -65,7 +67,9 @@ struct alignas(64) TaskEntry {
 };
 
 /// What a process is at. Written by itself, read by the parent.
-enum class Activity : std::uint32_t { kStarting, kIdle, kSample, kCollate };
+/// kIdle: between two pieces of work, too.
+enum class Activity : std::uint32_t { kStarting, kIdle, kSample, kCollate, kPaused };
+inline constexpr std::size_t kActivities = 5;
 
 struct SlowSample {
   std::atomic<std::uint64_t> ns;
@@ -82,15 +86,18 @@ struct alignas(64) ProcessEntry {
   // Counters of one writer each, without order among them.
   std::atomic<std::uint64_t> heartbeats;
   std::atomic<std::uint64_t> cpu_ns;
-  std::atomic<std::uint64_t> busy_ns;    // ended activities other than starting and idle
-  std::atomic<std::uint64_t> paused_ns;  // slept because the CPU budget was used up
   std::atomic<std::uint64_t> samples;
   std::atomic<std::uint64_t> tasks;
   std::atomic<Activity> activity;
   std::atomic<std::int32_t> piece;  // -1: a task that is one whole
   std::atomic<std::uint64_t> ticket;
   std::atomic<std::uint64_t> position;
-  std::atomic<std::uint64_t> since_ns;  // this and the next four: CLOCK_MONOTONIC
+  // Where its time goes; `sequence` is odd during a change. Together with `activity` and `since_ns`.
+  std::atomic<std::uint64_t> sequence;
+  std::array<std::atomic<std::uint64_t>, kActivities> ended_ns;  // by Activity, from attached_ns to since_ns
+  std::atomic<std::uint64_t> python_cpu_ns;                      // CPU time of ended samples and collations
+  std::atomic<std::uint64_t> cpu_at_ns;  // when the one under way began, as cpu_ns counts; ~0 where there is none
+  std::atomic<std::uint64_t> since_ns;   // this and the next four: CLOCK_MONOTONIC
   // The way to the first sample; 0: not there yet.
   std::atomic<std::uint64_t> enlisted_ns;
   std::atomic<std::uint64_t> attached_ns;

@@ -13,20 +13,45 @@ void add(std::atomic<T>& counter, T more) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
+constexpr bool is_python(Activity activity) noexcept {
+  return activity == Activity::kSample || activity == Activity::kCollate;
+}
+
 }  // namespace
 
+void Progress::attach() noexcept {
+  since_ns_ = monotonic_ns();
+  process_.attached_ns.store(since_ns_, std::memory_order_relaxed);
+  process_.since_ns.store(since_ns_, std::memory_order_relaxed);
+  process_.sequence.store(sequence_ += 2, std::memory_order_release);
+}
+
 std::uint64_t Progress::enter(Activity activity) noexcept {
+  const std::uint64_t cpu = is_python(activity_) || is_python(activity) ? cpu_clock_() : 0;
+  // The clock is read within the change, and words are stored with release: see WorkerClock.
+  process_.sequence.store(sequence_ + 1, std::memory_order_relaxed);
   const std::uint64_t now = monotonic_ns();
-  const std::uint64_t took = now - process_.since_ns.load(std::memory_order_relaxed);
-  const Activity before = process_.activity.load(std::memory_order_relaxed);
-  if (before == Activity::kSample || before == Activity::kCollate) add(process_.busy_ns, took);
-  if (before == Activity::kStarting) {
-    (activity == Activity::kStarting ? process_.attached_ns : process_.ready_ns).store(now, std::memory_order_relaxed);
-  } else if (before == Activity::kSample && process_.first_sample_ns.load(std::memory_order_relaxed) == 0) {
+  const std::uint64_t took = now - since_ns_;
+  const Activity before = std::exchange(activity_, activity);
+  const auto put = [](std::atomic<std::uint64_t>& word, std::uint64_t value) {
+    word.store(value, std::memory_order_release);
+  };
+  const auto place = static_cast<std::size_t>(before);
+  put(process_.ended_ns[place], ended_ns_[place] += took);
+  if (is_python(before)) {
+    spent_ns_ += took;
+    put(process_.python_cpu_ns, python_cpu_ns_ += cpu - cpu_at_ns_);
+  }
+  cpu_at_ns_ = cpu;
+  // The counter of the heartbeat is of the process, and says nothing of one thread among several.
+  put(process_.cpu_at_ns, is_python(activity) && cpu_clock_ == &process_cpu_ns ? cpu : kNoTicket);
+  put(process_.since_ns, since_ns_ = now);
+  process_.activity.store(activity, std::memory_order_release);
+  process_.sequence.store(sequence_ += 2, std::memory_order_release);
+  if (before == Activity::kStarting && activity != before) process_.ready_ns.store(now, std::memory_order_relaxed);
+  if (before == Activity::kSample && !std::exchange(made_one_, true)) {
     process_.first_sample_ns.store(now, std::memory_order_relaxed);
   }
-  process_.activity.store(activity, std::memory_order_relaxed);
-  process_.since_ns.store(now, std::memory_order_relaxed);
   return took;
 }
 
