@@ -96,7 +96,8 @@ class EmulatedStorage:
     def open(self, path: str | bytes | os.PathLike[Any], mode: str = "rb") -> io.BytesIO:
         """A file's bytes, which come when the storage would have sent them.
 
-        What is refused is asked for again until the deadline. For datasets of your own.
+        What is refused is asked for again until the deadline, and what stalls is waited for. For
+        datasets of your own.
 
         Args:
             path: of the file.
@@ -104,7 +105,7 @@ class EmulatedStorage:
 
         Raises:
             OSError: the file cannot be read; as of the built-in ``open``.
-            TimeoutError: the storage has refused it until the deadline.
+            TimeoutError: the storage has refused it, or stalled, until the deadline.
         """
         if mode != "rb":
             raise ValueError(f"mode={mode!r}: files of an emulated storage are opened as 'rb'")
@@ -122,7 +123,7 @@ class EmulatedStorage:
 
         Raises:
             OSError: the file cannot be read, or is no picture (``PIL.UnidentifiedImageError``).
-            TimeoutError: the storage has refused it until the deadline.
+            TimeoutError: the storage has refused it, or stalled, until the deadline.
         """
         from PIL import Image
 
@@ -191,7 +192,8 @@ def emulate(
         period: seconds after which the schedule begins again; 0: never.
         burst: seconds of bandwidth, and of requests, that a pause earns.
         seed: of the latencies.
-        deadline: seconds for which what is refused is asked for again.
+        deadline: seconds for which what is refused is asked for again, and what stalls is waited
+            for; then it is an error.
         **conditions: those to begin with, the attributes of `drapps.storage.Conditions`.
 
     Raises:

@@ -4,6 +4,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <string>
@@ -45,6 +47,13 @@ PythonStorage make(const std::vector<Change>& schedule, double period, double bu
   return {std::make_shared<EmulatedStorage>(value_of(std::move(emulation)), retry)};
 }
 
+/// Whether a signal is to be handled, which the first thread does. For waits without the GIL.
+bool interrupted() {
+  bool raised = false;
+  if (::gettid() == ::getpid()) with_gil([&] { raised = PyErr_CheckSignals() != 0; });
+  return raised;
+}
+
 nb::bytes read(const PythonStorage& self, const nb::bytes& path) {
   Buffer buffer(MemoryLedger::unlimited());
   ReadRequest request;
@@ -54,8 +63,9 @@ nb::bytes read(const PythonStorage& self, const nb::bytes& path) {
   Status status = ok_status();
   {
     const WithoutGil released;
-    status = self.storage->read(request);
+    status = self.storage->read(request, {}, interrupted);
   }
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
   if (!status.ok()) {
     const Error& error = status.error();
     PyErr_SetString(error.code == ErrorCode::kUnavailable ? PyExc_TimeoutError : PyExc_OSError, error.message.c_str());
@@ -87,7 +97,8 @@ void bind_storage(nb::module_& module) {
       .def(nb::new_(&make), "schedule"_a, "period"_a, "burst"_a, "seed"_a, "deadline"_a, "fd"_a = -1,
            "A new one, or the one behind a descriptor. Raises ValueError.")
       .def_prop_ro("fd", [](const PythonStorage& self) { return self.storage->emulation().fd(); })
-      .def("read", &read, "path"_a, "The bytes of a file. Raises OSError, and TimeoutError behind the deadline.")
+      .def("read", &read, "path"_a,
+           "The bytes of a file. Raises OSError, TimeoutError behind the deadline, and what a signal handler raises.")
       .def("stats", &stats, "What this process has read here.")
       .def(
           "holds",

@@ -1,7 +1,10 @@
 """The emulated storage, as users meet it."""
 
 import multiprocessing
+import os
 import pickle
+import signal
+import threading
 import time
 from pathlib import Path
 
@@ -33,11 +36,12 @@ def test_the_stream_is_that_of_the_files_and_the_storage_counts_them(photos):
     assert told["latency_p50_s"] >= 0.003
 
 
-def test_an_outage_is_an_error_of_the_sample_behind_the_deadline(photos):
-    gone = drapps.emulate(refuses=True, deadline=0.1)
+@pytest.mark.parametrize("outage", ["refuses", "stalls"])
+def test_an_outage_is_an_error_of_the_sample_behind_the_deadline(photos, outage):
+    gone = drapps.emulate(schedule={3600: {outage: False}}, deadline=0.1, **{outage: True})
     loader = drapps.image_folder(photos).on(gone).center_crop(8).batch(4)
     with pytest.raises(
-        drapps.SampleError, match=r"see why the storage \(emulated\) refuses"
+        drapps.SampleError, match=r"see why the storage \(emulated\) does not"
     ) as caught:
         next(iter(loader))
     assert (caught.value.stage, caught.value.code) == ("fetch", "unavailable")
@@ -71,6 +75,19 @@ def test_files_are_opened_at_the_pace_of_the_storage(photos):
         slow.open(path, "w")
     with pytest.raises(TimeoutError, match="tried"):
         drapps.emulate(refuses=True, deadline=0.05).open(path)
+
+
+def test_a_stall_is_an_error_behind_the_deadline_and_gives_way_to_signals(photos):
+    path = next(photos.glob("*/*"))
+    with pytest.raises(TimeoutError, match="does not answer"):
+        drapps.emulate(stalls=True, schedule={3600: {"stalls": False}}, deadline=0.05).open(path)
+    slow = drapps.emulate(stalls=True, schedule={3600: {"stalls": False}}, deadline=7200)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        slow.open(path)
+    timer.join()
+    assert slow.stats()["in_flight"] == 0
 
 
 def read_many(storage, path, count):
@@ -123,9 +140,16 @@ def test_what_makes_no_sense_is_refused_by_name(options, words):
         drapps.emulate(**options)
 
 
+OUTAGES = {
+    "refuses": {0.05: {"refuses": True}},
+    "stalls": {0.05: {"stalls": True}, 7200: {"stalls": False}},
+}
+
+
 @pytest.mark.parametrize("on_error", ["raise", "replace"])
-def test_a_loader_is_closed_in_the_middle_of_an_outage(photos, on_error):
-    gone = drapps.emulate(schedule={0.05: {"refuses": True}}, deadline=3600)
+@pytest.mark.parametrize("outage", OUTAGES)
+def test_a_loader_is_closed_in_the_middle_of_an_outage(photos, outage, on_error):
+    gone = drapps.emulate(schedule=OUTAGES[outage], deadline=3600)
     pipeline = drapps.image_folder(photos).on(gone).center_crop(8).on_error(on_error)
     for wait in (0.01, 0.1, 0.3):
         passing = iter(pipeline.batch(4))

@@ -15,7 +15,7 @@ void ask(Sample& sample) noexcept;
 void remember(const Sample& sample) noexcept;
 
 /// All of it, here and now, blocking. An error names the sample and the file.
-/// @param stopped  asked while a storage refuses: true ends that with kCancelled.
+/// @param stopped  asked while a storage refuses or stalls: true ends that with kCancelled.
 Status fetch_now(Sample& sample, const std::function<bool()>& stopped);
 
 }  // namespace drapps

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "drapps/modality/test_pictures.h"
@@ -71,13 +72,28 @@ TEST_F(StoragePass, TheStreamIsTheSameOnEveryStorageAndUnderEverySchedule) {
 TEST_F(StoragePass, AnOutageBeyondTheDeadlineIsAnErrorThatNamesTheSampleAndTheStorage) {
   const RetryOptions quick{
       .first_pause = milliseconds(1), .longest_pause = milliseconds(4), .deadline = milliseconds(30)};
-  const auto storage = emulated({.schedule = {{0, {.refuses = true}}}}, quick);
-  const auto runner = start(source(storage));
-  EXPECT_THAT(test_pass::drain(*runner, "image")[0], HasSubstr("the storage (emulated)"));
-  ASSERT_FALSE(runner->bad_samples().empty());
-  EXPECT_EQ(runner->bad_samples()[0].code, ErrorCode::kUnavailable);
-  EXPECT_THAT(runner->bad_samples()[0].path, HasSubstr(".png"));
-  EXPECT_GE(runner->bad_samples()[0].index, 0);
+  const EmulationSpec outages[] = {{.schedule = {{0, {.refuses = true}}}},
+                                   {.schedule = {{0, {.stalls = true}}, {3600, {}}}}};
+  for (const EmulationSpec& outage : outages) {
+    const auto runner = start(source(emulated(outage, quick)));
+    EXPECT_THAT(test_pass::drain(*runner, "image")[0], HasSubstr("the storage (emulated)"));
+    ASSERT_FALSE(runner->bad_samples().empty());
+    EXPECT_EQ(runner->bad_samples()[0].code, ErrorCode::kUnavailable);
+    EXPECT_THAT(runner->bad_samples()[0].path, HasSubstr(".png"));
+    EXPECT_GE(runner->bad_samples()[0].index, 0);
+  }
+}
+
+TEST_F(StoragePass, APassEndsInTheMiddleOfAnOutage) {
+  const EmulationSpec outages[] = {{.schedule = {{0, {.refuses = true}}}},
+                                   {.schedule = {{0, {.stalls = true}}, {3600, {}}}}};
+  for (const EmulationSpec& outage : outages) {
+    const auto storage = emulated(outage, {.deadline = std::chrono::hours(2)});
+    auto runner = start(source(storage));
+    std::this_thread::sleep_for(milliseconds(20));
+    runner.reset();
+    EXPECT_EQ(storage->meter().in_flight, 0);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "drapps/storage/emulated_storage.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -19,43 +17,48 @@ bool in_memory(const ReadRequest& request) noexcept {
 
 }  // namespace
 
-Status read_emulated(Emulation& emulation, ReadRequest& request, const ReadLimits& limits, std::uint64_t& end_ns) {
+Status read_emulated(Emulation& emulation, ReadRequest& request, const ReadLimits& limits,
+                     std::chrono::nanoseconds deadline, std::uint64_t& end_ns) {
   const std::uint64_t now = end_ns = monotonic_ns();
-  if (!emulation.admits(now)) {
-    return about({.code = ErrorCode::kUnavailable, .message = "the storage refuses the request"}, request, kFirstPart);
-  }
+  const auto unavailable = [&](const char* why) {
+    return about({.code = ErrorCode::kUnavailable, .message = why}, request, kFirstPart);
+  };
+  request.wall_ns = 0;
+  if (!emulation.admits(now)) return unavailable("the storage refuses the request");
   Status status = read_record(request, limits);
   std::uint64_t bytes = 0;
   if (status.ok()) {
     for (RecordPart part = kFirstPart; part < request.parts; ++part) bytes += request.bytes[part].size();
   }
-  end_ns = emulation.end_of(bytes, now);
+  const std::uint64_t first = request.tries == 0 ? now : request.tried_since_ns;
+  const ReadEnd end = emulation.end_of(bytes, now, first + static_cast<std::uint64_t>(deadline.count()));
+  end_ns = end.at_ns;
   request.begun_ns = now;
   request.wall_ns = end_ns - now;
-  return status;
+  return end.given_up ? unavailable("the storage does not answer") : std::move(status);
 }
 
 Result<std::unique_ptr<Reader>> EmulatedStorage::make_plain_reader(const ReaderOptions& options, ReadSink& sink) {
-  return std::unique_ptr<Reader>(std::make_unique<EmulatedReader>(emulation_, options, sink));
+  return std::unique_ptr<Reader>(std::make_unique<EmulatedReader>(emulation_, options, retry().deadline, sink));
 }
 
-Status EmulatedStorage::read_once(ReadRequest& request, const ReadLimits& limits) {
+Status EmulatedStorage::read_once(ReadRequest& request, const ReadLimits& limits,
+                                  const std::function<bool()>& stopped) {
   if (in_memory(request)) return read_record(request, limits);
   std::uint64_t end = 0;
-  Status status = read_emulated(emulation_, request, limits, end);
-  const timespec at{.tv_sec = static_cast<time_t>(end / 1'000'000'000),
-                    .tv_nsec = static_cast<long>(end % 1'000'000'000)};
-  (void)::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr);
-  return status;
+  Status status = read_emulated(emulation_, request, limits, retry().deadline, end);
+  return wait_until(end, stopped) ? std::move(status) : cancelled();
 }
 
 bool EmulatedStorage::try_read_once(ReadRequest& request, const ReadLimits& limits) {
   return in_memory(request) && try_read_record(request, limits);
 }
 
-EmulatedReader::EmulatedReader(Emulation& emulation, const ReaderOptions& options, ReadSink& sink)
+EmulatedReader::EmulatedReader(Emulation& emulation, const ReaderOptions& options, std::chrono::nanoseconds deadline,
+                               ReadSink& sink)
     : emulation_(emulation),
       limits_(options.limits),
+      deadline_(deadline),
       sink_(sink),
       depth_(std::clamp(options.depth, 1, kMaxReadDepth)),
       timers_("drapps-emulate", [this](auto& entry) { end(*entry.request, std::move(entry.status)); }) {}
@@ -105,7 +108,7 @@ void EmulatedReader::begin_more() {
 
 void EmulatedReader::begin(ReadRequest& request) {
   std::uint64_t end_ns = 0;
-  Status status = read_emulated(emulation_, request, limits_, end_ns);
+  Status status = read_emulated(emulation_, request, limits_, deadline_, end_ns);
   if (Status added = timers_.add(end_ns, request, status); !added.ok()) end(request, std::move(added));
 }
 

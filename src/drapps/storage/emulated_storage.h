@@ -4,6 +4,7 @@
 // reads that are under way wait in one queue, on one thread, at any depth.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -25,20 +26,21 @@ class EmulatedStorage final : public Storage {
 
  private:
   Result<std::unique_ptr<Reader>> make_plain_reader(const ReaderOptions& options, ReadSink& sink) override;
-  Status read_once(ReadRequest& request, const ReadLimits& limits) override;
+  Status read_once(ReadRequest& request, const ReadLimits& limits, const std::function<bool()>& stopped) override;
   bool try_read_once(ReadRequest& request, const ReadLimits& limits) override;
 
   Emulation emulation_;
 };
 
-/// Reads as drapps::read_record() does, and says when the emulation would have answered. A request that is not let in
-/// is refused at once: kUnavailable.
-Status read_emulated(Emulation& emulation, ReadRequest& request, const ReadLimits& limits, std::uint64_t& end_ns);
+/// Reads as drapps::read_record() does, and says when the emulation would have answered. kUnavailable at once for a
+/// request that is not let in, and at the deadline, which is counted from its first try, for one that stalls.
+Status read_emulated(Emulation& emulation, ReadRequest& request, const ReadLimits& limits,
+                     std::chrono::nanoseconds deadline, std::uint64_t& end_ns);
 
 /// At most `depth` requests are under way, first come, first served.
 class EmulatedReader final : public Reader {
  public:
-  EmulatedReader(Emulation& emulation, const ReaderOptions& options, ReadSink& sink);
+  EmulatedReader(Emulation& emulation, const ReaderOptions& options, std::chrono::nanoseconds deadline, ReadSink& sink);
   ~EmulatedReader() override;
 
   void submit(ReadRequest& request) override;
@@ -52,6 +54,7 @@ class EmulatedReader final : public Reader {
 
   Emulation& emulation_;
   const ReadLimits limits_;
+  const std::chrono::nanoseconds deadline_;
   ReadSink& sink_;
 
   std::mutex mutex_;  // guards all below but the timers

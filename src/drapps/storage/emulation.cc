@@ -13,7 +13,6 @@ namespace drapps {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6472'6170'7073'0e01;
-constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 std::uint64_t ns(double seconds) noexcept { return static_cast<std::uint64_t>(std::min(seconds, 1e9) * 1e9); }
 
@@ -86,7 +85,7 @@ std::size_t Emulation::place_at(std::uint64_t now_ns, std::uint64_t& next_ns) co
   if (behind != spec_.schedule.end()) {
     next_ns = now_ns - within + ns(behind->at);
   } else {
-    next_ns = period == 0 ? kNever : now_ns - within + period;
+    next_ns = period == 0 ? kForever : now_ns - within + period;
   }
   return static_cast<std::size_t>(behind - spec_.schedule.begin()) - 1;
 }
@@ -104,7 +103,7 @@ bool Emulation::admits(std::uint64_t now_ns) noexcept {
   return shared().requests.take(each, now_ns, std::max(each, burst_ns()));
 }
 
-std::uint64_t Emulation::end_of(std::uint64_t bytes, std::uint64_t now_ns) noexcept {
+ReadEnd Emulation::end_of(std::uint64_t bytes, std::uint64_t now_ns, std::uint64_t patience_until_ns) noexcept {
   const EmulatedConditions& now = conditions(now_ns);
   const auto size = static_cast<double>(bytes);
   double latency = now.latency;
@@ -116,8 +115,10 @@ std::uint64_t Emulation::end_of(std::uint64_t bytes, std::uint64_t now_ns) noexc
   if (now.connection_bandwidth > 0) latency += size / now.connection_bandwidth;
   std::uint64_t end = now_ns + ns(latency);
   if (now.bandwidth > 0) end = std::max(end, shared().bytes.book(ns(size / now.bandwidth), now_ns, burst_ns()));
+  const std::uint64_t stalled = end;
   for (std::uint64_t next = 0; spec_.schedule[place_at(end, next)].conditions.stalls;) end = next;
-  return end;
+  if (end > stalled && end > patience_until_ns) return {std::max(stalled, patience_until_ns), true};
+  return {end};
 }
 
 }  // namespace drapps

@@ -44,6 +44,14 @@ struct EmulationSpec {
   Status check() const;
 };
 
+inline constexpr std::uint64_t kForever = ~std::uint64_t{0};
+
+/// How a read ends.
+struct ReadEnd {
+  std::uint64_t at_ns = 0;
+  bool given_up = false;  // it stalls, and whoever reads has lost patience
+};
+
 /// Every member may be called from any thread.
 class Emulation {
  public:
@@ -60,7 +68,8 @@ class Emulation {
   /// Whether a request is let in now.
   bool admits(std::uint64_t now_ns) noexcept;
   /// When a read that was let in now ends. CLOCK_MONOTONIC, as all moments here.
-  std::uint64_t end_of(std::uint64_t bytes, std::uint64_t now_ns) noexcept;
+  /// @param patience_until_ns  when who reads gives up a read that stalls.
+  ReadEnd end_of(std::uint64_t bytes, std::uint64_t now_ns, std::uint64_t patience_until_ns = kForever) noexcept;
 
  private:
   struct Shared {

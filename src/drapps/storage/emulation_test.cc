@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -33,30 +34,37 @@ struct Delivery {
   std::uint64_t bytes;
 };
 
-/// The most bytes that any window of `length` has.
-std::uint64_t most_in(std::vector<Delivery> deliveries, std::uint64_t length) {
+/// The bytes by which any window exceeds what a rate allows in its length, at most: the burst.
+double most_beyond(std::vector<Delivery> deliveries, double bytes_per_second) {
   std::ranges::sort(deliveries, {}, &Delivery::at);
-  std::uint64_t most = 0, sum = 0;
-  std::size_t first = 0;
+  double most = 0, sum = 0, least = 0;  // least: of what had come before a window, less what the rate allows till then
   for (const Delivery& each : deliveries) {
-    sum += each.bytes;
-    while (deliveries[first].at + length < each.at) sum -= deliveries[first++].bytes;
-    most = std::max(most, sum);
+    const double allowed = bytes_per_second * static_cast<double>(each.at - deliveries.front().at) * 1e-9;
+    least = std::min(least, sum - allowed);
+    sum += static_cast<double>(each.bytes);
+    most = std::max(most, sum - allowed - least);
   }
   return most;
 }
 
+/// The rate from `begun` to the last delivery; what a burst gives at once comes on top.
+double rate_of(const std::vector<Delivery>& deliveries, std::uint64_t begun, double burst) {
+  double sum = -burst;
+  for (const Delivery& each : deliveries) sum += static_cast<double>(each.bytes);
+  return sum / (static_cast<double>(std::ranges::max(deliveries, {}, &Delivery::at).at - begun) * 1e-9);
+}
+
 TEST(Emulation, ReadsTakeTheirLatencyAndWhatTheirConnectionCarries) {
   Bench bench(constant({.connection_bandwidth = 16e6, .latency = 0.02}));
-  EXPECT_EQ(bench.emulation.end_of(0, bench.begun), bench.begun + 20 * kMs);
-  EXPECT_EQ(bench.emulation.end_of(160'000, bench.begun), bench.begun + 30 * kMs);
-  EXPECT_EQ(bench.emulation.end_of(160'000, bench.begun), bench.begun + 30 * kMs) << "another connection";
+  EXPECT_EQ(bench.emulation.end_of(0, bench.begun).at_ns, bench.begun + 20 * kMs);
+  EXPECT_EQ(bench.emulation.end_of(160'000, bench.begun).at_ns, bench.begun + 30 * kMs);
+  EXPECT_EQ(bench.emulation.end_of(160'000, bench.begun).at_ns, bench.begun + 30 * kMs) << "another connection";
 }
 
 TEST(Emulation, LatenciesAreLogNormalByTheirMedian) {
   Bench bench(constant({.latency = 0.01, .latency_spread = 0.5}));
   std::vector<std::uint64_t> took;
-  for (int i = 0; i < 4001; ++i) took.push_back(bench.emulation.end_of(1, bench.begun) - bench.begun);
+  for (int i = 0; i < 4001; ++i) took.push_back(bench.emulation.end_of(1, bench.begun).at_ns - bench.begun);
   std::ranges::sort(took);
   EXPECT_NEAR(static_cast<double>(took[2000]), 10e6, 0.4e6);
   EXPECT_NEAR(static_cast<double>(took[3365]), 10e6 * 1.6487, 1.2e6);  // one deviation above: the 84.1 % quantile
@@ -68,33 +76,27 @@ TEST(Emulation, AllReadsTogetherKeepToTheBandwidth) {
   for (int i = 0; i < 5000; ++i) {
     const std::uint64_t bytes = 1'000 + static_cast<std::uint64_t>(i) % 7 * 20'000;
     const std::uint64_t asked = bench.begun + static_cast<std::uint64_t>(i) * kMs / 20;
-    deliveries.push_back({bench.emulation.end_of(bytes, asked), bytes});
+    deliveries.push_back({bench.emulation.end_of(bytes, asked).at_ns, bytes});
   }
   const double burst = 0.02 * 10e6;
-  for (const std::uint64_t length : {kMs, 50 * kMs, kSecond}) {
-    EXPECT_LE(static_cast<double>(most_in(deliveries, length)), 10e6 * static_cast<double>(length) * 1e-9 + burst);
-  }
-  std::uint64_t all = 0;
-  for (const Delivery& each : deliveries) all += each.bytes;
-  const std::uint64_t last = std::ranges::max(deliveries, {}, &Delivery::at).at;
-  EXPECT_NEAR(static_cast<double>(all) / (static_cast<double>(last - bench.begun) * 1e-9), 10e6, 0.1e6);
+  EXPECT_LE(most_beyond(deliveries, 10e6), burst * 1.001);
+  EXPECT_NEAR(rate_of(deliveries, bench.begun, burst), 10e6, 0.1e6);
 }
 
-TEST(Emulation, ProcessesDrawOnOneBandwidthAndOneThatIsKilledTakesNothingAway) {
-  auto spec = constant({.bandwidth = 50e6});
-  auto emulation = *Emulation::make(spec);
-  const std::uint64_t begun = monotonic_ns();
+/// What four processes are given, which all ask `count` times. The last one is killed in between.
+std::vector<Delivery> given_to_processes(Emulation& emulation, int count, int killed_at, std::uint64_t bytes,
+                                         const std::function<std::uint64_t()>& now) {
   int pipes[2];
-  ASSERT_EQ(::pipe(pipes), 0);
+  EXPECT_EQ(::pipe(pipes), 0);
   std::vector<pid_t> children;
   for (int child = 0; child < 4; ++child) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      auto mine = *Emulation::attach(spec, emulation.fd());
-      for (int i = 0; i < 500; ++i) {
-        const Delivery each{mine.end_of(40'000, monotonic_ns()), 40'000};
+      auto mine = *Emulation::attach(emulation.spec(), emulation.fd());
+      for (int i = 0; i < count; ++i) {
+        const Delivery each{mine.end_of(bytes, now()).at_ns, bytes};
+        if (child == 3 && i == killed_at) ::kill(::getpid(), SIGKILL);  // what it has booked comes to nobody
         if (::write(pipes[1], &each, sizeof each) != sizeof each) _exit(1);
-        if (child == 3 && i == 100) ::kill(::getpid(), SIGKILL);
       }
       _exit(0);
     }
@@ -105,13 +107,26 @@ TEST(Emulation, ProcessesDrawOnOneBandwidthAndOneThatIsKilledTakesNothingAway) {
   for (Delivery each{}; ::read(pipes[0], &each, sizeof each) == sizeof each;) deliveries.push_back(each);
   ::close(pipes[0]);
   for (const pid_t pid : children) ::waitpid(pid, nullptr, 0);
-  ASSERT_EQ(deliveries.size(), 3u * 500 + 101);
-  for (const std::uint64_t length : {10 * kMs, 200 * kMs}) {
-    EXPECT_LE(static_cast<double>(most_in(deliveries, length)), 50e6 * static_cast<double>(length) * 1e-9 + 1e6);
-  }
-  const std::uint64_t last = std::ranges::max(deliveries, {}, &Delivery::at).at;
-  const double seconds = static_cast<double>(last - begun) * 1e-9;
-  EXPECT_NEAR(static_cast<double>(deliveries.size()) * 40'000 / seconds, 50e6, 2e6);
+  return deliveries;
+}
+
+TEST(Emulation, ProcessesDrawOnOneBandwidthAndOneThatIsKilledTakesNothingAway) {
+  Bench bench(constant({.bandwidth = 50e6}));
+  const auto deliveries = given_to_processes(bench.emulation, 500, 100, 40'000, monotonic_ns);
+  ASSERT_EQ(deliveries.size(), 3u * 500 + 100);
+  EXPECT_LE(most_beyond(deliveries, 50e6), 1e6 * 1.001);
+}
+
+TEST(Emulation, ProcessesThatWantMoreGetTheWholeBandwidth) {
+  Bench bench(constant({.bandwidth = 50e6}));
+  // As if nobody ever came late to ask.
+  const auto deliveries = given_to_processes(bench.emulation, 500, 100, 40'000, [&] { return bench.begun; });
+  ASSERT_EQ(deliveries.size(), 3u * 500 + 100);
+  EXPECT_LE(most_beyond(deliveries, 50e6), 1e6 * 1.001);
+  const double lost = 40'000;  // at most, of the one that was killed
+  const double rate = rate_of(deliveries, bench.begun, 1e6);
+  EXPECT_LE(rate, 50e6 * 1.0001);
+  EXPECT_GE(rate, 50e6 * (1 - 2 * lost / (1600 * 40'000)));
 }
 
 TEST(Emulation, RequestsBeyondTheirRateAreRefused) {
@@ -130,10 +145,27 @@ TEST(Emulation, ItsScheduleGivesOutagesAndBeginsAgain) {
   for (const double round : {0.0, 4.0, 40.0}) {
     EXPECT_TRUE(bench.emulation.admits(at(round + 0.5)));
     EXPECT_FALSE(bench.emulation.admits(at(round + 1.5)));
-    EXPECT_EQ(bench.emulation.end_of(1, at(round + 2.1)), at(round + 2.1) + kSecond / 2);
-    const std::uint64_t behind = bench.emulation.end_of(1, at(round + 2.7));
+    EXPECT_EQ(bench.emulation.end_of(1, at(round + 2.1)).at_ns, at(round + 2.1) + kSecond / 2);
+    const std::uint64_t behind = bench.emulation.end_of(1, at(round + 2.7)).at_ns;
     EXPECT_NEAR(static_cast<double>(behind - bench.begun) * 1e-9, round + 4, 0.01) << "the stall is over then";
   }
+}
+
+TEST(Emulation, WhoReadsGivesUpAReadThatStallsAndNoOther) {
+  Bench bench({.schedule = {{0, {.bandwidth = 1e3, .latency = 0.1}}, {1, {.stalls = true}}, {3, {}}}});
+  const auto at = [&](double seconds) { return bench.begun + static_cast<std::uint64_t>(seconds * 1e9); };
+  const ReadEnd slow = bench.emulation.end_of(500, at(0), at(0.01));
+  EXPECT_FALSE(slow.given_up) << "it goes on, however slowly";
+  EXPECT_GT(slow.at_ns, at(0.01));
+  const ReadEnd patient = bench.emulation.end_of(0, at(1.5), at(3.5));
+  EXPECT_FALSE(patient.given_up);
+  EXPECT_NEAR(static_cast<double>(patient.at_ns - bench.begun) * 1e-9, 3, 0.01);
+  const ReadEnd given_up = bench.emulation.end_of(0, at(1.5), at(2.5));
+  EXPECT_TRUE(given_up.given_up);
+  EXPECT_EQ(given_up.at_ns, at(2.5));
+  const ReadEnd late = bench.emulation.end_of(0, at(1.5), at(0.5));
+  EXPECT_TRUE(late.given_up);
+  EXPECT_EQ(late.at_ns, at(1.5)) << "not before it was asked for";
 }
 
 TEST(Emulation, WhatMakesNoSenseIsNamed) {

@@ -40,7 +40,8 @@ struct ReadRequest {
 
   // The reader's, while it holds the request.
   ReadRequest* next = nullptr;
-  std::uint32_t tries = 0;  // that were refused; of a request that ended so, those that it had
+  std::uint32_t tries = 0;           // that were refused; of a request that ended so, those that it had
+  std::uint64_t tried_since_ns = 0;  // when the first of them began
   // A storage's reader notes, and leaves for the caller, when it got the request; CLOCK_MONOTONIC.
   std::uint64_t first_try_ns = 0;
 

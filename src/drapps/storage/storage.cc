@@ -27,24 +27,15 @@ class Files final : public Storage {
   Result<std::unique_ptr<Reader>> make_plain_reader(const ReaderOptions& options, ReadSink& sink) override {
     return drapps::make_reader(options, sink);
   }
-  Status read_once(ReadRequest& request, const ReadLimits& limits) override { return read_record(request, limits); }
+  Status read_once(ReadRequest& request, const ReadLimits& limits, const std::function<bool()>&) override {
+    return read_record(request, limits);
+  }
   bool try_read_once(ReadRequest& request, const ReadLimits& limits) override {
     return try_read_record(request, limits);
   }
 };
 
 constexpr std::uint64_t kStopLookNs = 50'000'000;
-
-/// False where `stopped` has become true.
-bool sleep(std::uint64_t pause_ns, const std::function<bool()>& stopped) {
-  const std::uint64_t end = monotonic_ns() + pause_ns;
-  for (std::uint64_t now = end - pause_ns; now < end; now = monotonic_ns()) {
-    if (stopped && stopped()) return false;
-    const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(std::min(end - now, kStopLookNs))};
-    (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -79,9 +70,9 @@ Result<std::unique_ptr<Reader>> Storage::make_reader(const ReaderOptions& option
 Status Storage::read(ReadRequest& request, const ReadLimits& limits, const std::function<bool()>& stopped) {
   meter_.in_flight.fetch_add(1, std::memory_order_relaxed);
   if (request.tries == 0) begin_tries(request);
-  Status status = read_once(request, limits);
+  Status status = read_once(request, limits, stopped);
   while (const std::uint64_t pause = pause_before_retry(request, status)) {
-    status = sleep(pause, stopped) ? read_once(request, limits) : cancelled();
+    status = wait_until(monotonic_ns() + pause, stopped) ? read_once(request, limits, stopped) : cancelled();
   }
   count(request, status);
   request.tries = 0;
@@ -105,13 +96,14 @@ std::uint64_t Storage::pause_before_retry(ReadRequest& request, Status& status) 
   if (status.ok() || status.error().code != ErrorCode::kUnavailable) return 0;
   meter_.refusals.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t now = monotonic_ns();
+  if (request.tries == 0) request.tried_since_ns = now - request.wall_ns;  // it may have waited for its turn before
   const std::uint64_t pause = pause_ns(retry_, ++request.tries, now);
   const auto deadline = static_cast<std::uint64_t>(retry_.deadline.count());
-  if (now + pause - request.first_try_ns > deadline) {
+  if (now + pause - request.tried_since_ns > deadline) {
     Error& error = status.error();
     error.message += "; it was tried " + std::to_string(request.tries) + " times in " +
-                     std::to_string((now - request.first_try_ns) / 1'000'000'000) + " s: see why the storage (" +
-                     std::string(kind()) + ") refuses, or read with fewer workers and a smaller io_depth";
+                     std::to_string((now - request.tried_since_ns) / 1'000'000'000) + " s: see why the storage (" +
+                     std::string(kind()) + ") does not give it, or read with fewer workers and a smaller io_depth";
     return 0;
   }
   meter_.retries.fetch_add(1, std::memory_order_relaxed);
@@ -127,6 +119,17 @@ void Storage::count(ReadRequest& request, const Status& status) noexcept {
   } else {
     meter_.failures.fetch_add(1, std::memory_order_relaxed);
   }
+}
+
+bool wait_until(std::uint64_t moment_ns, const std::function<bool()>& stopped) {
+  for (std::uint64_t now = monotonic_ns(); now < moment_ns; now = monotonic_ns()) {
+    const std::uint64_t next = std::min(moment_ns, now + kStopLookNs);
+    const timespec at{.tv_sec = static_cast<time_t>(next / 1'000'000'000),
+                      .tv_nsec = static_cast<long>(next % 1'000'000'000)};
+    (void)::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr);
+    if (stopped && stopped()) return false;
+  }
+  return true;
 }
 
 std::uint64_t pause_ns(const RetryOptions& options, std::uint32_t tries, std::uint64_t random) noexcept {

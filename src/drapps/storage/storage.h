@@ -2,7 +2,8 @@
 //
 // A storage makes the readers of its records. All of them count on its meter, and try again what it refuses for a
 // while: with a pause that doubles, from 50 ms to 5 s, and is cut short at random, so that many who were refused at
-// once do not come back at once. After the deadline the last refusal is the record's error.
+// once do not come back at once. After the deadline the last refusal is the record's error. A read that does not end is
+// a refusal, too, where a storage can tell that it will not end in time.
 #pragma once
 
 #include <chrono>
@@ -53,7 +54,7 @@ class Storage {
   /// @param sink  outlives the reader, and so does this storage. Fails as drapps::make_reader() does.
   Result<std::unique_ptr<Reader>> make_reader(const ReaderOptions& options, ReadSink& sink);
   /// Reads a record here and now, blocking, retries and all; after a reader has given up what was refused, once.
-  /// @param stopped  asked in pauses, some times a second: true ends them, and the record is kCancelled.
+  /// @param stopped  asked where it has to wait, some times a second: true ends that, and the record is kCancelled.
   Status read(ReadRequest& request, const ReadLimits& limits = {}, const std::function<bool()>& stopped = {});
   /// The same if nothing has to wait. False where it would; nothing is then answered.
   bool try_read(ReadRequest& request, const ReadLimits& limits = {});
@@ -71,12 +72,16 @@ class Storage {
 
   /// Without retries and counts. A refusal has the code kUnavailable.
   virtual Result<std::unique_ptr<Reader>> make_plain_reader(const ReaderOptions& options, ReadSink& sink) = 0;
-  virtual Status read_once(ReadRequest& request, const ReadLimits& limits) = 0;
+  virtual Status read_once(ReadRequest& request, const ReadLimits& limits, const std::function<bool()>& stopped) = 0;
   virtual bool try_read_once(ReadRequest& request, const ReadLimits& limits) = 0;
 
   const RetryOptions retry_;
   StorageMeter meter_;
 };
+
+/// Waits until `moment_ns` on CLOCK_MONOTONIC, blocking.
+/// @param stopped  may be empty; asked some times a second, and at the end. False where it has become true.
+bool wait_until(std::uint64_t moment_ns, const std::function<bool()>& stopped);
 
 /// The pause before try number `tries` (from 1), at random between a half and the whole of it.
 std::uint64_t pause_ns(const RetryOptions& options, std::uint32_t tries, std::uint64_t random) noexcept;

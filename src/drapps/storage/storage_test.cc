@@ -32,7 +32,7 @@ class Refusing final : public Storage {
   class Plain final : public Reader {
    public:
     Plain(Refusing& storage, ReadSink& sink) : storage_(storage), sink_(sink) {}
-    void submit(ReadRequest& request) override { sink_.read_done(request, storage_.read_once(request, {})); }
+    void submit(ReadRequest& request) override { sink_.read_done(request, storage_.read_once(request, {}, {})); }
     void set_depth(int) override {}
     ReaderKind kind() const noexcept override { return ReaderKind::kPread; }
 
@@ -44,7 +44,7 @@ class Refusing final : public Storage {
   Result<std::unique_ptr<Reader>> make_plain_reader(const ReaderOptions&, ReadSink& sink) override {
     return std::unique_ptr<Reader>(std::make_unique<Plain>(*this, sink));
   }
-  Status read_once(ReadRequest& request, const ReadLimits& limits) override {
+  Status read_once(ReadRequest& request, const ReadLimits& limits, const std::function<bool()>&) override {
     if (request.tries < times_) return Error{.code = ErrorCode::kUnavailable, .message = "not now"};
     return read_record(request, limits);
   }
@@ -127,6 +127,71 @@ TEST(Storage, WhoeverWaitsForARefusedRecordIsStopped) {
   const auto stopped = [&] { return monotonic_ns() - begun > 150'000'000; };
   EXPECT_EQ(storage.read(owned.request, {}, stopped).error().code, ErrorCode::kCancelled);
   EXPECT_EQ(storage.meter().in_flight, 0);
+}
+
+TEST(Storage, WhoeverWaitsForAStallIsStopped) {
+  const Folder folder;
+  const std::string path = folder.put("a", "x");
+  EmulatedStorage storage(*Emulation::make({.schedule = {{0, {.stalls = true}}, {3600, {}}}}),
+                          {.deadline = std::chrono::hours(2)});
+  OwnedRequest owned(path);
+  const std::uint64_t begun = monotonic_ns();
+  const auto stopped = [&] { return monotonic_ns() - begun > 150'000'000; };
+  EXPECT_EQ(storage.read(owned.request, {}, stopped).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(storage.meter().in_flight, 0);
+  Recorder recorder;
+  {
+    const auto reader = *storage.make_reader({}, recorder);
+    reader->submit(owned.request);
+  }
+  EXPECT_EQ(recorder.outcomes().size(), 1u) << "closing does not wait for the end of the stall";
+}
+
+TEST(Storage, AStallBeyondTheDeadlineIsTheErrorOnBothPaths) {
+  const Folder folder;
+  const std::string path = folder.put("a", "x");
+  EmulatedStorage storage(*Emulation::make({.schedule = {{0, {.stalls = true}}, {3600, {}}}}), kQuick);
+  const auto is_it = [](const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+    EXPECT_THAT(error.message, HasSubstr("the storage does not answer; it was tried "));
+    EXPECT_THAT(error.message, HasSubstr("the storage (emulated)"));
+  };
+  OwnedRequest owned(path);
+  const std::uint64_t begun = monotonic_ns();
+  is_it(storage.read(owned.request).error());
+  EXPECT_GE(monotonic_ns() - begun, 50'000'000u);
+
+  Recorder recorder;
+  const auto reader = *storage.make_reader({}, recorder);
+  reader->submit(owned.request);
+  ASSERT_TRUE(recorder.wait_for(1));
+  is_it(recorder.outcomes()[0].status.error());
+  is_it(storage.read(owned.request).error());  // as a worker does behind a reader
+  EXPECT_EQ(storage.meter().failures, 3u);
+  EXPECT_EQ(storage.meter().in_flight, 0);
+}
+
+TEST(Storage, AStallThatEndsInTimeIsNoError) {
+  const Folder folder;
+  const std::string path = folder.put("a", "x");
+  EmulatedStorage storage(*Emulation::make({.schedule = {{0, {.stalls = true}}, {0.1, {}}}}));
+  OwnedRequest owned(path);
+  EXPECT_TRUE(storage.read(owned.request).ok());
+  EXPECT_EQ(storage.meter().refusals, 0u);
+}
+
+TEST(Storage, TheDeadlineBeginsWithTheFirstTryNotWithTheQueue) {
+  const Folder folder;
+  const std::string path = folder.put("a", "x");
+  EmulatedStorage storage(
+      *Emulation::make({.schedule = {{0, {.latency = 0.3}}, {0.25, {.refuses = true}}, {0.35, {}}}}),
+      {.first_pause = milliseconds(1), .longest_pause = milliseconds(4), .deadline = milliseconds(200)});
+  Recorder recorder;
+  std::deque<OwnedRequest> requests;
+  const auto reader = *storage.make_reader({.depth = 1}, recorder);
+  for (std::uint64_t i = 0; i < 2; ++i) reader->submit(requests.emplace_back(path, i).request);
+  ASSERT_TRUE(recorder.wait_for(2));
+  for (const auto& outcome : recorder.outcomes()) EXPECT_TRUE(outcome.status.ok());
 }
 
 TEST(Storage, PausesDoubleAndDifferAtRandom) {
