@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from drapps.batch import Batch
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
-from drapps.report import BadSample, Column, Explanation, MemoryReport
+from drapps.report import BadSample, Column, Explanation, MemoryReport, Stats
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,9 @@ class SteeredLoader(Protocol):
 
     def explain(self) -> Explanation:
         """What runs and why."""
+
+    def stats(self) -> Stats:
+        """All that was counted since the loader was made."""
 
     def memory(self) -> MemoryReport:
         """What the bytes of the process are for."""

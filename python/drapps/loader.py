@@ -16,7 +16,7 @@ from drapps.deprecation import old_method
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
-from drapps.report import BadSample, Explanation, MemoryReport
+from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.source import Source
 from drapps.spec import Spec
 from drapps.stream import Stream
@@ -154,6 +154,13 @@ class Loader:
     def explain(self) -> Explanation:
         """What runs and why: `plan`, `forms` and `decisions`. It prints as a page."""
         return Explanation.of_native(self._native.explain())
+
+    def stats(self) -> Stats:
+        """All that was counted since the loader was made; it prints as a page.
+
+        docs/guides/numbers.md says what each number means, and what to do about it.
+        """
+        return Stats.of_core(self._native.stats())
 
     @property
     def policy(self) -> Policy:

@@ -119,6 +119,9 @@ void bind_control(nb::module_& module) {
           "remark",
           [](Self& self, const std::string& why, const std::string& more) { self.client().remark(why, more); }, "why"_a,
           "more"_a, "Something that moved no knob, with further fields in JSON.")
+      .def(
+          "stats", [](Self& self) { return to_json(self.plant().stats(), kProcessKnobs).dump(); },
+          "All that was counted, in JSON; see control/plant_stats.h.")
       .def("log", [](Self& self) { return self.client().log().to_json().dump(); }, "The decision log, in JSON.");
 }
 

@@ -369,6 +369,11 @@ void bind_pipeline(nb::module_& module) {
              const WithoutGil released;
              return self.explain().dump();
            })
+      .def("stats",
+           [](const Loader& self) {
+             const WithoutGil released;
+             return self.stats().dump();
+           })
       .def("settings",
            [](const Loader& self) {
              const WithoutGil released;

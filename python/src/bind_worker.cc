@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -38,7 +39,7 @@ constexpr Nanoseconds kSignalPeriod = std::chrono::milliseconds(50);
 // Copies above this are worth letting other threads run.
 constexpr std::size_t kLongCopy = std::size_t{64} << 10;
 
-constexpr std::string_view kActivities[] = {"starting", "idle", "sample", "collate", "paused"};
+constexpr std::array<std::string_view, kActivities> kActivityNames = {"starting", "idle", "sample", "collate", "paused"};
 
 [[noreturn]] void raise(PyObject* type, const std::string& message) {
   PyErr_SetString(type, message.c_str());
@@ -245,10 +246,10 @@ void finish(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
 }
 
 void enter(const Side& self, std::string_view name) {
-  const auto* found = std::ranges::find(kActivities, name);
-  if (found == std::end(kActivities) || *found == "paused")
+  const auto* found = std::ranges::find(kActivityNames, name);
+  if (found == std::end(kActivityNames) || *found == "paused")
     throw nb::value_error("a phase is starting, idle, sample or collate");
-  worker(self).enter(static_cast<Activity>(found - std::begin(kActivities)));
+  worker(self).enter(static_cast<Activity>(found - std::begin(kActivityNames)));
 }
 
 std::optional<KindAndParts> delivered(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
@@ -384,7 +385,7 @@ void bind_worker(nb::module_& module) {
       .def_ro("tasks", &ProcessStatus::tasks)
       .def_prop_ro(
           "phase",
-          [](const ProcessStatus& self) { return std::string(kActivities[static_cast<std::size_t>(self.activity)]); })
+          [](const ProcessStatus& self) { return std::string(kActivityNames[static_cast<std::size_t>(self.activity)]); })
       .def_ro("ticket", &ProcessStatus::ticket)
       .def_ro("piece", &ProcessStatus::piece)
       .def_ro("position", &ProcessStatus::position)

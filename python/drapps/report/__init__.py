@@ -7,14 +7,30 @@ from drapps.report.decisions import Decision, Decisions
 from drapps.report.explanation import Explanation
 from drapps.report.memory import MemoryAccount, MemoryReport
 from drapps.report.plan import Column, Plan
+from drapps.report.stats import (
+    ConsumerStats,
+    Distribution,
+    LaneStats,
+    SlowSample,
+    Stats,
+    StorageStats,
+    WorkerStats,
+)
 
 __all__ = [
     "BadSample",
     "Column",
+    "ConsumerStats",
     "Decision",
     "Decisions",
+    "Distribution",
     "Explanation",
+    "LaneStats",
     "MemoryAccount",
     "MemoryReport",
     "Plan",
+    "SlowSample",
+    "Stats",
+    "StorageStats",
+    "WorkerStats",
 ]

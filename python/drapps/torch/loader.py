@@ -20,7 +20,7 @@ from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
 from drapps.pipeline import loader_options
 from drapps.policy import Policy, to_json
-from drapps.report import BadSample, Explanation, MemoryReport
+from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.torch import generators
 from drapps.torch.base import IteratedLoader, T_co
 from drapps.torch.in_process import InProcessIterator
@@ -370,6 +370,15 @@ class DataLoader(IteratedLoader[T_co]):
             log = self._process_knob().log()
             return Explanation.from_json({"plan": plan, "forms": {}, "decisions": log})
         return Explanation.of_native(native.core.explain())
+
+    def stats(self) -> Stats:
+        """As `drapps.Loader.stats`: all that was counted since the loader was made."""
+        native = self._prepared()
+        if not isinstance(native, LiftReport):
+            return Stats.of_core(native.core.stats())
+        iterator = self._latest_workers() if self._latest_workers is not None else None
+        slowest = [] if iterator is None else iterator.slowest()
+        return self._process_knob().stats(slowest)
 
     @property
     def policy(self) -> Policy | None:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -146,9 +146,13 @@ class WorkerIterator(_BaseDataLoaderIter):
             "own_state": list(self._knob.own_state),
             "stolen_by": "nobody" if bound else self._requests_type.taken_by,
             "shared_lists": self._shared_lists,
-            "slowest": [] if self._closed else processes.board.slowest(),
+            "slowest": self.slowest(),
             "first_batch": processes.first_batch,
         }
+
+    def slowest(self) -> Sequence[tuple[float, int]]:
+        """Seconds and index of the slowest samples of the processes that are there."""
+        return [] if self._closed else self._processes.board.slowest()
 
     @property
     def _workers(self) -> list[Any]:

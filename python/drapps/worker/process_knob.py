@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from drapps import _core
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
+from drapps.report import Stats
 
 
 @dataclass
@@ -118,6 +119,28 @@ class ProcessKnob:
             self._told.add(why)
             self.remark(why)
         return new
+
+    def stats(self, slowest: Sequence[Sequence[float]]) -> Stats:
+        """What was counted.
+
+        Args:
+            slowest: ``[seconds, index]`` of the slowest samples.
+        """
+        samples = [
+            {
+                "record": int(index),
+                "name": f"sample {int(index)}",
+                "epoch": 0,
+                "position": int(index),
+                "rows": 1,
+                "bytes": 0,
+                "seconds": took,
+                "slow": "python",
+                "lanes": {"python": took},
+            }
+            for took, index in slowest
+        ]
+        return Stats.of_core(self.control.stats(), slowest=samples)
 
     def log(self) -> dict[str, Any]:
         """The decision log."""

@@ -1,6 +1,7 @@
 #include "drapps/control/live_plant.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "drapps/base/clock.h"
 #include "drapps/plant/knob_range.h"
@@ -33,14 +34,7 @@ Limits live_limits(const Plan& plan, const Engine& engine) {
   return limits;
 }
 
-void LaneCounts::add(const LaneMetrics& metrics) noexcept {
-  service_wall += metrics.service_wall.counts();
-  service_cpu += metrics.service_cpu.counts();
-  queue_length += metrics.queue_length.counts();
-  wait += metrics.wait.counts();
-}
-
-LivePlant::LivePlant(const Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings,
+LivePlant::LivePlant(Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings,
                      const Limits& limits)
     : engine_(engine), storage_(std::move(storage)), limits_(limits), settings_(settings) {}
 
@@ -63,6 +57,8 @@ void LivePlant::detach(const Runner& runner) {
   const Metrics& metrics = runner.metrics();
   batches_ += metrics.batches.load(std::memory_order_relaxed);
   samples_ += metrics.samples.load(std::memory_order_relaxed);
+  failed_samples_ += metrics.failed_samples.load(std::memory_order_relaxed);
+  log_.merge(metrics.log);
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (lanes_[i]) counted_[i].add(metrics[i]);
   }
@@ -116,37 +112,78 @@ Observation LivePlant::observe() {
     seen.ready_batches += runner->ready_batches();
     seen.upcoming.add(runner->upcoming());
   }
-  const LaneSet& working = settings_[KnobId::kFused] != 0 ? fused_ : limits_.weighted;
+  const LaneSet valid = valid_lanes();
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (!lanes_[i]) continue;
     const LaneCounts now = counts(i);
     LaneCounts& before = lanes_before_[i];
-    seen.lanes[i] = {.valid = working[i] || i == kFetchPlace,
+    seen.lanes[i] = {.valid = valid[i],
                      .service_wall = spread(now.service_wall, before.service_wall),
                      .service_cpu = spread(now.service_cpu, before.service_cpu),
                      .queue_length = spread(now.queue_length, before.queue_length),
                      .wait = spread(now.wait, before.wait)};
   }
   seen.consumer = consumer_->observe(seen.time_ns);
+  seen.workers = observation_of(engine_.workers().times());
   seen.storage = observe_storage();
-  seen.memory_used = engine_.memory().used();
-  seen.memory_limit = engine_.memory().limit();
+  seen.memory_used = std::as_const(engine_).memory().used();
+  seen.memory_limit = std::as_const(engine_).memory().limit();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
   return seen;
 }
 
 StorageObservation LivePlant::observe_storage() {
-  const StorageMeter& meter = storage_->meter();
-  const auto value = [](const auto& count) {
-    return static_cast<std::uint64_t>(count.load(std::memory_order_relaxed));
-  };
-  return {.bytes = value(meter.bytes),
-          .failures = value(meter.failures),
-          .refusals = value(meter.refusals),
-          .retries = value(meter.retries),
-          .in_flight = value(meter.in_flight),
-          .at_once = spread(meter.at_once.counts(), at_once_before_),
-          .waited = spread(meter.waited.counts(), waited_before_)};
+  const StorageCounts now = storage_->meter().counts();
+  return {.bytes = now.bytes,
+          .failures = now.failures,
+          .refusals = now.refusals,
+          .retries = now.retries,
+          .in_flight = static_cast<std::uint64_t>(std::max<std::int64_t>(now.in_flight, 0)),
+          .at_once = spread(now.at_once, at_once_before_),
+          .waited = spread(now.waited, waited_before_)};
+}
+
+LaneSet LivePlant::valid_lanes() const {
+  LaneSet valid = settings_[KnobId::kFused] != 0 ? fused_ : limits_.weighted;
+  valid[kFetchPlace] = true;
+  return valid;
+}
+
+PlantStats LivePlant::stats() const {
+  PlantStats stats;
+  stats.limits = limits();
+  const std::scoped_lock lock(mutex_);
+  stats.settings = settings_;
+  stats.batches = batches_;
+  stats.samples = samples_;
+  stats.failed_samples = failed_samples_;
+  for (const Runner* runner : runners_) {
+    const Metrics& metrics = runner->metrics();
+    stats.batches += metrics.batches.load(std::memory_order_relaxed);
+    stats.samples += metrics.samples.load(std::memory_order_relaxed);
+    stats.failed_samples += metrics.failed_samples.load(std::memory_order_relaxed);
+    stats.ready_batches += runner->ready_batches();
+    stats.upcoming.add(runner->upcoming());
+  }
+  stats.consumer = consumer_->counts(monotonic_ns());
+  stats.valid = valid_lanes();
+  stats.used = lanes_;
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    if (lanes_[i]) stats.lanes[i] = counts(i);
+  }
+  stats.workers = engine_.workers().times();
+  stats.storage = storage_->meter().counts();
+  stats.memory_used = std::as_const(engine_).memory().used();
+  stats.memory_limit = std::as_const(engine_).memory().limit();
+  return stats;
+}
+
+std::vector<SampleTimes> LivePlant::slowest() const {
+  SampleLog all;
+  const std::scoped_lock lock(mutex_);
+  all.merge(log_);
+  for (const Runner* runner : runners_) all.merge(runner->metrics().log);
+  return all.slowest();
 }
 
 Settings LivePlant::settings() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "drapps/control/consumer.h"
+#include "drapps/control/plant_stats.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/runner.h"
 #include "drapps/plant/plant.h"
@@ -17,21 +18,13 @@ namespace drapps {
 /// before it counts, and half of what is left stays for whoever comes next. What yields to a batch counts as free.
 Limits live_limits(const Plan& plan, const Engine& engine);
 
-/// What a lane's histograms had counted. Those of several runners add.
-struct LaneCounts {
-  HistogramCounts service_wall, service_cpu, queue_length, wait;
-
-  void add(const LaneMetrics& metrics) noexcept;
-};
-
 /// All passes of a loader are one plant. Each attaches its runner while it lasts, several at once where they live side
 /// by side, and none between them: then the plant is finished, and what is applied waits for the next one. Counters are
 /// of all passes so far, so they never run backwards; ready_batches are those of the attached ones.
 class LivePlant final : public Plant {
  public:
   /// @param storage  what its records come from.
-  LivePlant(const Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings,
-            const Limits& limits);
+  LivePlant(Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings, const Limits& limits);
 
   /// A pass begins, and the settings in force are fitted to its limits.
   /// @param runner  lives until its detach().
@@ -46,14 +39,19 @@ class LivePlant final : public Plant {
   Observation observe() override;
   void apply(const Settings& settings) override;
 
+  /// Counts on from observation to observation: it takes nothing from what they see.
+  PlantStats stats() const;
+  /// The slowest samples so far, slowest first.
+  std::vector<SampleTimes> slowest() const;
   /// For the clocks of its passes.
   const std::shared_ptr<ConsumerTimes>& consumer() const noexcept { return consumer_; }
 
  private:
+  LaneSet valid_lanes() const;
   LaneCounts counts(std::size_t lane) const;
   StorageObservation observe_storage();
 
-  const Engine& engine_;
+  Engine& engine_;
   const std::shared_ptr<const Storage> storage_;
   const std::shared_ptr<ConsumerTimes> consumer_ = std::make_shared<ConsumerTimes>();
   mutable std::mutex mutex_;  // guards all below
@@ -65,6 +63,8 @@ class LivePlant final : public Plant {
   // By runners that were detached.
   std::uint64_t batches_ = 0;
   std::uint64_t samples_ = 0;
+  std::uint64_t failed_samples_ = 0;
+  SampleLog log_;
   std::array<LaneCounts, kLanes.size()> counted_;
   // The histograms at the observation before.
   std::array<LaneCounts, kLanes.size()> lanes_before_;

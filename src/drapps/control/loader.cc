@@ -227,6 +227,32 @@ json Loader::explain() const {
   return root;
 }
 
+json Loader::stats() const {
+  const auto guard = lock();
+  PlantStats stats;
+  if (controlled()) {
+    stats = plant_->stats();
+  } else {
+    stats.settings = settings_now();
+    stats.limits = live_limits(*plan_, Engine::get());
+  }
+  json root = to_json(stats, kThreadKnobs);
+  const StorageIdentity what = source_->storage_identity();
+  root["storage"].update({{"kind", what.kind},
+                          {"path", what.path},
+                          {"mount", what.mount},
+                          {"filesystem", what.filesystem},
+                          {"device", what.device}});
+  root["slowest"] = json::array();
+  if (!controlled()) return root;
+  for (const SampleTimes& sample : plant_->slowest()) {
+    json entry = to_json(sample);
+    entry["name"] = source_->name(sample.record);
+    root["slowest"].push_back(std::move(entry));
+  }
+  return root;
+}
+
 Settings Loader::settings() const {
   const auto guard = lock();
   return settings_now();

@@ -79,6 +79,8 @@ class Loader {
   /// {"plan": …, "forms": …, "decisions": …}: what runs, what is kept of the samples from pass to pass, and what the
   /// control plane did.
   nlohmann::json explain() const;
+  /// All that was counted so far, see plant_stats.h; and "slowest": samples with their "name", "storage": what it is.
+  nlohmann::json stats() const;
   /// The knobs as they stand now: those that the next pass begins with.
   Settings settings() const;
   /// Moves the knobs of the passes that live, and of those to come, within the budgets.

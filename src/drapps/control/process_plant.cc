@@ -15,6 +15,7 @@
 namespace drapps {
 namespace {
 
+constexpr std::size_t kPythonPlace = lane_place(LaneRole::kPython);
 constexpr std::uint64_t kLeastNs = 1'000'000;  // that a process had a core or slept, so that none divides by 0
 
 /// CPU time of another process that was not waited for yet. Its counter on the board is brought up to date too rarely.
@@ -37,12 +38,29 @@ std::uint64_t delay_ns_of(std::int32_t pid) noexcept {
   return std::sscanf(text.data(), "%*s %" SCNu64, &delay) == 1 ? delay : 0;
 }
 
+WorkerTimes worker_times(const ProcessTimes& process) noexcept {
+  WorkerTimes times;
+  times.wall_ns = process.wall_ns();
+  times.waited_ns[static_cast<std::size_t>(WorkFound::kNothing)] = process[Activity::kIdle];
+  times.paused_ns = process[Activity::kPaused];
+  times.other_ns = process[Activity::kStarting];
+  times.lanes[kPythonPlace] = {.wall_ns = process.python_ns(), .cpu_ns = process.python_cpu_ns};
+  times.cpu_ns = process.python_cpu_ns;
+  return times;
+}
+
+void add(const PythonLane& lane, LaneCounts& counts) noexcept {
+  counts.service_wall += lane.service_wall.counts();
+  counts.queue_length += lane.queue_length.counts();
+  counts.wait += lane.wait.counts();
+}
+
 }  // namespace
 
 void ProcessPlant::attach(std::shared_ptr<Board> board, std::int32_t processes) {
   const std::scoped_lock lock(mutex_);
+  leave_board();
   board_ = std::move(board);
-  members_.clear();
   joined_.clear();
   surplus_.clear();
   scaling_ = ScalingMode::kFixed;
@@ -53,8 +71,30 @@ void ProcessPlant::attach(std::shared_ptr<Board> board, std::int32_t processes) 
 void ProcessPlant::detach(const Board& board) {
   const std::scoped_lock lock(mutex_);
   if (board_.get() != &board) return;
-  board_.reset();
+  leave_board();
   shared_.set_used(0);
+}
+
+void ProcessPlant::leave_board() {
+  if (board_ == nullptr) return;
+  while (!members_.empty()) part_with(members_.begin()->first);
+  add(board_->python_lane(), python_);
+  board_.reset();
+}
+
+/// Keeps what the process has counted.
+void ProcessPlant::part_with(std::uint32_t number) {
+  const auto found = members_.find(number);
+  if (found == members_.end()) return;
+  const ProcessStatus status = board_->status(number);
+  count_made(found->second, status);
+  gone_ += worker_times(status.times);
+  members_.erase(found);
+}
+
+void ProcessPlant::count_made(Member& member, const ProcessStatus& status) const {
+  const std::uint64_t made = status.samples + status.tasks;
+  counted_.made += made - std::exchange(member.made, made);
 }
 
 void ProcessPlant::set_scaling(ScalingMode scaling, std::int32_t most) {
@@ -78,7 +118,7 @@ void ProcessPlant::left(std::uint32_t number) {
   const std::scoped_lock lock(mutex_);
   std::erase(joined_, number);
   std::erase(surplus_, number);
-  members_.erase(number);
+  part_with(number);
 }
 
 void ProcessPlant::asks() {
@@ -143,11 +183,11 @@ void ProcessPlant::look(std::uint64_t now) const {
   // needs. Where it is not, delays are those of processes that sleep and wake up at once: fewer of them would do less.
   const bool limited = engine_.cpu_budget() < engine_.machine().affinity_cpus;
   for (auto& [number, member] : members_) {
+    const ProcessStatus status = board_->status(number);
+    count_made(member, status);
     const auto cpu = cpu_ns_of(member.pid);
     if (!cpu) continue;
-    const ProcessStatus status = board_->status(number);
     const auto paused = static_cast<std::uint64_t>(status.paused_seconds * 1e9);
-    const std::uint64_t made = status.samples + status.tasks;
     const std::uint64_t delay = limited ? delay_ns_of(member.pid) : 0;
     // Of one that was not there at the last look it is not known how long it has worked.
     if (std::exchange(member.seen, true)) {
@@ -158,13 +198,27 @@ void ProcessPlant::look(std::uint64_t now) const {
       const double alone = static_cast<double>(used) * static_cast<double>(past) / worked;
       // Its samples are made by one thread.
       counted_.demand_ns += std::max(used, static_cast<std::uint64_t>(std::min(alone, static_cast<double>(past))));
-      counted_.made += made - member.made;
     }
     member.cpu_ns = *cpu;
     member.paused_ns = paused;
     member.delay_ns = delay;
-    member.made = made;
   }
+}
+
+/// Of all processes that were or are.
+WorkerTimes ProcessPlant::times() const {
+  WorkerTimes now = gone_;
+  for (const auto& [number, member] : members_) now += worker_times(board_->status(number).times);
+  now.not_before(shown_);
+  now.workers = static_cast<std::uint32_t>(members_.size());
+  shown_ = now;
+  return now;
+}
+
+LaneCounts ProcessPlant::python() const {
+  LaneCounts now = python_;
+  if (board_ != nullptr) add(board_->python_lane(), now);
+  return now;
 }
 
 PlantCounters ProcessPlant::counters() const {
@@ -192,6 +246,14 @@ Observation ProcessPlant::observe() {
   seen.consumer = consumer_->observe(now);
   seen.settings = settings_;
   seen.finished = board_ == nullptr;
+  const WorkerTimes spent = times();
+  const LaneCounts lane = python();
+  seen.workers = observation_of(spent);
+  seen.lanes[kPythonPlace] = {.valid = true,
+                              .service_wall = spread(lane.service_wall, python_before_.service_wall),
+                              .service_cpu = {.count = lane.service_wall.count, .sum = spent.cpu_ns},
+                              .queue_length = spread(lane.queue_length, python_before_.queue_length),
+                              .wait = spread(lane.wait, python_before_.wait)};
   seen.processes = counted_;
   const std::int32_t missing = settings_[KnobId::kProcesses] - working();
   const auto unmade = std::ranges::count_if(joined_, [&](std::uint32_t number) { return members_[number].made == 0; });
@@ -202,6 +264,24 @@ Observation ProcessPlant::observe() {
   seen.memory_limit = engine_.memory().limit();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
   return seen;
+}
+
+PlantStats ProcessPlant::stats() const {
+  PlantStats stats;
+  stats.limits = limits();
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t now = monotonic_ns();
+  if (board_ != nullptr) look(now);
+  stats.settings = settings_;
+  stats.batches = batches_;
+  stats.samples = counted_.made;
+  stats.consumer = consumer_->counts(now);
+  stats.valid[kPythonPlace] = stats.used[kPythonPlace] = true;
+  stats.lanes[kPythonPlace] = python();
+  stats.workers = times();
+  stats.memory_used = engine_.memory().used();
+  stats.memory_limit = engine_.memory().limit();
+  return stats;
 }
 
 void ProcessPlant::apply(const Settings& settings) {

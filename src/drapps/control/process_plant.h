@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "drapps/control/consumer.h"
+#include "drapps/control/plant_stats.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/plant/plant.h"
 #include "drapps/worker/board.h"
@@ -70,6 +71,8 @@ class ProcessPlant final : public Plant {
   Observation observe() override;
   void apply(const Settings& settings) override;
 
+  PlantStats stats() const;
+
  private:
   struct Member {
     std::int32_t pid = 0;
@@ -78,6 +81,11 @@ class ProcessPlant final : public Plant {
   };
 
   void look(std::uint64_t now) const;
+  WorkerTimes times() const;
+  LaneCounts python() const;
+  void leave_board();
+  void part_with(std::uint32_t number);
+  void count_made(Member& member, const ProcessStatus& status) const;
   std::int32_t working() const { return static_cast<std::int32_t>(joined_.size()); }
 
   const Engine& engine_;
@@ -93,6 +101,10 @@ class ProcessPlant final : public Plant {
   mutable ProcessObservation counted_;
   std::uint64_t batches_ = 0;
   mutable std::uint64_t looked_ns_ = 0;
+  WorkerTimes gone_;           // of processes that have ended
+  mutable WorkerTimes shown_;  // that were read last
+  LaneCounts python_;          // of boards that were detached
+  LaneCounts python_before_;   // at the observation before
 
   // The consumer's thread alone.
   const std::shared_ptr<ConsumerTimes> consumer_ = std::make_shared<ConsumerTimes>();

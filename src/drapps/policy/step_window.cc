@@ -16,9 +16,11 @@ constexpr std::uint64_t kPauseNs = 1'000'000'000;
 constexpr std::uint64_t kPauseFactor = 8;
 constexpr std::uint32_t kExceptionsInARow = 2;
 
-/// Fetch and transfer wait for devices by nature, and so do lanes on one; only the others' waiting is contention.
+/// Fetch and transfer wait for devices by nature, and so do lanes on one; Python code does what it likes. Only the
+/// others' waiting is contention.
 bool computes(const Lane& lane) {
-  return lane.device == LaneDevice::kCpu && lane.role != LaneRole::kFetch && lane.role != LaneRole::kTransfer;
+  return lane.device == LaneDevice::kCpu && lane.role != LaneRole::kFetch && lane.role != LaneRole::kTransfer &&
+         lane.role != LaneRole::kPython;
 }
 
 }  // namespace

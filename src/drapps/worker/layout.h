@@ -95,8 +95,8 @@ struct alignas(64) ProcessEntry {
   // Where its time goes; `sequence` is odd during a change. Together with `activity` and `since_ns`.
   std::atomic<std::uint64_t> sequence;
   std::array<std::atomic<std::uint64_t>, kActivities> ended_ns;  // by Activity, from attached_ns to since_ns
-  std::atomic<std::uint64_t> python_cpu_ns;                      // CPU time of ended samples and collations
-  std::atomic<std::uint64_t> cpu_at_ns;  // when the one under way began, as cpu_ns counts; ~0 where there is none
+  std::atomic<std::uint64_t> python_cpu_ns;                      // CPU time since the first request for work
+  std::atomic<std::uint64_t> cpu_at_ns;  // up to here, as cpu_ns counts; ~0 where that does not say
   std::atomic<std::uint64_t> since_ns;   // this and the next four: CLOCK_MONOTONIC
   // The way to the first sample; 0: not there yet.
   std::atomic<std::uint64_t> enlisted_ns;

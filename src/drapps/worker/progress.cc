@@ -13,6 +13,9 @@ void add(std::atomic<T>& counter, T more) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
+// A look at the CPU clock takes half a microsecond, so small samples share one.
+constexpr std::uint64_t kCpuPeriodNs = 10'000'000;
+
 constexpr bool is_python(Activity activity) noexcept {
   return activity == Activity::kSample || activity == Activity::kCollate;
 }
@@ -27,7 +30,6 @@ void Progress::attach() noexcept {
 }
 
 std::uint64_t Progress::enter(Activity activity) noexcept {
-  const std::uint64_t cpu = is_python(activity_) || is_python(activity) ? cpu_clock_() : 0;
   // The clock is read within the change, and words are stored with release: see WorkerClock.
   process_.sequence.store(sequence_ + 1, std::memory_order_relaxed);
   const std::uint64_t now = monotonic_ns();
@@ -38,13 +40,16 @@ std::uint64_t Progress::enter(Activity activity) noexcept {
   };
   const auto place = static_cast<std::size_t>(before);
   put(process_.ended_ns[place], ended_ns_[place] += took);
-  if (is_python(before)) {
-    spent_ns_ += took;
-    put(process_.python_cpu_ns, python_cpu_ns_ += cpu - cpu_at_ns_);
+  if (is_python(before)) spent_ns_ += took;
+  if (before == Activity::kStarting || (is_python(before) && now - cpu_read_ns_ >= kCpuPeriodNs)) {
+    const std::uint64_t cpu = cpu_clock_();
+    if (before != Activity::kStarting) python_cpu_ns_ += cpu - cpu_at_ns_;
+    put(process_.python_cpu_ns, python_cpu_ns_);
+    cpu_at_ns_ = cpu;
+    cpu_read_ns_ = now;
+    // The counter of the heartbeat is of the process, and says nothing of one thread among several.
+    put(process_.cpu_at_ns, cpu_clock_ == &process_cpu_ns ? cpu : kNoTicket);
   }
-  cpu_at_ns_ = cpu;
-  // The counter of the heartbeat is of the process, and says nothing of one thread among several.
-  put(process_.cpu_at_ns, is_python(activity) && cpu_clock_ == &process_cpu_ns ? cpu : kNoTicket);
   put(process_.since_ns, since_ns_ = now);
   process_.activity.store(activity, std::memory_order_release);
   process_.sequence.store(sequence_ += 2, std::memory_order_release);

@@ -11,8 +11,8 @@
 namespace drapps {
 
 /// Writes the ProcessEntry that status() and slowest() read. One thread's. What it adds to it believes its own memory,
-/// rather than what others may have overwritten. A change of activity costs one look at the clock; begin and end of a
-/// sample or collation one at the CPU clock, too.
+/// rather than what others may have overwritten. A change of activity costs one look at the clock, and one at the CPU
+/// clock every 10 ms.
 class Progress {
  public:
   /// @param cpu_clock  of what works in this process, in ns.
@@ -39,7 +39,8 @@ class Progress {
   std::uint64_t sequence_ = 0;
   std::uint64_t since_ns_ = 0;
   std::array<std::uint64_t, kActivities> ended_ns_{};
-  std::uint64_t cpu_at_ns_ = 0;  // when the sample or collation under way began
+  std::uint64_t cpu_at_ns_ = 0;    // when the CPU clock was looked at last
+  std::uint64_t cpu_read_ns_ = 0;  // by the other clock
   std::uint64_t python_cpu_ns_ = 0;
   std::uint64_t spent_ns_ = 0;
   bool made_one_ = false;

@@ -1,0 +1,146 @@
+#include "drapps/plant/features.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "drapps/plant/knob_range.h"
+
+namespace drapps {
+namespace {
+
+constexpr double kCut = 5;
+constexpr std::string_view kShare = "share";
+constexpr std::string_view kLog = "log2";
+constexpr std::string_view kFlag = "flag";
+
+double grown(std::uint64_t now, std::uint64_t before) noexcept {
+  return now > before ? static_cast<double>(now - before) : 0;
+}
+double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0; }
+double log_ratio(double a, double b) noexcept { return a > 0 && b > 0 ? std::log2(a / b) : 0; }
+
+/// Where a knob stands between its lowest and its highest place, 0 to 1.
+double place_of(const Knob& knob, const Settings& settings, const Limits& limits) noexcept {
+  const auto low = static_cast<double>(std::max(limits[knob.id].low, 1));
+  const auto high = static_cast<double>(limits[knob.id].high);
+  const auto value = static_cast<double>(std::max(settings[knob.id], 1));
+  return high > low ? std::log2(std::clamp(value, low, high) / low) / std::log2(high / low) : 0;
+}
+
+/// Calls put(group, name, unit, source, value) for each feature, in order.
+template <class Put>
+void each_feature(const Observation& now, const Observation& before, const Limits& limits, const Put& put) {
+  const double ns = grown(now.time_ns, before.time_ns);
+  const double samples = grown(now.samples, before.samples);
+  const double core_ns = ns * std::max(limits.cpus, 0.0);
+
+  double lanes_wall = 0;
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    lanes_wall += grown(now.lanes[i].service_wall.sum, before.lanes[i].service_wall.sum);
+  }
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    const LaneObservation& lane = now.lanes[i];
+    const double wall = grown(lane.service_wall.sum, before.lanes[i].service_wall.sum);
+    const double cpu = grown(lane.service_cpu.sum, before.lanes[i].service_cpu.sum);
+    const std::string_view name = kLanes[i].name;
+    put(name, "work", kShare, "service wall time of all lanes", ratio(wall, lanes_wall));
+    put(name, "cores", kShare, "service CPU time, of the budget of cores", ratio(cpu, core_ns));
+    put(name, "stretch", kLog, "service wall ÷ CPU time", log_ratio(wall, cpu));
+  }
+
+  const ConsumerObservation& consumer = now.consumer;
+  put("consumer", "stall", kShare, "stall ÷ time", ratio(grown(consumer.stall.sum, before.consumer.stall.sum), ns));
+  put("consumer", "helped", kShare, "helped ÷ time", ratio(grown(consumer.helped_ns, before.consumer.helped_ns), ns));
+  put("consumer", "between", kShare, "time between passes ÷ time",
+      ratio(grown(consumer.between_ns, before.consumer.between_ns), ns));
+  put("consumer", "step_spread", kLog, "step p90 ÷ p50",
+      log_ratio(static_cast<double>(consumer.step.p90), static_cast<double>(consumer.step.p50)));
+  const double demand_ns =
+      ratio(grown(consumer.step.sum, before.consumer.step.sum) - grown(consumer.stall.sum, before.consumer.stall.sum),
+            samples);
+  const double cost_ns = ratio(lanes_wall, samples * std::max(limits.cpus, 1.0));
+  put("consumer", "demand", kLog, "step without stall a sample ÷ service a sample and core",
+      log_ratio(demand_ns, cost_ns));
+
+  const WorkerObservation& workers = now.workers;
+  const double worker_ns = grown(workers.wall_ns, before.workers.wall_ns);
+  const auto account = [&](std::string_view name, std::uint64_t WorkerObservation::* field) {
+    put("workers", name, kShare, "account ÷ wall time of the workers",
+        ratio(grown(workers.*field, before.workers.*field), worker_ns));
+  };
+  account("idle", &WorkerObservation::idle_ns);
+  account("window", &WorkerObservation::window_ns);
+  account("memory", &WorkerObservation::memory_ns);
+  account("storage", &WorkerObservation::storage_ns);
+  account("paused", &WorkerObservation::paused_ns);
+  account("other", &WorkerObservation::other_ns);
+
+  const StorageObservation& storage = now.storage;
+  const double at_once = grown(storage.at_once.count, before.storage.at_once.count);
+  const double waited = grown(storage.waited.count, before.storage.waited.count);
+  const double bytes = ratio(grown(storage.bytes, before.storage.bytes), at_once + waited);
+  put("storage", "waited", kShare, "reads that waited ÷ reads", ratio(waited, at_once + waited));
+  put("storage", "latency", kLog, "p50 of reads that waited ÷ 1 ms",
+      log_ratio(static_cast<double>(storage.waited.p50), 1e6));
+  put("storage", "latency_spread", kLog, "p99 ÷ p50 of reads that waited",
+      log_ratio(static_cast<double>(storage.waited.p99), static_cast<double>(storage.waited.p50)));
+  put("storage", "refused", kShare, "refusals ÷ reads and refusals",
+      ratio(grown(storage.refusals, before.storage.refusals),
+            at_once + waited + grown(storage.refusals, before.storage.refusals)));
+  put("storage", "depth_used", kShare, "reads in flight ÷ io_depth",
+      ratio(static_cast<double>(storage.in_flight), now.settings[KnobId::kIoDepth]));
+
+  const auto upcoming = [&](std::uint64_t known) {
+    return ratio(static_cast<double>(known), static_cast<double>(now.upcoming.samples));
+  };
+  put("upcoming", "bytes", kLog, "bytes a sample to come ÷ bytes a sample read",
+      log_ratio(ratio(static_cast<double>(now.upcoming.bytes), static_cast<double>(now.upcoming.sized)), bytes));
+  put("upcoming", "pixels", kLog, "pixels a sample to come ÷ those of the observation before",
+      log_ratio(ratio(static_cast<double>(now.upcoming.pixels), static_cast<double>(now.upcoming.seen)),
+                ratio(static_cast<double>(before.upcoming.pixels), static_cast<double>(before.upcoming.seen))));
+  put("upcoming", "sized", kShare, "samples to come of known bytes", upcoming(now.upcoming.sized));
+  put("upcoming", "seen", kShare, "samples to come of known pixels", upcoming(now.upcoming.seen));
+  put("upcoming", "indexed", kShare, "samples to come with a whole index", upcoming(now.upcoming.indexed));
+
+  put("batches", "ready", kShare, "ready batches ÷ prefetch_depth",
+      ratio(now.ready_batches, now.settings[KnobId::kPrefetchDepth]));
+  put("memory", "used", kShare, "memory used ÷ limit",
+      ratio(static_cast<double>(now.memory_used), static_cast<double>(now.memory_limit)));
+  const double cpu_ns = 1e9 * std::max(0.0, now.process_cpu_seconds - before.process_cpu_seconds);
+  put("process", "cores", kShare, "CPU time of the process, of the budget of cores", ratio(cpu_ns, core_ns));
+  put("processes", "idle_cores", kShare, "idle cores, of the budget of cores",
+      ratio(grown(now.processes.idle_cores_ns, before.processes.idle_cores_ns), core_ns));
+  put("turn", "open", kFlag, "turn", now.turn == Turn::kOpen ? 1 : 0);
+
+  for (const Knob& knob : knob_table()) {
+    put("knob", knob.name, kShare, "log place within the limits", place_of(knob, now.settings, limits));
+  }
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    put("valid", kLanes[i].name, kFlag, "the plan", now.lanes[i].valid ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+const std::vector<FeatureDescription>& feature_descriptions() {
+  static const std::vector<FeatureDescription> made = [] {
+    std::vector<FeatureDescription> list;
+    each_feature({}, {}, {},
+                 [&](std::string_view group, std::string_view name, std::string_view unit, std::string_view source,
+                     double) { list.push_back({std::string(group) + "." + std::string(name), unit, source}); });
+    return list;
+  }();
+  return made;
+}
+
+Features features(const Observation& now, const Observation& before, const Limits& limits) noexcept {
+  Features made;
+  std::size_t at = 0;
+  each_feature(now, before, limits,
+               [&](std::string_view, std::string_view, std::string_view, std::string_view, double value) {
+                 made[at++] = static_cast<float>(std::isfinite(value) ? std::clamp(value, -kCut, kCut) : 0);
+               });
+  return made;
+}
+
+}  // namespace drapps

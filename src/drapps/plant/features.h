@@ -1,0 +1,34 @@
+// What a learned policy sees: numbers without a scale of their own, made of two observations of one plant.
+//
+// Shares lie in [0, 1] where the signals agree, logarithms are to base 2, and everything is cut to ±5. A feature of
+// what the plant has not, or of what did not happen between the two, is 0; `valid.` features tell that from a
+// measured 0. The live plant and a simulator give observations alike, so both give features alike.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drapps/plant/plant.h"
+
+namespace drapps {
+
+struct FeatureDescription {
+  std::string name;
+  std::string_view unit;  // "share", "log2", "flag"
+  std::string_view source;
+};
+
+/// In the order of Features; made once.
+const std::vector<FeatureDescription>& feature_descriptions();
+
+/// Three of each lane, and the rest.
+inline constexpr std::size_t kFeatureCount = 3 * kLanes.size() + 26 + kKnobs + kLanes.size();
+using Features = std::array<float, kFeatureCount>;
+
+/// Pure. Counters of `now` that are less than those of `before` count as no change.
+Features features(const Observation& now, const Observation& before, const Limits& limits) noexcept;
+
+}  // namespace drapps
