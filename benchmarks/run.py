@@ -25,11 +25,11 @@ def main() -> int:
     known = f"of {', '.join(SCENARIOS)}; default {' and '.join(DEFAULT)}"
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=known)
     parser.add_argument(
-        "--rounds", type=int, help="default 5, of image-peers 3, of python-dataset 9"
+        "--rounds", type=int, help="default 5, of image-peers and storage 3, of python-dataset 9"
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
-    several = "(image-peers, python-dataset)"
+    several = "(image-peers, python-dataset, storage)"
     parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")
     options = parser.parse_args()

@@ -44,7 +44,7 @@ def ensure() -> dict[str, Data]:
     for sampling in photos.SAMPLINGS:
         files = sorted((built.root / sampling / "train").glob("*/*.jpg"))
         folder = ROOT / "build/bench/image-cpu" / sampling
-        _link(files, folder, copies)
+        link(files, folder, copies)
         for file in files:
             file.read_bytes()
         listed = folder.with_suffix(".files")
@@ -53,7 +53,8 @@ def ensure() -> dict[str, Data]:
     return found
 
 
-def _link(files: list[Path], folder: Path, copies: int) -> None:
+def link(files: list[Path], folder: Path, copies: int) -> None:
+    """Fills a folder with so many copies of the files, unless it has them already."""
     content = [(str(file), file.stat().st_ino) for file in files]
     digest = hashlib.sha256(repr((copies, content)).encode()).hexdigest()
     stamp = folder.with_suffix(".stamp")

@@ -1,0 +1,1 @@
+"""Scenario storage: photographs on storages that are slow in different ways; see scenario.md."""
