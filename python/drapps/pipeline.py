@@ -424,10 +424,10 @@ class Pipeline:
         Args:
             size: samples per batch and rank.
             drop_last: leave out a last global batch that is smaller: ``shard``'s ``drop``.
-            policy: who moves the knobs: ``initial`` sets them from the machine's limits and leaves
-                them alone, ``hill_climb`` follows the training step's time; ``trials`` is about
-                worker processes, which a pipeline has none of. A mapping says more than the name:
-                see "Policies" in the reference.
+            policy: who moves the knobs: ``initial`` sets them from the machine's limits, deepens
+                reading once where storage is slow, and leaves them alone; ``hill_climb`` follows
+                the training step's time; ``trials`` is about worker processes, which a pipeline has
+                none of. A mapping says more than the name: see "Policies" in the reference.
             cpu_budget: the most cores to use; those that this process may use where absent.
             ram_budget: the most bytes the loader may own, batches that you hold apart.
             settings: what `Loader.export_settings` gave: start from these.

@@ -51,9 +51,9 @@ class DataLoader(IteratedLoader[T_co]):
     `lifted` says which it is, and why.
 
     Args (besides those of the stock class, and keyword-only):
-        policy: who moves the knobs: ``initial`` (nobody), ``trials`` (the number of worker
-            processes) or ``hill_climb``; the default is ``trials`` for Python code in worker
-            processes and ``initial`` for native code.
+        policy: who moves the knobs: ``initial`` (nobody, once it has begun), ``trials`` (the number
+            of worker processes) or ``hill_climb``; the default is ``trials`` for Python code in
+            worker processes and ``initial`` for native code.
         cpu_budget: the most cores to use; those that this process may use where absent.
         ram_budget: the most bytes that the native path may own, batches that you hold apart.
         on_error: what a bad picture does: ``raise`` a `drapps.SampleError` (the next batch goes

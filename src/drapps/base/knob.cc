@@ -19,8 +19,8 @@ constexpr KnobClock kProcessClock{.period_ns = 250'000'000, .count = 1, .counted
 const std::array<Knob, kKnobs>& knob_table() noexcept {
   static const std::array<Knob, kKnobs> table{{
       {KnobId::kWorkers, "workers", "threads", kWorkerGrid, kFastClock, KnobStep::kNotch, 2},
-      {KnobId::kIoDepth, "io_depth", "reads in flight", kIoGrid, kFastClock, KnobStep::kNotch, 2},
-      {KnobId::kPrefetchDepth, "prefetch_depth", "batches", kPrefetchGrid, kFastClock, KnobStep::kNotch, 2},
+      {KnobId::kIoDepth, "io_depth", "reads in flight", kIoGrid, kFastClock, KnobStep::kStart, 2},
+      {KnobId::kPrefetchDepth, "prefetch_depth", "batches", kPrefetchGrid, kFastClock, KnobStep::kStart, 2},
       {KnobId::kFused, "fused", "0 = split lanes, 1 = one fused lane", kFusedGrid, kSlowClock, KnobStep::kNotch, 2},
       {KnobId::kProcesses, "processes", "worker processes", kWorkerGrid, kProcessClock, KnobStep::kAny, 0},
   }};

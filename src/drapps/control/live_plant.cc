@@ -6,29 +6,42 @@
 #include "drapps/base/clock.h"
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/guard.h"
+#include "drapps/storage/reader.h"
 
 namespace drapps {
 namespace {
 
 constexpr std::size_t kFetchPlace = lane_place(LaneRole::kFetch);
 
-// Beyond this a deeper queue of reads only adds to their latency on any storage there is.
-constexpr std::int32_t kMostReads = 64;
+/// Half of the bytes that others leave, when `own` of those in use are this plant's.
+std::size_t half_of_memory(const Engine& engine, std::size_t own) {
+  const MemoryLedger& memory = engine.memory();
+  const std::size_t used = memory.used() - std::min(memory.used(), memory.releasable() + own);
+  return (memory.limit() - std::min(memory.limit(), used)) / 2;
+}
 
 /// Batches that memory has room for beside others', when these have `own` bytes.
 std::int32_t most_batches(const Plan& plan, const Engine& engine, std::size_t own) {
-  const MemoryLedger& memory = engine.memory();
-  const std::size_t used = memory.used() - std::min(memory.used(), memory.releasable() + own);
-  const std::size_t left = memory.limit() - std::min(memory.limit(), used);
-  const std::size_t batches = left / 2 / std::max<std::size_t>(plan.layout.bytes(), 1);
+  const std::size_t batches = half_of_memory(engine, own) / std::max<std::size_t>(plan.layout.bytes(), 1);
   return static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, 32));
+}
+
+/// Reads that memory has room for when each takes `record` bytes, in notches, so that what others do moves it seldom.
+/// Up to twice as many records are in memory as are read at once: what was read waits for a worker. Where the size is
+/// not known, 0, it is no limit.
+std::int32_t most_reads(double record, const Engine& engine, std::int32_t depth) {
+  if (record <= 0) return kMaxReadDepth;
+  const auto own = static_cast<std::size_t>(2 * depth * record);
+  const double reads = static_cast<double>(half_of_memory(engine, own)) / (2 * record);
+  const Knob& knob = knob_table()[static_cast<std::size_t>(KnobId::kIoDepth)];
+  return knob.grid[notch_of(knob, static_cast<std::int32_t>(std::min<double>(reads, kMaxReadDepth)))];
 }
 
 }  // namespace
 
 Limits live_limits(const Plan& plan, const Engine& engine) {
   Limits limits =
-      native_limits(engine.max_workers(), kMostReads, most_batches(plan, engine, 0), !plan.lanes.split.empty());
+      native_limits(engine.max_workers(), kMaxReadDepth, most_batches(plan, engine, 0), !plan.lanes.split.empty());
   limits.cpus = engine.cpu_budget();
   limits.weighted = on_workers(plan.lanes.split);
   return limits;
@@ -74,9 +87,18 @@ Limits LivePlant::limits() const {
     std::int32_t& most = now[KnobId::kPrefetchDepth].high;
     const Runner& latest = *runners_.back();
     most = std::max(most, most_batches(latest.plan(), engine_, latest.arena()->bytes()));
+    now[KnobId::kIoDepth].high = most_reads(record_bytes(latest), engine_, settings_[KnobId::kIoDepth]);
   }
   now.cpus = engine_.cpu_budget();
   return now;
+}
+
+double LivePlant::record_bytes(const Runner& runner) const {
+  const Upcoming upcoming = runner.upcoming();
+  if (upcoming.sized > 0) return static_cast<double>(upcoming.bytes) / static_cast<double>(upcoming.sized);
+  const std::uint64_t reads = at_once_before_.count + waited_before_.count;
+  if (reads == 0) return 0;
+  return static_cast<double>(storage_->meter().bytes.load(std::memory_order_relaxed)) / static_cast<double>(reads);
 }
 
 PlantCounters LivePlant::counters() const {

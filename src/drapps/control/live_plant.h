@@ -49,6 +49,8 @@ class LivePlant final : public Plant {
  private:
   LaneSet valid_lanes() const;
   LaneCounts counts(std::size_t lane) const;
+  /// Mean size of a record to come, or of those that this process has read; 0 where neither is known.
+  double record_bytes(const Runner& runner) const;
   StorageObservation observe_storage();
 
   Engine& engine_;

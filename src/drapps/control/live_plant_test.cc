@@ -187,6 +187,26 @@ TEST(LivePlant, MemoryThatOthersGiveBackIsForThePassThatLives) {
   passes.plant->detach(runner);
 }
 
+TEST(LivePlant, ReadsAreAsManyAsMemoryHasRoomForRecords) {
+  PipelineSpec spec;
+  spec.parts = {testing_pictures::picture_part({.ops = {CenterCrop{.height = 16, .width = 16}}})};
+  static const std::vector<std::uint8_t> picture = testing_pictures::png(20, 24, 1);
+  const auto plan = *Plan::make(spec, **MemorySource::make({MemorySource::Bytes(picture)}, nullptr));
+  const auto budget = Engine::get().limit({.bytes = 1 << 20});
+  Passes passes;
+  MemoryLedger other(&Engine::get().memory(MemoryUse::kBatches));
+  CountingRunner runner(plan);  // of records of 100 bytes
+  const auto most = [&] { return passes.plant->limits()[KnobId::kIoDepth].high; };
+
+  passes.plant->attach(runner, live_limits(*plan, Engine::get()));
+  EXPECT_EQ(most(), 256);
+  ASSERT_TRUE(other.try_reserve((1 << 20) - 20'000));
+  EXPECT_EQ(most(), 32);  // half of 20,000, and of the 1,600 that 8 reads have, is 54 records twice
+  other.set_used(1 << 20);
+  EXPECT_EQ(most(), 4);
+  passes.plant->detach(runner);
+}
+
 TEST(LivePlant, PassesComeAndGoInSeveralThreadsUnderControl) {
   const Passes passes;
   const auto client = std::make_shared<Client>(passes.plant, std::make_unique<RandomWalk>(1, true));
@@ -219,7 +239,7 @@ TEST(LivePlant, ClocksAndCoolDownsLastFromPassToPass) {
   Settings settings = passes.plant->observe().settings;
   settings[KnobId::kPrefetchDepth] = 8;
   passes.plant->apply(settings);
-  Client client(passes.plant, std::make_unique<Fewer>(KnobId::kPrefetchDepth));
+  Client client(passes.plant, std::make_unique<Fewer>(KnobId::kPrefetchDepth, 2));
   std::vector<std::int32_t> seen;
   for (std::uint32_t epoch = 0; epoch < 4; ++epoch) {
     // Two passes, either too short for a decision, make one.

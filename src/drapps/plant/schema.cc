@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 namespace drapps {
 namespace {
@@ -16,6 +17,15 @@ std::optional<std::int32_t> number(const nlohmann::json& json) {
   return narrow == wide ? std::optional(narrow) : std::nullopt;
 }
 
+std::string_view step_text(KnobStep step) {
+  switch (step) {
+    case KnobStep::kNotch: return ", a notch";
+    case KnobStep::kStart: return ", a notch after the first step";
+    case KnobStep::kAny: break;
+  }
+  return ", any step";
+}
+
 }  // namespace
 
 std::string schema_text() {
@@ -25,7 +35,7 @@ std::string schema_text() {
     text.append(" every ").append(std::to_string(knob.clock.period_ns)).append(" ns and ");
     text.append(std::to_string(knob.clock.count));
     text.append(knob.clock.counted == Counted::kSamples ? " samples" : " batches");
-    text.append(knob.step == KnobStep::kAny ? ", any step" : ", a notch");
+    text.append(step_text(knob.step));
     text.append(", rests ").append(std::to_string(knob.cool_down)).append(", of");
     for (const std::int32_t value : knob.grid) text.append(" ").append(std::to_string(value));
     text.append("\n");

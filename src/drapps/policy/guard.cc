@@ -46,7 +46,7 @@ Decision Guard::rule(const Observation& observation, const Settings& proposed, s
     } else {
       hold = may_move(clocks_[i], knob.clock, knob.cool_down, observation);
       if (hold != Hold::kNone) continue;
-      value = knob.step == KnobStep::kAny ? target : target > value ? range.up(value) : range.down(value);
+      value = stepped(knob, value, target);
       moved(clocks_[i], observation);
       if (value != wanted) hold = value == target ? Hold::kBudget : Hold::kNotch;
     }
@@ -92,6 +92,14 @@ void Guard::count_epoch(const Observation& observation) noexcept {
   ++epoch_;
   epoch_time_ns_ = observation.time_ns;
   epoch_batches_ = observation.batches;
+}
+
+/// Where a knob is after a step towards the target, which is another value.
+std::int32_t Guard::stepped(const Knob& knob, std::int32_t value, std::int32_t target) const noexcept {
+  const bool first = !clocks_[static_cast<std::size_t>(knob.id)].moved;
+  if (knob.step == KnobStep::kAny || (knob.step == KnobStep::kStart && first)) return target;
+  const KnobRange range(knob, limits_);
+  return target > value ? range.up(value) : range.down(value);
 }
 
 Hold Guard::may_move(const Clock& clock, const KnobClock& due, std::uint32_t cool_down,

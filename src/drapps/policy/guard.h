@@ -6,8 +6,9 @@
 //    the one before it, a counter that ran backwards, what is not a number, numbers that contradict each other.
 //    Afterwards the guard rests for four decision epochs.
 // 3. A knob moves towards its proposal on its own clock and by its own step, which are columns of the knob table: one
-//    notch (see plant/knob_range.h) or all the way, at most every half second or four batches, whichever is later (fast
-//    knobs), or every ten seconds (slow ones).
+//    notch (see plant/knob_range.h), all the way, or all the way in its first move and one notch from then on; at most
+//    every half second or four batches, whichever is later (fast knobs), or every ten seconds (slow ones). A move that
+//    a budget forced is one.
 // 4. A knob that moved rests for as many decision epochs as the table says: two for most, so that it may move again in
 //    the second epoch after the change at the earliest. An epoch is half a second and four batches, whichever is later.
 // 5. Lane weights are one fast knob: a notch takes 1/16 from the lane with the largest surplus against the proposal
@@ -52,6 +53,7 @@ class Guard {
   };
   Hold check(const Observation& observation, std::uint64_t now_ns, Decision& decision) noexcept;
   void count_epoch(const Observation& observation) noexcept;
+  std::int32_t stepped(const Knob& knob, std::int32_t value, std::int32_t target) const noexcept;
   Hold may_move(const Clock& clock, const KnobClock& due, std::uint32_t cool_down,
                 const Observation& observation) const noexcept;
   void moved(Clock& clock, const Observation& observation) const noexcept;

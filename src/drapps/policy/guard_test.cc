@@ -57,12 +57,43 @@ TEST(Guard, MovesOneNotchPerCoolDown) {
 
 TEST(Guard, FastKnobWaitsForTimeAndBatches) {
   Bench bench(wide_limits());
-  const Settings wanted = with(bench.seen.settings, KnobId::kPrefetchDepth, 1);
-  ASSERT_EQ(bench.step(500, 4, wanted).applied[KnobId::kPrefetchDepth], 3);
-  EXPECT_EQ(bench.hold_of(KnobId::kPrefetchDepth, bench.step(5000, 3, wanted)), Hold::kClock);
-  EXPECT_EQ(bench.hold_of(KnobId::kPrefetchDepth, bench.step(100, 1, wanted)), Hold::kCoolDown);
-  EXPECT_EQ(bench.step(500, 4, wanted).applied[KnobId::kPrefetchDepth], 2);
-  EXPECT_EQ(bench.hold_of(KnobId::kPrefetchDepth, bench.step(499, 100, wanted)), Hold::kClock);
+  const Settings wanted = with(bench.seen.settings, KnobId::kWorkers, 1);
+  ASSERT_EQ(bench.step(500, 4, wanted).applied[KnobId::kWorkers], 12);
+  EXPECT_EQ(bench.hold_of(KnobId::kWorkers, bench.step(5000, 3, wanted)), Hold::kClock);
+  EXPECT_EQ(bench.hold_of(KnobId::kWorkers, bench.step(100, 1, wanted)), Hold::kCoolDown);
+  EXPECT_EQ(bench.step(500, 4, wanted).applied[KnobId::kWorkers], 8);
+  EXPECT_EQ(bench.hold_of(KnobId::kWorkers, bench.step(499, 100, wanted)), Hold::kClock);
+}
+
+TEST(Guard, DepthsGoAnyDistanceInTheirFirstMoveAndANotchFromThenOn) {
+  for (const KnobId id : {KnobId::kIoDepth, KnobId::kPrefetchDepth}) {
+    Limits limits = native_limits(16, 256, 32);
+    Bench bench(limits);
+    const KnobRange range = range_of(id, limits);
+    const std::int32_t far = range.down(range.down(range.high()));
+    ASSERT_LT(range.up(bench.seen.settings[id]), far);
+    const Decision first = bench.step(500, 4, with(bench.seen.settings, id, far));
+    EXPECT_EQ(first.applied[id], far);
+    EXPECT_EQ(bench.hold_of(id, first), Hold::kNone);
+    EXPECT_EQ(bench.hold_of(id, bench.step(500, 4, with(bench.seen.settings, id, 1))), Hold::kCoolDown);
+    const Decision second = bench.step(500, 4, with(bench.seen.settings, id, 1));
+    EXPECT_EQ(second.applied[id], range.down(far));
+    EXPECT_EQ(bench.hold_of(id, second), Hold::kNotch);
+  }
+}
+
+TEST(Guard, AMoveThatABudgetForcedIsTheFirstOne) {
+  Limits limits = native_limits(16, 256, 32);
+  Bench bench(limits);
+  bench.seen.settings[KnobId::kIoDepth] = 256;
+  limits[KnobId::kIoDepth].high = 16;
+  bench.guard.set_limits(limits);
+  ASSERT_EQ(bench.step(500, 4, bench.seen.settings).applied[KnobId::kIoDepth], 16);
+  limits[KnobId::kIoDepth].high = 256;
+  bench.guard.set_limits(limits);
+  const Settings wanted = with(bench.seen.settings, KnobId::kIoDepth, 256);
+  bench.step(500, 4, wanted);
+  EXPECT_EQ(bench.step(500, 4, wanted).applied[KnobId::kIoDepth], 32);
 }
 
 TEST(Guard, SlowKnobWaitsTenSeconds) {
@@ -258,7 +289,8 @@ TEST_P(GuardProperty, HoldsForAnyProposalAndObservation) {
       if (after[knob.id] == before[knob.id]) continue;
       const bool wants_up = proposed[knob.id] > before[knob.id];
       const std::int32_t notch = wants_up ? range.up(before[knob.id]) : range.down(before[knob.id]);
-      ASSERT_EQ(after[knob.id], knob.step == KnobStep::kAny ? range.fit(proposed[knob.id]) : notch);
+      const bool all_the_way = knob.step == KnobStep::kAny || (knob.step == KnobStep::kStart && !last[at]);
+      ASSERT_EQ(after[knob.id], all_the_way ? range.fit(proposed[knob.id]) : notch);
       check_clock(at, knob.clock);
     }
     int given = 0;

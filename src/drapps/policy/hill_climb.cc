@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "drapps/plant/knob_range.h"
+#include "drapps/policy/start.h"
 #include "drapps/policy/step_window.h"
 
 namespace drapps {
@@ -47,6 +48,7 @@ struct Climb {
   StepMeasure base;       // at the settings before the trial
   StepMeasure reference;  // of the present situation; step_ns 0: not measured yet
   double best_ns;         // fastest step of the present situation: fewer workers are judged against it
+  Start start;            // over, whatever it came to, with the first measurement
 };
 static_assert(std::is_trivially_copyable_v<Climb> && sizeof(Climb) <= kPolicyMemory);
 static_assert(2 * kOrder.size() <= std::numeric_limits<decltype(Climb::failed)>::digits);
@@ -79,6 +81,9 @@ class Decider {
 
  private:
   Settings propose() {
+    if (climb_.reference.step_ns == 0) {
+      if (const auto settings = start_depths(climb_.start, seen_, state_)) return *settings;
+    }
     if (seen_.turn == Turn::kTaken) stand_aside();
     if (climb_.phase == Phase::kMove || climb_.phase == Phase::kReturn) return wait_for_the_knob();
     if (climb_.phase == Phase::kStart || seen_.settings != climb_.settings) return begin_measuring();

@@ -1,5 +1,6 @@
 // Hill climbing: one knob, one notch at a time, kept where the training step got faster.
 //
+// 0. Until the first measurement stands, the I/O depth may be raised to what the first reads ask for (start.h).
 // 1. Measure the mean step at the settings in force (see step_window.h: at least three seconds).
 // 2. Try one notch on one knob: wait until the guard let it through, give the change a second and the batches that were
 //    ready before it, and measure again. A trial that is plainly worse (15 %) ends early.

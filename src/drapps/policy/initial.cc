@@ -3,8 +3,18 @@
 #include <algorithm>
 
 #include "drapps/plant/knob_range.h"
+#include "drapps/policy/start.h"
 
 namespace drapps {
+namespace {
+
+/// What it remembers.
+struct Remembered {
+  std::int32_t most_workers;  // at the last decision at which it had as many, or did not want them
+  Start start;
+};
+
+}  // namespace
 
 Settings initial_settings(const Limits& limits) noexcept {
   // Depths beyond these only pay where services are slow or bursty, which limits cannot tell; memory they cost always.
@@ -22,15 +32,18 @@ Settings initial_settings(const Limits& limits) noexcept {
 
 Settings Initial::decide(const Observation& observation, PolicyState& state) const {
   state.why = Reason("stays as it was started");
-  Settings settings = observation.settings;
+  auto remembered = state.load<Remembered>();
+  Settings settings = start_depths(remembered.start, observation, state).value_or(observation.settings);
   const std::int32_t most = state.limits[KnobId::kWorkers].high;
-  const auto before = state.load<std::int32_t>();  // as many as there were at the last decision
+  const std::int32_t before = remembered.most_workers;
+  bool on_its_way = false;
   if (before != 0 && before != most && settings[KnobId::kWorkers] >= std::min(before, most)) {
     state.why = Reason("as many workers as there are cores");
     settings[KnobId::kWorkers] = most;
-    if (observation.settings[KnobId::kWorkers] < most) return settings;  // on its way there
+    on_its_way = observation.settings[KnobId::kWorkers] < most;
   }
-  state.store(most);
+  if (!on_its_way) remembered.most_workers = most;
+  state.store(remembered);
   return settings;
 }
 
