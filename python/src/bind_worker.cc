@@ -39,7 +39,8 @@ constexpr Nanoseconds kSignalPeriod = std::chrono::milliseconds(50);
 // Copies above this are worth letting other threads run.
 constexpr std::size_t kLongCopy = std::size_t{64} << 10;
 
-constexpr std::array<std::string_view, kActivities> kActivityNames = {"starting", "idle", "sample", "collate", "paused"};
+constexpr std::array<std::string_view, kActivities> kActivityNames = {"starting", "idle", "sample", "collate",
+                                                                      "paused"};
 
 [[noreturn]] void raise(PyObject* type, const std::string& message) {
   PyErr_SetString(type, message.c_str());
@@ -383,9 +384,10 @@ void bind_worker(nb::module_& module) {
       .def_ro("paused_seconds", &ProcessStatus::paused_seconds)
       .def_ro("samples", &ProcessStatus::samples)
       .def_ro("tasks", &ProcessStatus::tasks)
-      .def_prop_ro(
-          "phase",
-          [](const ProcessStatus& self) { return std::string(kActivityNames[static_cast<std::size_t>(self.activity)]); })
+      .def_prop_ro("phase",
+                   [](const ProcessStatus& self) {
+                     return std::string(kActivityNames[static_cast<std::size_t>(self.activity)]);
+                   })
       .def_ro("ticket", &ProcessStatus::ticket)
       .def_ro("piece", &ProcessStatus::piece)
       .def_ro("position", &ProcessStatus::position)

@@ -206,14 +206,14 @@ class Stats(Report):
         settings: the knobs as they stand; what ``export_settings()`` gives.
         limits: by knob, between what it may move.
         batches: delivered.
-        samples: in them; of worker processes, made.
+        samples: in them; of worker processes, those that were made one by one.
         failed_samples: bad ones among all that were made.
         ready_batches: finished, and not taken yet.
         consumer: the training step.
         lanes: the stages of the work, by name.
         workers: where their time went.
         storage: what the records come from.
-        upcoming: of the samples that come next: ``samples``, how many of them have known ``bytes``
+        upcoming: of up to 32 of the samples that come next: ``samples``, how many have known ``bytes``
             (``sized``) and ``pixels`` (``seen``), and a whole index of their JPEG (``indexed``).
         memory: bytes of the RAM budget, ``used`` and ``limit``.
         slowest: the slowest samples, slowest first.

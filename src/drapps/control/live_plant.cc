@@ -94,7 +94,7 @@ Limits LivePlant::limits() const {
 }
 
 double LivePlant::record_bytes(const Runner& runner) const {
-  const Upcoming upcoming = runner.upcoming();
+  const Upcoming upcoming = upcoming_before_.samples > 0 ? upcoming_before_ : runner.upcoming();
   if (upcoming.sized > 0) return static_cast<double>(upcoming.bytes) / static_cast<double>(upcoming.sized);
   const std::uint64_t reads = at_once_before_.count + waited_before_.count;
   if (reads == 0) return 0;
@@ -117,6 +117,13 @@ PlantCounters LivePlant::counters() const {
   return now;
 }
 
+/// Whether anything was done in the lane since the observation before.
+bool LivePlant::came(std::size_t lane) const {
+  std::uint64_t wall = counted_[lane].service_wall.sum;
+  for (const Runner* runner : runners_) wall += runner->metrics()[lane].service_wall.sum();
+  return wall != lanes_before_[lane].service_wall.sum;
+}
+
 LaneCounts LivePlant::counts(std::size_t lane) const {
   LaneCounts counts = counted_[lane];
   for (const Runner* runner : runners_) counts.add(runner->metrics()[lane]);
@@ -137,14 +144,16 @@ Observation LivePlant::observe() {
   const LaneSet valid = valid_lanes();
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (!lanes_[i]) continue;
-    const LaneCounts now = counts(i);
     LaneCounts& before = lanes_before_[i];
+    // Of the lanes that the plan has beside those in use nothing comes.
+    const LaneCounts now = valid[i] || came(i) ? counts(i) : before;
     seen.lanes[i] = {.valid = valid[i],
                      .service_wall = spread(now.service_wall, before.service_wall),
                      .service_cpu = spread(now.service_cpu, before.service_cpu),
                      .queue_length = spread(now.queue_length, before.queue_length),
                      .wait = spread(now.wait, before.wait)};
   }
+  upcoming_before_ = seen.upcoming;
   seen.consumer = consumer_->observe(seen.time_ns);
   seen.workers = observation_of(engine_.workers().times());
   seen.storage = observe_storage();

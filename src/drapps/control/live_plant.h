@@ -49,6 +49,7 @@ class LivePlant final : public Plant {
  private:
   LaneSet valid_lanes() const;
   LaneCounts counts(std::size_t lane) const;
+  bool came(std::size_t lane) const;
   /// Mean size of a record to come, or of those that this process has read; 0 where neither is known.
   double record_bytes(const Runner& runner) const;
   StorageObservation observe_storage();
@@ -71,6 +72,7 @@ class LivePlant final : public Plant {
   // The histograms at the observation before.
   std::array<LaneCounts, kLanes.size()> lanes_before_;
   HistogramCounts at_once_before_, waited_before_;
+  Upcoming upcoming_before_;
 };
 
 }  // namespace drapps

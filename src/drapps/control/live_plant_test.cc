@@ -33,6 +33,7 @@ class CountingRunner final : public Runner {
   void count(std::uint64_t batches) {
     for (std::uint64_t i = 0; i < batches; ++i) {
       counted_[lane_place(LaneRole::kPrepare)].service_wall.record(7);
+      counted_[lane_place(LaneRole::kDecode)].service_wall.record(2);
       counted_[lane_place(LaneRole::kDecode)].wait.record(3);
     }
     counted_.batches += batches;

@@ -87,14 +87,16 @@ void ProcessPlant::part_with(std::uint32_t number) {
   const auto found = members_.find(number);
   if (found == members_.end()) return;
   const ProcessStatus status = board_->status(number);
-  count_made(found->second, status);
+  static_cast<void>(count_made(found->second, status));
   gone_ += worker_times(status.times);
   members_.erase(found);
 }
 
-void ProcessPlant::count_made(Member& member, const ProcessStatus& status) const {
+/// Gives what it has made since it was looked at last: samples, and batches as such.
+std::uint64_t ProcessPlant::count_made(Member& member, const ProcessStatus& status) const {
   const std::uint64_t made = status.samples + status.tasks;
-  counted_.made += made - std::exchange(member.made, made);
+  samples_ += status.samples - std::exchange(member.samples, status.samples);
+  return made - std::exchange(member.made, made);
 }
 
 void ProcessPlant::set_scaling(ScalingMode scaling, std::int32_t most) {
@@ -184,7 +186,7 @@ void ProcessPlant::look(std::uint64_t now) const {
   const bool limited = engine_.cpu_budget() < engine_.machine().affinity_cpus;
   for (auto& [number, member] : members_) {
     const ProcessStatus status = board_->status(number);
-    count_made(member, status);
+    const std::uint64_t made = count_made(member, status);
     const auto cpu = cpu_ns_of(member.pid);
     if (!cpu) continue;
     const auto paused = static_cast<std::uint64_t>(status.paused_seconds * 1e9);
@@ -198,6 +200,7 @@ void ProcessPlant::look(std::uint64_t now) const {
       const double alone = static_cast<double>(used) * static_cast<double>(past) / worked;
       // Its samples are made by one thread.
       counted_.demand_ns += std::max(used, static_cast<std::uint64_t>(std::min(alone, static_cast<double>(past))));
+      counted_.made += made;
     }
     member.cpu_ns = *cpu;
     member.paused_ns = paused;
@@ -274,7 +277,7 @@ PlantStats ProcessPlant::stats() const {
   if (board_ != nullptr) look(now);
   stats.settings = settings_;
   stats.batches = batches_;
-  stats.samples = counted_.made;
+  stats.samples = samples_;
   stats.consumer = consumer_->counts(now);
   stats.valid[kPythonPlace] = stats.used[kPythonPlace] = true;
   stats.lanes[kPythonPlace] = python();

@@ -77,7 +77,7 @@ class ProcessPlant final : public Plant {
   struct Member {
     std::int32_t pid = 0;
     bool seen = false;  // the counters are those of the last look
-    std::uint64_t cpu_ns = 0, paused_ns = 0, delay_ns = 0, made = 0;
+    std::uint64_t cpu_ns = 0, paused_ns = 0, delay_ns = 0, made = 0, samples = 0;
   };
 
   void look(std::uint64_t now) const;
@@ -85,7 +85,7 @@ class ProcessPlant final : public Plant {
   LaneCounts python() const;
   void leave_board();
   void part_with(std::uint32_t number);
-  void count_made(Member& member, const ProcessStatus& status) const;
+  std::uint64_t count_made(Member& member, const ProcessStatus& status) const;
   std::int32_t working() const { return static_cast<std::int32_t>(joined_.size()); }
 
   const Engine& engine_;
@@ -100,6 +100,7 @@ class ProcessPlant final : public Plant {
   Settings settings_;
   mutable ProcessObservation counted_;
   std::uint64_t batches_ = 0;
+  mutable std::uint64_t samples_ = 0;  // made one by one
   mutable std::uint64_t looked_ns_ = 0;
   WorkerTimes gone_;           // of processes that have ended
   mutable WorkerTimes shown_;  // that were read last

@@ -77,7 +77,7 @@ enum class Turn : std::uint8_t {
 struct Observation {
   std::uint64_t time_ns = 0;  // monotonic clock at which it was taken; 0: there is none
   std::uint64_t batches = 0;  // delivered so far
-  std::uint64_t samples = 0;  // rows delivered so far; of worker processes those made
+  std::uint64_t samples = 0;  // rows delivered so far; of worker processes samples, and batches as such, made
   ConsumerObservation consumer;
   std::array<LaneObservation, kLanes.size()> lanes;
   WorkerObservation workers;

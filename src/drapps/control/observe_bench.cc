@@ -1,0 +1,96 @@
+// What a decision costs: the look at the plant, the features, the policy and the guard.
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "drapps/base/clock.h"
+#include "drapps/control/live_plant.h"
+#include "drapps/modality/test_pictures.h"
+#include "drapps/plant/features.h"
+#include "drapps/policy/decider.h"
+#include "drapps/policy/initial.h"
+#include "drapps/policy/registry.h"
+
+namespace drapps {
+namespace {
+
+/// A pass over 10,000 small pictures in batches of 64, of which some were taken.
+struct LivePass {
+  LivePass() {
+    const std::vector<MemorySource::Bytes> records(10'000, picture);
+    source = *MemorySource::make(records, nullptr);
+    PipelineSpec spec;
+    spec.parts = {testing_pictures::picture_part({.ops = {CenterCrop{.height = 8, .width = 8}}})};
+    spec.sampler.batch = 64;
+    spec.sampler.shuffle = true;
+    plan = *Plan::make(spec, *source);
+    limits = live_limits(*plan, engine);
+    settings = initial_settings(limits);
+    plant = std::make_shared<LivePlant>(engine, source->shared_storage(), settings, limits);
+    runner = *make_runner({.plan = plan,
+                           .source = source,
+                           .sampler = *Sampler::make(plan->spec.sampler, 0, 0),
+                           .settings = settings,
+                           .engine = engine,
+                           .arena = nullptr});
+    plant->attach(*runner, limits);
+    for (int i = 0; i < 8; ++i) static_cast<void>(runner->next(std::chrono::seconds(60)));
+  }
+  ~LivePass() { plant->detach(*runner); }
+
+  Engine& engine = Engine::get();
+  std::vector<std::uint8_t> picture = testing_pictures::png(20, 24, 1);
+  std::shared_ptr<Source> source;
+  std::shared_ptr<const Plan> plan;
+  Limits limits;
+  Settings settings;
+  std::shared_ptr<LivePlant> plant;
+  std::unique_ptr<Runner> runner;
+};
+
+void counters(benchmark::State& state) {
+  const LivePass pass;
+  for (auto _ : state) benchmark::DoNotOptimize(pass.plant->counters());
+}
+
+void observe(benchmark::State& state) {
+  const LivePass pass;
+  for (auto _ : state) benchmark::DoNotOptimize(pass.plant->observe());
+}
+
+void look_ahead(benchmark::State& state) {
+  const LivePass pass;
+  for (auto _ : state) benchmark::DoNotOptimize(pass.runner->upcoming());
+}
+
+void time_of_workers(benchmark::State& state) {
+  const LivePass pass;
+  for (auto _ : state) benchmark::DoNotOptimize(pass.engine.workers().times());
+}
+
+void make_features(benchmark::State& state) {
+  const LivePass pass;
+  const Observation before = pass.plant->observe();
+  const Observation now = pass.plant->observe();
+  for (auto _ : state) benchmark::DoNotOptimize(features(now, before, pass.limits));
+}
+
+/// The policy and the guard.
+void decide(benchmark::State& state) {
+  const LivePass pass;
+  Decider decider(*make_policy({.name = "hill_climb"}), pass.limits);
+  for (auto _ : state) benchmark::DoNotOptimize(decider.decide(pass.plant->observe(), monotonic_ns));
+}
+
+BENCHMARK(counters);
+BENCHMARK(observe);
+BENCHMARK(look_ahead);
+BENCHMARK(time_of_workers);
+BENCHMARK(make_features);
+BENCHMARK(decide)->Name("observe_and_decide");
+
+}  // namespace
+}  // namespace drapps
