@@ -57,6 +57,8 @@ struct PolicyState {
     std::memcpy(&value, memory.data(), sizeof(T));
     return value;
   }
+  /// Whether the byte at an offset is one that a bool can have.
+  bool is_bool(std::size_t offset) const noexcept { return std::to_integer<unsigned>(memory[offset]) <= 1; }
   template <class T>
   void store(const T& value) noexcept {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kPolicyMemory);
@@ -78,6 +80,12 @@ class Policy {
   /// When a decision is due: so long, and so many batches or samples, after the last one.
   virtual KnobClock pace() const noexcept { return kFastClock; }
 
+  /// Whether a memory that was stored, maybe by somebody else, is one that decide() can go on from: all zeros always
+  /// are.
+  virtual bool knows(const PolicyState& state) const noexcept {
+    return std::all_of(state.memory.begin(), state.memory.end(), [](std::byte byte) { return byte == std::byte{0}; });
+  }
+
   /// False only for tests that want every knob moved at once: then only the budgets bind.
   virtual bool guarded() const noexcept { return true; }
 };
@@ -92,6 +100,7 @@ enum class Hold : std::uint8_t {
   kStale,     // the observation is too old to act on
   kBroken,    // the observation contradicts the one before it
 };
+inline constexpr std::size_t kHolds = 7;
 std::string_view name_of(Hold hold) noexcept;
 
 /// What became of one proposal.

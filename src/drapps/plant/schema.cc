@@ -48,11 +48,13 @@ std::string schema_text() {
   return text;
 }
 
-std::uint64_t schema_hash() {
+std::uint64_t hash_of(std::string_view text) noexcept {
   std::uint64_t hash = 0xCBF29CE484222325ull;
-  for (const char c : schema_text()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
   return hash;
 }
+
+std::uint64_t schema_hash() { return hash_of(schema_text()); }
 
 std::string schema_hex(std::uint64_t hash) {
   char text[17];

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "drapps/base/knob.h"
 #include "drapps/base/result.h"
@@ -16,7 +17,10 @@ namespace drapps {
 /// The lists in words: one line per knob (name, clock, grid) and one per lane. What is hashed, readable in a diff.
 std::string schema_text();
 
-/// FNV-1a, 64 bit, of schema_text(): the same on every machine.
+/// FNV-1a, 64 bit: the same on every machine.
+std::uint64_t hash_of(std::string_view text) noexcept;
+
+/// That of schema_text().
 std::uint64_t schema_hash();
 
 /// A hash as it is stored: 16 hex digits.

@@ -14,6 +14,17 @@ void Decider::set_limits(const Limits& limits) noexcept {
   guard_.set_limits(limits);
 }
 
+Status Decider::restore(const DeciderState& state) {
+  if (!policy_->knows(state.policy)) {
+    return invalid("what policy " + std::string(policy_->name()) + " is said to remember is nothing of its own");
+  }
+  Guard guard(state.policy.limits);
+  if (!guard.restore(state.guard)) return invalid("what the guard is said to remember is nothing of its own");
+  state_ = state.policy;
+  guard_ = guard;
+  return ok_status();
+}
+
 Decision Decider::decide(const Observation& seen, const std::function<std::uint64_t()>& clock) {
   const bool missing = seen.time_ns == 0;
   const Settings proposed = missing ? seen.settings : policy_->decide(seen, state_);

@@ -5,11 +5,22 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
+#include <vector>
 
+#include "drapps/base/result.h"
 #include "drapps/plant/policy.h"
 #include "drapps/policy/guard.h"
 
 namespace drapps {
+
+/// What a decider has come to: one of the same policy and limits that is given it decides as that one would have.
+struct DeciderState {
+  PolicyState policy{};
+  std::vector<std::uint64_t> guard{};  // Guard::save()
+};
+/// Named in what is stored: changes with what guards and policies remember.
+inline constexpr std::string_view kDeciderState = "1";
 
 /// Not thread-safe; reads no clock of its own.
 class Decider {
@@ -29,6 +40,10 @@ class Decider {
   /// @param seen   where it is missing (its time is 0) the policy is not asked.
   /// @param clock  the plant's now, in ns; read once, behind the policy, so that what took too long is stale.
   Decision decide(const Observation& seen, const std::function<std::uint64_t()>& clock);
+
+  DeciderState save() const { return {.policy = state_, .guard = guard_.save()}; }
+  /// With its limits. kInvalidArgument where it is no state of such a guard and policy; nothing is changed then.
+  Status restore(const DeciderState& state);
 
  private:
   std::unique_ptr<const Policy> policy_;

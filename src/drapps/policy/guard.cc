@@ -1,6 +1,7 @@
 #include "drapps/policy/guard.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "drapps/plant/knob_range.h"
 
@@ -19,6 +20,53 @@ Settings fit_settings(const Settings& settings, const Limits& limits) noexcept {
   }
   if (!weights_fit(fitted.lane_weights, limits.weighted)) fitted.lane_weights = even_weights(limits.weighted);
   return fitted;
+}
+
+template <class G, class Visit>
+void Guard::visit_memory(G& guard, const Visit& visit) {
+  const auto visit_clock = [&](auto& clock) {
+    visit(clock.moved);
+    visit(clock.time_ns);
+    visit(clock.batches);
+    visit(clock.samples);
+    visit(clock.epoch);
+  };
+  for (auto& clock : guard.clocks_) visit_clock(clock);
+  visit_clock(guard.weights_clock_);
+  visit(guard.epoch_);
+  visit(guard.epoch_time_ns_);
+  visit(guard.epoch_batches_);
+  visit(guard.rest_until_);
+  visit(guard.last_fault_);
+  guard.signals_.visit_memory(visit);
+}
+
+std::vector<std::uint64_t> Guard::save() const {
+  std::vector<std::uint64_t> words;
+  visit_memory(*this, [&](const auto& value) { words.push_back(static_cast<std::uint64_t>(value)); });
+  return words;
+}
+
+bool Guard::restore(std::span<const std::uint64_t> saved) noexcept {
+  Guard read(limits_);
+  std::size_t at = 0;
+  bool fits = true;
+  visit_memory(read, [&]<class T>(T& value) {
+    const std::uint64_t word = at < saved.size() ? saved[at] : 0;
+    ++at;
+    if constexpr (std::is_same_v<T, bool>) {
+      fits = fits && word <= 1;
+      value = word == 1;
+    } else if constexpr (std::is_same_v<T, Hold>) {
+      fits = fits && word < kHolds;
+      value = word < kHolds ? static_cast<Hold>(word) : Hold::kNone;
+    } else {
+      value = word;
+    }
+  });
+  if (!fits || at != saved.size()) return false;
+  *this = read;
+  return true;
 }
 
 Decision Guard::rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns) noexcept {

@@ -19,6 +19,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "drapps/plant/policy.h"
 #include "drapps/policy/signals.h"
@@ -43,6 +45,11 @@ class Guard {
   /// must come in the order in which they were taken.
   Decision rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns) noexcept;
 
+  /// What it remembers, as numbers.
+  std::vector<std::uint64_t> save() const;
+  /// The reverse; false, and nothing is changed, where it is no such thing.
+  bool restore(std::span<const std::uint64_t> saved) noexcept;
+
  private:
   struct Clock {
     bool moved = false;
@@ -51,6 +58,8 @@ class Guard {
     std::uint64_t samples = 0;
     std::uint64_t epoch = 0;
   };
+  template <class G, class Visit>
+  static void visit_memory(G& guard, const Visit& visit);
   Hold check(const Observation& observation, std::uint64_t now_ns, Decision& decision) noexcept;
   void count_epoch(const Observation& observation) noexcept;
   std::int32_t stepped(const Knob& knob, std::int32_t value, std::int32_t target) const noexcept;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdarg>
+#include <cstddef>
 #include <limits>
 
 #include "drapps/plant/knob_range.h"
@@ -263,6 +264,13 @@ class Decider {
 };
 
 }  // namespace
+
+bool HillClimb::knows(const PolicyState& state) const noexcept {
+  // A window begins with a bool.
+  if (!state.is_bool(offsetof(Climb, holds)) || !state.is_bool(offsetof(Climb, window))) return false;
+  const auto climb = state.load<Climb>();
+  return climb.phase <= Phase::kReturn && climb.cursor < kOrder.size() && climb.trial.at < kOrder.size();
+}
 
 Settings HillClimb::decide(const Observation& observation, PolicyState& state) const {
   return Decider(observation, state, gain_, patience_).decide();

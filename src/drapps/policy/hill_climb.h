@@ -37,6 +37,7 @@ class HillClimb final : public Policy {
       : gain_(config.number(kParameters[0])), patience_(static_cast<std::uint32_t>(config.number(kParameters[1]))) {}
   std::string_view name() const noexcept override { return "hill_climb"; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
+  bool knows(const PolicyState& state) const noexcept override;
 
  private:
   double gain_;

@@ -17,6 +17,7 @@ class Initial final : public Policy {
  public:
   std::string_view name() const noexcept override { return "initial"; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
+  bool knows(const PolicyState&) const noexcept override { return true; }
 };
 
 }  // namespace drapps

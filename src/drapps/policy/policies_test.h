@@ -17,6 +17,7 @@ class RandomWalk final : public Policy {
   explicit RandomWalk(std::uint64_t seed, bool raw = false) noexcept : seed_(seed), raw_(raw) {}
   std::string_view name() const noexcept override { return raw_ ? "random_raw" : "random"; }
   bool guarded() const noexcept override { return !raw_; }
+  bool knows(const PolicyState&) const noexcept override { return true; }
 
   Settings decide(const Observation&, PolicyState& state) const override {
     const auto turn = state.load<std::uint64_t>();
@@ -56,6 +57,7 @@ class Faulty final : public Policy {
  public:
   explicit Faulty(std::uint64_t at = 2) noexcept : at_(at) {}
   std::string_view name() const noexcept override { return "faulty"; }
+  bool knows(const PolicyState&) const noexcept override { return true; }
 
   Settings decide(const Observation& observation, PolicyState& state) const override {
     const auto turn = state.load<std::uint64_t>() + 1;

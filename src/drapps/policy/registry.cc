@@ -24,6 +24,7 @@ class Paced final : public Policy {
   }
   KnobClock pace() const noexcept override { return pace_; }
   bool guarded() const noexcept override { return policy_->guarded(); }
+  bool knows(const PolicyState& state) const noexcept override { return policy_->knows(state); }
 
  private:
   std::unique_ptr<const Policy> policy_;

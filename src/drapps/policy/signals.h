@@ -20,6 +20,18 @@ class Signals {
   /// Whether there was one.
   bool seen() const noexcept { return seen_; }
 
+  /// Calls visit(number&) for each number that it remembers.
+  template <class Visit>
+  void visit_memory(const Visit& visit) {
+    visit(seen_);
+    for (std::uint64_t& word : before_) visit(word);
+  }
+  template <class Visit>
+  void visit_memory(const Visit& visit) const {
+    visit(seen_);
+    for (const std::uint64_t& word : before_) visit(word);
+  }
+
  private:
   bool broken(const Observation& observation, const ObservationWords& words, Reason& fault) const noexcept;
 

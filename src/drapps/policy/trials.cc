@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdarg>
+#include <cstddef>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -39,6 +40,11 @@ class Measurements {
   }
   void clear() noexcept { size_ = 0; }
   std::size_t size() const noexcept { return size_; }
+  bool plausible() const noexcept {
+    return size_ <= kMost && std::all_of(all().begin(), all().end(), [](const Measurement& one) {
+             return std::isfinite(one.cores + one.idle + one.waited + one.rate);
+           });
+  }
   std::span<const Measurement> all() const noexcept { return std::span(measurements_).first(size_); }
   Measurement mean() const noexcept {
     Measurement sum{};
@@ -262,6 +268,16 @@ class TrialsDecider {
 };
 
 }  // namespace
+
+bool Trials::knows(const PolicyState& state) const noexcept {
+  if (!state.is_bool(offsetof(TrialsState, begun)) || !state.is_bool(offsetof(TrialsState, jumped)) ||
+      !state.is_bool(offsetof(TrialsState, trying))) {
+    return false;
+  }
+  const auto memory = state.load<TrialsState>();
+  return memory.measurements.plausible() && memory.measured_before.plausible() && memory.failed <= kMostFailures &&
+         std::isfinite(memory.cpus);
+}
 
 Settings Trials::decide(const Observation& observation, PolicyState& state) const {
   return observation.settings[KnobId::kProcesses] == 0

@@ -34,6 +34,7 @@ class Trials final : public Policy {
   std::string_view name() const noexcept override { return "trials"; }
   KnobClock pace() const noexcept override { return {.period_ns = 250'000'000, .count = 0}; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
+  bool knows(const PolicyState& state) const noexcept override;
 
  private:
   double gain_;
