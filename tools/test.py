@@ -280,7 +280,8 @@ def tsan(run: Run) -> None:
     """Test the layers that have threads with the thread sanitizer."""
     run.build("tsan")
     options = {"TSAN_OPTIONS": "halt_on_error=1 second_deadlock_stack=1 die_after_fork=0"}
-    layers = ["shm", "exec", "storage", "source", "deliver", "worker", "pipeline", "control"]
+    layers = ["shm", "exec", "storage", "source", "deliver", "worker", "pipeline"]
+    layers += ["trace", "control"]
     run.gtest("tsan", layers, **options)
     threaded = "--gtest_filter=MemoryIndexStore*"  # all of decode that has threads
     run.gtest("tsan", ["decode"], threaded, **options)

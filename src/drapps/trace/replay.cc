@@ -1,0 +1,198 @@
+#include "drapps/trace/replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "drapps/base/caught.h"
+#include "drapps/plant/fields.h"
+#include "drapps/plant/schema.h"
+#include "drapps/policy/decider.h"
+#include "drapps/policy/registry.h"
+
+namespace drapps::trace {
+namespace {
+
+constexpr std::int32_t kMostValue = 1 << 20;  // of a knob; what is beyond was never in force
+
+Error impossible(const char* what) { return {.code = ErrorCode::kCorrupt, .message = what}; }
+
+bool can_be(std::int32_t value) { return -kMostValue <= value && value <= kMostValue; }
+
+Result<Limits> limits_of(const LimitsRead& read) {
+  Limits limits;
+  for (std::size_t i = 0; i < kKnobs; ++i) {
+    limits.knobs[i] = read.knobs[i];
+    if (!can_be(read.knobs[i].low) || !can_be(read.knobs[i].high)) return impossible("no knob has such limits");
+  }
+  limits.weighted = LaneSet(read.weighted);
+  limits.cpus = read.cpus;
+  if (!(std::isfinite(read.cpus) && read.cpus >= 0)) return impossible("no budget is of so many cores");
+  return limits;
+}
+
+Result<Settings> settings_of(const std::vector<std::int32_t>& values) {
+  if (!std::all_of(values.begin(), values.end(), can_be)) return impossible("no knob stands so");
+  Settings settings;
+  std::copy_n(values.begin(), kKnobs, settings.knobs.begin());
+  std::copy_n(values.begin() + kKnobs, kLanes.size(), settings.lane_weights.begin());
+  return settings;
+}
+
+Result<std::unique_ptr<Policy>> policy_of(const std::string& config) {
+  auto read = policy_config_from_json(nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false));
+  if (!read.ok()) return std::move(read).error();
+  return make_policy(*read);
+}
+
+Result<DeciderState> state_of(const Began& began) {
+  auto limits = limits_of(began.limits);
+  if (!limits.ok()) return std::move(limits).error();
+  DeciderState state{.policy = {.limits = *limits, .why = Reason(began.why)}, .guard = began.guard};
+  if (began.trying > static_cast<std::uint8_t>(Trying::kTries)) return impossible("there is no such turn");
+  state.policy.trying = static_cast<Trying>(began.trying);
+  if (began.memory.size() > kPolicyMemory) return impossible("no policy remembers so much");
+  std::transform(began.memory.begin(), began.memory.end(), state.policy.memory.begin(),
+                 [](std::uint8_t byte) { return std::byte{byte}; });
+  return state;
+}
+
+std::string in_words(Hold hold) { return hold == Hold::kNone ? "not held" : "held: " + std::string(name_of(hold)); }
+
+/// The first thing that two decisions differ in; empty where they are equal.
+std::string difference(const Decision& was, const Decision& is) {
+  const auto numbers = [](std::string_view what, std::int32_t before, std::int32_t now) {
+    return std::string(what) + " was " + std::to_string(before) + " and is " + std::to_string(now);
+  };
+  for (const Knob& knob : knob_table()) {
+    const std::string name(knob.name);
+    const auto i = static_cast<std::size_t>(knob.id);
+    if (was.proposed[knob.id] != is.proposed[knob.id]) {
+      return numbers("the proposal for " + name, was.proposed[knob.id], is.proposed[knob.id]);
+    }
+    if (was.applied[knob.id] != is.applied[knob.id]) {
+      return numbers("what was applied of " + name, was.applied[knob.id], is.applied[knob.id]);
+    }
+    if (was.holds[i] != is.holds[i])
+      return name + " was " + in_words(was.holds[i]) + " and is " + in_words(is.holds[i]);
+  }
+  if (was.proposed != is.proposed) return "the proposal for the weights of the lanes is another";
+  if (was.applied != is.applied) return "what was applied of the weights of the lanes is another";
+  if (was.weights_hold != is.weights_hold) {
+    return "the weights were " + in_words(was.weights_hold) + " and are " + in_words(is.weights_hold);
+  }
+  const auto texts = [](const char* what, const Reason& before, const Reason& now) {
+    return std::string(what) + " was \"" + std::string(before.view()) + "\" and is \"" + std::string(now.view()) + "\"";
+  };
+  if (was.why != is.why) return texts("the reason", was.why, is.why);
+  if (was.fault != is.fault) return texts("what is wrong with the observation", was.fault, is.fault);
+  return {};
+}
+
+/// The replay as it goes on, entry by entry.
+class Replayer {
+ public:
+  Status operator()(const Began& began) {
+    auto policy = policy_of(began.config);
+    if (!policy.ok()) return std::move(policy).error();
+    auto state = state_of(began);
+    if (!state.ok()) return std::move(state).error();
+    decider_.emplace(*std::move(policy), state->policy.limits);
+    return decider_->restore(*state);
+  }
+
+  Status operator()(const LimitsChanged& changed) {
+    auto limits = limits_of(changed.limits);
+    if (!limits.ok()) return std::move(limits).error();
+    limits_ = *limits;
+    return ok_status();
+  }
+
+  Status operator()(const Swapped& swapped) {
+    if (!decider_) return unbegun();
+    auto policy = policy_of(swapped.config);
+    if (!policy.ok()) return std::move(policy).error();
+    decider_->swap(*std::move(policy));
+    return ok_status();
+  }
+
+  Status operator()(const DecisionRead& read) {
+    if (!decider_) return unbegun();
+    if (limits_) decider_->set_limits(*std::exchange(limits_, std::nullopt));
+    ObservationWords words;
+    std::copy_n(read.words.begin(), words.size(), words.begin());
+    const Observation seen = observation_of(words);
+    const auto in_force = [](std::int32_t value) { return can_be(value); };
+    if (!std::all_of(seen.settings.knobs.begin(), seen.settings.knobs.end(), in_force) ||
+        !std::all_of(seen.settings.lane_weights.begin(), seen.settings.lane_weights.end(), in_force)) {
+      return impossible("no knob stands so");
+    }
+    auto was = decision_of(read);
+    if (!was.ok()) return std::move(was).error();
+    std::string differs;
+    // What a policy throws had no decision.
+    const Status decided =
+        catching([&] { differs = difference(*was, decider_->decide(seen, [&] { return read.guard_ns; })); });
+    if (!decided.ok()) differs = "the policy failed: " + decided.error().message;
+    ++done.decisions;
+    if (differs.empty()) {
+      ++done.equal;
+    } else if (done.first_difference.empty()) {
+      done.first_difference = "decision " + std::to_string(done.decisions) + ": " + differs;
+    }
+    return ok_status();
+  }
+
+  template <class Other>
+  Status operator()(const Other&) {
+    return ok_status();
+  }
+
+  Replay done;
+
+ private:
+  static Error unbegun() { return impossible("the trace says nothing of who decided when it began"); }
+
+  static Result<Decision> decision_of(const DecisionRead& read) {
+    auto proposed = settings_of(read.proposed);
+    if (!proposed.ok()) return std::move(proposed).error();
+    auto applied = settings_of(read.applied);
+    if (!applied.ok()) return std::move(applied).error();
+    Decision decision{.proposed = *proposed, .applied = *applied, .why = Reason(read.why), .fault = Reason(read.fault)};
+    for (std::size_t i = 0; i < kKnobs; ++i) decision.holds[i] = static_cast<Hold>(read.holds[i]);
+    decision.weights_hold = static_cast<Hold>(read.holds[kKnobs]);
+    return decision;
+  }
+
+  std::optional<Decider> decider_;
+  std::optional<Limits> limits_;
+};
+
+}  // namespace
+
+Status check_schema(const Header& header) {
+  const Header here = this_header(0, 0);
+  const bool same_lists = header.fields.size() == here.fields.size() && header.knobs == here.knobs &&
+                          header.lanes == here.lanes && header.holds == here.holds;
+  if (header.schema == here.schema && header.schema_text == here.schema_text && same_lists) return ok_status();
+  return Error{.code = ErrorCode::kUnsupported,
+               .message =
+                   "this trace was recorded by another version, whose knobs, lanes or observations are others "
+                   "(schema " +
+                   header.schema + ", here " + here.schema +
+                   "); replay it with the version that recorded it, or show and export it with this one"};
+}
+
+Result<Replay> replay(Reader& reader) {
+  DRAPPS_RETURN_IF_ERROR(check_schema(reader.header()));
+  Replayer replayer;
+  for (;;) {
+    auto entry = reader.next();
+    if (!entry.ok()) return std::move(entry).error();
+    if (!*entry) return std::move(replayer.done);
+    DRAPPS_RETURN_IF_ERROR(std::visit([&](const auto& read) { return replayer(read); }, **entry));
+  }
+}
+
+}  // namespace drapps::trace
