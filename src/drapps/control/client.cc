@@ -1,13 +1,29 @@
 #include "drapps/control/client.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "drapps/base/caught.h"
+#include "drapps/base/clock.h"
 
 namespace drapps {
+namespace {
 
-Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares)
-    : plant_(std::move(plant)), shares_(shares), log_(policy->name()), decider_(std::move(policy), plant_->limits()) {
+PolicyConfig config_or_name(std::optional<PolicyConfig> config, std::string_view name) {
+  return config ? *std::move(config) : PolicyConfig{.name = std::string(name)};
+}
+
+std::string json_of(const PolicyConfig& config) { return policy_config_to_json(config).dump(); }
+
+}  // namespace
+
+Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares,
+               std::optional<PolicyConfig> config)
+    : plant_(std::move(plant)),
+      shares_(shares),
+      log_(policy->name()),
+      config_(config_or_name(std::move(config), policy->name())),
+      decider_(std::move(policy), plant_->limits()) {
   decided(plant_->counters());
 }
 
@@ -21,10 +37,23 @@ Limits Client::limits() const {
   return limits;
 }
 
+void Client::begin_epoch(std::uint32_t epoch) {
+  log_.begin_epoch(epoch);
+  if (const auto writer = recorder()) writer->pass(epoch);
+}
+
 void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (stopped_) return;
-  if (const Status decided = catching([&] { decide(clock); }); !decided.ok()) fail(decided.error().message);
+  {
+    const std::lock_guard lock(mutex_);
+    const Status decided = stopped_ ? ok_status() : catching([&] { decide(clock); });
+    if (!decided.ok()) fail(decided.error().message);
+  }
+  // Who waits for a tick does not wait for a file.
+  const auto writer = recorder();
+  if (writer == nullptr) return;
+  const Status written = writer->flush(monotonic_ns());
+  if (written.ok()) return;
+  static_cast<void>(catching([&] { remark("the recording has ended: " + written.error().to_string(), {}); }));
 }
 
 void Client::decide(const std::function<std::uint64_t()>& clock) {
@@ -47,6 +76,7 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   if (shares_ != nullptr) seen.turn = shares_->turn(this, now.time_ns);
   const Decision decision = decider_.decide(seen, clock);
   if (shares_ != nullptr) shares_->note(this, decider_.trying(), now.time_ns);
+  record(seen, decision);  // before what may fail
   if (decision.applied != decision.before) plant_->apply(decision.applied);
   log_.add(decision, seen);
 }
@@ -62,18 +92,22 @@ void Client::freeze() {
   frozen_ = true;
   if (shares_ != nullptr) shares_->note(this, Trying::kNot, seen_ns_);
   log_.frozen(true);
+  if (const auto writer = recorder()) writer->frozen(true);
 }
 
 void Client::unfreeze() {
   const std::lock_guard lock(mutex_);
   frozen_ = false;
   log_.frozen(false);
+  if (const auto writer = recorder()) writer->frozen(false);
 }
 
-void Client::swap(std::unique_ptr<const Policy> policy) {
+void Client::swap(std::unique_ptr<const Policy> policy, std::optional<PolicyConfig> config) {
   std::unique_ptr<const Policy> before;  // destroyed behind the lock
   const std::lock_guard lock(mutex_);
   log_.follow(policy->name(), !ended_);
+  config_ = config_or_name(std::move(config), policy->name());
+  if (const auto writer = recorder()) writer->swapped(policy->name(), json_of(config_));
   before = decider_.swap(std::move(policy));
   stopped_ = ended_;
 }
@@ -89,6 +123,34 @@ void Client::fail(std::string_view why) noexcept {
   if (shares_ != nullptr) shares_->leave(this);
   // Where there is no memory for the sentence, the loader goes on all the same.
   static_cast<void>(catching([&] { log_.stopped(why); }));
+  if (const auto writer = recorder()) writer->stopped(why);
+}
+
+void Client::record(std::shared_ptr<trace::Writer> writer, std::function<trace::SampleBatch()> samples) {
+  const std::lock_guard lock(mutex_);
+  const std::string config = json_of(config_);
+  writer->began({.policy = decider_.policy().name(),
+                 .config = config,
+                 .state = decider_.save(),
+                 .frozen = frozen_,
+                 .stopped = stopped_});
+  samples_ = std::move(samples);
+  const std::lock_guard recorder_lock(recorder_mutex_);
+  recorder_ = std::move(writer);
+}
+
+void Client::record(const Observation& seen, const Decision& decision) {
+  const auto writer = recorder();
+  if (writer == nullptr) return;
+  trace::SampleBatch samples;
+  // Without samples it is a decision all the same.
+  if (samples_) static_cast<void>(catching([&] { samples = samples_(); }));
+  writer->decision(decider_.limits(), seen, decision, samples);
+}
+
+std::shared_ptr<trace::Writer> Client::recorder() const {
+  const std::lock_guard lock(recorder_mutex_);
+  return recorder_ == nullptr || recorder_->ended() ? nullptr : recorder_;
 }
 
 }  // namespace drapps

@@ -5,10 +5,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "drapps/control/decision_log.h"
 #include "drapps/control/shares.h"
+#include "drapps/policy/config.h"
 #include "drapps/policy/decider.h"
+#include "drapps/trace/writer.h"
 
 namespace drapps {
 
@@ -22,11 +25,13 @@ namespace drapps {
 /// for anything in its destructor.
 class Client {
  public:
-  Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares = nullptr);
+  /// @param config  what the policy was made of, for recordings; absent: its name alone.
+  Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares = nullptr,
+         std::optional<PolicyConfig> config = {});
   ~Client();
 
-  /// For the log: a pass begins.
-  void begin_epoch(std::uint32_t epoch) { log_.begin_epoch(epoch); }
+  /// For the log and the recording: a pass begins.
+  void begin_epoch(std::uint32_t epoch);
   /// For the log: something happened that moved no knob.
   void remark(std::string why, std::string more) { log_.remark(std::move(why), std::move(more)); }
 
@@ -40,9 +45,14 @@ class Client {
   void unfreeze();
   /// Another policy decides from here on, and remembers nothing; guard, clocks, log and knobs stay as they are. A
   /// client that had failed goes on with it. Waits for a tick that is under way.
-  void swap(std::unique_ptr<const Policy> policy);
+  void swap(std::unique_ptr<const Policy> policy, std::optional<PolicyConfig> config = {});
   /// Records that the control plane ended from outside: no policy can go on.
   void stop(std::string_view why) noexcept;
+
+  /// Every decision from here on is recorded, and all that it depends on, until the writer has ended. Waits for a tick
+  /// that is under way.
+  /// @param samples  gives those since it was asked last; it is at each decision.
+  void record(std::shared_ptr<trace::Writer> writer, std::function<trace::SampleBatch()> samples = {});
 
   const DecisionLog& log() const noexcept { return log_; }
 
@@ -51,12 +61,20 @@ class Client {
   void decided(const PlantCounters& now) noexcept;
   Limits limits() const;
   void fail(std::string_view why) noexcept;
+  void record(const Observation& seen, const Decision& decision);
+  /// Null where nothing is recorded.
+  std::shared_ptr<trace::Writer> recorder() const;
 
   const std::shared_ptr<Plant> plant_;
   Shares* const shares_;
   DecisionLog log_;
 
+  mutable std::mutex recorder_mutex_;  // guards recorder_
+  std::shared_ptr<trace::Writer> recorder_;
+
   std::mutex mutex_;  // guards all below
+  PolicyConfig config_;
+  std::function<trace::SampleBatch()> samples_;
   Decider decider_;
   std::uint64_t seen_ns_ = 0;  // when it was looked at the plant last
   std::uint64_t decided_ns_ = 0;

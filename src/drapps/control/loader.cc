@@ -95,12 +95,16 @@ Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<
 }
 
 Loader::~Loader() {
-  if (process_ == getpid()) return;
+  if (process_ == getpid()) {
+    recording_->end(nullptr);
+    return;
+  }
   // Another process's locks may be taken for ever: nothing of it is touched.
   abandon(std::move(plant_));
   abandon(std::move(client_));
   abandon(std::move(indexes_));
   abandon(std::move(arena_));
+  abandon(std::move(recording_));
 }
 
 void Loader::enter_process() {
@@ -110,9 +114,11 @@ void Loader::enter_process() {
     abandon(std::exchange(client_, {}));
     abandon(std::exchange(indexes_, {}));
     abandon(std::exchange(arena_, {}));
+    abandon(std::exchange(recording_, {}));
   }
   process_ = 0;
   auto mutex = std::make_unique<std::mutex>();
+  auto recording = std::make_shared<Recording>();
   Engine& engine = Engine::get();
   std::shared_ptr<Engine::Limit> limit = engine.limit(options_.budget);
   auto arena = std::make_shared<ArenaPlace>(engine.spare_arenas());
@@ -121,6 +127,7 @@ void Loader::enter_process() {
   limit_ = std::move(limit);
   arena_ = std::move(arena);
   mutex_ = std::move(mutex);
+  recording_ = std::move(recording);
   process_ = getpid();
 }
 
@@ -173,8 +180,9 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   const auto guard = lock();
   if (plant_ == nullptr) {
     auto plant = std::make_shared<LivePlant>(engine, source_->shared_storage(), settings, limits);
-    client_ = std::make_shared<Client>(plant, *make_policy(options_.policy), &Shares::of_process());
+    client_ = std::make_shared<Client>(plant, *make_policy(options_.policy), &Shares::of_process(), options_.policy);
     if (frozen_) client_->freeze();
+    recording_->follow(*client_);
     plant_ = std::move(plant);
   }
   std::unique_ptr<Iterator> iterator(new Iterator(limit_, *std::move(runner), plant_, client_, arena_, first));
@@ -275,7 +283,7 @@ Status Loader::set_policy(PolicyConfig config) {
   if (!policy.ok()) return std::move(policy).error();
   const auto guard = lock();
   options_.policy = std::move(config);
-  if (controlled()) client_->swap(*std::move(policy));
+  if (controlled()) client_->swap(*std::move(policy), options_.policy);
   return ok_status();
 }
 
@@ -284,6 +292,27 @@ void Loader::freeze(bool frozen) {
   frozen_ = frozen;
   if (controlled()) frozen ? client_->freeze() : client_->unfreeze();
 }
+
+Status Loader::record(const std::string& path) {
+  return catching([&]() -> Status {
+    enter_process();
+    // Names of files may be any bytes.
+    const std::string about = json{{"plan", explain()["plan"]}}.dump(-1, ' ', false, json::error_handler_t::replace);
+    const auto guard = lock();
+    return recording_->begin(path, about, client_.get());
+  });
+}
+
+void Loader::stop_recording() {
+  if (process_ != getpid()) return;
+  const auto client = [&] {
+    const auto guard = lock();
+    return client_;
+  }();
+  recording_->end(client.get());
+}
+
+std::string Loader::take_warning() const { return process_ == getpid() ? recording_->take_warning() : std::string(); }
 
 Iterator::Iterator(std::shared_ptr<Engine::Limit> limit, std::unique_ptr<Runner> runner,
                    std::shared_ptr<LivePlant> plant, std::shared_ptr<Client> client, std::weak_ptr<ArenaPlace> arena,

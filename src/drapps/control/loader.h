@@ -23,6 +23,7 @@
 #include "drapps/control/client.h"
 #include "drapps/control/consumer.h"
 #include "drapps/control/live_plant.h"
+#include "drapps/control/recording.h"
 #include "drapps/decode/jpeg/index_memory.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
@@ -91,6 +92,15 @@ class Loader {
   /// Stops (or resumes) the control plane: no knob moves by itself.
   void freeze(bool frozen);
 
+  /// Records every decision, and all that it depends on, into a new file (trace/format.h), until stop_recording() or
+  /// the loader's end; of a pass that runs and of those to come. kInvalidArgument where the file exists or a recording
+  /// is under way, kNotFound, kPermission, kIo where it cannot be made.
+  Status record(const std::string& path);
+  /// Nothing where nothing is recorded.
+  void stop_recording();
+  /// Why a recording ended by itself, once; else empty.
+  std::string take_warning() const;
+
  private:
   friend class Iterator;
 
@@ -112,6 +122,7 @@ class Loader {
   std::shared_ptr<Engine::Limit> limit_;  // shared with the passes
   std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
   std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
+  std::shared_ptr<Recording> recording_;
   std::unique_ptr<std::mutex> mutex_;  // guards all below
   LoaderOptions options_;
   bool frozen_ = false;

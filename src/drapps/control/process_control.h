@@ -7,6 +7,7 @@
 
 #include "drapps/control/client.h"
 #include "drapps/control/process_plant.h"
+#include "drapps/control/recording.h"
 #include "drapps/policy/config.h"
 
 namespace drapps {
@@ -28,15 +29,22 @@ class ProcessControl {
   /// Another policy from here on. kInvalidArgument where it cannot be made: the old one goes on.
   Status set_policy(const PolicyConfig& policy);
 
+  /// As Loader::record(), stop_recording() and take_warning(); nothing in another process than its maker's.
+  /// @param about  JSON of who records: {"plan": …}.
+  Status record(const std::string& path, std::string_view about);
+  void stop_recording();
+  std::string take_warning();
+
   ProcessPlant& plant() noexcept { return *plant_; }
   Client& client() noexcept { return *client_; }
 
  private:
-  explicit ProcessControl(std::unique_ptr<const Policy> policy);
+  ProcessControl(std::unique_ptr<const Policy> policy, const PolicyConfig& config);
 
   const pid_t maker_;
   std::shared_ptr<ProcessPlant> plant_;
   std::shared_ptr<Client> client_;
+  std::shared_ptr<Recording> recording_;
 };
 
 }  // namespace drapps

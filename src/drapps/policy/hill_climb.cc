@@ -67,9 +67,9 @@ bool shifted(const StepMeasure& now, const StepMeasure& then) {
 }
 
 /// One decision. Gathers the climb's state, the observation and the reason while deciding.
-class Decider {
+class ClimbDecider {
  public:
-  Decider(const Observation& seen, PolicyState& state, double gain, std::uint32_t patience)
+  ClimbDecider(const Observation& seen, PolicyState& state, double gain, std::uint32_t patience)
       : seen_(seen), state_(state), gain_(gain), patience_(patience), climb_(state.load<Climb>()) {}
 
   Settings decide() {
@@ -273,7 +273,7 @@ bool HillClimb::knows(const PolicyState& state) const noexcept {
 }
 
 Settings HillClimb::decide(const Observation& observation, PolicyState& state) const {
-  return Decider(observation, state, gain_, patience_).decide();
+  return ClimbDecider(observation, state, gain_, patience_).decide();
 }
 
 }  // namespace drapps

@@ -1,0 +1,39 @@
+#include "drapps/control/recording.h"
+
+#include <utility>
+
+namespace drapps {
+
+Status Recording::begin(const std::string& path, std::string_view about, Client* client) {
+  const std::lock_guard lock(mutex_);
+  if (writer_ != nullptr && !writer_->ended()) {
+    return invalid("this loader is recorded into " + writer_->path() + " already; stop that recording first");
+  }
+  auto opened = trace::Writer::open(path, about);
+  if (!opened.ok()) return std::move(opened).error();
+  writer_ = *std::move(opened);
+  if (client != nullptr) client->record(writer_);
+  return ok_status();
+}
+
+void Recording::follow(Client& client) {
+  const std::lock_guard lock(mutex_);
+  if (writer_ != nullptr && !writer_->ended()) client.record(writer_);
+}
+
+void Recording::end(Client* client) {
+  const auto writer = [&] {
+    const std::lock_guard lock(mutex_);
+    return writer_;
+  }();
+  if (writer == nullptr) return;
+  const Status closed = writer->close();
+  if (!closed.ok() && client != nullptr) client->remark("the recording has ended: " + closed.error().to_string(), {});
+}
+
+std::string Recording::take_warning() {
+  const std::lock_guard lock(mutex_);
+  return writer_ == nullptr ? std::string() : writer_->take_warning();
+}
+
+}  // namespace drapps

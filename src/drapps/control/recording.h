@@ -1,0 +1,34 @@
+// What a loader records of itself: into one file at a time.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "drapps/control/client.h"
+
+namespace drapps {
+
+/// Every member may be called from any thread of the process that made it.
+class Recording {
+ public:
+  /// Makes the file, which must not exist, and records there from now on. kInvalidArgument where a recording is under
+  /// way.
+  /// @param client  that decides; null: there is none yet.
+  Status begin(const std::string& path, std::string_view about, Client* client);
+  /// For a client that came later; nothing where nothing is recorded.
+  void follow(Client& client);
+  /// Writes what is left and closes the file; nothing where nothing is recorded. Waits for the file alone.
+  /// @param client  in whose log an error is noted; may be null.
+  void end(Client* client);
+
+  /// Why the latest one ended before its end(), once; else empty.
+  std::string take_warning();
+
+ private:
+  std::mutex mutex_;  // guards writer_
+  std::shared_ptr<trace::Writer> writer_;
+};
+
+}  // namespace drapps
