@@ -91,13 +91,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace drapps::trace;
   const std::span<const std::uint8_t> bytes(data, size);
   try_reading(bytes);
-  try_replaying(bytes);
   std::vector<std::uint8_t> corrected(bytes.begin(), bytes.end());
   correct(corrected);
-  try_reading(corrected);
+  if (!std::equal(bytes.begin(), bytes.end(), corrected.begin())) try_reading(corrected);
   try_replaying(corrected);
-  const std::vector<std::uint8_t> records = behind_a_header(bytes);
-  try_reading(records);
-  try_replaying(records);
+  try_replaying(behind_a_header(bytes));
   return 0;
 }

@@ -59,7 +59,7 @@ _HOMES = {
     "webdataset": "drapps.shards.webdataset",
 }
 _OLD_NAMES = {"BudgetSampler": "BucketBatchSampler"}
-_MODULES = ("hf", "jax", "keras", "tensorflow", "torch")
+_MODULES = ("hf", "jax", "keras", "tensorflow", "torch", "trace")
 
 __all__ = [
     "Batch",

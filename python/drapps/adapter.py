@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -12,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 from drapps.batch import Batch
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
+from drapps.recording import Recording
 from drapps.report import BadSample, Column, Explanation, MemoryReport, Stats
 
 
@@ -110,6 +112,9 @@ class SteeredLoader(Protocol):
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane."""
+
+    def record(self, path: str | os.PathLike[str]) -> Recording:
+        """Records every decision, and all that it was made from, into a new file."""
 
 
 class ConsumerMarks(Protocol):

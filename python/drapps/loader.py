@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from drapps.deprecation import old_method
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
+from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.source import Source
 from drapps.spec import Spec
@@ -64,15 +66,19 @@ class Loader:
         self._latest: Stream | None = None  # outlives its iterator: it knows where that stood
 
     def __iter__(self) -> LoaderIterator:
+        warn(self._native)
         self._latest = self._stream(*self._epochs.take())
-        return LoaderIterator(self._latest, self._state)
+        return LoaderIterator(self._latest, self._state, self._ended)
+
+    def _ended(self) -> None:
+        warn(self._native)
 
     def _stream(self, epoch: int, position: int) -> Stream:
         return Stream(self._native, epoch, position, bad_samples_file=self._bad_samples_file)
 
     def iterate(self, epoch: int, position: int = 0) -> LoaderIterator:
         """A pass from any place on, of which `state_dict` and `epochs` know nothing."""
-        return LoaderIterator(self._stream(epoch, position), self._state)
+        return LoaderIterator(self._stream(epoch, position), self._state, self._ended)
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank."""
@@ -153,6 +159,7 @@ class Loader:
 
     def explain(self) -> Explanation:
         """What runs and why: `plan`, `forms` and `decisions`. It prints as a page."""
+        warn(self._native)
         return Explanation.of_native(self._native.explain())
 
     def stats(self) -> Stats:
@@ -183,6 +190,19 @@ class Loader:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
         self._native.freeze(frozen)
 
+    def record(self, path: str | os.PathLike[str]) -> Recording:
+        """Records every decision, and all that it was made from, into a new file.
+
+        The recording ends at its `Recording.stop`, at the end of a ``with`` block of it, or with
+        the loader. It may begin before the first pass or amid one. `drapps.trace` reads it. A full
+        disk ends it with one ``RuntimeWarning``, and the loader goes on.
+
+        Raises:
+            PipelineError: there is a file of this name, or the loader is recorded already.
+            OSError: the file cannot be made.
+        """
+        return record_native(self._native, path)
+
     def export_settings(self) -> dict[str, Any]:
         """The knobs as they stand; ``Pipeline.batch(…, settings=…)`` starts from them."""
         settings: dict[str, Any] = json.loads(self._native.settings())
@@ -205,15 +225,25 @@ class LoaderIterator(Iterator[Batch]):
     It works ahead until it is exhausted, closed, or no longer referenced.
     """
 
-    def __init__(self, stream: Stream, state_of: Callable[[int, int], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        state_of: Callable[[int, int], dict[str, Any]],
+        ended: Callable[[], None],
+    ) -> None:
         self._stream = stream
         self._state = state_of
+        self._ended = ended
 
     def __del__(self) -> None:
         self._stream.close()
 
     def __next__(self) -> Batch:
-        return Batch(self._stream.next())
+        try:
+            return Batch(self._stream.next())
+        except StopIteration:
+            self._ended()
+            raise
 
     def __iter__(self) -> LoaderIterator:
         return self

@@ -13,6 +13,7 @@
 #include "drapps/control/process_control.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/registry.h"
+#include "shared.h"
 
 namespace nb = nanobind;
 
@@ -20,12 +21,6 @@ namespace drapps {
 namespace {
 
 using nb::literals::operator""_a;
-
-template <class T>
-T value_of(Result<T> result) {
-  if (!result.ok()) throw nb::value_error(result.error().message.c_str());
-  return std::move(result).value();
-}
 
 std::string settings_of_processes(std::int32_t processes) {
   Settings settings;
@@ -122,6 +117,23 @@ void bind_control(nb::module_& module) {
       .def(
           "stats", [](Self& self) { return to_json(self.plant().stats(), kProcessKnobs).dump(); },
           "All that was counted, in JSON; see control/plant_stats.h.")
+      .def(
+          "record",
+          [](Self& self, const nb::bytes& path, const std::string& about) {
+            const Status recorded = [&] {
+              const std::string name = path.c_str();
+              const WithoutGil released;
+              return self.record(name, about);
+            }();
+            if (!recorded.ok()) raise_for_file(recorded.error());
+          },
+          "path"_a, "about"_a, "about: JSON. Raises OSError, or ValueError where there is such a file or a recording.")
+      .def("stop_recording",
+           [](Self& self) {
+             const WithoutGil released;
+             self.stop_recording();
+           })
+      .def("take_warning", &Self::take_warning, "Why a recording ended by itself, once; else empty.")
       .def("log", [](Self& self) { return self.client().log().to_json().dump(); }, "The decision log, in JSON.");
 }
 

@@ -402,7 +402,24 @@ void bind_pipeline(nb::module_& module) {
             const WithoutGil released;
             self.freeze(frozen);
           },
-          "frozen"_a);
+          "frozen"_a)
+      .def(
+          "record",
+          [](Loader& self, const nb::bytes& path) {
+            const Status recorded = [&] {
+              const std::string name = path.c_str();
+              const WithoutGil released;
+              return self.record(name);
+            }();
+            if (!recorded.ok()) raise_for_file(recorded.error());
+          },
+          "path"_a, "Raises OSError, or ValueError where there is such a file or a recording.")
+      .def("stop_recording",
+           [](Loader& self) {
+             const WithoutGil released;
+             self.stop_recording();
+           })
+      .def("take_warning", &Loader::take_warning, "Why a recording ended by itself, once; else empty.");
 }
 
 }  // namespace drapps

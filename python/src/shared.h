@@ -83,6 +83,18 @@ inline nanobind::tuple error_args(const Error& error) {
 /// ValueError: an argument of a function for tests and tools is wrong.
 [[noreturn]] inline void fail(const Error& error) { throw std::invalid_argument(error.to_string()); }
 
+/// OSError where a file is refused by the system, ValueError where it is not what it should be.
+[[noreturn]] inline void raise_for_file(const Error& error) {
+  const bool of_system = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kPermission ||
+                         error.code == ErrorCode::kIo || error.code == ErrorCode::kResourceExhausted;
+  std::string text = error.path.empty() ? error.message : error.path + ": " + error.message;
+  if (!of_system && error.offset >= 0) text += " (byte " + std::to_string(error.offset) + ")";
+  const auto said =
+      nanobind::steal(PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+  PyErr_SetObject(of_system ? PyExc_OSError : PyExc_ValueError, said.ptr());
+  throw nanobind::python_error();
+}
+
 /// The value, or ValueError: descriptions and options are checked before anything runs.
 template <class T>
 T value_of(Result<T> result) {

@@ -20,6 +20,7 @@ from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
 from drapps.pipeline import loader_options
 from drapps.policy import Policy, to_json
+from drapps.recording import Recording, look_after, record_native
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.torch import generators
 from drapps.torch.base import IteratedLoader, T_co
@@ -142,6 +143,7 @@ class DataLoader(IteratedLoader[T_co]):
         self._lasting: Native | LiftReport | None = None  # what a persistent iterator runs on
         self._latest_workers: weakref.ref[WorkerIterator] | None = None
         self._knob: ProcessKnob | None = None
+        self._recording: Recording | None = None
         self._limit: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
         super().__init__(
             dataset,
@@ -206,6 +208,7 @@ class DataLoader(IteratedLoader[T_co]):
     def _get_iterator(self) -> _BaseDataLoaderIter:
         native = self._prepared()
         self._lasting = native if self.persistent_workers else None
+        self._look_after_recording(native)
         if not isinstance(native, LiftReport):
             return LiftedIterator(self, native)
         if self.num_workers == 0:
@@ -356,6 +359,7 @@ class DataLoader(IteratedLoader[T_co]):
     def explain(self) -> Explanation:
         """As `drapps.Loader.explain`: what runs and why."""
         native = self._prepared()
+        self._look_after_recording(native)
         if isinstance(native, LiftReport):
             iterator = self._latest_workers() if self._latest_workers is not None else None
             latest = self._latest if isinstance(self._latest, Progress) else None
@@ -410,6 +414,33 @@ class DataLoader(IteratedLoader[T_co]):
         else:
             native.core.freeze(frozen)
 
+    def record(self, path: str | os.PathLike[str]) -> Recording:
+        """As `drapps.Loader.record`: every decision into a new file.
+
+        A lifted loader whose dataset or transforms change is made anew at the next ``iter()``,
+        which ends the recording with a ``RuntimeWarning``.
+
+        Raises:
+            PipelineError: as there; and Python code without workers, about which nothing decides.
+            OSError: the file cannot be made.
+        """
+        native = self._prepared()
+        if not isinstance(native, LiftReport):
+            self._recording = record_native(native.core, path)
+        elif self.num_workers == 0:
+            raise PipelineError(
+                f"this loader runs Python code in this process because {native.reasons[0]}: "
+                "nothing decides about it; give it workers, or record one that runs natively"
+            )
+        else:
+            self._recording = self._process_knob().record(path, self.explain().plan.to_json())
+        return self._recording
+
+    def _look_after_recording(self, native: Native | LiftReport) -> None:
+        if self._recording is not None:
+            core = self._process_knob().control if isinstance(native, LiftReport) else native.core
+            look_after(self._recording, core)
+
     def export_settings(self) -> dict[str, Any]:
         """The knobs as they stand; `settings` of another loader starts from them.
 
@@ -452,6 +483,7 @@ class DataLoader(IteratedLoader[T_co]):
             "_latest": None,
             "_latest_workers": None,
             "_knob": copy.deepcopy(self._knob),
+            "_recording": None,
             "_iterator": None,
             "_limit": None,
             "_epochs": copy.copy(self._epochs),

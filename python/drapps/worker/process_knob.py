@@ -11,6 +11,7 @@ from typing import Any
 from drapps import _core
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
+from drapps.recording import Recording
 from drapps.report import Stats
 
 
@@ -84,6 +85,19 @@ class ProcessKnob:
         if self._control is not None and self._maker == os.getpid():
             self._control.set_policy(text)
         self.policy = policy
+
+    def record(self, path: str | os.PathLike[str], plan: Mapping[str, Any]) -> Recording:
+        """Records every decision about it into a new file.
+
+        Raises:
+            PipelineError: it is recorded already, or there is a file of this name.
+            OSError: the file cannot be made.
+        """
+        try:
+            self.control.record(os.fsencode(path), json.dumps({"plan": plan}, default=str))
+        except ValueError as error:
+            raise PipelineError(str(error)) from None
+        return Recording(self.control, os.fspath(path))
 
     def settings(self) -> dict[str, Any]:
         """The knob as it stands; JSON-able.
