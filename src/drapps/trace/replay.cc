@@ -8,7 +8,6 @@
 #include "drapps/base/caught.h"
 #include "drapps/plant/fields.h"
 #include "drapps/plant/schema.h"
-#include "drapps/policy/decider.h"
 #include "drapps/policy/registry.h"
 
 namespace drapps::trace {
@@ -90,86 +89,75 @@ std::string difference(const Decision& was, const Decision& is) {
   return {};
 }
 
-/// The replay as it goes on, entry by entry.
-class Replayer {
- public:
-  Status operator()(const Began& began) {
-    auto policy = policy_of(began.config);
-    if (!policy.ok()) return std::move(policy).error();
-    auto state = state_of(began);
-    if (!state.ok()) return std::move(state).error();
-    decider_.emplace(*std::move(policy), state->policy.limits);
-    return decider_->restore(*state);
-  }
+Result<Decision> decision_of(const DecisionRead& read) {
+  auto proposed = settings_of(read.proposed);
+  if (!proposed.ok()) return std::move(proposed).error();
+  auto applied = settings_of(read.applied);
+  if (!applied.ok()) return std::move(applied).error();
+  Decision decision{.proposed = *proposed, .applied = *applied, .why = Reason(read.why), .fault = Reason(read.fault)};
+  for (std::size_t i = 0; i < kKnobs; ++i) decision.holds[i] = static_cast<Hold>(read.holds[i]);
+  decision.weights_hold = static_cast<Hold>(read.holds[kKnobs]);
+  return decision;
+}
 
-  Status operator()(const LimitsChanged& changed) {
-    auto limits = limits_of(changed.limits);
-    if (!limits.ok()) return std::move(limits).error();
-    limits_ = *limits;
-    return ok_status();
-  }
-
-  Status operator()(const Swapped& swapped) {
-    if (!decider_) return unbegun();
-    auto policy = policy_of(swapped.config);
-    if (!policy.ok()) return std::move(policy).error();
-    decider_->swap(*std::move(policy));
-    return ok_status();
-  }
-
-  Status operator()(const DecisionRead& read) {
-    if (!decider_) return unbegun();
-    if (limits_) decider_->set_limits(*std::exchange(limits_, std::nullopt));
-    ObservationWords words;
-    std::copy_n(read.words.begin(), words.size(), words.begin());
-    const Observation seen = observation_of(words);
-    const auto in_force = [](std::int32_t value) { return can_be(value); };
-    if (!std::all_of(seen.settings.knobs.begin(), seen.settings.knobs.end(), in_force) ||
-        !std::all_of(seen.settings.lane_weights.begin(), seen.settings.lane_weights.end(), in_force)) {
-      return impossible("no knob stands so");
-    }
-    auto was = decision_of(read);
-    if (!was.ok()) return std::move(was).error();
-    std::string differs;
-    // What a policy throws had no decision.
-    const Status decided =
-        catching([&] { differs = difference(*was, decider_->decide(seen, [&] { return read.guard_ns; })); });
-    if (!decided.ok()) differs = "the policy failed: " + decided.error().message;
-    ++done.decisions;
-    if (differs.empty()) {
-      ++done.equal;
-    } else if (done.first_difference.empty()) {
-      done.first_difference = "decision " + std::to_string(done.decisions) + ": " + differs;
-    }
-    return ok_status();
-  }
-
-  template <class Other>
-  Status operator()(const Other&) {
-    return ok_status();
-  }
-
-  Replay done;
-
- private:
-  static Error unbegun() { return impossible("the trace says nothing of who decided when it began"); }
-
-  static Result<Decision> decision_of(const DecisionRead& read) {
-    auto proposed = settings_of(read.proposed);
-    if (!proposed.ok()) return std::move(proposed).error();
-    auto applied = settings_of(read.applied);
-    if (!applied.ok()) return std::move(applied).error();
-    Decision decision{.proposed = *proposed, .applied = *applied, .why = Reason(read.why), .fault = Reason(read.fault)};
-    for (std::size_t i = 0; i < kKnobs; ++i) decision.holds[i] = static_cast<Hold>(read.holds[i]);
-    decision.weights_hold = static_cast<Hold>(read.holds[kKnobs]);
-    return decision;
-  }
-
-  std::optional<Decider> decider_;
-  std::optional<Limits> limits_;
-};
+Error unbegun() { return impossible("the trace says nothing of who decided when it began"); }
 
 }  // namespace
+
+Status Replayer::take(const Entry& entry) {
+  if (const auto* began = std::get_if<Began>(&entry)) return begin(*began);
+  if (const auto* swapped = std::get_if<Swapped>(&entry)) return swap(*swapped);
+  if (const auto* read = std::get_if<DecisionRead>(&entry)) return decide(*read);
+  const auto* changed = std::get_if<LimitsChanged>(&entry);
+  if (changed == nullptr) return ok_status();
+  auto limits = limits_of(changed->limits);
+  if (!limits.ok()) return std::move(limits).error();
+  limits_ = *limits;
+  return ok_status();
+}
+
+Status Replayer::begin(const Began& began) {
+  auto policy = policy_of(began.config);
+  if (!policy.ok()) return std::move(policy).error();
+  auto state = state_of(began);
+  if (!state.ok()) return std::move(state).error();
+  decider_.emplace(*std::move(policy), state->policy.limits);
+  return decider_->restore(*state);
+}
+
+Status Replayer::swap(const Swapped& swapped) {
+  if (!decider_) return unbegun();
+  auto policy = policy_of(swapped.config);
+  if (!policy.ok()) return std::move(policy).error();
+  decider_->swap(*std::move(policy));
+  return ok_status();
+}
+
+Status Replayer::decide(const DecisionRead& read) {
+  if (!decider_) return unbegun();
+  if (limits_) decider_->set_limits(*std::exchange(limits_, std::nullopt));
+  ObservationWords words;
+  std::copy_n(read.words.begin(), words.size(), words.begin());
+  const Observation seen = observation_of(words);
+  if (!std::all_of(seen.settings.knobs.begin(), seen.settings.knobs.end(), can_be) ||
+      !std::all_of(seen.settings.lane_weights.begin(), seen.settings.lane_weights.end(), can_be)) {
+    return impossible("no knob stands so");
+  }
+  auto was = decision_of(read);
+  if (!was.ok()) return std::move(was).error();
+  std::string differs;
+  // What a policy throws had no decision.
+  const Status decided =
+      catching([&] { differs = difference(*was, decider_->decide(seen, [&] { return read.guard_ns; })); });
+  if (!decided.ok()) differs = "the policy failed: " + decided.error().message;
+  ++done_.decisions;
+  if (differs.empty()) {
+    ++done_.equal;
+  } else if (done_.first_difference.empty()) {
+    done_.first_difference = "decision " + std::to_string(done_.decisions) + ": " + differs;
+  }
+  return ok_status();
+}
 
 Status check_schema(const Header& header) {
   static const Header here = this_header(0, 0);
@@ -190,8 +178,8 @@ Result<Replay> replay(Reader& reader) {
   for (;;) {
     auto entry = reader.next();
     if (!entry.ok()) return std::move(entry).error();
-    if (!*entry) return std::move(replayer.done);
-    DRAPPS_RETURN_IF_ERROR(std::visit([&](const auto& read) { return replayer(read); }, **entry));
+    if (!*entry) return replayer.done();
+    DRAPPS_RETURN_IF_ERROR(replayer.take(**entry));
   }
 }
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "drapps/base/result.h"
+#include "drapps/policy/decider.h"
 #include "drapps/trace/reader.h"
 
 namespace drapps::trace {
@@ -18,6 +20,23 @@ struct Replay {
 
 /// Whether a trace is of this version's knobs, lanes and observations; kUnsupported says what to do where not.
 Status check_schema(const Header& header);
+
+/// A replay as it goes on, entry by entry, of a trace with this version's schema.
+class Replayer {
+ public:
+  /// kInvalidArgument where a policy cannot be made, kCorrupt for what no recording holds.
+  Status take(const Entry& entry);
+  const Replay& done() const noexcept { return done_; }
+
+ private:
+  Status begin(const Began& began);
+  Status swap(const Swapped& swapped);
+  Status decide(const DecisionRead& read);
+
+  std::optional<Decider> decider_;
+  std::optional<Limits> limits_;  // of the decisions to come
+  Replay done_;
+};
 
 /// From where `reader` stands, its beginning, to its end. kUnsupported as check_schema(), kInvalidArgument where a
 /// policy cannot be made, kCorrupt for what no recording holds.
