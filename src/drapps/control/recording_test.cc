@@ -141,9 +141,9 @@ TEST_F(RecordingTest, AFullDiskIsNotedAndTheClientGoesOn) {
     const rlimit limit{size + 10, size + 10};
     right = right && setrlimit(RLIMIT_FSIZE, &limit) == 0;
     // Much is written at once.
-    for (int i = 0; i < 4000 && std::string(client.log().to_json().dump()).find("recording") == std::string::npos;
+    for (int i = 0; i < 40000 && std::string(client.log().to_json().dump()).find("recording") == std::string::npos;
          ++i) {
-      run(client, 50);
+      run(client, 5);  // few, so that the remark is still in the log
     }
     const int applied = plant->applied;
     run(client, 10);

@@ -21,6 +21,7 @@ constexpr double kAlmost = 0.1;     // of a process, for which no more than the 
 constexpr double kLeastCores = 1e-3;
 constexpr double kLeastNoise = 0.01;                   // of a rate, at least
 constexpr std::uint32_t kMostFailures = 20;            // that lengthen the cool-down
+constexpr double kMostMeasured = 1e15;                 // beyond which nothing was
 constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // for processes that come or go
 
 /// What a window showed.
@@ -42,7 +43,8 @@ class Measurements {
   std::size_t size() const noexcept { return size_; }
   bool plausible() const noexcept {
     return size_ <= kMost && std::all_of(all().begin(), all().end(), [](const Measurement& one) {
-             return std::isfinite(one.cores + one.idle + one.waited + one.rate);
+             return std::abs(one.cores) + std::abs(one.idle) + std::abs(one.waited) + std::abs(one.rate) <
+                    kMostMeasured;
            });
   }
   std::span<const Measurement> all() const noexcept { return std::span(measurements_).first(size_); }

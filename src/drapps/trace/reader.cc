@@ -75,12 +75,12 @@ Status Reader::read_header() {
   }
   offset_ = kPreamble;
   for (const Tag tag : {Tag::kHeader, Tag::kAbout}) {
-    auto record = next_record();
-    if (!record.ok()) return std::move(record).error();
-    if (!*record) return without_header();
-    if ((*record)->tag != tag) return at(no_trace());
-    const auto content = (*record)->content;
-    const std::string text(content.begin(), content.end());
+    auto next = next_record();
+    if (!next.ok()) return std::move(next).error();
+    const std::optional<Record>& record = *next;
+    if (!record) return without_header();
+    if (record->tag != tag) return at(no_trace());
+    const std::string text(record->content.begin(), record->content.end());
     if (tag == Tag::kAbout) {
       about_ = text;
     } else {
@@ -94,10 +94,11 @@ Status Reader::read_header() {
 }
 
 Result<std::optional<Entry>> Reader::next() {
-  auto record = next_record();
-  if (!record.ok()) return std::move(record).error();
-  if (!*record) return std::optional<Entry>();
-  auto entry = decoder_->read((*record)->tag, (*record)->content);
+  auto next = next_record();
+  if (!next.ok()) return std::move(next).error();
+  const std::optional<Record>& record = *next;
+  if (!record || !decoder_) return std::optional<Entry>();
+  auto entry = decoder_->read(record->tag, record->content);
   if (!entry.ok()) return at(std::move(entry).error());
   if (std::holds_alternative<Ended>(*entry)) ended_ = true;
   return std::optional<Entry>(*std::move(entry));

@@ -1,7 +1,6 @@
 #include "drapps/trace/replay.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -18,6 +17,7 @@ constexpr std::int32_t kMostValue = 1 << 20;  // of a knob; what is beyond was n
 Error impossible(const char* what) { return {.code = ErrorCode::kCorrupt, .message = what}; }
 
 bool can_be(std::int32_t value) { return -kMostValue <= value && value <= kMostValue; }
+bool can_be_in_force(std::int32_t value) { return 0 <= value && value <= kMostValue; }
 
 Result<Limits> limits_of(const LimitsRead& read) {
   Limits limits;
@@ -27,7 +27,7 @@ Result<Limits> limits_of(const LimitsRead& read) {
   }
   limits.weighted = LaneSet(read.weighted);
   limits.cpus = read.cpus;
-  if (!(std::isfinite(read.cpus) && read.cpus >= 0)) return impossible("no budget is of so many cores");
+  if (!(read.cpus >= 0 && read.cpus <= kMostValue)) return impossible("no budget is of so many cores");
   return limits;
 }
 
@@ -135,12 +135,13 @@ Status Replayer::swap(const Swapped& swapped) {
 
 Status Replayer::decide(const DecisionRead& read) {
   if (!decider_) return unbegun();
-  if (limits_) decider_->set_limits(*std::exchange(limits_, std::nullopt));
+  if (limits_) decider_->set_limits(*limits_);
+  limits_.reset();
   ObservationWords words;
   std::copy_n(read.words.begin(), words.size(), words.begin());
   const Observation seen = observation_of(words);
-  if (!std::all_of(seen.settings.knobs.begin(), seen.settings.knobs.end(), can_be) ||
-      !std::all_of(seen.settings.lane_weights.begin(), seen.settings.lane_weights.end(), can_be)) {
+  if (!std::all_of(seen.settings.knobs.begin(), seen.settings.knobs.end(), can_be_in_force) ||
+      !std::all_of(seen.settings.lane_weights.begin(), seen.settings.lane_weights.end(), can_be_in_force)) {
     return impossible("no knob stands so");
   }
   auto was = decision_of(read);
@@ -178,8 +179,9 @@ Result<Replay> replay(Reader& reader) {
   for (;;) {
     auto entry = reader.next();
     if (!entry.ok()) return std::move(entry).error();
-    if (!*entry) return replayer.done();
-    DRAPPS_RETURN_IF_ERROR(replayer.take(**entry));
+    const std::optional<Entry>& read = *entry;
+    if (!read) return replayer.done();
+    DRAPPS_RETURN_IF_ERROR(replayer.take(*read));
   }
 }
 

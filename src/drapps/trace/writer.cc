@@ -165,7 +165,8 @@ Status Writer::write_out(bool last) noexcept {
   const std::lock_guard lock(mutex_);
   if (!written.ok()) fail(std::move(written).error());
   if (!failure_) return ok_status();
-  Error told = *std::exchange(failure_, std::nullopt);
+  Error told = *std::move(failure_);
+  failure_.reset();
   return told;
 }
 
