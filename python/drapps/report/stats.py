@@ -261,7 +261,8 @@ class Stats(Report):
         yield "step", str(consumer.step_s)
         yield "stall", f"{consumer.stall_share:.1%} of the time of steps; {consumer.stall_s}"
         for name, lane in self.lanes.items():
-            yield name, str(lane.service_s)
+            if lane.service_s.count:
+                yield name, str(lane.service_s)
 
     def _spent(self) -> Iterator[tuple[str, str]]:
         shares = [f"{share:.0%} {name}" for name, share in self.workers.shares() if share >= 0.005]

@@ -61,6 +61,7 @@ void LivePlant::attach(Runner& runner, const Limits& limits) {
   lanes_[kFetchPlace] = true;
   settings_ = fit_settings(settings_, limits);
   runners_.push_back(&runner);
+  runner.metrics().log.sample(sample_room_);
   for (Runner* each : runners_) each->apply(settings_);
 }
 
@@ -207,6 +208,20 @@ PlantStats LivePlant::stats() const {
   stats.memory_used = std::as_const(engine_).memory().used();
   stats.memory_limit = std::as_const(engine_).memory().limit();
   return stats;
+}
+
+void LivePlant::sample(std::size_t room) {
+  const std::scoped_lock lock(mutex_);
+  sample_room_ = room;
+  log_.sample(room);
+  for (const Runner* runner : runners_) runner->metrics().log.sample(room);
+}
+
+SampleReservoir LivePlant::take_samples() {
+  const std::scoped_lock lock(mutex_);
+  SampleReservoir taken = log_.take();
+  for (const Runner* runner : runners_) taken.merge(runner->metrics().log.take());
+  return taken;
 }
 
 std::vector<SampleTimes> LivePlant::slowest() const {

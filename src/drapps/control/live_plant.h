@@ -43,6 +43,10 @@ class LivePlant final : public Plant {
   PlantStats stats() const;
   /// The slowest samples so far, slowest first.
   std::vector<SampleTimes> slowest() const;
+  /// From now on some of the samples that are made are kept for take_samples(), at most `room`; 0: none, as at first.
+  void sample(std::size_t room);
+  /// Those since the last call, or since sample().
+  SampleReservoir take_samples();
   /// For the clocks of its passes.
   const std::shared_ptr<ConsumerTimes>& consumer() const noexcept { return consumer_; }
 
@@ -68,6 +72,7 @@ class LivePlant final : public Plant {
   std::uint64_t samples_ = 0;
   std::uint64_t failed_samples_ = 0;
   SampleLog log_;
+  std::size_t sample_room_ = 0;
   std::array<LaneCounts, kLanes.size()> counted_;
   // The histograms at the observation before.
   std::array<LaneCounts, kLanes.size()> lanes_before_;

@@ -182,8 +182,8 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
     auto plant = std::make_shared<LivePlant>(engine, source_->shared_storage(), settings, limits);
     client_ = std::make_shared<Client>(plant, *make_policy(options_.policy), &Shares::of_process(), options_.policy);
     if (frozen_) client_->freeze();
-    recording_->follow(*client_);
     plant_ = std::move(plant);
+    if (recording_->follow(*client_, samples())) plant_->sample(SampleReservoir::kMost);
   }
   std::unique_ptr<Iterator> iterator(new Iterator(limit_, *std::move(runner), plant_, client_, arena_, first));
   first_ = std::move(first);
@@ -299,14 +299,34 @@ Status Loader::record(const std::string& path) {
     // Names of files may be any bytes.
     const std::string about = json{{"plan", explain()["plan"]}}.dump(-1, ' ', false, json::error_handler_t::replace);
     const auto guard = lock();
-    return recording_->begin(path, about, client_.get());
+    if (!controlled()) return recording_->begin(path, about, nullptr);
+    DRAPPS_RETURN_IF_ERROR(recording_->begin(path, about, client_.get(), samples()));
+    plant_->sample(SampleReservoir::kMost);
+    return ok_status();
   });
+}
+
+Recording::Samples Loader::samples() const {
+  return [plant = plant_] {
+    const SampleReservoir taken = plant->take_samples();
+    trace::SampleBatch batch{.seen = taken.added(), .samples = {}};
+    for (const SampleTimes& sample : taken.kept()) {
+      batch.samples.push_back({.index = sample.record,
+                               .position = sample.position,
+                               .bytes = sample.bytes,
+                               .known = static_cast<trace::IndexState>(sample.index),
+                               .cpu_ns = sample.cpu_ns,
+                               .wall_ns = sample.wall_ns});
+    }
+    return batch;
+  };
 }
 
 void Loader::stop_recording() {
   if (process_ != getpid()) return;
   const auto client = [&] {
     const auto guard = lock();
+    if (controlled()) plant_->sample(0);
     return client_;
   }();
   recording_->end(client.get());

@@ -114,6 +114,8 @@ class Loader {
   /// Whether a pass began in this process. This and the next one require mutex_.
   bool controlled() const;
   Settings settings_now() const;
+  /// Of the plant, which then keeps some.
+  Recording::Samples samples() const;
   Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine);
 
   const std::shared_ptr<const Plan> plan_;

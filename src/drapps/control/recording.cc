@@ -4,7 +4,7 @@
 
 namespace drapps {
 
-Status Recording::begin(const std::string& path, std::string_view about, Client* client) {
+Status Recording::begin(const std::string& path, std::string_view about, Client* client, Samples samples) {
   const std::lock_guard lock(mutex_);
   if (writer_ != nullptr && !writer_->ended()) {
     return invalid("this loader is recorded into " + writer_->path() + " already; stop that recording first");
@@ -12,13 +12,15 @@ Status Recording::begin(const std::string& path, std::string_view about, Client*
   auto opened = trace::Writer::open(path, about);
   if (!opened.ok()) return std::move(opened).error();
   writer_ = *std::move(opened);
-  if (client != nullptr) client->record(writer_);
+  if (client != nullptr) client->record(writer_, std::move(samples));
   return ok_status();
 }
 
-void Recording::follow(Client& client) {
+bool Recording::follow(Client& client, Samples samples) {
   const std::lock_guard lock(mutex_);
-  if (writer_ != nullptr && !writer_->ended()) client.record(writer_);
+  if (writer_ == nullptr || writer_->ended()) return false;
+  client.record(writer_, std::move(samples));
+  return true;
 }
 
 void Recording::end(Client* client) {

@@ -1,6 +1,7 @@
 // What a loader records of itself: into one file at a time.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,12 +14,15 @@ namespace drapps {
 /// Every member may be called from any thread of the process that made it.
 class Recording {
  public:
+  using Samples = std::function<trace::SampleBatch()>;
+
   /// Makes the file, which must not exist, and records there from now on. kInvalidArgument where a recording is under
   /// way.
   /// @param client  that decides; null: there is none yet.
-  Status begin(const std::string& path, std::string_view about, Client* client);
-  /// For a client that came later; nothing where nothing is recorded.
-  void follow(Client& client);
+  /// @param samples  asked at each decision for some of what was made since the one before; may be empty.
+  Status begin(const std::string& path, std::string_view about, Client* client, Samples samples = {});
+  /// For a client that came later; nothing where nothing is recorded, which is false.
+  bool follow(Client& client, Samples samples = {});
   /// Writes what is left and closes the file; nothing where nothing is recorded. Waits for the file alone.
   /// @param client  in whose log an error is noted; may be null.
   void end(Client* client);

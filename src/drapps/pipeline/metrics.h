@@ -59,7 +59,7 @@ struct Upcoming {
 
 struct Metrics {
   std::array<LaneMetrics, kLanes.size()> lanes;
-  SampleLog log;
+  mutable SampleLog log;                    // whoever may look may say what it keeps
   FirstTime read;                           // of a record, from where waiting is possible
   FirstTime made;                           // of a sample
   std::atomic<std::uint64_t> helped_ns{0};  // that the taker worked at batches itself, inside next()
