@@ -213,8 +213,9 @@ class Stats(Report):
         lanes: the stages of the work, by name.
         workers: where their time went.
         storage: what the records come from.
-        upcoming: of up to 32 of the samples that come next: ``samples``, how many have known ``bytes``
-            (``sized``) and ``pixels`` (``seen``), and a whole index of their JPEG (``indexed``).
+        upcoming: of up to 32 of the samples that come next: ``samples``, how many have known
+            ``bytes`` (``sized``) and ``pixels`` (``seen``), and a whole index of their JPEG
+            (``indexed``).
         memory: bytes of the RAM budget, ``used`` and ``limit``.
         slowest: the slowest samples, slowest first.
     """

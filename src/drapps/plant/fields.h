@@ -19,7 +19,7 @@ enum class FieldKind : std::uint8_t {
   kGauge,
 };
 
-/// A name in up to three parts, "lanes.decode" "service_wall" "p50", which "." joins; empty parts are left out.
+/// A name in up to three parts, "decode" "service_wall" "p50", which "." joins; empty parts are left out.
 struct FieldName {
   std::string_view group;
   std::string_view of;
@@ -54,84 +54,84 @@ constexpr void visit_spread(S& spread, std::string_view group, std::string_view 
 /// are integers, bool, double, Turn.
 template <class O, class Visit>
 constexpr void visit_fields(O& seen, const Visit& visit) {
-  constexpr FieldKind counter = FieldKind::kCounter;
-  constexpr FieldKind gauge = FieldKind::kGauge;
-  visit(FieldName{"", "time", ""}, FieldInfo{"ns", "monotonic clock", counter}, seen.time_ns);
-  visit(FieldName{"", "batches", ""}, FieldInfo{"batches", "delivery", counter}, seen.batches);
-  visit(FieldName{"", "samples", ""}, FieldInfo{"samples", "delivery", counter}, seen.samples);
+  constexpr FieldKind kCounter = FieldKind::kCounter;
+  constexpr FieldKind kGauge = FieldKind::kGauge;
+  visit(FieldName{"", "time", ""}, FieldInfo{"ns", "monotonic clock", kCounter}, seen.time_ns);
+  visit(FieldName{"", "batches", ""}, FieldInfo{"batches", "delivery", kCounter}, seen.batches);
+  visit(FieldName{"", "samples", ""}, FieldInfo{"samples", "delivery", kCounter}, seen.samples);
 
   auto& consumer = seen.consumer;
-  constexpr std::string_view outermost = "outermost iterator";
-  visit(FieldName{"consumer", "passes", ""}, FieldInfo{"passes", outermost, counter}, consumer.passes);
-  detail::visit_spread(consumer.step, "consumer", "step", {"ns", outermost}, visit);
-  detail::visit_spread(consumer.stall, "consumer", "stall", {"ns", outermost}, visit);
-  visit(FieldName{"consumer", "helped", ""}, FieldInfo{"ns", outermost, counter}, consumer.helped_ns);
-  visit(FieldName{"consumer", "between", ""}, FieldInfo{"ns", outermost, counter}, consumer.between_ns);
+  constexpr std::string_view kOutermost = "outermost iterator";
+  visit(FieldName{"consumer", "passes", ""}, FieldInfo{"passes", kOutermost, kCounter}, consumer.passes);
+  detail::visit_spread(consumer.step, "consumer", "step", {"ns", kOutermost}, visit);
+  detail::visit_spread(consumer.stall, "consumer", "stall", {"ns", kOutermost}, visit);
+  visit(FieldName{"consumer", "helped", ""}, FieldInfo{"ns", kOutermost, kCounter}, consumer.helped_ns);
+  visit(FieldName{"consumer", "between", ""}, FieldInfo{"ns", kOutermost, kCounter}, consumer.between_ns);
 
   for (std::size_t place = 0; place < kLanes.size(); ++place) {
     auto& lane = seen.lanes[place];
     const std::string_view name = kLanes[place].name;
-    visit(FieldName{"lanes", name, "valid"}, FieldInfo{"", "plan", gauge, place}, lane.valid);
-    detail::visit_spread(lane.service_wall, name, "service_wall", {"ns", "workers", gauge, place}, visit);
-    detail::visit_spread(lane.service_cpu, name, "service_cpu", {"ns", "workers' CPU clocks", gauge, place}, visit);
-    detail::visit_spread(lane.queue_length, name, "queue_length", {"samples", "queues", gauge, place}, visit);
-    detail::visit_spread(lane.wait, name, "wait", {"ns", "queues", gauge, place}, visit);
+    visit(FieldName{name, "valid", ""}, FieldInfo{"", "plan", kGauge, place}, lane.valid);
+    detail::visit_spread(lane.service_wall, name, "service_wall", {"ns", "workers", kGauge, place}, visit);
+    detail::visit_spread(lane.service_cpu, name, "service_cpu", {"ns", "workers' CPU clocks", kGauge, place}, visit);
+    detail::visit_spread(lane.queue_length, name, "queue_length", {"samples", "queues", kGauge, place}, visit);
+    detail::visit_spread(lane.wait, name, "wait", {"ns", "queues", kGauge, place}, visit);
   }
 
   auto& workers = seen.workers;
-  constexpr std::string_view accounts = "accounts of the workers";
-  visit(FieldName{"workers", "count", ""}, FieldInfo{"workers", accounts, gauge}, workers.workers);
-  visit(FieldName{"workers", "wall", ""}, FieldInfo{"ns", accounts, counter}, workers.wall_ns);
-  visit(FieldName{"workers", "idle", ""}, FieldInfo{"ns", accounts, counter}, workers.idle_ns);
-  visit(FieldName{"workers", "window", ""}, FieldInfo{"ns", accounts, counter}, workers.window_ns);
-  visit(FieldName{"workers", "memory", ""}, FieldInfo{"ns", accounts, counter}, workers.memory_ns);
-  visit(FieldName{"workers", "storage", ""}, FieldInfo{"ns", accounts, counter}, workers.storage_ns);
-  visit(FieldName{"workers", "paused", ""}, FieldInfo{"ns", accounts, counter}, workers.paused_ns);
-  visit(FieldName{"workers", "other", ""}, FieldInfo{"ns", accounts, counter}, workers.other_ns);
+  constexpr std::string_view kAccounts = "accounts of the workers";
+  visit(FieldName{"workers", "count", ""}, FieldInfo{"workers", kAccounts, kGauge}, workers.workers);
+  visit(FieldName{"workers", "wall", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.wall_ns);
+  visit(FieldName{"workers", "idle", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.idle_ns);
+  visit(FieldName{"workers", "window", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.window_ns);
+  visit(FieldName{"workers", "memory", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.memory_ns);
+  visit(FieldName{"workers", "storage", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.storage_ns);
+  visit(FieldName{"workers", "paused", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.paused_ns);
+  visit(FieldName{"workers", "other", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.other_ns);
 
   auto& storage = seen.storage;
-  constexpr std::string_view meter = "storage meter";
-  visit(FieldName{"storage", "bytes", ""}, FieldInfo{"bytes", meter, counter}, storage.bytes);
-  visit(FieldName{"storage", "failures", ""}, FieldInfo{"reads", meter, counter}, storage.failures);
-  visit(FieldName{"storage", "refusals", ""}, FieldInfo{"reads", meter, counter}, storage.refusals);
-  visit(FieldName{"storage", "retries", ""}, FieldInfo{"reads", meter, counter}, storage.retries);
-  visit(FieldName{"storage", "in_flight", ""}, FieldInfo{"reads", meter, gauge}, storage.in_flight);
-  detail::visit_spread(storage.at_once, "storage", "at_once", {"ns", meter}, visit);
-  detail::visit_spread(storage.waited, "storage", "waited", {"ns", meter}, visit);
+  constexpr std::string_view kMeter = "storage meter";
+  visit(FieldName{"storage", "bytes", ""}, FieldInfo{"bytes", kMeter, kCounter}, storage.bytes);
+  visit(FieldName{"storage", "failures", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.failures);
+  visit(FieldName{"storage", "refusals", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.refusals);
+  visit(FieldName{"storage", "retries", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.retries);
+  visit(FieldName{"storage", "in_flight", ""}, FieldInfo{"reads", kMeter, kGauge}, storage.in_flight);
+  detail::visit_spread(storage.at_once, "storage", "at_once", {"ns", kMeter}, visit);
+  detail::visit_spread(storage.waited, "storage", "waited", {"ns", kMeter}, visit);
 
   auto& processes = seen.processes;
-  constexpr std::string_view board = "board of the worker processes";
-  visit(FieldName{"processes", "starting", ""}, FieldInfo{"processes", board, gauge}, processes.starting);
-  visit(FieldName{"processes", "leaving", ""}, FieldInfo{"processes", board, gauge}, processes.leaving);
-  visit(FieldName{"processes", "made", ""}, FieldInfo{"samples and batches", board, counter}, processes.made);
-  visit(FieldName{"processes", "demand", ""}, FieldInfo{"ns", "CPU clocks of the processes", counter},
+  constexpr std::string_view kBoard = "board of the worker processes";
+  visit(FieldName{"processes", "starting", ""}, FieldInfo{"processes", kBoard, kGauge}, processes.starting);
+  visit(FieldName{"processes", "leaving", ""}, FieldInfo{"processes", kBoard, kGauge}, processes.leaving);
+  visit(FieldName{"processes", "made", ""}, FieldInfo{"samples and batches", kBoard, kCounter}, processes.made);
+  visit(FieldName{"processes", "demand", ""}, FieldInfo{"ns", "CPU clocks of the processes", kCounter},
         processes.demand_ns);
-  visit(FieldName{"processes", "idle_cores", ""}, FieldInfo{"ns", "/proc/stat", counter}, processes.idle_cores_ns);
-  visit(FieldName{"processes", "idle", ""}, FieldInfo{"times", "consumer", counter}, processes.idle);
+  visit(FieldName{"processes", "idle_cores", ""}, FieldInfo{"ns", "/proc/stat", kCounter}, processes.idle_cores_ns);
+  visit(FieldName{"processes", "idle", ""}, FieldInfo{"times", "consumer", kCounter}, processes.idle);
 
   for (const Knob& knob : knob_table()) {
-    visit(FieldName{"settings", knob.name, ""}, FieldInfo{knob.unit, "plant", gauge}, seen.settings[knob.id]);
+    visit(FieldName{"settings", knob.name, ""}, FieldInfo{knob.unit, "plant", kGauge}, seen.settings[knob.id]);
   }
   for (std::size_t place = 0; place < kLanes.size(); ++place) {
-    visit(FieldName{"settings", "weight", kLanes[place].name}, FieldInfo{"sixteenths", "plant", gauge},
+    visit(FieldName{"settings", "weight", kLanes[place].name}, FieldInfo{"sixteenths", "plant", kGauge},
           seen.settings.lane_weights[place]);
   }
-  visit(FieldName{"", "ready_batches", ""}, FieldInfo{"batches", "delivery", gauge}, seen.ready_batches);
+  visit(FieldName{"", "ready_batches", ""}, FieldInfo{"batches", "delivery", kGauge}, seen.ready_batches);
 
   auto& upcoming = seen.upcoming;
-  constexpr std::string_view order = "order and source";
-  visit(FieldName{"upcoming", "samples", ""}, FieldInfo{"samples", order, gauge}, upcoming.samples);
-  visit(FieldName{"upcoming", "sized", ""}, FieldInfo{"samples", order, gauge}, upcoming.sized);
-  visit(FieldName{"upcoming", "bytes", ""}, FieldInfo{"bytes", order, gauge}, upcoming.bytes);
-  visit(FieldName{"upcoming", "seen", ""}, FieldInfo{"samples", order, gauge}, upcoming.seen);
-  visit(FieldName{"upcoming", "pixels", ""}, FieldInfo{"pixels", order, gauge}, upcoming.pixels);
-  visit(FieldName{"upcoming", "indexed", ""}, FieldInfo{"samples", order, gauge}, upcoming.indexed);
+  constexpr std::string_view kOrder = "order and source";
+  visit(FieldName{"upcoming", "samples", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.samples);
+  visit(FieldName{"upcoming", "sized", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.sized);
+  visit(FieldName{"upcoming", "bytes", ""}, FieldInfo{"bytes", kOrder, kGauge}, upcoming.bytes);
+  visit(FieldName{"upcoming", "seen", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.seen);
+  visit(FieldName{"upcoming", "pixels", ""}, FieldInfo{"pixels", kOrder, kGauge}, upcoming.pixels);
+  visit(FieldName{"upcoming", "indexed", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.indexed);
 
-  visit(FieldName{"memory", "used", ""}, FieldInfo{"bytes", "memory ledger", gauge}, seen.memory_used);
-  visit(FieldName{"memory", "limit", ""}, FieldInfo{"bytes", "memory ledger", gauge}, seen.memory_limit);
-  visit(FieldName{"process", "cpu", ""}, FieldInfo{"s", "CPU clock of the process", gauge}, seen.process_cpu_seconds);
-  visit(FieldName{"", "finished", ""}, FieldInfo{"", "plant", gauge}, seen.finished);
-  visit(FieldName{"", "turn", ""}, FieldInfo{"", "loaders of the process", gauge}, seen.turn);
+  visit(FieldName{"memory", "used", ""}, FieldInfo{"bytes", "memory ledger", kGauge}, seen.memory_used);
+  visit(FieldName{"memory", "limit", ""}, FieldInfo{"bytes", "memory ledger", kGauge}, seen.memory_limit);
+  visit(FieldName{"process", "cpu", ""}, FieldInfo{"s", "CPU clock of the process", kGauge}, seen.process_cpu_seconds);
+  visit(FieldName{"", "finished", ""}, FieldInfo{"", "plant", kGauge}, seen.finished);
+  visit(FieldName{"", "turn", ""}, FieldInfo{"", "loaders of the process", kGauge}, seen.turn);
 }
 
 /// As many as visit_fields() visits, group by group; a spread is six.

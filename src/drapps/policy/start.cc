@@ -17,7 +17,7 @@ constexpr double kNs = 1e9;
 Start::Mark mark_of(const Observation& seen) {
   const Spread& reads = seen.storage.waited;
   const Spread& steps = seen.consumer.step;
-  return {reads.count, reads.sum, steps.count, steps.sum, seen.consumer.stall.sum};
+  return {reads.count, reads.sum, steps.count, steps.sum, seen.consumer.stall.sum, seen.storage.refusals};
 }
 
 /// CPU seconds that a sample takes on its way through all lanes in use; 0 where some lane has not had any.
@@ -76,6 +76,12 @@ std::optional<Settings> start_depths(Start& start, const Observation& observatio
     }
     if (!meter(start, observation, state.limits)) return std::nullopt;
     start.phase = Start::Phase::kMove;
+    if (now.refusals > start.mark.refusals) {
+      start.phase = Start::Phase::kEnded;
+      say(state, "the storage has refused %llu requests: io_depth stays",
+          static_cast<unsigned long long>(now.refusals - start.mark.refusals));
+      return observation.settings;
+    }
   }
   if (start.phase == Start::Phase::kEnded) return std::nullopt;
 

@@ -56,6 +56,20 @@ struct SlowStorage {
   Start start{};
 };
 
+TEST(Start, AStorageThatRefusesIsNotAskedForMore) {
+  SlowStorage plant;
+  plant.run(4);
+  EXPECT_FALSE(plant.look());
+  plant.run(4);
+  plant.seen.storage.refusals = 3;
+  const auto stays = plant.look();
+  ASSERT_TRUE(stays);
+  EXPECT_EQ(*stays, plant.seen.settings);
+  EXPECT_EQ(plant.state.why.view(), "the storage has refused 3 requests: io_depth stays");
+  plant.run(4);
+  EXPECT_FALSE(plant.look()) << "that has ended it";
+}
+
 TEST(Start, AsksForRateTimesLatencyAndAQuarter) {
   SlowStorage plant;  // 4,000 samples/s × 50 ms = 200
   EXPECT_FALSE(plant.look());
