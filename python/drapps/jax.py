@@ -126,14 +126,17 @@ class LoaderIterator(Iterator[Any]):
         self._state = self._place()
         self._taken: list[Any] = []  # of the loader, and not yet on its way: an interrupt came
         self._ahead: _Ready | None = None
+        self._native = self._inner if isinstance(self._inner, BatchIterator) else None
         self._marks: ConsumerMarks | None = None
-        if isinstance(self._inner, BatchIterator):
-            self._marks = self._inner.consumed_outside()
+        if self._native is not None:
+            self._marks = self._native.consumed_outside()
 
     @property
     def over(self) -> bool:
         """Whether all batches were yielded."""
-        return self._ahead is not None and isinstance(self._ahead.error, StopIteration)
+        if self._ahead is None:
+            return self._native is not None and len(self._native) == 0
+        return isinstance(self._ahead.error, StopIteration)
 
     def __next__(self) -> Any:
         if self._marks is None:
@@ -148,7 +151,9 @@ class LoaderIterator(Iterator[Any]):
         ready = self._ahead = self._ahead or self._pull()
         if isinstance(ready.error, StopIteration):
             raise ready.error
-        following = self._pull() if ready.error is None else None
+        # The end of a pass is not asked for ahead: its last step would not be counted as one.
+        more = ready.error is None and (self._native is None or len(self._native) > 0)
+        following = self._pull() if more else None
         self._ahead, self._state = following, ready.state
         if ready.error is not None:
             raise ready.error

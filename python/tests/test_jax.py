@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import drapps
+from python.tests.stats_parts import run, smallest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,6 +42,15 @@ def same(one, other):
     for mine, its in zip(one, other, strict=True):
         assert mine.keys() == its.keys()
         assert all(np.array_equal(mine[name], its[name]) for name in mine)
+
+
+@needs_jax
+def test_a_training_step_is_what_passes_between_batches_on_devices(photos):
+    loader = make(photos)
+    run(drapps.jax.Loader(loader), epochs=2, step=0.02)
+    consumer = loader.stats().consumer
+    assert (consumer.passes, consumer.step_s.count, consumer.stall_s.count) == (2, 12, 12)
+    assert smallest(consumer.step_s) >= 0.02
 
 
 def test_batches_are_those_of_the_loader_epoch_by_epoch(jax, photos):
