@@ -136,8 +136,8 @@ class EmulatedStorage:
 
         ``kind`` is ``"emulated"``. ``reads``, ``bytes``, ``refusals``, ``retries`` and ``failures``
         count from the beginning; ``in_flight`` is the number of reads under way; ``latency_p50_s``
-        and ``latency_p99_s`` are in seconds, from the start of a read's I/O to its end, within
-        19 %.
+        and ``latency_p99_s`` are in seconds, from the start of a read's I/O to its end, and at
+        most a quarter too much.
         """
         return dict(self._core.stats())
 

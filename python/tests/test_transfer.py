@@ -117,6 +117,18 @@ def test_batches_are_pinned_while_the_training_step_runs(pins, made_by):
 
 
 @BOTH
+def test_steps_are_those_of_who_is_given_pinned_batches(pins, made_by):
+    pins.seconds = 0.001
+    loader = made_by()
+    for _ in loader:
+        time.sleep(0.1)
+    consumer = loader.stats().consumer
+    assert (consumer.passes, consumer.step_s.count, consumer.stall_s.count) == (1, 10, 10)
+    assert consumer.step_s.buckets[0][0] >= 0.1  # none of them was asked for ahead
+    assert consumer.stall_s.p50 < 0.02  # most were pinned by then
+
+
+@BOTH
 def test_what_cannot_be_pinned_is_raised_in_its_turn(pins, made_by):
     pins.bad = ([4, 5],)
     iterator = iter(made_by())

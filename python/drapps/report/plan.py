@@ -59,7 +59,7 @@ class Plan(Report):
         own_state: Python: what keeps a state of its own from sample to sample.
         stolen_by: Python: what an idle process takes over: ``sample``, ``batch``, or ``nobody``.
         shared_lists: Python: lists of the dataset that all processes share.
-        slowest: Python: the slowest samples of the pass, ``[seconds, index]`` each.
+        slowest: Python: the slowest samples of living processes, ``[seconds, position]`` each.
     """
 
     path: str

@@ -14,8 +14,8 @@ from drapps.report.base import Report, mib, page
 class Distribution(Report):
     """How a quantity was spread.
 
-    Quantiles are upper edges of buckets, of which there are four per power of two: they are known
-    within 19 %.
+    Quantiles are upper edges of buckets, of which there are four per power of two: what they stand
+    for is at most 20 % less.
 
     Attributes:
         count: how many there were.
@@ -69,10 +69,11 @@ class LaneStats(Report):
 
     Attributes:
         valid: it is in use now.
-        service_s: wall time per sample (per piece of work, for Python).
+        service_s: wall time per sample. Of rows of arrays, one number for each run of neighbouring
+            rows; of ``python``, one for each batch. Both are the mean of their samples.
         service_cpu_s: CPU time likewise; far less than `service_s` where cores or devices are
-            waited for.
-        queue_length: samples that waited when one more came.
+            waited for. Not counted for ``python``, of which `WorkerStats` has the sum.
+        queue_length: samples (batches, of ``python``) that waited when one more came.
         wait_s: how long each of them waited.
     """
 
@@ -98,7 +99,7 @@ class WorkerStats(Report):
         memory_s: blocked: samples wait for memory.
         storage_s: blocked: what is under way is still to be read.
         paused_s: the CPU budget was used up.
-        other_s: scheduling.
+        other_s: scheduling; of worker processes, starting up.
         cpu_s: CPU time, in lanes or not.
         lanes: by name, ``cpu_s``, and ``core_wait_s``: wall time in the lane without a core. Of
             ``python`` that is whatever the dataset's code waits for: a core, storage, a timer.
@@ -125,7 +126,7 @@ class WorkerStats(Report):
             "waiting for memory": self.memory_s,
             "waiting for storage": self.storage_s,
             "paused": self.paused_s,
-            "scheduling": self.other_s,
+            "starting" if "python" in self.lanes else "scheduling": self.other_s,
         }
         for name, lane in self.lanes.items():
             accounts[name] = lane["cpu_s"]
@@ -138,6 +139,8 @@ class WorkerStats(Report):
 @dataclass(frozen=True, eq=False, repr=False)
 class StorageStats(Report):
     """The storage that the records come from, as this process has used it.
+
+    Loaders of files and of data in memory share one count. An emulated storage has its own.
 
     Attributes:
         bytes: of records that were read.
@@ -170,12 +173,12 @@ class StorageStats(Report):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SlowSample(Report):
-    """One of the slowest samples.
+    """One of the slowest samples; the same one may be there for several epochs.
 
     Attributes:
-        record: its index in the source.
+        record: its index in the source; None for a Python dataset, of which `position` is known.
         name: its file, or where it lies in one.
-        epoch: number of its pass.
+        epoch: number of its pass; None for a Python dataset.
         position: in the order of the epoch.
         rows: neighbouring rows of arrays that were made at once; 1 for all else.
         bytes: of its record; 0 for rows of arrays.
@@ -184,9 +187,9 @@ class SlowSample(Report):
         lanes: seconds by stage.
     """
 
-    record: int
+    record: int | None
     name: str
-    epoch: int
+    epoch: int | None
     position: int
     rows: int
     bytes: int
@@ -213,11 +216,12 @@ class Stats(Report):
         lanes: the stages of the work, by name.
         workers: where their time went.
         storage: what the records come from.
-        upcoming: of up to 32 of the samples that come next: ``samples``, how many have known
-            ``bytes`` (``sized``) and ``pixels`` (``seen``), and a whole index of their JPEG
+        upcoming: of up to 32 of the samples that come next in each pass: ``samples``, how many have
+            known ``bytes`` (``sized``) and ``pixels`` (``seen``), and a whole index of their JPEG
             (``indexed``).
         memory: bytes of the RAM budget, ``used`` and ``limit``.
-        slowest: the slowest samples, slowest first.
+        slowest: the slowest samples, slowest first; of a Python dataset those that living worker
+            processes have made.
     """
 
     settings: Mapping[str, Any]
@@ -238,7 +242,8 @@ class Stats(Report):
     def of_core(cls, text: str, **more: Any) -> Stats:
         """What the core says, in JSON."""
         said = json.loads(text) | more
-        consumer, storage = dict(said["consumer"]), dict(said["storage"])
+        consumer = dict(said["consumer"])
+        storage = {name: value for name, value in said["storage"].items() if value != ""}
         return cls.from_json(
             {
                 **said,

@@ -151,8 +151,9 @@ class WorkerIterator(_BaseDataLoaderIter):
         }
 
     def slowest(self) -> Sequence[tuple[float, int]]:
-        """Seconds and index of the slowest samples of the processes that are there."""
-        return [] if self._closed else self._processes.board.slowest()
+        """Seconds and position of the slowest samples of the processes that are there."""
+        others = self._closed or self._maker != os.getpid()
+        return [] if others else self._processes.board.slowest()
 
     @property
     def _workers(self) -> list[Any]:

@@ -138,21 +138,21 @@ class ProcessKnob:
         """What was counted.
 
         Args:
-            slowest: ``[seconds, index]`` of the slowest samples.
+            slowest: ``[seconds, position]`` of the slowest samples.
         """
         samples = [
             {
-                "record": int(index),
-                "name": f"sample {int(index)}",
-                "epoch": 0,
-                "position": int(index),
+                "record": None,
+                "name": f"position {position} of an epoch",
+                "epoch": None,
+                "position": position,
                 "rows": 1,
                 "bytes": 0,
                 "seconds": took,
                 "slow": "python",
                 "lanes": {"python": took},
             }
-            for took, index in slowest
+            for took, position in slowest
         ]
         return Stats.of_core(self.control.stats(), slowest=samples)
 
