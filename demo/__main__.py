@@ -20,18 +20,19 @@ def main() -> int:
     began = time.monotonic()
     try:
         root, samples, described = _data(arguments)
-        results = plan.run(root, samples)
+        _BUILD.mkdir(parents=True, exist_ok=True)
+        results = plan.run(root, samples, _BUILD)
     except (wallpapers.FetchError, process.RunError, ValueError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     results.data, results.machine = described, _machine()
-    _BUILD.mkdir(parents=True, exist_ok=True)
     results.save(_BUILD / "results.json")
     (_BUILD / "report.html").write_text(page.html(results))
     print(f"\n{described}. {results.machine}.\n\n{report.terminal(results)}\n")
     print(f"report: {_BUILD / 'report.html'}  (raw numbers: {_BUILD / 'results.json'})")
+    print(f"what hill_climb saw: drapps trace show {plan.trace_of('hill_climb', _BUILD)}")
     print(f"took {time.monotonic() - began:.0f} s")
     return 0
 

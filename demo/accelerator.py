@@ -26,7 +26,7 @@ def run(spec: dict[str, Any], emit: Emit) -> None:
 
     Emits `step`, `load` (to start and to end the foreign load) and, at the end, one `series` event
     with every step, the settings over time and what `explain()` says. Times count from the first
-    batch on.
+    batch on. What DRAPPS decides is recorded in the new file `spec["trace"]`.
     """
     torch.manual_seed(spec["seed"])
     native = spec["feed"] != "stock"
@@ -38,6 +38,7 @@ def run(spec: dict[str, Any], emit: Emit) -> None:
     loader = feeds.loader(
         spec["feed"], dataset, spec["workers"], train=True, sampler=sampler, **extra
     )
+    recording = loader.record(spec["trace"]) if native and loader.lifted() else None
     emit({"event": "ready"})
     series = _Series(spec, emit, loader if native and loader.lifted() else None)
     iterator = iter(loader)
@@ -47,6 +48,8 @@ def run(spec: dict[str, Any], emit: Emit) -> None:
         waited = time.perf_counter() - asked
         time.sleep(spec["step_s"])
         series.stepped(len(batch[1]), waited)
+    if recording is not None:
+        recording.stop()
     explained = loader.explain() if native else None
     emit({"event": "series", **series.figures(), "explain": explained})
 

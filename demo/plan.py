@@ -38,8 +38,10 @@ def epochs_for(samples: int, rate: float) -> int:
     return min(max(int(TRAINING_S * rate / samples), EPOCHS[0]), EPOCHS[1])
 
 
-def run(root: Path, samples: int) -> Results:
+def run(root: Path, samples: int, traces: Path) -> Results:
     """Runs everything on the data set in `root`, which has `samples` training pictures.
+
+    What DRAPPS decides before the emulated accelerator is recorded in `traces`, by policy.
 
     Raises process.RunError when one of the runs fails.
     """
@@ -49,7 +51,7 @@ def run(root: Path, samples: int) -> Results:
     results.accelerator_workers = best_workers(results.probe["load"])
     results.step_s = STEP_FACTOR * BATCH / results.probe["drapps"][0]
     _train(common, epochs_for(samples, results.probe["train"][results.workers]), results)
-    _accelerate(common, results)
+    _accelerate(common, results, traces)
     return results
 
 
@@ -76,9 +78,18 @@ def _train(common: dict[str, Any], epochs: int, results: Results) -> None:
         results.lifted = next((e["report"] for e in events if e["event"] == "lifted"), "")
 
 
-def _accelerate(common: dict[str, Any], results: Results) -> None:
+def trace_of(policy: str, traces: Path) -> Path:
+    """Where a run under `policy` is recorded."""
+    return traces / f"{policy}.trace"
+
+
+def _accelerate(common: dict[str, Any], results: Results, traces: Path) -> None:
     for name, choice in ACCELERATED.items():
         spec = {**common, "job": "accelerate", **choice, "workers": results.accelerator_workers}
         spec |= {"step_s": results.step_s, "phases": PHASES_S}
+        if "policy" in choice:
+            trace = trace_of(choice["policy"], traces)
+            trace.unlink(missing_ok=True)  # of an earlier demo
+            spec["trace"] = str(trace)
         events, _ = process.run(f"accelerator, {name}", spec)
         results.accelerated[name] = next(event for event in events if event["event"] == "series")

@@ -38,8 +38,9 @@ def test_before_the_first_pass_nothing_is_counted(photos):
 
 
 def test_two_epochs_are_counted(photos):
-    loader = made(photos)
-    before = loader.stats().storage
+    other, loader = made(photos), made(photos)
+    run(other)
+    before = other.stats().storage  # of all loaders of files in the process
     run(loader, epochs=2)
     stats = loader.stats()
     assert (stats.batches, stats.samples, stats.failed_samples) == (2 * STEPS, 42, 0)

@@ -12,7 +12,7 @@ class Field:
     """A number of every observation.
 
     Attributes:
-        name: such as ``lanes.decode.service_wall.p50``.
+        name: such as ``decode.service_wall.p50``.
         unit: ``ns``, ``bytes``, ``samples``, …; empty for what has none.
         source: who counts it.
         kind: ``counter`` for what only rises, ``gauge`` for what stands so at the moment.

@@ -404,11 +404,13 @@ std::optional<Runner::Next> Iterator::next(std::chrono::milliseconds patience) {
 }
 
 void Iterator::outside_asks() {
-  if (maker_ == getpid() && runner_ != nullptr) consumer_->asks(monotonic_ns());
+  if (maker_ != getpid() || runner_ == nullptr) return;
+  helped_ns_ = 0;  // what was worked ahead of this was no part of a wait
+  consumer_->asks(monotonic_ns());
 }
 
 void Iterator::outside_gives() {
-  if (maker_ == getpid() && runner_ != nullptr) consumer_->gives(monotonic_ns());
+  if (maker_ == getpid() && runner_ != nullptr) consumer_->gives(monotonic_ns(), std::exchange(helped_ns_, 0));
 }
 
 std::vector<Error> Iterator::bad_samples() const {
