@@ -97,7 +97,7 @@ Upcoming WindowRunner::upcoming() const {
     sampler_.indices(at, 0, indices);
     for (const std::uint64_t index : indices) {
       const Hint hint = source_->hint(index);
-      const bool indexed = indexes_ != nullptr && indexes_->complete(index);
+      const bool indexed = indexes_ != nullptr && indexes_->knows_all(index);
       upcoming.add({.samples = 1,
                     .sized = hint.bytes > 0 ? 1u : 0u,
                     .bytes = hint.bytes,

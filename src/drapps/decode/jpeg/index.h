@@ -64,7 +64,7 @@ class IndexStore {
   virtual void offer(const IndexKey& key, const IndexShape& shape, std::span<const IndexEntry> entries) = 0;
 
   /// Whether all of the record is known, of whatever file it was then.
-  virtual bool complete(std::uint64_t /*record*/) const noexcept { return false; }
+  virtual bool knows_all(std::uint64_t /*record*/) const noexcept { return false; }
 
   /// Memory in use.
   virtual std::size_t bytes() const noexcept = 0;

@@ -108,7 +108,7 @@ bool MemoryIndexStore::copy(std::uint64_t record, IndexKey& key, ScanIndex& inde
   return true;
 }
 
-bool MemoryIndexStore::complete(std::uint64_t record) const noexcept {
+bool MemoryIndexStore::knows_all(std::uint64_t record) const noexcept {
   if (record >= records_) return false;
   const std::lock_guard lock(stripes_[record % kStripes].mutex);
   const Block* const place = places_[record];

@@ -56,7 +56,7 @@ class MemoryIndexStore final : public IndexStore, private Releasable {
   /// not plausible() is ignored.
   void offer(const IndexKey& key, const IndexShape& shape, std::span<const IndexEntry> entries) override;
 
-  bool complete(std::uint64_t record) const noexcept override;
+  bool knows_all(std::uint64_t record) const noexcept override;
 
   /// The store itself, its table, and all entries as malloc rounds them. At most the budget.
   std::size_t bytes() const noexcept override { return own_.used(); }
