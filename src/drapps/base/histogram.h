@@ -1,8 +1,8 @@
 // Durations in logarithmic buckets, written by many threads without a lock.
 //
-// A duration of n nanoseconds falls into one of four buckets per power of two. A quantile is the upper edge of a bucket,
-// so the value is at most a fifth less. Reading is not a snapshot: a reader may miss what was recorded a moment ago,
-// never more.
+// A duration of n nanoseconds falls into one of four buckets per power of two. A quantile is the upper edge of a
+// bucket, so the value is at most a fifth less. Reading is not a snapshot: a reader may miss what was recorded a moment
+// ago, never more.
 #pragma once
 
 #include <array>
