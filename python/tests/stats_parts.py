@@ -26,7 +26,8 @@ def risen_only(stats):
     names = ("wall", "idle", "window", "memory", "storage", "paused", "other", "cpu")
     numbers = {name: workers[f"{name}_s"] for name in names}
     for name, lane in workers.lanes.items():
-        numbers |= {f"{name} cpu": lane["cpu_s"], f"{name} wall": sum(lane.values())}
+        # Of two numbers that sum to whole nanoseconds the sum is rounded by how they are split.
+        numbers |= {f"{name} cpu": lane["cpu_s"], f"{name} wall": round(sum(lane.values()), 9)}
     for name, lane in stats.lanes.items():
         numbers |= {f"{name} count": lane.service_s.count, f"{name} sum": lane.service_s.sum}
     consumer = stats.consumer
