@@ -314,7 +314,7 @@ Recording::Samples Loader::samples() const {
       batch.samples.push_back({.index = sample.record,
                                .position = sample.position,
                                .bytes = sample.bytes,
-                               .known = static_cast<trace::IndexState>(sample.index),
+                               .known = sample.index,
                                .cpu_ns = sample.cpu_ns,
                                .wall_ns = sample.wall_ns});
     }

@@ -6,17 +6,15 @@
 #include <vector>
 
 #include "drapps/base/lane.h"
+#include "drapps/decode/jpeg/index.h"
 
 namespace drapps::trace {
-
-/// What is known of how a record is laid out, before it is decoded.
-enum class IndexState : std::uint8_t { kUnknown, kPartial, kComplete };
 
 struct SampleRecord {
   std::uint64_t index = 0;     // of the record in its source
   std::uint64_t position = 0;  // in the epoch
   std::uint64_t bytes = 0;     // of the record
-  IndexState known = IndexState::kUnknown;
+  jpeg::IndexKnown known = jpeg::IndexKnown::kNone;
   std::uint64_t cpu_ns = 0;                            // CPU time of the threads that made it
   std::array<std::uint64_t, kLanes.size()> wall_ns{};  // on each lane; 0: it was not there
 };
