@@ -186,7 +186,7 @@ def test_explain_is_whole_before_during_and_after(source):
 
 
 WRONG_POLICIES = {
-    "unknown": ("magic", "initial, trials, hill_climb"),
+    "unknown": ("magic", "initial, trials, static, hill_climb"),
     "parameters": (
         {"name": "hill_climb", "parameters": {"gian": 1}},
         "no parameter gian; it has gain",

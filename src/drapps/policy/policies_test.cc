@@ -98,7 +98,7 @@ TEST(Registry, MakesEveryPolicyByItsName) {
   register_test_policies();  // which changes nothing any more
   const std::vector<std::string_view> names = policy_names();
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
-  for (const char* name : {"initial", "trials", "hill_climb", "random", "random_raw", "faulty"}) {
+  for (const char* name : {"initial", "trials", "static", "hill_climb", "random", "random_raw", "faulty"}) {
     const auto policy = make_policy({.name = name});
     ASSERT_TRUE(policy.ok());
     EXPECT_EQ((*policy)->name(), name);

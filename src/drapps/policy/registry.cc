@@ -9,6 +9,7 @@
 #include "drapps/plant/schema.h"
 #include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
+#include "drapps/policy/static.h"
 #include "drapps/policy/trials.h"
 
 namespace drapps {
@@ -40,7 +41,8 @@ Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
 
 using Known = Registry<PolicyKind>::Entry;
 constexpr Known kHillClimb{{"hill_climb", make_of<HillClimb>, HillClimb::kParameters}};
-constexpr Known kTrials{{"trials", make_of<Trials>, Trials::kParameters}, &kHillClimb};
+constexpr Known kStatic{{"static", make_of<Static>, Static::kParameters}, &kHillClimb};
+constexpr Known kTrials{{"trials", make_of<Trials>, Trials::kParameters}, &kStatic};
 constexpr Known kInitial{{"initial", make_initial}, &kTrials};
 constinit Registry<PolicyKind> known_policies(kInitial);
 

@@ -2,11 +2,11 @@
 //
 // 1. Metering. From the first decision that knows of a read which had to wait, to the first one that knows of 64 more.
 //    A policy that tries knobs may end it earlier.
-// 2. As many reads have to be under way as are asked for in the time that one takes (Little's law): rate × latency,
-//    and a quarter more, since neither is even. Where the storage has refused requests meanwhile, more of them are no
-//    help: the start ends. The rate is what the workers could prepare, by the CPU time of a
-//    sample, or what the consumer takes, by the time that it keeps a batch for itself, whichever is less. The latency
-//    is the mean of the metered reads. The depth is the next one on the grid.
+// 2. As many reads have to be under way as are asked for in the time that one takes (Little's law): rate × latency, two
+//    and a half times, since the first samples take longest and neither is even. Where the storage has refused requests
+//    meanwhile, more of them are no help: the start ends. The rate is what the workers could prepare, by the CPU time
+//    of a sample, or what the consumer takes, by the time that it keeps a batch for itself, whichever is less. The
+//    latency is the mean of the metered reads. The depth is the next one on the grid.
 // 3. The samples under way lie in batches under way: as many as hold the depth, and the one that is taken next.
 // 4. Both are proposed until they are in force, for at most so many decisions, and never less than what stands. Then
 //    the start has ended, for good: deeper queues make the latency of a storage longer that has nothing more to give,

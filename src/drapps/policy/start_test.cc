@@ -70,7 +70,7 @@ TEST(Start, AStorageThatRefusesIsNotAskedForMore) {
   EXPECT_FALSE(plant.look()) << "that has ended it";
 }
 
-TEST(Start, AsksForRateTimesLatencyAndAQuarter) {
+TEST(Start, AsksForRateTimesLatencyAndAMargin) {
   SlowStorage plant;  // 4,000 samples/s × 50 ms = 200
   EXPECT_FALSE(plant.look());
   plant.run(4);
@@ -83,12 +83,12 @@ TEST(Start, AsksForRateTimesLatencyAndAQuarter) {
   EXPECT_EQ(plant.state.why.view(), "4000 samples/s, whose reads take 50.00 ms, are 200.0 reads at once");
 
   SlowStorage faster;
-  faster.latency = 0.005;  // 20, and a quarter
+  faster.latency = 0.005;  // 20, times 2.5
   faster.run(1);
   EXPECT_FALSE(faster.look());
   faster.run(1);
   ASSERT_TRUE(faster.look());
-  EXPECT_EQ((*faster.look())[KnobId::kIoDepth], 32);
+  EXPECT_EQ((*faster.look())[KnobId::kIoDepth], 64);
   EXPECT_EQ((*faster.look())[KnobId::kPrefetchDepth], 4);
 }
 
@@ -100,12 +100,12 @@ TEST(Start, WhatWasBeforeTheMeteringDoesNotCount) {
   plant.latency = 0.005;
   plant.run(1);
   ASSERT_TRUE(plant.look());
-  EXPECT_EQ((*plant.look())[KnobId::kIoDepth], 32);
+  EXPECT_EQ((*plant.look())[KnobId::kIoDepth], 64);
 }
 
 TEST(Start, TakesTheConsumersPaceWhereThatIsLess) {
   SlowStorage plant;
-  plant.own = 0.064;  // 1,000 samples/s: 50 reads, and a quarter
+  plant.own = 0.064;  // 1,000 samples/s: 50 reads, times 2.5
   plant.run(1);
   EXPECT_FALSE(plant.look());
   plant.run(3);
@@ -118,17 +118,17 @@ TEST(Start, TakesTheConsumersPaceWhereThatIsLess) {
   EXPECT_FALSE(known.look());
   known.run(4);
   ASSERT_TRUE(known.look());
-  EXPECT_EQ((*known.look())[KnobId::kIoDepth], 64);
+  EXPECT_EQ((*known.look())[KnobId::kIoDepth], 128);
 }
 
 TEST(Start, CountsNoMoreWorkersThanCores) {
   SlowStorage plant;
-  plant.state.limits.cpus = 0.5;  // 500 samples/s: 25 reads, and a quarter
+  plant.state.limits.cpus = 0.5;  // 500 samples/s: 25 reads, times 2.5
   plant.run(1);
   EXPECT_FALSE(plant.look());
   plant.run(4);
   ASSERT_TRUE(plant.look());
-  EXPECT_EQ((*plant.look())[KnobId::kIoDepth], 32);
+  EXPECT_EQ((*plant.look())[KnobId::kIoDepth], 64);
 }
 
 TEST(Start, StaysWithinTheLimitsAndNeverBelowWhatStands) {
@@ -192,7 +192,7 @@ TEST(Start, MetersAnewWhereTheCountsAreThoseOfAnotherPlant) {
   EXPECT_FALSE(other.look());
   other.run(4);
   ASSERT_TRUE(other.look());
-  EXPECT_EQ((*other.look())[KnobId::kIoDepth], 32);
+  EXPECT_EQ((*other.look())[KnobId::kIoDepth], 64);
 }
 
 TEST(Start, SaysNothingWithoutReadsOrSamples) {
