@@ -1,0 +1,1 @@
+"""What there is to gain over the default settings, scenario by scenario; see headroom.md."""
