@@ -16,5 +16,5 @@ Run it with `make demo`, or `python -m demo [--data DIR]`. The files, in the ord
     meter.py        CPU time and memory of a process tree
     results.py      all that was measured; summary.py makes the numbers of the tables of it
     report.py       the tables on the terminal
-    page.py         the HTML report, its plots drawn by plots.py
+    page.py         the HTML report, its plots drawn by drapps.scenario.plots
 """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 from demo import report, summary
-from demo.plots import Line, plot
 from demo.results import Results
 from demo.settings import BATCH, STEP_FACTOR
+from drapps.scenario.pages import document, table
+from drapps.scenario.plots import Line, plot
 
 _CSS = {
     "stock": "stock",
@@ -21,24 +21,13 @@ _CSS = {
 
 def html(results: Results) -> str:
     """Returns the whole page."""
-    style = Path(__file__).with_name("page.css").read_text()
     body = "\n".join([_training(results), _accelerator(results), _conditions(results)])
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>DRAPPS: a training run</title><style>{style}</style></head>\n"
-        "<body><main><h1>A training run, fed by the stock loader and by DRAPPS</h1>"
+    return document(
+        "DRAPPS: a training run",
+        "<h1>A training run, fed by the stock loader and by DRAPPS</h1>"
         f'<p class="soft">{escape(results.data)}. {escape(results.machine)}. Every number on this '
-        f"page was measured in this one run.</p>\n{body}\n</main></body></html>\n"
+        f"page was measured in this one run.</p>\n{body}",
     )
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], css: str = "") -> str:
-    def row(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(row("td", cells) for cells in rows)
-    return f'<table class="{css}">{row("th", head)}{body}</table>'
 
 
 def _training(results: Results) -> str:
@@ -56,7 +45,7 @@ def _training(results: Results) -> str:
         "<p>The same network, the same pictures, transforms and seed. The stock loader runs at its "
         f"best <code>num_workers</code>, which is {results.workers} here; DRAPPS takes its place "
         "by one changed line. Time that evaluation takes is not counted.</p>"
-        f"{_table(['', *feeds], rows)}<h3>Held-out accuracy over training time</h3>"
+        f"{table(['', *feeds], rows)}<h3>Held-out accuracy over training time</h3>"
         f"{plot(curves, 'training time in seconds', 'held-out accuracy in %')}"
     )
 
@@ -77,10 +66,10 @@ def _accelerator(results: Results) -> str:
         "wherever that rate is lower. <strong>All runs are given the same step</strong>, the "
         "stock loader's too; that one runs at the <code>num_workers</code> that loaded fastest "
         f"without a network, which is {results.accelerator_workers} here.</p>"
-        f"{_table(*report.accelerated_table(results))}"
+        f"{table(*report.accelerated_table(results))}"
         '<p class="soft">Samples/s, and in parentheses the share of the time that the step '
         "waited.</p><h3>Samples/s over time</h3>"
-        f"{plot(rates, 'seconds', 'samples/s', band, rule)}{_knobs(results, band)}"
+        f"{plot(rates, 'seconds', 'samples/s', [band], rule)}{_knobs(results, band)}"
     )
 
 
@@ -98,7 +87,7 @@ def _knobs(results: Results, band: tuple[float, float, str]) -> str:
         if len({y for ln in lines for _, y in ln.points}) > 1
     }
     plots = [
-        f"<h3>Knob: {escape(knob)}</h3>{plot(lines, 'seconds', knob, band)}"
+        f"<h3>Knob: {escape(knob)}</h3>{plot(lines, 'seconds', knob, [band])}"
         for knob, lines in moved.items()
     ]
     still = ", ".join(
@@ -126,7 +115,7 @@ def _log(results: Results) -> str:
         for entry in entries
     ]
     head = ["s", "move", "why", "step before", "step after"]
-    log = _table(head, rows, "log") if rows else "<p>Nothing: no knob moved.</p>"
+    log = table(head, rows, "log") if rows else "<p>Nothing: no knob moved.</p>"
     return f"<h3>What hill_climb did, from loader.explain()</h3>{log}"
 
 
@@ -142,7 +131,7 @@ def _conditions(results: Results) -> str:
     ]
     head = ["stock, samples/s at num_workers", *map(str, counts)]
     return (
-        f"<h2>Under which conditions</h2>{_table(head, rows)}"
+        f"<h2>Under which conditions</h2>{table(head, rows)}"
         f"<p>DRAPPS loading alone: {results.probe['drapps'][0]:,.0f} samples/s.</p>"
         f"<h3>What DRAPPS took over</h3><pre>{escape(results.lifted)}</pre>"
     )

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from demo import page, plots, report, summary
+from demo import page, report, summary
 from demo.results import Results
+from drapps.scenario import plots
 
 
 def epoch(seconds: float, waited: float, accuracy: float) -> dict[str, Any]:

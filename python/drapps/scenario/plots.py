@@ -28,12 +28,12 @@ def plot(
     lines: Sequence[Line],
     x_label: str,
     y_label: str,
-    band: tuple[float, float, str] | None = None,
+    bands: Sequence[tuple[float, float, str]] = (),
     rule: tuple[float, str] | None = None,
 ) -> str:
     """Returns an `<svg>` with all lines; y begins at 0.
 
-    `band` shades an interval of x, `rule` draws a level of y; both carry a text.
+    `bands` shade intervals of x, `rule` draws a level of y; all carry a text.
     """
     points = [point for line in lines for point in line.points]
     x_most = max((x for x, _ in points), default=1.0) or 1.0
@@ -48,11 +48,11 @@ def plot(
         )
 
     body: list[str] = []
-    if band:
-        (left, upper), (right, lower) = at(band[0], top), at(min(band[1], x_most), 0)
+    for begin, end, name in bands:
+        (left, upper), (right, lower) = at(min(begin, x_most), top), at(min(end, x_most), 0)
         size = f'width="{right - left:.1f}" height="{lower - upper:.1f}"'
         body.append(f'<rect class="band" x="{left:.1f}" y="{upper:.1f}" {size}/>')
-        body.append(_text((left + right) / 2, upper + 14, band[2], "middle"))
+        body.append(_text((left + right) / 2, upper + 14, name, "middle"))
     for value in y_ticks:
         body.append(_rule(at(0, value), at(x_most, value), "grid"))
         body.append(_text(_LEFT - 8, at(0, value)[1] + 4, f"{value:g}", "end"))

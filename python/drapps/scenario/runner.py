@@ -1,0 +1,305 @@
+"""Plays a scenario: the player, foreign load and limits are started, and follow the schedule."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import secrets
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from drapps.errors import PipelineError
+from drapps.scenario import pictures
+from drapps.scenario.burners import Burners
+from drapps.scenario.cgroup import Cgroup, CgroupError
+from drapps.scenario.conditions import Conditions, Photos, burner_count, cores
+from drapps.scenario.contestant import Contestant, Drapps
+from drapps.scenario.reading import load
+from drapps.scenario.result import Run, SegmentResult
+from drapps.scenario.scenario import Scenario, Segment
+
+Progress = Callable[[str, float, float], None]  # what is done, how far, of how much
+
+_PREPARING = 600.0  # seconds that a player may take until it is ready
+_OVERTIME = 180.0  # and for its result, once its time is over
+_LEAVING = 5.0  # and to end by itself
+
+
+def play(
+    scenario: Scenario | str | os.PathLike[str],
+    loader: Contestant | None = None,
+    *,
+    seconds: float | None = None,
+    segment: int | None = None,
+    photos: str | os.PathLike[str] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    checksums: int = 0,
+    progress: Progress = lambda *_: None,
+) -> Run:
+    """Plays a scenario against a loader, in a process of its own.
+
+    Args:
+        scenario: or what `load` takes.
+        loader: `Drapps` or `Stock`; DRAPPS with its defaults where absent.
+        seconds: that it lasts instead: its schedule is made so much faster or slower. Of a segment
+            alone, how long that is played.
+        segment: the number of the one that is played alone, from 0.
+        photos: a folder of pictures, a folder per class in it; else some are made
+            (`drapps.scenario.pictures`).
+        trace: a new file into which the loader's decisions are recorded.
+        checksums: how many of the first batches are summed.
+        progress: is told how far it is.
+
+    Returns:
+        What was measured. `Run.skipped` says why a scenario that limits cores or memory could not
+        be played here.
+
+    Raises:
+        PipelineError: a scenario that makes no sense, or a loader that cannot be made of it; or the
+            player ended before its time.
+        OSError: files cannot be read or written.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = load(scenario)
+    if seconds is not None and not seconds > 0:
+        raise PipelineError(f"seconds={seconds} is no time to play for")
+    if segment is not None:
+        scenario = scenario.alone(segment, seconds)
+    elif seconds is not None:
+        scenario = scenario.lasting(seconds)
+    loader = loader or Drapps()
+    if trace is not None and not isinstance(loader, Drapps):
+        raise PipelineError("the stock loader decides nothing that a trace could hold")
+    roots = _roots(scenario, photos, progress)
+    told: dict[str, Any] = {
+        "scenario": scenario.to_json(),
+        "loader": loader.to_json(),
+        "roots": roots,
+        "trace": "" if trace is None else os.path.abspath(trace),  # noqa: PTH100
+        "checksums": checksums,
+    }
+    run = Run(told["scenario"], told["loader"], loader.label, _machine(), roots)
+    with ExitStack() as stack:
+        try:
+            stage = _Stage(scenario, stack)
+            found = stage.play(told, progress)
+        except CgroupError as error:
+            return Run(**{**vars(run), "skipped": str(error)})
+    segments = [SegmentResult(**each) for each in found.pop("segments")]
+    machine = {**run.machine, "torch": found.pop("torch")}
+    return Run(**{**vars(run), **found, "segments": segments, "machine": machine})
+
+
+class _Stage:
+    """What is there for one run; all of it ends with the stack.
+
+    Raises:
+        CgroupError: the scenario needs a cgroup, and none may be made.
+    """
+
+    def __init__(self, scenario: Scenario, stack: ExitStack) -> None:
+        self._scenario = scenario
+        self._stack = stack
+        conditions = [segment.conditions for segment in scenario.segments]
+        self._group: Cgroup | None = None
+        if any(each.quota or each.memory for each in conditions):
+            self._group = stack.enter_context(Cgroup(f"drapps-{secrets.token_hex(4)}"))
+        most = max(burner_count(each.burners) for each in conditions)
+        self._burners = stack.enter_context(Burners(most))
+
+    def play(self, told: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """Plays what the player is told; returns its result."""
+        player = self._stack.enter_context(_Player(self._scenario.name))
+        if self._group is not None:
+            self._group.take(player.pid)
+            self._limit(self._scenario.segments[0].conditions)
+        player.send(told)
+        progress("preparing", 0, 1)
+        player.expect("ready", _PREPARING)
+        player.send({})
+        origin = player.expect("began", _PREPARING)["origin"]
+        self._become(self._scenario.segments[0].conditions)
+        for segment in self._due():
+            while (left := origin + segment.begin - time.monotonic()) > 0:
+                self._tell(progress, origin)
+                if (early := player.event(min(left, 1.0))) is not None:
+                    return player.result(early)
+            self._become(segment.conditions)
+        end = origin + self._scenario.seconds
+        while time.monotonic() < end + _OVERTIME:
+            self._tell(progress, origin)
+            if (event := player.event(1.0)) is not None:
+                return player.result(event)
+        raise PipelineError(
+            f"{self._scenario.name}: the loader gave no batch for {_OVERTIME:g} s after the end"
+        )
+
+    def _due(self) -> Sequence[Segment]:
+        """The segments that come at a time."""
+        return () if self._scenario.counted == "samples" else self._scenario.segments[1:]
+
+    def _become(self, conditions: Conditions) -> None:
+        self._burners.become(burner_count(conditions.burners), conditions.duty)
+        if self._group is not None:
+            self._limit(conditions)
+
+    def _limit(self, conditions: Conditions) -> None:
+        assert self._group is not None
+        self._group.limit(cores(conditions.quota), conditions.memory)
+
+    def _tell(self, progress: Progress, origin: float) -> None:
+        seconds = self._scenario.seconds
+        progress("playing", min(time.monotonic() - origin, seconds), seconds)
+
+
+class _Player:
+    """The process that loads. A context; it has ended behind it, with all that it has started."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the player)
+        # The package that runs here, wherever the interpreter would look for it.
+        home = str(Path(__file__).parents[2])
+        path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "drapps.scenario.player"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._words,
+            bufsize=0,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.pid = self._process.pid
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._rest = b""
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(self._stdout, selectors.EVENT_READ)
+
+    def send(self, what: dict[str, Any]) -> None:
+        """Tells it something."""
+        with suppress(BrokenPipeError):  # the missing answer tells
+            line = memoryview(json.dumps(what).encode() + b"\n")
+            while line:
+                line = line[os.write(self._stdin.fileno(), line) :]
+
+    def event(self, seconds: float) -> dict[str, Any] | None:
+        """What it says next; None where that is nothing for so long.
+
+        Raises:
+            PipelineError: it has failed, or ended.
+        """
+        end = time.monotonic() + seconds
+        while b"\n" not in self._rest:
+            if not self._ready.select(max(0.0, end - time.monotonic())):
+                return None
+            block = os.read(self._stdout.fileno(), 1 << 20)
+            if not block:
+                raise PipelineError(f"{self._name}: {self._last_words()}")
+            self._rest += block
+        line, _, self._rest = self._rest.partition(b"\n")
+        found: dict[str, Any] = json.loads(line)
+        if found["event"] == "failed":
+            raise PipelineError(f"{self._name}: {found['error']}")
+        return found
+
+    def expect(self, name: str, seconds: float) -> dict[str, Any]:
+        """What it says next, which is this.
+
+        Raises:
+            PipelineError: it is silent for so long, has failed, or ended.
+        """
+        found = self.event(seconds)
+        if found is None:
+            raise PipelineError(f"{self._name}: the player was not {name} within {seconds:g} s")
+        assert found["event"] == name
+        return found
+
+    def result(self, event: dict[str, Any]) -> dict[str, Any]:
+        """What its last event holds; it may end by itself now."""
+        assert event.pop("event") == "result"
+        end = time.monotonic() + _LEAVING
+        gone = os.WEXITED | os.WNOHANG | os.WNOWAIT  # its group keeps its number, see __exit__
+        while time.monotonic() < end and os.waitid(os.P_PID, self.pid, gone) is None:
+            time.sleep(0.02)
+        return event
+
+    def _last_words(self) -> str:
+        status = self._process.wait()
+        self._words.seek(0)
+        lines = self._words.read().decode(errors="replace").split("\n")
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if status == -signal.SIGKILL:
+            return "the player was killed, as happens where memory has run out"
+        return f"the player ended with status {status}" + (f": {said}" if said else "")
+
+    def __enter__(self) -> _Player:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
+    ) -> None:
+        if self._process.returncode is None:  # it leads a group, its workers are in it
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        self._ready.close()
+        for pipe in (self._stdin, self._stdout, self._words):
+            pipe.close()
+
+
+def _roots(
+    scenario: Scenario, photos: str | os.PathLike[str] | None, progress: Progress
+) -> list[str]:
+    """The folder of pictures: one, or one for each segment where these are counted in samples."""
+    workload = scenario.workload
+    if not isinstance(workload, Photos):
+        if photos is not None:
+            raise PipelineError(f"{scenario.name} loads no pictures: leave photos out")
+        return []
+    scales = list(_scales(scenario))
+    if photos is not None:
+        if any(scale != 1 for scale in scales):
+            raise PipelineError(f"{scenario.name} needs pictures of its own: leave photos out")
+        if not any(Path(photos).glob("*/*")):
+            raise PipelineError(f"{os.fspath(photos)} holds no folders with pictures")
+        return [os.path.abspath(photos)] * len(scales)  # noqa: PTH100
+    return [
+        str(
+            pictures.ensure(
+                round(workload.width * scale**0.5),
+                round(workload.height * scale**0.5),
+                workload.pictures,
+                lambda done, of: progress("making pictures", done, of),
+            )
+        )
+        for scale in scales
+    ]
+
+
+def _scales(scenario: Scenario) -> Iterator[float]:
+    """Area of the pictures of each folder that is needed."""
+    wanted = scenario.segments if scenario.counted == "samples" else scenario.segments[:1]
+    return (segment.conditions.pictures for segment in wanted)
+
+
+def _machine() -> dict[str, Any]:
+    import drapps
+    from drapps import _core
+
+    limits = json.loads(_core.limits())
+    return {"drapps": drapps.__version__, "kernel": platform.release(), **limits}
