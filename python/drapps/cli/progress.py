@@ -10,17 +10,21 @@ INTERVAL = 0.1  # seconds
 
 
 class Progress:
-    """A line on the terminal that counts files; nothing where stderr is none."""
+    """A line on the terminal that says how far it is; nothing where stderr is none."""
 
     def __init__(self, chosen: argparse.Namespace) -> None:
         self._wanted = sys.stderr.isatty() and not (chosen.quiet or chosen.json)
         self._next = time.monotonic() + INTERVAL
 
     def __call__(self, done: int, of: int) -> None:
-        """Show the count, if the last one was shown long enough."""
+        """Show how many of the files are done."""
+        self.say(f"{done} of {of} files")
+
+    def say(self, text: str) -> None:
+        """Show a text, if the last one was shown long enough."""
         if self._wanted and (now := time.monotonic()) >= self._next:
             self._next = now + INTERVAL
-            print(f"\r{done} of {of} files", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Remove the line."""

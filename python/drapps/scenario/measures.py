@@ -56,7 +56,7 @@ def measure(steps: Steps, begin: float, end: float) -> Measures:
     import numpy as np
 
     ends, waits = np.asarray(steps.ends), np.asarray(steps.waits)
-    first, last = np.searchsorted(ends, [begin, end])
+    first, last = np.searchsorted(ends, [begin, end], side="right")
     count = np.diff(_taken(steps, [begin, end]))[0]
     since = ends[first - 1] if first else 0.0
     stalled = waits[first:last].sum() / (ends[last - 1] - since) if last > first else 1.0

@@ -6,7 +6,7 @@ scenarios/slow.yaml:7: events.at: must be a number of at least 0, not 'soon'
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -123,13 +123,13 @@ class Node:
             self.fail(f"must be bytes, such as 512M, not {self.shown()}")
         return int(digits) * factor
 
-    def cores(self, parse: Callable[[float], float] = float) -> float | str:
+    def cores(self, whole: bool = False) -> float | str:
         """A number of cores, or a share of those of the machine such as 50%."""
         text = str(self.raw.value) if self.raw.id == "scalar" else ""
         if text.endswith("%"):
             share = replace(self, raw=_scalar(self.raw, text[:-1]))
             return f"{share.number(0, 100):g}%"
-        return parse(self.number(0, 100_000))
+        return float(self.whole(0, 4096)) if whole else self.number(0, 4096)
 
     def _number(self) -> float | None:
         # YAML 1.1 takes 5e-3 for a word, and 0x10, 1_000 and 1:30 for numbers.

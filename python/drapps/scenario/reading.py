@@ -10,24 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from drapps.errors import PipelineError
-from drapps.scenario.conditions import (
-    KINDS,
-    Changes,
-    Conditions,
-    Consumer,
-    Photos,
-    Python,
-    Storage,
-    Workload,
-)
+from drapps.scenario.condition_nodes import CHANGED, changed
+from drapps.scenario.conditions import KINDS, Conditions, Photos, Python, Workload
 from drapps.scenario.nodes import Node, root_of
 from drapps.scenario.scenario import Scenario, Segment
 
-MODELS = ("small-cnn",)
-
 _SHIPPED = Path(__file__).with_name("shipped")
 _MOST_SAMPLES = 2**24
-_CHANGED = ("storage", "consumer", "burners", "duty", "python", "validation", "quota", "memory")
 _WORKLOAD: dict[str, Callable[[Node], Any]] = {
     "batch": partial(Node.whole, most=2**16),
     "crop": partial(Node.whole, most=4096),
@@ -42,20 +31,11 @@ _WORKLOAD: dict[str, Callable[[Node], Any]] = {
     "shuffle": Node.flag,
     "width": partial(Node.whole, least=16, most=8192),
 }
-_STORAGE: dict[str, Callable[[Node], Any]] = {
-    "bandwidth": Node.number,
-    "connection_bandwidth": Node.number,
-    "latency": partial(Node.number, most=3600),
-    "latency_spread": partial(Node.number, most=10),
-    "requests_per_second": Node.number,
-    "refuses": Node.flag,
-    "stalls": Node.flag,
-}
 
 
 def shipped() -> dict[str, Path]:
     """The scenarios that come with DRAPPS, by name."""
-    return {file.stem: file for file in sorted(_SHIPPED.glob("*.yaml"))}
+    return {file.stem: file for file in sorted(_SHIPPED.glob("*.yaml"), key=lambda file: file.stem)}
 
 
 def load(name: str | os.PathLike[str]) -> Scenario:
@@ -88,10 +68,10 @@ def parse(text: str, file: str) -> Scenario:
     """A scenario; `file` is what complaints call it."""
     root = root_of(text, file)
     named = ("name", "about", "workload", "seconds")
-    found = root.fields((*named, *_CHANGED, "events"), required=named)
+    found = root.fields((*named, *CHANGED, "events"), required=named)
     workload = _workload(found["workload"])
     seconds = found["seconds"].duration()
-    base = _changed(Conditions(), found, workload)
+    base = changed(Conditions(), found, workload)
     if isinstance(workload, Python) and "python" not in found:
         root.fail("python is missing: what a sample of the workload costs")
     events = found["events"].items() if "events" in found else []
@@ -116,7 +96,7 @@ def _segments(
     segments = [Segment(0.0, base)]
     counted = ""
     for event in events:
-        allowed = ("at", "name", *_CHANGED, "pictures")
+        allowed = ("at", "name", *CHANGED, "pictures")
         found = event.fields(allowed, required=("at",))
         begin, unit = _at(found["at"], seconds)
         if counted and unit != counted:
@@ -124,7 +104,7 @@ def _segments(
         counted = unit
         if begin <= segments[-1].begin:
             found["at"].fail(f"must be later than the event before, at {segments[-1].begin:g}")
-        conditions = _changed(segments[-1].conditions, found, workload)
+        conditions = changed(segments[-1].conditions, found, workload)
         if unit == "samples":
             for name in found.keys() - {"at", "name", "pictures", "consumer"}:
                 found[name].fail("changes at a time; at a sample, pictures and consumer may change")
@@ -150,78 +130,3 @@ def _at(node: Node, seconds: float) -> tuple[float, str]:
     if not 0 < at < seconds:
         node.fail(f"must lie between 0 and the scenario's end, at {seconds:g} s")
     return at, "seconds"
-
-
-def _changed(conditions: Conditions, found: dict[str, Node], workload: Workload) -> Conditions:
-    """The conditions, but for what an event, or the scenario itself, says."""
-    changes: dict[str, Any] = {}
-    if "storage" in found:
-        if not isinstance(workload, Photos):
-            found["storage"].fail("only photos lie on a storage")
-        changes["storage"] = _storage(found["storage"], conditions.storage)
-    if "consumer" in found:
-        changes["consumer"] = _consumer(found["consumer"], conditions.consumer, workload)
-    if "burners" in found:
-        changes["burners"] = found["burners"].cores(
-            lambda _: float(found["burners"].whole(0, 4096))
-        )
-    if "duty" in found:
-        changes["duty"] = found["duty"].number(0.01, 1)
-    if "python" in found:
-        if not isinstance(workload, Python):
-            found["python"].fail("only a python workload has a cost")
-        values = found["python"].fields(("cpu", "sleep"))
-        costs = {name: node.number(0, 3600) for name, node in values.items()}
-        changes["python"] = replace(conditions.python, **costs)
-    if "validation" in found:
-        changes["validation"] = found["validation"].flag()
-    if "quota" in found:
-        changes["quota"] = found["quota"].cores()
-    if "memory" in found:
-        changes["memory"] = found["memory"].size()
-    return replace(conditions, **changes)
-
-
-def _storage(node: Node, before: Storage | None) -> Storage:
-    found = node.fields((*_STORAGE, "schedule", "period"))
-    now = before or Storage()
-    values = {name: _STORAGE[name](found[name]) for name in _STORAGE if name in found}
-    now = replace(now, conditions=now.conditions.changed(values))
-    if "schedule" in found:
-        now = replace(now, schedule=_schedule(found["schedule"]))
-    if "period" in found:
-        now = replace(now, period=found["period"].duration())
-        if now.schedule and now.period <= now.schedule[-1][0]:
-            found["period"].fail(f"must be longer than the schedule, {now.schedule[-1][0]:g} s")
-    if now.period and not now.schedule:
-        node.fail("a period without a schedule repeats nothing; leave it out")
-    return now
-
-
-def _schedule(node: Node) -> tuple[tuple[float, Changes], ...]:
-    steps: list[tuple[float, Changes]] = []
-    for item in node.items():
-        found = item.fields(("at", *_STORAGE), required=("at",))
-        at = found["at"].number()
-        if steps and at <= steps[-1][0]:
-            found["at"].fail(f"must be later than the entry before, at {steps[-1][0]:g}")
-        changes = tuple((name, _STORAGE[name](found[name])) for name in _STORAGE if name in found)
-        steps.append((at, changes))
-    return tuple(steps)
-
-
-def _consumer(node: Node, before: Consumer, workload: Workload) -> Consumer:
-    found = node.fields(("step", "cpu", "model"))
-    if "model" in found:
-        for name in ("step", "cpu"):
-            if name in found:
-                found[name].fail("a model takes what it takes; leave this out")
-        if not isinstance(workload, Photos):
-            found["model"].fail("it is trained on photos alone")
-        return Consumer(model=found["model"].one_of(MODELS))
-    changes = {}
-    if "step" in found:
-        changes["step"] = found["step"].number(0, 3600)
-    if "cpu" in found:
-        changes["cpu"] = found["cpu"].number(0, 1)
-    return replace(before, model="", **changes)

@@ -6,16 +6,10 @@ import json
 import os
 import platform
 import secrets
-import selectors
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from drapps.errors import PipelineError
@@ -24,6 +18,7 @@ from drapps.scenario.burners import Burners
 from drapps.scenario.cgroup import Cgroup, CgroupError
 from drapps.scenario.conditions import Conditions, Photos, burner_count, cores
 from drapps.scenario.contestant import Contestant, Drapps
+from drapps.scenario.player_process import Player
 from drapps.scenario.reading import load
 from drapps.scenario.result import Run, SegmentResult
 from drapps.scenario.scenario import Scenario, Segment
@@ -32,7 +27,6 @@ Progress = Callable[[str, float, float], None]  # what is done, how far, of how 
 
 _PREPARING = 600.0  # seconds that a player may take until it is ready
 _OVERTIME = 180.0  # and for its result, once its time is over
-_LEAVING = 5.0  # and to end by itself
 
 
 def play(
@@ -80,7 +74,7 @@ def play(
     loader = loader or Drapps()
     if trace is not None and not isinstance(loader, Drapps):
         raise PipelineError("the stock loader decides nothing that a trace could hold")
-    roots = _roots(scenario, photos, progress)
+    roots = roots_of(scenario, photos, progress)
     told: dict[str, Any] = {
         "scenario": scenario.to_json(),
         "loader": loader.to_json(),
@@ -119,7 +113,7 @@ class _Stage:
 
     def play(self, told: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """Plays what the player is told; returns its result."""
-        player = self._stack.enter_context(_Player(self._scenario.name))
+        player = self._stack.enter_context(Player(self._scenario.name))
         if self._group is not None:
             self._group.take(player.pid)
             self._limit(self._scenario.segments[0].conditions)
@@ -162,107 +156,7 @@ class _Stage:
         progress("playing", min(time.monotonic() - origin, seconds), seconds)
 
 
-class _Player:
-    """The process that loads. A context; it has ended behind it, with all that it has started."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._words = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the player)
-        # The package that runs here, wherever the interpreter would look for it.
-        home = str(Path(__file__).parents[2])
-        path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "drapps.scenario.player"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._words,
-            bufsize=0,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self.pid = self._process.pid
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        self._rest = b""
-        self._ready = selectors.DefaultSelector()
-        self._ready.register(self._stdout, selectors.EVENT_READ)
-
-    def send(self, what: dict[str, Any]) -> None:
-        """Tells it something."""
-        with suppress(BrokenPipeError):  # the missing answer tells
-            line = memoryview(json.dumps(what).encode() + b"\n")
-            while line:
-                line = line[os.write(self._stdin.fileno(), line) :]
-
-    def event(self, seconds: float) -> dict[str, Any] | None:
-        """What it says next; None where that is nothing for so long.
-
-        Raises:
-            PipelineError: it has failed, or ended.
-        """
-        end = time.monotonic() + seconds
-        while b"\n" not in self._rest:
-            if not self._ready.select(max(0.0, end - time.monotonic())):
-                return None
-            block = os.read(self._stdout.fileno(), 1 << 20)
-            if not block:
-                raise PipelineError(f"{self._name}: {self._last_words()}")
-            self._rest += block
-        line, _, self._rest = self._rest.partition(b"\n")
-        found: dict[str, Any] = json.loads(line)
-        if found["event"] == "failed":
-            raise PipelineError(f"{self._name}: {found['error']}")
-        return found
-
-    def expect(self, name: str, seconds: float) -> dict[str, Any]:
-        """What it says next, which is this.
-
-        Raises:
-            PipelineError: it is silent for so long, has failed, or ended.
-        """
-        found = self.event(seconds)
-        if found is None:
-            raise PipelineError(f"{self._name}: the player was not {name} within {seconds:g} s")
-        assert found["event"] == name
-        return found
-
-    def result(self, event: dict[str, Any]) -> dict[str, Any]:
-        """What its last event holds; it may end by itself now."""
-        assert event.pop("event") == "result"
-        end = time.monotonic() + _LEAVING
-        gone = os.WEXITED | os.WNOHANG | os.WNOWAIT  # its group keeps its number, see __exit__
-        while time.monotonic() < end and os.waitid(os.P_PID, self.pid, gone) is None:
-            time.sleep(0.02)
-        return event
-
-    def _last_words(self) -> str:
-        status = self._process.wait()
-        self._words.seek(0)
-        lines = self._words.read().decode(errors="replace").split("\n")
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        if status == -signal.SIGKILL:
-            return "the player was killed, as happens where memory has run out"
-        return f"the player ended with status {status}" + (f": {said}" if said else "")
-
-    def __enter__(self) -> _Player:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
-        if self._process.returncode is None:  # it leads a group, its workers are in it
-            os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
-        self._ready.close()
-        for pipe in (self._stdin, self._stdout, self._words):
-            pipe.close()
-
-
-def _roots(
+def roots_of(
     scenario: Scenario, photos: str | os.PathLike[str] | None, progress: Progress
 ) -> list[str]:
     """The folder of pictures: one, or one for each segment where these are counted in samples."""

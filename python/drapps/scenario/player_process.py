@@ -1,0 +1,120 @@
+"""The runner's side of a player: its process, and what the two tell each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from drapps.errors import PipelineError
+
+_LEAVING = 5.0  # seconds that it may take to end by itself
+
+
+class Player:
+    """The process that loads. A context; it has ended behind it, with all that it has started."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the player)
+        # The package that runs here, wherever the interpreter would look for it.
+        home = str(Path(__file__).parents[2])
+        path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "drapps.scenario.player"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._words,
+            bufsize=0,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.pid = self._process.pid
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._rest = b""
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(self._stdout, selectors.EVENT_READ)
+
+    def send(self, what: dict[str, Any]) -> None:
+        """Tells it something."""
+        with suppress(BrokenPipeError):  # the missing answer tells
+            line = memoryview(json.dumps(what).encode() + b"\n")
+            while line:
+                line = line[os.write(self._stdin.fileno(), line) :]
+
+    def event(self, seconds: float) -> dict[str, Any] | None:
+        """What it says next; None where that is nothing for so long.
+
+        Raises:
+            PipelineError: it has failed, or ended.
+        """
+        end = time.monotonic() + seconds
+        while b"\n" not in self._rest:
+            if not self._ready.select(max(0.0, end - time.monotonic())):
+                return None
+            block = os.read(self._stdout.fileno(), 1 << 20)
+            if not block:
+                raise PipelineError(f"{self._name}: {self._last_words()}")
+            self._rest += block
+        line, _, self._rest = self._rest.partition(b"\n")
+        found: dict[str, Any] = json.loads(line)
+        if found["event"] == "failed":
+            raise PipelineError(f"{self._name}: {found['error']}")
+        return found
+
+    def expect(self, name: str, seconds: float) -> dict[str, Any]:
+        """What it says next, which is this.
+
+        Raises:
+            PipelineError: it is silent for so long, has failed, or ended.
+        """
+        found = self.event(seconds)
+        if found is None:
+            raise PipelineError(f"{self._name}: the player was not {name} within {seconds:g} s")
+        assert found["event"] == name
+        return found
+
+    def result(self, event: dict[str, Any]) -> dict[str, Any]:
+        """What its last event holds; it may end by itself now."""
+        assert event.pop("event") == "result"
+        end = time.monotonic() + _LEAVING
+        gone = os.WEXITED | os.WNOHANG | os.WNOWAIT  # its group keeps its number, see __exit__
+        while time.monotonic() < end and os.waitid(os.P_PID, self.pid, gone) is None:
+            time.sleep(0.02)
+        return event
+
+    def _last_words(self) -> str:
+        status = self._process.wait()
+        self._words.seek(0)
+        lines = self._words.read().decode(errors="replace").split("\n")
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if status == -signal.SIGKILL:
+            return "the player was killed, as happens where memory has run out"
+        return f"the player ended with status {status}" + (f": {said}" if said else "")
+
+    def __enter__(self) -> Player:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
+    ) -> None:
+        if self._process.returncode is None:  # it leads a group, its workers are in it
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        self._ready.close()
+        for pipe in (self._stdin, self._stdout, self._words):
+            pipe.close()
