@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from drapps.scenario import Drapps, Run, Scenario
-
 from benchmarks import report
 from benchmarks.headroom import verdict
 from benchmarks.headroom.candidates import Settings, candidates
@@ -16,6 +14,7 @@ from benchmarks.headroom.compose import best_static, oracle, value
 from benchmarks.headroom.search import Searched, search
 from benchmarks.headroom.stage import SkippedError, Stage, rate_between, rates_of
 from benchmarks.headroom.verdict import Ratio, ratio
+from drapps.scenario import Drapps, Run, Scenario
 
 ROUNDS, MORE_ROUNDS = 3, 5
 START_BEGIN = {"python": 15.0}  # seconds at which a loader has to have found its settings, by kind
@@ -108,7 +107,7 @@ def _searched(
 def _loaders(tried: dict[str, Settings], static: str, by_segment: list[str]) -> dict[str, Drapps]:
     loaders = {"default": Drapps(), "static": Drapps(settings=tried[static])}
     if any(each != static for each in by_segment):
-        loaders["oracle"] = Drapps(settings=[tried[name] for name in by_segment])
+        loaders["oracle"] = Drapps(by_segment=[tried[name] for name in by_segment])
     return loaders | {"again": Drapps()}
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from drapps.errors import PipelineError
@@ -20,21 +21,38 @@ class Drapps:
         policy: who moves the knobs; None: the default of what runs.
         settings: knobs by name, at which they are held: ``{"io_depth": 64}``. Those that are left
             out stand where they start. None: the policy moves them.
+        by_segment: knobs for each segment, to which they are moved as it begins, at the pace of
+            any policy; none where it is empty.
     """
 
     policy: Policy | None = None
     settings: Mapping[str, int] | None = None
+    by_segment: Sequence[Mapping[str, int]] = ()
 
     def __post_init__(self) -> None:
         if self.policy is not None:
             to_json(self.policy)
-        for name, value in (self.settings or {}).items():
+        given = [each.items() for each in (self.settings or {}, *self.by_segment)]
+        for name, value in chain.from_iterable(given):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise PipelineError(f"settings: {name} is {value!r}, and no whole number from 0")
 
     @property
+    def first(self) -> Mapping[str, int] | None:
+        """The knobs that it begins with; None: as they start."""
+        return self.by_segment[0] if self.by_segment else self.settings
+
+    def policy_of(self, segment: int) -> Policy | None:
+        """Who moves the knobs in a segment."""
+        if not self.by_segment:
+            return self.policy
+        return {"name": "static", "parameters": dict(self.by_segment[segment])}
+
+    @property
     def label(self) -> str:
         """Its name in tables and plots."""
+        if self.by_segment:
+            return "DRAPPS, set for each segment"
         if self.settings is not None:
             held = ", ".join(f"{name} {value}" for name, value in self.settings.items())
             return f"DRAPPS, {held}" if held else "DRAPPS, held"
@@ -47,7 +65,13 @@ class Drapps:
         """Of which `loader_of` makes it again."""
         policy = dict(self.policy) if isinstance(self.policy, Mapping) else self.policy
         settings = None if self.settings is None else dict(self.settings)
-        return {"kind": "drapps", "policy": policy, "settings": settings}
+        by_segment = [dict(each) for each in self.by_segment]
+        return {
+            "kind": "drapps",
+            "policy": policy,
+            "settings": settings,
+            "by_segment": by_segment,
+        }
 
 
 @dataclass(frozen=True)
@@ -76,4 +100,6 @@ Contestant = Drapps | Stock
 def loader_of(given: Mapping[str, Any]) -> Contestant:
     """What `to_json` gave."""
     values = {name: value for name, value in given.items() if name != "kind"}
-    return Stock(**values) if given["kind"] == "stock" else Drapps(**values)
+    if given["kind"] == "stock":
+        return Stock(**values)
+    return Drapps(**{**values, "by_segment": tuple(values["by_segment"])})

@@ -44,8 +44,8 @@ class Performance:
         self._trace: str = spec["trace"]
         self._most_sums: int = spec["checksums"]
         self._settings: dict[str, Any] | None = None
-        if isinstance(self._contestant, Drapps) and self._contestant.settings is not None:
-            self._settings = self._workload.settings(self._contestant.settings)
+        if isinstance(self._contestant, Drapps) and self._contestant.first is not None:
+            self._settings = self._workload.settings(self._contestant.first)
         self._loader: Any = None
         self._step = Step(self._workload.classes)
         self._validation = Validation(lambda: self._new_loader())
@@ -130,7 +130,10 @@ class Performance:
         return begin if now >= begin else None
 
     def _enter(self, begin: float) -> None:
-        conditions = self._scenario.segments[len(self._marks)].conditions
+        number = len(self._marks)
+        conditions = self._scenario.segments[number].conditions
+        if number > 0 and isinstance(self._contestant, Drapps) and self._contestant.by_segment:
+            self._loader.policy = self._contestant.policy_of(number)
         self._step.become(conditions.consumer)
         self._validation.become(conditions.validation, conditions.consumer.step)
         self._marks.append(self._mark(begin))

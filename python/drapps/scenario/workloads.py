@@ -80,7 +80,7 @@ class Workload:
     def loader(
         self, dataset: Any, contestant: Contestant, settings: Mapping[str, Any] | None
     ) -> Any:
-        """A loader of the dataset; where there are `settings`, it is held there."""
+        """A loader of the dataset, which begins with `settings`, where there are some."""
         arguments = self._arguments()
         if isinstance(contestant, Stock):
             workers = contestant.workers
@@ -95,11 +95,11 @@ class Workload:
             num_workers="auto",
             persistent_workers=True,
             seed=SEED,
-            policy=contestant.policy,
+            policy=contestant.policy_of(0),
             settings=settings,
             **arguments,
         )
-        if settings is not None:
+        if contestant.settings is not None:
             loader.freeze()
         return loader
 
