@@ -10,6 +10,13 @@ Reason Reason::format(const char* format, std::va_list values) noexcept {
   return {text};
 }
 
+void PolicyState::say(const char* format, ...) noexcept {
+  std::va_list values;
+  va_start(values, format);
+  why = Reason::format(format, values);
+  va_end(values);
+}
+
 std::string_view name_of(Hold hold) noexcept {
   switch (hold) {
     case Hold::kNone: return "";

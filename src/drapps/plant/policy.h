@@ -50,6 +50,9 @@ struct PolicyState {
   Trying trying = Trying::kNot;
   std::array<std::byte, kPolicyMemory> memory{};
 
+  /// Gives the reason, as printf() writes it.
+  [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) noexcept;
+
   template <class T>
   T load() const noexcept {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kPolicyMemory);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
 #include <cstddef>
 #include <limits>
 
@@ -107,7 +106,7 @@ class ClimbDecider {
     if (climb_.phase != Phase::kMove && climb_.phase != Phase::kTrial) return;
     climb_.phase = Phase::kReturn;
     climb_.trial.asked = 0;
-    say("another loader tries something; %s returns", name(climb_.trial.at));
+    state_.say("another loader tries something; %s returns", name(climb_.trial.at));
   }
 
   Settings begin_measuring() {
@@ -126,7 +125,7 @@ class ClimbDecider {
     }
     if (++climb_.trial.asked > (knob.clock == kSlowClock ? 2 * patience_ : patience_)) {
       climb_.failed |= bit(trial.at, trial.direction);
-      say("%s does not move to %d", knob.name.data(), target);
+      state_.say("%s does not move to %d", knob.name.data(), target);
       return begin_measuring();
     }
     return with(knob.id, target);
@@ -158,8 +157,8 @@ class ClimbDecider {
       climb_.holds = false;
       climb_.cursor = 0;
       climb_.reference.step_ns = 0;
-      say("the situation changed: step %.2f ms, stall %.1f %%, stretch %.2f", now.step_ns * 1e-6, now.stall * 100,
-          now.stretch);
+      state_.say("the situation changed: step %.2f ms, stall %.1f %%, stretch %.2f", now.step_ns * 1e-6,
+                 now.stall * 100, now.stretch);
     }
     climb_.strange_windows = 0;
     if (climb_.reference.step_ns == 0) {
@@ -175,7 +174,7 @@ class ClimbDecider {
     climb_.phase = Phase::kMeasure;
     climb_.settings = seen_.settings;
     if (seen_.turn != Turn::kOpen) {
-      say("lets another loader try something first");
+      state_.say("lets another loader try something first");
       return seen_.settings;
     }
     for (std::size_t turn = 0; turn < kOrder.size(); ++turn) {
@@ -188,16 +187,16 @@ class ClimbDecider {
         climb_.cursor = static_cast<std::uint8_t>(at);
         climb_.phase = Phase::kMove;
         climb_.trial = {static_cast<std::uint8_t>(at), static_cast<std::int8_t>(direction), before, value, 0};
-        say("tries %s %d -> %d: step %.2f ms, stall %.1f %%", name(at), before, value, climb_.base.step_ns * 1e-6,
-            climb_.base.stall * 100);
+        state_.say("tries %s %d -> %d: step %.2f ms, stall %.1f %%", name(at), before, value,
+                   climb_.base.step_ns * 1e-6, climb_.base.stall * 100);
         return with(kOrder[at], value);
       }
     }
     climb_.holds = true;
     if (climb_.base.stall >= kStalled) {
-      say("holds: nothing left to try makes the step faster");
+      state_.say("holds: nothing left to try makes the step faster");
     } else {
-      say("holds: the step does not wait for data");
+      state_.say("holds: the step does not wait for data");
     }
     return seen_.settings;
   }
@@ -218,7 +217,8 @@ class ClimbDecider {
       climb_.failed |= bit(trial.at, trial.direction);
       climb_.phase = Phase::kReturn;
       climb_.trial.asked = 0;
-      say("%s %d -> %d did not help: step %+.1f %%; returns", name(trial.at), trial.before, trial.value, -gain * 100);
+      state_.say("%s %d -> %d did not help: step %+.1f %%; returns", name(trial.at), trial.before, trial.value,
+                 -gain * 100);
       return with(kOrder[trial.at], trial.before);
     }
     climb_.failed = bit(trial.at, -trial.direction);
@@ -230,8 +230,8 @@ class ClimbDecider {
     const Trial kept = trial;
     const Settings next = next_trial();
     const Reason then = state_.why;
-    say("keeps %s %d: step %+.1f %%; %.*s", name(kept.at), kept.value, -gain * 100,
-        static_cast<int>(then.view().size()), then.view().data());
+    state_.say("keeps %s %d: step %+.1f %%; %.*s", name(kept.at), kept.value, -gain * 100,
+               static_cast<int>(then.view().size()), then.view().data());
     return next;
   }
 
@@ -248,13 +248,6 @@ class ClimbDecider {
   }
 
   static const char* name(std::size_t at) { return knob_table()[static_cast<std::size_t>(kOrder[at])].name.data(); }
-
-  [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) {
-    std::va_list values;
-    va_start(values, format);
-    state_.why = Reason::format(format, values);
-    va_end(values);
-  }
 
   const Observation& seen_;
   PolicyState& state_;

@@ -1,8 +1,11 @@
 #include "drapps/policy/initial.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 
 #include "drapps/plant/knob_range.h"
+#include "drapps/policy/depth_watch.h"
 #include "drapps/policy/start.h"
 
 namespace drapps {
@@ -12,7 +15,14 @@ namespace {
 struct Remembered {
   std::int32_t most_workers;  // at the last decision at which it had as many, or did not want them
   Start start;
+  DepthWatch watch;
 };
+
+/// Depths of the start; once that is over, of the watch.
+std::optional<Settings> depths(Remembered& remembered, const Observation& seen, PolicyState& state) {
+  if (remembered.start.phase == Start::Phase::kEnded) return watch_depths(remembered.watch, seen, state);
+  return start_depths(remembered.start, seen, state);
+}
 
 }  // namespace
 
@@ -30,10 +40,17 @@ Settings initial_settings(const Limits& limits) noexcept {
   return settings;
 }
 
+bool Initial::knows(const PolicyState& state) const noexcept {
+  // A window begins with a bool.
+  if (!state.is_bool(offsetof(Remembered, watch) + offsetof(DepthWatch, window))) return false;
+  const auto remembered = state.load<Remembered>();
+  return remembered.start.phase <= Start::Phase::kEnded && remembered.watch.phase <= DepthWatch::Phase::kReturn;
+}
+
 Settings Initial::decide(const Observation& observation, PolicyState& state) const {
   state.why = Reason("stays as it was started");
   auto remembered = state.load<Remembered>();
-  Settings settings = start_depths(remembered.start, observation, state).value_or(observation.settings);
+  Settings settings = depths(remembered, observation, state).value_or(observation.settings);
   const std::int32_t most = state.limits[KnobId::kWorkers].high;
   const std::int32_t before = remembered.most_workers;
   bool on_its_way = false;

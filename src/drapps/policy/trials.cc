@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdarg>
 #include <cstddef>
 #include <numeric>
 #include <span>
@@ -130,7 +129,7 @@ class TrialsDecider {
     Measurement measurement{};
     const bool seen = look(measurement);
     if (changed) {
-      say("the limits have changed: %.2f cores, %.2f before", budget(), cpus_before);
+      state_.say("the limits have changed: %.2f cores, %.2f before", budget(), cpus_before);
       memory_.measurements.clear();
     }
     // A cut waits for those that leave, but not for those that are still to come.
@@ -248,18 +247,11 @@ class TrialsDecider {
   }
 
   std::int32_t leave_for(std::int32_t target, const Measurement& measurement, const char* why) {
-    say("%s: %.2f of %.2f cores, %.0f %% waited, %.1f/s", why, measurement.cores, budget(), 100 * measurement.waited,
-        measurement.rate);
+    state_.say("%s: %.2f of %.2f cores, %.0f %% waited, %.1f/s", why, measurement.cores, budget(),
+               100 * measurement.waited, measurement.rate);
     memory_.measurements.clear();
     memory_.unsettled_ns = seen_.time_ns;
     return target;
-  }
-
-  [[gnu::format(printf, 2, 3)]] void say(const char* format, ...) {
-    std::va_list values;
-    va_start(values, format);
-    state_.why = Reason::format(format, values);
-    va_end(values);
   }
 
   const Observation& seen_;

@@ -1,0 +1,41 @@
+// Whether the depths still fit, long after the start: a storage that has become slower wants more reads at once.
+//
+// 1. Watching. Over one window of training steps after another (step_window.h). A window in which the training waited
+//    for a tenth of its time, and workers waited for storage for a fifth of theirs, asks for depths as the start does
+//    (read_meter.h), unless the storage has refused requests in it, or another loader tries something.
+// 2. Where these are more than what stands they are proposed until they are in force, for at most so many decisions.
+// 3. The next window judges: a step that is not shorter by a twentieth, and by more than its error, was not worth it,
+//    and the depths go back. For a storage whose bandwidth is used up answers later the more it is asked, and who
+//    followed its latency would only ever go up.
+// 4. What was not worth it is not asked for again for half a minute; after each further time for twice as long.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "drapps/plant/policy.h"
+#include "drapps/policy/read_meter.h"
+#include "drapps/policy/step_window.h"
+
+namespace drapps {
+
+/// What a policy remembers of it. Plain and trivially copyable; zero bytes are its beginning.
+struct DepthWatch {
+  enum class Phase : std::uint8_t { kBegin, kWatch, kMove, kJudge, kReturn };
+
+  Phase phase;
+  std::uint32_t asked;  // decisions in which the knobs were asked to move
+  std::uint32_t failures;
+  std::uint64_t rest_until_ns;
+  ReadMark mark;  // at the beginning of the window
+  std::uint64_t workers_ns, storage_ns;
+  ReadMeter metered;
+  Settings before;       // the move
+  StepMeasure measured;  // before the move
+  StepWindow window;
+};
+
+/// What the watch proposes now, and why; nothing where it has nothing to say. It moves only the two depths.
+std::optional<Settings> watch_depths(DepthWatch& watch, const Observation& seen, PolicyState& state);
+
+}  // namespace drapps
