@@ -132,11 +132,11 @@ class Performance:
     def _enter(self, begin: float) -> None:
         number = len(self._marks)
         conditions = self._scenario.segments[number].conditions
+        self._marks.append(self._mark(begin))
         if number > 0 and isinstance(self._contestant, Drapps) and self._contestant.by_segment:
             self._loader.policy = self._contestant.policy_of(number)
         self._step.become(conditions.consumer)
         self._validation.become(conditions.validation, conditions.consumer.step)
-        self._marks.append(self._mark(begin))
 
     def _mark(self, at: float) -> _Mark:
         cpu = cpu_seconds() - self._step.cpu

@@ -1,0 +1,217 @@
+"""Scenarios, played: the stream is that of a plain run, and each segment is measured."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from drapps import trace
+from drapps.errors import PipelineError
+from drapps.scenario import Drapps, Stock, load, play, runner, shipped
+from drapps.scenario.conditions import Conditions, PythonCost
+from drapps.scenario.reading import parse
+from python.tests.commands import answer, run
+
+pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+
+BATCHES = 4
+SMALL = (
+    "workload: {kind: photos, batch: 4, crop: 16, epoch: 512, pictures: 8, width: 64, height: 48"
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    """Pictures are made once for this module; where all scenarios are played, for the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get("DRAPPS_TEST_PICTURES"):
+            patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def plain(scenario):
+    """Checksums of the first batches of a loader in this process, in no conditions at all."""
+    from drapps.scenario.performance import checksum
+    from drapps.scenario.workloads import Workload
+
+    segments = [
+        replace(each, conditions=Conditions(pictures=each.conditions.pictures))
+        for each in scenario.segments
+    ]
+    bare = replace(scenario, segments=tuple(segments))
+    workload = Workload(bare, runner.roots_of(bare, None, lambda *_: None))
+    batches = workload.loader(workload.dataset(time.monotonic()), Drapps(), None)
+    return [checksum(batch) for batch, _ in zip(batches, range(BATCHES), strict=False)]
+
+
+ALWAYS = ("arrays", "python", "quick")
+NAMES = [pytest.param(n, marks=() if n in ALWAYS else pytest.mark.full) for n in shipped()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_stream_of_a_scenario_is_that_of_a_plain_run(name):
+    scenario = load(name)
+    seconds = 3.0 if "sleeping" in name else 1.5
+    found = play(scenario, seconds=seconds, checksums=BATCHES)
+    if found.skipped:
+        pytest.skip(found.skipped)
+    sums = plain(scenario.lasting(seconds))
+    assert len(found.checksums) >= 1
+    assert found.checksums == sums[: len(found.checksums)]
+
+
+def small(text, seconds=1.0):
+    return parse(f"name: small\nabout: For tests.\n{SMALL}}}\nseconds: {seconds}\n{text}", "small")
+
+
+def test_each_segment_is_measured_under_every_kind_of_loader():
+    scenario = small("consumer: {step: 0.01}\nevents: [{at: 0.5, storage: {latency: 0.001}}]")
+    held = {"workers": 1, "io_depth": 32}
+    for loader in (Drapps(), Drapps("hill_climb"), Drapps(settings=held), Stock(0), Stock(1)):
+        found = play(scenario, loader)
+        assert [(each.begin, each.end) for each in found.segments] == [(0, 0.5), (0.5, 1)]
+        assert [each.key for each in found.segments] == [scenario.key(0), scenario.key(1)]
+        for each in found.segments:
+            assert 0 < each.rate < 4 / 0.01
+            assert 0 < each.stall_share <= 1
+            assert each.cpu_per_sample > 0
+        assert len(found.rates) == 2
+        assert found.label == loader.label
+        for _, knobs in found.knobs if loader == Drapps(settings=held) else ():
+            assert held.items() <= knobs.items()
+
+
+def test_a_segment_alone_is_played_for_as_long_as_asked_for():
+    scenario = small("events: [{at: 0.5, storage: {latency: 0.05}}]")
+    found = play(scenario, segment=1, seconds=0.7)
+    assert [each.end for each in found.segments] == [0.7]
+    assert found.segments[0].key == scenario.key(1)
+
+
+def test_a_run_is_recorded_and_its_decisions_come_out_again(tmp_path):
+    found = play("quick", trace=tmp_path / "run.trace")
+    assert found.trace == str(tmp_path / "run.trace")
+    assert found.decisions
+    again = trace.replay(found.trace)
+    assert again.decisions == again.equal > 0
+
+
+def test_an_event_at_a_sample_comes_when_that_is_taken():
+    text = SMALL.replace("epoch: 512", "epoch: 4096, shuffle: false") + "}\nconsumer: {step: 0.01}"
+    scenario = parse(
+        f"name: a\nabout: b\n{text}\nseconds: 1\nevents: [{{at: {{sample: 100}}, pictures: 2}}]",
+        "a",
+    )
+    found = play(scenario, checksums=BATCHES)
+    first, second = found.segments
+    assert first.end == second.begin
+    assert first.end >= 25 * 0.01
+    assert first.rate * first.end == pytest.approx(100, abs=8)
+    assert [Path(root).name for root in found.photos] == ["64x48x8-1", "91x68x8-1"]
+    never = play(replace(scenario, seconds=0.1))
+    assert len(never.segments) == 1
+
+
+def test_validation_runs_beside_the_training_while_it_is_asked_for():
+    scenario = small(
+        "consumer: {step: 0.005}\n"
+        "events: [{at: 0.4, validation: true}, {at: 1.2, validation: false}]",
+        seconds=1.6,
+    )
+    before, beside, _ = play(scenario).segments
+    assert before.validation_rate == 0
+    assert beside.validation_rate > 0
+    assert beside.rate > 0
+
+
+def test_a_python_sample_costs_what_its_time_says():
+    from drapps.scenario.python_dataset import CostlyRows
+
+    costs = [(10.0, PythonCost(cpu=0.02)), (20.0, PythonCost(sleep=0.03))]
+    rows = CostlyRows(8, 4, costs)
+    assert [rows.cost_at(now) for now in (0, 10, 19.9, 20, 99)] == [
+        costs[0][1], costs[0][1], costs[0][1], costs[1][1], costs[1][1],
+    ]  # fmt: skip
+    for at, least_cpu, most_cpu in ((0, 0.02, 0.5), (-20, 0.0, 0.015)):
+        spent = CostlyRows(8, 4, [(time.monotonic() + at + 10, costs[0][1]), (0.0, costs[1][1])])
+        used = spent if least_cpu == 0 else CostlyRows(8, 4, costs[:1])
+        began, wall = time.thread_time(), time.monotonic()
+        row, index = used[3]
+        assert least_cpu <= time.thread_time() - began <= most_cpu
+        assert time.monotonic() - wall >= 0.02
+        assert (row.shape, index) == ((4,), 3)
+
+
+def test_what_the_player_cannot_play_is_an_error_that_says_why(photos, tmp_path):
+    with pytest.raises(PipelineError, match="quick: settings: there is no knob depth here"):
+        play("quick", Drapps(settings={"depth": 3}))
+    with pytest.raises(PipelineError, match="needs pictures of its own"):
+        play("samples-grow", photos=photos)
+    with pytest.raises(PipelineError, match="holds no folders with pictures"):
+        play("quick", photos=tmp_path)
+    with pytest.raises(PipelineError, match="arrays loads no pictures"):
+        play("arrays", photos=photos)
+    with pytest.raises(PipelineError, match="decides nothing that a trace could hold"):
+        play("quick", Stock(), trace=tmp_path / "a")
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "a.jpg").write_bytes(b"\xff\xd8 no picture")
+    with pytest.raises(PipelineError, match=r"the player ended with status 1: .*a\.jpg"):
+        play("quick", photos=tmp_path)
+
+
+def test_pictures_of_ones_own_are_loaded(photos):
+    found = play("quick", seconds=0.5, photos=photos)
+    assert found.photos == [str(photos)]
+    assert found.segments[0].rate > 0
+
+
+def test_pictures_are_never_overwritten(tmp_path, monkeypatch):
+    from drapps.scenario import pictures
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    root = pictures.ensure(64, 48, 8)
+    first = sorted(root.glob("*/*.jpg"))[0]
+    assert first.read_bytes() == pictures.encoded(0, 64, 48)
+    before = first.stat()
+    assert pictures.ensure(64, 48, 8) == root
+    assert first.stat() == before
+    first.unlink()
+    with pytest.raises(PipelineError, match="holds 7 pictures, not 8: remove it"):
+        pictures.ensure(64, 48, 8)
+    assert not first.exists()
+
+
+def test_the_command_writes_result_page_and_trace_into_a_new_folder(tmp_path):
+    out = tmp_path / "out"
+    status, found = answer("play", "quick", "--seconds", "1", "--out", str(out))
+    assert status == 0
+    assert [each["number"] for each in found["segments"]] == [0, 1, 2]
+    assert sorted(path.name for path in out.iterdir()) == ["page.html", "run.json", "run.trace"]
+    again = run("play", "quick", "--out", str(out))
+    assert again.returncode == 1
+    assert "is not an empty folder: nothing is overwritten" in again.stderr
+
+
+def test_the_command_lists_checks_and_refuses(tmp_path):
+    status, found = answer("play", "--list")
+    assert status == 0
+    assert [each["name"] for each in found["scenarios"]] == list(shipped())
+    (tmp_path / "a.yaml").write_text("name: a\nspeed: 1\n")
+    bad = run("play", str(tmp_path / "a.yaml"), "--check")
+    assert bad.returncode == 1
+    assert "a.yaml:2: speed: there is no such key here" in bad.stderr
+    assert answer("play", "quick", "--check")[1]["scenario"]["name"] == "quick"
+    for words in (
+        (),
+        ("quick", "--workers", "2"),
+        ("quick", "--loader", "stock", "--policy", "initial"),
+        ("quick", "--settings", "3"),
+        ("quick", "--seconds", "0"),
+        ("quick", "--segment", "x"),
+    ):
+        assert run("play", *words).returncode == 2
+    for words in (("quick", "--segment", "3"), ("quick", "--policy", "luck")):
+        assert run("play", *words).returncode == 1
