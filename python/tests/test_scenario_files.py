@@ -144,7 +144,8 @@ def test_segments_with_the_same_in_force_have_the_same_key():
     assert keys[0] == keys[2] != keys[1]
     stationary = parse(PHOTOS.replace("60", "9").replace("name: a", "name: z"), "z.yaml")
     assert stationary.key(0) == keys[0]
-    assert parse(PHOTOS + "storage: {}\n", "a.yaml").key(0) == keys[0]
+    for nothing in ("storage: {}", "consumer: {cpu: 1}", "duty: 0.5"):
+        assert parse(PHOTOS + nothing, "a.yaml").key(0) == keys[0]
     assert there_and_back.alone(1).key(0) == keys[1]
     assert json.loads(keys[1])["burners"] == 2
     other = parse(PHOTOS.replace("photos}", "photos, batch: 8}"), "a.yaml")

