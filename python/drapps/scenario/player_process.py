@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -26,9 +25,7 @@ class Player:
     def __init__(self, name: str) -> None:
         self._name = name
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the player)
-        # The package that runs here, wherever the interpreter would look for it.
-        home = str(Path(__file__).parents[2])
-        path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join(filter(None, sys.path))  # modules are those of this process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "drapps.scenario.player"],
             stdin=subprocess.PIPE,

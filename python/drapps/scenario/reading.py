@@ -106,8 +106,9 @@ def _segments(
             found["at"].fail(f"must be later than the event before, at {segments[-1].begin:g}")
         conditions = changed(segments[-1].conditions, found, workload)
         if unit == "samples":
-            for name in found.keys() - {"at", "name", "pictures", "consumer"}:
-                found[name].fail("changes at a time; at a sample, pictures and consumer may change")
+            for name in CHANGED:
+                if name in found and name != "consumer":
+                    found[name].fail("changes at a time; pictures and consumer do at a sample")
         elif "pictures" in found:
             found["pictures"].fail("changes at a sample: at: {sample: 20000}")
         if "pictures" in found:
