@@ -1,0 +1,39 @@
+#include "drapps/meter/system_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace drapps {
+namespace {
+
+constexpr std::uint64_t kTryAgainNs = 60'000'000'000;
+constexpr std::size_t kFirstBytes = 4096;
+constexpr std::size_t kMostBytes = 16 << 20;  // /proc/stat of a thousand cores has some 100 KB
+
+}  // namespace
+
+std::optional<std::string_view> SystemFile::read(std::uint64_t now_ns) {
+  if (!file_) {
+    if (now_ns < try_again_ns_) return std::nullopt;
+    try_again_ns_ = now_ns + kTryAgainNs;
+    file_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file_) return std::nullopt;
+  }
+  std::size_t used = 0;
+  // Some of these files give a few lines at a time: only nothing is the end.
+  for (;;) {
+    if (used == text_.size()) text_.resize(text_.empty() ? kFirstBytes : 2 * text_.size());
+    const ssize_t got = ::pread(file_.get(), text_.data() + used, text_.size() - used, static_cast<off_t>(used));
+    if (got == 0) return std::string_view(text_.data(), used);
+    if (got > 0) used += static_cast<std::size_t>(got);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 || used > kMostBytes) break;
+  }
+  file_.reset();
+  try_again_ns_ = now_ns + kTryAgainNs;
+  return std::nullopt;
+}
+
+}  // namespace drapps
