@@ -23,6 +23,7 @@ function(drapps_layer name)
   set(tests ${sources})
   set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_stand_in_test\\.cc$")  # a library of its own, which tests load
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
   drapps_simd_flags(${sources})
