@@ -1,13 +1,14 @@
 #include "drapps/base/mount_info.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
+
+#include "drapps/base/system_text.h"
 
 namespace drapps {
 namespace {
 
-constexpr std::size_t kRoot = 3, kPoint = 4, kFirstTag = 6;  // fields of a line, by their place
+constexpr std::size_t kNumber = 2, kRoot = 3, kPoint = 4, kFirstTag = 6;  // fields of a line, by their place
 
 bool octal(char digit) noexcept { return digit >= '0' && digit <= '7'; }
 
@@ -28,14 +29,6 @@ std::string decoded(std::string_view field) {
   return text;
 }
 
-/// Takes what stands before the next separator off `text`.
-std::string_view next(std::string_view& text, char separator) noexcept {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
 bool leads_to(std::string_view point, std::string_view path) noexcept {
   return path.starts_with(point) && (point == "/" || path.size() == point.size() || path[point.size()] == '/');
 }
@@ -46,20 +39,21 @@ std::vector<MountEntry> parse_mount_info(std::string_view text) {
   std::vector<MountEntry> mounts;
   while (!text.empty()) {
     // id parent major:minor root point options [tag…] - type device options-of-the-file-system
-    std::string_view line = next(text, '\n');
+    std::string_view line = take_until(text, '\n');
     std::array<std::string_view, kFirstTag> fields;
-    for (std::string_view& field : fields) field = next(line, ' ');
+    for (std::string_view& field : fields) field = take_until(line, ' ');
     if (!fields[kRoot].starts_with('/') || !fields[kPoint].starts_with('/')) continue;
     bool behind_tags = false;
-    while (!behind_tags && !line.empty()) behind_tags = next(line, ' ') == "-";
-    const std::string_view type = next(line, ' ');
+    while (!behind_tags && !line.empty()) behind_tags = take_until(line, ' ') == "-";
+    const std::string_view type = take_until(line, ' ');
     if (!behind_tags || type.empty()) continue;
-    const std::string_view device = next(line, ' ');
+    const std::string_view device = take_until(line, ' ');
     mounts.push_back({.root = decoded(fields[kRoot]),
                       .point = decoded(fields[kPoint]),
                       .filesystem = decoded(type),
                       .device = decoded(device),
-                      .options = decoded(next(line, ' '))});
+                      .options = decoded(take_until(line, ' ')),
+                      .number = std::string(fields[kNumber])});
   }
   return mounts;
 }

@@ -13,6 +13,7 @@ struct MountEntry {
   std::string filesystem;  // its type: "ext4", "nfs4"
   std::string device;      // what it was mounted from: "/dev/sda1", "server:/export"
   std::string options;     // of the file system itself, with commas between
+  std::string number;      // of the device, "major:minor"; major 0 where it is none of its own
 };
 
 /// In the order of the text. What no mount is written as is left out.
