@@ -8,7 +8,6 @@
 namespace drapps {
 namespace {
 
-constexpr std::uint64_t kTryAgainNs = 60'000'000'000;
 constexpr std::size_t kFirstBytes = 4096;
 constexpr std::size_t kMostBytes = 16 << 20;  // /proc/stat of a thousand cores has some 100 KB
 

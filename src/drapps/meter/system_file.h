@@ -11,6 +11,9 @@
 
 namespace drapps {
 
+/// Before which nothing that is missing is looked for again.
+inline constexpr std::uint64_t kTryAgainNs = 60'000'000'000;
+
 class SystemFile {
  public:
   /// Opens nothing yet.

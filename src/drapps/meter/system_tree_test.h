@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 namespace drapps {
+
+inline constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 class SystemTree {
  public:

@@ -1,0 +1,73 @@
+// The CPU time of this process's threads and of its worker processes, and how long they waited for a core.
+#pragma once
+
+#include <dirent.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drapps/meter/reading.h"
+
+namespace drapps {
+
+struct TaskReadings {
+  Reading threads_count;   // of this process, all of them
+  Reading threads_cpu;     // cores that they use
+  Reading threads_wait;    // threads that are ready to run and have no core, on average
+  Reading processes_cpu;   // cores that the worker processes use
+  Reading processes_wait;  // of their main threads, as above
+};
+
+inline constexpr std::array<ReadingInfo, kReadings<TaskReadings>> kTaskInfo{{
+    {"threads.count", "threads", "/proc/self/task"},
+    {"threads.cpu", "cores", "/proc/self/task/*/schedstat"},
+    {"threads.wait", "threads", "/proc/self/task/*/schedstat"},
+    {"processes.cpu", "cores", "/proc/<pid>/stat"},
+    {"processes.wait", "threads", "/proc/<pid>/schedstat"},
+}};
+
+/// Growth per second of one counter, summed over tasks that come and go. One that was not there at the look before adds
+/// nothing yet; one that is not there any more adds nothing any more. Never negative.
+class TaskRates {
+ public:
+  using Counts = std::vector<std::pair<int, std::uint64_t>>;  // a task, and what its counter stands at
+
+  explicit TaskRates(double scale) noexcept : scale_(scale) {}
+  /// Invalid where no task was there at both looks, and where time does not move on.
+  Reading read(Counts counts, std::uint64_t now_ns);
+
+ private:
+  double scale_;
+  Counts before_{};  // by task
+  std::uint64_t before_ns_ = 0;
+};
+
+class TaskMeter {
+ public:
+  explicit TaskMeter(std::string root = "");
+
+  /// Looks at the threads so seldom that it takes about 0.1 % of a core, however many there are: readings may be those
+  /// of an earlier call.
+  /// @param processes  pids of the worker processes.
+  TaskReadings read(std::uint64_t now_ns, std::span<const std::int32_t> processes);
+
+ private:
+  struct Close {
+    void operator()(DIR* folder) const noexcept { closedir(folder); }
+  };
+  void look_at_threads(std::uint64_t now_ns);
+
+  const std::string root_;
+  std::unique_ptr<DIR, Close> folder_{};  // of the threads
+  std::uint64_t look_again_ns_ = 0;
+  TaskReadings seen_{};
+  TaskRates threads_cpu_, threads_wait_, processes_cpu_, processes_wait_;
+};
+
+}  // namespace drapps
