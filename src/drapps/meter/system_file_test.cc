@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <iterator>
+
 #include "drapps/meter/system_tree_test.h"
 
 namespace drapps {
@@ -39,6 +42,19 @@ TEST(SystemFile, ThatCannotBeReadIsMissing) {
   SystemFile folder(tree.root() + "/proc/some");  // opens, and gives nothing
   EXPECT_FALSE(folder.read(1).has_value());
   EXPECT_FALSE(folder.read(2).has_value());
+}
+
+TEST(SystemFile, HoldsNoDescriptorBetweenLooks) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const SystemTree tree;
+  tree.put("/proc/some", "text");
+  const auto before = descriptors();
+  SystemFile file(tree.root() + "/proc/some");
+  EXPECT_EQ(file.read(1), "text");
+  EXPECT_EQ(descriptors(), before);
 }
 
 TEST(SystemFile, OfThisMachineIsRead) {

@@ -28,8 +28,7 @@ class SystemTree {
 
   /// What a meter's constructor takes.
   std::string root() const { return root_.string(); }
-  /// @param path  from the root of the machine, as "/proc/stat". A file that is there gets another text, and stays the
-  /// file that a meter may have open.
+  /// @param path  from the root of the machine, as "/proc/stat".
   void put(const std::string& path, const std::string& text) const {
     const std::filesystem::path file = root_.string() + path;
     std::filesystem::create_directories(file.parent_path());

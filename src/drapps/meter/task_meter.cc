@@ -1,9 +1,11 @@
 #include "drapps/meter/task_meter.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <string_view>
 
 #include "drapps/base/system_text.h"
@@ -16,6 +18,10 @@ namespace {
 // To open, read and close a thread's file takes some 5 µs.
 constexpr std::uint64_t kBetweenLooksNs = 5'000'000;  // for each thread
 constexpr double kNs = 1e-9;
+
+struct CloseFolder {
+  void operator()(DIR* folder) const noexcept { closedir(folder); }
+};
 
 /// A file of one task, which has ended where there is none.
 std::string_view read_once(int folder, const std::string& path, std::span<char> into) noexcept {
@@ -87,22 +93,19 @@ TaskReadings TaskMeter::read(std::uint64_t now_ns, std::span<const std::int32_t>
 
 void TaskMeter::look_at_threads(std::uint64_t now_ns) {
   seen_.threads_count = seen_.threads_cpu = seen_.threads_wait = {};
-  if (folder_ == nullptr) {
-    folder_.reset(opendir((root_ + "/proc/self/task").c_str()));
-    if (folder_ == nullptr) {
-      look_again_ns_ = now_ns + kTryAgainNs;
-      return;
-    }
+  const std::unique_ptr<DIR, CloseFolder> folder(opendir((root_ + "/proc/self/task").c_str()));
+  if (folder == nullptr) {
+    look_again_ns_ = now_ns + kTryAgainNs;
+    return;
   }
-  rewinddir(folder_.get());
   TaskRates::Counts cpu, wait;
   std::array<char, 128> text;
   std::uint64_t threads = 0;
-  while (const dirent* const entry = readdir(folder_.get())) {
+  while (const dirent* const entry = readdir(folder.get())) {
     const auto thread = leading_number(entry->d_name);
     if (!thread) continue;
     ++threads;
-    const std::string_view stat = read_once(dirfd(folder_.get()), std::string(entry->d_name) + "/schedstat", text);
+    const std::string_view stat = read_once(dirfd(folder.get()), std::string(entry->d_name) + "/schedstat", text);
     add_schedstat(stat, static_cast<int>(*thread), &cpu, wait);
   }
   look_again_ns_ = now_ns + threads * kBetweenLooksNs;

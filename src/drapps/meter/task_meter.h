@@ -1,11 +1,8 @@
 // The CPU time of this process's threads and of its worker processes, and how long they waited for a core.
 #pragma once
 
-#include <dirent.h>
-
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,13 +55,9 @@ class TaskMeter {
   TaskReadings read(std::uint64_t now_ns, std::span<const std::int32_t> processes);
 
  private:
-  struct Close {
-    void operator()(DIR* folder) const noexcept { closedir(folder); }
-  };
   void look_at_threads(std::uint64_t now_ns);
 
   const std::string root_;
-  std::unique_ptr<DIR, Close> folder_{};  // of the threads
   std::uint64_t look_again_ns_ = 0;
   TaskReadings seen_{};
   TaskRates threads_cpu_, threads_wait_, processes_cpu_, processes_wait_;
