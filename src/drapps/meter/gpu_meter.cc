@@ -91,7 +91,7 @@ struct GpuMeter::Asked {
 
   /// Whether the device has answered. It is not asked again what it or its driver does not have.
   template <class Question>
-  bool ask(std::size_t kind, Question&& question) {
+  bool ask(std::size_t kind, const Question& question) {
     if (lost || refused[kind]) return false;
     const NvmlResult result = question();
     lost = result == NvmlResult::kGpuIsLost;
@@ -119,7 +119,7 @@ GpuSummary<GpuReadings> GpuMeter::read(std::uint64_t now_ns) {
     GpuReadings& readings = devices_[i];
     readings = {};
     std::size_t kind = 0;
-    const auto read_number = [&](Reading& into, double scale, auto&& question) {
+    const auto read_number = [&](Reading& into, double scale, const auto& question) {
       unsigned number = 0;
       if (asked.ask(kind++, [&] { return question(number); })) into = reading(scale * number, now_ns);
     };
@@ -156,7 +156,6 @@ GpuSummary<GpuLinkReadings> GpuMeter::read_slow(std::uint64_t now_ns) {
     };
     read_direction(links_[i].from_host, 0, NvmlDirection::kFromHost);
     read_direction(links_[i].to_host, 1, NvmlDirection::kToHost);
-    if (asked_slow_[i].lost) links_[i] = {};
   }
   return summary_of(links_);
 }

@@ -50,9 +50,8 @@ void add_gpu(const Nvml& nvml, NvmlDevice device, std::vector<GpuDevice>& device
 
 std::vector<GpuDevice> visible_gpus(const Nvml& nvml, const std::function<const char*(const char*)>& environment) {
   const auto variable = [&](const char* name) { return environment ? environment(name) : std::getenv(name); };
-  std::vector<NvmlDevice> gpus;  // by NVML's numbers; nullptr for one that does not answer
-  const unsigned count = nvml.device_count();
-  for (unsigned index = 0; index < count; ++index) gpus.push_back(nvml.device(index));
+  std::vector<NvmlDevice> gpus(nvml.device_count());  // by NVML's numbers; nullptr for one that does not answer
+  for (unsigned index = 0; index < gpus.size(); ++index) gpus[index] = nvml.device(index);
 
   std::vector<GpuDevice> devices;
   const char* const visible = variable("CUDA_VISIBLE_DEVICES");

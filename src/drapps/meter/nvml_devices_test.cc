@@ -86,6 +86,9 @@ TEST_F(VisibleGpusTest, AreTheFirstInstanceOfAGpuThatIsSplit) {
   split_first_gpu();
   EXPECT_EQ(visible(), "MIG-one of GPU-aaaa-1 GPU-aabb-2 GPU-cccc-3 ");
   EXPECT_EQ(visible("0"), "MIG-one of GPU-aaaa-1 ");
+  machine->gpus[0].split = false;  // its instances are what another mode has left
+  EXPECT_EQ(visible("0"), "GPU-aaaa-1 ");
+  machine->gpus[0].split = true;
   machine->instances[1] = machine->instances[3] = nullptr;
   EXPECT_EQ(visible("0"), "GPU-aaaa-1 ");
 }
