@@ -115,7 +115,7 @@ void bind_control(nb::module_& module) {
           [](Self& self, const std::string& why, const std::string& more) { self.client().remark(why, more); }, "why"_a,
           "more"_a, "Something that moved no knob, with further fields in JSON.")
       .def(
-          "stats", [](Self& self) { return to_json(self.plant().stats(), kProcessKnobs).dump(); },
+          "stats", [](Self& self) { return self.stats().dump(); },
           "All that was counted, in JSON; see control/plant_stats.h.")
       .def(
           "record",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from drapps.report.bad_sample import BadSample
 from drapps.report.decisions import Decision, Decisions
 from drapps.report.explanation import Explanation
+from drapps.report.machine import MachineStats, MeterReading
 from drapps.report.memory import MemoryAccount, MemoryReport
 from drapps.report.plan import Column, Plan
 from drapps.report.stats import (
@@ -26,8 +27,10 @@ __all__ = [
     "Distribution",
     "Explanation",
     "LaneStats",
+    "MachineStats",
     "MemoryAccount",
     "MemoryReport",
+    "MeterReading",
     "Plan",
     "SlowSample",
     "Stats",

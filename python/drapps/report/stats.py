@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from drapps.report.base import Report, mib, page
+from drapps.report.machine import MachineStats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,6 +221,7 @@ class Stats(Report):
             known ``bytes`` (``sized``) and ``pixels`` (``seen``), and a whole index of their JPEG
             (``indexed``).
         memory: bytes of the RAM budget, ``used`` and ``limit``.
+        machine: what the meters of the machine say.
         slowest: the slowest samples, slowest first; of a Python dataset those that living worker
             processes have made.
     """
@@ -236,6 +238,7 @@ class Stats(Report):
     storage: StorageStats
     upcoming: Mapping[str, int]
     memory: Mapping[str, int]
+    machine: MachineStats
     slowest: Sequence[SlowSample]
 
     @classmethod
@@ -254,6 +257,7 @@ class Stats(Report):
                 },
                 "workers": WorkerStats.from_json(said["workers"]),
                 "storage": StorageStats.from_json(_distributions(storage)),
+                "machine": MachineStats.of_core(said["machine"]),
                 "slowest": [SlowSample.from_json(each) for each in said["slowest"]],
             }
         )

@@ -18,9 +18,10 @@ std::string json_of(const PolicyConfig& config) { return policy_config_to_json(c
 }  // namespace
 
 Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares,
-               std::optional<PolicyConfig> config)
+               std::optional<PolicyConfig> config, Meters* meters)
     : plant_(std::move(plant)),
       shares_(shares),
+      meters_(meters),
       log_(policy->name()),
       config_(config_or_name(std::move(config), policy->name())),
       decider_(std::move(policy), plant_->limits()) {
@@ -29,6 +30,7 @@ Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> polic
 
 Client::~Client() {
   if (shares_ != nullptr) shares_->leave(this);
+  if (meters_ != nullptr) meters_->leave(this);
 }
 
 Limits Client::limits() const {
@@ -73,6 +75,11 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   Observation seen;
   // One that fails is missing, which holds the knobs; the next may be there.
   if (!catching([&] { seen = plant_->observe(); }).ok()) seen = {.settings = plant_->settings()};
+  if (meters_ != nullptr && seen.time_ns != 0) {
+    // Without them it is an observation all the same.
+    static_cast<void>(catching(
+        [&] { seen.meters = observation_of(meters_->read(seen.time_ns, this, plant_->worker_pids()), seen.time_ns); }));
+  }
   if (shares_ != nullptr) seen.turn = shares_->turn(this, now.time_ns);
   const Decision decision = decider_.decide(seen, clock);
   if (shares_ != nullptr) shares_->note(this, decider_.trying(), now.time_ns);

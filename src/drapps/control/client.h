@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "drapps/control/decision_log.h"
+#include "drapps/control/meters.h"
 #include "drapps/control/shares.h"
 #include "drapps/policy/config.h"
 #include "drapps/policy/decider.h"
@@ -19,7 +20,8 @@ namespace drapps {
 /// plant throws stops this client until it gets another policy, is kept in the log, and leaves the knobs where they
 /// are.
 ///
-/// Clients with the same `shares`, which outlive them, take turns in trying something and share the cores.
+/// Clients with the same `shares`, which outlive them, take turns in trying something and share the cores. `meters`,
+/// which outlive them too, are read for each decision.
 ///
 /// A client owns a share of its plant. The last share may be dropped by the control thread, so a plant must not wait
 /// for anything in its destructor.
@@ -27,7 +29,7 @@ class Client {
  public:
   /// @param config  what the policy was made of, for recordings; absent: its name alone.
   Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> policy, Shares* shares = nullptr,
-         std::optional<PolicyConfig> config = {});
+         std::optional<PolicyConfig> config = {}, Meters* meters = nullptr);
   ~Client();
 
   /// For the log and the recording: a pass begins.
@@ -67,6 +69,7 @@ class Client {
 
   const std::shared_ptr<Plant> plant_;
   Shares* const shares_;
+  Meters* const meters_;
   DecisionLog log_;
 
   mutable std::mutex recorder_mutex_;  // guards recorder_

@@ -180,7 +180,10 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   const auto guard = lock();
   if (plant_ == nullptr) {
     auto plant = std::make_shared<LivePlant>(engine, source_->shared_storage(), settings, limits);
-    client_ = std::make_shared<Client>(plant, *make_policy(options_.policy), &Shares::of_process(), options_.policy);
+    client_ = std::make_shared<Client>(plant, *make_policy(options_.policy), &Shares::of_process(), options_.policy,
+                                       &Meters::of_process());
+    if (files_ == nullptr) files_ = data_files_of(*source_);
+    Meters::of_process().add(files_);
     if (frozen_) client_->freeze();
     plant_ = std::move(plant);
     if (recording_->follow(*client_, samples())) plant_->sample(SampleReservoir::kMost);
@@ -245,6 +248,7 @@ json Loader::stats() const {
     stats.limits = live_limits(*plan_, Engine::get());
   }
   json root = to_json(stats, kThreadKnobs);
+  root["machine"] = Meters::of_process().to_json(monotonic_ns());
   const StorageIdentity what = source_->storage_identity();
   root["storage"].update({{"kind", what.kind},
                           {"path", what.path},

@@ -22,6 +22,7 @@
 
 #include "drapps/control/client.h"
 #include "drapps/control/consumer.h"
+#include "drapps/control/data_files.h"
 #include "drapps/control/live_plant.h"
 #include "drapps/control/recording.h"
 #include "drapps/decode/jpeg/index_memory.h"
@@ -80,7 +81,8 @@ class Loader {
   /// {"plan": …, "forms": …, "decisions": …}: what runs, what is kept of the samples from pass to pass, and what the
   /// control plane did.
   nlohmann::json explain() const;
-  /// All that was counted so far, see plant_stats.h; and "slowest": samples with their "name", "storage": what it is.
+  /// All that was counted so far, see plant_stats.h; and "slowest": samples with their "name", "storage": what it is,
+  /// "machine": see meters.h.
   nlohmann::json stats() const;
   /// The knobs as they stand now: those that the next pass begins with.
   Settings settings() const;
@@ -120,8 +122,9 @@ class Loader {
 
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
-  pid_t process_ = 0;                     // that all below belong to, but options_ and frozen_
-  std::shared_ptr<Engine::Limit> limit_;  // shared with the passes
+  std::shared_ptr<const DataFiles> files_;  // from the first pass on
+  pid_t process_ = 0;                       // that all below belong to, but options_ and frozen_
+  std::shared_ptr<Engine::Limit> limit_;    // shared with the passes
   std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
   std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
   std::shared_ptr<Recording> recording_;

@@ -8,6 +8,7 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/control/live_plant.h"
+#include "drapps/control/meters.h"
 #include "drapps/modality/test_pictures.h"
 #include "drapps/plant/features.h"
 #include "drapps/policy/decider.h"
@@ -85,12 +86,42 @@ void decide(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(decider.decide(pass.plant->observe(), monotonic_ns));
 }
 
+/// All meters but those on the slow thread; told that half a second has passed, so that none leaves anything out.
+void read_meters(benchmark::State& state) {
+  Meters meters;
+  std::uint64_t now_ns = monotonic_ns();
+  for (auto _ : state) benchmark::DoNotOptimize(meters.read(now_ns += 500'000'000));
+}
+
+/// What the control thread does in a second in which one loader runs: ten looks at its counters, two decisions with all
+/// that they look at. The counter is the share of a core that this takes.
+void a_second_of_control(benchmark::State& state) {
+  const LivePass pass;
+  Meters meters;
+  std::uint64_t now_ns = monotonic_ns();
+  Decider decider(*make_policy({.name = "hill_climb"}), pass.limits);
+  const std::uint64_t begun = thread_cpu_ns();
+  for (auto _ : state) {
+    for (int look = 0; look < 10; ++look) benchmark::DoNotOptimize(pass.plant->counters());
+    for (int decision = 0; decision < 2; ++decision) {
+      Observation seen = pass.plant->observe();
+      now_ns += 500'000'000;
+      seen.meters = observation_of(meters.read(now_ns), now_ns);
+      benchmark::DoNotOptimize(decider.decide(seen, monotonic_ns));
+    }
+  }
+  state.counters["share_of_core"] =
+      1e-9 * static_cast<double>(thread_cpu_ns() - begun) / static_cast<double>(state.iterations());
+}
+
 BENCHMARK(counters);
 BENCHMARK(observe);
 BENCHMARK(look_ahead);
 BENCHMARK(time_of_workers);
 BENCHMARK(make_features);
 BENCHMARK(decide)->Name("observe_and_decide");
+BENCHMARK(read_meters);
+BENCHMARK(a_second_of_control);
 
 }  // namespace
 }  // namespace drapps

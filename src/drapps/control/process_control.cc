@@ -2,12 +2,15 @@
 
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "drapps/base/caught.h"
+#include "drapps/base/clock.h"
 #include "drapps/base/process_local.h"
 #include "drapps/control/controller.h"
+#include "drapps/plant/schema.h"
 #include "drapps/policy/registry.h"
 
 namespace drapps {
@@ -15,7 +18,8 @@ namespace drapps {
 ProcessControl::ProcessControl(std::unique_ptr<const Policy> policy, const PolicyConfig& config)
     : maker_(getpid()),
       plant_(std::make_shared<ProcessPlant>(Engine::get())),
-      client_(std::make_shared<Client>(plant_, std::move(policy), &Shares::of_process(), config)),
+      client_(
+          std::make_shared<Client>(plant_, std::move(policy), &Shares::of_process(), config, &Meters::of_process())),
       recording_(std::make_shared<Recording>()) {}
 
 Result<std::unique_ptr<ProcessControl>> ProcessControl::make(const PolicyConfig& policy) {
@@ -42,6 +46,12 @@ Status ProcessControl::set_policy(const PolicyConfig& policy) {
   return ok_status();
 }
 
+nlohmann::json ProcessControl::stats() const {
+  nlohmann::json root = to_json(plant_->stats(), kProcessKnobs);
+  root["machine"] = Meters::of_process().to_json(monotonic_ns());
+  return root;
+}
+
 Status ProcessControl::record(const std::string& path, std::string_view about) {
   if (maker_ != getpid())
     return invalid("this loader belongs to process " + std::to_string(maker_) + ", which made it");
@@ -62,6 +72,7 @@ void ProcessControl::attach(const std::shared_ptr<Board>& board, std::int32_t pr
 void ProcessControl::detach(const Board& board) {
   plant_->detach(board);
   Controller::of_process().remove(client_);
+  Meters::of_process().leave(client_.get());
 }
 
 }  // namespace drapps

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 
 #include "drapps/control/client.h"
 #include "drapps/control/process_plant.h"
@@ -28,6 +29,9 @@ class ProcessControl {
 
   /// Another policy from here on. kInvalidArgument where it cannot be made: the old one goes on.
   Status set_policy(const PolicyConfig& policy);
+
+  /// All that was counted so far, see plant_stats.h; and "machine": see meters.h.
+  nlohmann::json stats() const;
 
   /// As Loader::record(), stop_recording() and take_warning(); nothing in another process than its maker's.
   /// @param about  JSON of who records: {"plan": …}.

@@ -287,6 +287,13 @@ PlantStats ProcessPlant::stats() const {
   return stats;
 }
 
+std::vector<std::int32_t> ProcessPlant::worker_pids() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::int32_t> pids;
+  for (const auto& [number, member] : members_) pids.push_back(member.pid);
+  return pids;
+}
+
 void ProcessPlant::apply(const Settings& settings) {
   const std::scoped_lock lock(mutex_);
   settings_ = settings;

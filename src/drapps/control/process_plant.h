@@ -70,6 +70,7 @@ class ProcessPlant final : public Plant {
   Settings settings() const override;
   Observation observe() override;
   void apply(const Settings& settings) override;
+  std::vector<std::int32_t> worker_pids() const override;
 
   PlantStats stats() const;
 

@@ -27,6 +27,55 @@ double place_of(const Knob& knob, const Settings& settings, const Limits& limits
   return high > low ? std::log2(std::clamp(value, low, high) / low) / std::log2(high / low) : 0;
 }
 
+/// The machine's, each with a flag that tells whether it is there.
+template <class Put>
+void each_meter_feature(const Observation& now, double storage_rate, double cores, const Put& put) {
+  const MeterObservation& meters = now.meters;
+  const auto add = [&](std::string_view name, std::string_view unit, std::string_view source, bool valid,
+                       double value) {
+    put("meter", name, unit, source, valid ? value : 0);
+    put("meter_valid", name, kFlag, "meters", valid ? 1 : 0);
+  };
+  const auto value = [&](const Reading& of) { return meters.value(place_of(of)); };
+  const auto has = [&](const Reading& of) { return meters.has(place_of(of)); };
+  const auto share = [&](std::string_view name, const Reading& of) {
+    add(name, kShare, machine_info()[place_of(of)].name, has(of), value(of));
+  };
+  const auto share_of = [&](std::string_view name, std::string_view source, const Reading& part, const Reading& whole) {
+    add(name, kShare, source, has(part) && has(whole), ratio(value(part), value(whole)));
+  };
+  share("cpu_use", kPlaces.cpu.use_mean);
+  share("cpu_iowait", kPlaces.cpu.iowait_mean);
+  share("cpu_steal", kPlaces.cpu.steal_mean);
+  add("threads_wait", kShare, "threads.wait ÷ budget of cores", has(kPlaces.tasks.threads_wait),
+      ratio(value(kPlaces.tasks.threads_wait), cores));
+  add("processes_wait", kShare, "processes.wait ÷ budget of cores", has(kPlaces.tasks.processes_wait),
+      ratio(value(kPlaces.tasks.processes_wait), cores));
+  add("throttled", kShare, "cgroup.throttled ÷ budget of cores", has(kPlaces.cgroup.throttled),
+      ratio(value(kPlaces.cgroup.throttled), cores));
+  share("throttled_periods", kPlaces.cgroup.throttled_periods);
+  share_of("cgroup_memory", "cgroup.memory_used ÷ limit", kPlaces.cgroup.memory_used, kPlaces.cgroup.memory_limit);
+  add("cgroup_memory_hits", kLog, "cgroup.memory_hits a second, and 1", has(kPlaces.cgroup.memory_hits),
+      std::log2(1 + value(kPlaces.cgroup.memory_hits)));
+  share("cpu_pressure", kPlaces.pressure.cpu);
+  share("memory_pressure", kPlaces.pressure.memory);
+  share("io_pressure", kPlaces.pressure.io);
+  share_of("memory_available", "memory.available ÷ total", kPlaces.memory.available, kPlaces.memory.total);
+  add("swap", kLog, "MB/s from and to swap, and 1", has(kPlaces.memory.swap_in) && has(kPlaces.memory.swap_out),
+      std::log2(1 + 1e-6 * (value(kPlaces.memory.swap_in) + value(kPlaces.memory.swap_out))));
+  share("disk_busy", kPlaces.disk.data_busy);
+  add("disk_queue", kLog, "disk.data_queue, and 1", has(kPlaces.disk.data_queue),
+      std::log2(1 + value(kPlaces.disk.data_queue)));
+  add("disk_read_time", kLog, "disk.data_read_time ÷ 1 ms", has(kPlaces.disk.data_read_time),
+      log_ratio(value(kPlaces.disk.data_read_time), 1e-3));
+  add("network_received", kLog, "network.received ÷ bytes/s read", has(kPlaces.network.received),
+      log_ratio(value(kPlaces.network.received), storage_rate));
+  share("gpu_use_mean", kPlaces.gpu.mean.use);
+  share("gpu_use_max", kPlaces.gpu.max.use);
+  share_of("gpu_memory", "gpu.memory_used_mean ÷ total", kPlaces.gpu.mean.memory_used, kPlaces.gpu.mean.memory_total);
+  share("resident", kPlaces.residency.resident);
+}
+
 /// Calls put(group, name, unit, source, value) for each feature, in order.
 template <class Put>
 void each_feature(const Observation& now, const Observation& before, const Limits& limits, const Put& put) {
@@ -118,6 +167,7 @@ void each_feature(const Observation& now, const Observation& before, const Limit
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     put("valid", kLanes[i].name, kFlag, "the plan", now.lanes[i].valid ? 1 : 0);
   }
+  each_meter_feature(now, 1e9 * ratio(grown(storage.bytes, before.storage.bytes), ns), limits.cpus, put);
 }
 
 }  // namespace

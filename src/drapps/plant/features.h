@@ -1,8 +1,8 @@
 // What a learned policy sees: numbers without a scale of their own, made of two observations of one plant.
 //
 // Shares lie in [0, 1] where the signals agree, logarithms are to base 2, and everything is cut to ±5. A feature of
-// what the plant has not, or of what did not happen between the two, is 0; `valid.` features tell that from a
-// measured 0. The live plant and a simulator give observations alike, so both give features alike.
+// what the plant has not, or of what did not happen between the two, is 0; `valid.` and `meter_valid.` features tell
+// that from a measured 0. The live plant and a simulator give observations alike, so both give features alike.
 #pragma once
 
 #include <array>
@@ -24,8 +24,10 @@ struct FeatureDescription {
 /// In the order of Features; made once.
 const std::vector<FeatureDescription>& feature_descriptions();
 
+/// Of the machine, beside as many flags.
+inline constexpr std::size_t kMeterFeatures = 22;
 /// Three of each lane, and the rest.
-inline constexpr std::size_t kFeatureCount = 3 * kLanes.size() + 26 + kKnobs + kLanes.size();
+inline constexpr std::size_t kFeatureCount = 3 * kLanes.size() + 26 + kKnobs + kLanes.size() + 2 * kMeterFeatures;
 using Features = std::array<float, kFeatureCount>;
 
 /// Pure. Counters of `now` that are less than those of `before` count as no change.

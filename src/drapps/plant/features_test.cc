@@ -63,6 +63,33 @@ TEST(Features, AreSharesOfWhatPassedBetween) {
   EXPECT_EQ(features(now, before, limits), seen);
 }
 
+TEST(Features, OfTheMachineAreThereWhereTheirMetersAre) {
+  Limits limits = native_limits(4, 64, 8, true);
+  limits.cpus = 4;
+  Observation before{.time_ns = 1'000'000'000};
+  Observation now{.time_ns = 2'000'000'000};
+  MachineReadings readings{};
+  const auto at = [&](double value) { return reading(value, now.time_ns); };
+  readings.cpu.use_mean = at(0.75);
+  readings.cpu.steal_mean = at(0);
+  readings.tasks.threads_wait = at(2);
+  readings.memory.available = at(3e9);
+  readings.memory.total = at(4e9);
+  readings.cgroup.memory_used = at(1e9);
+  readings.disk.data_read_time = at(0.004);
+  now.meters = observation_of(readings, now.time_ns);
+  const Features seen = features(now, before, limits);
+  EXPECT_FLOAT_EQ(named(seen, "meter.cpu_use"), 0.75f);
+  EXPECT_FLOAT_EQ(named(seen, "meter_valid.cpu_use"), 1);
+  EXPECT_FLOAT_EQ(named(seen, "meter.cpu_steal"), 0);
+  EXPECT_FLOAT_EQ(named(seen, "meter_valid.cpu_steal"), 1);
+  EXPECT_FLOAT_EQ(named(seen, "meter.threads_wait"), 0.5f);
+  EXPECT_FLOAT_EQ(named(seen, "meter.memory_available"), 0.75f);
+  EXPECT_FLOAT_EQ(named(seen, "meter.disk_read_time"), 2);
+  EXPECT_FLOAT_EQ(named(seen, "meter_valid.cgroup_memory"), 0);  // there is no limit
+  EXPECT_FLOAT_EQ(named(seen, "meter_valid.gpu_use_mean"), 0);
+}
+
 TEST(Features, HaveNoScaleOfTheirOwn) {
   // A plant that does everything twice as fast in half of the time looks the same.
   Limits limits = native_limits(4, 64, 8, true);

@@ -130,13 +130,22 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
   visit(FieldName{"memory", "used", ""}, FieldInfo{"bytes", "memory ledger", kGauge}, seen.memory_used);
   visit(FieldName{"memory", "limit", ""}, FieldInfo{"bytes", "memory ledger", kGauge}, seen.memory_limit);
   visit(FieldName{"process", "cpu", ""}, FieldInfo{"s", "CPU clock of the process", kGauge}, seen.process_cpu_seconds);
+  for (std::size_t place = 0; place < kMachineReadings; ++place) {
+    const ReadingInfo& info = machine_info()[place];
+    visit(FieldName{"meter", info.name, ""}, FieldInfo{whole_unit(info.unit).unit, info.source, kGauge},
+          seen.meters.values[place]);
+  }
+  for (std::size_t mask = 0; mask < kMeterMasks; ++mask) {
+    constexpr std::array<std::string_view, kMeterMasks> kNumbers{"0", "1"};
+    visit(FieldName{"meter", "valid", kNumbers[mask]}, FieldInfo{"", "meters", kGauge}, seen.meters.valid[mask]);
+  }
   visit(FieldName{"", "finished", ""}, FieldInfo{"", "plant", kGauge}, seen.finished);
   visit(FieldName{"", "turn", ""}, FieldInfo{"", "loaders of the process", kGauge}, seen.turn);
 }
 
 /// As many as visit_fields() visits, group by group; a spread is six.
-inline constexpr std::size_t kObservationFields =
-    3 + (3 + 2 * 6) + kLanes.size() * (1 + 4 * 6) + 8 + (5 + 2 * 6) + 6 + kKnobs + kLanes.size() + 1 + 6 + 5;
+inline constexpr std::size_t kObservationFields = 3 + (3 + 2 * 6) + kLanes.size() * (1 + 4 * 6) + 8 + (5 + 2 * 6) + 6 +
+                                                  kKnobs + kLanes.size() + 1 + 6 + 5 + kMachineReadings + kMeterMasks;
 
 struct FieldDescription {
   std::string name;

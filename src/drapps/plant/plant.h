@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "drapps/base/knob.h"
 #include "drapps/base/lane.h"
 #include "drapps/pipeline/metrics.h"
+#include "drapps/plant/meter_observation.h"
 #include "drapps/plant/spread.h"
 
 namespace drapps {
@@ -89,6 +91,7 @@ struct Observation {
   std::uint64_t memory_used = 0;    // bytes of the RAM budget in use
   std::uint64_t memory_limit = 0;   // bytes of the RAM budget
   double process_cpu_seconds = 0;   // CPU time of the whole process
+  MeterObservation meters;          // of the machine; all invalid where nobody reads them
   bool finished = false;            // no pass is under way
   Turn turn = Turn::kOpen;
 };
@@ -135,6 +138,8 @@ class Plant {
   virtual Observation observe() = 0;
   /// Moves the knobs. Never changes the data that comes out, only when.
   virtual void apply(const Settings& settings) = 0;
+  /// Pids of its worker processes, where it has any.
+  virtual std::vector<std::int32_t> worker_pids() const { return {}; }
 };
 
 }  // namespace drapps

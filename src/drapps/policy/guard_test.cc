@@ -144,6 +144,20 @@ TEST(Guard, MovesOneSixteenthFromTheLargestSurplusToTheLargestLack) {
   EXPECT_EQ(seen.back(), (LaneWeights{1, 4, 11}));  // a lane keeps its last sixteenth
 }
 
+TEST(Guard, DoesNotHoldWhereMetersComeAndGo) {
+  Bench bench(wide_limits());
+  for (int i = 0; i < 6; ++i) {
+    MachineReadings readings{};
+    const std::uint64_t now = bench.seen.time_ns + 500 * kMs;
+    if (i % 2 == 0) readings.cpu.use_mean = readings.gpu.max.memory_used = reading(1e6 - i, now);
+    bench.seen.meters = observation_of(readings, now);
+    const Decision decision = bench.step(1000, 4, with(bench.seen.settings, KnobId::kWorkers, 1));
+    EXPECT_EQ(decision.signals, Hold::kNone);
+    EXPECT_TRUE(decision.fault.view().empty());
+  }
+  EXPECT_LT(bench.seen.settings[KnobId::kWorkers], 12);
+}
+
 TEST(Guard, HoldsOnStaleSignalsAndRestsAfterwards) {
   Bench bench(wide_limits());
   const Settings wanted = with(bench.seen.settings, KnobId::kWorkers, 1);

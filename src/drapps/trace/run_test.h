@@ -87,6 +87,21 @@ class SimulatedRun {
     seen.memory_used = number(1u << 28, 1u << 30);
     seen.memory_limit = 1ull << 33;
     seen.process_cpu_seconds += 1e-6 * number(1'000'000, 3'900'000);
+    // As on a machine without a GPU, whose disks and interfaces are in use.
+    const auto rate = [&] { return reading(number(1u << 16, 1u << 27), seen.time_ns); };
+    const auto share = [&] { return reading(1e-6 * number(0, 1'000'000), seen.time_ns); };
+    MachineReadings readings{};
+    for (Reading* each : {&readings.cpu.use_mean, &readings.cpu.use_max, &readings.cpu.machine_use,
+                          &readings.tasks.threads_cpu, &readings.tasks.threads_wait, &readings.pressure.cpu,
+                          &readings.pressure.io, &readings.disk.data_busy, &readings.disk.data_queue}) {
+      *each = share();
+    }
+    for (Reading* each :
+         {&readings.memory.available, &readings.memory.cached, &readings.cgroup.memory_used, &readings.disk.data_read,
+          &readings.disk.all_read, &readings.network.received, &readings.network.sent}) {
+      *each = rate();
+    }
+    seen.meters = observation_of(readings, seen.time_ns);
     return seen;
   }
 
