@@ -10,7 +10,6 @@
 
 #include "drapps/base/system_text.h"
 #include "drapps/base/unique_handle.h"
-#include "drapps/meter/system_file.h"
 
 namespace drapps {
 namespace {
@@ -32,13 +31,12 @@ std::string_view read_once(int folder, const std::string& path, std::span<char> 
 }
 
 /// "ns on a core, ns that it waited for one, turns".
-void add_schedstat(std::string_view text, int task, TaskRates::Counts* cpu, TaskRates::Counts& wait) {
-  const auto on_core = leading_number(take_word(text));
-  const auto waited = leading_number(take_word(text));
-  if (!on_core || !waited) return;
-  if (cpu != nullptr) cpu->emplace_back(task, *on_core);
-  wait.emplace_back(task, *waited);
+void add_wait(std::string_view schedstat, int task, TaskRates::Counts& wait) {
+  take_word(schedstat);
+  if (const auto waited = leading_number(take_word(schedstat))) wait.emplace_back(task, *waited);
 }
+
+double tick_seconds() noexcept { return 1.0 / static_cast<double>(std::max(sysconf(_SC_CLK_TCK), 1L)); }
 
 /// Ticks on a core: the 14th and the 15th field, the second of which is a name in parentheses with any letters.
 std::optional<std::uint64_t> ticks_of(std::string_view stat) noexcept {
@@ -61,10 +59,11 @@ Reading TaskRates::read(Counts counts, std::uint64_t now_ns) {
   auto old = before.begin();
   for (const auto& [task, count] : before_) {
     while (old != before.end() && old->first < task) ++old;
-    if (old == before.end() || old->first != task) continue;
-    any = true;
     // Where it went back, the number was given to another.
-    grown += count - std::min(count, old->second);
+    const bool seen = old != before.end() && old->first == task && old->second <= count;
+    if (!seen && (unseen_ == New::kNothing || before.empty())) continue;
+    any = true;
+    grown += count - (seen ? old->second : 0);
   }
   if (!any) return {};
   return reading(scale_ * static_cast<double>(grown) / (kNs * static_cast<double>(now_ns - before_ns)), now_ns);
@@ -72,10 +71,11 @@ Reading TaskRates::read(Counts counts, std::uint64_t now_ns) {
 
 TaskMeter::TaskMeter(std::string root)
     : root_(std::move(root)),
-      threads_cpu_(kNs),
-      threads_wait_(kNs),
-      processes_cpu_(1.0 / static_cast<double>(std::max(sysconf(_SC_CLK_TCK), 1L))),
-      processes_wait_(kNs) {}
+      own_(root_ + "/proc/self/stat"),
+      threads_cpu_(tick_seconds()),
+      threads_wait_(kNs, TaskRates::New::kFromZero),
+      processes_cpu_(tick_seconds(), TaskRates::New::kNothing),
+      processes_wait_(kNs, TaskRates::New::kNothing) {}
 
 TaskReadings TaskMeter::read(std::uint64_t now_ns, std::span<const std::int32_t> processes) {
   if (now_ns >= look_again_ns_) look_at_threads(now_ns);
@@ -84,33 +84,33 @@ TaskReadings TaskMeter::read(std::uint64_t now_ns, std::span<const std::int32_t>
   for (const std::int32_t pid : processes) {
     const std::string folder = root_ + "/proc/" + std::to_string(pid);
     if (const auto used = ticks_of(read_once(AT_FDCWD, folder + "/stat", text))) ticks.emplace_back(pid, *used);
-    add_schedstat(read_once(AT_FDCWD, folder + "/schedstat", text), pid, nullptr, wait);
+    add_wait(read_once(AT_FDCWD, folder + "/schedstat", text), pid, wait);
   }
+  seen_.threads_cpu = threads_cpu_.read(ticks_of(own_.read(now_ns).value_or("")), now_ns);
   seen_.processes_cpu = processes_cpu_.read(std::move(ticks), now_ns);
   seen_.processes_wait = processes_wait_.read(std::move(wait), now_ns);
   return seen_;
 }
 
 void TaskMeter::look_at_threads(std::uint64_t now_ns) {
-  seen_.threads_count = seen_.threads_cpu = seen_.threads_wait = {};
+  seen_.threads_count = seen_.threads_wait = {};
   const std::unique_ptr<DIR, CloseFolder> folder(opendir((root_ + "/proc/self/task").c_str()));
   if (folder == nullptr) {
     look_again_ns_ = now_ns + kTryAgainNs;
     return;
   }
-  TaskRates::Counts cpu, wait;
+  TaskRates::Counts wait;
   std::array<char, 128> text;
   std::uint64_t threads = 0;
   while (const dirent* const entry = readdir(folder.get())) {
     const auto thread = leading_number(entry->d_name);
     if (!thread) continue;
     ++threads;
-    const std::string_view stat = read_once(dirfd(folder.get()), std::string(entry->d_name) + "/schedstat", text);
-    add_schedstat(stat, static_cast<int>(*thread), &cpu, wait);
+    const std::string file = std::string(entry->d_name) + "/schedstat";
+    add_wait(read_once(dirfd(folder.get()), file, text), static_cast<int>(*thread), wait);
   }
   look_again_ns_ = now_ns + threads * kBetweenLooksNs;
   if (threads > 0) seen_.threads_count = reading(static_cast<double>(threads), now_ns);
-  seen_.threads_cpu = threads_cpu_.read(std::move(cpu), now_ns);
   seen_.threads_wait = threads_wait_.read(std::move(wait), now_ns);
 }
 

@@ -9,13 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "drapps/meter/rate.h"
 #include "drapps/meter/reading.h"
+#include "drapps/meter/system_file.h"
 
 namespace drapps {
 
 struct TaskReadings {
   Reading threads_count;   // of this process, all of them
-  Reading threads_cpu;     // cores that they use
+  Reading threads_cpu;     // cores that they use, and those that have ended
   Reading threads_wait;    // threads that are ready to run and have no core, on average
   Reading processes_cpu;   // cores that the worker processes use
   Reading processes_wait;  // of their main threads, as above
@@ -23,24 +25,30 @@ struct TaskReadings {
 
 inline constexpr std::array<ReadingInfo, kReadings<TaskReadings>> kTaskInfo{{
     {"threads.count", "threads", "/proc/self/task"},
-    {"threads.cpu", "cores", "/proc/self/task/*/schedstat"},
+    {"threads.cpu", "cores", "/proc/self/stat"},
     {"threads.wait", "threads", "/proc/self/task/*/schedstat"},
     {"processes.cpu", "cores", "/proc/<pid>/stat"},
     {"processes.wait", "threads", "/proc/<pid>/schedstat"},
 }};
 
-/// Growth per second of one counter, summed over tasks that come and go. One that was not there at the look before adds
-/// nothing yet; one that is not there any more adds nothing any more. Never negative.
+/// Growth per second of one counter, summed over tasks that come and go. One that is not there any more adds nothing
+/// any more. Never negative.
 class TaskRates {
  public:
   using Counts = std::vector<std::pair<int, std::uint64_t>>;  // a task, and what its counter stands at
 
-  explicit TaskRates(double scale) noexcept : scale_(scale) {}
-  /// Invalid where no task was there at both looks, and where time does not move on.
+  enum class New : std::uint8_t {
+    kNothing,   // what was not there at the look before adds nothing yet: it may be old
+    kFromZero,  // it has begun since then
+  };
+
+  TaskRates(double scale, New unseen) noexcept : scale_(scale), unseen_(unseen) {}
+  /// Invalid where nothing that adds was seen twice, and where time does not move on.
   Reading read(Counts counts, std::uint64_t now_ns);
 
  private:
   double scale_;
+  New unseen_;
   Counts before_{};  // by task
   std::uint64_t before_ns_ = 0;
 };
@@ -60,7 +68,9 @@ class TaskMeter {
   const std::string root_;
   std::uint64_t look_again_ns_ = 0;
   TaskReadings seen_{};
-  TaskRates threads_cpu_, threads_wait_, processes_cpu_, processes_wait_;
+  SystemFile own_;
+  Rate threads_cpu_;
+  TaskRates threads_wait_, processes_cpu_, processes_wait_;
 };
 
 }  // namespace drapps

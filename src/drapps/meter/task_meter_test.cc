@@ -17,7 +17,7 @@ std::string task_stat(int pid, int user, int system) {
 }
 
 TEST(TaskRates, SumOverWhoWasThereAtBothLooks) {
-  TaskRates rates(0.5);
+  TaskRates rates(0.5, TaskRates::New::kNothing);
   EXPECT_FALSE(rates.read({{7, 100}, {3, 10}}, kSecondNs).valid);
   EXPECT_DOUBLE_EQ(rates.read({{3, 20}, {5, 9000}, {7, 130}}, 2 * kSecondNs).value, 20);
   EXPECT_DOUBLE_EQ(rates.read({{5, 9002}, {7, 5}}, 3 * kSecondNs).value, 1);  // 7 is another one now
@@ -26,8 +26,16 @@ TEST(TaskRates, SumOverWhoWasThereAtBothLooks) {
   EXPECT_FALSE(rates.read({}, 5 * kSecondNs).valid);
 }
 
+TEST(TaskRates, CountWhoHasBegunSinceWhereItBeganAtZero) {
+  TaskRates rates(1, TaskRates::New::kFromZero);
+  EXPECT_FALSE(rates.read({{3, 10}, {7, 500}}, kSecondNs).valid);
+  EXPECT_DOUBLE_EQ(rates.read({{3, 20}, {5, 100}, {7, 4}}, 2 * kSecondNs).value, 114);
+}
+
 TEST(TaskMeter, ThreadsAndProcessesAreSummed) {
   const SystemTree tree;
+  const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  tree.put("/proc/self/stat", task_stat(10, 1000, 100));
   tree.put("/proc/self/task/10/schedstat", "1000000000 500000000 9\n");
   tree.put("/proc/self/task/11/schedstat", "1000000000 0 9\n");
   tree.put("/proc/20/stat", task_stat(20, 100, 50));
@@ -37,15 +45,16 @@ TEST(TaskMeter, ThreadsAndProcessesAreSummed) {
   const TaskReadings first = meter.read(kSecondNs, processes);
   EXPECT_EQ(first.threads_count.value, 2);
   EXPECT_FALSE(first.threads_cpu.valid);
+  EXPECT_FALSE(first.threads_wait.valid);
   EXPECT_FALSE(first.processes_cpu.valid);
+  tree.put("/proc/self/stat", task_stat(10, 1060, 115));
   tree.put("/proc/self/task/10/schedstat", "1500000000 600000000 9\n");
-  tree.put("/proc/self/task/11/schedstat", "1250000000 0 9\n");
   tree.put("/proc/20/stat", task_stat(20, 120, 60));
   tree.put("/proc/20/schedstat", "1 250000000 1\n");
   const TaskReadings seen = meter.read(2 * kSecondNs, processes);
-  EXPECT_DOUBLE_EQ(seen.threads_cpu.value, 0.75);
+  EXPECT_DOUBLE_EQ(seen.threads_cpu.value, 75 * tick);
   EXPECT_NEAR(seen.threads_wait.value, 0.1, 1e-9);
-  EXPECT_DOUBLE_EQ(seen.processes_cpu.value, 30.0 / static_cast<double>(sysconf(_SC_CLK_TCK)));
+  EXPECT_DOUBLE_EQ(seen.processes_cpu.value, 30 * tick);
   EXPECT_DOUBLE_EQ(seen.processes_wait.value, 0.25);
   tree.remove("/proc/20");
   EXPECT_FALSE(meter.read(3 * kSecondNs, processes).processes_cpu.valid);
@@ -58,10 +67,10 @@ TEST(TaskMeter, ManyThreadsAreLookedAtMoreSeldom) {
   }
   TaskMeter meter(tree.root());
   meter.read(kSecondNs, {});
-  tree.put("/proc/self/task/1/schedstat", "2000000000 0 0\n");
-  EXPECT_FALSE(meter.read(2 * kSecondNs, {}).threads_cpu.valid);
-  EXPECT_DOUBLE_EQ(meter.read(3 * kSecondNs, {}).threads_cpu.value, 1);
-  EXPECT_EQ(meter.read(4 * kSecondNs, {}).threads_cpu.time_ns, 3 * kSecondNs);
+  tree.put("/proc/self/task/1/schedstat", "0 2000000000 0\n");
+  EXPECT_FALSE(meter.read(2 * kSecondNs, {}).threads_wait.valid);
+  EXPECT_DOUBLE_EQ(meter.read(3 * kSecondNs, {}).threads_wait.value, 1);
+  EXPECT_EQ(meter.read(4 * kSecondNs, {}).threads_wait.time_ns, 3 * kSecondNs);
 }
 
 TEST(TaskMeter, WithNothingReadableAllIsInvalid) {
@@ -75,7 +84,7 @@ TEST(TaskMeter, WithNothingReadableAllIsInvalid) {
   tree.put("/proc/20/stat", "nonsense");
   const TaskReadings seen = meter.read(100 * kSecondNs, processes);
   EXPECT_EQ(seen.threads_count.value, 1);
-  EXPECT_FALSE(seen.threads_cpu.valid);
+  EXPECT_FALSE(seen.threads_wait.valid);
   EXPECT_FALSE(seen.processes_cpu.valid);
 }
 
