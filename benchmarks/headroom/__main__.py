@@ -17,8 +17,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from drapps.scenario import Scenario, load, shipped
-
 from benchmarks import report
 from benchmarks.headroom.page import page
 from benchmarks.headroom.row import measured
@@ -27,6 +25,7 @@ from benchmarks.headroom.stage import Stage
 from benchmarks.journal import Journal, code
 from benchmarks.storage import data
 from drapps.errors import PipelineError
+from drapps.scenario import Scenario, load, shipped
 from drapps.trace import Trace
 
 NAME = "headroom"

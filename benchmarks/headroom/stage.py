@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from drapps.scenario import Drapps, Run, Scenario, play
-
 from benchmarks.headroom.candidates import Settings
 from benchmarks.journal import Journal
+from drapps.scenario import Drapps, Run, Scenario, play
 
 LEAD = 2.0  # seconds of a search's run that are left out: starting, and filling queues
 _BIN = 0.5  # seconds of each of Run.rates
