@@ -290,6 +290,7 @@ PlantStats ProcessPlant::stats() const {
 std::vector<std::int32_t> ProcessPlant::worker_pids() const {
   const std::scoped_lock lock(mutex_);
   std::vector<std::int32_t> pids;
+  pids.reserve(members_.size());
   for (const auto& [number, member] : members_) pids.push_back(member.pid);
   return pids;
 }

@@ -50,7 +50,7 @@ void SlowMeters::end() noexcept {
   started_ = true;
   if (!thread_.joinable()) return;
   thread_.request_stop();
-  changed_.wait_for(lock, kMostWaitAtEnd, [&] { return ended_; });
+  if (changed_.wait_for(lock, kMostWaitAtEnd, [&] { return ended_; })) thread_.join();
 }
 
 void SlowMeters::run(const std::stop_token& stop) noexcept {

@@ -57,7 +57,8 @@ CpuReadings CpuMeter::read(std::uint64_t now_ns) {
     auto known = before.extract(number);
     Rates& rates = known ? rates_.insert(std::move(known)).position->second
                          : rates_.emplace(number, Rates{rate, rate, rate}).first->second;
-    const std::uint64_t busy = *ticks[kUser] + *ticks[kNice] + *ticks[kSystem] + *ticks[kIrq] + *ticks[kSoftirq];
+    std::uint64_t busy = 0;
+    for (const auto kind : {kUser, kNice, kSystem, kIrq, kSoftirq}) busy += ticks[kind].value_or(0);
     const CoreReadings core{.cpu = number,
                             .use = at_most_one(rates.use.read(busy, now_ns)),
                             .iowait = at_most_one(rates.iowait.read(ticks[kIowait], now_ns)),

@@ -34,14 +34,17 @@ NetworkReadings NetworkMeter::read(std::uint64_t now_ns) {
     std::array<std::optional<std::uint64_t>, kSendDrops + 1> count;
     for (auto& each : count) each = leading_number(take_word(line));
     if (!count[kSendDrops]) continue;
+    const auto both = [&](std::size_t one, std::size_t other) {
+      return count[one].value_or(0) + count[other].value_or(0);
+    };
     auto known = before.extract(name);
     Rates& rates =
         known ? known_.insert(std::move(known)).position->second : known_.emplace(name, Rates{}).first->second;
     const NetworkReadings now{
         .received = rates.received.read(count[kReceived], now_ns),
         .sent = rates.sent.read(count[kSent], now_ns),
-        .errors = rates.errors.read(*count[kReceiveErrors] + *count[kSendErrors], now_ns),
-        .drops = rates.drops.read(*count[kReceiveDrops] + *count[kSendDrops], now_ns),
+        .errors = rates.errors.read(both(kReceiveErrors, kSendErrors), now_ns),
+        .drops = rates.drops.read(both(kReceiveDrops, kSendDrops), now_ns),
     };
     received.add(now.received);
     sent.add(now.sent);
