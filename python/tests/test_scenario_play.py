@@ -1,6 +1,5 @@
 """Scenarios, played: the stream is that of a plain run, and each segment is measured."""
 
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,12 @@ from drapps.errors import PipelineError
 from drapps.scenario import Drapps, Stock, load, play, runner, shipped
 from drapps.scenario.conditions import Conditions, PythonCost
 from drapps.scenario.reading import parse
-from python.tests.commands import answer, run
+from python.tests.commands import ENVIRONMENT, answer, run
 
 pytest.importorskip("torch")
 pytest.importorskip("torchvision")
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
 BATCHES = 4
 SMALL = (
@@ -25,10 +26,11 @@ SMALL = (
 
 @pytest.fixture(autouse=True, scope="module")
 def cache(tmp_path_factory):
-    """Pictures are made once for this module; where all scenarios are played, for the user."""
+    """Pictures are made once, for this module."""
     with pytest.MonkeyPatch.context() as patch:
-        if not os.environ.get("DRAPPS_TEST_PICTURES"):
-            patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        folder = str(tmp_path_factory.mktemp("cache"))
+        patch.setenv("XDG_CACHE_HOME", folder)
+        patch.setitem(ENVIRONMENT, "XDG_CACHE_HOME", folder)
         yield
 
 

@@ -24,7 +24,7 @@ class Progress:
         """Show a text, if the last one was shown long enough."""
         if self._wanted and (now := time.monotonic()) >= self._next:
             self._next = now + INTERVAL
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Remove the line."""
