@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "drapps/plant/knob_range.h"
 #include "drapps/policy/start.h"
 
 namespace drapps {
@@ -11,6 +12,7 @@ using WatchPhase = DepthWatch::Phase;
 
 constexpr double kWaits = 0.1;        // share of the training's time
 constexpr double kWorkersWait = 0.2;  // share of the workers' time
+constexpr double kRefused = 0.05;     // refusals to a read
 constexpr double kWorth = 0.05;       // of a step
 constexpr double kErrors = 2;         // standard errors of both windows
 constexpr std::uint64_t kRestNs = 30'000'000'000;
@@ -38,16 +40,38 @@ Settings with_depths(Settings settings, const Settings& to) {
   return settings;
 }
 
+bool refuses(const DepthWatch& watch, const ReadMark& now) {
+  return static_cast<double>(now.refusals - watch.mark.refusals) >
+         kRefused * static_cast<double>(now.reads - watch.mark.reads);
+}
+
+/// Settings that the window asks for; those in force where it asks for nothing. With the reads that it metered, or
+/// none.
+Settings asked_for(const DepthWatch& watch, const Observation& seen, const Limits& limits, ReadMeter& metered) {
+  const ReadMark now = read_mark(seen);
+  if (refuses(watch, now)) {
+    if (seen.time_ns < watch.fewer.until_ns) return seen.settings;
+    Settings fewer = seen.settings;
+    fewer[KnobId::kIoDepth] = range_of(KnobId::kIoDepth, limits).down(fewer[KnobId::kIoDepth]);
+    return fewer;
+  }
+  if (now.refusals > watch.mark.refusals || seen.time_ns < watch.more.until_ns) return seen.settings;
+  const auto found = meter_reads(watch.mark, seen, limits);
+  if (!found) return seen.settings;
+  metered = *found;
+  return deep_enough(seen.settings, metered, limits);
+}
+
 /// A window is over in which nothing was moved.
 std::optional<Settings> look(DepthWatch& watch, const Observation& seen, PolicyState& state) {
-  const bool asks = seen.time_ns >= watch.rest_until_ns && seen.turn == Turn::kOpen &&
-                    seen.storage.refusals == watch.mark.refusals && waits_for_storage(watch, seen);
-  const auto metered = asks ? meter_reads(watch.mark, seen, state.limits) : std::nullopt;
-  if (!metered || deep_enough(seen.settings, *metered, state.limits) == seen.settings) {
+  const bool asks = seen.turn == Turn::kOpen && waits_for_storage(watch, seen);
+  watch.metered = {};
+  watch.wanted = asks ? asked_for(watch, seen, state.limits, watch.metered) : seen.settings;
+  if (watch.wanted == seen.settings) {
     begin_window(watch, WatchPhase::kWatch, seen);
     return std::nullopt;
   }
-  watch.metered = *metered;
+  watch.mark = read_mark(seen);
   watch.measured = watch.window.measure();
   watch.before = seen.settings;
   watch.asked = 0;
@@ -55,23 +79,28 @@ std::optional<Settings> look(DepthWatch& watch, const Observation& seen, PolicyS
   return watch_depths(watch, seen, state);
 }
 
+/// The move was not worth it.
+Settings go_back(DepthWatch& watch, const Observation& seen) {
+  DepthWatch::Rest& rest = watch.metered.rate > 0 ? watch.more : watch.fewer;
+  rest.until_ns = seen.time_ns + (kRestNs << std::min(rest.failures, kMostDoublings));
+  ++rest.failures;
+  watch.asked = 0;
+  watch.phase = WatchPhase::kReturn;
+  return with_depths(seen.settings, watch.before);
+}
+
 std::optional<Settings> judge(DepthWatch& watch, const Observation& seen, PolicyState& state) {
   const StepMeasure now = watch.window.measure();
   const StepMeasure& then = watch.measured;
   const double gain = then.step_ns > 0 ? 1 - now.step_ns / then.step_ns : 0;
-  const double error = kErrors * (now.error + then.error);
-  if (gain > std::max(kWorth, error)) {
-    watch.failures = 0;
-    begin_window(watch, WatchPhase::kWatch, seen);
-    return std::nullopt;
+  if (gain <= std::max(kWorth, kErrors * (now.error + then.error))) {
+    state.say("io_depth %d was not worth it: step %+.1f %%", seen.settings[KnobId::kIoDepth], -gain * 100);
+    return go_back(watch, seen);
   }
-  watch.rest_until_ns = seen.time_ns + (kRestNs << std::min(watch.failures, kMostDoublings));
-  ++watch.failures;
-  watch.asked = 0;
-  watch.phase = WatchPhase::kReturn;
-  state.say("io_depth %d was not worth it: step %+.1f %%; back to %d", seen.settings[KnobId::kIoDepth], -gain * 100,
-            watch.before[KnobId::kIoDepth]);
-  return with_depths(seen.settings, watch.before);
+  (watch.metered.rate > 0 ? watch.more : watch.fewer).failures = 0;
+  if (watch.metered.rate <= 0) watch.more.until_ns = seen.time_ns + kRestNs;
+  begin_window(watch, WatchPhase::kWatch, seen);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -87,16 +116,23 @@ std::optional<Settings> watch_depths(DepthWatch& watch, const Observation& seen,
     if (!watch.window.complete()) return std::nullopt;
     return watch.phase == WatchPhase::kWatch ? look(watch, seen, state) : judge(watch, seen, state);
   }
+  if (watch.phase == WatchPhase::kMove && watch.metered.rate > 0 && refuses(watch, read_mark(seen))) {
+    state.say("the storage refuses requests: no more reads at once");
+    return go_back(watch, seen);
+  }
   const bool moves = watch.phase == WatchPhase::kMove;
-  const Settings wanted =
-      moves ? deep_enough(seen.settings, watch.metered, state.limits) : with_depths(seen.settings, watch.before);
+  const Settings wanted = with_depths(seen.settings, moves ? watch.wanted : watch.before);
   if (wanted == seen.settings || ++watch.asked > kMostAsked) {
     begin_window(watch, moves ? WatchPhase::kJudge : WatchPhase::kWatch, seen);
     return std::nullopt;
   }
-  if (moves) {
+  if (!moves) {
+    state.say("io_depth goes back to %d", wanted[KnobId::kIoDepth]);
+  } else if (watch.metered.rate > 0) {
     state.say("%.0f samples/s, whose reads take %.2f ms by now, are %.1f reads at once", watch.metered.rate,
               watch.metered.latency_s * 1e3, watch.metered.reads());
+  } else {
+    state.say("the storage refuses requests: fewer reads at once");
   }
   return wanted;
 }

@@ -1,13 +1,17 @@
-// Whether the depths still fit, long after the start: a storage that has become slower wants more reads at once.
+// Whether the depths still fit, long after the start: a storage that has become slower wants more reads at once, and
+// one that refuses requests wants fewer.
 //
 // 1. Watching. Over one window of training steps after another (step_window.h). A window in which the training waited
 //    for a tenth of its time, and workers waited for storage for a fifth of theirs, asks for depths as the start does
-//    (read_meter.h), unless the storage has refused requests in it, or another loader tries something.
-// 2. Where these are more than what stands they are proposed until they are in force, for at most so many decisions.
+//    (read_meter.h). Where more than a twentieth of its reads were refused it asks for the next lower I/O depth
+//    instead. Neither while another loader tries something.
+// 2. Where these are not what stands they are proposed until they are in force, for at most so many decisions. Where the
+//    storage begins to refuse on the way to more, they go back at once.
 // 3. The next window judges: a step that is not shorter by a twentieth, and by more than its error, was not worth it,
 //    and the depths go back. For a storage whose bandwidth is used up answers later the more it is asked, and who
 //    followed its latency would only ever go up.
-// 4. What was not worth it is not asked for again for half a minute; after each further time for twice as long.
+// 4. What was not worth it, more reads or fewer, is not asked for again for half a minute; after each further time for
+//    twice as long. Nor are more, for half a minute after fewer were worth it.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +29,14 @@ struct DepthWatch {
 
   Phase phase;
   std::uint32_t asked;  // decisions in which the knobs were asked to move
-  std::uint32_t failures;
-  std::uint64_t rest_until_ns;
+  struct Rest {
+    std::uint64_t until_ns;
+    std::uint32_t failures;  // in a row
+  } more, fewer;
   ReadMark mark;  // at the beginning of the window
   std::uint64_t workers_ns, storage_ns;
-  ReadMeter metered;
+  ReadMeter metered;     // rate 0: the storage refuses
+  Settings wanted;       // of which the depths count
   Settings before;       // the move
   StepMeasure measured;  // before the move
   StepWindow window;

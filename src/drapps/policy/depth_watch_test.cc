@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/guard.h"
@@ -13,11 +14,12 @@ namespace {
 
 /// A loader by its rates alone: what its storage gives with so many reads at once, its workers, and the consumer.
 struct WatchedPlant {
-  double latency = 0.005;  // seconds of a read
-  double bandwidth = 1e9;  // samples/s that the storage has, however many reads are under way
-  double cpu = 0.0005;     // seconds of a sample, on one of two workers
-  double own = 0.032;      // seconds that the consumer keeps a batch
-  double refused = 0;      // requests in a second
+  double latency = 0.005;      // seconds of a read
+  double bandwidth = 1e9;      // samples/s that the storage has, however many reads are under way
+  double cpu = 0.0005;         // seconds of a sample, on one of two workers
+  double own = 0.032;          // seconds that the consumer keeps a batch
+  double refused = 0;          // refusals to a request
+  double most_requests = 1e9;  // in a second; beyond, they are refused, and the time of asking again is lost
   static constexpr double kRows = 64;
 
   WatchedPlant() {
@@ -28,7 +30,12 @@ struct WatchedPlant {
   /// One decision of a control thread, half a second later.
   void decide() {
     const double depth = seen.settings[KnobId::kIoDepth];
-    const double read_rate = std::min(depth / latency, bandwidth);
+    double read_rate = std::min(depth / latency, bandwidth);
+    double refusals = refused;
+    if (read_rate > most_requests) {
+      refusals += read_rate / most_requests - 1;
+      read_rate = most_requests * most_requests / read_rate;
+    }
     const double rate = std::min({read_rate, 2 / cpu, kRows / own});
     constexpr double kSeconds = 0.5;
     const double batches = kSeconds * rate / kRows;
@@ -46,7 +53,7 @@ struct WatchedPlant {
     seen.batches = static_cast<std::uint64_t>(done / kRows);
     seen.workers.wall_ns += ns(2 * kSeconds);
     seen.workers.storage_ns += ns(std::max(0.0, 2 * kSeconds - samples * cpu));
-    seen.storage.refusals += static_cast<std::uint64_t>(refused * kSeconds);
+    seen.storage.refusals += static_cast<std::uint64_t>(std::ceil(refusals * samples));
     const Settings proposed = policy.decide(seen, state);
     deepest = std::max(deepest, proposed[KnobId::kIoDepth]);
     seen.settings = guard.rule(seen, proposed, seen.time_ns).applied;
@@ -117,11 +124,26 @@ TEST(DepthWatch, GoesBackWhereTheBandwidthIsUsedUpAndTriesSeldom) {
   EXPECT_EQ(plant.seen.settings[KnobId::kIoDepth], 32);
 }
 
-TEST(DepthWatch, AsksNothingOfAStorageThatRefuses) {
+TEST(DepthWatch, AsksForFewerReadsWhereTheStorageRefusesAsLongAsThatIsWorthIt) {
+  WatchedPlant plant;
+  plant.run(10);
+  plant.latency = 0.04;
+  plant.most_requests = 400;  // 16 at once
+  plant.run(10);
+  EXPECT_EQ(plant.seen.settings[KnobId::kIoDepth], 16);
+  int there = 0;
+  for (int i = 0; i < 600; ++i) {
+    plant.run(1);
+    there += plant.seen.settings[KnobId::kIoDepth] == 16 ? 1 : 0;
+  }
+  EXPECT_GE(there, 540) << "more are tried seldom";
+}
+
+TEST(DepthWatch, AsksForNoMoreReadsOfAStorageThatRefusesSome) {
   WatchedPlant plant;
   plant.run(10);
   plant.latency = 0.05;
-  plant.refused = 10;
+  plant.refused = 0.01;
   plant.run(30);
   EXPECT_EQ(plant.seen.settings[KnobId::kIoDepth], 32);
 }
