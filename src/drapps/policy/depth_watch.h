@@ -5,7 +5,8 @@
 //    for a tenth of its time, and workers waited for storage for a fifth of theirs, asks for depths as the start does
 //    (read_meter.h). Where more than a twentieth of its reads were refused it asks for the next lower I/O depth
 //    instead. Neither while another loader tries something.
-// 2. Where these are not what stands they are proposed until they are in force, for at most so many decisions. Where the
+// 2. Where these are not what stands they are proposed until they are in force, for at most so many decisions. Where
+// the
 //    storage begins to refuse on the way to more, they go back at once.
 // 3. The next window judges: a step that is not shorter by a twentieth, and by more than its error, was not worth it,
 //    and the depths go back. For a storage whose bandwidth is used up answers later the more it is asked, and who
