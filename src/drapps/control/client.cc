@@ -41,6 +41,7 @@ Limits Client::limits() const {
 
 void Client::begin_epoch(std::uint32_t epoch) {
   log_.begin_epoch(epoch);
+  began_ = true;
   if (const auto writer = recorder()) writer->pass(epoch);
 }
 
@@ -63,6 +64,7 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   seen_ns_ = now.time_ns;
   if (shares_ != nullptr) shares_->observe(this, now);
   if (now.finished || frozen_) return;
+  if (began_.exchange(false)) static_cast<void>(read_meters(now.time_ns));
   // A clock or a count that ran backwards is due at once: the guard has to see it.
   const KnobClock pace = decider_.policy().pace();
   const std::uint64_t counted =
@@ -75,17 +77,22 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   Observation seen;
   // One that fails is missing, which holds the knobs; the next may be there.
   if (!catching([&] { seen = plant_->observe(); }).ok()) seen = {.settings = plant_->settings()};
-  if (meters_ != nullptr && seen.time_ns != 0) {
-    // Without them it is an observation all the same.
-    static_cast<void>(catching(
-        [&] { seen.meters = observation_of(meters_->read(seen.time_ns, this, plant_->worker_pids()), seen.time_ns); }));
-  }
+  if (seen.time_ns != 0) seen.meters = read_meters(seen.time_ns);
   if (shares_ != nullptr) seen.turn = shares_->turn(this, now.time_ns);
   const Decision decision = decider_.decide(seen, clock);
   if (shares_ != nullptr) shares_->note(this, decider_.trying(), now.time_ns);
   record(seen, decision);  // before what may fail
   if (decision.applied != decision.before) plant_->apply(decision.applied);
   log_.add(decision, seen);
+}
+
+MeterObservation Client::read_meters(std::uint64_t now_ns) {
+  MeterObservation seen;
+  if (meters_ == nullptr) return seen;
+  // An observation without them is one all the same.
+  static_cast<void>(
+      catching([&] { seen = observation_of(meters_->read(now_ns, this, plant_->worker_pids()), now_ns); }));
+  return seen;
 }
 
 void Client::decided(const PlantCounters& now) noexcept {

@@ -1,6 +1,7 @@
 // One plant under one policy: observe, decide, guard, apply, log.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,7 +22,7 @@ namespace drapps {
 /// are.
 ///
 /// Clients with the same `shares`, which outlive them, take turns in trying something and share the cores. `meters`,
-/// which outlive them too, are read for each decision.
+/// which outlive them too, are read for each decision, and once before the first of a pass, so that rates are of it.
 ///
 /// A client owns a share of its plant. The last share may be dropped by the control thread, so a plant must not wait
 /// for anything in its destructor.
@@ -62,6 +63,7 @@ class Client {
   void decide(const std::function<std::uint64_t()>& clock);
   void decided(const PlantCounters& now) noexcept;
   Limits limits() const;
+  MeterObservation read_meters(std::uint64_t now_ns);
   void fail(std::string_view why) noexcept;
   void record(const Observation& seen, const Decision& decision);
   /// Null where nothing is recorded.
@@ -71,6 +73,7 @@ class Client {
   Shares* const shares_;
   Meters* const meters_;
   DecisionLog log_;
+  std::atomic<bool> began_ = true;  // a pass, since the meters were read
 
   mutable std::mutex recorder_mutex_;  // guards recorder_
   std::shared_ptr<trace::Writer> recorder_;

@@ -46,8 +46,8 @@ class Meters {
   nlohmann::json to_json(std::uint64_t now_ns);
 
  private:
-  // Decisions of one loader are half a second apart.
-  static constexpr std::uint64_t kBetweenNs = 400'000'000;
+  // Decisions of one loader are half a second apart, the first up to a tenth less from the beginning of its pass.
+  static constexpr std::uint64_t kBetweenNs = 300'000'000;
   struct Machine;
 
   void read_due(std::uint64_t now_ns);

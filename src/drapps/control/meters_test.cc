@@ -143,6 +143,19 @@ TEST(Client, ADecisionSeesTheMachine) {
   EXPECT_TRUE(seen.has(place_of(kPlaces.cpu.use_mean)));
   EXPECT_DOUBLE_EQ(seen.value(place_of(kPlaces.cpu.use_mean)), 0.5);
   EXPECT_FALSE(seen.has(place_of(kPlaces.gpu.max.use)));
+
+  // The rates of the first decision of a pass are of that pass, however long it was before it.
+  plant->change([](Observation& now) { now.finished = true; });
+  plant->run(1, 100'000);
+  client.tick(plant->clock());
+  put_core(tree, 1000);
+  client.begin_epoch(1);
+  plant->change([](Observation& now) { now.finished = false; });
+  client.tick(plant->clock());
+  put_core(tree, 1040);
+  plant->run(10, 50);
+  client.tick(plant->clock());
+  EXPECT_DOUBLE_EQ(seen.value(place_of(kPlaces.cpu.use_mean)), 0.8);
 }
 
 using SlowMetersTest = NvmlTest;

@@ -19,7 +19,7 @@ class CpuMeterTest : public testing::Test {
     if (sysconf(_SC_CLK_TCK) != 100) GTEST_SKIP() << "ticks are not 10 ms here";
     tree.put("/proc/self/status", "Cpus_allowed_list:\t0-1\n");
   }
-  /// user nice system idle iowait irq softirq steal, then two that are part of user and nice
+  /// user nice system idle iowait irq softirq steal …
   void put(const std::string& cores) const {
     tree.put("/proc/stat", "cpu  1 1 1 1 1 1 1 1 0 0\n" + cores + "intr 5\n");
   }
