@@ -15,6 +15,8 @@ constexpr double kWorkersWait = 0.2;  // share of the workers' time
 constexpr double kRefused = 0.05;     // refusals to a read
 constexpr double kWorth = 0.05;       // of a step
 constexpr double kErrors = 2;         // standard errors of both windows
+constexpr std::uint64_t kOneReadNs = 1'000'000'000;
+constexpr std::uint64_t kRefusedReadNs = 5'000'000'000;
 constexpr std::uint64_t kRestNs = 30'000'000'000;
 constexpr std::uint32_t kMostDoublings = 5;
 
@@ -116,6 +118,10 @@ std::optional<Settings> watch_depths(DepthWatch& watch, const Observation& seen,
     if (!watch.window.complete()) return std::nullopt;
     return watch.phase == WatchPhase::kWatch ? look(watch, seen, state) : judge(watch, seen, state);
   }
+  if (watch.phase == WatchPhase::kSettle) {
+    if (seen.time_ns >= watch.settled_ns) begin_window(watch, WatchPhase::kJudge, seen);
+    return std::nullopt;
+  }
   if (watch.phase == WatchPhase::kMove && watch.metered.rate > 0 && refuses(watch, read_mark(seen))) {
     state.say("the storage refuses requests: no more reads at once");
     return go_back(watch, seen);
@@ -123,7 +129,8 @@ std::optional<Settings> watch_depths(DepthWatch& watch, const Observation& seen,
   const bool moves = watch.phase == WatchPhase::kMove;
   const Settings wanted = with_depths(seen.settings, moves ? watch.wanted : watch.before);
   if (wanted == seen.settings || ++watch.asked > kMostAsked) {
-    begin_window(watch, moves ? WatchPhase::kJudge : WatchPhase::kWatch, seen);
+    begin_window(watch, moves ? WatchPhase::kSettle : WatchPhase::kWatch, seen);
+    watch.settled_ns = seen.time_ns + (watch.metered.rate > 0 ? kOneReadNs : kRefusedReadNs);
     return std::nullopt;
   }
   if (!moves) {

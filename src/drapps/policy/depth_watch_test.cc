@@ -129,7 +129,7 @@ TEST(DepthWatch, AsksForFewerReadsWhereTheStorageRefusesAsLongAsThatIsWorthIt) {
   plant.run(10);
   plant.latency = 0.04;
   plant.most_requests = 400;  // 16 at once
-  plant.run(10);
+  plant.run(15);
   EXPECT_EQ(plant.seen.settings[KnobId::kIoDepth], 16);
   int there = 0;
   for (int i = 0; i < 600; ++i) {
