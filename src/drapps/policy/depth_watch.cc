@@ -10,11 +10,11 @@ namespace {
 
 using WatchPhase = DepthWatch::Phase;
 
-constexpr double kWaits = 0.1;        // share of the training's time
-constexpr double kWorkersWait = 0.2;  // share of the workers' time
-constexpr double kRefused = 0.05;     // refusals to a read
-constexpr double kWorth = 0.05;       // of a step
-constexpr double kErrors = 2;         // standard errors of both windows
+constexpr double kTrainingWaits = 0.1;  // share of the training's time
+constexpr double kWorkersWait = 0.2;    // share of the workers' time
+constexpr double kRefused = 0.05;       // refusals to a read
+constexpr double kWorth = 0.05;         // of a step
+constexpr double kErrors = 2;           // standard errors of both windows
 constexpr std::uint64_t kOneReadNs = 1'000'000'000;
 constexpr std::uint64_t kRefusedReadNs = 5'000'000'000;
 constexpr std::uint64_t kRestNs = 30'000'000'000;
@@ -33,7 +33,7 @@ void begin_window(DepthWatch& watch, WatchPhase phase, const Observation& seen) 
 bool waits_for_storage(const DepthWatch& watch, const Observation& seen) {
   const auto workers = static_cast<double>(seen.workers.wall_ns - watch.workers_ns);
   const auto storage = static_cast<double>(seen.workers.storage_ns - watch.storage_ns);
-  return watch.window.measure().stall >= kWaits && storage >= kWorkersWait * workers;
+  return watch.window.measure().stall >= kTrainingWaits && storage >= kWorkersWait * workers;
 }
 
 /// The depths of `to`, with all else as it stands.
