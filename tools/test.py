@@ -279,7 +279,9 @@ def fuzz(run: Run) -> None:
 def tsan(run: Run) -> None:
     """Test the layers that have threads with the thread sanitizer."""
     run.build("tsan")
-    options = {"TSAN_OPTIONS": "halt_on_error=1 second_deadlock_stack=1 die_after_fork=0"}
+    suppressed = ROOT / "tools/tsan_suppressions.txt"
+    flags = "halt_on_error=1 second_deadlock_stack=1 die_after_fork=0"
+    options = {"TSAN_OPTIONS": f"{flags} suppressions={suppressed}"}
     layers = ["shm", "exec", "storage", "source", "deliver", "worker", "pipeline"]
     layers += ["trace", "control"]
     run.gtest("tsan", layers, **options)

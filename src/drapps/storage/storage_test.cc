@@ -96,7 +96,9 @@ TEST(Storage, BehindTheDeadlineARefusalIsTheErrorAndAWorkerAsksOnceMore) {
   EXPECT_EQ(storage.meter().failures, 1u);
   const std::uint64_t tries = storage.meter().refusals;
   EXPECT_EQ(storage.read(owned.request).error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(storage.meter().refusals, tries + 1);
+  // Once more; twice where the first pause was the longer one of the two, and the deadline lies between.
+  EXPECT_GE(storage.meter().refusals, tries + 1);
+  EXPECT_LE(storage.meter().refusals, tries + 2);
 }
 
 TEST(Storage, WhatWaitsForAnotherTryWhenTheReaderGoesIsCancelled) {
