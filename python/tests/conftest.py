@@ -1,6 +1,7 @@
 """Fixtures that several test modules share: torchvision where it is there, small photo sets."""
 
 import importlib
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from PIL import Image
 from drapps import _core
 
 _core._register_test_policies()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs with &
 
 
 def pytest_collection_modifyitems(items) -> None:

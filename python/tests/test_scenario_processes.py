@@ -61,14 +61,7 @@ def wait_until(condition):
 def test_burners_and_player_end_with_the_runner(number, loader, tmp_path):
     (tmp_path / "long.yaml").write_text(LONG)
     words = command("play", str(tmp_path / "long.yaml"), "--loader", *loader)
-    player = subprocess.Popen(
-        words,
-        env=ENVIRONMENT,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Where the tests are in the background, the shell has it ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    player = subprocess.Popen(words, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
     try:
         expected = 2 + 1 + (2 if loader[0] == "stock" else 0)
         wait_until(lambda: len(below(player.pid)) >= expected)
