@@ -171,6 +171,7 @@ TEST(Registry, WeightsAreForPoliciesThatLearnAndForThisSchema) {
 }
 
 TEST(Registry, ThePaceIsTheConfigs) {
+  register_test_policies();
   EXPECT_EQ((*make_policy({.name = "hill_climb"}))->pace(), kFastClock);
   const KnobClock pace{.period_ns = 7, .count = 3};
   EXPECT_EQ((*make_policy({.name = "hill_climb", .pace = pace}))->pace(), pace);
