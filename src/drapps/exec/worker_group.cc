@@ -10,6 +10,13 @@
 #include "drapps/exec/slices.h"
 
 namespace drapps {
+namespace {
+
+// CPU time is booked after so many items, or so long: the thread's clock takes as long as a short item.
+constexpr int kMostUncharged = 8;
+constexpr std::uint64_t kUnchargedNs = 1'000'000;
+
+}  // namespace
 
 WorkerGroup::~WorkerGroup() {
   {
@@ -180,6 +187,8 @@ WorkFound WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
 void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
   take_long_slices();
   std::uint64_t cpu_before = thread_cpu_ns();
+  std::uint64_t charged_ns = monotonic_ns();
+  int uncharged = 0;  // items since then
   Worker worker{.clock = {}, .thread = pthread_self()};
   std::unique_lock lock(mutex_);
   worker.next = std::exchange(workers_, &worker);
@@ -187,9 +196,13 @@ void WorkerGroup::run(std::size_t id, const std::stop_token& stop) {
     const std::uint64_t seen = wakes_;
     const WorkFound found = serve(lock);
     if (found == WorkFound::kWork) {
+      const std::uint64_t now = monotonic_ns();
+      if (++uncharged < kMostUncharged && now - charged_ns < kUnchargedNs) continue;
       const std::uint64_t cpu = thread_cpu_ns();
-      auto pause = cpu_budget_.charge(cpu - cpu_before, monotonic_ns());
+      auto pause = cpu_budget_.charge(cpu - cpu_before, now);
       cpu_before = cpu;
+      charged_ns = now;
+      uncharged = 0;
       if (pause.count() <= 0) continue;
       worker.clock.enter(WorkerClock::kPaused);
       while (pause.count() > 0 && !stop.stop_requested() && id < wanted_) {

@@ -6,6 +6,8 @@
 namespace drapps {
 namespace {
 
+constinit thread_local std::array<CpuSampler, kLanes.size()> cpu_of_lanes{};
+
 // A change takes some tens of nanoseconds, unless the thread loses its core in the middle of it.
 constexpr int kLooks = 1000;
 
@@ -149,13 +151,14 @@ std::optional<WorkerTimes> WorkerClock::read(const SleepReasons& reasons, std::u
 }
 
 LaneTimer::LaneTimer(std::size_t place) noexcept
-    : begun_cpu_ns_(thread_cpu_ns()),
+    : sampler_(cpu_of_lanes[place]),
+      begun_cpu_ns_(sampler_.begin()),
       begun_ns_(WorkerClock::mine() != nullptr ? WorkerClock::mine()->enter_lane(place, begun_cpu_ns_)
                                                : monotonic_ns()) {}
 
 LaneTime LaneTimer::end() noexcept {
   ended_ = true;
-  const std::uint64_t cpu = thread_cpu_ns() - begun_cpu_ns_;
+  const std::uint64_t cpu = sampler_.end(begun_cpu_ns_, monotonic_ns() - begun_ns_);
   WorkerClock* const mine = WorkerClock::mine();
   const std::uint64_t now = mine != nullptr ? mine->leave_lane(cpu) : monotonic_ns();
   return {.wall_ns = now - begun_ns_, .cpu_ns = cpu};

@@ -13,6 +13,7 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/base/lane.h"
+#include "drapps/exec/cpu_sampler.h"
 
 namespace drapps {
 
@@ -96,7 +97,7 @@ class WorkerClock {
   /// The worker is in this part from now on. Gives the time, of the monotonic clock.
   std::uint64_t enter(Part part) noexcept;
   /// Likewise in lane(place).
-  /// @param cpu_ns  of the thread, until now.
+  /// @param cpu_ns  of the thread, until now; CpuSampler::kNotRead: what is under way counts when it has ended.
   std::uint64_t enter_lane(std::size_t place, std::uint64_t cpu_ns) noexcept;
   /// From the lane that it is in to kOther.
   /// @param spent_ns  CPU time since the lane was entered.
@@ -112,20 +113,19 @@ class WorkerClock {
 
  private:
   using Word = std::atomic<std::uint64_t>;
-  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
   static void add(Word& word, std::uint64_t more) noexcept {
     word.store(word.load(std::memory_order_relaxed) + more, std::memory_order_release);
   }
   std::uint64_t begin_change() noexcept;
   void end_change() noexcept;
-  void change_part(Part part, std::uint64_t now, std::uint64_t cpu_at_ns = kUnknown) noexcept;
+  void change_part(Part part, std::uint64_t now, std::uint64_t cpu_at_ns = CpuSampler::kNotRead) noexcept;
 
   // A reader that sees a word of a change sees the odd number before it: words are stored with release, and loaded with
   // acquire, which costs nothing more on x86.
   alignas(64) Word sequence_{0};
   Word part_{kOther};
   Word since_ns_{0};
-  Word cpu_at_ns_{kUnknown};  // of the thread, when it entered the lane
+  Word cpu_at_ns_{CpuSampler::kNotRead};  // of the thread, when it entered the lane
   std::array<Word, kParts> ended_ns_{};
   std::array<Word, kReasons> slept_ns_{};    // that of kAsleep, by the reason
   std::array<Word, kReasons> reasons_at_{};  // when the sleep under way began
@@ -134,7 +134,8 @@ class WorkerClock {
   static constinit thread_local WorkerClock* mine_;
 };
 
-/// Measures work of a lane on the calling thread, and books it where that is a worker.
+/// Measures work of a lane on the calling thread, its CPU time as cpu_sampler.h does, and books it where that is a
+/// worker.
 class LaneTimer {
  public:
   explicit LaneTimer(std::size_t place) noexcept;
@@ -149,6 +150,7 @@ class LaneTimer {
   LaneTime end() noexcept;
 
  private:
+  CpuSampler& sampler_;
   const std::uint64_t begun_cpu_ns_;
   const std::uint64_t begun_ns_;
   bool ended_ = false;

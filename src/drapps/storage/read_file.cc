@@ -13,6 +13,7 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
+#include "drapps/exec/cpu_sampler.h"
 #include "drapps/storage/shard.h"
 
 namespace drapps {
@@ -44,13 +45,14 @@ Status read_part_with(const Read& read, ReadRequest& request, RecordPart part) {
 template <class Read>
 Status read_parts(ReadRequest& request, const Read& read) {
   request.begun_ns = monotonic_ns();
-  const std::uint64_t cpu = thread_cpu_ns();
+  static constinit thread_local CpuSampler reads;
+  const std::uint64_t cpu = reads.begin();
   Status status = ok_status();
   for (RecordPart part = kFirstPart; part < request.parts && status.ok(); ++part) {
     status = catching([&] { return read_part_with(read, request, part); });
   }
   request.wall_ns = monotonic_ns() - request.begun_ns;
-  request.cpu_ns = thread_cpu_ns() - cpu;
+  request.cpu_ns = reads.end(cpu, request.wall_ns);
   return status;
 }
 

@@ -1,0 +1,69 @@
+#include "drapps/exec/cpu_sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+namespace drapps {
+namespace {
+
+/// A piece that computes for so long, by the thread's CPU time, and sleeps for so long; what the sampler says of it.
+std::uint64_t sampled_piece(CpuSampler& sampler, std::uint64_t compute_ns, std::chrono::nanoseconds sleep = {}) {
+  const std::uint64_t began = monotonic_ns();
+  const std::uint64_t begun = sampler.begin();
+  for (const std::uint64_t until = thread_cpu_ns() + compute_ns; thread_cpu_ns() < until;) {
+  }
+  if (sleep.count() > 0) std::this_thread::sleep_for(sleep);
+  return sampler.end(begun, monotonic_ns() - began);
+}
+
+TEST(CpuSampler, MeasuresOneShortPieceInEight) {
+  CpuSampler sampler;
+  int measured = 0;
+  for (int i = 0; i < 64; ++i) {
+    const std::uint64_t begun = sampler.begin();
+    measured += begun != CpuSampler::kNotRead ? 1 : 0;
+    sampler.end(begun, 1000);
+  }
+  EXPECT_EQ(measured, 8);
+}
+
+TEST(CpuSampler, MeasuresEveryLongPieceButTheFirst) {
+  CpuSampler sampler;
+  for (int i = 0; i < 10; ++i) {
+    const std::uint64_t begun = sampler.begin();
+    EXPECT_EQ(begun != CpuSampler::kNotRead, i != 1) << i;  // the first one was short, and measured
+    sampler.end(begun, i == 0 ? 1000 : CpuSampler::kLongNs);
+  }
+}
+
+TEST(CpuSampler, SumsAreThoseOfTheClock) {
+  CpuSampler sampler;
+  const std::uint64_t before = thread_cpu_ns();
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 4000; ++i) sum += sampled_piece(sampler, 50'000);
+  const auto whole = static_cast<double>(thread_cpu_ns() - before);
+  EXPECT_NEAR(static_cast<double>(sum) / whole, 1, 0.25);
+}
+
+TEST(CpuSampler, PiecesThatSleepAreNotTakenForWork) {
+  CpuSampler sampler;
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 100; ++i) sum += sampled_piece(sampler, 10'000, std::chrono::microseconds(500));
+  EXPECT_LT(sum, 100 * 250'000u) << "CPU time, where 10 of some 600 µs are work";
+}
+
+TEST(CpuSampler, AnEstimateIsNoMoreThanTheTimeThatPassed) {
+  CpuSampler sampler;
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t begun = sampler.begin();
+    const std::uint64_t cpu = sampler.end(begun, 2000);
+    if (begun == CpuSampler::kNotRead) {
+      EXPECT_LE(cpu, 2000u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace drapps
