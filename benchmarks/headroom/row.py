@@ -16,7 +16,7 @@ from benchmarks.headroom.stage import SkippedError, Stage, rate_between, rates_o
 from benchmarks.headroom.verdict import Ratio, ratio
 from drapps.scenario import Drapps, Run, Scenario
 
-ROUNDS, MORE_ROUNDS = 3, 5
+FEWEST, ROUNDS, MORE_ROUNDS = 2, 3, 5
 START_BEGIN = {"python": 15.0}  # seconds at which a loader has to have found its settings, by kind
 _BEGIN, _STRETCH = 10.0, 30.0
 Say = Callable[[str], None]
@@ -67,13 +67,8 @@ def _measured(stage: Stage, scenario: Scenario, say: Say) -> dict[str, Any]:
     by_segment = oracle(found, static)
     say(f"  best static: {static}; oracle: {'; '.join(by_segment)}")
     arms = Arms(_loaders(tried, static, by_segment))
-    arms.play(stage, scenario, ROUNDS, say)
     best = [each.best for each in found]
-    ratios = _ratios(arms, best)
-    near = ratios["oracle"].near(verdict.CHANGING) or ratios["static"].near(verdict.START)
-    if near:
-        arms.play(stage, scenario, MORE_ROUNDS, say)
-        ratios = _ratios(arms, best)
+    ratios = _played(arms, best, stage, scenario, say)
     return {
         "static": static,
         "oracle": by_segment,
@@ -86,6 +81,24 @@ def _measured(stage: Stage, scenario: Scenario, say: Say) -> dict[str, Any]:
         ],
         "runs": {name: [_kept(run) for run in runs] for name, runs in arms.runs.items()},
     }
+
+
+def _played(
+    arms: Arms, best: list[float], stage: Stage, scenario: Scenario, say: Say
+) -> dict[str, Ratio]:
+    """Runs the arms until more rounds would hardly change the verdict."""
+    thresholds = {"oracle": verdict.CHANGING, "static": verdict.START}
+    if len(scenario.segments) > 1:  # a stationary one has its start measured, in all rounds
+        arms.play(stage, scenario, FEWEST, say)
+        ratios = _ratios(arms, best)
+        if all(ratios[name].below(threshold) for name, threshold in thresholds.items()):
+            return ratios
+    arms.play(stage, scenario, ROUNDS, say)
+    ratios = _ratios(arms, best)
+    if any(ratios[name].near(threshold) for name, threshold in thresholds.items()):
+        arms.play(stage, scenario, MORE_ROUNDS, say)
+        ratios = _ratios(arms, best)
+    return ratios
 
 
 def _count(scenario: Scenario) -> int:

@@ -26,6 +26,10 @@ class Ratio:
         """Whether it does, and lies beyond the noise in every round."""
         return self.median >= threshold and min(self.rounds) > 1 + noise
 
+    def below(self, threshold: float) -> bool:
+        """Whether it is, and not near, in every round: so is the median if one more joins two."""
+        return max(self.rounds) < threshold - NEAR
+
     def near(self, threshold: float) -> bool:
         """Whether more rounds might decide otherwise."""
         return abs(self.median - threshold) <= NEAR

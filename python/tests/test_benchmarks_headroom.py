@@ -71,6 +71,12 @@ def test_ratios_near_a_threshold_ask_for_more_rounds():
     assert not ratio([1.0, 1.0, 1.3], [1.0] * 3).near(verdict.CHANGING)
 
 
+def test_two_rounds_suffice_where_both_lie_far_below_the_threshold():
+    assert ratio([1.04, 0.9], [1.0] * 2).below(verdict.CHANGING)
+    assert not ratio([1.06, 0.9], [1.0] * 2).below(verdict.CHANGING)  # near it
+    assert not ratio([1.3, 0.9], [1.0] * 2).below(verdict.CHANGING)
+
+
 def series(values: list[float]) -> list[tuple[float, float]]:
     return [(0.5 * place, value) for place, value in enumerate(values)]
 

@@ -164,11 +164,11 @@ def test_a_segment_alone_has_its_conditions_and_lasts_as_long():
 
 
 def test_in_less_time_everything_comes_sooner():
-    scenario = load("outages").lasting(6)
+    scenario = load("outages").lasting(4.5)
     storage = scenario.segments[0].conditions.storage
-    assert scenario.seconds == 6
+    assert scenario.seconds == 4.5
     assert storage.period == pytest.approx(1.5)
     assert [at for at, _ in storage.schedule] == pytest.approx([1, 1.15])
     assert storage.conditions.latency == 0.005
     assert load("latency-rises").lasting(9).segments[1].begin == pytest.approx(3)
-    assert load("samples-grow").lasting(6).segments[1].begin == 4000
+    assert load("samples-grow").lasting(5).segments[1].begin == 4000
