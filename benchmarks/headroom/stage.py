@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.headroom.candidates import Settings
 from benchmarks.journal import Journal
 from drapps.scenario import Drapps, Run, Scenario, play
+from drapps.scenario.conditions import Photos
 
 LEAD = 2.0  # seconds of a search's run that are left out: starting, and filling queues
 _BIN = 0.5  # seconds of each of Run.rates
@@ -23,7 +24,7 @@ class Stage:
 
     Args:
         journal: of what has been measured.
-        photos: a folder of pictures.
+        photos: a folder of pictures, for scenarios that do not say what theirs are like.
         traces: a folder for traces of runs with the default settings.
     """
 
@@ -48,7 +49,7 @@ class Stage:
                 Drapps(settings=settings),
                 seconds=LEAD + seconds,
                 segment=number,
-                photos=self._photos,
+                photos=self._photos_for(scenario),
             )
             rate = rate_between(_played(run), LEAD, LEAD + seconds)
             self._journal.keep(*map(str, key), result=rate)
@@ -67,9 +68,15 @@ class Stage:
             if trace is not None:
                 trace.parent.mkdir(parents=True, exist_ok=True)
                 trace.unlink(missing_ok=True)  # of a run that was interrupted
-            kept = _played(play(scenario, loader, photos=self._photos, trace=trace)).to_json()
+            photos = self._photos_for(scenario)
+            kept = _played(play(scenario, loader, photos=photos, trace=trace)).to_json()
             self._journal.keep(*key, result=kept)
         return Run.from_json(kept)
+
+    def _photos_for(self, scenario: Scenario) -> Path | None:
+        usual = Photos(batch=scenario.workload.batch)
+        sizes = {segment.conditions.pictures for segment in scenario.segments}
+        return self._photos if scenario.workload == usual and sizes == {1} else None
 
 
 def rate_between(run: Run, begin: float, end: float) -> float:
