@@ -92,7 +92,7 @@ def _keep(row: dict[str, Any]) -> None:
 
 
 def _write(rows: list[dict[str, Any]], file: Path, text: Path) -> None:
-    file.write_text(json.dumps(rows, indent=1) + "\n")
+    file.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
     text.write_text(page(rows))
 
 

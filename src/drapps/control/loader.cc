@@ -273,7 +273,7 @@ Settings Loader::settings() const {
 Settings Loader::settings_now() const {
   if (controlled()) return plant_->settings();
   const Limits limits = live_limits(*plan_, Engine::get());
-  return options_.settings ? fit_settings(*options_.settings, limits) : initial_settings(limits);
+  return options_.settings ? fit_settings(*options_.settings, limits) : initial_settings(limits, plan_->layout.bytes());
 }
 
 void Loader::apply(const Settings& settings) {

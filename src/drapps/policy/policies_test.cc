@@ -39,6 +39,16 @@ TEST(Initial, StartsWithinAnyLimits) {
   EXPECT_EQ(initial_settings(some_limits())[KnobId::kPrefetchDepth], 3);
 }
 
+TEST(Initial, ManySmallBatchesAreMadeAhead) {
+  const auto ahead = [](std::size_t batch_bytes) {
+    return initial_settings(native_limits(4, 8, 32), batch_bytes)[KnobId::kPrefetchDepth];
+  };
+  EXPECT_EQ(ahead(0), 4);
+  EXPECT_EQ(ahead(std::size_t{64} << 20), 4);
+  EXPECT_EQ(ahead(std::size_t{1} << 20), 8);
+  EXPECT_EQ(ahead(1), 32);
+}
+
 TEST(Initial, FollowsTheNumberOfWorkersThatThereMayBe) {
   PolicyState state{.limits = native_limits(2)};
   Observation seen{.settings = initial_settings(state.limits)};
