@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from benchmarks.headroom import verdict
@@ -71,18 +72,20 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _spread(rounds: Sequence[float]) -> str:
-    middle = sorted(rounds)[len(rounds) // 2]
-    return f"{middle:.2f} ({min(rounds):.2f} to {max(rounds):.2f})"
+    return f"{median(rounds):.2f} ({min(rounds):.2f} to {max(rounds):.2f})"
 
 
 def _told(row: dict[str, Any], number: int) -> str:
     found = row["signals"][number]
     names = ", ".join(
-        f"`{each['name']}` at {each['factor']:.3g} of what it was, after {each['after']:.1f} s"
-        for each in found
+        f"`{each['name']}` {_change(each['factor'])}, after {each['after']:.1f} s" for each in found
     )
     segment = row["segments"][number + 1]
     return f"| {row['scenario']} | {number + 1} {segment['name']} | {names or 'none'} |\n"
+
+
+def _change(factor: float | None) -> str:
+    return "up from 0" if factor is None else f"at {factor:.3g} of what it was"
 
 
 def _place(row: dict[str, Any]) -> str:

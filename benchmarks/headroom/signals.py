@@ -29,12 +29,12 @@ class Signal:
     Attributes:
         name: of the field.
         after: seconds from the event to the decision that saw it.
-        factor: its mean behind that decision over its mean before the event.
+        factor: its mean behind that decision over its mean before the event; None where that was 0.
     """
 
     name: str
     after: float
-    factor: float
+    factor: float | None
 
 
 def signals(trace: Trace, begin: float, event: float, end: float) -> list[Signal]:
@@ -64,7 +64,7 @@ def _series(decisions: Sequence[Decision], name: str, grows: bool) -> Iterable[t
 
 def told(
     series: Sequence[tuple[float, float]], begin: float, event: float, end: float
-) -> tuple[float, float] | None:
+) -> tuple[float, float | None] | None:
     """When a series told an event, in seconds behind it, and by what factor its mean changed."""
     usual = np.array([value for time, value in series if begin <= time < event])
     behind = [(time, value) for time, value in series if event <= time < end]
@@ -77,6 +77,6 @@ def told(
         for place in range(len(values) - _LASTING + 1):
             if beyond[place : place + _LASTING].all():
                 usually = usual.mean()
-                factor = values[place:].mean() / usually if usually else float("inf")
-                return behind[place][0] - event, float(factor)
+                factor = float(values[place:].mean() / usually) if usually else None
+                return behind[place][0] - event, factor
     return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from drapps.errors import PipelineError
 
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
+_unfinished: set[Path] = set()  # temporary files that may be there
 
 
 class NewFile:
@@ -24,6 +25,7 @@ class NewFile:
         self.size = 0
         self._path = path
         self._temporary = path.parent / f".drapps-{secrets.token_hex(8)}"
+        _unfinished.add(self._temporary)
         try:
             self._file = self._temporary.open("xb")
         except OSError as error:
@@ -58,6 +60,7 @@ class NewFile:
         with contextlib.suppress(OSError):
             self._file.close()
         self._temporary.unlink(missing_ok=True)
+        _unfinished.discard(self._temporary)
 
     def _take_name(self) -> None:
         try:
@@ -71,6 +74,13 @@ class NewFile:
 
     def _named(self, error: OSError) -> OSError:
         return OSError(error.errno, error.strerror, str(self._path))
+
+
+def discard_unfinished() -> None:
+    """Leave nothing behind of files that an interruption kept from being discarded."""
+    for path in tuple(_unfinished):
+        path.unlink(missing_ok=True)
+        _unfinished.discard(path)
 
 
 def refuse_inside(out: Path, source: Path) -> None:

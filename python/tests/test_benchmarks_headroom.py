@@ -90,6 +90,10 @@ def test_a_number_tells_an_event_once_it_stays_beyond_what_it_was():
     assert factor == pytest.approx(3.0 / 1.1)
 
 
+def test_what_was_0_before_has_no_factor():
+    assert told(series([0.0] * 40 + [5.0] * 5), 0.0, 20.0, 30.0) == (0.0, None)
+
+
 def test_a_number_that_stays_within_its_range_tells_nothing():
     assert told(series([1.0, 1.2] * 40), 0.0, 20.0, 40.0) is None
 
@@ -106,12 +110,18 @@ def test_the_page_lists_rows_those_that_were_skipped_and_where_all_was_measured(
         "verdict": "changing",
         "start": None,
         "segments": [{"name": ""}, {"name": "slow"}],
-        "signals": [[{"name": "storage.waited.p50", "after": 1.5, "factor": 8.0}]],
+        "signals": [
+            [
+                {"name": "storage.waited.p50", "after": 1.5, "factor": 8.0},
+                {"name": "storage.refusals", "after": 2.0, "factor": None},
+            ]
+        ],
     }
     text = page([row | place, {"scenario": "quota", "skipped": "no cgroup"} | place])
     line = next(line for line in text.splitlines() if line.startswith("| steps | changing"))
     assert "1.30 (1.20 to 1.40)" in line
     assert "| 0.97 |" in line
     assert "| quota | skipped: no cgroup |" in text
-    assert "| steps | 1 slow | `storage.waited.p50` at 8 of what it was, after 1.5 s |" in text
+    assert "| steps | 1 slow | `storage.waited.p50` at 8 of what it was, after 1.5 s, " in text
+    assert "`storage.refusals` up from 0, after 2.0 s |" in text
     assert text.count("2030-01-02") == 2

@@ -216,6 +216,22 @@ def test_an_interrupted_run_leaves_no_half_file(tmp_path, name, number):
         assert answer("transcode", "many", "out", cwd=tmp_path)[0] == 0
 
 
+def test_an_interruption_while_a_file_is_discarded_leaves_nothing(tmp_path, monkeypatch):
+    file = output.NewFile(tmp_path / "name")
+    file.write(b"half")
+
+    def interrupted(*_args, **_options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(output.Path, "unlink", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            file.discard()
+    assert len(list(tmp_path.iterdir())) == 1
+    output.discard_unfinished()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupted_script_is_told_of(tmp_path):
     pytest.importorskip("torch")
     script = "import pathlib, time; pathlib.Path('ready').touch(); time.sleep(300)"

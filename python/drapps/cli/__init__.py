@@ -16,6 +16,7 @@ from drapps.cli import lift, pack, play, trace, transcode
 from drapps.cli.answer import Answer, complain, error_text
 from drapps.cli.parser import Parser, WrongUseError
 from drapps.errors import PipelineError
+from drapps.output import discard_unfinished
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (PipelineError, OSError) as error:
         status, answer = 1, Answer(error=error_text(error))
     except KeyboardInterrupt as signalled:
+        discard_unfinished()
         status = 128 + (signalled.args[0] if signalled.args else signal.SIGINT)
         answer = Answer(error="interrupted; every file that was written is whole")
     try:
