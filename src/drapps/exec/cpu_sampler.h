@@ -2,8 +2,8 @@
 //
 // The clock is read for one piece in eight, and for those that follow one of a millisecond or more. CPU time of the
 // others is their time, times the share of it that CPU time was in the short pieces measured lately. Of one that took a
-// millisecond and was not measured it is what those took in the mean: most likely it lost its core on the way, which its
-// time tells nothing of. So sums are right on average, and of a single piece it is an estimate.
+// millisecond and was not measured it is what those took in the mean: most likely it lost its core on the way, which
+// its time tells nothing of. So sums are right on average, and of a single piece it is an estimate.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class CpuSampler {
     return static_cast<std::uint64_t>(std::min(cpu, wall));
   }
 
-  std::uint32_t left_ = 0;  // pieces until one is measured
+  std::uint32_t left_ = 0;                  // pieces until one is measured
   double wall_ = 0, cpu_ = 0, pieces_ = 0;  // of short ones that were measured
 };
 
