@@ -61,8 +61,6 @@ void ProcessPlant::attach(std::shared_ptr<Board> board, std::int32_t processes) 
   const std::scoped_lock lock(mutex_);
   leave_board();
   board_ = std::move(board);
-  joined_.clear();
-  surplus_.clear();
   scaling_ = ScalingMode::kFixed;
   settings_[KnobId::kProcesses] = processes;
   ++counted_.idle;
@@ -76,6 +74,8 @@ void ProcessPlant::detach(const Board& board) {
 }
 
 void ProcessPlant::leave_board() {
+  joined_.clear();
+  surplus_.clear();
   if (board_ == nullptr) return;
   while (!members_.empty()) part_with(members_.begin()->first);
   add(board_->python_lane(), python_);
@@ -107,6 +107,7 @@ void ProcessPlant::set_scaling(ScalingMode scaling, std::int32_t most) {
 
 void ProcessPlant::joined(std::uint32_t number, std::int32_t pid) {
   const std::scoped_lock lock(mutex_);
+  if (board_ == nullptr) return;  // of a pass that does not count any more
   members_[number] = {.pid = pid};
   joined_.push_back(number);
 }
@@ -259,7 +260,8 @@ Observation ProcessPlant::observe() {
                               .wait = spread(lane.wait, python_before_.wait)};
   seen.processes = counted_;
   const std::int32_t missing = settings_[KnobId::kProcesses] - working();
-  const auto unmade = std::ranges::count_if(joined_, [&](std::uint32_t number) { return members_[number].made == 0; });
+  const auto unmade =
+      std::ranges::count_if(joined_, [&](std::uint32_t number) { return members_.at(number).made == 0; });
   seen.processes.starting = std::max(missing, 0) + static_cast<std::int32_t>(unmade);
   seen.processes.leaving = std::max(-missing, 0) + static_cast<std::int32_t>(members_.size() - joined_.size());
   seen.processes.idle_cores_ns = engine_.idle_cpu_ns();

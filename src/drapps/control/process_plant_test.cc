@@ -185,6 +185,19 @@ TEST(ProcessPlant, AWaitCountsWhileItLasts) {
   EXPECT_EQ(second.stall.count, 2u);
 }
 
+TEST(ProcessPlant, AnObservationBetweenTheEndOfAPassAndThatOfItsProcessesChangesNothing) {
+  Pass pass(2);
+  pass.plant.detach(*pass.board);
+  pass.plant.observe();
+  EXPECT_TRUE(pass.plant.worker_pids().empty());
+  pass.plant.left(pass.numbers[0]);
+  pass.plant.joined(5, getpid());  // one that was started late
+  pass.plant.observe();
+  pass.plant.left(5);
+  pass.plant.left(pass.numbers[1]);
+  EXPECT_EQ(pass.plant.stats().workers.workers, 0u);
+}
+
 TEST(ProcessPlant, CountersOutlivePasses) {
   Pass pass(1);
   pass.plant.asks();
