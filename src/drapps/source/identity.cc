@@ -95,6 +95,12 @@ RecordIdentity identity_of(const Location& location) noexcept {
   return hash.done();
 }
 
+RecordIdentity identity_of(std::string_view text) noexcept {
+  IdentityHash hash("text");
+  hash.add(text);
+  return hash.done();
+}
+
 RecordIdentity identity_of(std::span<const Array> arrays, const PictureArray* picture, std::uint64_t row) noexcept {
   IdentityHash hash("row");
   if (picture != nullptr) hash.add_pixels(picture->layout, picture->row(row));

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "drapps/data/array.h"
 
@@ -35,6 +36,9 @@ std::string to_string(const RecordIdentity& identity);
 
 /// Of a part that lies there.
 RecordIdentity identity_of(const Location& location) noexcept;
+
+/// Of what a text says.
+RecordIdentity identity_of(std::string_view text) noexcept;
 
 /// Of a record that is a row of each array, `row`; `picture` may be null.
 RecordIdentity identity_of(std::span<const Array> arrays, const PictureArray* picture, std::uint64_t row) noexcept;

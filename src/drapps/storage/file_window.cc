@@ -19,8 +19,7 @@ Result<FileIdentity> identity_of(int fd) {
   if (!S_ISREG(status.st_mode)) {
     return Error{.code = ErrorCode::kUnsupported, .message = "this is no regular file; name files"};
   }
-  return FileIdentity{static_cast<std::uint64_t>(status.st_size),
-                      std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_ino};
+  return drapps::identity_of(status);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ Status read_part_with(const Read& read, ReadRequest& request, RecordPart part) {
   if (!file.ok()) return about(std::move(file).error(), request, part);
   request.bytes[part] = file->bytes;
   request.identity[part] = file->identity;
+  request.state[part] = file->state;
   return ok_status();
 }
 
@@ -72,7 +73,7 @@ Result<FileBytes> read_cached(const Location& location, Buffer& into, const Read
   iovec vector{.iov_base = into.data(), .iov_len = range->bytes};
   const ssize_t got = ::preadv2(file.get(), &vector, 1, static_cast<off_t>(range->offset), RWF_NOWAIT);
   if (got < 0 || static_cast<std::uint64_t>(got) != range->bytes) return would_block;
-  return FileBytes{{into.data(), range->bytes}, range->identity};
+  return FileBytes{{into.data(), range->bytes}, range->identity, range->state};
 }
 
 Error changed(const FileIdentity& now, const FileIdentity& before) {
@@ -116,7 +117,7 @@ Result<FileBytes> read_part(const Location& location, Buffer& into, const ReadLi
       return error;
     }
   }
-  return FileBytes{{into.data(), range->bytes}, range->identity};
+  return FileBytes{{into.data(), range->bytes}, range->identity, range->state};
 }
 
 }  // namespace
@@ -159,15 +160,15 @@ Result<ByteRange> inspect(int fd, const Location& location, const ReadLimits& li
   if (!S_ISREG(status.st_mode)) {
     return fetch_error(ErrorCode::kUnsupported, "this is " + kind_of(status.st_mode) + "; only regular files are read");
   }
-  const FileIdentity file{static_cast<std::uint64_t>(status.st_size),
-                          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_ino};
-  ByteRange range{.offset = 0, .bytes = file.size, .identity = file};
+  const FileIdentity file = identity_of(status);
+  ByteRange range{.offset = 0, .bytes = file.size, .identity = file, .state = state_of(status)};
   const char* what = "file";
   if (location.shard != nullptr) {
     if (file != location.shard->identity()) return changed(file, location.shard->identity());
     range = {.offset = location.offset,
              .bytes = location.length,
-             .identity = location.shard->record_identity(location.offset, location.length)};
+             .identity = location.shard->record_identity(location.offset, location.length),
+             .state = range.state};
     what = "record";
   }
   if (range.bytes == 0) {
@@ -211,6 +212,7 @@ Status answer_from_memory(ReadRequest& request, RecordPart part) {
   }
   request.bytes[part] = bytes;
   request.identity[part] = {.size = bytes.size()};
+  request.state[part] = kUnknownState;
   return ok_status();
 }
 

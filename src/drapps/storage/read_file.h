@@ -23,7 +23,8 @@ Error io_error(int error_number, std::string_view doing);
 struct ByteRange {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  FileIdentity identity;  // of the part
+  FileIdentity identity;                // of the part
+  std::uint64_t state = kUnknownState;  // of the file
 };
 
 /// The range of the part at `location`, whose file is open at `fd`, if that is a regular file, and the part is neither

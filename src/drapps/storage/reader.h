@@ -32,6 +32,7 @@ struct ReadRequest {
   // Answered, where it succeeded, for each part of the record.
   std::array<std::span<const std::uint8_t>, kMaxParts> bytes;  // in `into`, or in the source's memory
   std::array<FileIdentity, kMaxParts> identity;
+  std::array<std::uint64_t, kMaxParts> state{};  // of the file, as state_of() tells; of memory kUnknownState
   // Answered in any case.
   RecordPart failed = kFirstPart;  // what an error is about
   std::uint64_t begun_ns = 0;      // when its I/O began, of the last try; CLOCK_MONOTONIC, 0 where none did
@@ -107,6 +108,7 @@ bool try_read_record(ReadRequest& request, const ReadLimits& limits = {});
 struct FileBytes {
   std::span<const std::uint8_t> bytes;  // in the buffer given
   FileIdentity identity;
+  std::uint64_t state = kUnknownState;  // of the file
 };
 Result<FileBytes> read_file(const char* path, Buffer& into, const ReadLimits& limits = {});
 

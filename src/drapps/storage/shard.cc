@@ -13,13 +13,6 @@ constexpr int kMostKept = 128;
 
 std::atomic<int> g_kept{0};
 
-/// The finaliser of splitmix64: every bit of the input moves every bit of the result.
-std::uint64_t mixed(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 }  // namespace
 
 Shard::~Shard() {

@@ -22,6 +22,7 @@ class Files final : public Storage {
  public:
   Files() noexcept : Storage({}) {}
   std::string_view kind() const noexcept override { return "files"; }
+  bool page_cached() const noexcept override { return true; }
 
  private:
   Result<std::unique_ptr<Reader>> make_plain_reader(const ReaderOptions& options, ReadSink& sink) override {

@@ -44,6 +44,8 @@ class Storage {
 
   /// "files", "emulated".
   virtual std::string_view kind() const noexcept = 0;
+  /// Whether what is read stays in this machine's page cache, for as long as there is memory for it.
+  virtual bool page_cached() const noexcept { return false; }
   /// What this storage is where the file at `path` lies; of an emulated one, what holds the bytes. The file need not be
   /// there. Asks the file system where symbolic links lead to, which may take as long as opening the file.
   /// @param root  put before /proc/self/mountinfo; for tests.

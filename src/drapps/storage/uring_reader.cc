@@ -235,6 +235,7 @@ void UringReader::received(std::size_t place, int result) {
   const RecordPart part = flight.part;
   request.bytes[part] = {request.into[part]->data(), flight.range.bytes};
   request.identity[part] = flight.range.identity;
+  request.state[part] = flight.range.state;
   part_done(place, ok_status());
 }
 
