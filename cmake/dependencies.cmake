@@ -6,6 +6,13 @@ pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp libwebpdemux)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+find_library(DRAPPS_SNAPPY snappy REQUIRED)  # not every distribution tells pkg-config of it
+find_path(DRAPPS_SNAPPY_INCLUDE snappy-c.h REQUIRED)
+add_library(snappy_c INTERFACE)
+target_link_libraries(snappy_c INTERFACE ${DRAPPS_SNAPPY})
+target_include_directories(snappy_c SYSTEM INTERFACE ${DRAPPS_SNAPPY_INCLUDE})
 find_package(nlohmann_json REQUIRED)
 
 if(DRAPPS_BUILD_TESTS)

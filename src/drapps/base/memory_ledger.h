@@ -19,7 +19,7 @@ namespace drapps {
 /// in which they are asked.
 enum class ReleaseOrder : std::uint8_t {
   kSpareBatches,  // batch memory between two passes, which is mapped anew at the cost of page faults
-  kIndex,         // what one pass learnt of the records for the next
+  kCache,         // what is kept of the records from pass to pass
 };
 
 class Releasable {

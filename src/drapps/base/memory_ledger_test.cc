@@ -78,7 +78,7 @@ TEST(MemoryLedger, WhoYieldsIsAskedInTheDeclaredOrderAndOnlyForWhatIsNeeded) {
   MemoryLedger account(&whole);
   Hoard index(whole, 50);
   Hoard spare(whole, 40);
-  whole.add(index, ReleaseOrder::kIndex);
+  whole.add(index, ReleaseOrder::kCache);
   account.add(spare, ReleaseOrder::kSpareBatches);  // with an account, it is the whole that asks
   EXPECT_EQ(account.releasable(), 90u);
   EXPECT_FALSE(account.try_reserve(30));

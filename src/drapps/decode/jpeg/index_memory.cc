@@ -41,7 +41,7 @@ MemoryIndexStore::MemoryIndexStore(MemoryLedger& ledger, std::uint64_t records, 
   }
   fixed_ = fixed;
   records_ = records;
-  own_.add(*this, ReleaseOrder::kIndex);
+  own_.add(*this, ReleaseOrder::kCache);
   share_ = records == 0 ? 0 : (budget - fixed) / static_cast<std::size_t>(records);
 }
 

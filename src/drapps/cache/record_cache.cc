@@ -1,0 +1,159 @@
+#include "drapps/cache/record_cache.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "drapps/storage/shard.h"
+
+namespace drapps::cache {
+namespace {
+
+std::uint64_t next_number() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+/// Whether a part can be kept as it is: what is in memory already cannot be had for less.
+bool fetched(const Location& at) noexcept { return at.path != nullptr; }
+
+}  // namespace
+
+RecordCache::RecordCache(Tier& tier, std::shared_ptr<const Source> source, const Wish& wish,
+                         const std::vector<std::optional<std::string>>& made_with)
+    : tier_(tier),
+      source_(std::move(source)),
+      wish_(wish),
+      entries_(wish.form ? source_->size() * source_->parts().size() : 0),
+      number_(next_number()),
+      forms_(source_->parts().size()) {
+  const FormId wanted = wish.form.value_or(FormId::kBytes);
+  for (std::size_t part = 0; part < std::min(forms_.size(), made_with.size()); ++part) {
+    const std::optional<std::string>& with = made_with[part];
+    if (!with) continue;
+    forms_[part] = {wanted, identity_of(std::string(name_of(wanted)) + " " + *with)};
+  }
+  tier_.join(entries_, wish.budget);
+}
+
+RecordCache::~RecordCache() { tier_.leave(entries_, wish_.budget); }
+
+RecordIdentity RecordCache::identity(std::uint64_t index, RecordPart part, FormId form,
+                                     const Location& at) const noexcept {
+  RecordIdentity identity{mixed(number_ ^ mixed(index)), mixed(index ^ mixed(number_ + part))};
+  if (fetched(at)) identity = source_->identity(index, part);
+  if (form == FormId::kBytes) return identity;
+  const RecordIdentity& made_with = forms_[part].made_with;
+  return {identity.high ^ made_with.high, identity.low ^ made_with.low};
+}
+
+bool RecordCache::knows(std::uint64_t index) noexcept {
+  if (!wish_.form || tier_.empty()) return false;
+  bool any = false;
+  for (std::size_t i = 0; i < forms_.size(); ++i) {
+    const auto part = static_cast<RecordPart>(i);
+    const Location at = source_->locate(index, part);
+    const bool kept =
+        tier_.has(identity(index, part, form(part), at)) ||
+        (form(part) != FormId::kBytes && fetched(at) && tier_.has(identity(index, part, FormId::kBytes, at)));
+    if (!kept && fetched(at)) return false;
+    any |= kept;
+  }
+  return any;
+}
+
+std::array<double, kForms> RecordCache::shares() noexcept {
+  constexpr std::uint64_t kMost = 4096;
+  std::array<double, kForms> shares{};
+  const std::uint64_t looked_at = wish_.form ? std::min(source_->size(), kMost) : 0;
+  for (std::uint64_t i = 0; i < looked_at; ++i) {
+    const std::uint64_t index = i * source_->size() / looked_at;
+    const Location at = source_->locate(index, kFirstPart);
+    for (const FormId tried : {form(kFirstPart), FormId::kBytes}) {
+      if (!tier_.has(identity(index, kFirstPart, tried, at))) continue;
+      shares[static_cast<std::size_t>(tried)] += 1 / static_cast<double>(looked_at);
+      break;
+    }
+  }
+  return shares;
+}
+
+/// The part in its form or as bytes, with the identity that its file has now.
+View RecordCache::find_part(Request& request, RecordPart part) noexcept {
+  const Location& at = request.at[part];
+  const RecordIdentity wanted = identity(request.index, part, form(part), at);
+  if (!fetched(at)) return form(part) == FormId::kBytes ? View() : tier_.get({wanted, 0});
+  const RecordIdentity plain = identity(request.index, part, FormId::kBytes, at);
+  if (!tier_.has(wanted) && !tier_.has(plain)) return {};
+  struct stat status{};
+  if (::stat(at.path, &status) != 0) return {};
+  const std::uint64_t state = state_of(status);
+  request.identity[part] = at.shard == nullptr ? identity_of(status) : at.shard->record_identity(at.offset, at.length);
+  request.state[part] = state;
+  View view = tier_.get({wanted, state});
+  return view || form(part) == FormId::kBytes ? std::move(view) : tier_.get({plain, state});
+}
+
+bool RecordCache::find(Request& request) noexcept {
+  if (!wish_.form || tier_.empty()) return false;
+  bool any = false;
+  for (RecordPart part = kFirstPart; part < request.parts; ++part) {
+    View& view = request.kept[part];
+    view = find_part(request, part);
+    any |= static_cast<bool>(view);
+    if (view) {
+      request.bytes[part] = view.bytes();
+    } else if (!fetched(request.at[part]) && !request.at[part].bytes.empty()) {
+      request.bytes[part] = request.at[part].bytes;
+      request.identity[part] = {.size = request.bytes[part].size()};
+    } else {
+      any = false;
+      break;
+    }
+  }
+  any ? static_cast<void>(hits_.fetch_add(1, std::memory_order_relaxed)) : request.unpin();
+  return any;
+}
+
+bool RecordCache::wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept {
+  if (!wish_.form || tier_.room() < bytes) return false;
+  const View& kept = request.kept[part];
+  const bool there = kept && kept.form() == form(part);
+  const Location& at = request.at[part];
+  if (there || at.entry.form == Entry::Form::kDecoded) return false;
+  if (!fetched(at)) return form(part) != FormId::kBytes;
+  if (!kept && request.state[part] == kUnknownState) return false;
+  // What the page cache has let go by the next pass is not there to be had for nothing.
+  const bool lost = !source_->storage().page_cached() || passes_.load(std::memory_order_relaxed) > 1;
+  return wish_.always || kept || (request.waited && lost);
+}
+
+Admission RecordCache::keep(Request& request, RecordPart part, FormId form, std::size_t bytes, std::uint64_t saved_ns,
+                            const Tier::Fill& fill) {
+  const Location& at = request.at[part];
+  const std::uint64_t state = fetched(at) ? request.state[part] : 0;
+  const std::uint64_t read_ns = fetched(at) && !request.kept[part] ? request.wall_ns : 0;
+  const Admission admission =
+      tier_.offer({identity(request.index, part, form, at), state}, form, bytes, saved_ns + read_ns, fill);
+  if (form != FormId::kBytes && request.kept[part] && admission != Admission::kFull) {
+    tier_.drop(identity(request.index, part, FormId::kBytes, at));
+  }
+  return admission;
+}
+
+void RecordCache::keep_bytes(Request& request, RecordPart part) {
+  const auto bytes = request.bytes[part];
+  if (!fetched(request.at[part]) || request.kept[part] || !wants(request, part, bytes.size())) return;
+  keep(request, part, FormId::kBytes, bytes.size(), 0,
+       [&](std::span<std::uint8_t> entry) { std::memcpy(entry.data(), bytes.data(), bytes.size()); });
+}
+
+void RecordCache::keep_whole(const Request& request) noexcept {
+  if (!wish_.form || request.parts == 1 || knows(request.index)) return;
+  for (RecordPart part = kFirstPart; part < request.parts; ++part) {
+    tier_.drop(identity(request.index, part, form(part), request.at[part]));
+    tier_.drop(identity(request.index, part, FormId::kBytes, request.at[part]));
+  }
+}
+
+}  // namespace drapps::cache

@@ -1,0 +1,337 @@
+#include "drapps/cache/store.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "drapps/data/buffer.h"
+
+namespace drapps::cache {
+namespace {
+
+// A word: the address of an entry divided by 16, nine bits of its identity, whether it is to go, and its views.
+constexpr std::uint64_t kPins = (std::uint64_t{1} << 10) - 1;
+constexpr std::uint64_t kMarked = std::uint64_t{1} << 10;
+constexpr int kTagShift = 11;
+constexpr std::uint64_t kTag = std::uint64_t{0x1FF} << kTagShift;
+constexpr int kAddressShift = 20;
+constexpr std::uint64_t kUnused = 0;      // and so are all words behind it that an identity may be in
+constexpr std::uint64_t kLeft = kMarked;  // its entry has left it
+
+constexpr std::uint64_t address_of(std::uint64_t bits) noexcept { return bits >> kAddressShift << 4; }
+constexpr bool live(std::uint64_t bits) noexcept { return address_of(bits) != 0 && (bits & kMarked) == 0; }
+constexpr std::uint64_t tag_of(const RecordIdentity& id) noexcept { return id.low << kTagShift & kTag; }
+
+// Words that an identity may be in, in each segment: many more than stand beside each other in a table that is full.
+constexpr std::size_t kProbes = 256;
+constexpr std::uint64_t kLeastPlaces = 64;
+
+// What is dropped at once where others need memory, as a share of all: finding the least worth takes a look at each.
+constexpr std::size_t kDroppedAtOnce = 32;
+// malloc keeps what is freed until it is told not to.
+constexpr std::size_t kTrimmed = std::size_t{1} << 20;
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr int kFormShift = 56;  // above the bytes of the content
+
+}  // namespace
+
+/// Stands before its content.
+struct Store::Entry {
+  std::uint64_t low = 0;  // of the identity
+  std::uint64_t state = 0;
+  std::uint64_t form_and_bytes = 0;
+  std::uint32_t high = 0;  // of the identity, its upper half
+  float saved_ns = 0;
+
+  FormId form() const noexcept { return static_cast<FormId>(form_and_bytes >> kFormShift); }
+  std::size_t bytes() const noexcept { return form_and_bytes & ((std::uint64_t{1} << kFormShift) - 1); }
+  std::uint8_t* content() noexcept { return reinterpret_cast<std::uint8_t*>(this + 1); }
+  bool is(const RecordIdentity& id) const noexcept {
+    return low == id.low && high == static_cast<std::uint32_t>(id.high >> 32);
+  }
+  /// The logarithm of ns saved per byte, 0 to 63.
+  std::size_t worth() const noexcept {
+    const float ratio = saved_ns / static_cast<float>(std::max<std::size_t>(bytes(), 1));
+    return ratio > 0 ? static_cast<std::size_t>(std::clamp(std::ilogb(ratio) + 32, 0, 63)) : 0;
+  }
+
+  static Entry& of(std::uint64_t bits) noexcept {
+    return *reinterpret_cast<Entry*>(address_of(bits));  // NOLINT(performance-no-int-to-ptr): the word holds it
+  }
+};
+
+Store::Store(MemoryLedger& account) : own_(&account, 0) {
+  static_assert(sizeof(Entry) == 32);
+  own_.add(*this, ReleaseOrder::kCache);
+}
+
+Store::~Store() {
+  own_.remove(*this);
+  clear();
+}
+
+/// malloc keeps 8 bytes before a block and rounds the sum to 16.
+std::size_t Store::size_of(FormId form, std::size_t bytes) noexcept {
+  return (sizeof(Entry) + bytes + (is_array(form) ? kPadding : 0) + 8 + 15) / 16 * 16;
+}
+
+template <class Visit>
+Store::Word* Store::probe(const RecordIdentity& id, const Visit& visit) const noexcept {
+  const std::size_t count = segment_count_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Segment& segment = segments_[i];
+    auto at = static_cast<std::size_t>(static_cast<Wide>(id.high) * segment.size >> 64);
+    const std::size_t probes = std::min(kProbes, segment.size);
+    for (std::size_t n = 0; n < probes; ++n, at = at + 1 == segment.size ? 0 : at + 1) {
+      Word& word = segment.words[at];
+      const std::uint64_t bits = word.load(std::memory_order_acquire);
+      if (visit(word, bits)) return &word;
+      if (bits == kUnused && word.load(std::memory_order_relaxed) == kUnused) break;
+    }
+  }
+  return nullptr;
+}
+
+/// The word of the entry, with a view of it for the caller to leave; or null.
+Store::Word* Store::find(const RecordIdentity& id) noexcept {
+  return probe(id, [&](Word& word, std::uint64_t bits) {
+    while (live(bits) && (bits & kTag) == tag_of(id) && (bits & kPins) != kPins) {
+      if (!word.compare_exchange_weak(bits, bits + 1, std::memory_order_acquire, std::memory_order_acquire)) continue;
+      if (Entry::of(bits).is(id)) return true;
+      leave(word);
+      return false;
+    }
+    return false;
+  });
+}
+
+void Store::leave(Word& word) noexcept {
+  const std::uint64_t bits = word.fetch_sub(1, std::memory_order_acq_rel);
+  if ((bits & kMarked) == 0 || (bits & kPins) != 1) return;
+  // The last view of what is to go: nobody can find it any more.
+  Entry& entry = Entry::of(bits);
+  count(entry, -1);
+  word.store(kLeft, std::memory_order_release);
+  unmake(entry);
+}
+
+/// Has an entry go with its last view, of which the caller has one. False where it was to go already.
+bool Store::mark(Word& word) noexcept { return (word.fetch_or(kMarked, std::memory_order_acq_rel) & kMarked) == 0; }
+
+void Store::unpin(std::uint64_t place) noexcept {
+  leave(*reinterpret_cast<Word*>(place));  // NOLINT(performance-no-int-to-ptr): get() put it there
+}
+
+bool Store::has(const RecordIdentity& id) noexcept {
+  Word* const word = find(id);
+  if (word != nullptr) leave(*word);
+  return word != nullptr;
+}
+
+View Store::get(const Key& key) noexcept {
+  Word* const word = find(key.id);
+  if (word == nullptr) return {};
+  Entry& entry = Entry::of(word->load(std::memory_order_relaxed));
+  if (entry.state != key.state) {
+    if (mark(*word)) stale_.fetch_add(1, std::memory_order_relaxed);
+    leave(*word);
+    return {};
+  }
+  return {*this, reinterpret_cast<std::uint64_t>(word), entry.form(), {entry.content(), entry.bytes()}};
+}
+
+void Store::drop(const RecordIdentity& id) noexcept {
+  Word* const word = find(id);
+  if (word == nullptr) return;
+  mark(*word);
+  leave(*word);
+}
+
+/// Takes memory for an entry; null where there is none.
+Store::Entry* Store::make(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns) noexcept {
+  if (bytes >> kFormShift != 0) return nullptr;
+  const std::size_t size = size_of(form, bytes);
+  if (!own_.try_reserve(size)) return nullptr;
+  void* const block = std::malloc(size - 8);
+  // A word has no room for addresses above 2^48, which nobody gets without asking for them.
+  if (block == nullptr || reinterpret_cast<std::uintptr_t>(block) >> 48 != 0) {
+    std::free(block);
+    own_.release(size);
+    return nullptr;
+  }
+  return new (block) Entry{.low = key.id.low,
+                           .state = key.state,
+                           .form_and_bytes = static_cast<std::uint64_t>(form) << kFormShift | bytes,
+                           .high = static_cast<std::uint32_t>(key.id.high >> 32),
+                           .saved_ns = static_cast<float>(saved_ns)};
+}
+
+void Store::unmake(Entry& entry) noexcept {
+  const std::size_t size = size_of(entry.form(), entry.bytes());
+  std::free(&entry);
+  own_.release(size);
+}
+
+Admission Store::offer(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns, const Fill& fill) {
+  if (keeps(key)) return Admission::kExists;
+  Entry* entry = make(key, form, bytes, saved_ns);
+  if (entry != nullptr) {
+    fill({entry->content(), bytes});
+    const std::scoped_lock lock(stripes_[key.id.low % kStripes]);
+    if (keeps(key)) {
+      unmake(*entry);
+      return Admission::kExists;
+    }
+    const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(entry));
+    count(*entry, 1);
+    if (place(key.id, address << (kAddressShift - 4) | tag_of(key.id))) return Admission::kAdmitted;
+    count(*entry, -1);
+    unmake(*entry);
+  }
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  return Admission::kFull;
+}
+
+/// Whether the entry is kept; one of another state of its file is dropped.
+bool Store::keeps(const Key& key) noexcept { return static_cast<bool>(get(key)); }
+
+bool Store::place(const RecordIdentity& id, std::uint64_t bits) noexcept {
+  return probe(id, [&](Word& word, std::uint64_t seen) {
+           return address_of(seen) == 0 &&
+                  word.compare_exchange_strong(seen, bits, std::memory_order_release, std::memory_order_relaxed);
+         }) != nullptr;
+}
+
+void Store::count(const Entry& entry, int entries) noexcept {
+  const auto times = static_cast<std::uint64_t>(static_cast<std::int64_t>(entries));  // modulo 2^64, as the sums are
+  entries_.fetch_add(times, std::memory_order_relaxed);
+  Sums& sums = sums_[static_cast<std::size_t>(entry.form())];
+  sums.entries.fetch_add(times, std::memory_order_relaxed);
+  sums.bytes.fetch_add(times * entry.bytes(), std::memory_order_relaxed);
+  sums.saved_ns.fetch_add(times * static_cast<std::uint64_t>(entry.saved_ns), std::memory_order_relaxed);
+}
+
+std::size_t Store::room() const noexcept {
+  const std::size_t used = own_.used();
+  const std::size_t limit = own_.limit();
+  const MemoryLedger& whole = own_.whole();
+  const std::size_t own = limit - std::min(limit, used);
+  return std::min(own, whole.limit() - std::min(whole.limit(), whole.used()));
+}
+
+template <class Visit>
+void Store::for_each(const Visit& visit) noexcept {
+  const std::size_t count = segment_count_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t at = 0; at < segments_[i].size; ++at) {
+      Word& word = segments_[i].words[at];
+      std::uint64_t bits = word.load(std::memory_order_acquire);
+      while (live(bits) && (bits & kPins) != kPins) {
+        if (!word.compare_exchange_weak(bits, bits + 1, std::memory_order_acquire, std::memory_order_acquire)) continue;
+        visit(word, Entry::of(bits));
+        leave(word);
+        break;
+      }
+    }
+  }
+}
+
+/// Drops those that save the least time per byte. How many bytes are to go, those with a view among them.
+std::size_t Store::drop_least(std::size_t bytes) noexcept {
+  std::array<std::size_t, 64> by_worth{};
+  for_each([&](Word&, const Entry& entry) { by_worth[entry.worth()] += size_of(entry.form(), entry.bytes()); });
+  std::size_t classes = 0;  // whose entries may go
+  for (std::size_t sum = 0; classes < by_worth.size() && sum < bytes; ++classes) sum += by_worth[classes];
+  std::size_t gone = 0;
+  const auto drop_class = [&](auto among) {
+    for_each([&](Word& word, const Entry& entry) {
+      if (gone >= bytes || !among(entry.worth()) || !mark(word)) return;
+      gone += size_of(entry.form(), entry.bytes());
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+    });
+  };
+  drop_class([&](std::size_t worth) { return worth + 1 < classes; });
+  drop_class([&](std::size_t worth) { return worth < classes; });
+  if (gone >= kTrimmed) ::malloc_trim(0);
+  return gone;
+}
+
+std::size_t Store::releasable() const noexcept {
+  std::size_t bytes = 0;
+  for (const Sums& sums : sums_) bytes += sums.bytes.load(std::memory_order_relaxed);
+  return bytes;
+}
+
+std::size_t Store::release(std::size_t bytes) noexcept {
+  const std::size_t gone = drop_least(std::max(bytes, own_.used() / kDroppedAtOnce));
+  // What is left is the budget from here on: what others needed once they need again.
+  own_.set_limit(std::min(own_.limit(), own_.used()));
+  return gone;
+}
+
+void Store::set_budget(std::size_t bytes) noexcept {
+  own_.set_limit(bytes);
+  if (own_.used() > bytes) drop_least(own_.used() - bytes);
+}
+
+void Store::join(std::uint64_t entries, std::size_t budget) {
+  const std::scoped_lock lock(mutex_);
+  budgets_.insert(budget);
+  set_budget(*budgets_.rbegin());
+  expected_ += entries;
+  add_segment();
+}
+
+void Store::leave(std::uint64_t entries, std::size_t budget) noexcept {
+  const std::scoped_lock lock(mutex_);
+  budgets_.erase(budgets_.find(budget));
+  expected_ -= entries;
+  if (budgets_.empty()) clear();
+  set_budget(budgets_.empty() ? 0 : *budgets_.rbegin());
+}
+
+/// For what is expected beyond the places that there are; nothing where there is no memory for it.
+void Store::add_segment() noexcept {
+  const std::size_t count = segment_count_.load(std::memory_order_relaxed);
+  if (expected_ <= places_ || count == kSegments) return;
+  const std::uint64_t places = std::max(expected_ - places_, kLeastPlaces);
+  if (places > own_.limit() / sizeof(Word)) return;
+  const auto words = static_cast<std::size_t>(places * 8 / 7);
+  if (!own_.try_reserve(words * sizeof(Word))) return;
+  // Zeros, of which a page is there once it is written to.
+  segments_[count] = {std::unique_ptr<Word[], Free>(static_cast<Word*>(std::calloc(words, sizeof(Word)))), words};
+  if (segments_[count].words == nullptr) return own_.release(words * sizeof(Word));
+  table_ += words * sizeof(Word);
+  places_ += places;
+  segment_count_.store(count + 1, std::memory_order_release);
+}
+
+void Store::clear() noexcept {
+  for_each([this](Word& word, const Entry&) { mark(word); });
+  segment_count_.store(0, std::memory_order_relaxed);
+  segments_ = {};
+  own_.release(std::exchange(table_, 0));
+  places_ = 0;
+  ::malloc_trim(0);
+}
+
+StoreStatistics Store::statistics() const noexcept {
+  StoreStatistics all;
+  for (std::size_t form = 0; form < kForms; ++form) {
+    all.forms[form] = {.entries = sums_[form].entries.load(std::memory_order_relaxed),
+                       .bytes = sums_[form].bytes.load(std::memory_order_relaxed),
+                       .saved_ns = sums_[form].saved_ns.load(std::memory_order_relaxed)};
+  }
+  all.refused = refused_.load(std::memory_order_relaxed);
+  all.dropped = dropped_.load(std::memory_order_relaxed);
+  all.stale = stale_.load(std::memory_order_relaxed);
+  return all;
+}
+
+}  // namespace drapps::cache

@@ -1,0 +1,129 @@
+// The tier in memory: entries in blocks of malloc, found through a table of words.
+//
+// 1. A word of the table is the address of its entry, some bits of its identity, and how many views there are of it, so
+//    that one atomic operation both finds an entry and keeps it from going. Readers take no lock.
+// 2. The table is made of segments: one is added where those that are there would get too full, and none is ever moved.
+//    A word that its entry has left is used again.
+// 3. An entry that is dropped is marked; whoever has its last view, or who marks it, frees it.
+//
+// An entry costs 32 bytes and what malloc adds, and its share of the table, 9 bytes where the number of records was
+// told beforehand.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "drapps/base/memory_ledger.h"
+#include "drapps/cache/tier.h"
+
+namespace drapps::cache {
+
+/// Sums over the entries of one form.
+struct FormStatistics {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;     // of their content
+  std::uint64_t saved_ns = 0;  // by having them, in each pass
+};
+
+struct StoreStatistics {
+  std::array<FormStatistics, kForms> forms;  // by FormId
+  std::uint64_t refused = 0;                 // offers for which there was no room
+  std::uint64_t dropped = 0;                 // entries that left for memory that others need
+  std::uint64_t stale = 0;                   // entries that left because their file has changed
+};
+
+class Store final : public Tier, public Releasable {
+ public:
+  /// @param account  every byte is reserved there before it is allocated; outlives the store.
+  explicit Store(MemoryLedger& account);
+  /// Requires that no view is left.
+  ~Store() override;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  void join(std::uint64_t entries, std::size_t budget) override;
+  void leave(std::uint64_t entries, std::size_t budget) noexcept override;
+  bool empty() const noexcept override { return entries_.load(std::memory_order_relaxed) == 0; }
+  bool has(const RecordIdentity& id) noexcept override;
+  View get(const Key& key) noexcept override;
+  Admission offer(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns, const Fill& fill) override;
+  void drop(const RecordIdentity& id) noexcept override;
+  std::size_t room() const noexcept override;
+
+  /// Another budget, until somebody joins or leaves. Where it is passed, entries that save the least time per byte go
+  /// at once; those with a view go with the last of them.
+  void set_budget(std::size_t bytes) noexcept;
+  /// Drops so many bytes likewise, or all there are.
+  std::size_t release(std::size_t bytes) noexcept override;
+  std::size_t budget() const noexcept { return own_.limit(); }
+  std::size_t bytes() const noexcept { return own_.used(); }
+  /// Its budget, for what else is kept of the records.
+  MemoryLedger& ledger() noexcept { return own_; }
+
+  StoreStatistics statistics() const noexcept;
+
+  /// What an entry with so many bytes of content takes, beside the table.
+  static std::size_t size_of(FormId form, std::size_t bytes) noexcept;
+
+ private:
+  struct Entry;
+  using Word = std::atomic<std::uint64_t>;
+  struct Free {
+    void operator()(Word* words) const noexcept { std::free(words); }
+  };
+  struct Segment {
+    std::unique_ptr<Word[], Free> words;
+    std::size_t size = 0;
+  };
+
+  static constexpr std::size_t kSegments = 32;
+  static constexpr std::size_t kStripes = 64;
+
+  struct Sums {
+    std::atomic<std::uint64_t> entries{0}, bytes{0}, saved_ns{0};
+  };
+
+  std::size_t releasable() const noexcept override;
+  void unpin(std::uint64_t place) noexcept override;
+
+  /// Visits the words that `id` may be in, up to the first that was never used, until `visit` says true.
+  template <class Visit>
+  Word* probe(const RecordIdentity& id, const Visit& visit) const noexcept;
+  /// Visits each entry with a view of its own.
+  template <class Visit>
+  void for_each(const Visit& visit) noexcept;
+  Word* find(const RecordIdentity& id) noexcept;
+  bool place(const RecordIdentity& id, std::uint64_t bits) noexcept;
+  void leave(Word& word) noexcept;
+  bool mark(Word& word) noexcept;
+  bool keeps(const Key& key) noexcept;
+  Entry* make(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns) noexcept;
+  void unmake(Entry& entry) noexcept;
+  void count(const Entry& entry, int entries) noexcept;
+  std::size_t drop_least(std::size_t bytes) noexcept;
+  void add_segment() noexcept;
+  void clear() noexcept;
+
+  MemoryLedger own_;  // the budget
+  std::array<Segment, kSegments> segments_;
+  std::atomic<std::size_t> segment_count_{0};
+  std::array<std::mutex, kStripes> stripes_;  // of writers, by identity
+
+  std::array<Sums, kForms> sums_;
+  std::atomic<std::uint64_t> entries_{0};
+  std::atomic<std::uint64_t> refused_{0}, dropped_{0}, stale_{0};
+
+  std::mutex mutex_;  // guards all below, and that segments are added one after the other
+  std::multiset<std::size_t> budgets_;
+  std::uint64_t expected_ = 0;
+  std::uint64_t places_ = 0;  // entries that the segments have place for
+  std::size_t table_ = 0;     // bytes of the segments
+};
+
+}  // namespace drapps::cache
