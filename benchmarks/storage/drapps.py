@@ -31,14 +31,14 @@ class DrappsContestant:
             .normalize(spec["mean"], spec["std"])
             .shuffle(spec["seed"])
         )
-        self._loader = pipeline.batch(spec["batch"])
+        self._loader = pipeline.batch(spec["batch"], form="index")
         if spec["depth"]:
             settings = self._loader.export_settings()
             settings["knobs"]["io_depth"] = spec["depth"]
             # Batches that hold so many samples, beside the one that is taken next.
             batches = -(-spec["depth"] // spec["batch"]) + 1
             settings["knobs"]["prefetch_depth"] = max(batches, settings["knobs"]["prefetch_depth"])
-            self._loader = pipeline.batch(spec["batch"], settings=settings)
+            self._loader = pipeline.batch(spec["batch"], settings=settings, form="index")
             self._loader.freeze()
 
     def batches(self) -> Iterator[int]:

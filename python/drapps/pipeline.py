@@ -416,6 +416,8 @@ class Pipeline:
         ram_budget: int | None = None,
         settings: Mapping[str, Any] | None = None,
         weights: Literal["share", "cap"] = "share",
+        cache: Literal["auto", "off"] | int = "auto",
+        form: str = "auto",
         bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> Loader:
@@ -434,6 +436,13 @@ class Pipeline:
             weights: what lane weights say where the plan is split: ``share`` divides workers that
                 are busy, and leaves none idle while there is work; ``cap`` gives a lane at most its
                 sixteenths of the workers, rounded up.
+            cache: what to keep of the records from epoch to epoch: ``auto`` keeps what storage
+                makes readers wait for, in at most half of the RAM budget that batches leave; a
+                number of bytes is a budget for all that can be kept; ``off`` keeps nothing.
+            form: in which form: ``auto`` and ``jpeg+index`` are the bytes of the files, and where
+                decoding of the JPEG files among them can begin; ``index`` is the latter alone,
+                ``bytes`` the former; ``coefficients``, ``raw``, ``raw+lz4``, ``raw+zstd``,
+                ``raw+snappy`` and ``prepared`` are made of them once: see "What the cache keeps".
             bad_samples_file: gets a line of JSON per bad sample, behind what it has.
             ledger_file: deprecated, the old name of `bad_samples_file`.
 
@@ -447,7 +456,8 @@ class Pipeline:
         whole = self._sample(batch=ops.whole("size", size, 1))
         if drop_last:
             whole = whole._sample(remainder="drop")
-        options = loader_options(policy, cpu_budget, ram_budget, settings) | {"weights": weights}
+        options = loader_options(policy, cpu_budget, ram_budget, settings, cache, form)
+        options |= {"weights": weights}
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
         return Loader(whole.source, whole._checked(), options, file_at(path))
 
@@ -457,11 +467,13 @@ def loader_options(
     cpu_budget: float | None,
     ram_budget: int | None,
     settings: Mapping[str, Any] | None,
+    cache: Literal["auto", "off"] | int = "auto",
+    form: str = "auto",
 ) -> dict[str, Any]:
     """How a loader runs, none of which changes what it yields.
 
     Raises:
-        PipelineError: an unknown policy, or a budget that is not positive.
+        PipelineError: an unknown policy or form of the cache, or a budget that is not positive.
     """
     if cpu_budget is not None and not cpu_budget > 0:
         raise PipelineError(f"cpu_budget={cpu_budget} must be a positive number of cores")
@@ -470,6 +482,8 @@ def loader_options(
         "cpu_budget": None if cpu_budget is None else float(cpu_budget),
         "ram_budget": None if ram_budget is None else ops.whole("ram_budget", ram_budget, 1),
         "settings": None if settings is None else dict(settings),
+        "cache": cache if isinstance(cache, str) else ops.whole("cache", cache, 1),
+        "form": form,
     }
 
 

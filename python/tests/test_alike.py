@@ -47,7 +47,7 @@ def used(memory):
 
 def test_the_account_of_memory_says_what_for(loader):
     start = used(_core.memory())
-    assert list(start) == ["index", "workspaces", "batches", "processes"]
+    assert list(start) == ["cache", "workspaces", "batches", "processes"]
     iterator = iter(loader)
     next(iterator)
     account = "batches" if loader.lifted() else "processes"

@@ -181,7 +181,7 @@ def test_time_between_passes_is_part_of_no_step(photos):
 
 def test_a_burst_on_a_slow_storage_is_stall(photos):
     slow = drapps.emulate(latency=0.05)
-    loader = drapps.image_folder(photos).on(slow).center_crop(32).batch(4)
+    loader = drapps.image_folder(photos).on(slow).center_crop(32).batch(4, cache="off")
     loader.freeze()
     batches = list(loader)
     assert len(batches) == STEPS
@@ -198,7 +198,7 @@ def test_a_burst_on_a_slow_storage_is_stall(photos):
 
 def test_refusals_of_a_storage_are_counted(photos):
     full = drapps.emulate(requests_per_second=50, burst=0.1)
-    loader = drapps.image_folder(photos).on(full).center_crop(32).batch(4)
+    loader = drapps.image_folder(photos).on(full).center_crop(32).batch(4, cache="off")
     run(loader)
     stats = loader.stats()
     assert stats.samples == 21
@@ -210,7 +210,9 @@ def test_refusals_of_a_storage_are_counted(photos):
 
 def test_who_takes_batches_ahead_marks_the_steps_outside(photos):
     slow = drapps.emulate(latency=0.05)
-    iterator = iter(loader := drapps.image_folder(photos).on(slow).center_crop(32).batch(4))
+    iterator = iter(
+        loader := drapps.image_folder(photos).on(slow).center_crop(32).batch(4, cache="off")
+    )
     marks = iterator.consumed_outside()
     taken = [next(iterator)]
     for _ in range(STEPS):

@@ -17,7 +17,7 @@ from python.tests.test_workers import DEADLINE
 
 
 def stream(pipeline):
-    loader = pipeline.random_resized_crop(24).flip().shuffle(3).batch(4)
+    loader = pipeline.random_resized_crop(24).flip().shuffle(3).batch(4, cache="off")
     batches = list(loader.numpy())
     return np.concatenate([batch["image"] for batch in batches]), loader
 
@@ -39,7 +39,7 @@ def test_the_stream_is_that_of_the_files_and_the_storage_counts_them(photos):
 @pytest.mark.parametrize("outage", ["refuses", "stalls"])
 def test_an_outage_is_an_error_of_the_sample_behind_the_deadline(photos, outage):
     gone = drapps.emulate(schedule={3600: {outage: False}}, deadline=0.1, **{outage: True})
-    loader = drapps.image_folder(photos).on(gone).center_crop(8).batch(4)
+    loader = drapps.image_folder(photos).on(gone).center_crop(8).batch(4, cache="off")
     with pytest.raises(
         drapps.SampleError, match=r"see why the storage \(emulated\) does not"
     ) as caught:
@@ -152,7 +152,7 @@ def test_a_loader_is_closed_in_the_middle_of_an_outage(photos, outage, on_error)
     gone = drapps.emulate(schedule=OUTAGES[outage], deadline=3600)
     pipeline = drapps.image_folder(photos).on(gone).center_crop(8).on_error(on_error)
     for wait in (0.01, 0.1, 0.3):
-        passing = iter(pipeline.batch(4))
+        passing = iter(pipeline.batch(4, cache="off"))
         time.sleep(wait)
         passing.close()
     assert gone.stats()["in_flight"] == 0

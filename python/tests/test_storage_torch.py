@@ -58,7 +58,7 @@ def test_a_folder_is_lifted_onto_its_storage(folder, photos, plain):
 def test_what_is_refused_at_first_is_in_the_stream(folder, photos, plain):
     slow = drapps.emulate(refuses=True, schedule={0.2: {"refuses": False}})
     subset = torch.utils.data.Subset(folder(photos, plain, loader=slow.load_image), range(8))
-    loader = drapps.torch.DataLoader(subset, batch_size=4, seed=5)
+    loader = drapps.torch.DataLoader(subset, batch_size=4, seed=5, cache="off")
     assert loader.lifted().dataset == "ImageFolder of 8 files on an emulated storage (a subset)"
     images, labels = whole(loader)
     assert images.shape == (8, 3, 16, 16)
@@ -69,7 +69,9 @@ def test_what_is_refused_at_first_is_in_the_stream(folder, photos, plain):
 
 def test_an_outage_beyond_the_deadline_names_sample_and_storage(folder, photos, plain):
     gone = drapps.emulate(refuses=True, deadline=0.1)
-    loader = drapps.torch.DataLoader(folder(photos, plain, loader=gone.load_image), batch_size=4)
+    loader = drapps.torch.DataLoader(
+        folder(photos, plain, loader=gone.load_image), batch_size=4, cache="off"
+    )
     with pytest.raises(drapps.SampleError, match=r"the storage \(emulated\)") as caught:
         next(iter(loader))
     assert caught.value.code == "unavailable"
@@ -111,7 +113,7 @@ def test_a_picture_is_that_of_the_plain_loader(torchvision, photos):
 def test_another_storage_is_noticed_at_the_next_pass(folder, photos, plain):
     first, second = drapps.emulate(latency=0.001), drapps.emulate(latency=0.001)
     dataset = folder(photos, plain, loader=first.load_image)
-    loader = drapps.torch.DataLoader(dataset, batch_size=4, seed=5)
+    loader = drapps.torch.DataLoader(dataset, batch_size=4, seed=5, cache="off")
     whole(loader)
     dataset.loader = second.load_image
     whole(loader)

@@ -51,6 +51,15 @@ class Explanation(Report):
         if index is not None:
             files = f"{index['samples']} files, {index['complete']} of them whole"
             yield "jpeg index", f"{mib(index['bytes'])}: {files}"
+        cache = self.forms.get("cache")
+        if cache is not None:
+            kept = [
+                f"{form['samples']} as {name}"
+                for name, form in self.forms.items()
+                if name not in ("cache", "jpeg_index")
+            ]
+            room = f"{mib(cache['bytes'])} of {mib(cache['budget'])}"
+            yield "cache", f"{room}: {', '.join(kept) or 'no samples'}"
 
     def _decided(self) -> Iterator[tuple[str, str]]:
         log = self.decisions

@@ -15,6 +15,7 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from drapps.errors import PipelineError
 from drapps.policy import name_of as name_of_policy
+from drapps.report.base import mib
 from drapps.spec import Decode, Mask, Sampler, Spec, Tensor
 from drapps.torch import (
     pictures,
@@ -105,10 +106,26 @@ def recipe_of(loader: torch.utils.data.DataLoader[Any], on_error: str) -> Recipe
         order=str(order),
         pillow_order=chain.pass_order if chain.pillow_resizes else "",
         torch_resizes=chain.torch_resizes,
+        cache="" if isinstance(folder, Arrays) else _kept(loader),
         notes=_notes(loader) + (() if isinstance(folder, Arrays) else (pictures.NOTE,)),
     )
     ahead = loader.num_workers * (loader.prefetch_factor or 0)
     return Recipe(folder, order, spec, report, ahead)
+
+
+def _kept(loader: torch.utils.data.DataLoader[Any]) -> str:
+    """What the cache keeps, in a line."""
+    budget, form = getattr(loader, "cache", "auto"), getattr(loader, "form", "auto")
+    if budget == "off":
+        return "nothing is kept of the files"
+    room = "half of the RAM that batches leave"
+    if isinstance(budget, int):
+        room = f"{mib(budget)} of RAM"
+    if form == "auto" and budget == "auto":
+        return f"files that storage makes readers wait for, in at most {room}"
+    if form == "index":
+        return f"where decoding of each JPEG can begin, in at most {room}"
+    return f"files as {'jpeg+index' if form == 'auto' else form}, in at most {room}"
 
 
 def recognise_dataset(dataset: Any) -> Folder | Pairs | Arrays:

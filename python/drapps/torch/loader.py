@@ -8,7 +8,7 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from torch.utils.data import Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
@@ -61,6 +61,8 @@ class DataLoader(IteratedLoader[T_co]):
             on), ``skip`` its row, or ``replace`` it by another sample.
         seed: fixes order and augmentation of the native path; otherwise each ``iter()`` draws its
             seed as the stock class does, from `generator` or the global generator.
+        cache: what the native path keeps of the files from epoch to epoch: ``auto``, ``off``, or a
+            budget in bytes; `form` says in which form: see "What the cache keeps".
         settings: what `export_settings` gave: start from these.
         bad_samples_file: gets a line of JSON per bad picture, behind what it has.
         ledger_file: deprecated, the old name of `bad_samples_file`.
@@ -109,14 +111,20 @@ class DataLoader(IteratedLoader[T_co]):
         stall_report: float = 60.0,
         share_lists: bool = True,
         settings: Mapping[str, Any] | None = None,
+        cache: Literal["auto", "off"] | int = "auto",
+        form: str = "auto",
         bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        loader_options("initial" if policy is None else policy, cpu_budget, ram_budget, settings)
+        loader_options(
+            "initial" if policy is None else policy, cpu_budget, ram_budget, settings, cache, form
+        )
         # A property, and yet among the attributes that trainers make a loader again with.
         self.__dict__["policy"] = policy
         self.cpu_budget = cpu_budget
         self.ram_budget = ram_budget
+        self.cache = cache
+        self.form = form
         self.on_error = ops.one_of("on_error", on_error, ("raise", "skip", "replace"))
         self.seed = seed if seed is None else ops.whole("seed", seed, 0)
         self.lift = lift
@@ -185,7 +193,8 @@ class DataLoader(IteratedLoader[T_co]):
                 self._native.recipe = recipe
             else:
                 budgets = (self.cpu_budget, self.ram_budget)
-                options = loader_options(self.policy or "initial", *budgets, self.settings)
+                kept = (self.cache, self.form)
+                options = loader_options(self.policy or "initial", *budgets, self.settings, *kept)
                 self._native = Native(recipe, options, self._native)
             return self._native
         except NotLifted as verdict:
@@ -199,6 +208,8 @@ class DataLoader(IteratedLoader[T_co]):
                 ("seed", self.seed is None or self.num_workers > 0),
                 ("cpu_budget", self.cpu_budget is None or self.num_workers > 0),
                 ("ram_budget", self.ram_budget is None),
+                ("cache", self.cache in ("auto", "off")),
+                ("form", self.form == "auto"),
                 ("bad_samples_file", self.bad_samples_file is None),
             )
             if not used

@@ -20,6 +20,7 @@ class LiftReport(Report):
         pillow_order: the order of the two resize passes that is matched, which is the installed
             Pillow's; empty where no picture is resized.
         torch_resizes: the arithmetics in which tensors are resized, as by the installed torch.
+        cache: what is kept of the files from epoch to epoch; empty where nothing lies in files.
         notes: what else differs from the stock loader.
     """
 
@@ -31,6 +32,7 @@ class LiftReport(Report):
     pillow_order: str = ""
     notes: tuple[str, ...] = ()
     torch_resizes: tuple[str, ...] = ()
+    cache: str = ""
 
     def __bool__(self) -> bool:
         return self.native
@@ -45,6 +47,8 @@ class LiftReport(Report):
             if self.torch_resizes:
                 ways = " and ".join(self.torch_resizes)
                 lines.append(f"  resized tensors: {ways}, as the installed torch")
+            if self.cache:
+                lines.append(f"  cache: {self.cache}")
         else:
             lines = ["not lifted: the dataset's own Python code runs"]
             lines += [f"  because {reason}" for reason in self.reasons]

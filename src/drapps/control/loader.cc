@@ -19,13 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Bytes for the indexes of pictures: an eighth of the RAM budget that is left beside what batches under way need at
-/// the least, so that they never are what a small budget lacks.
-std::size_t index_budget(const Engine& engine, const Plan& plan) {
-  const std::size_t batches = 8 * plan.layout.bytes();
-  return (engine.ram_budget() - std::min(engine.ram_budget(), batches)) / 8;
-}
-
 json first_batch_json(const FirstBatch& first) {
   json parts = json::object();
   if (first.given == 0) return parts;
@@ -46,8 +39,11 @@ Result<LoaderOptions> parse_options(std::string_view text) {
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) return invalid("the options are not a JSON object");
   LoaderOptions options;
+  auto cache = cache_options(root.value("cache", json()), root.value("form", json()));
+  if (!cache.ok()) return std::move(cache).error();
+  options.cache = *cache;
   for (const auto& [key, value] : root.items()) {
-    if (value.is_null()) continue;
+    if (value.is_null() || key == "cache" || key == "form") continue;
     if (key == "policy") {
       auto policy = policy_config_from_json(value);
       if (!policy.ok()) return std::move(policy).error();
@@ -102,7 +98,7 @@ Loader::~Loader() {
   // Another process's locks may be taken for ever: nothing of it is touched.
   abandon(std::move(plant_));
   abandon(std::move(client_));
-  abandon(std::move(indexes_));
+  abandon(std::move(cache_));
   abandon(std::move(arena_));
   abandon(std::move(recording_));
 }
@@ -112,7 +108,7 @@ void Loader::enter_process() {
   if (process_ != 0) {
     abandon(std::exchange(plant_, {}));
     abandon(std::exchange(client_, {}));
-    abandon(std::exchange(indexes_, {}));
+    abandon(std::exchange(cache_, {}));
     abandon(std::exchange(arena_, {}));
     abandon(std::exchange(recording_, {}));
   }
@@ -122,9 +118,9 @@ void Loader::enter_process() {
   Engine& engine = Engine::get();
   std::shared_ptr<Engine::Limit> limit = engine.limit(options_.budget);
   auto arena = std::make_shared<ArenaPlace>(engine.spare_arenas());
-  indexes_ = std::make_shared<jpeg::MemoryIndexStore>(engine.memory(MemoryUse::kIndex), source_->size(),
-                                                      index_budget(engine, *plan_));
+  auto cache = std::make_shared<LoaderCache>(engine, *plan_, source_, options_.cache);
   limit_ = std::move(limit);
+  cache_ = std::move(cache);
   arena_ = std::move(arena);
   mutex_ = std::move(mutex);
   recording_ = std::move(recording);
@@ -199,6 +195,7 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
 
 Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine) {
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
+  if (cache_->records() != nullptr) cache_->records()->begin_pass();
   return make_runner({.plan = plan_,
                       .source = source_,
                       .sampler = std::move(order),
@@ -206,7 +203,8 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
                       .settings = settings,
                       .engine = engine,
                       .arena = arena_->take(),
-                      .indexes = indexes_,
+                      .indexes = cache_->indexes(),
+                      .cache = cache_->records(),
                       .weights = options_.weights,
                       .ahead = pass.ahead});
 }
@@ -223,13 +221,7 @@ json Loader::explain() const {
   json root;
   root["plan"] = json::parse(plan_->to_json());
   root["plan"].update(limits_json(Engine::get()));
-  root["forms"] = json::object();
-  if (process_ == getpid()) {
-    const auto known = indexes_->statistics();
-    root["forms"]["jpeg_index"] = {{"samples", known.records},   {"complete", known.complete},
-                                   {"entries", known.entries},   {"coverage", known.coverage()},
-                                   {"bytes", indexes_->bytes()}, {"refused", known.refused}};
-  }
+  root["forms"] = process_ == getpid() ? cache_->to_json() : json::object();
   const auto guard = lock();
   root["plan"]["settings"] = settings_to_json(settings_now(), kThreadKnobs);
   root["plan"]["weights"] = options_.weights == WeightUse::kCap ? "cap" : "share";

@@ -24,8 +24,8 @@
 #include "drapps/control/consumer.h"
 #include "drapps/control/data_files.h"
 #include "drapps/control/live_plant.h"
+#include "drapps/control/loader_cache.h"
 #include "drapps/control/recording.h"
-#include "drapps/decode/jpeg/index_memory.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/runner.h"
@@ -38,9 +38,10 @@ struct LoaderOptions {
   Budget budget;
   std::optional<Settings> settings;  // to start with; the policy's own where absent
   WeightUse weights = WeightUse::kShare;
+  CacheOptions cache;
 };
 
-/// {"policy", "cpu_budget", "ram_budget", "settings", "weights"}: all optional, null as absent.
+/// {"policy", "cpu_budget", "ram_budget", "settings", "weights", "cache", "form"}: all optional, null as absent.
 Result<LoaderOptions> parse_options(std::string_view json);
 /// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}, "shortages": […]}: in every
 /// loader's plan.
@@ -125,7 +126,7 @@ class Loader {
   std::shared_ptr<const DataFiles> files_;  // from the first pass on
   pid_t process_ = 0;                       // that all below belong to, but options_ and frozen_
   std::shared_ptr<Engine::Limit> limit_;    // shared with the passes
-  std::shared_ptr<jpeg::MemoryIndexStore> indexes_;
+  std::shared_ptr<LoaderCache> cache_;
   std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
   std::shared_ptr<Recording> recording_;
   std::unique_ptr<std::mutex> mutex_;  // guards all below

@@ -267,7 +267,7 @@ TEST(Loader, AnIndexThatGrewTakesNothingFromPrefetching) {
   const auto loader = loader_of(source, {.budget = tight});
   const auto expected = drain(**loader->iterate({}));
   const auto depth = loader->settings()[KnobId::kPrefetchDepth];
-  jpeg::MemoryIndexStore index(Engine::get().memory(MemoryUse::kIndex), 100, std::size_t{32} << 10);
+  jpeg::MemoryIndexStore index(Engine::get().memory(MemoryUse::kCache), 100, std::size_t{32} << 10);
   const std::vector<jpeg::IndexEntry> entries(60);
   constexpr jpeg::IndexShape kShape{.mcus_across = 4, .mcus_down = 100, .group = 4, .headers = 7, .file_bytes = 9000};
   for (std::uint64_t record = 0; record < 100; ++record) index.offer({record, {}}, kShape, entries);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +21,11 @@
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/philox.h"
 #include "drapps/base/result.h"
+#include "drapps/cache/record_cache.h"
 #include "drapps/decode/foreign.h"
 #include "drapps/decode/jpeg/index.h"
 #include "drapps/source/sampler.h"
 #include "drapps/source/source.h"
-#include "drapps/storage/reader.h"
 
 namespace drapps {
 
@@ -47,9 +48,8 @@ struct Workspace {
 };
 
 /// One record on its way from the reader to its row of a batch.
-struct Sample : ReadRequest {
+struct Sample : cache::Request {
   Source* source = nullptr;
-  std::uint64_t index = 0;  // of the record
   Sampler::Row row;
   bool replaced = false;                                   // another record stands in for it
   jpeg::IndexKnown index_known = jpeg::IndexKnown::kNone;  // when its picture was decoded
@@ -104,6 +104,8 @@ class PartPlan {
   virtual std::size_t ordinals() const noexcept = 0;
   /// Leading ops that draw nothing: the output of any of them may be what is fetched (Entry::ops).
   virtual std::size_t fixed_ops() const noexcept = 0;
+  /// What else than its file shows in a part of the record as it is kept in a form; nothing where it is kept as bytes.
+  virtual std::optional<std::string> made_with(cache::FormId /*form*/, RecordPart /*part*/) const { return {}; }
   /// What explain() says of it.
   virtual nlohmann::json stages() const = 0;
 

@@ -17,6 +17,7 @@
 #include "drapps/decode/types.h"
 #include "drapps/modality/columns.h"
 #include "drapps/modality/modality.h"
+#include "drapps/modality/picture_forms.h"
 
 namespace drapps {
 
@@ -74,17 +75,19 @@ struct PicturePart final : PartSpec, PictureFields {
 
 struct PictureState final : PartState {
   PictureState(MemoryLedger& ledger, std::shared_ptr<jpeg::IndexStore> indexes_of_source)
-      : decoder(ledger), scratch(ledger), indexes(std::move(indexes_of_source)) {}
+      : decoder(ledger), scratch(ledger), forms(ledger), indexes(std::move(indexes_of_source)) {}
 
   void reset() noexcept override {
     decoder.reset();
     scratch.reset();
+    forms.reset();
   }
 
   Decoder decoder;
   Scratch scratch;
   Picture picture;
   std::uint32_t ops = 0;  // that what was fetched has behind it
+  PictureForms forms;
   const std::shared_ptr<jpeg::IndexStore> indexes;
 };
 
@@ -111,7 +114,8 @@ class PicturePlan final : public PartPlan {
   bool finishes() const noexcept override { return mixer_.has_value(); }
   void finish(const BatchColumns& columns, std::byte* slot, std::uint32_t rows, const PartDraws& draws) const override;
   std::size_t ordinals() const noexcept override { return spec_.ops.size() + (mixer_ ? 1 : 0); }
-  std::size_t fixed_ops() const noexcept override;
+  std::size_t fixed_ops() const noexcept override { return fixed_ops_; }
+  std::optional<std::string> made_with(cache::FormId form, RecordPart part) const override;
   nlohmann::json stages() const override;
 
  private:
@@ -128,7 +132,11 @@ class PicturePlan final : public PartPlan {
   PictureState& state(const Sample& sample) const noexcept { return static_cast<PictureState&>(state_of(sample)); }
   Status gather(const RowRun& run, std::size_t& next, std::byte* first) const;
   Rect first_region(Extent whole, const PartDraws& draws) const;
+  bool keeps_pixels(const Sample& sample, Extent extent) const noexcept;
+  bool keeps_prepared(const Sample& sample) const noexcept;
+  Status cut(Picture& picture, const PartDraws& draws) const;
   Status decode_image(Sample& sample, const PartDraws& draws) const;
+  Status enter_kept(Sample& sample, const PartDraws& draws) const;
   Status read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const;
   Status decode_mask(Sample& sample, RecordPart part) const;
   Status enter_decoded(Sample& sample) const;
@@ -142,6 +150,7 @@ class PicturePlan final : public PartPlan {
   std::optional<MaskWriter> mask_;
   std::optional<Mixer> mixer_;
   std::size_t last_look_ = 0;  // number of the last op that looks at the picture
+  std::size_t fixed_ops_ = 0;
   std::size_t image_column_ = 0;
 };
 

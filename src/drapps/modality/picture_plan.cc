@@ -97,6 +97,8 @@ Result<std::shared_ptr<PartPlan>> PicturePlan::make(const PicturePart& spec, con
   // Behind an erasure there are only erasures, which are made in the finished row.
   const auto& all = plan->stages_;
   const auto look = std::find_if(all.rbegin(), all.rend(), [](const PictureSpec& stage) { return !stage.erased; });
+  const auto drawn = std::find_if(spec.ops.begin(), spec.ops.end(), [](const Op& op) { return draws(op); });
+  plan->fixed_ops_ = static_cast<std::size_t>(drawn - spec.ops.begin());
   plan->last_look_ = static_cast<std::size_t>(std::max<std::ptrdiff_t>(all.rend() - look - 2, 0));
   return std::shared_ptr<PartPlan>(std::move(plan));
 }
@@ -171,9 +173,16 @@ void PicturePlan::finish(const BatchColumns& columns, std::byte* slot, std::uint
               rows, draws[spec_.ops.size()]);
 }
 
-std::size_t PicturePlan::fixed_ops() const noexcept {
-  const auto first = std::find_if(spec_.ops.begin(), spec_.ops.end(), [](const Op& op) { return draws(op); });
-  return static_cast<std::size_t>(first - spec_.ops.begin());
+std::optional<std::string> PicturePlan::made_with(cache::FormId form, RecordPart part) const {
+  if (part != of()) return {};
+  if (!cache::is_array(form)) return "";
+  nlohmann::json made = spec_.to_json();
+  nlohmann::json shows{{"decode", made["decode"]}, {"foreign", spec_.foreign != nullptr}};
+  if (form == cache::FormId::kPrepared && fixed_ops_ > 0) {
+    if (mask_of_ || stages_.front().has_boxes) return {};
+    shows["ops"] = nlohmann::json(made["ops"].begin(), made["ops"].begin() + static_cast<std::ptrdiff_t>(fixed_ops_));
+  }
+  return shows.dump();
 }
 
 nlohmann::json PicturePlan::stages() const {

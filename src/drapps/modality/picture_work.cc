@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "drapps/augment/checks.h"
+#include "drapps/base/clock.h"
 #include "drapps/decode/check.h"
 #include "drapps/kernel/pixels.h"
 #include "drapps/modality/picture.h"
@@ -37,7 +38,10 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
   picture.box_rows.clear();
   work.ops = 0;
   if (sample.at[of()].entry.form == Entry::Form::kDecoded) return enter_decoded(sample);
-  DRAPPS_RETURN_IF_ERROR(decode_image(sample, draws));
+  const cache::View& kept = sample.kept[of()];
+  DRAPPS_RETURN_IF_ERROR(kept && cache::is_array(kept.form()) ? enter_kept(sample, draws)
+                                                              : decode_image(sample, draws));
+  if (work.ops > 0) return ok_status();
   sample.source->remember_pixels(sample.index, static_cast<std::uint64_t>(picture.extent.height) *
                                                    static_cast<std::uint64_t>(picture.extent.width));
   const BoxRange boxes = stages_.front().has_boxes ? source_.boxes(sample.index) : BoxRange{};
@@ -66,6 +70,52 @@ Status PicturePlan::enter_decoded(Sample& sample) const {
   return ok_status();
 }
 
+/// Pixels that an earlier pass left in the cache, perhaps with the ops behind them that draw nothing.
+Status PicturePlan::enter_kept(Sample& sample, const PartDraws& draws) const {
+  PictureState& work = state(sample);
+  Picture& picture = work.picture;
+  const cache::View& kept = sample.kept[of()];
+  auto extent = PictureForms::extent(kept);
+  if (!extent.ok()) return std::move(extent).error();
+  if (kept.form() == cache::FormId::kPrepared) work.ops = static_cast<std::uint32_t>(fixed_ops_);
+  picture.extent = *extent;
+  picture.window = geometry::whole_rect(*extent);
+  if (work.ops == 0) picture.window = first_region(*extent, draws);
+  DRAPPS_RETURN_IF_ERROR(check_region(picture.window, *extent));
+  auto image = work.forms.read(kept, picture.window, work.scratch.next_image_buffer());
+  if (!image.ok()) return std::move(image).error();
+  picture.image = *image;
+  return ok_status();
+}
+
+/// Whether all of a picture is decoded, because all of it is to be kept.
+bool PicturePlan::keeps_pixels(const Sample& sample, Extent extent) const noexcept {
+  if (sample.cache == nullptr) return false;
+  const cache::FormId form = sample.cache->form(of());
+  if (!cache::is_array(form) || (form == cache::FormId::kPrepared && fixed_ops_ > 0)) return false;
+  return sample.cache->wants(sample, of(), PictureForms::least_bytes(form, stages_.front().channels, extent));
+}
+
+/// Whether what the ops that draw nothing have made is to be kept.
+bool PicturePlan::keeps_prepared(const Sample& sample) const noexcept {
+  if (sample.cache == nullptr || sample.cache->form(of()) != cache::FormId::kPrepared) return false;
+  const Picture& picture = state(sample).picture;
+  const bool plain = !picture.mirrored && picture.erasures.empty() &&
+                     picture.window == geometry::whole_rect(picture.extent) &&
+                     picture.extent == Extent{picture.image.height, picture.image.width};
+  return plain &&
+         sample.cache->wants(
+             sample, of(), PictureForms::least_bytes(cache::FormId::kPrepared, picture.image.channels, picture.extent));
+}
+
+/// Leaves of a whole picture what the first op reads.
+Status PicturePlan::cut(Picture& picture, const PartDraws& draws) const {
+  picture.window = first_region(picture.extent, draws);
+  DRAPPS_RETURN_IF_ERROR(check_region(picture.window, picture.extent));
+  picture.image = picture.image.crop(picture.window);
+  return ok_status();
+}
+
 /// A picture that only the description's reader knows, read whole and cut to what the first op reads.
 Status PicturePlan::read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const {
   PictureState& work = state(sample);
@@ -80,10 +130,9 @@ Status PicturePlan::read_foreign(Sample& sample, const PartDraws& draws, const E
   }
   Picture& picture = work.picture;
   picture.extent = {image->height, image->width};
-  picture.window = first_region(picture.extent, draws);
-  DRAPPS_RETURN_IF_ERROR(check_region(picture.window, picture.extent));
-  picture.image = image->crop(picture.window);
-  return ok_status();
+  picture.image = *image;
+  if (keeps_pixels(sample, picture.extent)) work.forms.keep(sample, of(), picture.image, 0);
+  return cut(picture, draws);
 }
 
 /// The part of the picture that the first op reads.
@@ -99,12 +148,19 @@ Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
   if (!info.ok()) return std::move(info).error();
   picture.extent = info->extent;
   // A mask is decoded whole and cut to the same window, so the two always match.
-  picture.window = first_region(info->extent, draws);
+  const bool whole = keeps_pixels(sample, info->extent);
+  picture.window = whole ? geometry::whole_rect(info->extent) : first_region(info->extent, draws);
   const jpeg::IndexUse index{work.indexes.get(), {sample.index, sample.identity[of()]}, &sample.index_known};
+  const std::uint64_t begun = monotonic_ns();
   auto image = work.decoder.decode(bytes, *info, picture.window, spec_.decode, work.scratch.next_image_buffer(),
                                    work.indexes == nullptr ? nullptr : &index);
   if (!image.ok()) return std::move(image).error();
   picture.image = *image;
+  if (whole) {
+    work.forms.keep(sample, of(), *image, monotonic_ns() - begun);
+    return cut(picture, draws);
+  }
+  work.forms.keep_coefficients(sample, of());
   return ok_status();
 }
 
@@ -133,10 +189,13 @@ Status PicturePlan::decode_mask(Sample& sample, RecordPart part) const {
 Status PicturePlan::augment(Sample& sample, const PartDraws& draws) const {
   PictureState& work = state(sample);
   for (std::size_t i = work.ops; i < spec_.ops.size(); ++i) {
+    if (i == fixed_ops_ && i > work.ops && keeps_prepared(sample)) work.forms.keep(sample, of(), work.picture.image, 0);
     OpContext context{draws[i], work.scratch, i == last_look_};
     DRAPPS_RETURN_IF_ERROR(run(spec_.ops[i], work.picture, context));
     i += static_cast<std::size_t>(context.skip);
   }
+  const bool all_fixed = fixed_ops_ == spec_.ops.size() && fixed_ops_ > work.ops;
+  if (all_fixed && keeps_prepared(sample)) work.forms.keep(sample, of(), work.picture.image, 0);
   return ok_status();
 }
 

@@ -48,6 +48,7 @@ Engine::Engine()
       at_first_(machine_limits(source_)),
       memory_(default_ram(at_first_)),
       accounts_{MemoryLedger(&memory_), MemoryLedger(&memory_), MemoryLedger(&memory_), MemoryLedger(&memory_)},
+      cache_(memory(MemoryUse::kCache)),
       spare_arenas_(memory_),
       machine_(at_first_) {
   enforce();
@@ -137,6 +138,7 @@ void Engine::enforce() noexcept {
   const double cpus = smallest.cpus.value_or(machine_.cpus);
   cpus_ = cpus;
   memory_.set_limit(smallest.bytes.value_or(default_ram(at_first_)));
+  if (memory_.used() > memory_.limit()) cache_.release(memory_.used() - memory_.limit());
   // The kernel itself holds threads to the cores that they may run on; only less than that needs the token bucket.
   const bool fewer = cpus < machine_.affinity_cpus;
   workers_.set_budget(static_cast<std::int32_t>(std::ceil(cpus)), fewer ? cpus : CpuBudget::kUnlimited);

@@ -18,6 +18,7 @@
 
 #include "drapps/base/machine.h"
 #include "drapps/base/memory_ledger.h"
+#include "drapps/cache/store.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/exec/service_thread.h"
 #include "drapps/exec/worker_group.h"
@@ -31,7 +32,7 @@ struct Budget {
 };
 
 /// What the bytes of the RAM budget are for; each is an account of the engine's memory.
-enum class MemoryUse : std::uint8_t { kIndex, kWorkspaces, kBatches, kProcesses };
+enum class MemoryUse : std::uint8_t { kCache, kWorkspaces, kBatches, kProcesses };
 
 struct MemoryAccount {
   std::string_view name;
@@ -40,7 +41,7 @@ struct MemoryAccount {
 
 /// In the order of MemoryUse, which is that of releasing: whose memory is wanted first stands first.
 inline constexpr std::array<MemoryAccount, 4> kMemoryAccounts{{
-    {"index", "drops records as soon as a batch or a worker finds no memory"},
+    {"cache", "drops what saves the least time per byte as soon as a batch or a worker finds no memory"},
     {"workspaces", "those of idle workers, where a sample finds no memory and nothing else is under way"},
     {"batches", "spare ones between two passes before all else; then fewer are prefetched"},
     {"processes", "nothing: what worker processes share is counted, and leaves less to the others"},
@@ -76,6 +77,8 @@ class Engine {
   WorkerGroup& workers() noexcept { return workers_; }
   const MemoryLedger& memory() const noexcept { return memory_; }
   MemoryLedger& memory(MemoryUse use) noexcept { return accounts_[static_cast<std::size_t>(use)]; }
+  /// What is kept of records, for all loaders.
+  cache::Store& cache() noexcept { return cache_; }
   /// Batch memory that passes left for the next ones.
   SpareArenas& spare_arenas() noexcept { return spare_arenas_; }
   /// What the machine gives. Of the cores that the process was allowed at first, quotas and cpusets may take away; a
@@ -105,6 +108,7 @@ class Engine {
   const MachineLimits at_first_;  // what memory there was is not asked again
   MemoryLedger memory_;
   std::array<MemoryLedger, kMemoryAccounts.size()> accounts_;
+  cache::Store cache_;
   SpareArenas spare_arenas_;
   WorkerGroup workers_;
 

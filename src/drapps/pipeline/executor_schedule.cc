@@ -71,6 +71,7 @@ SampleTask* Executor::start_next() {
   task->row_in_batch = fetch_row_;
   task->row = sampler_.row(fetch_step_, fetch_row_);
   task->source = source_.get();
+  task->cache = cache_.get();
   task->index = task->row.index;
   task->fresh = true;
   task->read_failed = false;
@@ -172,7 +173,8 @@ Executor::Reads Executor::read_ahead() {
   while (reading_ < static_cast<std::size_t>(settings_[KnobId::kIoDepth]) && reads.count < reads.request.size() &&
          fetch_step_ < window_.end() && can_start_next()) {
     SampleTask* task = start_next();
-    if (started_ % kProbeEvery == 0) {
+    // What is kept needs no reader: its worker takes it from the cache.
+    if (started_ % kProbeEvery == 0 || (cache_ != nullptr && cache_->knows(task->index))) {
       enter(*task);
       continue;
     }

@@ -147,7 +147,12 @@ bool Executor::fetch(SampleTask& task, Status& status) {
     task.fresh = false;
     return true;
   }
-  ask(task);
+  task.waited = false;
+  if (ask_cache(task)) {
+    metrics_.read.mark();
+    task.fresh = false;
+    return true;
+  }
   WorkerClock* const clock = WorkerClock::mine();
   if (clock != nullptr) clock->enter(WorkerClock::lane(kFetch));
   const bool waits = !source_->storage().try_read(task);
@@ -174,6 +179,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
 
 void Executor::read_done(ReadRequest& request, Status status) noexcept {
   auto& task = static_cast<SampleTask&>(request);
+  task.waited = true;
   if (status.ok()) remember(task);
   metrics_.read.mark();
   LaneMetrics& lane = metrics_[kFetch];
@@ -200,6 +206,7 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
 void Executor::renew(SampleTask& task) {
   if (task.workspace != nullptr) task.workspace->reset();
   for (Buffer& buffer : task.buffers) buffer.reset();
+  task.unpin();
   task.index = task.row.index;
   task.replaced = false;
   task.replacements = 0;
@@ -290,6 +297,7 @@ void Executor::log(const SampleTask& task, bool good) noexcept {
 void Executor::finish(SampleTask& task, Status status) {
   metrics_.made.mark();
   log(task, status.ok());
+  task.unpin();
   if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
   std::optional<FailedRow> failed;
   if (!status.ok()) {

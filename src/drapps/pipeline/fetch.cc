@@ -5,10 +5,16 @@
 namespace drapps {
 
 void ask(Sample& sample) noexcept {
+  sample.unpin();
   sample.parts = static_cast<std::uint8_t>(sample.source->parts().size());
   for (RecordPart part = kFirstPart; part < sample.parts; ++part) {
     sample.at[part] = sample.source->locate(sample.index, part);
   }
+}
+
+bool ask_cache(Sample& sample) noexcept {
+  ask(sample);
+  return sample.cache != nullptr && sample.cache->find(sample);
 }
 
 void remember(const Sample& sample) noexcept {
@@ -16,7 +22,8 @@ void remember(const Sample& sample) noexcept {
 }
 
 Status fetch_now(Sample& sample, const std::function<bool()>& stopped) {
-  ask(sample);
+  if (ask_cache(sample)) return ok_status();
+  sample.waited = true;
   Status status = sample.source->storage().read(sample, {}, stopped);
   if (status.ok()) {
     remember(sample);

@@ -60,7 +60,15 @@ Status Preparer::each_part(SampleTask& task, Step step) const {
   return ok_status();
 }
 
-Status Preparer::decode(SampleTask& task) const { return each_part(task, &PartPlan::decode); }
+Status Preparer::decode(SampleTask& task) const {
+  Status status = each_part(task, &PartPlan::decode);
+  if (!status.ok() || task.cache == nullptr) return status;
+  for (RecordPart part = kFirstPart; part < task.parts; ++part) {
+    if (task.cache->form(part) == cache::FormId::kBytes) task.cache->keep_bytes(task, part);
+  }
+  task.cache->keep_whole(task);
+  return status;
+}
 
 Status Preparer::augment(SampleTask& task) const { return each_part(task, &PartPlan::augment); }
 

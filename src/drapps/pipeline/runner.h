@@ -11,6 +11,7 @@
 #include "drapps/base/knob.h"
 #include "drapps/base/lane.h"
 #include "drapps/base/result.h"
+#include "drapps/cache/record_cache.h"
 #include "drapps/decode/jpeg/index.h"
 #include "drapps/deliver/slot_arena.h"
 #include "drapps/pipeline/batch_window.h"
@@ -32,6 +33,7 @@ struct RunnerParts {
   Engine& engine;
   std::shared_ptr<SlotArena> arena;                // of slots as large as the plan's layout; null: one of its own
   std::shared_ptr<jpeg::IndexStore> indexes = {};  // what one pass learns of pictures for the next, or null
+  std::shared_ptr<cache::RecordCache> cache = {};  // where records are kept, or null
   WeightUse weights = WeightUse::kShare;           // what the lanes' weights say where the plan is split
   bool ahead = true;                               // false: rows of arrays are read when their batch is asked for
 };

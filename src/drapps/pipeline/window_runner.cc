@@ -20,6 +20,7 @@ WindowRunner::WindowRunner(RunnerParts parts)
       source_(std::move(parts.source)),
       sampler_(std::move(parts.sampler)),
       indexes_(std::move(parts.indexes)),
+      cache_(std::move(parts.cache)),
       preparer_(plan_, source_, sampler_, parts.seed, indexes_),
       engine_(parts.engine),
       arena_(std::move(parts.arena)),

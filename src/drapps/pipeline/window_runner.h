@@ -53,6 +53,7 @@ class WindowRunner : public Runner, public WorkerClient {
   const std::shared_ptr<Source> source_;
   const Sampler sampler_;
   const std::shared_ptr<jpeg::IndexStore> indexes_;
+  const std::shared_ptr<cache::RecordCache> cache_;
   const Preparer preparer_;
   Engine& engine_;
   const std::shared_ptr<SlotArena> arena_;

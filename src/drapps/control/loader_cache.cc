@@ -1,0 +1,102 @@
+#include "drapps/control/loader_cache.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace drapps {
+namespace {
+
+using nlohmann::json;
+
+/// Half of the RAM budget that is left beside what batches under way need at the least.
+std::size_t default_budget(const Engine& engine, const Plan& plan) {
+  const std::size_t batches = 8 * plan.layout.bytes();
+  return (engine.ram_budget() - std::min(engine.ram_budget(), batches)) / 2;
+}
+
+/// What else than its file shows in each part of the records as it is kept; bytes are bytes where plan parts differ.
+std::vector<std::optional<std::string>> made_with(const Plan& plan, const Source& source, cache::FormId form) {
+  std::vector<std::optional<std::string>> all(source.parts().size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto part = static_cast<RecordPart>(i);
+    std::vector<std::optional<std::string>> said;
+    for (const auto& one : plan.parts) {
+      if (one->of() == part) said.push_back(one->made_with(form, part));
+    }
+    if (said.size() == 1) all[i] = said.front();
+  }
+  return all;
+}
+
+std::string known_forms() {
+  std::string all = R"("auto", "index", "jpeg+index")";
+  for (const std::string_view name : EnumNames<cache::FormId>::kNames) all += ", \"" + std::string(name) + "\"";
+  return all;
+}
+
+}  // namespace
+
+Result<CacheOptions> cache_options(const json& budget, const json& form) {
+  CacheOptions options;
+  if (budget.is_number_unsigned() && budget.get<std::uint64_t>() > 0) {
+    options.budget = budget.get<std::size_t>();
+    options.chosen = true;
+  } else if (budget == "off") {
+    options = {.on = false, .index = false, .form = {}};
+  } else if (!budget.is_null() && budget != "auto") {
+    return invalid("cache=" + budget.dump() + R"( must be "auto", "off" or a number of bytes > 0)");
+  }
+  if (form.is_null() || form == "auto") return options;
+  const std::string name = form.is_string() ? form.get<std::string>() : form.dump();
+  const auto& names = EnumNames<cache::FormId>::kNames;
+  const auto known = std::ranges::find(names, name);
+  if (known == names.end() && name != "index" && name != "jpeg+index") {
+    return invalid("form=" + form.dump() + " must be one of " + known_forms());
+  }
+  if (!options.on)
+    return invalid("form=" + form.dump() +
+                   R"( says how to keep what cache="off" does not keep; leave out one of them)");
+  options.chosen = true;
+  options.index = known == names.end();
+  if (name == "index") options.form.reset();
+  if (known != names.end()) options.form = static_cast<cache::FormId>(known - names.begin());
+  return options;
+}
+
+LoaderCache::LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr<Source>& source,
+                         const CacheOptions& options)
+    : store_(engine.cache()) {
+  if (!options.on || source->is_rows()) return;
+  const cache::Wish wish{
+      .budget = options.budget.value_or(default_budget(engine, plan)), .form = options.form, .always = options.chosen};
+  records_ = std::make_shared<cache::RecordCache>(
+      store_, source, wish,
+      options.form ? made_with(plan, *source, *options.form) : std::vector<std::optional<std::string>>());
+  if (!options.index) return;
+  indexes_ = std::make_shared<jpeg::MemoryIndexStore>(store_.ledger(), source->size(), wish.budget);
+}
+
+json LoaderCache::to_json() const {
+  json root = json::object();
+  if (indexes_ != nullptr) {
+    const auto known = indexes_->statistics();
+    root["jpeg_index"] = {{"samples", known.records},     {"complete", known.complete}, {"entries", known.entries},
+                          {"coverage", known.coverage()}, {"bytes", indexes_->bytes()}, {"refused", known.refused}};
+  }
+  if (records_ == nullptr) return root;
+  const cache::StoreStatistics kept = store_.statistics();
+  const auto shares = records_->shares();
+  for (std::size_t i = 0; i < kept.forms.size(); ++i) {
+    const cache::FormStatistics& form = kept.forms[i];
+    if (form.entries == 0) continue;
+    root[std::string(name_of(static_cast<cache::FormId>(i)))] = {
+        {"samples", form.entries}, {"share", shares[i]}, {"bytes", form.bytes}, {"saved_us", form.saved_ns / 1000}};
+  }
+  root["cache"] = {{"budget", store_.budget()}, {"bytes", store_.bytes()}, {"hits", records_->hits()},
+                   {"refused", kept.refused},   {"dropped", kept.dropped}, {"stale", kept.stale}};
+  return root;
+}
+
+}  // namespace drapps

@@ -1,0 +1,52 @@
+// What a loader keeps of its records from pass to pass: in which forms, and in how many bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "drapps/cache/record_cache.h"
+#include "drapps/decode/jpeg/index_memory.h"
+#include "drapps/pipeline/engine.h"
+#include "drapps/pipeline/plan.h"
+
+namespace drapps {
+
+/// What the user asks for.
+struct CacheOptions {
+  bool on = true;
+  std::optional<std::size_t> budget;  // bytes; else half of the RAM budget that batches leave
+  bool chosen = false;                // the form was said, or the budget: what can be kept is kept
+  bool index = true;                  // what decoding learns of JPEG files
+  std::optional<cache::FormId> form = cache::FormId::kBytes;  // of the records themselves; none: they are not kept
+};
+
+/// From the options "cache" ("auto", "off", bytes) and "form"; either may be null. kInvalidArgument says which are
+/// known.
+Result<CacheOptions> cache_options(const nlohmann::json& budget, const nlohmann::json& form);
+
+/// Of one loader, in one process.
+class LoaderCache {
+ public:
+  LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr<Source>& source, const CacheOptions& options);
+
+  /// Null where nothing is kept of the records.
+  const std::shared_ptr<cache::RecordCache>& records() const noexcept { return records_; }
+  /// Null where nothing is kept of what decoding learns.
+  const std::shared_ptr<jpeg::MemoryIndexStore>& indexes() const noexcept { return indexes_; }
+
+  /// By form: which share of this loader's records is kept in it, and over all loaders of the process how many parts of
+  /// records, in how many bytes, and how much time they save in each pass; "cache" has the sums; "jpeg_index" what is
+  /// known of this loader's files.
+  nlohmann::json to_json() const;
+
+ private:
+  cache::Store& store_;
+  std::shared_ptr<cache::RecordCache> records_;
+  std::shared_ptr<jpeg::MemoryIndexStore> indexes_;  // behind records_: it has a share of their budget
+};
+
+}  // namespace drapps

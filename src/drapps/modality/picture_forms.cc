@@ -1,0 +1,106 @@
+#include "drapps/modality/picture_forms.h"
+
+#include <cstring>
+
+#include "drapps/base/caught.h"
+
+namespace drapps {
+namespace {
+
+cache::ArrayShape shape_of(std::int32_t channels, Extent extent) noexcept {
+  return {.dtype = Dtype::kUint8,
+          .planes = static_cast<std::uint64_t>(channels),
+          .rows = static_cast<std::uint64_t>(extent.height),
+          .row_bytes = static_cast<std::uint64_t>(extent.width)};
+}
+
+Error no_picture() {
+  return {
+      .code = ErrorCode::kCorrupt, .stage = Stage::kDecode, .message = "a cached array is damaged: it is no picture"};
+}
+
+/// The shape of what was kept, if it is a picture's.
+Result<cache::ArrayView> picture_of(const cache::View& kept) {
+  auto array = cache::ArrayCodec::in_place(kept.bytes());
+  if (!array.ok()) return array;
+  constexpr std::uint64_t kMaxSide = std::uint64_t{1} << 24;
+  const cache::ArrayShape& shape = array->shape;
+  const bool picture = shape.dtype == Dtype::kUint8 && shape.planes - 1 < 4 && shape.rows - 1 < kMaxSide &&
+                       shape.row_bytes - 1 < kMaxSide;
+  return picture ? std::move(array) : Result<cache::ArrayView>(no_picture());
+}
+
+}  // namespace
+
+std::size_t PictureForms::least_bytes(cache::FormId form, std::int32_t channels, Extent extent) noexcept {
+  const std::size_t bytes = cache::ArrayCodec::bound(form, shape_of(channels, extent));
+  // What compresses may compress to a fraction; that much is tried.
+  return form == cache::FormId::kRaw || form == cache::FormId::kPrepared ? bytes : bytes / 4;
+}
+
+void PictureForms::keep(cache::Request& request, RecordPart part, ConstImageView image, std::uint64_t saved_ns) {
+  const cache::FormId form = request.cache->form(part);
+  const cache::ArrayView array{.shape = shape_of(image.channels, {image.height, image.width}),
+                               .data = image.data,
+                               .plane_stride = image.plane_stride,
+                               .row_stride = image.row_stride};
+  // A lack of memory is no failure of the sample.
+  static_cast<void>(catching([&]() -> Status {
+    DRAPPS_RETURN_IF_ERROR(encoded_.ensure(cache::ArrayCodec::bound(form, array.shape)));
+    const auto bytes = codec_.encode(form, array, {encoded_.data(), encoded_.capacity()});
+    if (!bytes.ok()) return bytes.error();
+    request.cache->keep(request, part, form, *bytes, saved_ns, [&](std::span<std::uint8_t> entry) {
+      std::memcpy(entry.data(), encoded_.data(), entry.size());
+    });
+    return ok_status();
+  }));
+}
+
+void PictureForms::keep_coefficients(cache::Request& request, RecordPart part) {
+  if (request.cache == nullptr || request.cache->form(part) != cache::FormId::kCoefficients) return;
+  if (request.kept[part] && request.kept[part].form() == cache::FormId::kCoefficients) return;
+  if (!request.cache->wants(request, part, request.bytes[part].size())) return;
+  const Status made = catching([&] { return transcoder_.transcode(request.bytes[part], coefficients_); });
+  if (!made.ok()) return request.cache->keep_bytes(request, part);
+  request.cache->keep(
+      request, part, cache::FormId::kCoefficients, coefficients_.size(), 0,
+      [&](std::span<std::uint8_t> entry) { std::memcpy(entry.data(), coefficients_.data(), coefficients_.size()); });
+}
+
+Result<Extent> PictureForms::extent(const cache::View& kept) {
+  const auto array = picture_of(kept);
+  if (!array.ok()) return array.error();
+  return Extent{static_cast<std::int32_t>(array->shape.rows), static_cast<std::int32_t>(array->shape.row_bytes)};
+}
+
+Result<ImageView> PictureForms::read(const cache::View& kept, const Rect& region, ImageBuffer& into) {
+  const auto array = picture_of(kept);
+  if (!array.ok()) return array.error();
+  const auto channels = static_cast<std::int32_t>(array->shape.planes);
+  const auto width = static_cast<std::int32_t>(array->shape.row_bytes);
+  if (array->data != nullptr) {
+    // An op never writes to the picture that it reads, and behind an array there is the padding that it may read.
+    const ConstImageView whole{array->data, channels,          static_cast<std::int32_t>(array->shape.rows),
+                               width,       array->row_stride, array->plane_stride};
+    const ConstImageView part = whole.crop(region);
+    return ImageView{
+        const_cast<std::uint8_t*>(part.data), channels, part.height, part.width, part.row_stride, part.plane_stride};
+  }
+  auto rows = into.reshape(channels, region.height, width);
+  if (!rows.ok()) return rows;
+  cache::ArrayShape shape = array->shape;
+  shape.rows = static_cast<std::uint64_t>(region.height);
+  DRAPPS_RETURN_IF_ERROR(codec_.decode(
+      kept.bytes(), static_cast<std::uint64_t>(region.top),
+      {.shape = shape, .data = rows->data, .plane_stride = rows->plane_stride, .row_stride = rows->row_stride}));
+  return rows->crop({.top = 0, .left = region.left, .height = region.height, .width = region.width});
+}
+
+void PictureForms::reset() noexcept {
+  codec_.reset();
+  encoded_.reset();
+  transcoder_.reset();
+  coefficients_ = {};
+}
+
+}  // namespace drapps
