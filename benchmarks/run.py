@@ -29,7 +29,7 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
-    several = "(image-peers, python-dataset, storage)"
+    several = "(cache, image-peers, python-dataset, storage)"
     parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")
     options = parser.parse_args()

@@ -1,0 +1,1 @@
+"""Scenario cache: what each form in which records are kept comes to."""

@@ -1,0 +1,39 @@
+"""The page of scenario cache: what each form came to in each cell, as a heat map."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+
+_STYLE = """body { font: 15px/1.5 system-ui, sans-serif; margin: 2em; }
+td, th { padding: .3em .8em; text-align: right; } th:first-child { text-align: left; }"""
+
+
+def write(file: Path) -> Path:
+    """Writes the page beside the result `file`; returns where."""
+    result = json.loads(file.read_text())
+    figures = result["figures"]
+    forms = list(next(iter(figures.values())))
+    rows = ["<tr><th>samples/s</th>" + "".join(f"<th>{cell}</th>" for cell in figures) + "</tr>"]
+    best = {
+        cell: max(found["samples_per_s"] for found in each.values())
+        for cell, each in figures.items()
+    }
+    for form in forms:
+        cells = []
+        for cell, each in figures.items():
+            value = each[form]["samples_per_s"]
+            light = 95 - 45 * value / best[cell]
+            cells.append(f'<td style="background: hsl(140 60% {light:.0f}%)">{value:,.0f}</td>')
+        rows.append(f"<tr><th>{html.escape(form)}</th>{''.join(cells)}</tr>")
+    machine = html.escape(json.dumps(result["machine"]))
+    page = file.with_suffix(".html")
+    page.write_text(
+        f"<!doctype html><meta charset=utf-8><title>cache</title><style>{_STYLE}</style>"
+        "<h1>What each form of the cache comes to</h1>"
+        "<p>Samples a second over 90 s, filling included; a column is a storage and a budget in "
+        "per cent of the files' bytes, and the darkest of it is its best.</p>"
+        f"<table>{''.join(rows)}</table><p>{machine}</p>\n"
+    )
+    return page
