@@ -15,8 +15,10 @@
 #include <tuple>
 #include <vector>
 
+#include "drapps/base/caught.h"
 #include "drapps/decode/decoder.h"
 #include "drapps/decode/jpeg/coefficients.h"
+#include "drapps/modality/form_trial.h"
 #include "shared.h"
 
 namespace nb = nanobind;
@@ -123,6 +125,36 @@ nb::bytes transcode(const nb::bytes& bytes) {
   return nb::bytes(form.data(), form.size());
 }
 
+nb::dict try_forms_of(const nb::bytes& bytes, std::uint32_t times) {
+  const std::span<const std::uint8_t> data = view_of(bytes);
+  const Result<PictureTrial> trial = [&] {
+    const WithoutGil release;
+    return catching([&] { return try_forms(data, times); });
+  }();
+  if (!trial.ok()) raise(trial.error());
+  nb::list forms;
+  for (const FormTrial& form : trial->forms) {
+    nb::dict told;
+    told["form"] = form.form;
+    told["holds"] = form.holds;
+    told["bytes"] = form.bytes;
+    told["make_ns"] = form.make_ns;
+    told["whole_ns"] = form.whole_ns;
+    told["region_ns"] = form.region_ns;
+    told["error"] = form.error;
+    forms.append(told);
+  }
+  nb::dict dict;
+  dict["format"] = trial->format;
+  dict["depth"] = trial->depth;
+  dict["channels"] = trial->channels;
+  dict["height"] = trial->extent.height;
+  dict["width"] = trial->extent.width;
+  dict["bytes"] = trial->bytes;
+  dict["forms"] = forms;
+  return dict;
+}
+
 }  // namespace
 
 void bind_decode(nb::module_& module) {
@@ -135,6 +167,9 @@ void bind_decode(nb::module_& module) {
       nb::arg("exif") = "ignore", nb::arg("depth") = "raise", nb::arg("cmyk") = "pillow",
       "Pixels of a JPEG, PNG, WebP or coefficient form as uint8 of shape (height, width, 3), or (height, width, 1) for "
       "color='gray'. region is (top, left, height, width). Raises SampleError.");
+  module.def("try_forms", &try_forms_of, nb::arg("bytes"), nb::arg("times") = 3,
+             "What each form of the cache makes of a picture: bytes, and the thread-CPU ns of making and reading it, "
+             "the least of `times`. Raises SampleError.");
   module.def("transcode", &transcode, nb::arg("jpeg"), "The coefficient form of a JPEG. Raises SampleError.");
 }
 
