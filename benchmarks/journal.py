@@ -57,3 +57,11 @@ class Journal:
         self._results[key] = result
         with self._file.open("a") as file:
             file.write(json.dumps({"key": key, "result": result}) + "\n")
+
+
+def begin(name: str, file: Path, asked: dict[str, Any], fresh: bool) -> Journal:
+    """The journal of a scenario, which says whether it goes on with an interrupted run."""
+    journal = Journal(file, asked, fresh)
+    if journal.continued:
+        print(f"{name}: continues a run, with {journal.continued} results (--fresh begins anew)")
+    return journal

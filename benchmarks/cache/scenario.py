@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ from benchmarks import report
 from benchmarks.cache import data
 from benchmarks.cache.page import write
 from benchmarks.contestant import Answer, Contestant, ContestantError, python
-from benchmarks.journal import Journal, code
+from benchmarks.journal import Journal, begin, code
+from benchmarks.storage.scenario import described
 
 NAME = "cache"
 ROUNDS = 1
@@ -51,9 +51,7 @@ def measure(
         "cores": len(os.sched_getaffinity(0)),
         "code": code(sorted(_HERE.glob("*.py"))),
     }
-    journal = Journal(report.BUILD / NAME / "rounds.jsonl", asked, fresh)
-    if journal.continued:
-        print(f"{NAME}: continues a run, with {journal.continued} results (--fresh begins anew)")
+    journal = begin(NAME, report.BUILD / NAME / "rounds.jsonl", asked, fresh)
     cells = [
         (f"{storage}_{budget}", conditions, int(share * total))
         for storage, conditions in STORAGES.items()
@@ -95,18 +93,11 @@ def _answer(
     found: Answer | None = journal.get(*key)
     if found is None:
         cell, form, _ = key
-        pillow = int(metadata.version("pillow").split(".")[0])
         spec = {
-            "root": str(root),
+            **described(str(root)),
             "storage": dict(conditions),
             "budget": budget,
             "form": "" if form == _OFF else form,
-            "batch": 64,
-            "crop": 224,
-            "seed": 4,
-            "pass_order": "pillow13" if pillow >= 13 else "horizontal_first",
-            "mean": [0.485, 0.456, 0.406],
-            "std": [0.229, 0.224, 0.225],
         }
         command = python("benchmarks.cache.drapps")
         with Contestant(f"{form} in {cell}", command, spec) as contestant:

@@ -22,7 +22,7 @@ from benchmarks.headroom.page import page
 from benchmarks.headroom.row import measured
 from benchmarks.headroom.signals import signals
 from benchmarks.headroom.stage import Stage
-from benchmarks.journal import Journal, code
+from benchmarks.journal import begin, code
 from benchmarks.storage import data
 from drapps.errors import PipelineError
 from drapps.scenario import Scenario, load, shipped
@@ -46,9 +46,7 @@ def main() -> int:
         parser.error(f"there is no scenario {', '.join(unknown)}")
     asked = {"cores": len(os.sched_getaffinity(0)), "code": code(sorted(_HERE.glob("*.py")))}
     folder = report.BUILD / NAME
-    journal = Journal(folder / "runs.jsonl", asked, options.fresh)
-    if journal.continued:
-        print(f"{NAME}: continues a run, with {journal.continued} results (--fresh begins anew)")
+    journal = begin(NAME, folder / "runs.jsonl", asked, options.fresh)
     stage = Stage(journal, data.ensure(), folder / "traces")
     rows = []
     try:

@@ -13,7 +13,7 @@ from benchmarks.contestant import ContestantError
 from benchmarks.image_peers import data, environment, figures, page
 from benchmarks.image_peers.case import PROBE_S, WARM_S, Case, refusing
 from benchmarks.image_peers.contestants import ENTRIES, Entry
-from benchmarks.journal import Journal, code
+from benchmarks.journal import begin, code
 
 NAME = "image-peers"
 ROUNDS = 3
@@ -38,9 +38,7 @@ def measure(
         raise ContestantError(f"no contestant {', '.join(sorted(unknown))}; there are {names}")
     found = data.ensure()
     asked = _asked(seconds, found)
-    journal = Journal(data.PLACE / "rounds.jsonl", asked, fresh)
-    if journal.continued:
-        print(f"{NAME}: continues a run, with {journal.continued} results (--fresh begins anew)")
+    journal = begin(NAME, data.PLACE / "rounds.jsonl", asked, fresh)
     entries = [entry for entry in ENTRIES if not only or entry.name in only]
     interpreters, refused = _environments(entries)
     result = report.Result(NAME)

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks import report
 from benchmarks.contestant import Answer, Contestant, ContestantError, python, rate
-from benchmarks.journal import Journal, code
+from benchmarks.journal import Journal, begin, code
 
 NAME = "python-dataset"
 ROUNDS = 9  # the fewest from which the 95 % interval of a median leaves out the worst
@@ -189,9 +189,7 @@ def measure(
         ContestantError: no case is left.
     """
     asked = {"seconds": seconds, "cores": _CORES, "code": code(sorted(_HERE.glob("*.py")))}
-    journal = Journal(report.BUILD / NAME / "rounds.jsonl", asked, fresh)
-    if journal.continued:
-        print(f"{NAME}: continues a run, with {journal.continued} results (--fresh begins anew)")
+    journal = begin(NAME, report.BUILD / NAME / "rounds.jsonl", asked, fresh)
     bench = new_bench(count, seconds, journal)
     cases: dict[str, Callable[[], None]] = {
         f"work_{work}_{size}": partial(_work, bench, work, size)

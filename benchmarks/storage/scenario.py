@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks import report
 from benchmarks.contestant import Answer, Contestant, ContestantError, python, rate
-from benchmarks.journal import Journal, code
+from benchmarks.journal import Journal, begin, code
 from benchmarks.storage import data
 
 NAME = "storage"
@@ -65,7 +65,7 @@ class Bench:
             with Contestant(
                 f"{name} {number}",
                 python(f"benchmarks.storage.{module}"),
-                {**_described(self.root), "storage": STORAGES[storage], _KNOB[name]: number},
+                {**described(self.root), "storage": STORAGES[storage], _KNOB[name]: number},
             ) as contestant:
                 found = contestant.ask(**ask)
                 found["peak_bytes"] = contestant.peak_bytes()
@@ -96,9 +96,7 @@ def measure(
         "cores": len(os.sched_getaffinity(0)),
         "code": code(sorted(_HERE.glob("*.py"))),
     }
-    journal = Journal(report.BUILD / NAME / "rounds.jsonl", asked, fresh)
-    if journal.continued:
-        print(f"{NAME}: continues a run, with {journal.continued} results (--fresh begins anew)")
+    journal = begin(NAME, report.BUILD / NAME / "rounds.jsonl", asked, fresh)
     chosen = [name for name in STORAGES if not only or name.startswith(tuple(only))]
     if not chosen:
         raise ContestantError(f"no storage {', '.join(only)}; there are {', '.join(STORAGES)}")
@@ -108,7 +106,7 @@ def measure(
     return bench.result
 
 
-def _described(root: str) -> dict[str, Any]:
+def described(root: str) -> dict[str, Any]:
     """What all contestants are told."""
     pillow = int(metadata.version("pillow").split(".")[0])
     return {

@@ -10,8 +10,7 @@ from typing import Any
 
 from drapps import _core
 from drapps.errors import PipelineError, SampleError
-
-NAMES = (".jpg", ".jpeg", ".png", ".webp", ".djc")
+from drapps.source import EXTENSIONS
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def table_of(
     """
     found = sorted(_pictures(folder))
     if not found:
-        raise PipelineError(f"{folder}: there is no picture ({', '.join(NAMES)}) in it")
+        raise PipelineError(f"{folder}: there is no picture ({', '.join(EXTENSIONS)}) in it")
     count = min(most, len(found))
     chosen = [found[i * len(found) // count] for i in range(count)]
     trials: list[tuple[str, dict[str, Any]]] = []
@@ -165,7 +164,7 @@ def _pictures(folder: Path) -> Iterator[Path]:
         raise error
 
     for root, _, names in os.walk(folder, onerror=refuse, followlinks=True):
-        yield from (Path(root, name) for name in names if name.lower().endswith(NAMES))
+        yield from (Path(root, name) for name in names if name.lower().endswith(EXTENSIONS))
 
 
 def _class_of(trial: Mapping[str, Any]) -> str:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drapps.cli.answer import Answer, complain, shown
-from drapps.cli.parser import add_command, named
+from drapps.cli.parser import add_command, count, named
 from drapps.cli.progress import Progress
-from drapps.cli.transcode import count
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands

@@ -49,6 +49,13 @@ def add_command(
     return parser
 
 
+def count(text: str) -> int:
+    """A number from 1."""
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
+    return int(text)
+
+
 def named(text: str) -> str:
     """The name of a file or folder: what a shell makes of an unset variable is none."""
     if not text:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drapps.cli.answer import Answer, complain, shown
-from drapps.cli.parser import add_command, named
+from drapps.cli.parser import add_command, count, named
 from drapps.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -45,13 +45,6 @@ def register(commands: Commands) -> None:
         metavar="N",
         help="threads (default: the cores that this process may use)",
     )
-
-
-def count(text: str) -> int:
-    """A number from 1."""
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1")
-    return int(text)
 
 
 def run(chosen: argparse.Namespace) -> Answer:

@@ -116,15 +116,10 @@ class DataLoader(IteratedLoader[T_co]):
         bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        loader_options(
-            "initial" if policy is None else policy, cpu_budget, ram_budget, settings, cache, form
-        )
         # A property, and yet among the attributes that trainers make a loader again with.
         self.__dict__["policy"] = policy
-        self.cpu_budget = cpu_budget
-        self.ram_budget = ram_budget
-        self.cache = cache
-        self.form = form
+        self.cpu_budget, self.ram_budget = cpu_budget, ram_budget
+        self.cache, self.form = cache, form
         self.on_error = ops.one_of("on_error", on_error, ("raise", "skip", "replace"))
         self.seed = seed if seed is None else ops.whole("seed", seed, 0)
         self.lift = lift
@@ -133,6 +128,7 @@ class DataLoader(IteratedLoader[T_co]):
         self.stall_report = stall_report
         self.share_lists = share_lists
         self.settings = settings
+        self._options()
         self.bad_samples_file = old_keyword(
             "ledger_file", ledger_file, "bad_samples_file", bad_samples_file
         )
@@ -192,13 +188,15 @@ class DataLoader(IteratedLoader[T_co]):
             if self._native is not None and self._native.serves(recipe):
                 self._native.recipe = recipe
             else:
-                budgets = (self.cpu_budget, self.ram_budget)
-                kept = (self.cache, self.form)
-                options = loader_options(self.policy or "initial", *budgets, self.settings, *kept)
-                self._native = Native(recipe, options, self._native)
+                self._native = Native(recipe, self._options(), self._native)
             return self._native
         except NotLifted as verdict:
             return self._stock_report(str(verdict))
+
+    def _options(self) -> dict[str, Any]:
+        policy = "initial" if self.policy is None else self.policy
+        budgets = (self.cpu_budget, self.ram_budget)
+        return loader_options(policy, *budgets, self.settings, self.cache, self.form)
 
     def _stock_report(self, reason: str) -> LiftReport:
         unused = [

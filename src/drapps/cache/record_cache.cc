@@ -1,7 +1,6 @@
 #include "drapps/cache/record_cache.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "drapps/storage/shard.h"
@@ -38,13 +37,17 @@ RecordCache::RecordCache(Tier& tier, std::shared_ptr<const Source> source, const
 
 RecordCache::~RecordCache() { tier_.leave(entries_, wish_.budget); }
 
-RecordIdentity RecordCache::identity(std::uint64_t index, RecordPart part, FormId form,
-                                     const Location& at) const noexcept {
-  RecordIdentity identity{mixed(number_ ^ mixed(index)), mixed(index ^ mixed(number_ + part))};
-  if (fetched(at)) identity = source_->identity(index, part);
-  if (form == FormId::kBytes) return identity;
+/// Of a part as the bytes of its file.
+RecordIdentity RecordCache::plain(std::uint64_t index, RecordPart part, const Location& at) const noexcept {
+  if (fetched(at)) return source_->identity(index, part);
+  return {mixed(number_ ^ mixed(index)), mixed(index ^ mixed(number_ + part))};
+}
+
+/// Of the same part in another form.
+RecordIdentity RecordCache::in_form(const RecordIdentity& plain, RecordPart part, FormId form) const noexcept {
+  if (form == FormId::kBytes) return plain;
   const RecordIdentity& made_with = forms_[part].made_with;
-  return {identity.high ^ made_with.high, identity.low ^ made_with.low};
+  return {plain.high ^ made_with.high, plain.low ^ made_with.low};
 }
 
 bool RecordCache::knows(std::uint64_t index) noexcept {
@@ -53,9 +56,9 @@ bool RecordCache::knows(std::uint64_t index) noexcept {
   for (std::size_t i = 0; i < forms_.size(); ++i) {
     const auto part = static_cast<RecordPart>(i);
     const Location at = source_->locate(index, part);
-    const bool kept =
-        tier_.has(identity(index, part, form(part), at)) ||
-        (form(part) != FormId::kBytes && fetched(at) && tier_.has(identity(index, part, FormId::kBytes, at)));
+    const RecordIdentity as_bytes = plain(index, part, at);
+    const bool kept = tier_.has(in_form(as_bytes, part, form(part))) ||
+                      (form(part) != FormId::kBytes && fetched(at) && tier_.has(as_bytes));
     if (!kept && fetched(at)) return false;
     any |= kept;
   }
@@ -68,9 +71,9 @@ std::array<double, kForms> RecordCache::shares() noexcept {
   const std::uint64_t looked_at = wish_.form ? std::min(source_->size(), kMost) : 0;
   for (std::uint64_t i = 0; i < looked_at; ++i) {
     const std::uint64_t index = i * source_->size() / looked_at;
-    const Location at = source_->locate(index, kFirstPart);
+    const RecordIdentity as_bytes = plain(index, kFirstPart, source_->locate(index, kFirstPart));
     for (const FormId tried : {form(kFirstPart), FormId::kBytes}) {
-      if (!tier_.has(identity(index, kFirstPart, tried, at))) continue;
+      if (!tier_.has(in_form(as_bytes, kFirstPart, tried))) continue;
       shares[static_cast<std::size_t>(tried)] += 1 / static_cast<double>(looked_at);
       break;
     }
@@ -81,17 +84,19 @@ std::array<double, kForms> RecordCache::shares() noexcept {
 /// The part in its form or as bytes, with the identity that its file has now.
 View RecordCache::find_part(Request& request, RecordPart part) noexcept {
   const Location& at = request.at[part];
-  const RecordIdentity wanted = identity(request.index, part, form(part), at);
-  if (!fetched(at)) return form(part) == FormId::kBytes ? View() : tier_.get({wanted, 0});
-  const RecordIdentity plain = identity(request.index, part, FormId::kBytes, at);
-  if (!tier_.has(wanted) && !tier_.has(plain)) return {};
+  const FormId wanted = form(part);
+  if (!fetched(at) && wanted == FormId::kBytes) return {};
+  const RecordIdentity as_bytes = plain(request.index, part, at);
+  const RecordIdentity made = in_form(as_bytes, part, wanted);
+  if (!fetched(at)) return tier_.get({made, 0});
+  if (!tier_.has(made) && (wanted == FormId::kBytes || !tier_.has(as_bytes))) return {};
   struct stat status{};
   if (::stat(at.path, &status) != 0) return {};
   const std::uint64_t state = state_of(status);
   request.identity[part] = at.shard == nullptr ? identity_of(status) : at.shard->record_identity(at.offset, at.length);
   request.state[part] = state;
-  View view = tier_.get({wanted, state});
-  return view || form(part) == FormId::kBytes ? std::move(view) : tier_.get({plain, state});
+  View view = tier_.get({made, state});
+  return view || wanted == FormId::kBytes ? std::move(view) : tier_.get({as_bytes, state});
 }
 
 bool RecordCache::find(Request& request) noexcept {
@@ -128,31 +133,31 @@ bool RecordCache::wants(const Request& request, RecordPart part, std::size_t byt
   return wish_.always || kept || (request.waited && lost);
 }
 
-Admission RecordCache::keep(Request& request, RecordPart part, FormId form, std::size_t bytes, std::uint64_t saved_ns,
-                            const Tier::Fill& fill) {
+void RecordCache::keep(Request& request, RecordPart part, FormId form, std::span<const std::uint8_t> entry,
+                       std::uint64_t saved_ns) {
   const Location& at = request.at[part];
+  const RecordIdentity as_bytes = plain(request.index, part, at);
   const std::uint64_t state = fetched(at) ? request.state[part] : 0;
   const std::uint64_t read_ns = fetched(at) && !request.kept[part] ? request.wall_ns : 0;
   const Admission admission =
-      tier_.offer({identity(request.index, part, form, at), state}, form, bytes, saved_ns + read_ns, fill);
-  if (form != FormId::kBytes && request.kept[part] && admission != Admission::kFull) {
-    tier_.drop(identity(request.index, part, FormId::kBytes, at));
-  }
-  return admission;
+      tier_.offer({in_form(as_bytes, part, form), state}, form, entry.size(), saved_ns + read_ns,
+                  [&](std::span<std::uint8_t> place) { std::ranges::copy(entry, place.begin()); });
+  if (admission == Admission::kAdmitted) request.admitted[part] = form;
+  if (form != FormId::kBytes && request.kept[part] && admission != Admission::kFull) tier_.drop(as_bytes);
 }
 
 void RecordCache::keep_bytes(Request& request, RecordPart part) {
   const auto bytes = request.bytes[part];
   if (!fetched(request.at[part]) || request.kept[part] || !wants(request, part, bytes.size())) return;
-  keep(request, part, FormId::kBytes, bytes.size(), 0,
-       [&](std::span<std::uint8_t> entry) { std::memcpy(entry.data(), bytes.data(), bytes.size()); });
+  keep(request, part, FormId::kBytes, bytes, 0);
 }
 
 void RecordCache::keep_whole(const Request& request) noexcept {
-  if (!wish_.form || request.parts == 1 || knows(request.index)) return;
+  const bool some = std::ranges::any_of(request.admitted, [](const auto& form) { return form.has_value(); });
+  if (request.parts == 1 || !some || knows(request.index)) return;
   for (RecordPart part = kFirstPart; part < request.parts; ++part) {
-    tier_.drop(identity(request.index, part, form(part), request.at[part]));
-    tier_.drop(identity(request.index, part, FormId::kBytes, request.at[part]));
+    const std::optional<FormId>& form = request.admitted[part];
+    if (form) tier_.drop(in_form(plain(request.index, part, request.at[part]), part, *form));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,12 @@ struct Request : ReadRequest {
   RecordCache* cache = nullptr;  // where it may be, or null
   bool waited = false;           // storage made its reader wait
   std::array<View, kMaxParts> kept;
+  std::array<std::optional<FormId>, kMaxParts> admitted;  // parts that were kept since it was asked for, and how
 
   /// Its parts are no longer needed.
   void unpin() noexcept {
     for (View& view : kept) view.reset();
+    admitted = {};
   }
 };
 
@@ -67,13 +70,13 @@ class RecordCache {
   FormId form(RecordPart part) const noexcept { return forms_[part].form; }
   /// Whether a part that was fetched is to be kept in its form, and there is room for some `bytes`.
   bool wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept;
-  /// Keeps a part in a form; see Tier::offer(). Where it was kept as bytes, those go.
+  /// Keeps a copy of an entry of a part; see Tier::offer(). Where it was kept as bytes, those go.
   /// @param saved_ns  of work that having it saves, beside reading the record.
-  Admission keep(Request& request, RecordPart part, FormId form, std::size_t bytes, std::uint64_t saved_ns,
-                 const Tier::Fill& fill);
+  void keep(Request& request, RecordPart part, FormId form, std::span<const std::uint8_t> entry,
+            std::uint64_t saved_ns);
   /// The same with the bytes that were read of it.
   void keep_bytes(Request& request, RecordPart part);
-  /// Of a record of several parts all are kept or none: after the last keep().
+  /// After the last keep(): what was kept of a record goes again where another part of it found no room.
   void keep_whole(const Request& request) noexcept;
 
   /// Of this loader's records, by FormId: the share whose first part is kept in that form now. Of a large source some
@@ -88,7 +91,8 @@ class RecordCache {
     RecordIdentity made_with;  // in the identity of what is kept in that form
   };
 
-  RecordIdentity identity(std::uint64_t index, RecordPart part, FormId form, const Location& at) const noexcept;
+  RecordIdentity plain(std::uint64_t index, RecordPart part, const Location& at) const noexcept;
+  RecordIdentity in_form(const RecordIdentity& plain, RecordPart part, FormId form) const noexcept;
   View find_part(Request& request, RecordPart part) noexcept;
 
   Tier& tier_;

@@ -249,15 +249,13 @@ std::size_t Store::drop_least(std::size_t bytes) noexcept {
   std::size_t classes = 0;  // whose entries may go
   for (std::size_t sum = 0; classes < by_worth.size() && sum < bytes; ++classes) sum += by_worth[classes];
   std::size_t gone = 0;
-  const auto drop_class = [&](auto among) {
+  for (const std::size_t last : {std::size_t{1}, std::size_t{0}}) {  // the class that goes in part goes last
     for_each([&](Word& word, const Entry& entry) {
-      if (gone >= bytes || !among(entry.worth()) || !mark(word)) return;
+      if (gone >= bytes || entry.worth() + last >= classes || !mark(word)) return;
       gone += size_of(entry.form(), entry.bytes());
       dropped_.fetch_add(1, std::memory_order_relaxed);
     });
-  };
-  drop_class([&](std::size_t worth) { return worth + 1 < classes; });
-  drop_class([&](std::size_t worth) { return worth < classes; });
+  }
   if (gone >= kTrimmed) ::malloc_trim(0);
   return gone;
 }

@@ -4,7 +4,7 @@
 //    that one atomic operation both finds an entry and keeps it from going. Readers take no lock.
 // 2. The table is made of segments: one is added where those that are there would get too full, and none is ever moved.
 //    A word that its entry has left is used again.
-// 3. An entry that is dropped is marked; whoever has its last view, or who marks it, frees it.
+// 3. An entry that is dropped is marked, and whoever has its last view frees it: who marks it has one.
 //
 // An entry costs 32 bytes and what malloc adds, and its share of the table, 9 bytes where the number of records was
 // told beforehand.

@@ -23,7 +23,7 @@ std::vector<std::optional<std::string>> made_with(const Plan& plan, const Source
     const auto part = static_cast<RecordPart>(i);
     std::vector<std::optional<std::string>> said;
     for (const auto& one : plan.parts) {
-      if (one->of() == part) said.push_back(one->made_with(form, part));
+      if (one->of() == part) said.push_back(one->made_with(form));
     }
     if (said.size() == 1) all[i] = said.front();
   }

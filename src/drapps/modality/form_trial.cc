@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "drapps/base/clock.h"
-#include "drapps/cache/form/array_codec.h"
 #include "drapps/decode/decoder.h"
 #include "drapps/decode/jpeg/coefficients.h"
 #include "drapps/decode/jpeg/index_memory.h"
+#include "drapps/modality/picture_forms.h"
 
 namespace drapps {
 namespace {
@@ -132,38 +132,18 @@ class Trial {
   }
 
   Result<FormTrial> array(cache::FormId id) {
-    const cache::ArrayView view{.shape = {.dtype = Dtype::kUint8,
-                                          .planes = static_cast<std::uint64_t>(pixels_.channels),
-                                          .rows = static_cast<std::uint64_t>(pixels_.height),
-                                          .row_bytes = static_cast<std::uint64_t>(pixels_.width)},
-                                .data = pixels_.data,
-                                .plane_stride = pixels_.plane_stride,
-                                .row_stride = pixels_.row_stride};
-    std::vector<std::uint8_t> made(cache::ArrayCodec::bound(id, view.shape));
-    std::size_t bytes = 0;
+    std::span<const std::uint8_t> entry;
     auto time = least([&]() -> Status {
       auto image = decoder_.decode(file_, info_, whole_, options_, out_);
       if (!image.ok()) return std::move(image).error();
-      auto encoded = codec_.encode(id, view, made);
-      if (!encoded.ok()) return std::move(encoded).error();
-      bytes = *encoded;
+      auto made = forms_.encode(id, *image);
+      if (!made.ok()) return std::move(made).error();
+      entry = *made;
       return ok_status();
     });
     if (!time.ok()) return std::move(time).error();
-    const std::span<const std::uint8_t> entry(made.data(), bytes);
-    return timed({.form = std::string(name_of(id)), .bytes = bytes, .make_ns = *time},
-                 [&](const Rect& region) -> Result<ImageView> {
-                   auto rows = out_.reshape(pixels_.channels, region.height, pixels_.width);
-                   if (!rows.ok()) return rows;
-                   cache::ArrayShape shape = view.shape;
-                   shape.rows = static_cast<std::uint64_t>(region.height);
-                   DRAPPS_RETURN_IF_ERROR(codec_.decode(entry, static_cast<std::uint64_t>(region.top),
-                                                        {.shape = shape,
-                                                         .data = rows->data,
-                                                         .plane_stride = rows->plane_stride,
-                                                         .row_stride = rows->row_stride}));
-                   return rows->crop({0, region.left, region.height, region.width});
-                 });
+    return timed({.form = std::string(name_of(id)), .bytes = entry.size(), .make_ns = *time},
+                 [&](const Rect& region) { return forms_.read(entry, region, out_); });
   }
 
   static FormTrial kept_as_bytes(const char* form, const FormTrial& plain) {
@@ -177,7 +157,7 @@ class Trial {
   const std::uint32_t times_;
   const DecodeOptions options_{.depth = DepthMode::kClip};
   Decoder decoder_{MemoryLedger::unlimited()};
-  cache::ArrayCodec codec_{MemoryLedger::unlimited()};
+  PictureForms forms_{MemoryLedger::unlimited()};
   ImageBuffer expected_{MemoryLedger::unlimited()};
   ImageBuffer out_{MemoryLedger::unlimited()};
   ImageInfo info_;

@@ -104,8 +104,8 @@ class PartPlan {
   virtual std::size_t ordinals() const noexcept = 0;
   /// Leading ops that draw nothing: the output of any of them may be what is fetched (Entry::ops).
   virtual std::size_t fixed_ops() const noexcept = 0;
-  /// What else than its file shows in a part of the record as it is kept in a form; nothing where it is kept as bytes.
-  virtual std::optional<std::string> made_with(cache::FormId /*form*/, RecordPart /*part*/) const { return {}; }
+  /// What else than its file shows in the record's part as it is kept in a form; nothing where it is kept as bytes.
+  virtual std::optional<std::string> made_with(cache::FormId /*form*/) const { return {}; }
   /// What explain() says of it.
   virtual nlohmann::json stages() const = 0;
 

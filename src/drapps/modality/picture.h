@@ -115,7 +115,7 @@ class PicturePlan final : public PartPlan {
   void finish(const BatchColumns& columns, std::byte* slot, std::uint32_t rows, const PartDraws& draws) const override;
   std::size_t ordinals() const noexcept override { return spec_.ops.size() + (mixer_ ? 1 : 0); }
   std::size_t fixed_ops() const noexcept override { return fixed_ops_; }
-  std::optional<std::string> made_with(cache::FormId form, RecordPart part) const override;
+  std::optional<std::string> made_with(cache::FormId form) const override;
   nlohmann::json stages() const override;
 
  private:

@@ -1,7 +1,5 @@
 #include "drapps/modality/picture_forms.h"
 
-#include <cstring>
-
 #include "drapps/base/caught.h"
 
 namespace drapps {
@@ -20,8 +18,8 @@ Error no_picture() {
 }
 
 /// The shape of what was kept, if it is a picture's.
-Result<cache::ArrayView> picture_of(const cache::View& kept) {
-  auto array = cache::ArrayCodec::in_place(kept.bytes());
+Result<cache::ArrayView> picture_of(std::span<const std::uint8_t> entry) {
+  auto array = cache::ArrayCodec::in_place(entry);
   if (!array.ok()) return array;
   constexpr std::uint64_t kMaxSide = std::uint64_t{1} << 24;
   const cache::ArrayShape& shape = array->shape;
@@ -40,20 +38,24 @@ std::size_t PictureForms::least_bytes(cache::FormId form, std::int32_t channels,
 
 void PictureForms::keep(cache::Request& request, RecordPart part, ConstImageView image, std::uint64_t saved_ns) {
   const cache::FormId form = request.cache->form(part);
+  // A lack of memory is no failure of the sample.
+  static_cast<void>(catching([&]() -> Status {
+    const auto made = encode(form, image);
+    if (!made.ok()) return made.error();
+    request.cache->keep(request, part, form, *made, saved_ns);
+    return ok_status();
+  }));
+}
+
+Result<std::span<const std::uint8_t>> PictureForms::encode(cache::FormId form, ConstImageView image) {
   const cache::ArrayView array{.shape = shape_of(image.channels, {image.height, image.width}),
                                .data = image.data,
                                .plane_stride = image.plane_stride,
                                .row_stride = image.row_stride};
-  // A lack of memory is no failure of the sample.
-  static_cast<void>(catching([&]() -> Status {
-    DRAPPS_RETURN_IF_ERROR(encoded_.ensure(cache::ArrayCodec::bound(form, array.shape)));
-    const auto bytes = codec_.encode(form, array, {encoded_.data(), encoded_.capacity()});
-    if (!bytes.ok()) return bytes.error();
-    request.cache->keep(request, part, form, *bytes, saved_ns, [&](std::span<std::uint8_t> entry) {
-      std::memcpy(entry.data(), encoded_.data(), entry.size());
-    });
-    return ok_status();
-  }));
+  DRAPPS_RETURN_IF_ERROR(encoded_.ensure(cache::ArrayCodec::bound(form, array.shape)));
+  const auto bytes = codec_.encode(form, array, {encoded_.data(), encoded_.capacity()});
+  if (!bytes.ok()) return bytes.error();
+  return std::span<const std::uint8_t>(encoded_.data(), *bytes);
 }
 
 void PictureForms::keep_coefficients(cache::Request& request, RecordPart part) {
@@ -62,19 +64,17 @@ void PictureForms::keep_coefficients(cache::Request& request, RecordPart part) {
   if (!request.cache->wants(request, part, request.bytes[part].size())) return;
   const Status made = catching([&] { return transcoder_.transcode(request.bytes[part], coefficients_); });
   if (!made.ok()) return request.cache->keep_bytes(request, part);
-  request.cache->keep(
-      request, part, cache::FormId::kCoefficients, coefficients_.size(), 0,
-      [&](std::span<std::uint8_t> entry) { std::memcpy(entry.data(), coefficients_.data(), coefficients_.size()); });
+  request.cache->keep(request, part, cache::FormId::kCoefficients, coefficients_, 0);
 }
 
-Result<Extent> PictureForms::extent(const cache::View& kept) {
-  const auto array = picture_of(kept);
+Result<Extent> PictureForms::extent(std::span<const std::uint8_t> entry) {
+  const auto array = picture_of(entry);
   if (!array.ok()) return array.error();
   return Extent{static_cast<std::int32_t>(array->shape.rows), static_cast<std::int32_t>(array->shape.row_bytes)};
 }
 
-Result<ImageView> PictureForms::read(const cache::View& kept, const Rect& region, ImageBuffer& into) {
-  const auto array = picture_of(kept);
+Result<ImageView> PictureForms::read(std::span<const std::uint8_t> entry, const Rect& region, ImageBuffer& into) {
+  const auto array = picture_of(entry);
   if (!array.ok()) return array.error();
   const auto channels = static_cast<std::int32_t>(array->shape.planes);
   const auto width = static_cast<std::int32_t>(array->shape.row_bytes);
@@ -91,7 +91,7 @@ Result<ImageView> PictureForms::read(const cache::View& kept, const Rect& region
   cache::ArrayShape shape = array->shape;
   shape.rows = static_cast<std::uint64_t>(region.height);
   DRAPPS_RETURN_IF_ERROR(codec_.decode(
-      kept.bytes(), static_cast<std::uint64_t>(region.top),
+      entry, static_cast<std::uint64_t>(region.top),
       {.shape = shape, .data = rows->data, .plane_stride = rows->plane_stride, .row_stride = rows->row_stride}));
   return rows->crop({.top = 0, .left = region.left, .height = region.height, .width = region.width});
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "drapps/base/memory_ledger.h"
@@ -16,7 +17,8 @@
 
 namespace drapps {
 
-/// One thread; memory is charged to the ledger and kept. What cannot be kept, for lack of memory say, is left out.
+/// One thread; memory is kept, and charged to the ledger but for what coefficients are written to. What cannot be kept,
+/// for lack of memory say, is left out.
 class PictureForms {
  public:
   explicit PictureForms(MemoryLedger& ledger) : codec_(ledger), encoded_(ledger), transcoder_(ledger) {}
@@ -29,11 +31,14 @@ class PictureForms {
   /// Where its form is that: the coefficients of a JPEG, or the bytes of what has none here.
   void keep_coefficients(cache::Request& request, RecordPart part);
 
-  /// Of pixels that were kept. kCorrupt for an entry that is not what was kept.
-  static Result<Extent> extent(const cache::View& kept);
+  /// An entry of a picture, valid until the next one is made. kResourceExhausted without memory to work in.
+  /// @param form  an array form.
+  Result<std::span<const std::uint8_t>> encode(cache::FormId form, ConstImageView image);
+  /// Of the picture in an entry. kCorrupt for an entry that holds none.
+  static Result<Extent> extent(std::span<const std::uint8_t> entry);
   /// A part of them, which lies within their extent: where they are kept if that can be, else in `into`. Not to be
   /// written to.
-  Result<ImageView> read(const cache::View& kept, const Rect& region, ImageBuffer& into);
+  Result<ImageView> read(std::span<const std::uint8_t> entry, const Rect& region, ImageBuffer& into);
 
   void reset() noexcept;
 

@@ -173,8 +173,7 @@ void PicturePlan::finish(const BatchColumns& columns, std::byte* slot, std::uint
               rows, draws[spec_.ops.size()]);
 }
 
-std::optional<std::string> PicturePlan::made_with(cache::FormId form, RecordPart part) const {
-  if (part != of()) return {};
+std::optional<std::string> PicturePlan::made_with(cache::FormId form) const {
   if (!cache::is_array(form)) return "";
   nlohmann::json made = spec_.to_json();
   nlohmann::json shows{{"decode", made["decode"]}, {"foreign", spec_.foreign != nullptr}};

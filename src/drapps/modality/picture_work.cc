@@ -75,14 +75,14 @@ Status PicturePlan::enter_kept(Sample& sample, const PartDraws& draws) const {
   PictureState& work = state(sample);
   Picture& picture = work.picture;
   const cache::View& kept = sample.kept[of()];
-  auto extent = PictureForms::extent(kept);
+  auto extent = PictureForms::extent(kept.bytes());
   if (!extent.ok()) return std::move(extent).error();
   if (kept.form() == cache::FormId::kPrepared) work.ops = static_cast<std::uint32_t>(fixed_ops_);
   picture.extent = *extent;
   picture.window = geometry::whole_rect(*extent);
   if (work.ops == 0) picture.window = first_region(*extent, draws);
   DRAPPS_RETURN_IF_ERROR(check_region(picture.window, *extent));
-  auto image = work.forms.read(kept, picture.window, work.scratch.next_image_buffer());
+  auto image = work.forms.read(kept.bytes(), picture.window, work.scratch.next_image_buffer());
   if (!image.ok()) return std::move(image).error();
   picture.image = *image;
   return ok_status();

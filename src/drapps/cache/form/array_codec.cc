@@ -91,7 +91,7 @@ Result<Filter> ArrayCodec::choose(FormId form, const ArrayView& array) {
     if (element == 1 && !compressor->likes_differences()) continue;
     layout.filter = filter;
     const std::size_t done = pack(layout, *rows, {tried.data(), rows->size()});
-    if (done + done / kWorth >= least) continue;
+    if (done + least / kWorth >= least) continue;
     least = done;
     best = filter;
   }
