@@ -18,16 +18,21 @@ std::uint64_t sampled_piece(CpuSampler& sampler, std::uint64_t compute_ns, std::
   return sampler.end(begun, monotonic_ns() - began);
 }
 
-TEST(CpuSampler, MeasuresOneShortPieceInEight) {
+/// How many of so many pieces, each of which takes `wall_ns`, are measured.
+int measured(int pieces, std::uint64_t wall_ns) {
   CpuSampler sampler;
-  int measured = 0;
-  for (int i = 0; i < 64; ++i) {
+  int count = 0;
+  for (int i = 0; i < pieces; ++i) {
     const std::uint64_t begun = sampler.begin();
-    measured += begun != CpuSampler::kNotRead ? 1 : 0;
-    sampler.end(begun, 1000);
+    count += begun != CpuSampler::kNotRead ? 1 : 0;
+    sampler.end(begun, wall_ns);
   }
-  EXPECT_EQ(measured, 8);
+  return count;
 }
+
+TEST(CpuSampler, MeasuresOneShortPieceInEight) { EXPECT_EQ(measured(64, CpuSampler::kApartNs / 8), 8); }
+
+TEST(CpuSampler, MeasuresOnePieceInSomeTimeOfThem) { EXPECT_EQ(measured(400, CpuSampler::kApartNs / 100), 4); }
 
 TEST(CpuSampler, MeasuresEveryLongPieceButTheFirst) {
   CpuSampler sampler;

@@ -94,10 +94,22 @@ std::uint64_t WorkerClock::enter_lane(std::size_t place, std::uint64_t cpu_ns) n
 
 std::uint64_t WorkerClock::leave_lane(std::uint64_t spent_ns) noexcept {
   const std::uint64_t now = begin_change();
+  book_lane(now, spent_ns);
+  return now;
+}
+
+LaneTime WorkerClock::leave_lane(CpuSampler& sampler, std::uint64_t begun) noexcept {
+  const std::uint64_t now = begin_change();
+  const std::uint64_t wall = now - since_ns_.load(std::memory_order_relaxed);
+  const std::uint64_t cpu = sampler.end(begun, wall);
+  book_lane(now, cpu);
+  return {.wall_ns = wall, .cpu_ns = cpu};
+}
+
+void WorkerClock::book_lane(std::uint64_t now, std::uint64_t spent_ns) noexcept {
   add(cpu_ns_[part_.load(std::memory_order_relaxed) - lane(0)], spent_ns);
   change_part(kOther, now);
   end_change();
-  return now;
 }
 
 void WorkerClock::sleep(const SleepReasons& reasons) noexcept {
@@ -158,10 +170,10 @@ LaneTimer::LaneTimer(std::size_t place) noexcept
 
 LaneTime LaneTimer::end() noexcept {
   ended_ = true;
-  const std::uint64_t cpu = sampler_.end(begun_cpu_ns_, monotonic_ns() - begun_ns_);
   WorkerClock* const mine = WorkerClock::mine();
-  const std::uint64_t now = mine != nullptr ? mine->leave_lane(cpu) : monotonic_ns();
-  return {.wall_ns = now - begun_ns_, .cpu_ns = cpu};
+  if (mine != nullptr) return mine->leave_lane(sampler_, begun_cpu_ns_);
+  const std::uint64_t wall = monotonic_ns() - begun_ns_;
+  return {.wall_ns = wall, .cpu_ns = sampler_.end(begun_cpu_ns_, wall)};
 }
 
 }  // namespace drapps

@@ -102,6 +102,8 @@ class WorkerClock {
   /// From the lane that it is in to kOther.
   /// @param spent_ns  CPU time since the lane was entered.
   std::uint64_t leave_lane(std::uint64_t spent_ns) noexcept;
+  /// Likewise, with its CPU time by `sampler`, whose begin() gave `begun`. Gives the time in the lane.
+  LaneTime leave_lane(CpuSampler& sampler, std::uint64_t begun) noexcept;
   /// For kAsleep, with the lock that `reasons` wants held.
   void sleep(const SleepReasons& reasons) noexcept;
   void wake(const SleepReasons& reasons) noexcept;
@@ -118,6 +120,7 @@ class WorkerClock {
   }
   std::uint64_t begin_change() noexcept;
   void end_change() noexcept;
+  void book_lane(std::uint64_t now, std::uint64_t spent_ns) noexcept;
   void change_part(Part part, std::uint64_t now, std::uint64_t cpu_at_ns = CpuSampler::kNotRead) noexcept;
 
   // A reader that sees a word of a change sees the odd number before it: words are stored with release, and loaded with

@@ -1,0 +1,1 @@
+"""Scenario meter-cpu: what it costs to know what a loader does."""
