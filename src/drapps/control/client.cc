@@ -64,12 +64,14 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   seen_ns_ = now.time_ns;
   if (shares_ != nullptr) shares_->observe(this, now);
   if (now.finished || frozen_) return;
-  if (began_.exchange(false)) static_cast<void>(read_meters(now.time_ns));
-  // A clock or a count that ran backwards is due at once: the guard has to see it.
   const KnobClock pace = decider_.policy().pace();
+  // What the machine did between passes is nothing of this one's, unless they follow each other at once.
+  const bool due = now.time_ns - decided_ns_ >= pace.period_ns;
+  if (began_.exchange(false) && due) static_cast<void>(read_meters(now.time_ns));
+  // A clock or a count that ran backwards is due at once: the guard has to see it.
   const std::uint64_t counted =
       pace.counted == Counted::kSamples ? now.samples - decided_samples_ : now.batches - decided_batches_;
-  const bool waited = now.time_ns - decided_ns_ >= pace.period_ns && counted >= pace.count;
+  const bool waited = due && counted >= pace.count;
   if (decider_.policy().guarded() && !waited) return;
   decided(now);
   if (const Limits limits = this->limits(); limits != decider_.limits()) decider_.set_limits(limits);

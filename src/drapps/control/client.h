@@ -73,7 +73,7 @@ class Client {
   Shares* const shares_;
   Meters* const meters_;
   DecisionLog log_;
-  std::atomic<bool> began_ = true;  // a pass, since the meters were read
+  std::atomic<bool> began_ = true;  // a pass, since the plant was looked at
 
   mutable std::mutex recorder_mutex_;  // guards recorder_
   std::shared_ptr<trace::Writer> recorder_;

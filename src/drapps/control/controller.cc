@@ -37,7 +37,7 @@ void Controller::add(const std::shared_ptr<Client>& client) noexcept {
     client->stop(added.error().message);
     return;
   }
-  changed_.notify_all();
+  if (idle_) changed_.notify_all();  // passes that follow each other wake nobody
 }
 
 void Controller::remove(const std::shared_ptr<Client>& client) noexcept {
@@ -62,7 +62,9 @@ void Controller::loop(const std::stop_token& stop) {
   for (;;) {
     {
       std::unique_lock lock(mutex_);
+      idle_ = true;
       if (!changed_.wait(lock, stop, [&] { return !clients_.empty(); })) return;
+      idle_ = false;
       next = std::max(next + options_.tick, std::chrono::steady_clock::now());
       changed_.wait_until(lock, stop, next, [] { return false; });
       if (stop.stop_requested()) return;

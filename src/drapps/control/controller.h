@@ -51,6 +51,7 @@ class Controller {
   std::mutex mutex_;  // guards all below
   std::condition_variable_any changed_;
   std::map<std::shared_ptr<Client>, std::size_t> clients_;  // and how often each was added
+  bool idle_ = false;                                       // the thread waits for a client
   std::string failure_;                                     // why the loop ended, empty while it did not
   ServiceThread thread_;
 };
