@@ -5,9 +5,8 @@
 // 2. Try one notch on one knob: wait until the guard let it through, give the change a second and the batches that were
 //    ready before it, and measure again. A trial that is plainly worse (15 %) ends early.
 // 3. Keep it where the step got faster by more than the noise (3 %, or three standard errors where that is more), and
-// go
-//    on in that direction. Otherwise return, and measure afresh before the next trial, so that a drift of the machine
-//    is not taken for an effect of the knob. Each (knob, direction) that failed is remembered.
+//    go on in that direction. Otherwise return, and measure afresh before the next trial, so that a drift of the
+//    machine is not taken for an effect of the knob. Each (knob, direction) that failed is remembered.
 // 4. What is worth trying depends on the stall, the share of the step that was waited for data. From 3 % on there is
 //    something to win: workers, prefetch depth, I/O depth and fused, both ways. Below, only fewer workers: a loader
 //    that burns every core slows the step itself. Below 1 % fewer workers are kept even where the step is merely not

@@ -18,8 +18,10 @@ constexpr double kIdle = 0.05;      // share of the budget from which on cores c
 constexpr double kOver = 0.05;      // share of the budget by which it may be exceeded
 constexpr double kAlmost = 0.1;     // of a process, for which no more than the others are kept
 constexpr double kLeastCores = 1e-3;
+constexpr double kFallen = 0.5;                        // share of the cores used before below which samples are others
+constexpr std::uint32_t kFell = 3;                     // windows in a row that show it
 constexpr double kLeastNoise = 0.01;                   // of a rate, at least
-constexpr std::uint32_t kMostFailures = 20;            // that lengthen the cool-down
+constexpr std::uint32_t kMostFailures = 20;            // that lengthen the cool-down; so of beginnings anew
 constexpr double kMostMeasured = 1e15;                 // beyond which nothing was
 constexpr std::uint64_t kPatienceNs = 30'000'000'000;  // for processes that come or go
 
@@ -76,10 +78,13 @@ struct TrialsState {
   Measurements measurements;
   bool jumped;  // the first trial has begun
   bool trying;
-  std::int32_t before, aimed;  // processes of the trial
-  Measurements measured_before;
-  std::uint32_t failed;  // trials in a row
+  std::int32_t before, aimed;    // processes of the trial
+  Measurements measured_before;  // with as many processes as `before`, of a trial that runs or has failed
+  std::uint32_t failed;          // trials in a row
   std::uint64_t cool_until_ns;
+  std::uint32_t fallen;  // windows in a row in which few cores were used
+  std::uint32_t anew;    // times that all began anew
+  std::uint64_t anew_after_ns;
   double cpus;  // the budget at the last window
 };
 static_assert(std::is_trivially_copyable_v<TrialsState> && sizeof(TrialsState) <= kPolicyMemory);
@@ -130,7 +135,7 @@ class TrialsDecider {
     const bool seen = look(measurement);
     if (changed) {
       state_.say("the limits have changed: %.2f cores, %.2f before", budget(), cpus_before);
-      memory_.measurements.clear();
+      forget_measured();
     }
     // A cut waits for those that leave, but not for those that are still to come.
     const bool usable = settled || (over(measurement) && seen_.processes.leaving == 0);
@@ -138,6 +143,11 @@ class TrialsDecider {
     state_.trying = memory_.trying ? Trying::kTries : tries ? Trying::kWaits : Trying::kNot;
     if (changed || !seen || !usable) return processes();
     if (seen_.turn == Turn::kTaken) return stand_aside(measurement);
+    if (fell(measurement)) {
+      if (++memory_.fallen == kFell) begin_anew(measurement);
+      return processes();
+    }
+    memory_.fallen = 0;
     memory_.measurements.add(measurement);
     if (memory_.trying) return judge();
     return memory_.measurements.size() < kFewest ? processes() : consider();
@@ -145,10 +155,38 @@ class TrialsDecider {
 
   /// What is seen now is the effect of another loader's trial, and says nothing.
   std::int32_t stand_aside(const Measurement& measurement) {
-    memory_.measurements.clear();
+    forget_measured();
     if (!std::exchange(memory_.trying, false)) return processes();
     state_.trying = Trying::kNot;
     return leave_for(memory_.before, measurement, "another loader tries something");
+  }
+
+  /// What as many processes as there are did before, where that is known.
+  const Measurements& known() const {
+    return memory_.measurements.size() >= kFewest ? memory_.measurements : memory_.measured_before;
+  }
+
+  /// Whether they use so few of the cores now that their samples must be waiting for something else.
+  bool fell(const Measurement& measurement) const {
+    if (memory_.trying || known().size() < kFewest || seen_.time_ns < memory_.anew_after_ns) return false;
+    return measurement.cores < kFallen * known().mean().cores && measurement.idle > kIdle * budget();
+  }
+
+  void begin_anew(const Measurement& measurement) {
+    state_.say("samples wait for something else: %.2f of %.2f cores, %.2f before", measurement.cores, budget(),
+               known().mean().cores);
+    forget_measured();
+    memory_.fallen = 0;
+    memory_.jumped = false;
+    memory_.failed = 0;
+    memory_.cool_until_ns = 0;
+    memory_.anew = std::min(memory_.anew + 1, kMostFailures);
+    memory_.anew_after_ns = seen_.time_ns + (cool_down_ns_ << memory_.anew);
+  }
+
+  void forget_measured() {
+    memory_.measurements.clear();
+    memory_.measured_before.clear();
   }
 
   bool cooling() const { return seen_.time_ns < memory_.cool_until_ns; }
@@ -213,7 +251,10 @@ class TrialsDecider {
     const Measurement measurement = memory_.measurements.mean();
     const std::int32_t most = std::max(processes(), state_.limits[KnobId::kProcesses].high);
     const std::int32_t target = std::min(wanted(measurement), most);
-    if (target < processes()) return leave_for(target, measurement, "more processes than the cores are enough for");
+    if (target < processes()) {
+      memory_.measured_before.clear();
+      return leave_for(target, measurement, "more processes than the cores are enough for");
+    }
     if (target == processes() || cooling() || seen_.turn != Turn::kOpen) return processes();
     memory_.trying = true;
     state_.trying = Trying::kTries;
@@ -233,6 +274,7 @@ class TrialsDecider {
     const bool within = fitting >= processes();
     if (gain == Gain::kUnknown && within) return processes();
     end_trial(gain == Gain::kSome);
+    if (!within || gain == Gain::kSome) memory_.measured_before.clear();
     if (!within) {
       return leave_for(std::max(memory_.before, fitting), measurement, "more processes than the cores are enough for");
     }
@@ -270,7 +312,7 @@ bool Trials::knows(const PolicyState& state) const noexcept {
   }
   const auto memory = state.load<TrialsState>();
   return memory.measurements.plausible() && memory.measured_before.plausible() && memory.failed <= kMostFailures &&
-         std::isfinite(memory.cpus);
+         memory.anew <= kMostFailures && std::isfinite(memory.cpus);
 }
 
 Settings Trials::decide(const Observation& observation, PolicyState& state) const {

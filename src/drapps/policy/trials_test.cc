@@ -137,6 +137,51 @@ TEST(Trials, CoresThatOthersUseAreTriedForEverMoreRarely) {
   EXPECT_NE(model.reasons[1].find("more processes gain nothing"), std::string::npos);
 }
 
+TEST(Trials, SamplesThatBeginToWaitGetAFirstTrialAtOnce) {
+  bool waits = false;
+  ProcessModel model([&](double n) { return waits ? std::min(0.05 * n, 2.0) : busy(n); });
+  model.run(20);
+  EXPECT_EQ(model.moves, Moves{});
+  waits = true;
+  model.run(2);
+  EXPECT_EQ(model.moves, (Moves{{2, 40}}));
+  EXPECT_NE(model.reasons[0].find("samples wait for something else: 0.10 of 2.00 cores"), std::string::npos);
+}
+
+TEST(Trials, ATrialInWhichSamplesBeginToWaitSaysNothing) {
+  bool waits = false;
+  ProcessModel model([&](double n) { return waits ? std::min(0.05 * n, 2.0) : busy(n); }, 1);
+  while (model.moves.empty()) model.step(0.05);
+  waits = true;
+  model.run(4);
+  EXPECT_EQ(model.moves, (Moves{{1, 2}, {2, 1}, {1, 40}}));
+}
+
+TEST(Trials, ProcessesWhoseCoresOthersTakeBeginNothingAnew) {
+  bool taken = false;
+  ProcessModel model([&](double n) { return taken ? 0.5 : busy(n); });
+  model.seen.processes.idle_cores_ns = 1;
+  model.idle_of = [&](double) { return taken ? 0.0 : 0.1; };
+  model.run(20);
+  taken = true;
+  model.run(20);
+  EXPECT_EQ(model.moves, Moves{});
+  EXPECT_EQ(model.reasons, std::vector<std::string>{});
+}
+
+TEST(Trials, SamplesThatWaitAgainAndAgainBeginEverMoreRarelyAnew) {
+  bool waits = false;
+  ProcessModel model([&](double n) { return waits ? std::min(0.05 * n, 0.5) : busy(n); });
+  for (int i = 0; i < 40; ++i) {
+    waits = i % 2 == 1;
+    model.run(5);
+  }
+  const auto anew = std::ranges::count_if(
+      model.reasons, [](const std::string& why) { return why.starts_with("samples wait for something else"); });
+  EXPECT_GE(anew, 1);
+  EXPECT_LE(anew, 4);
+}
+
 TEST(Trials, CoresThatOthersKeepBusyAreNoRoom) {
   ProcessModel model(crowded);
   model.seen.processes.idle_cores_ns = 1;
