@@ -8,12 +8,13 @@ from pathlib import Path
 from benchmarks.contestant import ROOT, ContestantError
 
 
-def build(target: str, root: Path = ROOT) -> Path:
-    """Builds a program of benchmarks/CMakeLists.txt as it would be shipped; returns where it is.
+def build(target: str, root: Path = ROOT, folder: str = "benchmarks") -> Path:
+    """Builds a program as it would be shipped; returns where it is.
 
     Args:
         target: its name.
         root: of a checkout.
+        folder: of the CMakeLists.txt that says what it is made of.
 
     Raises:
         ContestantError: it does not build; the message says where the compiler's stand.
@@ -27,4 +28,4 @@ def build(target: str, root: Path = ROOT) -> Path:
             done = subprocess.run(command, cwd=root, stdout=log, stderr=log, check=False)
             if done.returncode:
                 raise ContestantError(f"{target} does not build, see {log_file}")
-    return root / "build/release/benchmarks" / target
+    return root / "build/release" / folder / target

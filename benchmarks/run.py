@@ -25,11 +25,13 @@ def main() -> int:
     known = f"of {', '.join(SCENARIOS)}; default {' and '.join(DEFAULT)}"
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=known)
     parser.add_argument(
-        "--rounds", type=int, help="default 5, of image-peers and storage 3, of python-dataset 9"
+        "--rounds",
+        type=int,
+        help="default 5; of cache 1, image-peers and storage 3, python-cached 6, python-dataset 9",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
-    several = "(cache, image-peers, python-dataset, storage)"
+    several = "(cache, image-peers, python-cached, python-dataset, storage)"
     parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")
     options = parser.parse_args()
@@ -59,7 +61,7 @@ def _measure(scenario: ModuleType, options: argparse.Namespace, more: dict[str, 
         return 1
     files = report.save(result, load_before, options.keep)
     if hasattr(scenario, "illustrate"):
-        files += scenario.illustrate(files[0])
+        files += [made for file in files for made in scenario.illustrate(file)]
     print(f"\n{report.table(result)}\n")
     print(f"load average {load_before:.1f} before. {', '.join(map(str, files))}")
     return 0

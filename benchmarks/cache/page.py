@@ -10,10 +10,12 @@ _STYLE = """body { font: 15px/1.5 system-ui, sans-serif; margin: 2em; }
 td, th { padding: .3em .8em; text-align: right; } th:first-child { text-align: left; }"""
 
 
-def write(file: Path) -> Path:
-    """Writes the page beside the result `file`; returns where."""
+def write(file: Path) -> list[Path]:
+    """Writes the page beside the result `file`; returns where, if there are cells in it."""
     result = json.loads(file.read_text())
-    figures = result["figures"]
+    figures = {cell: each for cell, each in result["figures"].items() if "bytes" in each}
+    if not figures:
+        return []
     forms = list(next(iter(figures.values())))
     rows = ["<tr><th>samples/s</th>" + "".join(f"<th>{cell}</th>" for cell in figures) + "</tr>"]
     best = {
@@ -36,4 +38,4 @@ def write(file: Path) -> Path:
         "per cent of the files' bytes, and the darkest of it is its best.</p>"
         f"<table>{''.join(rows)}</table><p>{machine}</p>\n"
     )
-    return page
+    return [page]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import report
-from benchmarks.cache import data
+from benchmarks.cache import data, eviction
 from benchmarks.cache.page import write
 from benchmarks.contestant import Answer, Contestant, ContestantError, python
 from benchmarks.journal import Journal, begin, code
@@ -38,7 +38,8 @@ def measure(
     """Measures every form in every cell, `count` times, each for as long as scenario.md says.
 
     What an interrupted run with the same parameters has measured is not measured again, unless
-    `fresh`. `only` leaves out all cells whose names begin otherwise.
+    `fresh`. `only` leaves out all cells whose names begin otherwise, and likewise `lru_35` and
+    `lru_65`.
 
     Raises:
         ContestantError: no cell is left, or a form gives other batches than another.
@@ -49,7 +50,7 @@ def measure(
         "seconds": _SECONDS,
         "bytes": total,
         "cores": len(os.sched_getaffinity(0)),
-        "code": code(sorted(_HERE.glob("*.py"))),
+        "code": code(sorted([*_HERE.glob("*.py"), *_HERE.glob("*.cc"), *_HERE.glob("*.h")])),
     }
     journal = begin(NAME, report.BUILD / NAME / "rounds.jsonl", asked, fresh)
     cells = [
@@ -57,13 +58,15 @@ def measure(
         for storage, conditions in STORAGES.items()
         for budget, share in BUDGETS.items()
     ]
-    chosen = [each for each in cells if not only or each[0].startswith(tuple(only))]
+    names = [*(name for name, _, _ in cells), *eviction.SHARES]
+    chosen = [name for name in names if not only or name.startswith(tuple(only))]
     if not chosen:
-        names = ", ".join(name for name, _, _ in cells)
-        raise ContestantError(f"no cell {', '.join(only)}; there are {names}")
+        raise ContestantError(f"no cell {', '.join(only)}; there are {', '.join(names)}")
     result = report.Result(NAME)
     sums: list[int] | None = None
-    for cell, conditions, budget in chosen:
+    for cell, conditions, budget in cells:
+        if cell not in chosen:
+            continue
         answers: dict[str, list[Answer]] = {}
         for form in (_OFF, *FORMS):
             answers[form] = []
@@ -75,12 +78,14 @@ def measure(
                     raise ContestantError(f"the outputs differ: {form} in {cell}")
             print(f"{NAME}, {cell}, {form}: {_rate(answers[form][-1]):,.0f} samples/s", flush=True)
         _report(result, cell, answers)
+    shares = [name for name in eviction.SHARES if name in chosen]
+    eviction.measure(result, journal, root, count, shares)
     return result
 
 
 def illustrate(file: Path) -> list[Path]:
     """Makes the page of a result, with its heat map; returns where."""
-    return [write(file)]
+    return write(file)
 
 
 def _answer(
@@ -115,6 +120,10 @@ def _late(answer: Mapping[str, Any]) -> float:
     return float(answer["late_samples"] / answer["late_seconds"])
 
 
+def _encode_s(answer: Mapping[str, Any]) -> float:
+    return 1e-6 * sum(each.get("encode_us", 0) for each in answer["forms"].values())
+
+
 def _report(result: report.Result, cell: str, answers: Mapping[str, list[Answer]]) -> None:
     result.rounds[cell] = dict(answers)
     best = {form: max(map(_rate, each)) for form, each in answers.items()}
@@ -123,6 +132,7 @@ def _report(result: report.Result, cell: str, answers: Mapping[str, list[Answer]
             "samples_per_s": best[form],
             "late_samples_per_s": max(map(_late, each)),
             "cpu_us_per_sample": 1e6 * each[-1]["cpu_s"] / each[-1]["samples"],
+            "encode_cpu_s": _encode_s(each[-1]),
             "storage_bytes": each[-1]["storage_bytes"],
             "cached_bytes": each[-1]["forms"].get("cache", {}).get("bytes", 0),
             "peak_bytes": each[-1]["peak_bytes"],

@@ -68,6 +68,7 @@ def test_storage_is_asked_once_for_what_is_kept(own_photos):
     assert forms["bytes"]["share"] == pytest.approx(1)
     assert forms["bytes"]["bytes"] >= first > 0
     assert forms["bytes"]["saved_us"] >= 500 * forms["bytes"]["samples"]
+    assert forms["bytes"]["encode_us"] == 0
 
 
 def test_a_lifted_loader_says_what_it_keeps(settled):
@@ -85,7 +86,9 @@ def test_a_lifted_loader_says_what_it_keeps(settled):
     for _ in range(2):
         for ours, theirs in zip(kept, plain, strict=True):
             assert torch.equal(ours[0], theirs[0])
-    assert kept.explain()["forms"]["raw+zstd"]["share"] == pytest.approx(1)
+    forms = kept.explain()["forms"]
+    assert forms["raw+zstd"]["share"] == pytest.approx(1)
+    assert forms["raw+zstd"]["encode_us"] > 0
     assert "raw+zstd" in str(kept.explain())
 
 

@@ -13,6 +13,9 @@ std::uint64_t next_number() noexcept {
   return ++last;
 }
 
+// Where so many entries in a row found no room the next will hardly: each pass would make them again, for nothing.
+constexpr std::uint32_t kMostRefused = 8;
+
 /// Whether a part can be kept as it is: what is in memory already cannot be had for less.
 bool fetched(const Location& at) noexcept { return at.path != nullptr; }
 
@@ -121,7 +124,8 @@ bool RecordCache::find(Request& request) noexcept {
 }
 
 bool RecordCache::wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept {
-  if (!wish_.form || tier_.room() < bytes) return false;
+  const std::size_t room = tier_.room();
+  if (!wish_.form || room < bytes || room <= room_in_vain_.load(std::memory_order_relaxed)) return false;
   const View& kept = request.kept[part];
   const bool there = kept && kept.form() == form(part);
   const Location& at = request.at[part];
@@ -142,7 +146,12 @@ void RecordCache::keep(Request& request, RecordPart part, FormId form, std::span
   const Admission admission =
       tier_.offer({in_form(as_bytes, part, form), state}, form, entry.size(), saved_ns + read_ns,
                   [&](std::span<std::uint8_t> place) { std::ranges::copy(entry, place.begin()); });
-  if (admission == Admission::kAdmitted) request.admitted[part] = form;
+  if (admission == Admission::kAdmitted) {
+    request.admitted[part] = form;
+    refused_.store(0, std::memory_order_relaxed);
+  } else if (admission == Admission::kFull && refused_.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostRefused) {
+    room_in_vain_.store(tier_.room(), std::memory_order_relaxed);
+  }
   if (form != FormId::kBytes && request.kept[part] && admission != Admission::kFull) tier_.drop(as_bytes);
 }
 

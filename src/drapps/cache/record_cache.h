@@ -68,7 +68,8 @@ class RecordCache {
 
   /// In which form a part is kept.
   FormId form(RecordPart part) const noexcept { return forms_[part].form; }
-  /// Whether a part that was fetched is to be kept in its form, and there is room for some `bytes`.
+  /// Whether a part that was fetched is to be kept in its form, and there is room for some `bytes`. Not where entries
+  /// of unforeseen size were made in vain for as much room as there is.
   bool wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept;
   /// Keeps a copy of an entry of a part; see Tier::offer(). Where it was kept as bytes, those go.
   /// @param saved_ns  of work that having it saves, beside reading the record.
@@ -84,6 +85,14 @@ class RecordCache {
   std::array<double, kForms> shares() noexcept;
   /// Requests that it answered.
   std::uint64_t hits() const noexcept { return hits_.load(std::memory_order_relaxed); }
+  /// CPU time was spent on bringing a part into a form, whether it was admitted or not.
+  void encoded(FormId form, std::uint64_t cpu_ns) noexcept {
+    encode_ns_[static_cast<std::size_t>(form)].fetch_add(cpu_ns, std::memory_order_relaxed);
+  }
+  /// All of that.
+  std::uint64_t encode_ns(FormId form) const noexcept {
+    return encode_ns_[static_cast<std::size_t>(form)].load(std::memory_order_relaxed);
+  }
 
  private:
   struct PartForm {
@@ -103,6 +112,9 @@ class RecordCache {
   std::vector<PartForm> forms_;  // by part
   std::atomic<std::uint32_t> passes_{0};
   std::atomic<std::uint64_t> hits_{0};
+  std::atomic<std::uint32_t> refused_{0};     // entries in a row that found no room
+  std::atomic<std::size_t> room_in_vain_{0};  // that many of them have found too small
+  std::array<std::atomic<std::uint64_t>, kForms> encode_ns_{};
 };
 
 }  // namespace drapps::cache

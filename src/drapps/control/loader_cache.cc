@@ -91,8 +91,12 @@ json LoaderCache::to_json() const {
   for (std::size_t i = 0; i < kept.forms.size(); ++i) {
     const cache::FormStatistics& form = kept.forms[i];
     if (form.entries == 0) continue;
-    root[std::string(name_of(static_cast<cache::FormId>(i)))] = {
-        {"samples", form.entries}, {"share", shares[i]}, {"bytes", form.bytes}, {"saved_us", form.saved_ns / 1000}};
+    const auto id = static_cast<cache::FormId>(i);
+    root[std::string(name_of(id))] = {{"samples", form.entries},
+                                      {"share", shares[i]},
+                                      {"bytes", form.bytes},
+                                      {"saved_us", form.saved_ns / 1000},
+                                      {"encode_us", records_->encode_ns(id) / 1000}};
   }
   root["cache"] = {{"budget", store_.budget()}, {"bytes", store_.bytes()}, {"hits", records_->hits()},
                    {"refused", kept.refused},   {"dropped", kept.dropped}, {"stale", kept.stale}};

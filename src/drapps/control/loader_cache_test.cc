@@ -170,6 +170,25 @@ TEST_F(KeptRecords, AChangedFileIsReadAnew) {
   EXPECT_GE(count_of(*keeps, "cache", "stale"), 11u);
 }
 
+TEST_F(KeptRecords, WhatFindsNoRoomIsNotMadeOfEveryRecordInEveryPass) {
+  put(96, 20, 24);
+  const std::size_t entry = cache::Store::size_of(cache::FormId::kRawZstd, std::size_t{20} * 24 * 3);
+  const auto keeps = loader(source(fast()), kept(8192 + 20 * entry + entry / 2, cache::FormId::kRawZstd));
+  const std::uint64_t refused_before = count_of(*keeps, "cache", "refused");  // since the process began
+  for (std::uint32_t epoch = 0; epoch < 5; ++epoch) pass(*keeps, epoch);
+  const std::uint64_t refused = count_of(*keeps, "cache", "refused") - refused_before;
+  const std::uint64_t samples = count_of(*keeps, "raw+zstd", "samples");
+  EXPECT_GT(samples, 10u);
+  EXPECT_GT(refused, 0u);
+  EXPECT_LT(refused, 32u);
+  for (const std::string& path : paths_)
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now());
+  std::this_thread::sleep_for(milliseconds(30));
+  for (std::uint32_t epoch = 5; epoch < 7; ++epoch) pass(*keeps, epoch);
+  EXPECT_GE(count_of(*keeps, "cache", "stale"), samples);
+  EXPECT_GE(count_of(*keeps, "raw+zstd", "samples") + 2, samples);
+}
+
 TEST_F(KeptRecords, ByDefaultWhatThePageCacheHoldsIsNotKept) {
   put(32, 20, 24);
   const auto warm = loader(source(Storage::files()), {});

@@ -1,6 +1,7 @@
 #include "drapps/modality/picture_forms.h"
 
 #include "drapps/base/caught.h"
+#include "drapps/base/clock.h"
 
 namespace drapps {
 namespace {
@@ -38,6 +39,7 @@ std::size_t PictureForms::least_bytes(cache::FormId form, std::int32_t channels,
 
 void PictureForms::keep(cache::Request& request, RecordPart part, ConstImageView image, std::uint64_t saved_ns) {
   const cache::FormId form = request.cache->form(part);
+  const std::uint64_t begun = thread_cpu_ns();
   // A lack of memory is no failure of the sample.
   static_cast<void>(catching([&]() -> Status {
     const auto made = encode(form, image);
@@ -45,6 +47,7 @@ void PictureForms::keep(cache::Request& request, RecordPart part, ConstImageView
     request.cache->keep(request, part, form, *made, saved_ns);
     return ok_status();
   }));
+  request.cache->encoded(form, thread_cpu_ns() - begun);
 }
 
 Result<std::span<const std::uint8_t>> PictureForms::encode(cache::FormId form, ConstImageView image) {
@@ -62,7 +65,9 @@ void PictureForms::keep_coefficients(cache::Request& request, RecordPart part) {
   if (request.cache == nullptr || request.cache->form(part) != cache::FormId::kCoefficients) return;
   if (request.kept[part] && request.kept[part].form() == cache::FormId::kCoefficients) return;
   if (!request.cache->wants(request, part, request.bytes[part].size())) return;
+  const std::uint64_t begun = thread_cpu_ns();
   const Status made = catching([&] { return transcoder_.transcode(request.bytes[part], coefficients_); });
+  request.cache->encoded(cache::FormId::kCoefficients, thread_cpu_ns() - begun);
   if (!made.ok()) return request.cache->keep_bytes(request, part);
   request.cache->keep(request, part, cache::FormId::kCoefficients, coefficients_, 0);
 }
