@@ -14,6 +14,7 @@ from drapps.scenario.contestant import loader_of
         Drapps({"name": "hill_climb", "parameters": {"gain": 0.1}}),
         Drapps(settings={"io_depth": 64}),
         Drapps(by_segment=({"io_depth": 8}, {"io_depth": 64})),
+        Drapps(form="raw+lz4", cache=1 << 20),
         Stock(3),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drapps.cli.answer import Answer, shown
-from drapps.cli.parser import WrongUseError, add_command, named
+from drapps.cli.parser import WrongUseError, add_command, count, named
 from drapps.cli.progress import Progress
 from drapps.errors import PipelineError
 
@@ -43,6 +43,10 @@ def register(commands: Commands) -> None:
     parser.add_argument("--policy", type=policy, help="a name, or a policy in JSON")
     parser.add_argument(
         "--settings", type=settings, metavar="JSON", help='hold these knobs: {"io_depth": 64}'
+    )
+    parser.add_argument("--form", type=named, help="in which records are kept; none are without it")
+    parser.add_argument(
+        "--cache", type=count, metavar="BYTES", help="of the records that --form keeps"
     )
     parser.add_argument("--workers", type=whole, metavar="N", help="num_workers of torch's loader")
     parser.add_argument("--segment", type=whole, metavar="N", help="play this one alone, from 0")
@@ -131,12 +135,16 @@ def _loader(chosen: argparse.Namespace) -> Drapps | Stock:
     from drapps.scenario import Drapps, Stock
 
     if chosen.loader == "stock":
-        if chosen.policy is not None or chosen.settings is not None:
-            raise WrongUseError("torch's loader has no --policy and no --settings")
+        ours = {name: getattr(chosen, name) for name in ("policy", "settings", "form", "cache")}
+        if given := [f"no --{name}" for name, value in ours.items() if value is not None]:
+            raise WrongUseError(f"torch's loader has {' and '.join(given)}")
         return Stock(chosen.workers or 0)
     if chosen.workers is not None:
         raise WrongUseError("--workers is for --loader stock; DRAPPS finds its own")
-    return Drapps(chosen.policy, chosen.settings)
+    if chosen.cache is not None and chosen.form is None:
+        raise WrongUseError("--cache BYTES needs --form, which says how records are kept")
+    kept = {"form": chosen.form, "cache": chosen.cache or "auto"} if chosen.form else {}
+    return Drapps(chosen.policy, chosen.settings, **kept)
 
 
 def _new_folder(name: str) -> Path:

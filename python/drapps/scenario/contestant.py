@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
@@ -23,11 +23,16 @@ class Drapps:
             out stand where they start. None: the policy moves them.
         by_segment: knobs for each segment, to which they are moved as it begins, at the pace of
             any policy; none where it is empty.
+        form: in which records are kept, as `drapps.torch.DataLoader` takes it. As they come, none
+            are: the few of a scenario stand for more than any cache holds.
+        cache: as there.
     """
 
     policy: Policy | None = None
     settings: Mapping[str, int] | None = None
     by_segment: Sequence[Mapping[str, int]] = ()
+    form: str = "index"
+    cache: Literal["auto", "off"] | int = "auto"
 
     def __post_init__(self) -> None:
         if self.policy is not None:
@@ -51,6 +56,10 @@ class Drapps:
     @property
     def label(self) -> str:
         """Its name in tables and plots."""
+        return self._driven + ("" if self.form == "index" else f", form {self.form}")
+
+    @property
+    def _driven(self) -> str:
         if self.by_segment:
             return "DRAPPS, set for each segment"
         if self.settings is not None:
@@ -71,6 +80,8 @@ class Drapps:
             "policy": policy,
             "settings": settings,
             "by_segment": by_segment,
+            "form": self.form,
+            "cache": self.cache,
         }
 
 

@@ -97,7 +97,8 @@ class Workload:
             seed=SEED,
             policy=contestant.policy_of(0),
             settings=settings,
-            form="index",  # its few records stand for more than any cache holds
+            form=contestant.form,
+            cache=contestant.cache,
             **arguments,
         )
         if contestant.settings is not None:
