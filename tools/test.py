@@ -2,8 +2,9 @@
 
 A suite fails where one of its tests does, and where it hangs: a command that prints nothing for
 QUIET seconds is stopped. How long a suite takes is never a reason to fail. What a suite prints
-goes to build/test/SUITE.log; the end of it is shown on failure. The last line reads
-``N passed, N failed, N skipped``, summed over what the suites really ran.
+goes to build/test/SUITE.log; the end of it is shown on failure. Each test that failed is named,
+with the end of what it said, below the table. The last line reads ``N passed, N failed,
+N skipped``, summed over what the suites really ran.
 """
 
 import argparse
@@ -55,6 +56,7 @@ class Run:
     nice: int = 0
     cpu: float = 0.0  # seconds of all its commands
     counts: Counts = field(default_factory=Counts)
+    failures: list[str] = field(default_factory=list)  # which, and the end of what they said
 
     def command(self, *words: str | Path, **env: str) -> int:
         """Run a command and return its exit status.
@@ -111,6 +113,8 @@ class Run:
         counts = Counts(*map(int, found[-1])) if found else Counts()
         if status and not counts.failed:
             counts.failed = 1
+        if counts.failed:
+            self.failures.append(f"{' '.join(map(str, words))}\n{output[-600:]}")
         self.counts += counts
 
     def report(self, status: int, junit: Path) -> None:
@@ -118,14 +122,18 @@ class Run:
         counts = Counts()
         root = ElementTree.parse(junit).getroot() if junit.exists() else ElementTree.Element("none")
         for case in root.iter("testcase"):
-            if case.find("failure") is not None or case.find("error") is not None:
+            failure = next((each for each in case if each.tag in ("failure", "error")), None)
+            if failure is not None:
                 counts.failed += 1
+                said = failure.text or failure.get("message") or ""
+                self.failures.append(f"{case.get('classname')}.{case.get('name')}\n{said[-600:]}")
             elif case.find("skipped") is not None:
                 counts.skipped += 1
             else:
                 counts.passed += 1
         if status and not counts.failed:  # for example, no test was found
             counts.failed = 1
+            self.failures.append(f"{junit.stem}: exit status {status}")
         self.counts += counts
 
     def pytest(self, *words: str, **env: str) -> None:
@@ -312,15 +320,17 @@ def run_suite(suite: Callable[[Run], None], full: bool, nice: int = 0) -> dict[s
             suite(run)
         except (RuntimeError, OSError) as error:  # TimeoutError is one of the latter
             problem = str(error)
-    if problem and not run.counts.failed:
-        run.counts.failed = 1
+    if problem:
+        run.counts.failed += 1
+        run.failures.append(problem)
     seconds = round(time.monotonic() - start, 1)
     if run.counts.failed:
         print("".join(log.read_text(errors="replace").splitlines(keepends=True)[-80:]))
-        print(f"{name} FAILED {problem} (all of it: {log.relative_to(ROOT)})", flush=True)
+        print(f"{name} FAILED (all of it: {log.relative_to(ROOT)})", flush=True)
     else:
         print(f"{name}: ok, {seconds:.0f} s", flush=True)
-    return {"suite": name, **asdict(run.counts), "seconds": seconds, "cpu": round(run.cpu, 1)}
+    row = {"suite": name, **asdict(run.counts), "seconds": seconds, "cpu": round(run.cpu, 1)}
+    return row | {"failures": run.failures}
 
 
 def run_suites(chosen: set[str], full: bool) -> list[dict[str, object]]:
@@ -388,6 +398,9 @@ def main() -> int:
         )
     seconds = time.monotonic() - start
     print(f"{'all':<10}{total.passed:>8}{total.failed:>8}{total.skipped:>9}{seconds:>9.1f}\n")
+    for row in rows:
+        for failure in row["failures"]:
+            print(f"FAILED in {row['suite']}: {failure.rstrip()}\n")
     if options.keep:
         print(f"kept as {keep(options.keep, rows, total, seconds).relative_to(ROOT)}")
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
