@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from benchmarks import feed
-from benchmarks.python_dataset.data import Worked, spin
+from benchmarks.python_dataset.data import dataset_of, spin
 from drapps import _core
 
 _FLOATS_PER_PAGE = 1024
@@ -35,8 +35,8 @@ class Child:
 
     Args:
         make: the class of the loader.
-        spec: besides that of `Worked`: ``batch``, ``workers``, ``persistent``; ``fixed``: a number
-            of processes that DRAPPS is held to.
+        spec: besides that of `dataset_of`: ``batch``, ``workers``, ``persistent``; ``fixed``: a
+            number of processes that DRAPPS is held to.
     """
 
     def __init__(self, make: Callable[..., Any], spec: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class Child:
     def _new_loader(self) -> Any:
         fixed = self._spec.get("fixed")
         loader = self._make(
-            Worked(self._spec),
+            dataset_of(self._spec),
             batch_size=self._spec["batch"],
             shuffle=True,
             num_workers=self._spec["workers"],

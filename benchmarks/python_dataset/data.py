@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils.data import Dataset
+
+import drapps
 
 _ROWS = 64  # different samples: the time goes to the work and the transport, not to memory
 _SLOW_IN, _SLOW_TIMES = 100, 100  # one sample in so many is so many times as slow
@@ -66,3 +69,34 @@ class Worked(Dataset[Any]):
         if self._nap_s > 0:
             time.sleep(self._nap_s)
         return self._rows[index % _ROWS], time.thread_time() - began
+
+
+class Saved(Dataset[Any]):
+    """The same samples, from files that `torch.save` has written.
+
+    Args:
+        folder: of a file for each index.
+        samples: how many.
+    """
+
+    def __init__(self, folder: str, samples: int) -> None:
+        self._folder, self._samples = Path(folder), samples
+
+    def __len__(self) -> int:
+        return self._samples
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.load(self._folder / f"{index}.pt")
+
+
+def dataset_of(spec: dict[str, Any]) -> Any:
+    """What a contestant loads from.
+
+    Args:
+        spec: that of `Worked`; ``folder``: of `Saved` in its place; ``cached``: bytes in which
+            `drapps.cached` keeps the samples.
+    """
+    if "folder" in spec:
+        return Saved(spec["folder"], spec["samples"])
+    worked = Worked(spec)
+    return drapps.cached(worked, budget=spec["cached"]) if "cached" in spec else worked

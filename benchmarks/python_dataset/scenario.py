@@ -7,7 +7,7 @@ import os
 import statistics
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,12 +54,14 @@ class Lane:
         spec: see `child.Child`.
         ask: the command of each round.
         warm: how often it is given before.
+        first: the command that is given once before all.
     """
 
     loader: str
     spec: Mapping[str, Any]
     ask: Mapping[str, Any]
     warm: int = 1
+    first: Mapping[str, Any] | None = None
 
 
 @dataclass
@@ -70,7 +72,7 @@ class Bench:
     seconds: float
     journal: Journal
     turns_per_s: float
-    result: report.Result = field(default_factory=lambda: report.Result(NAME))
+    result: report.Result
 
     def spec(self, work: str, size: str, workers: int, **more: Any) -> dict[str, Any]:
         """A loader; its epoch keeps all cores busy for about the time of a measurement."""
@@ -129,14 +131,16 @@ class Bench:
                 }
                 self.journal.keep("round", case, number, result=answers)
 
-    def probe(self, case: str, specs: Mapping[int, Mapping[str, Any]]) -> dict[int, float]:
-        """The stock loader's samples/s at several numbers of workers."""
+    def probe(
+        self, case: str, specs: Mapping[int, Mapping[str, Any]], epochs: int = 1
+    ) -> dict[int, float]:
+        """The stock loader's samples/s over some epochs at several numbers of workers."""
         rates = {}
         for workers, spec in specs.items():
             answer = self.journal.get("probe", case, workers)
             if answer is None:
                 with ExitStack() as stack:
-                    lane = Lane("torch", spec, {"what": "epochs", "count": 1}, warm=0)
+                    lane = Lane("torch", spec, {"what": "epochs", "count": epochs}, warm=0)
                     answer = _asked(_started(stack, "stock", lane), lane)
                 self.journal.keep("probe", case, workers, result=answer)
             rates[workers] = rate(answer)
@@ -168,13 +172,13 @@ class Bench:
         print(f"  {name} {self.result.ratios[name]:.3f} ({low:.3f} to {high:.3f})", flush=True)
 
 
-def new_bench(count: int, seconds: float, journal: Journal) -> Bench:
-    """A run, with the speed of this machine that its journal holds."""
+def new_bench(count: int, seconds: float, journal: Journal, name: str = NAME) -> Bench:
+    """A run of the scenario `name`, with the speed of this machine that its journal holds."""
     from benchmarks.python_dataset.data import turns_per_second  # torch is slow to import
 
     if journal.get("turns_per_s") is None:
         journal.keep("turns_per_s", result=turns_per_second())
-    return Bench(count, seconds, journal, journal.get("turns_per_s"))
+    return Bench(count, seconds, journal, journal.get("turns_per_s"), report.Result(name))
 
 
 def measure(
@@ -215,7 +219,7 @@ def measure(
 def _work(bench: Bench, work: str, size: str) -> None:
     case = f"work_{work}_{size}"
     print(f"{NAME}, {work} of Python, {size}B", flush=True)
-    probe = bench.probe(case, {each: bench.spec(work, size, each) for each in _numbers()})
+    probe = bench.probe(case, {each: bench.spec(work, size, each) for each in worker_numbers()})
     best = max(probe, key=lambda each: probe[each])
     found = ", ".join(f"{workers}: {each:,.0f}" for workers, each in probe.items())
     print(f"  stock loader's samples/s by num_workers: {found}", flush=True)
@@ -333,20 +337,22 @@ def _delay(bench: Bench) -> None:
         bench.add(name, [a / b for a, b in zip(times[over], times[under], strict=True)])
 
 
-def _numbers() -> list[int]:
+def worker_numbers() -> list[int]:
     """The numbers of workers that the stock loader is tried with."""
     return sorted({max(1, _CORES // 2), _CORES, _CORES + (_CORES + 1) // 2, 2 * _CORES})
 
 
 def _whole_turns(samples: float) -> int:
     """Batches of an epoch in which the stock loader's workers all make equally many."""
-    turn = math.lcm(*_numbers())
+    turn = math.lcm(*worker_numbers())
     return max(1, round(samples / BATCH / turn)) * turn
 
 
 def _started(stack: ExitStack, name: str, lane: Lane) -> Contestant:
     program = python(f"benchmarks.python_dataset.{lane.loader}")
     contestant = stack.enter_context(Contestant(name, program, lane.spec))
+    if lane.first:
+        contestant.ask(**lane.first)
     for _ in range(lane.warm):
         contestant.ask(**lane.ask)
     return contestant

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         WorkerStartError,
     )
     from drapps.forms import transcode
+    from drapps.item_cache.cached import cached
     from drapps.loader import Loader, LoaderIterator
     from drapps.pipeline import Pipeline, arrays, image_bytes, image_folder, images
     from drapps.shards.packed import litdata, mds
@@ -49,6 +50,7 @@ _HOMES = {
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
     "arrays": "drapps.pipeline",
+    "cached": "drapps.item_cache.cached",
     "emulate": "drapps.storage",
     "image_bytes": "drapps.pipeline",
     "image_folder": "drapps.pipeline",
@@ -75,6 +77,7 @@ __all__ = [
     "WorkerStartError",
     "__version__",
     "arrays",
+    "cached",
     "emulate",
     "image_bytes",
     "image_folder",

@@ -6,7 +6,6 @@ number by number. Which of them have changed is seen in their memory, in 3 us.
 
 from __future__ import annotations
 
-import ctypes
 import random
 import struct
 from collections.abc import Callable, Mapping
@@ -15,10 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from drapps.generator_memory import numpy_memory, python_memory
+
 _PYTHON = struct.Struct("<?d")  # whether a Gaussian number is kept, and which; 625 uint32 follow
 _NUMPY = struct.Struct("<I?d")  # a place among the 624 uint32 that follow; the same
 _KEEPS = 4  # where the latter says so
-_Words = ctypes.c_uint32 * 625
 
 
 class Drawn:
@@ -79,24 +79,8 @@ def _pack_numpy() -> bytes:
     return _NUMPY.pack(place, bool(has_gauss), gauss) + bytes(keys)
 
 
-def _python_memory() -> memoryview | None:
-    """The words of Python's generator, if they lie where CPython has had them so far."""
-    generator: Any = random._inst
-    if type(generator).__basicsize__ < object.__basicsize__ + ctypes.sizeof(_Words):
-        return None
-    words = _Words.from_address(id(generator) + object.__basicsize__)
-    *state, place = random.getstate()[1]
-    return memoryview(words).cast("B") if list(words) == [place, *state] else None
-
-
-_python_words = _python_memory()
-
-
 def _see_python(_known: bytes) -> bytes:
-    if _python_words is None:
-        return b""
-    generator: Any = random._inst
-    return _python_words.tobytes() + b"%r" % generator.gauss_next
+    return python_memory()
 
 
 def _see_torch(_known: bytes) -> bytes:
@@ -104,10 +88,7 @@ def _see_torch(_known: bytes) -> bytes:
 
 
 def _see_numpy(known: bytes) -> bytes:
-    generator: Any = np.random.mtrand._rand._bit_generator
-    if type(generator) is not np.random.MT19937 or (known and known[_KEEPS]):
-        return b""  # the number that is kept lies elsewhere, and may be taken without a trace here
-    return bytes(_Words.from_address(generator.ctypes.state_address))
+    return b"" if known and known[_KEEPS] else numpy_memory()
 
 
 # What shows a change, or nothing where only the state itself does; and the state.

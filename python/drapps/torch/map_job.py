@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from torch.utils.data import Subset, _DatasetKind
 
+from drapps.item_cache.dataset import uncached
 from drapps.torch.job import TorchJob
 from drapps.torch.own_state import Unwatched, Watch
 from drapps.torch.worker_reports import ReportedBatch
@@ -67,7 +68,11 @@ class MapJob(TorchJob):
 
 
 def gives_samples(dataset: Any) -> bool:
-    """Whether a batch is its samples one by one; a ``Subset`` gives what its dataset gives."""
+    """Whether a batch is its samples one by one.
+
+    A ``Subset`` gives what its dataset gives, and so does a dataset whose items are cached.
+    """
+    dataset = uncached(dataset)
     if not getattr(dataset, "__getitems__", None):
         return True
     kind = type(dataset)

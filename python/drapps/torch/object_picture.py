@@ -43,9 +43,19 @@ _HANDLES = (
     *("PIL", "cv2", "datasets", "h5py", "jax", "lmdb", "numpy", "pandas", "polars", "pyarrow"),
     *("tables", "tensorflow", "tokenizers", "zarr"),
     *("transformers.models", "transformers.tokenization"),
+    "drapps.item_cache.keeper",
 )
 # And those whose functions have no state.
-_LIBRARIES = (*_HANDLES, "scipy", "skimage", "sklearn", "torch", "torchvision", "transformers")
+_LIBRARIES = (
+    *_HANDLES,
+    "drapps",
+    "scipy",
+    "skimage",
+    "sklearn",
+    "torch",
+    "torchvision",
+    "transformers",
+)
 
 
 @dataclass(frozen=True)

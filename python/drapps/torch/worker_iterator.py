@@ -15,6 +15,7 @@ from torch.utils.data import Dataset
 from torch.utils.data import _utils as stock_utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from drapps.item_cache.dataset import uncached
 from drapps.torch.job import TorchJob
 from drapps.torch.requests import Depth, Requests
 from drapps.torch.starting import context_of, first_processes
@@ -53,7 +54,8 @@ class WorkerIterator(_BaseDataLoaderIter):
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 with workers")
         self._prefetch = self._prefetch_factor * self._num_workers  # batches
-        self._shared_lists = share_large_lists(self._dataset, Dataset) if loader.share_lists else []
+        held = uncached(self._dataset)
+        self._shared_lists = share_large_lists(held, Dataset) if loader.share_lists else []
         self._progress = loader._begin_pass(int(self._base_seed))
         self._base_seed = self._progress.base_seed
         self._context, by_value = context_of(loader)

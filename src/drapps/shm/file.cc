@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -91,6 +92,21 @@ Result<Mapping> SharedFile::map(std::uint64_t offset, std::uint64_t bytes) const
                      "raise the limit on address space (ulimit -v), or use less");
   }
   return Mapping(static_cast<std::byte*>(data), bytes);
+}
+
+bool SharedFile::back(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  // A signal undoes what a call has done, so a long range would come to nothing in a process that gets many.
+  constexpr std::uint64_t kStep = std::uint64_t{1} << 20;
+  const std::uint64_t end = offset + bytes;
+  while (offset < end) {
+    const std::uint64_t step = std::min(kStep, end - offset);
+    if (fallocate(fd(), 0, static_cast<off_t>(offset), static_cast<off_t>(step)) == 0) {
+      offset += step;
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void SharedFile::punch(std::uint64_t offset, std::uint64_t bytes) const noexcept {

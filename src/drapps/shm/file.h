@@ -59,6 +59,9 @@ class SharedFile {
   Status grow(std::uint64_t bytes);
   /// Writable, and shared. kTruncated where the range reaches beyond the end.
   Result<Mapping> map(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Has the system give pages to a range now, so that writing to it cannot fail later. False where it has none left;
+  /// what it gave of them may stay.
+  [[nodiscard]] bool back(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   /// Gives the pages of a range back to the system; they read as zeros afterwards.
   void punch(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   /// Bytes that are backed by pages.

@@ -1,5 +1,6 @@
 #include "drapps/shm/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -46,6 +47,20 @@ TEST_F(SharedFileTest, GrownMemoryIsZerosAndEachMappingSeesWhatAnotherWrites) {
     EXPECT_EQ(memory.resident(), 0u);
     EXPECT_EQ(middle.data()[7], std::byte{0});
   }
+}
+
+TEST_F(SharedFileTest, ABackedRangeHasPagesAndKeepsWhatItHolds) {
+  SharedFile memory = *SharedFile::make("test");
+  ASSERT_TRUE(memory.grow(600 * kPageBytes).ok());
+  const Mapping all = *memory.map(0, 600 * kPageBytes);
+  all.data()[5000] = std::byte{42};
+  EXPECT_TRUE(memory.back(4000, 2000));
+  EXPECT_EQ(memory.resident(), 2 * kPageBytes);
+  EXPECT_EQ(all.data()[5000], std::byte{42});
+  EXPECT_TRUE(memory.back(0, 600 * kPageBytes));
+  EXPECT_EQ(memory.resident(), 600 * kPageBytes);
+  const UniqueHandle fd(open(("/proc/self/fd/" + std::to_string(memory.fd())).c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_FALSE(SharedFile::attach(fd.get())->back(0, kPageBytes));
 }
 
 TEST_F(SharedFileTest, RangesBeyondTheEndAreErrors) {

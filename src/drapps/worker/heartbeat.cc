@@ -1,6 +1,5 @@
 #include "drapps/worker/heartbeat.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -10,8 +9,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <system_error>
 
@@ -39,20 +36,6 @@ bool sleep_with(const Parent& parent, int pidfd, int wake) {
 }
 
 }  // namespace
-
-std::uint64_t process_start_time(std::int32_t pid) {
-  const UniqueHandle file(open(("/proc/" + std::to_string(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 1024> text{};
-  if (!file || read(file.get(), text.data(), text.size() - 1) <= 0) return 0;
-  // pid (name) state …: the name may hold anything, so the fields are counted from the last parenthesis.
-  const char* field = std::strrchr(text.data(), ')');
-  if (field == nullptr || std::strlen(field) < 3 || field[2] == 'Z' || field[2] == 'X') return 0;
-  for (int number = 2; number < 22; ++number) {
-    field = std::strchr(field + 1, ' ');
-    if (field == nullptr) return 0;
-  }
-  return std::strtoull(field, nullptr, 10);
-}
 
 Result<Heartbeat> Heartbeat::start(const std::shared_ptr<BoardMemory>& memory, std::uint32_t number,
                                    const Parent& parent, bool kill_with_parent) {

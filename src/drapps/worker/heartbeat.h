@@ -5,15 +5,12 @@
 #include <memory>
 #include <utility>
 
+#include "drapps/base/process_name.h"
 #include "drapps/base/result.h"
 #include "drapps/exec/service_thread.h"
 #include "drapps/worker/board_memory.h"
 
 namespace drapps {
-
-/// When a process began, in clock ticks since the machine did; 0 where no such process runs. With the pid it names a
-/// process for ever, which the pid alone does not.
-std::uint64_t process_start_time(std::int32_t pid);
 
 struct Parent {
   std::int32_t pid;

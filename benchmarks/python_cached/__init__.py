@@ -1,0 +1,1 @@
+"""Scenario python-cached: a Python dataset whose items are made once."""

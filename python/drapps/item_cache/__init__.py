@@ -1,0 +1,8 @@
+"""Items of Python datasets, kept in memory that all worker processes share.
+
+`dataset` is what a user has in the place of a dataset. `keeper` decides what becomes of an item:
+`making` says which sample may be kept, by `draws` (whether it drew random numbers), `reach` (what
+its dataset can draw from, and by which `code`) and `values` (how it lies in memory; `blocks`,
+`plain`, `arrays` and `pictures` are parts of that). `fingerprint` is the key by which processes
+know that they mean the same items.
+"""

@@ -1,0 +1,177 @@
+"""What the items of a dataset are made of, as a key: its contents, its code, its libraries.
+
+The key does not see what lies in files, in environment variables, in global variables or behind C
+extensions, nor what changes in the dataset after the key was made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from drapps.errors import PipelineError
+from drapps.item_cache.code import contents_of, is_users
+from drapps.item_cache.reach import Reached
+
+_BYTES = 32
+_MOST = 256 << 20  # bytes of a dataset's pickle
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """A key, in two parts.
+
+    Attributes:
+        contents: of what the dataset holds, or of what its user has called its version.
+        code: of what makes the items, as this process has it.
+    """
+
+    contents: bytes
+    code: bytes
+
+    @property
+    def key(self) -> bytes:
+        """32 bytes."""
+        return _digest(self.contents, self.code)
+
+
+def fingerprint(dataset: Any, version: str | int | None) -> Fingerprint:
+    """The key of a dataset as it is now.
+
+    Args:
+        dataset: whatever gives the items.
+        version: stands for what the dataset holds, which then is not looked at.
+
+    Raises:
+        PipelineError: there is no `version`, and the dataset cannot be pickled or is too large.
+    """
+    if version is None:
+        return Fingerprint(_contents(dataset), code_of(dataset))
+    if isinstance(version, bool) or not isinstance(version, (str, int)):
+        raise PipelineError(f"version={version!r} must be a text or a whole number")
+    return Fingerprint(_digest(b"version", repr(version).encode()), code_of(dataset))
+
+
+def code_of(dataset: Any) -> bytes:
+    """Of the code of the user's modules that `dataset` reaches, and its libraries' versions.
+
+    It is the same in every process that has the same code, however that came to be imported.
+    """
+    reached = Reached(dataset)
+    codes = {_digest(f.__qualname__.encode(), *_parts(f.__code__)) for f in reached.functions}
+    kind = f"{type(dataset).__qualname__}".encode()
+    packages = [f"{name} {_version(name)}".encode() for name in sorted(reached.packages)]
+    return _digest(kind, sys.version.encode(), *sorted(codes), *packages)
+
+
+def _version(package: str) -> str:
+    return str(getattr(sys.modules.get(package), "__version__", ""))
+
+
+def _parts(code: CodeType) -> Iterator[bytes]:
+    """What decides on what code does; neither where it stands nor how it has been specialised."""
+    yield code.co_code
+    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)).encode()
+    yield repr((code.co_argcount, code.co_kwonlyargcount, code.co_flags)).encode()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield _digest(*_parts(constant))
+        else:
+            yield _constant(constant).encode("utf-8", "surrogatepass")
+
+
+def _constant(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({','.join(map(_constant, value))})"
+    if isinstance(value, frozenset):  # in an order that each process has of its own
+        return f"{{{','.join(sorted(map(_constant, value)))}}}"
+    return f"{type(value).__name__} {value!r}"
+
+
+def _digest(*parts: bytes) -> bytes:
+    found = hashlib.blake2b(digest_size=_BYTES)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.digest()
+
+
+class _TooLarge(Exception):  # noqa: N818 - a verdict
+    pass
+
+
+class _Hash:
+    """A file that keeps nothing of what is written but its hash."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.blake2b(digest_size=_BYTES)
+        self._bytes = 0
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        self._bytes += view.nbytes
+        if self._bytes > _MOST:
+            raise _TooLarge
+        self.hash.update(view)
+        return view.nbytes
+
+
+class _Pickler(pickle.Pickler):
+    """Of the user's functions and classes it takes the names, since their code is hashed apart.
+
+    The memory of tensors it hashes where that lies: torch would copy it into the pickle.
+    """
+
+    def __init__(self, file: _Hash) -> None:
+        super().__init__(file, protocol=5, buffer_callback=self._buffer)
+        self._file = file
+
+    def _buffer(self, buffer: pickle.PickleBuffer) -> bool:
+        self._file.write(buffer.raw())
+        return False
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, FunctionType):
+            if not is_users(value.__module__):
+                return NotImplemented
+            held = (value.__defaults__, value.__kwdefaults__, *contents_of(value))
+            return _never_made, ("function", value.__qualname__), held  # which may hold it, too
+        if isinstance(value, type):
+            if not is_users(value.__module__):
+                return NotImplemented
+            return _never_made, ("class", value.__qualname__)
+        torch = sys.modules.get("torch")
+        if torch is None or type(value) is not torch.Tensor:
+            return NotImplemented
+        if value.device.type != "cpu" or value.layout is not torch.strided or value.is_quantized:
+            return NotImplemented
+        plain = value.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+        data = plain.view(torch.uint8).numpy()
+        told = (str(value.dtype), tuple(value.shape), value.stride(), value.requires_grad)
+        return _never_made, (told, pickle.PickleBuffer(data))
+
+
+def _never_made(*_: Any) -> None:
+    """In the place of a tensor in a pickle that nobody reads."""
+
+
+def _contents(dataset: Any) -> bytes:
+    file = _Hash()
+    advice = (
+        "so a change of it would not be seen: give drapps.cached(..., version=...), a text or a "
+        "number of your own that changes when its items do"
+    )
+    try:
+        _Pickler(file).dump(dataset)
+    except _TooLarge:
+        raise PipelineError(
+            f"the dataset has more than {_MOST >> 20} MiB when it is pickled, {advice}"
+        ) from None
+    except Exception as error:  # of the user's classes, too
+        raise PipelineError(f"the dataset cannot be pickled ({error}), {advice}") from error
+    return file.hash.digest()

@@ -1,0 +1,94 @@
+"""What may be kept of the samples that this process makes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from drapps import _core
+from drapps.item_cache.draws import Draws
+from drapps.item_cache.values import NotKept, Writer, written
+
+_IN_A_ROW = 16  # samples that cannot be kept, after which most are not looked at
+_LOOKED_AT = 64  # of so many one is
+_DRAWS, _CLASS, _NO_LIST = range(3)  # what is said once, by any process
+_DRAWN = (
+    "samples of %s are not kept because making them draws random numbers, or asks for the seed of "
+    "a worker: give drapps.cached the dataset without its random transforms, and apply these to "
+    "what it returns; or keep of each sample what is drawn first, with frozen=True"
+)
+_log = logging.getLogger("drapps")
+
+
+class Making:
+    """Makes samples of one dataset, and says which may be kept: those that drew nothing."""
+
+    def __init__(self, dataset: Any, cache: _core.ItemCache, frozen: bool) -> None:
+        """For samples of `dataset` that go to `cache`; `frozen` ones whatever they drew."""
+        self._name = type(dataset).__qualname__
+        self._cache = cache
+        self._draws = None if frozen else Draws(dataset)
+        self._unkept = 0  # in a row
+        self._passed = 0
+        self._thread = threading.local()
+
+    @property
+    def within(self) -> bool:
+        """Whether this thread is making a sample, and so holds a claim."""
+        return getattr(self._thread, "within", False)
+
+    def passes(self) -> bool:
+        """Whether the next sample is not to be kept, because those before could not be."""
+        if self._unkept < _IN_A_ROW:
+            return False
+        self._passed += 1
+        return self._passed % _LOOKED_AT != 0
+
+    def one(self, make: Callable[[], Any]) -> tuple[Any, Writer | None]:
+        """The sample that `make` gives, and how it is to be kept."""
+        value, drawn = self._watched(make)
+        return value, None if drawn else self._written(value)
+
+    def several(
+        self, make: Callable[[], Any], count: int
+    ) -> tuple[list[Any] | None, list[Writer | None]]:
+        """So many samples that `make` gives in one list; None where it gives something else."""
+        values, drawn = self._watched(make)
+        if type(values) is not list or len(values) != count:
+            text = "%s.__getitems__ gives no list of samples, so they are not kept"
+            self._say(_NO_LIST, text, self._name)
+            return None, []
+        return values, [None if drawn else self._written(value) for value in values]
+
+    def _watched(self, make: Callable[[], Any]) -> tuple[Any, bool]:
+        """What `make` gives, and whether it drew."""
+        outer, self._thread.within = self.within, True
+        try:
+            if self._draws is None:
+                return make(), False
+            before = self._draws.before()
+            value = make()
+            drawn = self._draws.since(before)
+        finally:
+            self._thread.within = outer
+        if drawn:
+            self._unkept += 1
+            if self._unkept >= _IN_A_ROW:
+                self._say(_DRAWS, _DRAWN, self._name)
+        return value, drawn
+
+    def _written(self, value: Any) -> Writer | None:
+        try:
+            writer = written(value)
+        except NotKept as why:
+            self._unkept += 1
+            self._say(_CLASS, "a sample of %s is not kept because %s", self._name, why)
+            return None
+        self._unkept = 0
+        return writer
+
+    def _say(self, what: int, text: str, *arguments: Any) -> None:
+        if self._cache.first(what):
+            _log.warning(text, *arguments)

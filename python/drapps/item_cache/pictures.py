@@ -1,0 +1,61 @@
+"""Pictures of Pillow in blocks."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from drapps.item_cache.blocks import DamagedBlockError, NotKept, Reader, ReadOne, WriteOne, Writer
+
+# What a picture has besides what is written of it; of these, nothing that its user sees.
+_OWN = {"_im", "im", "_mode", "mode", "_size", "size", "palette", "info"}
+_OWN |= {"_readonly", "readonly", "_exif", "pyaccess", "encoderinfo", "encoderconfig"}
+_PALETTES = ("RGB", "RGBA")
+
+
+def _write_picture(writer: Writer, value: Any) -> None:
+    if writer.again(value):
+        return
+    unknown = vars(value).keys() - _OWN
+    if unknown:
+        raise NotKept(f"it holds a picture with the attribute {min(unknown)}")
+    value.load()
+    if 0 in value.size:
+        raise NotKept("it holds a picture without pixels")
+    palette = value.palette
+    if palette is not None and palette.mode not in _PALETTES:
+        raise NotKept(f"it holds a picture with a palette of mode {palette.mode}")
+    writer.tag(b"p")
+    writer.text(value.mode)
+    writer.size(value.width)
+    writer.size(value.height)
+    writer.data(value.tobytes())
+    writer.value(None if palette is None else palette.mode)
+    if palette is not None:
+        writer.value(bytes(value.im.getpalette(palette.mode, palette.mode)))
+    writer.value(value.info)
+    writer.written(value)
+
+
+def _read_picture(reader: Reader) -> Any:
+    from PIL import Image
+
+    mode, size = reader.text(), (reader.size(), reader.size())
+    data = reader.data()
+    if not 0 < size[0] * size[1] <= 8 * data.nbytes:  # Pillow takes memory before it looks
+        raise DamagedBlockError("a picture is not as large as it says")
+    made = Image.frombytes(mode, size, data)
+    palette = reader.value()
+    if palette is not None:
+        made.putpalette(reader.value(), palette)
+    made.info = reader.value()
+    return reader.made(made)
+
+
+def writer_of(kind: type) -> WriteOne | None:
+    """How pictures are written; None where the class is another."""
+    image = sys.modules.get("PIL.Image")
+    return _write_picture if image is not None and kind is image.Image else None
+
+
+READERS: dict[bytes, ReadOne] = {b"p": _read_picture}
