@@ -25,12 +25,18 @@ class CpuSampler {
   /// A piece begins: the thread's CPU time, or kNotRead.
   std::uint64_t begin() const noexcept { return left_ == 0 && left_ns_ == 0 ? thread_cpu_ns() : kNotRead; }
 
-  /// It ends; its CPU time in ns.
-  /// @param begun    what begin() gave.
+  /// Its CPU time until now, or kNotRead.
+  /// @param begun  what begin() gave.
+  static std::uint64_t spent(std::uint64_t begun) noexcept {
+    return begun == kNotRead ? kNotRead : thread_cpu_ns() - begun;
+  }
+
+  /// It ends; its CPU time in ns. Calls nothing of the system.
+  /// @param spent    what spent() gave.
   /// @param wall_ns  how long it took.
-  std::uint64_t end(std::uint64_t begun, std::uint64_t wall_ns) noexcept {
-    const bool measured = begun != kNotRead;
-    const std::uint64_t cpu_ns = measured ? thread_cpu_ns() - begun : estimate(wall_ns);
+  std::uint64_t end(std::uint64_t spent, std::uint64_t wall_ns) noexcept {
+    const bool measured = spent != kNotRead;
+    const std::uint64_t cpu_ns = measured ? spent : estimate(wall_ns);
     if (measured && wall_ns < kLongNs) {
       wall_ = kKept * wall_ + static_cast<double>(wall_ns);
       cpu_ = kKept * cpu_ + static_cast<double>(cpu_ns);

@@ -15,7 +15,7 @@ std::uint64_t sampled_piece(CpuSampler& sampler, std::uint64_t compute_ns, std::
   for (const std::uint64_t until = thread_cpu_ns() + compute_ns; thread_cpu_ns() < until;) {
   }
   if (sleep.count() > 0) std::this_thread::sleep_for(sleep);
-  return sampler.end(begun, monotonic_ns() - began);
+  return sampler.end(CpuSampler::spent(begun), monotonic_ns() - began);
 }
 
 /// How many of so many pieces, each of which takes `wall_ns`, are measured.
@@ -25,7 +25,7 @@ int measured(int pieces, std::uint64_t wall_ns) {
   for (int i = 0; i < pieces; ++i) {
     const std::uint64_t begun = sampler.begin();
     count += begun != CpuSampler::kNotRead ? 1 : 0;
-    sampler.end(begun, wall_ns);
+    sampler.end(CpuSampler::spent(begun), wall_ns);
   }
   return count;
 }
@@ -39,7 +39,7 @@ TEST(CpuSampler, MeasuresEveryLongPieceButTheFirst) {
   for (int i = 0; i < 10; ++i) {
     const std::uint64_t begun = sampler.begin();
     EXPECT_EQ(begun != CpuSampler::kNotRead, i != 1) << i;  // the first one was short, and measured
-    sampler.end(begun, i == 0 ? 1000 : CpuSampler::kLongNs);
+    sampler.end(CpuSampler::spent(begun), i == 0 ? 1000 : CpuSampler::kLongNs);
   }
 }
 
@@ -63,7 +63,7 @@ TEST(CpuSampler, AnEstimateIsNoMoreThanTheTimeThatPassed) {
   CpuSampler sampler;
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t begun = sampler.begin();
-    const std::uint64_t cpu = sampler.end(begun, 2000);
+    const std::uint64_t cpu = sampler.end(CpuSampler::spent(begun), 2000);
     if (begun == CpuSampler::kNotRead) {
       EXPECT_LE(cpu, 2000u);
     }

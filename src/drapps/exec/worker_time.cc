@@ -98,10 +98,10 @@ std::uint64_t WorkerClock::leave_lane(std::uint64_t spent_ns) noexcept {
   return now;
 }
 
-LaneTime WorkerClock::leave_lane(CpuSampler& sampler, std::uint64_t begun) noexcept {
+LaneTime WorkerClock::leave_lane(CpuSampler& sampler, std::uint64_t spent_ns) noexcept {
   const std::uint64_t now = begin_change();
   const std::uint64_t wall = now - since_ns_.load(std::memory_order_relaxed);
-  const std::uint64_t cpu = sampler.end(begun, wall);
+  const std::uint64_t cpu = sampler.end(spent_ns, wall);
   book_lane(now, cpu);
   return {.wall_ns = wall, .cpu_ns = cpu};
 }
@@ -171,9 +171,11 @@ LaneTimer::LaneTimer(std::size_t place) noexcept
 LaneTime LaneTimer::end() noexcept {
   ended_ = true;
   WorkerClock* const mine = WorkerClock::mine();
-  if (mine != nullptr) return mine->leave_lane(sampler_, begun_cpu_ns_);
+  // Before the change: a thread is likely to lose its core in a call of the system.
+  const std::uint64_t spent = CpuSampler::spent(begun_cpu_ns_);
+  if (mine != nullptr) return mine->leave_lane(sampler_, spent);
   const std::uint64_t wall = monotonic_ns() - begun_ns_;
-  return {.wall_ns = wall, .cpu_ns = sampler_.end(begun_cpu_ns_, wall)};
+  return {.wall_ns = wall, .cpu_ns = sampler_.end(spent, wall)};
 }
 
 }  // namespace drapps

@@ -102,8 +102,8 @@ class WorkerClock {
   /// From the lane that it is in to kOther.
   /// @param spent_ns  CPU time since the lane was entered.
   std::uint64_t leave_lane(std::uint64_t spent_ns) noexcept;
-  /// Likewise, with its CPU time by `sampler`, whose begin() gave `begun`. Gives the time in the lane.
-  LaneTime leave_lane(CpuSampler& sampler, std::uint64_t begun) noexcept;
+  /// Likewise, with its CPU time by `sampler`, whose spent() gave `spent_ns`. Gives the time in the lane.
+  LaneTime leave_lane(CpuSampler& sampler, std::uint64_t spent_ns) noexcept;
   /// For kAsleep, with the lock that `reasons` wants held.
   void sleep(const SleepReasons& reasons) noexcept;
   void wake(const SleepReasons& reasons) noexcept;

@@ -53,7 +53,7 @@ Status read_parts(ReadRequest& request, const Read& read) {
     status = catching([&] { return read_part_with(read, request, part); });
   }
   request.wall_ns = monotonic_ns() - request.begun_ns;
-  request.cpu_ns = reads.end(cpu, request.wall_ns);
+  request.cpu_ns = reads.end(CpuSampler::spent(cpu), request.wall_ns);
   return status;
 }
 
