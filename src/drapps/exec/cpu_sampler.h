@@ -41,6 +41,7 @@ class CpuSampler {
       wall_ = kKept * wall_ + static_cast<double>(wall_ns);
       cpu_ = kKept * cpu_ + static_cast<double>(cpu_ns);
       pieces_ = kKept * pieces_ + 1;
+      share_ = cpu_ / std::max(wall_, 1.0);
     }
     if (measured) {
       left_ = kEvery - 1;
@@ -60,15 +61,15 @@ class CpuSampler {
   static constexpr double kKept = 0.875;  // of what was measured before, at each measurement
 
   std::uint64_t estimate(std::uint64_t wall_ns) const noexcept {
-    if (pieces_ == 0) return wall_ns;
     const auto wall = static_cast<double>(wall_ns);
-    const double cpu = wall_ns < kLongNs ? wall * cpu_ / std::max(wall_, 1.0) : cpu_ / pieces_;
+    const double cpu = wall_ns < kLongNs || pieces_ == 0 ? wall * share_ : cpu_ / pieces_;
     return static_cast<std::uint64_t>(std::min(cpu, wall));
   }
 
   std::uint32_t left_ = 0;                  // pieces until one is measured,
   std::uint64_t left_ns_ = 0;               // and their time
   double wall_ = 0, cpu_ = 0, pieces_ = 0;  // of short ones that were measured
+  double share_ = 1;                        // of their time, that was CPU time; a division costs as much as the rest
 };
 
 }  // namespace drapps

@@ -51,11 +51,15 @@ struct CgroupMeter::MemoryGroup {
     std::optional<std::uint64_t> used, limit;
     Reading hits, kills;
   };
-  Readings read(std::uint64_t now_ns) {
+  /// @param own  whether the process is in it, and not in one below.
+  Readings read(std::uint64_t now_ns, bool own) {
     Readings seen;
-    seen.used = leading_number(used.read(now_ns).value_or(""));
     seen.limit = leading_number(limit.read(now_ns).value_or(""));
-    if (seen.limit.value_or(0) >= kNoLimit) seen.limit.reset();
+    if (seen.limit.value_or(0) >= kNoLimit) {
+      seen.limit.reset();
+      if (!own && !v2) return seen;  // it holds nothing back, and the process is none of those whose kills it counts
+    }
+    seen.used = leading_number(used.read(now_ns).value_or(""));
     const std::string_view text = events.read(now_ns).value_or("");
     if (v2) {
       std::optional<std::uint64_t> reached = number_field(text, "max");
@@ -93,7 +97,7 @@ CgroupReadings CgroupMeter::read(std::uint64_t now_ns) {
   }
   std::uint64_t least = kNoLimit;
   for (MemoryGroup& group : memory_) {
-    const MemoryGroup::Readings now = group.read(now_ns);
+    const MemoryGroup::Readings now = group.read(now_ns, &group == memory_.data());
     hits.add(now.hits);
     kills.add(now.kills);
     if (!now.used) continue;

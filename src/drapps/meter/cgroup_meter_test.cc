@@ -100,6 +100,10 @@ TEST_F(CgroupMeterTest, VersionOneIsReadByItsOwnNames) {
   tree.put(memory + "limit_in_bytes", "9223372036854771712\n");
   tree.put(memory + "failcnt", "4\n");
   tree.put(memory + "oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+  const std::string above = "/sys/fs/cgroup/memory/memory.";  // of the groups of others, too
+  tree.put(above + "usage_in_bytes", "100000\n");
+  tree.put(above + "limit_in_bytes", "9223372036854771712\n");
+  tree.put(above + "oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n");
   CgroupMeter meter(tree.root());
   const CgroupReadings first = meter.read(kSecondNs);
   EXPECT_EQ(first.memory_used.value, 123);
@@ -108,6 +112,7 @@ TEST_F(CgroupMeterTest, VersionOneIsReadByItsOwnNames) {
   tree.put(memory + "limit_in_bytes", "1000\n");
   tree.put(memory + "failcnt", "9\n");
   tree.put(memory + "oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+  tree.put(above + "oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 70\n");
   const CgroupReadings seen = meter.read(2 * kSecondNs);
   EXPECT_DOUBLE_EQ(seen.throttled.value, 0.5);
   EXPECT_DOUBLE_EQ(seen.throttled_periods.value, 0.4);
