@@ -204,7 +204,8 @@ TEST_F(KeptRecords, AFullCacheLowersNeitherDepthNorWorkersAndObeysABudgetThatFal
   const auto keeps = loader(source(fast()), kept(kRoom), false, std::size_t{3} << 20);
   const auto expected = pass(*keeps, 1);
   const Settings before = keeps->settings();
-  EXPECT_GT(count_of(*keeps, "cache", "bytes"), std::size_t{2} << 20);
+  // More than what is left below; how much more, what was at work when room was short decides.
+  EXPECT_GT(count_of(*keeps, "cache", "bytes"), std::size_t{1} << 20);
   EXPECT_EQ(pass(*keeps, 1), expected);
   EXPECT_EQ(keeps->settings()[KnobId::kPrefetchDepth], before[KnobId::kPrefetchDepth]);
   EXPECT_EQ(keeps->settings()[KnobId::kWorkers], before[KnobId::kWorkers]);
