@@ -34,6 +34,8 @@ function(drapps_layer name)
     drapps_compile_together(drapps_${name} all)
     target_include_directories(drapps_${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(drapps_${name} PUBLIC ${above} ${LAYER_LINK} PRIVATE drapps_compile_options)
+    # Threads may outlive what exit() destroys.
+    target_compile_options(drapps_${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-Wexit-time-destructors>)
   else()
     add_library(drapps_${name} INTERFACE)
     target_include_directories(drapps_${name} INTERFACE "${PROJECT_SOURCE_DIR}/src")

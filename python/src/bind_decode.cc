@@ -63,14 +63,21 @@ DecodeOptions options_of(std::string_view color, std::string_view exif, std::str
   throw nb::python_error();
 }
 
-/// One per thread, so that the pictures of a test follow each other through the same decoder as in a worker.
-Decoder& decoder() {
-  thread_local Decoder instance(MemoryLedger::unlimited());
+/// One of each per thread, so that the pictures of a test follow each other through the same decoder as in a worker.
+struct Tools {
+  Decoder decoder{MemoryLedger::unlimited()};
+  ImageBuffer pixels{MemoryLedger::unlimited()};
+  jpeg::Transcoder transcoder{MemoryLedger::unlimited()};
+  std::vector<std::uint8_t> coefficients;
+};
+
+Tools& tools() {
+  thread_local Tools instance;  // NOLINT(clang-diagnostic-exit-time-destructors): no other thread reads it
   return instance;
 }
 
 nb::dict inspect(const nb::bytes& bytes, const std::string& exif) {
-  const Result<ImageInfo> info = decoder().inspect(view_of(bytes), options_of("rgb", exif, "clip"));
+  const Result<ImageInfo> info = tools().decoder.inspect(view_of(bytes), options_of("rgb", exif, "clip"));
   if (!info.ok()) raise(info.error());
   constexpr const char* kNames[] = {"jpeg", "png", "webp", "coefficients"};
   nb::dict dict;
@@ -87,15 +94,14 @@ Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const
               const std::string& exif, const std::string& depth, const std::string& cmyk) {
   const DecodeOptions options = options_of(color, exif, depth, cmyk);
   const std::span<const std::uint8_t> data = view_of(bytes);
-  Decoder& reader = decoder();
+  Tools& mine = tools();
   auto work = [&]() -> Result<ImageView> {
-    thread_local ImageBuffer buffer(MemoryLedger::unlimited());
     const WithoutGil release;
-    const Result<ImageInfo> info = reader.inspect(data, options);
+    const Result<ImageInfo> info = mine.decoder.inspect(data, options);
     if (!info.ok()) return info.error();
     Rect rect{0, 0, info->extent.height, info->extent.width};
     if (region) rect = {std::get<0>(*region), std::get<1>(*region), std::get<2>(*region), std::get<3>(*region)};
-    return reader.decode(data, *info, rect, options, buffer);
+    return mine.decoder.decode(data, *info, rect, options, mine.pixels);
   };
   const Result<ImageView> view = work();
   if (!view.ok()) raise(view.error());
@@ -114,15 +120,14 @@ Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const
 }
 
 nb::bytes transcode(const nb::bytes& bytes) {
-  thread_local jpeg::Transcoder transcoder(MemoryLedger::unlimited());
-  thread_local std::vector<std::uint8_t> form;
+  Tools& mine = tools();
   const std::span<const std::uint8_t> data = view_of(bytes);
   const Status status = [&] {
     const WithoutGil release;
-    return transcoder.transcode(data, form);
+    return mine.transcoder.transcode(data, mine.coefficients);
   }();
   if (!status.ok()) raise(status.error());
-  return nb::bytes(form.data(), form.size());
+  return nb::bytes(mine.coefficients.data(), mine.coefficients.size());
 }
 
 nb::dict try_forms_of(const nb::bytes& bytes, std::uint32_t times) {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
-import weakref
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from torch.utils.data import _utils as stock_utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps.item_cache.dataset import uncached
+from drapps.torch.exiting import leave_at_end, watch, within
 from drapps.torch.job import TorchJob
 from drapps.torch.requests import Depth, Requests
 from drapps.torch.starting import context_of, first_processes
@@ -36,15 +36,18 @@ if TYPE_CHECKING:
     from drapps.torch.base import IteratedLoader
 
 _GRACE_AFTER_DEATH = 1.0  # seconds that the others have to end by themselves
-_GRACE_AT_EXIT = 1.0
-_live: weakref.WeakSet[WorkerIterator] = weakref.WeakSet()
 
 
 class WorkerIterator(_BaseDataLoaderIter):
     """Passes over a dataset in worker processes; the same processes where they are persistent.
 
     The base class draws the base seed and iterates the sampler exactly as for the stock iterators.
+
+    Attributes:
+        user: the thread that is within it.
     """
+
+    user: int | None = None
 
     def __init__(self, loader: IteratedLoader[Any]) -> None:
         self._maker = os.getpid()
@@ -68,7 +71,8 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._limit = loader._limited()
         self._knob = loader._process_knob()
         self._waiter = ResultWaiter(self._timeout, loader.stall_report)
-        self._start()
+        with within(self):
+            self._start()
 
     @abstractmethod
     def _job_of(self, loader: IteratedLoader[Any]) -> TorchJob:
@@ -87,7 +91,8 @@ class WorkerIterator(_BaseDataLoaderIter):
         return Depth(self._prefetch, self._processes.pool)
 
     def _start(self) -> None:
-        """Starts the processes, and a pass in them."""
+        """Starts the processes, and a pass in them; `within` the iterator."""
+        watch(self)
         self._control = self._knob.control
         self._processes = WorkerProcesses(
             self._job,
@@ -100,7 +105,6 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._ended: Ended | None = None
         self._transfer = TransferThread(self._pin_memory_device) if self._pin_memory else None
         self._closed = False
-        _live.add(self)
         try:
             self._processes.start(self._enough())
             self._begin(first=True)
@@ -127,6 +131,11 @@ class WorkerIterator(_BaseDataLoaderIter):
 
     def _reset(self, loader: IteratedLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)
+        with within(self):
+            self._begin_next(loader)
+
+    def _begin_next(self, loader: IteratedLoader[Any]) -> None:
+        """Ends the pass before, whose batches nobody asks for any more, and begins another."""
         self._requests.leave(self._wait, self._received)
         before = self._progress
         self._progress = loader._begin_pass(int(self._base_seed), before.key_epoch + 1)
@@ -172,8 +181,10 @@ class WorkerIterator(_BaseDataLoaderIter):
         return data
 
     def _next_data(self) -> Any:
+        self.user = threading.get_ident()
         self._control.asks()
         try:
+            leave_at_end()
             data = self._next_batch()
         except StopIteration:
             self._control.ends()
@@ -181,6 +192,8 @@ class WorkerIterator(_BaseDataLoaderIter):
         except BaseException:
             self._control.gives()
             raise
+        finally:
+            self.user = None
         self._control.gives()
         return data
 
@@ -235,6 +248,7 @@ class WorkerIterator(_BaseDataLoaderIter):
 
     def _look_after(self) -> None:
         """Replaces what died, or ends all: no batch is left out, and nobody waits for the dead."""
+        leave_at_end()
         self._or_end(self._processes.look_after)
 
     def _or_end(self, act: Callable[[Any], None]) -> None:
@@ -258,10 +272,3 @@ class WorkerIterator(_BaseDataLoaderIter):
 
     def __del__(self) -> None:
         self._shutdown_workers()
-
-
-@atexit.register
-def _close_all() -> None:
-    """Before multiprocessing joins its children: one that is stopped would never end."""
-    for iterator in list(_live):
-        iterator._shutdown_workers(_GRACE_AT_EXIT)

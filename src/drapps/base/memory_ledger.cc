@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "drapps/base/never_destroyed.h"
+
 namespace drapps {
 namespace {
 
@@ -79,8 +81,8 @@ std::size_t MemoryLedger::releasable() const noexcept {
 }
 
 MemoryLedger& MemoryLedger::unlimited() noexcept {
-  static MemoryLedger ledger;
-  return ledger;
+  static const NeverDestroyed<MemoryLedger> ledger;
+  return *ledger;
 }
 
 }  // namespace drapps

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "drapps/base/caught.h"
+#include "drapps/base/never_destroyed.h"
 #include "drapps/base/process_local.h"
 
 namespace drapps {
@@ -21,8 +22,8 @@ constexpr double kDefaultRamShare = 0.5;
 constexpr std::chrono::seconds kWatchPeriod{1};
 
 std::string& machine_root() {
-  static std::string root;
-  return root;
+  static const NeverDestroyed<std::string> root;
+  return *root;
 }
 
 MachineSource this_machine() {

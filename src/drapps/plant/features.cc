@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "drapps/base/never_destroyed.h"
 #include "drapps/plant/knob_range.h"
 
 namespace drapps {
@@ -173,14 +174,14 @@ void each_feature(const Observation& now, const Observation& before, const Limit
 }  // namespace
 
 const std::vector<FeatureDescription>& feature_descriptions() {
-  static const std::vector<FeatureDescription> made = [] {
+  static const NeverDestroyed<const std::vector<FeatureDescription>> made([] {
     std::vector<FeatureDescription> list;
     each_feature({}, {}, {},
                  [&](std::string_view group, std::string_view name, std::string_view unit, std::string_view source,
                      double) { list.push_back({std::string(group) + "." + std::string(name), unit, source}); });
     return list;
-  }();
-  return made;
+  }());
+  return *made;
 }
 
 Features features(const Observation& now, const Observation& before, const Limits& limits) noexcept {

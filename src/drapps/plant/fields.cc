@@ -1,5 +1,7 @@
 #include "drapps/plant/fields.h"
 
+#include "drapps/base/never_destroyed.h"
+
 namespace drapps {
 namespace {
 
@@ -38,7 +40,7 @@ T value_of(std::uint64_t word) noexcept {
 }  // namespace
 
 const std::vector<FieldDescription>& observation_fields() {
-  static const std::vector<FieldDescription> fields = [] {
+  static const NeverDestroyed<const std::vector<FieldDescription>> fields([] {
     std::vector<FieldDescription> made;
     made.reserve(kObservationFields);
     const Observation any;
@@ -46,8 +48,8 @@ const std::vector<FieldDescription>& observation_fields() {
       made.push_back({joined(name), info, std::is_same_v<T, double>});
     });
     return made;
-  }();
-  return fields;
+  }());
+  return *fields;
 }
 
 ObservationWords words_of(const Observation& seen) noexcept {

@@ -11,6 +11,7 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/base/mount_info.h"
+#include "drapps/base/never_destroyed.h"
 #include "drapps/base/philox.h"
 #include "drapps/storage/read_file.h"
 #include "drapps/storage/storage_reader.h"
@@ -41,8 +42,8 @@ constexpr std::uint64_t kStopLookNs = 50'000'000;
 }  // namespace
 
 const std::shared_ptr<Storage>& Storage::files() {
-  static const std::shared_ptr<Storage> files = std::make_shared<Files>();
-  return files;
+  static const NeverDestroyed<const std::shared_ptr<Storage>> files(std::make_shared<Files>());
+  return *files;
 }
 
 StorageIdentity Storage::describe(const std::string& path, const std::string& root) const {

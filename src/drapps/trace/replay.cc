@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "drapps/base/caught.h"
+#include "drapps/base/never_destroyed.h"
 #include "drapps/plant/fields.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/registry.h"
@@ -161,7 +162,8 @@ Status Replayer::decide(const DecisionRead& read) {
 }
 
 Status check_schema(const Header& header) {
-  static const Header here = this_header(0, 0);
+  static const NeverDestroyed<const Header> made(this_header(0, 0));
+  const Header& here = *made;
   const bool same_lists = header.fields.size() == here.fields.size() && header.knobs == here.knobs &&
                           header.lanes == here.lanes && header.holds == here.holds;
   if (header.schema == here.schema && header.schema_text == here.schema_text && same_lists) return ok_status();
