@@ -13,6 +13,14 @@ constexpr int kMostKept = 128;
 
 std::atomic<int> g_kept{0};
 
+bool take_place() noexcept {
+  int kept = g_kept.load(std::memory_order_relaxed);
+  while (kept < kept_shards_limit()) {
+    if (g_kept.compare_exchange_weak(kept, kept + 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Shard::~Shard() {
@@ -32,15 +40,16 @@ int kept_shards_limit() noexcept {
 }
 
 bool Shard::keep(int fd) noexcept {
-  if (g_kept.fetch_add(1, std::memory_order_relaxed) < kept_shards_limit()) {
-    (void)::fcntl(fd, F_SETFL, 0);  // O_NONBLOCK was for opening; io_uring would fail a read that has to wait
-    int none = -1;
-    if (descriptor_.compare_exchange_strong(none, fd, std::memory_order_release, std::memory_order_relaxed)) {
-      return true;
-    }
+  // Who opens it first decides, so that a place that is taken is never given back: others would be refused meanwhile.
+  int none = kNone;
+  if (!descriptor_.compare_exchange_strong(none, kDeciding, std::memory_order_relaxed)) return false;
+  if (!take_place()) {
+    descriptor_.store(kNone, std::memory_order_relaxed);
+    return false;
   }
-  g_kept.fetch_sub(1, std::memory_order_relaxed);
-  return false;
+  (void)::fcntl(fd, F_SETFL, 0);  // O_NONBLOCK was for opening; io_uring would fail a read that has to wait
+  descriptor_.store(fd, std::memory_order_release);
+  return true;
 }
 
 FileIdentity Shard::record_identity(std::uint64_t offset, std::uint64_t length) const noexcept {

@@ -25,18 +25,21 @@ class Shard {
   const FileIdentity& identity() const noexcept { return identity_; }
   void set_identity(const FileIdentity& identity) noexcept { identity_ = identity; }  // before its first use
 
-  /// Open for reading at any offset, or -1. Valid as long as the shard; not the caller's to close.
+  /// Open for reading at any offset, or negative. Valid as long as the shard; not the caller's to close.
   int descriptor() const noexcept { return descriptor_.load(std::memory_order_acquire); }
-  /// Takes `fd`, which is open on this shard, to keep it. False where one is kept already or too many are: then `fd`
-  /// stays the caller's.
+  /// Takes `fd`, which is open on this shard, to keep it. False where one is kept already, or about to be, or too many
+  /// are: then `fd` stays the caller's.
   bool keep(int fd) noexcept;
 
   /// What identifies the record [offset, offset + length): it changes with the shard.
   FileIdentity record_identity(std::uint64_t offset, std::uint64_t length) const noexcept;
 
  private:
+  static constexpr int kNone = -1;
+  static constexpr int kDeciding = -2;  // a thread is about to keep one
+
   FileIdentity identity_;
-  std::atomic<int> descriptor_{-1};
+  std::atomic<int> descriptor_{kNone};
 };
 
 /// Shards of all sources that this process keeps open at most: 128, or an eighth of the limit on open files (ulimit -n)
