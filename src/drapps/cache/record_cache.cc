@@ -23,22 +23,17 @@ bool fetched(const Location& at) noexcept { return at.path != nullptr; }
 
 RecordCache::RecordCache(Tier& tier, std::shared_ptr<const Source> source, const Wish& wish,
                          const std::vector<std::optional<std::string>>& made_with)
-    : tier_(tier),
-      source_(std::move(source)),
-      wish_(wish),
-      entries_(wish.form ? source_->size() * source_->parts().size() : 0),
-      number_(next_number()),
-      forms_(source_->parts().size()) {
+    : tier_(tier), source_(std::move(source)), wish_(wish), number_(next_number()), forms_(source_->parts().size()) {
   const FormId wanted = wish.form.value_or(FormId::kBytes);
   for (std::size_t part = 0; part < std::min(forms_.size(), made_with.size()); ++part) {
     const std::optional<std::string>& with = made_with[part];
     if (!with) continue;
     forms_[part] = {wanted, identity_of(std::string(name_of(wanted)) + " " + *with)};
   }
-  tier_.join(entries_, wish.budget);
+  member_ = tier_.join(wish.form ? source_->size() * source_->parts().size() : 0, wish.budget);
 }
 
-RecordCache::~RecordCache() { tier_.leave(entries_, wish_.budget); }
+RecordCache::~RecordCache() { tier_.leave(member_); }
 
 /// Of a part as the bytes of its file.
 RecordIdentity RecordCache::plain(std::uint64_t index, RecordPart part, const Location& at) const noexcept {
@@ -91,15 +86,15 @@ View RecordCache::find_part(Request& request, RecordPart part) noexcept {
   if (!fetched(at) && wanted == FormId::kBytes) return {};
   const RecordIdentity as_bytes = plain(request.index, part, at);
   const RecordIdentity made = in_form(as_bytes, part, wanted);
-  if (!fetched(at)) return tier_.get({made, 0});
+  if (!fetched(at)) return tier_.get({made, 0, member_.number});
   if (!tier_.has(made) && (wanted == FormId::kBytes || !tier_.has(as_bytes))) return {};
   struct stat status{};
   if (::stat(at.path, &status) != 0) return {};
   const std::uint64_t state = state_of(status);
   request.identity[part] = at.shard == nullptr ? identity_of(status) : at.shard->record_identity(at.offset, at.length);
   request.state[part] = state;
-  View view = tier_.get({made, state});
-  return view || wanted == FormId::kBytes ? std::move(view) : tier_.get({as_bytes, state});
+  View view = tier_.get({made, state, member_.number});
+  return view || wanted == FormId::kBytes ? std::move(view) : tier_.get({as_bytes, state, member_.number});
 }
 
 bool RecordCache::find(Request& request) noexcept {
@@ -144,7 +139,7 @@ void RecordCache::keep(Request& request, RecordPart part, FormId form, std::span
   const std::uint64_t state = fetched(at) ? request.state[part] : 0;
   const std::uint64_t read_ns = fetched(at) && !request.kept[part] ? request.wall_ns : 0;
   const Admission admission =
-      tier_.offer({in_form(as_bytes, part, form), state}, form, entry.size(), saved_ns + read_ns,
+      tier_.offer({in_form(as_bytes, part, form), state, member_.number}, form, entry.size(), saved_ns + read_ns,
                   [&](std::span<std::uint8_t> place) { std::ranges::copy(entry, place.begin()); });
   if (admission == Admission::kAdmitted) {
     request.admitted[part] = form;

@@ -107,7 +107,7 @@ class RecordCache {
   Tier& tier_;
   const std::shared_ptr<const Source> source_;
   const Wish wish_;
-  const std::uint64_t entries_;  // that it expects
+  Member member_;
   const std::uint64_t number_;   // among all of the process
   std::vector<PartForm> forms_;  // by part
   std::atomic<std::uint32_t> passes_{0};

@@ -97,7 +97,7 @@ TEST(Replay, AStoreHitsExactlyItsShare) {
     MemoryLedger ledger;
     Store store(ledger);
     const auto capacity = static_cast<std::uint64_t>(share * kRecords);
-    store.join(kRecords, std::size_t{1} << 30);
+    const Member member = store.join(kRecords, std::size_t{1} << 30);
     store.set_budget(store.bytes() + capacity * Store::size_of(FormId::kBytes, 100));
     for (std::uint32_t pass = 0; pass < 5; ++pass) {
       const Permutation order(kRecords, 5, pass);
@@ -112,7 +112,7 @@ TEST(Replay, AStoreHitsExactlyItsShare) {
       }
       EXPECT_EQ(found, pass == 0 ? 0 : capacity);
     }
-    store.leave(kRecords, std::size_t{1} << 30);
+    store.leave(member);
   }
 }
 

@@ -29,6 +29,7 @@ constexpr std::uint64_t tag_of(const RecordIdentity& id) noexcept { return id.lo
 // Words that an identity may be in, in each segment: many more than stand beside each other in a table that is full.
 constexpr std::size_t kProbes = 256;
 constexpr std::uint64_t kLeastPlaces = 64;
+constexpr std::uint64_t kLeastGrowth = 4;  // a segment more is a quarter of those before: there are not many
 
 // What is dropped at once where others need memory, as a share of all: finding the least worth takes a look at each.
 constexpr std::size_t kDroppedAtOnce = 32;
@@ -37,7 +38,14 @@ constexpr std::size_t kTrimmed = std::size_t{1} << 20;
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr int kFormShift = 56;  // above the bytes of the content
+// What an entry is: its form, the number of its member, and the bytes of its content.
+constexpr int kFormShift = 56;
+constexpr int kMemberShift = 40;
+constexpr std::uint64_t kBytes = (std::uint64_t{1} << kMemberShift) - 1;
+
+constexpr std::uint64_t about(FormId form, std::uint16_t member, std::size_t bytes) noexcept {
+  return static_cast<std::uint64_t>(form) << kFormShift | std::uint64_t{member} << kMemberShift | bytes;
+}
 
 }  // namespace
 
@@ -45,12 +53,16 @@ constexpr int kFormShift = 56;  // above the bytes of the content
 struct Store::Entry {
   std::uint64_t low = 0;  // of the identity
   std::uint64_t state = 0;
-  std::uint64_t form_and_bytes = 0;
+  std::atomic<std::uint64_t> about = 0;
   std::uint32_t high = 0;  // of the identity, its upper half
   float saved_ns = 0;
 
-  FormId form() const noexcept { return static_cast<FormId>(form_and_bytes >> kFormShift); }
-  std::size_t bytes() const noexcept { return form_and_bytes & ((std::uint64_t{1} << kFormShift) - 1); }
+  FormId form() const noexcept { return static_cast<FormId>(about.load(std::memory_order_relaxed) >> kFormShift); }
+  std::uint16_t member() const noexcept {
+    return static_cast<std::uint16_t>(about.load(std::memory_order_relaxed) >> kMemberShift & (Members::kMost - 1));
+  }
+  std::size_t bytes() const noexcept { return about.load(std::memory_order_relaxed) & kBytes; }
+  std::size_t size() const noexcept { return size_of(form(), bytes()); }
   std::uint8_t* content() noexcept { return reinterpret_cast<std::uint8_t*>(this + 1); }
   bool is(const RecordIdentity& id) const noexcept {
     return low == id.low && high == static_cast<std::uint32_t>(id.high >> 32);
@@ -68,6 +80,7 @@ struct Store::Entry {
 
 Store::Store(MemoryLedger& account) : own_(&account, 0) {
   static_assert(sizeof(Entry) == 32);
+  static_assert(Members::kMost <= std::size_t{1} << (kFormShift - kMemberShift));
   own_.add(*this, ReleaseOrder::kCache);
 }
 
@@ -143,7 +156,18 @@ View Store::get(const Key& key) noexcept {
     leave(*word);
     return {};
   }
+  adopt(entry, key.member);
   return {*this, reinterpret_cast<std::uint64_t>(word), entry.form(), {entry.content(), entry.bytes()}};
+}
+
+/// The entry is the member's where its own has left. Requires a view of it.
+void Store::adopt(Entry& entry, std::uint16_t member) noexcept {
+  const std::uint16_t before = entry.member();
+  if (before == member || members_.here(before) || !members_.here(member)) return;
+  std::uint64_t seen = about(entry.form(), before, entry.bytes());
+  if (!entry.about.compare_exchange_strong(seen, about(entry.form(), member, entry.bytes()))) return;
+  members_.add(member, entry.size());
+  members_.remove(before, entry.size());
 }
 
 void Store::drop(const RecordIdentity& id) noexcept {
@@ -155,7 +179,7 @@ void Store::drop(const RecordIdentity& id) noexcept {
 
 /// Takes memory for an entry; null where there is none.
 Store::Entry* Store::make(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns) noexcept {
-  if (bytes >> kFormShift != 0) return nullptr;
+  if (bytes > kBytes) return nullptr;
   const std::size_t size = size_of(form, bytes);
   if (!own_.try_reserve(size)) return nullptr;
   void* const block = std::malloc(size - 8);
@@ -167,13 +191,13 @@ Store::Entry* Store::make(const Key& key, FormId form, std::size_t bytes, std::u
   }
   return new (block) Entry{.low = key.id.low,
                            .state = key.state,
-                           .form_and_bytes = static_cast<std::uint64_t>(form) << kFormShift | bytes,
+                           .about = about(form, key.member, bytes),
                            .high = static_cast<std::uint32_t>(key.id.high >> 32),
                            .saved_ns = static_cast<float>(saved_ns)};
 }
 
 void Store::unmake(Entry& entry) noexcept {
-  const std::size_t size = size_of(entry.form(), entry.bytes());
+  const std::size_t size = entry.size();
   std::free(&entry);
   own_.release(size);
 }
@@ -181,6 +205,7 @@ void Store::unmake(Entry& entry) noexcept {
 Admission Store::offer(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns, const Fill& fill) {
   if (keeps(key)) return Admission::kExists;
   Entry* entry = make(key, form, bytes, saved_ns);
+  if (entry == nullptr && drop_left(size_of(form, bytes))) entry = make(key, form, bytes, saved_ns);
   if (entry != nullptr) {
     fill({entry->content(), bytes});
     const std::scoped_lock lock(stripes_[key.id.low % kStripes]);
@@ -188,9 +213,9 @@ Admission Store::offer(const Key& key, FormId form, std::size_t bytes, std::uint
       unmake(*entry);
       return Admission::kExists;
     }
-    const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(entry));
+    const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(entry) << (kAddressShift - 4) | tag_of(key.id);
     count(*entry, 1);
-    if (place(key.id, address << (kAddressShift - 4) | tag_of(key.id))) return Admission::kAdmitted;
+    if (place(key.id, bits) || (make_places() && place(key.id, bits))) return Admission::kAdmitted;
     count(*entry, -1);
     unmake(*entry);
   }
@@ -209,6 +234,7 @@ bool Store::place(const RecordIdentity& id, std::uint64_t bits) noexcept {
 }
 
 void Store::count(const Entry& entry, int entries) noexcept {
+  entries > 0 ? members_.add(entry.member(), entry.size()) : members_.remove(entry.member(), entry.size());
   const auto times = static_cast<std::uint64_t>(static_cast<std::int64_t>(entries));  // modulo 2^64, as the sums are
   entries_.fetch_add(times, std::memory_order_relaxed);
   Sums& sums = sums_[static_cast<std::size_t>(entry.form())];
@@ -222,7 +248,7 @@ std::size_t Store::room() const noexcept {
   const std::size_t limit = own_.limit();
   const MemoryLedger& whole = own_.whole();
   const std::size_t own = limit - std::min(limit, used);
-  return std::min(own, whole.limit() - std::min(whole.limit(), whole.used()));
+  return std::min(limit, std::min(own, whole.limit() - std::min(whole.limit(), whole.used())) + members_.left_bytes());
 }
 
 template <class Visit>
@@ -242,22 +268,46 @@ void Store::for_each(const Visit& visit) noexcept {
   }
 }
 
-/// Drops those that save the least time per byte. How many bytes are to go, those with a view among them.
+/// 0 for those of members that have left, then by their worth.
+std::size_t Store::class_of(const Entry& entry) const noexcept {
+  return members_.here(entry.member()) ? 1 + entry.worth() : 0;
+}
+
+/// Drops those of members that have left, then those that save the least time per byte. How many bytes are to go, those
+/// with a view among them.
 std::size_t Store::drop_least(std::size_t bytes) noexcept {
-  std::array<std::size_t, 64> by_worth{};
-  for_each([&](Word&, const Entry& entry) { by_worth[entry.worth()] += size_of(entry.form(), entry.bytes()); });
+  std::array<std::size_t, 65> by_class{};
+  for_each([&](Word&, const Entry& entry) { by_class[class_of(entry)] += entry.size(); });
   std::size_t classes = 0;  // whose entries may go
-  for (std::size_t sum = 0; classes < by_worth.size() && sum < bytes; ++classes) sum += by_worth[classes];
+  for (std::size_t sum = 0; classes < by_class.size() && sum < bytes; ++classes) sum += by_class[classes];
   std::size_t gone = 0;
   for (const std::size_t last : {std::size_t{1}, std::size_t{0}}) {  // the class that goes in part goes last
     for_each([&](Word& word, const Entry& entry) {
-      if (gone >= bytes || entry.worth() + last >= classes || !mark(word)) return;
-      gone += size_of(entry.form(), entry.bytes());
+      if (gone >= bytes || class_of(entry) + last >= classes || !mark(word)) return;
+      gone += entry.size();
       dropped_.fetch_add(1, std::memory_order_relaxed);
     });
   }
   if (gone >= kTrimmed) ::malloc_trim(0);
   return gone;
+}
+
+/// Drops so many bytes of members that have left, and a share of all at the least, evenly over the table: then there is
+/// a place near any identity. False where there are none.
+bool Store::drop_left(std::size_t bytes) noexcept {
+  if (members_.left_bytes() == 0) return false;
+  const std::scoped_lock lock(dropping_);
+  const auto left = static_cast<double>(members_.left_bytes());
+  const auto wanted = static_cast<double>(std::max(bytes, own_.used() / kDroppedAtOnce));
+  double due = 0;
+  for_each([&](Word& word, const Entry& entry) {
+    if (members_.here(entry.member())) return;
+    due += static_cast<double>(entry.size()) * std::min(1.0, wanted / left);
+    if (due <= 0 || !mark(word)) return;
+    due -= static_cast<double>(entry.size());
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+  });
+  return true;
 }
 
 std::size_t Store::releasable() const noexcept {
@@ -278,36 +328,53 @@ void Store::set_budget(std::size_t bytes) noexcept {
   if (own_.used() > bytes) drop_least(own_.used() - bytes);
 }
 
-void Store::join(std::uint64_t entries, std::size_t budget) {
+Member Store::join(std::uint64_t entries, std::size_t budget) {
   const std::scoped_lock lock(mutex_);
+  if (!members_.has_unused()) drop_left(members_.left_bytes());
   budgets_.insert(budget);
   set_budget(*budgets_.rbegin());
   expected_ += entries;
-  add_segment();
+  if (!add_segment(expected_) && expected_ > places_ && drop_left(expected_ * sizeof(Word))) add_segment(expected_);
+  return {entries, budget, members_.join()};
 }
 
-void Store::leave(std::uint64_t entries, std::size_t budget) noexcept {
+void Store::leave(const Member& member) noexcept {
   const std::scoped_lock lock(mutex_);
-  budgets_.erase(budgets_.find(budget));
-  expected_ -= entries;
+  budgets_.erase(budgets_.find(member.budget));
+  expected_ -= member.entries;
+  members_.leave(member.number);
   if (budgets_.empty()) clear();
   set_budget(budgets_.empty() ? 0 : *budgets_.rbegin());
 }
 
-/// For what is expected beyond the places that there are; nothing where there is no memory for it.
-void Store::add_segment() noexcept {
+/// Makes `wanted` places, or more than there are of them; none where there is no memory for it.
+bool Store::add_segment(std::uint64_t wanted) noexcept {
   const std::size_t count = segment_count_.load(std::memory_order_relaxed);
-  if (expected_ <= places_ || count == kSegments) return;
-  const std::uint64_t places = std::max(expected_ - places_, kLeastPlaces);
-  if (places > own_.limit() / sizeof(Word)) return;
+  if (wanted <= places_ || count == kSegments) return false;
+  const std::uint64_t places = std::max({wanted - places_, places_ / kLeastGrowth, kLeastPlaces});
+  if (places > own_.limit() / sizeof(Word)) return false;
   const auto words = static_cast<std::size_t>(places * 8 / 7);
-  if (!own_.try_reserve(words * sizeof(Word))) return;
+  const std::size_t bytes = words * sizeof(Word);
+  if (!own_.try_reserve(bytes)) return false;
   // Zeros, of which a page is there once it is written to.
   segments_[count] = {std::unique_ptr<Word[], Free>(static_cast<Word*>(std::calloc(words, sizeof(Word)))), words};
-  if (segments_[count].words == nullptr) return own_.release(words * sizeof(Word));
-  table_ += words * sizeof(Word);
+  if (segments_[count].words == nullptr) {
+    own_.release(bytes);
+    return false;
+  }
+  table_ += bytes;
   places_ += places;
   segment_count_.store(count + 1, std::memory_order_release);
+  return true;
+}
+
+/// Whether there may be places now where there were none: in a segment more, or of members that have left.
+bool Store::make_places() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!budgets_.empty() && add_segment(places_ + 1)) return true;
+  }
+  return drop_left(1);
 }
 
 void Store::clear() noexcept {

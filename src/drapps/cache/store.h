@@ -6,6 +6,9 @@
 //    A word that its entry has left is used again.
 // 3. An entry that is dropped is marked, and whoever has its last view frees it: who marks it has one.
 //
+// 4. An entry is a member's: who offered it, or who asked for it first after that one had left. Entries of members that
+//    have left go, some at once and evenly over the table, where there is no room or no place for another's.
+//
 // An entry costs 32 bytes and what malloc adds, and its share of the table, 9 bytes where the number of records was
 // told beforehand.
 #pragma once
@@ -20,6 +23,7 @@
 #include <set>
 
 #include "drapps/base/memory_ledger.h"
+#include "drapps/cache/members.h"
 #include "drapps/cache/tier.h"
 
 namespace drapps::cache {
@@ -47,8 +51,8 @@ class Store final : public Tier, public Releasable {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  void join(std::uint64_t entries, std::size_t budget) override;
-  void leave(std::uint64_t entries, std::size_t budget) noexcept override;
+  Member join(std::uint64_t entries, std::size_t budget) override;
+  void leave(const Member& member) noexcept override;
   bool empty() const noexcept override { return entries_.load(std::memory_order_relaxed) == 0; }
   bool has(const RecordIdentity& id) noexcept override;
   View get(const Key& key) noexcept override;
@@ -56,8 +60,8 @@ class Store final : public Tier, public Releasable {
   void drop(const RecordIdentity& id) noexcept override;
   std::size_t room() const noexcept override;
 
-  /// Another budget, until somebody joins or leaves. Where it is passed, entries that save the least time per byte go
-  /// at once; those with a view go with the last of them.
+  /// Another budget, until somebody joins or leaves. Where it is passed, entries go at once, of members that have
+  /// left first, then those that save the least time per byte; those with a view go with the last of them.
   void set_budget(std::size_t bytes) noexcept;
   /// Drops so many bytes likewise, or all there are.
   std::size_t release(std::size_t bytes) noexcept override;
@@ -106,11 +110,17 @@ class Store final : public Tier, public Releasable {
   Entry* make(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns) noexcept;
   void unmake(Entry& entry) noexcept;
   void count(const Entry& entry, int entries) noexcept;
+  void adopt(Entry& entry, std::uint16_t member) noexcept;
+  std::size_t class_of(const Entry& entry) const noexcept;
   std::size_t drop_least(std::size_t bytes) noexcept;
-  void add_segment() noexcept;
+  bool drop_left(std::size_t bytes) noexcept;
+  bool add_segment(std::uint64_t wanted) noexcept;
+  bool make_places() noexcept;
   void clear() noexcept;
 
   MemoryLedger own_;  // the budget
+  Members members_;
+  std::mutex dropping_;  // entries of members that have left go one share after the other
   std::array<Segment, kSegments> segments_;
   std::atomic<std::size_t> segment_count_{0};
   std::array<std::mutex, kStripes> stripes_;  // of writers, by identity

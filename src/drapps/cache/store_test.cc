@@ -42,7 +42,7 @@ TEST(Store, KeepsWhatItIsOfferedAndNothingElse) {
   MemoryLedger ledger;
   Store store(ledger);
   EXPECT_EQ(offer(store, 1, 100), Admission::kFull);  // nobody has joined
-  store.join(10, kPlenty);
+  const Member member = store.join(10, kPlenty);
   EXPECT_FALSE(store.has(id_of(1)));
   EXPECT_EQ(offer(store, 1, 100), Admission::kAdmitted);
   EXPECT_EQ(offer(store, 1, 100), Admission::kExists);
@@ -56,7 +56,7 @@ TEST(Store, KeepsWhatItIsOfferedAndNothingElse) {
   EXPECT_EQ(kept.forms[static_cast<std::size_t>(FormId::kBytes)].bytes, 100u);
   EXPECT_EQ(kept.forms[static_cast<std::size_t>(FormId::kBytes)].saved_ns, 1000u);
   EXPECT_EQ(kept.refused, 1u);
-  store.leave(10, kPlenty);
+  store.leave(member);
   EXPECT_TRUE(store.empty());
   EXPECT_EQ(ledger.used(), 0u);
 }
@@ -64,7 +64,7 @@ TEST(Store, KeepsWhatItIsOfferedAndNothingElse) {
 TEST(Store, AFileThatHasChangedIsAMissAndItsEntryGoes) {
   MemoryLedger ledger;
   Store store(ledger);
-  store.join(10, kPlenty);
+  const Member member = store.join(10, kPlenty);
   offer(store, 1, 100, 1000, 7);
   EXPECT_FALSE(holds(store, 1, 100, 8));
   EXPECT_FALSE(store.has(id_of(1)));
@@ -72,14 +72,14 @@ TEST(Store, AFileThatHasChangedIsAMissAndItsEntryGoes) {
   EXPECT_EQ(offer(store, 1, 100, 1000, 9), Admission::kAdmitted);  // in the place of that of state 8
   EXPECT_TRUE(holds(store, 1, 100, 9));
   EXPECT_EQ(store.statistics().stale, 2u);
-  store.leave(10, kPlenty);
+  store.leave(member);
 }
 
 TEST(Store, IsNeverAboveItsBudgetAndSmallerEntriesEnterWhereALargerOneDoesNot) {
   MemoryLedger ledger;
   Store store(ledger);
   constexpr std::size_t kBudget = 100'000;
-  store.join(2000, kBudget);
+  const Member member = store.join(2000, kBudget);
   std::mt19937_64 random(3);
   std::lognormal_distribution<double> sizes(std::log(500), 1);
   std::size_t admitted = 0;
@@ -97,27 +97,27 @@ TEST(Store, IsNeverAboveItsBudgetAndSmallerEntriesEnterWhereALargerOneDoesNot) {
   EXPECT_TRUE(admitted_behind);
   EXPECT_GT(store.bytes(), kBudget * 95 / 100);
   EXPECT_EQ(store.statistics().forms[0].entries, admitted);
-  store.leave(2000, kBudget);
+  store.leave(member);
   EXPECT_EQ(ledger.used(), 0u);
 }
 
 TEST(Store, OfABudgetThatFallsTheLeastWorthGoesFirst) {
   MemoryLedger ledger;
   Store store(ledger);
-  store.join(100, kPlenty);
+  const Member member = store.join(100, kPlenty);
   for (std::uint64_t i = 0; i < 100; ++i) offer(store, i, 1000, i % 2 == 0 ? 100'000 : 10'000'000);
   const std::size_t full = store.bytes();
   store.set_budget(full - 30 * Store::size_of(FormId::kBytes, 1000));
   EXPECT_LE(store.bytes(), store.budget());
   EXPECT_EQ(store.statistics().dropped, 30u);
   for (std::uint64_t i = 1; i < 100; i += 2) EXPECT_TRUE(holds(store, i, 1000));
-  store.leave(100, kPlenty);
+  store.leave(member);
 }
 
 TEST(Store, WhatAViewLooksAtStaysUntilItGoes) {
   MemoryLedger ledger;
   Store store(ledger);
-  store.join(10, kPlenty);
+  const Member member = store.join(10, kPlenty);
   offer(store, 1, 50'000);
   View view = store.get({id_of(1), 1});
   ASSERT_TRUE(view);
@@ -128,14 +128,14 @@ TEST(Store, WhatAViewLooksAtStaysUntilItGoes) {
   View moved = std::move(view);
   moved.reset();
   EXPECT_EQ(store.bytes(), before - Store::size_of(FormId::kBytes, 50'000));
-  store.leave(10, kPlenty);
+  store.leave(member);
 }
 
 TEST(Store, GivesWayToWhoNeedsMemoryAndGrowsNoMoreThen) {
   MemoryLedger whole(200'000);
   MemoryLedger account(&whole);
   Store store(account);
-  store.join(100, 150'000);
+  const Member member = store.join(100, 150'000);
   for (std::uint64_t i = 0; i < 100; ++i) offer(store, i, 2000);
   EXPECT_GT(whole.used(), 140'000u);
   MemoryLedger other(&whole);
@@ -145,20 +145,137 @@ TEST(Store, GivesWayToWhoNeedsMemoryAndGrowsNoMoreThen) {
   const std::size_t left = store.bytes();
   for (std::uint64_t i = 0; i < 100; ++i) offer(store, i, 2000);
   EXPECT_LE(store.bytes(), left);
-  store.leave(100, 150'000);
+  store.leave(member);
 }
 
 TEST(Store, TheLargestOfSeveralBudgetsIsInForceAndTheLastTakesAllAlong) {
   MemoryLedger ledger;
   Store store(ledger);
-  store.join(10, 50'000);
-  store.join(10, 20'000);
+  const Member large = store.join(10, 50'000);
+  const Member small = store.join(10, 20'000);
   EXPECT_EQ(store.budget(), 50'000u);
   for (std::uint64_t i = 0; i < 20; ++i) offer(store, i, 2000);
-  store.leave(10, 50'000);
+  store.leave(large);
   EXPECT_LE(store.bytes(), 20'000u);
   EXPECT_FALSE(store.empty());
-  store.leave(10, 20'000);
+  store.leave(small);
+  EXPECT_EQ(ledger.used(), 0u);
+}
+
+/// Entries that a member finds or offers; how many were admitted.
+std::uint64_t pass(Store& store, const Member& member, std::uint64_t first, std::uint64_t count, std::size_t bytes) {
+  std::uint64_t admitted = 0;
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    const Key key{id_of(i), 1, member.number};
+    if (store.get(key)) continue;
+    admitted += store.offer(key, FormId::kBytes, bytes, 1000, [&](std::span<std::uint8_t> entry) {
+      std::ranges::copy(content_of(i, bytes), entry.begin());
+    }) == Admission::kAdmitted;
+  }
+  return admitted;
+}
+
+TEST(Store, MembersThatComeAndGoFindPlaceWhileAnotherStays) {
+  MemoryLedger ledger;
+  Store store(ledger);
+  const Member stays = store.join(200, kPlenty);
+  EXPECT_EQ(pass(store, stays, 0, 200, 50), 200u);
+  for (std::uint64_t fold = 1; fold <= 60; ++fold) {
+    const Member comes = store.join(300, kPlenty);
+    ASSERT_EQ(pass(store, comes, fold * 1000, 300, 50), 300u) << fold;
+    store.leave(comes);
+  }
+  EXPECT_EQ(store.statistics().dropped, 0u);  // there was room for all
+  for (std::uint64_t i = 0; i < 200; ++i) EXPECT_TRUE(holds(store, i, 50));
+  store.leave(stays);
+  EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(Store, WhatMembersThatHaveLeftKeptYieldsToOthersEntries) {
+  MemoryLedger ledger;
+  Store store(ledger);
+  constexpr std::size_t kBudget = 400'000;
+  const Member stays = store.join(200, kBudget);
+  EXPECT_EQ(pass(store, stays, 0, 200, 500), 200u);
+  const std::size_t own = store.bytes();
+  for (std::uint64_t fold = 1; fold <= 20; ++fold) {
+    const Member comes = store.join(300, kBudget);
+    EXPECT_GT(store.room(), kBudget - own - 100'000);
+    ASSERT_EQ(pass(store, comes, fold * 1000, 300, 500), 300u) << fold;
+    EXPECT_LE(store.bytes(), kBudget);
+    store.leave(comes);
+  }
+  EXPECT_GT(store.bytes(), kBudget * 8 / 10);
+  for (std::uint64_t i = 0; i < 200; ++i) EXPECT_TRUE(holds(store, i, 500));
+  store.leave(stays);
+  EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(Store, WhatAMemberThatIsThereHasFoundIsItsOwn) {
+  MemoryLedger ledger;
+  Store store(ledger);
+  constexpr std::size_t kBudget = 200'000;
+  const Member stays = store.join(100, kBudget);
+  const Member leaves = store.join(300, kBudget);
+  EXPECT_EQ(pass(store, leaves, 0, 300, 500), 300u);
+  store.leave(leaves);
+  EXPECT_EQ(pass(store, stays, 0, 100, 500), 0u);
+  const Member comes = store.join(300, kBudget);
+  pass(store, comes, 1000, 300, 500);
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_TRUE(holds(store, i, 500));
+  store.set_budget(store.bytes() / 2);
+  std::uint64_t left = 0;
+  for (std::uint64_t i = 100; i < 300; ++i) left += holds(store, i, 500);
+  EXPECT_EQ(left, 0u);  // they go first
+  store.leave(comes);
+  store.leave(stays);
+  EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(Store, MoreMembersThanThereAreNumbersForAreAllServed) {
+  MemoryLedger ledger;
+  Store store(ledger);
+  const Member stays = store.join(10, kPlenty);
+  std::vector<Member> many;
+  for (std::uint64_t i = 0; i < 3 * Members::kMost; ++i) {
+    const Member member = store.join(1, kPlenty);
+    EXPECT_EQ(pass(store, member, i, 1, 10), 1u);
+    i % 2 == 0 ? store.leave(member) : many.push_back(member);
+  }
+  for (const Member& member : many) {
+    EXPECT_TRUE(holds(store, static_cast<std::uint64_t>(2 * (&member - many.data()) + 1), 10));
+  }
+  for (const Member& member : many) store.leave(member);
+  store.leave(stays);
+  EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(Store, ThreadsThatComeAndGoKeepItsBooks) {
+  MemoryLedger ledger;
+  Store store(ledger);
+  constexpr std::size_t kBudget = 300'000;
+  const Member stays = store.join(100, kBudget);
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t thread = 0; thread < 4; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (std::uint64_t fold = 0; fold < 40; ++fold) {
+          const Member comes = store.join(200, kBudget);
+          pass(store, comes, (fold + thread) % 7 * 100, 200, 500);
+          pass(store, stays, fold % 5 * 20, 20, 500);
+          store.leave(comes);
+        }
+      });
+    }
+  }
+  EXPECT_LE(store.bytes(), kBudget);
+  EXPECT_LE(store.room(), kBudget);
+  pass(store, stays, 0, 100, 500);
+  store.set_budget(store.bytes());
+  const Member last = store.join(1000, store.budget());
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_TRUE(holds(store, i, 500));
+  store.leave(last);
+  store.leave(stays);
   EXPECT_EQ(ledger.used(), 0u);
 }
 
@@ -166,7 +283,7 @@ TEST(Store, AMillionEntriesCostAtMost64BytesEachBesideTheirData) {
   MemoryLedger ledger;
   Store store(ledger);
   constexpr std::uint64_t kEntries = 1'000'000;
-  store.join(kEntries, kPlenty);
+  const Member member = store.join(kEntries, kPlenty);
   std::size_t content = 0;
   for (std::uint64_t i = 0; i < kEntries; ++i) {
     const std::size_t bytes = 16 + i % 97;
@@ -175,14 +292,14 @@ TEST(Store, AMillionEntriesCostAtMost64BytesEachBesideTheirData) {
     content += bytes;
   }
   EXPECT_LE(static_cast<double>(store.bytes() - content) / kEntries, 64.0);
-  store.leave(kEntries, kPlenty);
+  store.leave(member);
 }
 
 TEST(Store, ManyThreadsNeverSeeAnythingButWhatWasKept) {
   MemoryLedger ledger;
   Store store(ledger);
   constexpr std::uint64_t kSome = 300;
-  store.join(kSome, 400'000);
+  const Member member = store.join(kSome, 400'000);
   {
     std::vector<std::jthread> threads;
     for (unsigned thread = 0; thread < 4; ++thread) {
@@ -208,7 +325,7 @@ TEST(Store, ManyThreadsNeverSeeAnythingButWhatWasKept) {
   std::uint64_t found = 0;
   for (std::uint64_t i = 0; i < kSome; ++i) found += holds(store, i, 500 + i * 7);
   EXPECT_EQ(found, store.statistics().forms[0].entries);
-  store.leave(kSome, 400'000);
+  store.leave(member);
   EXPECT_EQ(ledger.used(), 0u);
 }
 

@@ -1,9 +1,10 @@
 // A place where what was made of records once is kept for every later pass.
 //
 // An entry is bytes in some form (form/form.h), under an identity that says which part of which record they are, and
-// what they were made with where that shows in them. What is kept is never dropped for another entry: under a fresh
-// permutation each epoch all are asked for equally often, so what would take its place is worth no more. It leaves only
-// where its file has changed, or for memory that others need.
+// what they were made with where that shows in them. What is kept for who is there is never dropped for another entry:
+// under a fresh permutation each epoch all are asked for equally often, so what would take its place is worth no more.
+// It leaves only where its file has changed, or for memory that others need. Entries of who has left are kept as long
+// as there is room for them, for others may ask for the same records; then they are the first to go.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,19 @@
 
 namespace drapps::cache {
 
+/// Who has joined a tier.
+struct Member {
+  std::uint64_t entries = 0;  // that it expects
+  std::size_t budget = 0;     // bytes that it gives
+  std::uint16_t number = 0;
+};
+
 /// Which entry: what it is called, and in which state its file was (state_of() of storage/file_identity.h, or any
-/// number for what cannot change).
+/// number for what cannot change). And the number of the member that asks for it.
 struct Key {
   RecordIdentity id;
   std::uint64_t state = 0;
+  std::uint16_t member = 0;
 };
 
 /// What became of an offer.
@@ -73,10 +82,10 @@ class Tier {
   virtual ~Tier() = default;
 
   /// Who joins expects so many entries, and gives so many bytes for all of it, the tier's own book too. Of several
-  /// budgets the largest is in force; without any nothing is kept. Who has joined leaves with the same numbers; the
-  /// last one takes all entries along, and requires that no view is left.
-  virtual void join(std::uint64_t entries, std::size_t budget) = 0;
-  virtual void leave(std::uint64_t entries, std::size_t budget) noexcept = 0;
+  /// budgets the largest is in force; without any nothing is kept. The last one to leave takes all entries along, and
+  /// requires that no view is left.
+  virtual Member join(std::uint64_t entries, std::size_t budget) = 0;
+  virtual void leave(const Member& member) noexcept = 0;
 
   virtual bool empty() const noexcept = 0;
   /// Whether an entry is kept under that identity, of whatever state.
@@ -91,7 +100,7 @@ class Tier {
   virtual Admission offer(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns, const Fill& fill) = 0;
   /// Drops an entry, once its last view is gone.
   virtual void drop(const RecordIdentity& id) noexcept = 0;
-  /// Bytes that an offer may have now.
+  /// Bytes that an offer may have now, those of entries whose member has left among them.
   virtual std::size_t room() const noexcept = 0;
 
  private:
