@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from drapps import ops
+from drapps import arguments
 from drapps.errors import PipelineError
 from drapps.source import Source
 
@@ -167,7 +167,7 @@ def array_source(
     """Arrays of equal lengths; see `drapps.arrays`."""
     import numpy as np
 
-    layout = ops.one_of("layout", layout, LAYOUTS)
+    layout = arguments.one_of("layout", layout, LAYOUTS)
     held: dict[str, np.ndarray[Any, Any]] = {}
     for name, values in arrays.items():
         held[str(name)] = array = np.asarray(values)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from drapps.arguments import path as name_of_file
+
 
 class BadSamplesFile:
     """Appends to a file as samples turn out bad. Where it cannot be written, training goes on.
@@ -40,8 +42,12 @@ class BadSamplesFile:
 
 
 def file_at(path: str | os.PathLike[str] | None) -> BadSamplesFile | None:
-    """The file at a path; none where there is no path."""
-    return None if path is None else BadSamplesFile(path)
+    """The file at a path; none where there is no path.
+
+    Raises:
+        PipelineError: this is no path.
+    """
+    return None if path is None else BadSamplesFile(name_of_file("bad_samples_file", path))
 
 
 def _line(entry: Mapping[str, Any]) -> str:

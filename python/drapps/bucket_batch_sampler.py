@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from drapps import state
+from drapps import arguments, state
+from drapps.arguments import one_of, whole
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError
-from drapps.ops import one_of, whole
 
 if TYPE_CHECKING:
     Whole = npt.NDArray[np.int64]
@@ -78,8 +78,8 @@ class BucketBatchSampler:
         remainder: str = "even",
     ) -> None:
         self.max_tokens = whole("max_tokens", max_tokens, 1)
-        self.shuffle = bool(shuffle)
-        self.seed = whole("seed", seed, 0)
+        self.shuffle = arguments.flag("shuffle", shuffle)
+        self.seed = arguments.seed("seed", seed)
         self.world = whole("world", world, 1)
         self.rank = whole("rank", rank, 0)
         if self.rank >= self.world:

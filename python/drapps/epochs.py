@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drapps.ops import whole
+from drapps.arguments import whole
 
 
 class Epochs:

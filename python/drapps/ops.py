@@ -1,8 +1,7 @@
 """Descriptions of ops, as the core's planner takes them, and how arguments become them.
 
 A description is ``{"op": tag, field: value, …}``; tags and fields are those of
-``src/drapps/augment``. The core checks ranges; here only what could be misread on the way is
-refused.
+``src/drapps/augment``. The core checks ranges; here is refused what could be misread on the way.
 """
 
 from __future__ import annotations
@@ -11,6 +10,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from drapps.arguments import (
+    chance,
+    flag,
+    floats,
+    interval,
+    listed,
+    number_in,
+    one_of,
+    one_or_more,
+    whole,
+)
 from drapps.errors import PipelineError
 
 Op = dict[str, Any]
@@ -20,6 +30,8 @@ INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
 PASS_ORDERS = ("horizontal_first", "pillow13")
 ARITHMETICS = ("pillow", "torch_uint8", "torch_uint8_no_antialias", "torch_float")
 PAD_MODES = ("constant", "edge", "reflect", "symmetric")
+LONGEST_SIDE = 1 << 20
+_MOST_CLASSES = 1 << 20
 ERASE_MODES = ("constant", "normal_per_channel", "normal_per_pixel")
 
 
@@ -56,14 +68,14 @@ def resize(
     op: Op = {"op": "resize"}
     if size is None and max_size is None:
         raise PipelineError("resize needs a size, or a max_size for the longer side")
-    if isinstance(size, int) or (size is not None and len(size) == 1):
+    if size is not None and len(one_or_more(size)) == 1:
         op["short_side"] = pair("size", size)[0]
     elif size is not None:
+        op["height"], op["width"] = pair("size", size)
         if max_size is not None:
             raise PipelineError("max_size goes with one size, for the shorter side, not with two")
-        op["height"], op["width"] = pair("size", size)
     if max_size is not None:
-        op["max_size"] = whole("max_size", max_size, 1)
+        op["max_size"] = whole("max_size", max_size, 1, LONGEST_SIDE)
     op["interpolation"] = one_of("interpolation", interpolation, INTERPOLATIONS)
     op["pass_order"] = one_of("pass_order", pass_order, PASS_ORDERS)
     return {**op, **in_arithmetic(arithmetic)}
@@ -74,8 +86,8 @@ def crop(top: int, left: int, size: Size) -> Op:
     height, width = pair("size", size)
     return {
         "op": "crop",
-        "top": whole("top", top, 0),
-        "left": whole("left", left, 0),
+        "top": whole("top", top, 0, LONGEST_SIDE),
+        "left": whole("left", left, 0, LONGEST_SIDE),
         "height": height,
         "width": width,
     }
@@ -89,7 +101,8 @@ def random_resize(
     arithmetic: str = "pillow",
 ) -> Op:
     """The shorter side gets a random length from `min_size` to below `max_size`."""
-    lowest, end = whole("min_size", min_size, 1), whole("max_size", max_size, 1)
+    lowest = whole("min_size", min_size, 1, LONGEST_SIDE)
+    end = whole("max_size", max_size, 1, LONGEST_SIDE)
     if end <= lowest:
         raise PipelineError(
             f"max_size={end} must be above min_size={lowest}, and is itself left out"
@@ -124,7 +137,7 @@ def resize_keep_ratio(
         "longest": chance(longest, "longest"),
         "scale_p": chance(scale_p, "scale_p"),
         "scale": interval("scale", scale),
-        "scale_area": bool(scale_area),
+        "scale_area": flag("scale_area", scale_area),
         "aspect_p": chance(aspect_p, "aspect_p"),
         "aspect": interval("aspect", aspect),
         "interpolation": one_of("interpolation", interpolation, (*INTERPOLATIONS, "random")),
@@ -136,18 +149,18 @@ def center_crop(size: Size, fill: Size = 0, mode: str = "constant", mask_fill: i
     """The middle; the fields of its border are left away where they are the core's defaults."""
     height, width = pair("size", size)
     op: Op = {"op": "center_crop", "height": height, "width": width}
-    if mode != "constant":
-        op["mode"] = one_of("mode", mode, PAD_MODES)
+    if one_of("mode", mode, PAD_MODES) != "constant":
+        op["mode"] = mode
     if levels(fill) != [0]:
         op["fill"] = levels(fill)
-    if mask_fill:
-        op["mask_fill"] = whole("mask_fill", mask_fill, 0)
+    if byte("mask_fill", mask_fill):
+        op["mask_fill"] = byte("mask_fill", mask_fill)
     return op
 
 
 def center_crop_as_tensorflow(size: Size, pad: bool) -> Op:
     """The middle, rounded down; where `pad` is false a smaller picture is a bad sample."""
-    return {**center_crop(size), "rounding": "down", "pad": bool(pad)}
+    return {**center_crop(size), "rounding": "down", "pad": flag("pad", pad)}
 
 
 def random_crop(
@@ -169,10 +182,10 @@ def random_crop(
         "pad_top": top,
         "pad_right": right,
         "pad_bottom": bottom,
-        "pad_if_needed": bool(pad_if_needed),
+        "pad_if_needed": flag("pad_if_needed", pad_if_needed),
         "mode": one_of("mode", mode, PAD_MODES),
         "fill": levels(fill),
-        "mask_fill": whole("mask_fill", mask_fill, 0),
+        "mask_fill": byte("mask_fill", mask_fill),
     }
 
 
@@ -198,26 +211,27 @@ def color_jitter(
     hue: float | Sequence[float] = 0.0,
 ) -> Op:
     """One number x means [max(0, 1 - x), 1 + x], for the hue [-x, x]; two are the range itself."""
-
-    def factor(name: str, value: float | Sequence[float]) -> list[float]:
-        if isinstance(value, (int, float)):
-            if value < 0:
-                raise PipelineError(f"{name}={value} must not be negative")
-            return [max(0.0, 1.0 - value), 1.0 + value]
-        return interval(name, value)
-
     return {
         "op": "color_jitter",
-        "brightness": factor("brightness", brightness),
-        "contrast": factor("contrast", contrast),
-        "saturation": factor("saturation", saturation),
-        "hue": [-abs(hue), abs(hue)] if isinstance(hue, (int, float)) else interval("hue", hue),
+        "brightness": _around(1.0, "brightness", brightness),
+        "contrast": _around(1.0, "contrast", contrast),
+        "saturation": _around(1.0, "saturation", saturation),
+        "hue": _around(0.0, "hue", hue),
     }
+
+
+def _around(middle: float, name: str, value: Any) -> list[float]:
+    if listed(value) is not None:
+        return interval(name, value)
+    reach = number_in(value)
+    if reach is None or not 0 <= reach < math.inf:
+        raise PipelineError(f"{name}={value!r} must be a number from 0, or two, the lower first")
+    return [max(0.0, middle - reach) if middle else -reach, middle + reach]
 
 
 def grayscale(channels: int = 1) -> Op:
     """The luma, in `channels` channels."""
-    return {"op": "grayscale", "channels": whole("channels", channels, 1)}
+    return {"op": "grayscale", "channels": whole("channels", channels, 1, 3)}
 
 
 def random_grayscale(p: float = 0.1) -> Op:
@@ -236,7 +250,7 @@ def pad(padding: Size, fill: Size = 0, mode: str = "constant", mask_fill: int = 
         "bottom": bottom,
         "mode": one_of("mode", mode, PAD_MODES),
         "fill": levels(fill),
-        "mask_fill": whole("mask_fill", mask_fill, 0),
+        "mask_fill": byte("mask_fill", mask_fill),
     }
 
 
@@ -249,14 +263,16 @@ def random_erasing(
     count: Size = 1,
 ) -> Op:
     """Rectangles of the finished row overwritten."""
-    lowest, highest = pair("count", count)
+    lowest, highest = pair("count", count, "the lowest and the highest")
+    if lowest > highest:
+        raise PipelineError(f"count={count!r} must be one whole number, or two, the lower first")
     return {
         "op": "random_erasing",
         "p": chance(p),
         "scale": interval("scale", scale),
         "ratio": interval("ratio", ratio),
         "mode": one_of("mode", mode, ERASE_MODES),
-        "value": floats("value", [value] if isinstance(value, (int, float)) else value),
+        "value": floats("value", one_or_more(value)),
         "min_count": lowest,
         "max_count": highest,
     }
@@ -271,69 +287,36 @@ def mix(
         "cutmix_alpha": cutmix_alpha,
         "p": chance(p),
         "cutmix_share": chance(cutmix_share, "cutmix_share"),
-        "num_classes": whole("num_classes", num_classes, 1),
+        "num_classes": whole("num_classes", num_classes, 1, _MOST_CLASSES),
     }
 
 
-def alpha(name: str, value: Any) -> float:
-    """The parameter of a beta distribution."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 < value < math.inf:
-        raise PipelineError(f"{name}={value!r} must be a positive number")
-    return float(value)
-
-
-def whole(name: str, value: Any, lowest: int) -> int:
-    """A whole number from `lowest` on, in whichever integer type."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < lowest:
-        raise PipelineError(f"{name}={value!r} must be a whole number from {lowest}")
-    return int(value.__index__())
-
-
-def pair(name: str, value: Any) -> tuple[int, int]:
-    """(height, width) from one number or a sequence of one or two."""
-    numbers = list(value) if isinstance(value, Sequence) else [value]
-    if not 1 <= len(numbers) <= 2 or isinstance(value, str):
-        raise PipelineError(f"{name}={value!r} must be one whole number, or two: height and width")
-    both = [whole(name, number, 1) for number in numbers]
-    return both[0], both[-1]
+def pair(name: str, value: Any, both: str = "height and width") -> tuple[int, int]:
+    """Two lengths of pixels, or of whatever else `both` says, from one number or a list."""
+    numbers = one_or_more(value)
+    if not 1 <= len(numbers) <= 2:
+        raise PipelineError(f"{name}={value!r} must be one whole number, or two: {both}")
+    found = [whole(name, number, 1, LONGEST_SIDE) for number in numbers]
+    return found[0], found[-1]
 
 
 def borders(padding: Any) -> tuple[int, int, int, int]:
     """(left, top, right, bottom) from one number, (horizontal, vertical), or all four."""
-    numbers = list(padding) if isinstance(padding, Sequence) else [padding]
-    if len(numbers) not in (1, 2, 4) or isinstance(padding, str):
+    numbers = one_or_more(padding)
+    if len(numbers) not in (1, 2, 4):
         raise PipelineError(f"padding={padding!r} must be 1, 2 or 4 whole numbers")
-    side = [whole("padding", number, 0) for number in numbers]
+    side = [whole("padding", number, 0, LONGEST_SIDE) for number in numbers]
     return side[0], side[1 % len(side)], side[2 % len(side)], side[3 % len(side)]
 
 
 def levels(fill: Any) -> list[int]:
     """Byte values, from one number or one per channel."""
-    numbers = list(fill) if isinstance(fill, Sequence) else [fill]
-    return [whole("fill", number, 0) for number in numbers]
+    return [byte("fill", number) for number in one_or_more(fill)]
 
 
-def floats(name: str, values: Any) -> list[float]:
-    """A list of numbers."""
-    try:
-        return [float(value) for value in values]
-    except (TypeError, ValueError):
-        raise PipelineError(f"{name}={values!r} must be numbers, one per channel") from None
-
-
-def interval(name: str, values: Any) -> list[float]:
-    """Two numbers, the lower first."""
-    both = floats(name, values)
-    if len(both) != 2 or both[0] > both[1]:
-        raise PipelineError(f"{name}={values!r} must be two numbers, the lower first")
-    return both
-
-
-def chance(p: Any, name: str = "p") -> float:
-    """A probability."""
-    if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0.0 <= p <= 1.0:
-        raise PipelineError(f"{name}={p!r} must be a probability from 0 to 1")
-    return float(p)
+def byte(name: str, value: Any) -> int:
+    """The value of a byte."""
+    return whole(name, value, 0, 255)
 
 
 def with_torch_masks(op: Op) -> Op:
@@ -343,11 +326,5 @@ def with_torch_masks(op: Op) -> Op:
 
 def in_arithmetic(name: str) -> Op:
     """The field of a resize's arithmetic, left away where it is Pillow's: the core's default."""
-    return {} if name == "pillow" else {"arithmetic": one_of("arithmetic", name, ARITHMETICS)}
-
-
-def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
-    """A name that is among `choices`."""
-    if value not in choices:
-        raise PipelineError(f"{name}={value!r} must be one of {', '.join(choices)}")
-    return str(value)
+    found = one_of("arithmetic", name, ARITHMETICS)
+    return {} if found == "pillow" else {"arithmetic": found}

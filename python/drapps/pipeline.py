@@ -6,17 +6,18 @@ pipeline may share their beginning. `Pipeline.batch` ends the description and gi
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from drapps import ops
+from drapps import arguments, ops
+from drapps.arguments import Bytes
 from drapps.array_source import array_source
 from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
-from drapps.policy import Policy, to_json
+from drapps.loader_options import loader_options
+from drapps.policy import Policy
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
 from drapps.spec import Decode, Spec
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from drapps.storage import EmulatedStorage
 
 REMAINDERS = ("even", "pad", "drop")
+_MOST_BOXES = 1_000_000
+_MOST_ROWS = 2**31 - 1
 
 
 def image_folder(path: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Pipeline:
@@ -112,14 +115,18 @@ class Pipeline:
                 ``scale`` keeps the upper eight bits' range.
         """
         decode = Decode(
-            color=ops.one_of("color", color, ("rgb", "gray")),
-            exif=ops.one_of("exif", exif, ("ignore", "apply")),
-            depth=ops.one_of("depth", depth, ("raise", "clip", "scale")),
+            color=arguments.one_of("color", color, ("rgb", "gray")),
+            exif=arguments.one_of("exif", exif, ("ignore", "apply")),
+            depth=arguments.one_of("depth", depth, ("raise", "clip", "scale")),
         )
         return self._with(decode=decode)
 
     def on(self, storage: EmulatedStorage) -> Pipeline:
         """The files lie on this storage, which `drapps.emulate` makes; the samples are the same."""
+        from drapps.storage import EmulatedStorage
+
+        if not isinstance(storage, EmulatedStorage):
+            raise PipelineError(f"storage={storage!r} must be what drapps.emulate() has made")
         return replace(self, source=self.source.on(storage))
 
     def _with(self, **changes: Any) -> Pipeline:
@@ -239,10 +246,12 @@ class Pipeline:
         Raises:
             PipelineError: `steps` adds no op, or changes more than the ops.
         """
-        made, before = steps(self), self._spec.ops
-        more = made._spec.ops[len(before) :]
+        made, before = arguments.called("steps", steps)(self), self._spec.ops
+        more = made._spec.ops[len(before) :] if isinstance(made, Pipeline) else ()
         if not more or made != self._with(ops=(*before, *more)):
-            raise PipelineError("random_apply takes a function that adds ops, and nothing else")
+            raise PipelineError(
+                "random_apply takes a function that adds ops, and nothing else: see steps"
+            )
         return self._with(ops=(*before, ops.random_apply(len(more), p), *more))
 
     def color_jitter(
@@ -291,7 +300,7 @@ class Pipeline:
             num_classes: labels are below it; the source's classes where absent.
             p: share of the batches that are mixed; labels are one-hot in all.
         """
-        return self._mix(num_classes, ops.alpha("alpha", alpha), 0.0, p)
+        return self._mix(num_classes, arguments.positive("alpha", alpha), 0.0, p)
 
     def cutmix(
         self, alpha: float = 1.0, num_classes: int | None = None, p: float = 1.0
@@ -300,7 +309,7 @@ class Pipeline:
 
         Labels and arguments as `mixup`'s; the box's share of the picture is the other's share.
         """
-        return self._mix(num_classes, 0.0, ops.alpha("alpha", alpha), p)
+        return self._mix(num_classes, 0.0, arguments.positive("alpha", alpha), p)
 
     def cutmix_or_mixup(
         self,
@@ -319,8 +328,8 @@ class Pipeline:
             cutmix_share: share of CutMix among the mixed batches.
             p: as `mixup`'s.
         """
-        mixup_alpha = ops.alpha("mixup_alpha", mixup_alpha)
-        cutmix_alpha = ops.alpha("cutmix_alpha", cutmix_alpha)
+        mixup_alpha = arguments.positive("mixup_alpha", mixup_alpha)
+        cutmix_alpha = arguments.positive("cutmix_alpha", cutmix_alpha)
         return self._mix(num_classes, mixup_alpha, cutmix_alpha, p, cutmix_share)
 
     def _mix(self, num_classes: int | None, *arguments: float) -> Pipeline:
@@ -335,7 +344,7 @@ class Pipeline:
 
     def normalize(self, mean: Sequence[float], std: Sequence[float]) -> Pipeline:
         """``(x / 255 - mean) / std`` per channel, with torch's rounding."""
-        means, stds = ops.floats("mean", mean), ops.floats("std", std)
+        means, stds = arguments.floats("mean", mean), arguments.floats("std", std)
         if len(means) != len(stds) or not means:
             raise PipelineError(f"mean={mean} and std={std} must have one number per channel each")
         if 0.0 in stds:
@@ -352,15 +361,15 @@ class Pipeline:
         """
         tensor = replace(
             self._spec.tensor,
-            dtype=ops.one_of("dtype", dtype, ("float32", "bfloat16", "uint8")),
-            layout=ops.one_of("layout", layout, ("nchw", "nhwc")),
-            scale=bool(scale) and dtype != "uint8",
+            dtype=arguments.one_of("dtype", dtype, ("float32", "bfloat16", "uint8")),
+            layout=arguments.one_of("layout", layout, ("nchw", "nhwc")),
+            scale=arguments.flag("scale", scale) and dtype != "uint8",
         )
         return self._with(tensor=tensor)
 
     def shuffle(self, seed: int = 0) -> Pipeline:
         """Each epoch in another order, drawn from `seed`; give all ranks the same one."""
-        return self._sample(shuffle=True, seed=_seed(seed))
+        return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
 
     def shard(self, rank: int, world: int, remainder: str = "even") -> Pipeline:
         """This rank's share of every global batch; all ranks take equal steps.
@@ -371,11 +380,11 @@ class Pipeline:
             remainder: the last global batch is split unevenly (``even``), filled up with repeated,
                 flagged rows (``pad``), or left out (``drop``).
         """
-        world = ops.whole("world", world, 1)
-        rank = ops.whole("rank", rank, 0)
+        world = arguments.whole("world", world, 1, _MOST_ROWS)
+        rank = arguments.whole("rank", rank, 0)
         if rank >= world:
             raise PipelineError(f"rank={rank} must be below world={world}")
-        remainder = ops.one_of("remainder", remainder, REMAINDERS)
+        remainder = arguments.one_of("remainder", remainder, REMAINDERS)
         return self._sample(rank=rank, world=world, remainder=remainder)
 
     def _sample(self, **changes: Any) -> Pipeline:
@@ -383,16 +392,16 @@ class Pipeline:
 
     def seed(self, seed: int) -> Pipeline:
         """Seed of the random ops; 0 where this is not called."""
-        return self._with(seed=_seed(seed))
+        return self._with(seed=arguments.seed("seed", seed))
 
     def on_error(self, action: str) -> Pipeline:
         """What a bad sample does: ``raise`` (default), ``skip`` its row, or ``replace`` it."""
-        action = ops.one_of("action", action, ("raise", "skip", "replace"))
+        action = arguments.one_of("action", action, ("raise", "skip", "replace"))
         return self._with(on_error=action)
 
     def max_boxes(self, count: int) -> Pipeline:
         """Rows of a batch's box columns; a sample with more is bad. 100 where not called."""
-        return self._with(max_boxes=ops.whole("count", count, 1))
+        return self._with(max_boxes=arguments.whole("count", count, 1, _MOST_BOXES))
 
     def describe(self) -> dict[str, Any]:
         """The description as plain, JSON-able data, with every default written out."""
@@ -413,10 +422,10 @@ class Pipeline:
         *,
         policy: Policy = "initial",
         cpu_budget: float | None = None,
-        ram_budget: int | None = None,
+        ram_budget: Bytes | None = None,
         settings: Mapping[str, Any] | None = None,
         weights: Literal["share", "cap"] = "share",
-        cache: Literal["auto", "off"] | int = "auto",
+        cache: Literal["auto", "off"] | Bytes = "auto",
         form: str = "auto",
         bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
@@ -431,14 +440,16 @@ class Pipeline:
                 the training step's time; ``trials`` is about worker processes, which a pipeline has
                 none of. A mapping says more than the name: see "Policies" in the reference.
             cpu_budget: the most cores to use; those that this process may use where absent.
-            ram_budget: the most bytes the loader may own, batches that you hold apart.
+            ram_budget: the most bytes the loader may own, batches that you hold apart: a number, or
+                a size such as ``"2GiB"`` or ``"500MB"``.
             settings: what `Loader.export_settings` gave: start from these.
             weights: what lane weights say where the plan is split: ``share`` divides workers that
                 are busy, and leaves none idle while there is work; ``cap`` gives a lane at most its
                 sixteenths of the workers, rounded up.
             cache: what to keep of the records from epoch to epoch: ``auto`` keeps what storage
                 makes readers wait for, in at most half of the RAM budget that batches leave; a
-                number of bytes is a budget for all that can be kept; ``off`` keeps nothing.
+                number of bytes, or a size as `ram_budget`'s, is a budget for all that can be kept;
+                ``off`` keeps nothing.
             form: in which form: ``auto`` and ``jpeg+index`` are the bytes of the files, and where
                 decoding of the JPEG files among them can begin; ``index`` is the latter alone,
                 ``bytes`` the former; ``coefficients``, ``raw``, ``raw+lz4``, ``raw+zstd``,
@@ -453,41 +464,10 @@ class Pipeline:
         from drapps.bad_samples import file_at
         from drapps.loader import Loader
 
-        whole = self._sample(batch=ops.whole("size", size, 1))
-        if drop_last:
+        whole = self._sample(batch=arguments.whole("size", size, 1, _MOST_ROWS))
+        if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings, cache, form)
-        options |= {"weights": weights}
+        options |= {"weights": arguments.text("weights", weights)}
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
         return Loader(whole.source, whole._checked(), options, file_at(path))
-
-
-def loader_options(
-    policy: Policy,
-    cpu_budget: float | None,
-    ram_budget: int | None,
-    settings: Mapping[str, Any] | None,
-    cache: Literal["auto", "off"] | int = "auto",
-    form: str = "auto",
-) -> dict[str, Any]:
-    """How a loader runs, none of which changes what it yields.
-
-    Raises:
-        PipelineError: an unknown policy or form of the cache, or a budget that is not positive.
-    """
-    if cpu_budget is not None and not cpu_budget > 0:
-        raise PipelineError(f"cpu_budget={cpu_budget} must be a positive number of cores")
-    return {
-        "policy": json.loads(to_json(policy)),
-        "cpu_budget": None if cpu_budget is None else float(cpu_budget),
-        "ram_budget": None if ram_budget is None else ops.whole("ram_budget", ram_budget, 1),
-        "settings": None if settings is None else dict(settings),
-        "cache": cache if isinstance(cache, str) else ops.whole("cache", cache, 1),
-        "form": form,
-    }
-
-
-def _seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise PipelineError(f"seed={seed!r} must be a whole number from 0 to 2**64 - 1")
-    return seed

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from drapps.arguments import json_of
 from drapps.errors import PipelineError
 
 Policy = str | Mapping[str, Any]  # a name, or the fields of docs/reference/policies.md
@@ -19,11 +19,10 @@ def to_json(policy: Policy) -> str:
     """
     from drapps import _core
 
+    text = json_of("policy", dict(policy) if isinstance(policy, Mapping) else policy)
     try:
-        plain = dict(policy) if isinstance(policy, Mapping) else policy
-        text = json.dumps(plain, allow_nan=False)
         _core.check_policy(text)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise PipelineError(f"policy={policy!r}: {error}") from None
     return text
 

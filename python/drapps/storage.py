@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
+from drapps import arguments
 from drapps.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ class Conditions:
     """How a storage behaves. Of numbers that limit something, 0 is no limit.
 
     Attributes:
-        bandwidth: bytes per second, of all reads together.
-        connection_bandwidth: bytes per second, of one read.
+        bandwidth: bytes per second, of all reads together: a number, or a size such as ``"100MB"``.
+        connection_bandwidth: the same of one read.
         latency: seconds that a read takes before its bytes come; the median.
         latency_spread: standard deviation of the latency's natural logarithm.
         requests_per_second: beyond which requests are refused.
@@ -45,13 +46,27 @@ class Conditions:
         """These, but for some.
 
         Raises:
-            PipelineError: there is no such condition.
+            PipelineError: there is no such condition, or it is of another kind.
         """
         names = [field.name for field in fields(self)]
         for name in changes:
             if name not in names:
                 raise PipelineError(f"a storage has no {name!r}; it has {', '.join(names)}")
-        return Conditions(**{**vars(self), **changes})
+        return Conditions(
+            **{**vars(self), **{name: _condition(name, changes[name]) for name in changes}}
+        )
+
+
+def _condition(name: str, value: Any) -> float | bool:
+    """A condition as the core takes it; how large it may be is the core's affair."""
+    if name in ("refuses", "stalls"):
+        return arguments.flag(name, value)
+    if name in ("bandwidth", "connection_bandwidth") and isinstance(value, str):
+        return float(arguments.byte_count(name, value, 0))
+    number = arguments.number_in(value)
+    if number is None:
+        raise PipelineError(f"{name}={value!r} must be a number from 0")
+    return number
 
 
 @dataclass(frozen=True)
@@ -67,14 +82,12 @@ class _Emulation:
     def made(self, fd: int = -1) -> _core.EmulatedStorage:
         from drapps import _core
 
-        rows = [(float(at), *vars(conditions).values()) for at, conditions in self.schedule]
+        rows = [(at, *vars(conditions).values()) for at, conditions in self.schedule]
         try:
-            if not 0 <= self.deadline <= _LONGEST:
-                raise ValueError(f"deadline={self.deadline} is no number of seconds from 0")
             return _core.EmulatedStorage(
                 rows, self.period, self.burst, self.seed, self.deadline, fd
             )
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise PipelineError(str(error)) from None
 
 
@@ -202,7 +215,30 @@ def emulate(
     """
     now = Conditions().changed(conditions)
     steps = [(0.0, now)]
-    for at in sorted(schedule or {}):
-        now = now.changed((schedule or {})[at])
+    for at, changes in sorted(_steps(schedule)):
+        now = now.changed(changes)
         steps.append((at, now))
-    return EmulatedStorage(_Emulation(tuple(steps), period, burst, seed, deadline))
+    return EmulatedStorage(
+        _Emulation(
+            tuple(steps),
+            arguments.seconds("period", period, _LONGEST),
+            arguments.seconds("burst", burst, _LONGEST),
+            arguments.seed("seed", seed),
+            arguments.seconds("deadline", deadline, _LONGEST),
+        )
+    )
+
+
+def _steps(schedule: Any) -> list[tuple[float, dict[str, Any]]]:
+    if schedule is not None and not isinstance(schedule, Mapping):
+        raise PipelineError(
+            f"schedule={schedule!r} must be a mapping from seconds to what is other from then on, "
+            "such as {30: {'latency': 0.04}}"
+        )
+    return [
+        (
+            arguments.seconds("a time in schedule", at, _LONGEST),
+            arguments.fields(f"schedule[{at!r}]", changes),
+        )
+        for at, changes in (schedule or {}).items()
+    ]

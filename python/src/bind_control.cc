@@ -33,6 +33,15 @@ std::int32_t processes_of_settings(const std::string& text) {
   return value_of(settings_from_json(json, kProcessKnobs))[KnobId::kProcesses];
 }
 
+/// Settings of native loaders, or of worker processes.
+void check_settings(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto knobs = json.is_object() ? json.value("knobs", nlohmann::json()) : nlohmann::json();
+  const bool processes =
+      knobs.is_object() && knobs.contains(knob_table()[static_cast<std::size_t>(KnobId::kProcesses)].name);
+  static_cast<void>(value_of(settings_from_json(json, processes ? kProcessKnobs : kThreadKnobs)));
+}
+
 PolicyConfig policy_of(const std::string& text) {
   return value_of(policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
 }
@@ -49,6 +58,11 @@ void bind_control(nb::module_& module) {
   module.def(
       "check_policy", [](const std::string& text) { value_of(make_policy(policy_of(text))); }, "policy"_a,
       "Raises ValueError where a policy in JSON (policy/config.h) cannot be made.");
+  module.def(
+      "check_options", [](const std::string& text) { static_cast<void>(value_of(parse_options(text))); }, "options"_a,
+      "Raises ValueError where no loader has such options, in JSON (control/loader.h).");
+  module.def("check_settings", &check_settings, "settings"_a,
+             "Raises ValueError for what no loader has exported, in JSON.");
   module.def("settings_of_processes", &settings_of_processes, "processes"_a,
              "What a loader exports that runs Python code in so many processes, in JSON.");
   module.def("processes_of_settings", &processes_of_settings, "settings"_a, "The reverse. Raises ValueError.");

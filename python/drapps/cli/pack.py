@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import re
 from typing import TYPE_CHECKING
 
+from drapps.arguments import size_of
 from drapps.cli.answer import Answer, shown
 from drapps.cli.parser import add_command, named
 from drapps.cli.progress import Progress
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands
-
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def register(commands: Commands) -> None:
@@ -35,16 +33,19 @@ def register(commands: Commands) -> None:
         type=size,
         default="256M",
         metavar="SIZE",
-        help="the most bytes of a shard, with K, M or G (default: 256M)",
+        help="the most bytes of a shard, such as 64MiB or 1GB (default: 256M)",
     )
 
 
 def size(text: str) -> int:
-    """A number of bytes: ``4096``, ``64K``, ``256M``, ``1G``."""
-    found = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper())
-    if not found or not int(found[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 4096, 64K, 256M or 1G")
-    return int(found[1]) * UNITS[found[2]]
+    """A number of bytes, as `drapps.arguments.size_of` reads it."""
+    try:
+        found = size_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size of a shard; write 64MiB or 1GB")
+    return found
 
 
 def run(chosen: argparse.Namespace) -> Answer:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from drapps import _core, ops
+from drapps import _core
+from drapps.arguments import Bytes, byte_count, flag
 from drapps.errors import PipelineError
 from drapps.item_cache.dataset import CachedDataset
 from drapps.item_cache.fingerprint import fingerprint
@@ -19,7 +20,7 @@ def cached(
     dataset: Any,
     version: str | int | None = None,
     *,
-    budget: int | None = None,
+    budget: Bytes | None = None,
     frozen: bool = False,
 ) -> CachedDataset:
     """Keeps what ``dataset[i]`` returns in memory that all worker processes share.
@@ -35,8 +36,9 @@ def cached(
             Pillow pictures, and tuples, named tuples, lists and dicts of those.
         version: a text or a whole number of your own in the place of the dataset's contents, which
             are hashed otherwise; needed where it does not pickle, or has more than 256 MiB.
-        budget: bytes that all items may have together; half of what this process's RAM budget has
-            free where absent. All of it counts as used from now on.
+        budget: bytes that all items may have together, a number or a size such as ``"2GiB"``; half
+            of what this process's RAM budget has free where absent. All of it counts as used from
+            now on.
         frozen: keep samples although they were drawn: each stays as it was drawn first.
 
     Returns:
@@ -47,9 +49,10 @@ def cached(
             one is needed, or the system has no such memory.
     """
     _require_map_style(dataset)
+    frozen = flag("frozen", frozen)
+    room = _free_memory() // 2 if budget is None else byte_count("budget", budget, 0)
     items = _length(dataset)
     key = fingerprint(dataset, version)
-    room = _free_memory() // 2 if budget is None else ops.whole("budget", budget, 0)
     if _SLOT * items > max(room, _SMALL_TABLE):
         raise PipelineError(
             f"a table of {items} items takes {_SLOT * items} bytes, more than the budget of {room} "

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from drapps.arguments import size_of
 from drapps.errors import PipelineError
 
-_SUFFIXES = {"K": 2**10, "M": 2**20, "G": 2**30}
 _LONGEST = 1e9
 
 
@@ -114,14 +114,14 @@ class Node:
         return int(found)
 
     def size(self) -> int:
-        """Bytes: a whole number, with K, M or G behind it or not."""
-        text = str(self.raw.value) if self.raw.id == "scalar" else ""
-        digits, factor = text[:-1], _SUFFIXES.get(text[-1:], 0)
-        if not factor:
-            digits, factor = text, 1
-        if not (digits.isascii() and digits.isdigit() and int(digits)):
+        """Bytes, as `drapps.arguments.size_of` reads them."""
+        try:
+            found = size_of(str(self.raw.value)) if self.raw.id == "scalar" else 0
+        except ValueError:
+            found = 0
+        if not found:
             self.fail(f"must be bytes, such as 512M, not {self.shown()}")
-        return int(digits) * factor
+        return found
 
     def cores(self, whole: bool = False) -> float | str:
         """A number of cores, or a share of those of the machine such as 50%."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drapps.arguments import Bytes, byte_count
 from drapps.errors import DataNotFoundError, PipelineError
 from drapps.output import NewFile, refuse_inside
 from drapps.shards.webdataset import CLASSES_FILE
@@ -42,7 +43,7 @@ def pack(
     folder: PathLike,
     out: PathLike,
     *,
-    shard_bytes: int = SHARD_BYTES,
+    shard_bytes: Bytes = SHARD_BYTES,
     extensions: Iterable[str] = EXTENSIONS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Packed:
@@ -55,7 +56,8 @@ def pack(
     Args:
         folder: as `drapps.image_folder` takes it.
         out: a folder that does not exist or is empty.
-        shard_bytes: a shard is closed before it grows above this; one sample fits always.
+        shard_bytes: a shard is closed before it grows above this, a number or a size such as
+            ``"256MiB"``; one sample fits always.
         extensions: which files are pictures.
         progress: called with the number of samples written so far, and of all.
 
@@ -65,8 +67,7 @@ def pack(
             sense.
         OSError: reading or writing failed; the file is named.
     """
-    if isinstance(shard_bytes, bool) or not isinstance(shard_bytes, int) or shard_bytes < 1:
-        raise PipelineError(f"shard_bytes={shard_bytes!r} must be a positive number of bytes")
+    most = byte_count("shard_bytes", shard_bytes)
     source = folder_source(folder, extensions)
     top, target = (Path(os.fsdecode(path)).expanduser() for path in (folder, out))
     refuse_inside(target, top)
@@ -74,7 +75,7 @@ def pack(
         raise PipelineError(f"{str(target)!r} is not an empty folder: nothing is overwritten")
     target.mkdir(parents=True, exist_ok=True)
 
-    writer = _Writer(target, shard_bytes)
+    writer = _Writer(target, most)
     try:
         for done, (key, extension, content, label) in enumerate(_samples(source, top), 1):
             writer.add(key, ((extension, content), ("cls", str(label).encode())))

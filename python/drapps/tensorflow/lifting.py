@@ -25,8 +25,8 @@ import tensorflow as tf
 from drapps import ops
 from drapps.errors import PipelineError, SampleError
 from drapps.loader import Loader
+from drapps.loader_options import loader_options
 from drapps.ops import Op
-from drapps.pipeline import loader_options
 from drapps.source import Source, file_source
 from drapps.spec import Decode, Sampler, Spec, Tensor
 from drapps.tensorflow.function import Field, Functions

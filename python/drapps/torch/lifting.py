@@ -13,6 +13,7 @@ import torch
 import torch.utils.data
 from torch.utils.data._utils.collate import default_collate_fn_map
 
+from drapps.arguments import byte_count
 from drapps.errors import PipelineError
 from drapps.policy import name_of as name_of_policy
 from drapps.report.base import mib
@@ -119,8 +120,8 @@ def _kept(loader: torch.utils.data.DataLoader[Any]) -> str:
     if budget == "off":
         return "nothing is kept of the files"
     room = "half of the RAM that batches leave"
-    if isinstance(budget, int):
-        room = f"{mib(budget)} of RAM"
+    if budget != "auto":
+        room = f"{mib(byte_count('cache', budget))} of RAM"
     if form == "auto" and budget == "auto":
         return f"files that storage makes readers wait for, in at most {room}"
     if form == "index":

@@ -13,12 +13,13 @@ from typing import Any, Literal
 from torch.utils.data import Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from drapps import _core, ops, state
+from drapps import _core, arguments, state
+from drapps.arguments import Bytes
 from drapps.bad_samples import file_at
 from drapps.deprecation import old_keyword, old_method
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
-from drapps.pipeline import loader_options
+from drapps.loader_options import loader_options
 from drapps.policy import Policy, to_json
 from drapps.recording import Recording, look_after, record_native
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
@@ -35,11 +36,12 @@ from drapps.torch.python_order import PythonOrder
 from drapps.torch.python_state import KIND as PYTHON_KIND
 from drapps.torch.python_state import check
 from drapps.torch.recognise import NotLifted
-from drapps.torch.report import LiftReport
+from drapps.torch.report import LiftReport, stock_report
+from drapps.torch.stock_arguments import check_can_iterate, check_stock_arguments, workers_of
 from drapps.torch.worker_iterator import WorkerIterator
 from drapps.worker.process_knob import ProcessKnob
 
-_VIRTUAL_WORKERS = 8  # of num_workers="auto": never the number of cores, which the data would show
+DEATHS = ("raise", "restart")
 
 
 class DataLoader(IteratedLoader[T_co]):
@@ -56,13 +58,15 @@ class DataLoader(IteratedLoader[T_co]):
             of worker processes) or ``hill_climb``; the default is ``trials`` for Python code in
             worker processes and ``initial`` for native code.
         cpu_budget: the most cores to use; those that this process may use where absent.
-        ram_budget: the most bytes that the native path may own, batches that you hold apart.
+        ram_budget: the most bytes that the native path may own, batches that you hold apart: a
+            number, or a size such as ``"2GiB"`` or ``"500MB"``.
         on_error: what a bad picture does: ``raise`` a `drapps.SampleError` (the next batch goes
             on), ``skip`` its row, or ``replace`` it by another sample.
         seed: fixes order and augmentation of the native path; otherwise each ``iter()`` draws its
             seed as the stock class does, from `generator` or the global generator.
         cache: what the native path keeps of the files from epoch to epoch: ``auto``, ``off``, or a
-            budget in bytes; `form` says in which form: see "What the cache keeps".
+            budget in bytes, written as `ram_budget`; `form` says in which form: see "What the cache
+            keeps".
         settings: what `export_settings` gave: start from these.
         bad_samples_file: gets a line of JSON per bad picture, behind what it has.
         ledger_file: deprecated, the old name of `bad_samples_file`.
@@ -102,7 +106,7 @@ class DataLoader(IteratedLoader[T_co]):
         in_order: bool = True,
         policy: Policy | None = None,
         cpu_budget: float | None = None,
-        ram_budget: int | None = None,
+        ram_budget: Bytes | None = None,
         on_error: str = "raise",
         seed: int | None = None,
         lift: bool = True,
@@ -111,7 +115,7 @@ class DataLoader(IteratedLoader[T_co]):
         stall_report: float = 60.0,
         share_lists: bool = True,
         settings: Mapping[str, Any] | None = None,
-        cache: Literal["auto", "off"] | int = "auto",
+        cache: Literal["auto", "off"] | Bytes = "auto",
         form: str = "auto",
         bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
@@ -120,13 +124,13 @@ class DataLoader(IteratedLoader[T_co]):
         self.__dict__["policy"] = policy
         self.cpu_budget, self.ram_budget = cpu_budget, ram_budget
         self.cache, self.form = cache, form
-        self.on_error = ops.one_of("on_error", on_error, ("raise", "skip", "replace"))
-        self.seed = seed if seed is None else ops.whole("seed", seed, 0)
-        self.lift = lift
-        self.torch_order = torch_order
-        self.on_worker_death = ops.one_of("on_worker_death", on_worker_death, ("raise", "restart"))
-        self.stall_report = stall_report
-        self.share_lists = share_lists
+        self.on_error = arguments.one_of("on_error", on_error, ("raise", "skip", "replace"))
+        self.seed = seed if seed is None else arguments.seed("seed", seed)
+        self.lift = arguments.flag("lift", lift)
+        self.torch_order = arguments.flag("torch_order", torch_order)
+        self.on_worker_death = arguments.one_of("on_worker_death", on_worker_death, DEATHS)
+        self.stall_report = arguments.seconds("stall_report", stall_report)
+        self.share_lists = arguments.flag("share_lists", share_lists)
         self.settings = settings
         self._options()
         self.bad_samples_file = old_keyword(
@@ -135,10 +139,18 @@ class DataLoader(IteratedLoader[T_co]):
         self.ledger_file = None  # so that a loader made again of the attributes has one of the two
         self._bad_samples_file = file_at(self.bad_samples_file)
         self._given_prefetch = prefetch_factor is not None
-        self._auto_workers = num_workers == "auto"
-        workers = _VIRTUAL_WORKERS if num_workers == "auto" else num_workers
-        if isinstance(workers, str):
-            raise ValueError(f'num_workers is a number of workers or "auto", not {num_workers!r}')
+        self._auto_workers = isinstance(num_workers, str)
+        workers = workers_of(num_workers)
+        check_stock_arguments(
+            workers=workers,
+            prefetch_factor=prefetch_factor,
+            timeout=timeout,
+            sampler=sampler,
+            batch_sampler=batch_sampler,
+            collate_fn=collate_fn,
+            worker_init_fn=worker_init_fn,
+            generator=generator,
+        )
         self._epochs = Epochs()
         self._epoch_given = False
         self._resumed: Mapping[str, Any] | None = None
@@ -181,6 +193,7 @@ class DataLoader(IteratedLoader[T_co]):
         """
         if self._iterator is not None and self._lasting is not None:
             return self._lasting
+        options = self._options()
         try:
             if not self.lift:
                 raise NotLifted("lift=False")
@@ -188,33 +201,18 @@ class DataLoader(IteratedLoader[T_co]):
             if self._native is not None and self._native.serves(recipe):
                 self._native.recipe = recipe
             else:
-                self._native = Native(recipe, self._options(), self._native)
+                self._native = Native(recipe, options, self._native)
             return self._native
         except NotLifted as verdict:
-            return self._stock_report(str(verdict))
+            return stock_report(self, str(verdict))
 
     def _options(self) -> dict[str, Any]:
         policy = "initial" if self.policy is None else self.policy
         budgets = (self.cpu_budget, self.ram_budget)
         return loader_options(policy, *budgets, self.settings, self.cache, self.form)
 
-    def _stock_report(self, reason: str) -> LiftReport:
-        unused = [
-            f"{name} is not used"
-            for name, used in (
-                ("on_error", self.on_error == "raise"),
-                ("seed", self.seed is None or self.num_workers > 0),
-                ("cpu_budget", self.cpu_budget is None or self.num_workers > 0),
-                ("ram_budget", self.ram_budget is None),
-                ("cache", self.cache in ("auto", "off")),
-                ("form", self.form == "auto"),
-                ("bad_samples_file", self.bad_samples_file is None),
-            )
-            if not used
-        ]
-        return LiftReport(native=False, reasons=(reason,), notes=tuple(unused))
-
     def _get_iterator(self) -> _BaseDataLoaderIter:
+        check_can_iterate(self)
         native = self._prepared()
         self._lasting = native if self.persistent_workers else None
         self._look_after_recording(native)

@@ -38,7 +38,8 @@ class Native:
 
         Raises:
             NotLifted: the files or the description cannot be run natively.
-            PipelineError: the settings are of something else.
+            PipelineError: the settings are of something else, or one batch needs more than the RAM
+                budget that was given.
         """
         self.recipe = recipe
         self._data = recipe.folder  # what the source was made of
@@ -48,13 +49,11 @@ class Native:
         else:
             self.source = recipe.folder.source()
         try:
-            self.core = _core.Loader(
-                self.source.located(),
-                json.dumps(recipe.spec.to_json()),
-                json.dumps({**options, "settings": None}),
-                read_foreign,
-            )
+            self.core = self._loader(options)
         except ValueError as error:
+            if options["ram_budget"] is not None and self._runs({**options, "ram_budget": None}):
+                budget = f"ram_budget={options['ram_budget']}"
+                raise PipelineError(f"{budget} is too small: {error}") from None
             raise NotLifted(f"the native path refuses it: {error}") from None
         if options["settings"] is not None:
             try:
@@ -62,6 +61,21 @@ class Native:
             except ValueError as error:
                 raise PipelineError(f"settings={options['settings']!r}: {error}") from None
         self._dataset = self.source.digest()
+
+    def _loader(self, options: Mapping[str, Any]) -> _core.Loader:
+        return _core.Loader(
+            self.source.located(),
+            json.dumps(self.recipe.spec.to_json()),
+            json.dumps({**options, "settings": None}),
+            read_foreign,
+        )
+
+    def _runs(self, options: Mapping[str, Any]) -> bool:
+        try:
+            self._loader(options)
+        except ValueError:
+            return False
+        return True
 
     def serves(self, recipe: Recipe) -> bool:
         """Whether this is what `recipe` would make, but for its sampler and what it reports."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from drapps.report.base import Report
 
@@ -53,3 +54,21 @@ class LiftReport(Report):
             lines = ["not lifted: the dataset's own Python code runs"]
             lines += [f"  because {reason}" for reason in self.reasons]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def stock_report(loader: Any, reason: str) -> LiftReport:
+    """Of a loader that runs Python code because of this."""
+    unused = [
+        f"{name} is not used"
+        for name, used in (
+            ("on_error", loader.on_error == "raise"),
+            ("seed", loader.seed is None or loader.num_workers > 0),
+            ("cpu_budget", loader.cpu_budget is None or loader.num_workers > 0),
+            ("ram_budget", loader.ram_budget is None),
+            ("cache", loader.cache in ("auto", "off")),
+            ("form", loader.form == "auto"),
+            ("bad_samples_file", loader.bad_samples_file is None),
+        )
+        if not used
+    ]
+    return LiftReport(native=False, reasons=(reason,), notes=tuple(unused))

@@ -54,8 +54,6 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._closed = True
         super().__init__(loader)
         self._prefetch_factor = int(loader.prefetch_factor or 0)
-        if self._prefetch_factor <= 0:
-            raise AssertionError("prefetch_factor must be greater than 0 with workers")
         self._prefetch = self._prefetch_factor * self._num_workers  # batches
         held = uncached(self._dataset)
         self._shared_lists = share_large_lists(held, Dataset) if loader.share_lists else []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drapps import _core
+from drapps.arguments import json_of
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
 from drapps.recording import Recording
@@ -44,9 +45,10 @@ class ProcessKnob:
         """
         if settings is None:
             return cls(policy)
+        text = json_of("settings", settings)
         try:
-            processes = _core.processes_of_settings(json.dumps(settings))
-        except (TypeError, ValueError) as error:
+            processes = _core.processes_of_settings(text)
+        except ValueError as error:
             raise PipelineError(f"settings={settings!r}: {error}") from None
         if processes < 1:
             raise PipelineError(f"settings={settings!r} leave no process; give 1 or more")

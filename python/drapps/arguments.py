@@ -1,0 +1,220 @@
+"""What arguments may be. Each check gives the argument as the core takes it, or names it.
+
+Numbers may be of any class, NumPy's too. A bool is no number, and neither is a text; but a size in
+bytes may be one: see `byte_count`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from numbers import Real
+from typing import Any
+
+from drapps.errors import PipelineError
+
+Bytes = int | str  # a number of bytes, or a text that `size_of` reads
+
+_SIZE = re.compile(r"([0-9]+) ?([KMGTP]?)(I?B)?", re.ASCII | re.IGNORECASE)
+_MOST_BYTES = 2**63 - 1
+_NO_LISTS = (str, bytes, bytearray, Mapping, Set)
+
+
+def size_of(text: str) -> int:
+    """The bytes that a text says: ``4096``, ``512MiB``, ``1 GB``, ``256M``.
+
+    KB, MB, GB, TB and PB are powers of 1000. KiB, MiB, GiB, TiB and PiB are powers of 1024, and so
+    are K, M, G, T and P alone, as in GNU's commands. Case does not matter.
+
+    Raises:
+        ValueError: it is no size.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    unit = "" if found is None else (found[3] or "").upper()
+    if found is None or (unit == "IB" and not found[2]):
+        raise ValueError(f"{text!r} is no size; write 4096, 512MiB, 256M or 1GB")
+    base = 1000 if unit == "B" else 1024
+    factor: int = base ** " KMGTP".index(found[2].upper() or " ")
+    return int(found[1]) * factor
+
+
+def byte_count(name: str, value: Any, lowest: int = 1, besides: str = "") -> int:
+    """A number of bytes from `lowest` on: a whole number, or a text that `size_of` reads.
+
+    Args:
+        name: of the argument.
+        value: that it has.
+        lowest: that it may be.
+        besides: what else the argument may be, as the beginning of a list.
+    """
+    try:
+        count = size_of(value) if isinstance(value, str) else whole(name, value, lowest)
+    except ValueError:
+        count = -1
+    if not lowest <= count <= _MOST_BYTES:
+        raise PipelineError(
+            f"{name}={value!r} must be {besides}a number of bytes from {lowest} to 2**63 - 1, or a "
+            "size such as '512MiB' or '1GB'"
+        )
+    return count
+
+
+def whole(name: str, value: Any, lowest: int, highest: int | None = None) -> int:
+    """A whole number from `lowest` to `highest`, in whichever integer class."""
+    try:
+        found = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = None
+    if found is None or found < lowest or (highest is not None and found > highest):
+        end = "" if highest is None else f" to {_shown(highest)}"
+        raise PipelineError(f"{name}={value!r} must be a whole number from {lowest}{end}")
+    return found
+
+
+def _shown(highest: int) -> str:
+    power = highest.bit_length()
+    return f"2**{power} - 1" if power > 20 and highest == 2**power - 1 else str(highest)
+
+
+def seed(name: str, value: Any) -> int:
+    """A seed."""
+    return whole(name, value, 0, 2**64 - 1)
+
+
+def number_in(value: Any) -> float | None:
+    """The number that it is, which may be infinite or nan; None where it is none."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    try:
+        return float(value) if is_number else None
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def positive(name: str, value: Any, what: str = "number") -> float:
+    """A number above 0, which is finite."""
+    found = number_in(value)
+    if found is None or not 0 < found < math.inf:
+        raise PipelineError(f"{name}={value!r} must be a positive {what}")
+    return found
+
+
+def seconds(name: str, value: Any, highest: float = math.inf) -> float:
+    """A number of seconds from 0 to `highest`."""
+    found = number_in(value)
+    if found is None or not 0 <= found <= highest:
+        end = "" if highest == math.inf else f" to {highest:g}"
+        raise PipelineError(f"{name}={value!r} must be a number of seconds from 0{end}")
+    return found
+
+
+def chance(value: Any, name: str = "p") -> float:
+    """A probability."""
+    found = number_in(value)
+    if found is None or not 0.0 <= found <= 1.0:
+        raise PipelineError(f"{name}={value!r} must be a probability from 0 to 1")
+    return found
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, NumPy's too; 1 and 0 will do."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    if number_in(value) not in (0.0, 1.0):
+        raise PipelineError(f"{name}={value!r} must be True or False")
+    return bool(value)
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    """A name that is among `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise PipelineError(f"{name}={value!r} must be one of {', '.join(choices)}")
+    return choices[choices.index(value)]
+
+
+def text(name: str, value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise PipelineError(f"{name}={value!r} must be a text")
+    return value
+
+
+def called(name: str, value: Any) -> Callable[..., Any]:
+    """Something that can be called."""
+    if not callable(value):
+        raise PipelineError(f"{name}={value!r} must be a function, or something else to call")
+    function: Callable[..., Any] = value
+    return function
+
+
+def path(name: str, value: Any) -> str:
+    """The name of a file."""
+    try:
+        found = os.fsdecode(value)
+    except TypeError:
+        found = ""
+    if not found or "\0" in found:
+        raise PipelineError(f"{name}={value!r} must be the name of a file")
+    return found
+
+
+def fields(name: str, value: Any) -> dict[str, Any]:
+    """A mapping whose keys are texts."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise PipelineError(f"{name}={value!r} must be a mapping, with texts for its keys")
+    return dict(value)
+
+
+def json_of(name: str, value: Any) -> str:
+    """A value as JSON, for the core."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise PipelineError(
+            f"{name}={value!r} must be made of plain numbers, texts, lists and mappings"
+        ) from None
+
+
+def listed(value: Any) -> list[Any] | None:
+    """The elements of a list or of its like, in order; None where it is no such thing."""
+    if isinstance(value, _NO_LISTS) or not isinstance(value, Iterable):
+        return None
+    try:
+        return list(value)
+    except TypeError:  # an array without dimensions
+        return None
+
+
+def one_or_more(value: Any) -> list[Any]:
+    """The elements of a list or of its like, or the one thing that it is."""
+    found = listed(value)
+    return [value] if found is None else found
+
+
+def floats(name: str, values: Any, each: str = "one per channel") -> list[float]:
+    """A list of finite numbers."""
+    found = listed(values)
+    try:
+        numbers = [_float_of(value) for value in ([None] if found is None else found)]
+    except (TypeError, ValueError, OverflowError):
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)):
+        raise PipelineError(f"{name}={values!r} must be numbers, {each}")
+    return numbers
+
+
+def _float_of(value: Any) -> float:
+    if isinstance(value, (bool, str, bytes)):
+        raise TypeError
+    return float(value)
+
+
+def interval(name: str, values: Any) -> list[float]:
+    """Two numbers, the lower first."""
+    both = floats(name, values, "two of them, the lower first")
+    if len(both) != 2 or both[0] > both[1]:
+        raise PipelineError(f"{name}={values!r} must be two numbers, the lower first")
+    return both

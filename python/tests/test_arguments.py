@@ -1,0 +1,173 @@
+"""A wrong argument is refused by its name, whatever would have become of it."""
+
+import inspect
+import math
+import re
+
+import numpy as np
+import pytest
+
+import drapps
+from drapps import arguments
+
+NO_NUMBERS = (None, b"ab", "x", "", object(), [], {}, {1: 2}, math.nan)
+NUMBERS = (-1, -0.5, 0, 0.3, 1, 3.0, 2**31, 2**64, 10**400, 1e300, math.inf, -math.inf, True)
+LISTS = (
+    (None,),
+    ("a",),
+    b"a",
+    [math.nan, 1],
+    [True, 1],
+    (2, 1),
+    (-2, -1),
+    [1e300, 1e301],
+    [2**40] * 2,
+)
+ARRAYS = (np.array([1.5, 2.5]), np.array(3.5), np.float32(2.5), np.bool_(True))
+VALUES = (*NO_NUMBERS, *NUMBERS, *LISTS, *ARRAYS, lambda *_: None)
+# What would be told of the code below: no user has written it.
+INSIDES = re.compile(
+    r"incompatible function arguments|The following argument types|not supported between|"
+    r"JSON|has no attribute|object is not|no len\(\)|expected str, bytes|truth value|"
+    r"cannot be interpreted|scalar index|dictionary update|must be real number"
+)
+
+
+def shown(value):
+    return f"{type(value).__name__} {value!r}"[:40]
+
+
+def assert_named(name, value, build):
+    """Either the value is taken, or the message names the argument in its user's words."""
+    try:
+        build()
+    except (drapps.PipelineError, drapps.SampleError, ValueError, TypeError) as error:
+        said = str(error)
+        assert not INSIDES.search(said), f"{name}={shown(value)}: {said}"
+        assert name in said, f"{name}={shown(value)}: {said}"
+        return True
+    return False
+
+
+# Arguments of the builder's methods that have no default, and what they mostly are.
+GIVEN = {
+    "random_apply": {"steps": lambda some: some.flip()},
+    "resize": {"size": 9},
+    "resize_keep_ratio": {"size": 9},
+    "random_resize": {"min_size": 4, "max_size": 9},
+    "random_resized_crop": {"size": 8},
+    "center_crop": {"size": 8},
+    "random_crop": {"size": 8},
+    "crop": {"top": 0, "left": 0, "size": 8},
+    "pad": {"padding": 1},
+    "normalize": {"mean": [0.5] * 3, "std": [0.5] * 3},
+    "to": {"dtype": "float32"},
+    "shard": {"rank": 0, "world": 1},
+    "seed": {"seed": 1},
+    "on_error": {"action": "skip"},
+    "max_boxes": {"count": 3},
+    "on": {"storage": drapps.emulate()},
+    "cutmix_or_mixup": {"num_classes": 3},
+    "batch": {"size": 2},
+}
+METHODS = [
+    name
+    for name, method in vars(drapps.Pipeline).items()
+    if inspect.isfunction(method) and not name.startswith("_") and name != "describe"
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_builder_names_what_is_wrong(photos, method):
+    before = drapps.image_folder(photos).center_crop(40)
+    function = getattr(drapps.Pipeline, method)
+    names = list(inspect.signature(function).parameters)[1:]
+    names = [name for name in names if not name.startswith("ledger_")]  # an old name of another
+    refused = 0
+    for name in names:
+        for value in VALUES:
+            arguments_of = {**GIVEN.get(method, {}), name: value}
+
+            def build(given=arguments_of):
+                made = function(before, **given)
+                if isinstance(made, drapps.Pipeline) and method != "random_erasing":
+                    made = made.center_crop(8)
+                return made.batch(2) if isinstance(made, drapps.Pipeline) else made
+
+            refused += assert_named(name, value, build)
+    assert refused or not names
+
+
+EMULATED = ["schedule", "period", "burst", "seed", "deadline", *vars(drapps.storage.Conditions())]
+
+
+@pytest.mark.parametrize("name", EMULATED)
+def test_an_emulated_storage_names_what_is_wrong(name):
+    for value in (*VALUES, {0: 5}, {"a": {}}, {1: {2: 3}}, {-1: {}}, {None: {}}):
+        told = name.removesuffix("s")  # a storage ends in a stall
+        assert_named(told, value, lambda given=value: drapps.emulate(**{name: given}))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"latency": "1"}, "latency='1' must be a number"),
+        ({"schedule": {0: 5}}, "schedule[0]=5 must be a mapping"),
+        ({"schedule": 5}, "schedule=5 must be a mapping from seconds"),
+        ({"refuses": "no"}, "refuses='no' must be True or False"),
+        ({"bandwidth": "fast"}, "bandwidth='fast' must be a number of bytes"),
+    ],
+)
+def test_the_conditions_of_a_storage_are_of_their_kind(options, said):
+    with pytest.raises(drapps.PipelineError, match=re.escape(said)):
+        drapps.emulate(**options)
+
+
+@pytest.mark.parametrize("name", ["version", "budget", "frozen"])
+def test_a_cached_dataset_names_what_is_wrong(name):
+    torch = pytest.importorskip("torch")
+    data = torch.utils.data.TensorDataset(torch.arange(3))
+    refused = 0
+    for value in (*VALUES, "1XB", 2**63):
+        refused += assert_named(name, value, lambda v=value: drapps.cached(data, **{name: v}))
+    assert refused > len(VALUES) // 2
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("4096", 4096),
+        ("1B", 1),
+        ("64k", 64 << 10),
+        ("512MiB", 512 << 20),
+        ("512 MB", 512_000_000),
+        ("1GB", 10**9),
+        ("1g", 1 << 30),
+        ("2TiB", 2 << 40),
+        ("3PB", 3 * 10**15),
+    ],
+)
+def test_sizes_may_be_written(text, count):
+    assert arguments.size_of(text) == count
+    assert arguments.byte_count("cache", text) == count
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1XB", "-1", "1.5GB", "GB", "1iB", "1 G B", "1e9", "0x10", "¹"]
+)
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(drapps.PipelineError, match=r"cache=.*must be a number of bytes.*'512MiB'"):
+        arguments.byte_count("cache", text)
+
+
+def test_every_budget_in_bytes_takes_a_size(photos, tmp_path):
+    torch = pytest.importorskip("torch")
+    from drapps.shards.pack import pack
+
+    data = torch.utils.data.TensorDataset(torch.arange(3))
+    assert drapps.cached(data, budget="1MiB").stats()["budget"] == 1 << 20
+    loader = drapps.image_folder(photos).center_crop(8).batch(2, cache="1MB", ram_budget="1GiB")
+    assert len(list(loader)) == len(loader)
+    assert loader.explain().plan.budget["ram_bytes"] == 1 << 30
+    assert pack(photos, tmp_path / "out", shard_bytes="60kB").samples == 21
+    assert drapps.emulate(bandwidth="100MB").open(__file__).read()
