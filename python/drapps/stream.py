@@ -106,6 +106,10 @@ class Stream:
         """The bad samples so far."""
         return [BadSample.from_json(entry) for entry in self._native.bad_samples()]
 
+    def large_pictures(self) -> list[int]:
+        """Pixels of those in the batches yielded of which Pillow warns; of each once."""
+        return self._native.take_large_pictures()
+
     def close(self) -> None:
         """Stops working ahead and lets go of all memory but the batches that were yielded."""
         self._native.close()

@@ -338,6 +338,9 @@ void bind_pipeline(nb::module_& module) {
           [](const Held& self, std::size_t since) { return bad_samples_of(self.iterator->bad_samples(), since); },
           "since"_a = 0, "The bad samples of this pass, but for the first ones.")
       .def(
+          "take_large_pictures", [](Held& self) { return self.iterator->take_large_pictures(); },
+          "Pixels of the pictures in the batches taken so far of which Pillow warns; of each once.")
+      .def(
           "counters", [](const Held& self) { return counters(*self.iterator); },
           "What this pass counted so far; empty once closed.")
       .def("close", [](Held& self) {

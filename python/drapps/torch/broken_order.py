@@ -52,6 +52,7 @@ class BrokenOrderStream:
         self._stream: Stream | None = None
         self._outside = False
         self._bad_samples: list[BadSample] = []
+        self._large: list[int] = []  # as large_pictures() gives them, of streams that are closed
 
     def _is_there(self, indices: Int64Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
         return (indices >= 0) & (indices < self._size)
@@ -123,9 +124,15 @@ class BrokenOrderStream:
         """As `Stream.bad_samples`."""
         return self._bad_samples + ([] if self._stream is None else self._stream.bad_samples())
 
+    def large_pictures(self) -> list[int]:
+        """As `Stream.large_pictures`."""
+        found, self._large = self._large, []
+        return found + ([] if self._stream is None else self._stream.large_pictures())
+
     def close(self) -> None:
         """As `Stream.close`."""
         if self._stream is not None:
             self._bad_samples += self._stream.bad_samples()
+            self._large += self._stream.large_pictures()
             self._stream.close()
             self._stream = None

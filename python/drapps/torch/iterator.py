@@ -8,6 +8,7 @@ import torch
 from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from drapps.torch.pictures import warn_of_large
 from drapps.torch.pinned import PinnedStream, tensors_of
 from drapps.torch.transfer import TransferThread
 
@@ -87,6 +88,7 @@ class LiftedIterator(_BaseDataLoaderIter):
             data = stream.next()
         finally:
             self._pass.stepped()
+            warn_of_large(stream.large_pictures())
         if isinstance(stream, PinnedStream):
             return data
         data = tensors_of(data)

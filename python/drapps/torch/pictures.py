@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from drapps.torch.own import WALK, is_own
@@ -55,6 +56,15 @@ def require_plain_pictures() -> None:
             raise NotLifted(f"Pillow decodes {name} by a class that is not its own")
 
 
+def warn_of_large(pictures: Sequence[int]) -> None:
+    """Has Pillow warn of pictures of so many pixels, as it does where it opens them itself."""
+    if pictures:
+        from PIL import Image
+
+        for pixels in pictures:
+            Image._decompression_bomb_check((pixels, 1))
+
+
 def read_foreign(data: bytes) -> npt.NDArray[np.uint8] | str:
     """A picture of any format that Pillow opens, as torchvision's loader gives it.
 
@@ -68,6 +78,6 @@ def read_foreign(data: bytes) -> npt.NDArray[np.uint8] | str:
         with Image.open(io.BytesIO(data)) as image:
             return np.asarray(image.convert("RGB"))
     except UnidentifiedImageError:
-        return "Pillow does not know it either"
+        return "Pillow does not know it as a picture"
     except Exception as error:  # Pillow raises half a dozen kinds
         return f"Pillow: {type(error).__name__}: {error}"

@@ -85,6 +85,10 @@ class PinnedStream:
         """As `Stream.bad_samples`; of the batches under way, too."""
         return self._stream.bad_samples()
 
+    def large_pictures(self) -> list[int]:
+        """As `Stream.large_pictures`; of the batches under way, too."""
+        return self._stream.large_pictures()
+
     def close(self) -> None:
         """As `Stream.close`."""
         self._taken.clear()

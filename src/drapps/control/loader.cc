@@ -409,6 +409,11 @@ void Iterator::outside_gives() {
   if (maker_ == getpid() && runner_ != nullptr) consumer_->gives(monotonic_ns(), std::exchange(helped_ns_, 0));
 }
 
+std::vector<std::uint64_t> Iterator::take_large_pictures() {
+  if (runner_ == nullptr || maker_ != getpid()) return {};
+  return runner_->metrics().large.take(position_);
+}
+
 std::vector<Error> Iterator::bad_samples() const {
   return runner_ == nullptr || maker_ != getpid() ? bad_ : runner_->bad_samples();
 }

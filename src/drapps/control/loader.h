@@ -162,6 +162,8 @@ class Iterator {
   std::uint64_t left() const noexcept { return left_; }
   /// Bad samples so far.
   std::vector<Error> bad_samples() const;
+  /// Pixels of the pictures in the batches taken so far of which Pillow warns, those that were not told of yet.
+  std::vector<std::uint64_t> take_large_pictures();
   /// What it counted, or null once closed.
   const Runner* runner() const noexcept { return runner_.get(); }
   /// ns that the consumer has waited for batches.

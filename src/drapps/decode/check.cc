@@ -19,7 +19,9 @@ Status check_extent(const Extent& extent, const DecodeOptions& options, std::int
   if (std::int64_t{extent.height} * extent.width > options.max_pixels) {
     return decode_error(ErrorCode::kTooLarge,
                         "a picture of " + size_of(extent.height, extent.width) + " pixels is above the limit of " +
-                            std::to_string(options.max_pixels) + " pixels; raise max_pixels if it is meant to be read",
+                            std::to_string(options.max_pixels) +
+                            " pixels; make it smaller, leave it out of the data set, or, in a PyTorch loader, have "
+                            "Pillow read it by PIL.Image.MAX_IMAGE_PIXELS = None",
                         at);
   }
   return ok_status();

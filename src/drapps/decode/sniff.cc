@@ -1,5 +1,6 @@
 #include "drapps/decode/sniff.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <string>
@@ -41,9 +42,19 @@ constexpr std::array kForeign{
     Signature{"qoif"sv, "a QOI"},
     Signature{"\x76\x2F\x31\x01"sv, "an OpenEXR"},
     Signature{"version https://git-lfs"sv, "a Git LFS pointer"},
+    Signature{"\0\5\x16\7"sv, "what macOS keeps beside a file under ._ and its name (AppleDouble)"},
 };
 
-std::string_view looks_like(std::string_view text) {
+/// The beginning of a file, which says what it is.
+std::string_view beginning(std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t kLooked = 256;
+  return {reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kLooked)};
+}
+
+}  // namespace
+
+std::string_view looks_like(std::span<const std::uint8_t> bytes) {
+  const std::string_view text = beginning(bytes);
   for (const Signature& signature : kForeign) {
     if (text.starts_with(signature.prefix)) return signature.name;
   }
@@ -64,13 +75,11 @@ std::string_view looks_like(std::string_view text) {
   return "text";
 }
 
-}  // namespace
-
 Result<ImageFormat> sniff(std::span<const std::uint8_t> bytes) {
   if (bytes.empty()) {
     return decode_error(ErrorCode::kTruncated, "the file is empty; fetch it again or remove it", 0);
   }
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size() < 256 ? bytes.size() : 256);
+  const std::string_view text = beginning(bytes);
   if (text.starts_with(kJpegSignature)) return ImageFormat::kJpeg;
   if (text.starts_with(kPngSignature)) return ImageFormat::kPng;
   if (text.starts_with(kCoefficientSignature)) return ImageFormat::kCoefficients;
@@ -83,7 +92,7 @@ Result<ImageFormat> sniff(std::span<const std::uint8_t> bytes) {
                         static_cast<std::int64_t>(bytes.size()));
   }
   return decode_error(ErrorCode::kUnsupported,
-                      "this looks like " + std::string(looks_like(text)) +
+                      "this looks like " + std::string(looks_like(bytes)) +
                           ", not a JPEG, PNG or WebP; convert it, or leave it out of the data set",
                       0);
 }

@@ -34,8 +34,10 @@ enum class DepthMode : std::uint8_t {
 /// Whose arithmetic makes RGB of a CMYK JPEG; the two differ by at most one level.
 enum class CmykMode : std::uint8_t { kPillow, kTensorflow };
 
-/// Twice Pillow's MAX_IMAGE_PIXELS: what Pillow refuses as a decompression bomb.
-inline constexpr std::int64_t kMaxPixels = 2 * (std::int64_t{1024} * 1024 * 1024 / 4 / 3);
+/// Pillow's MAX_IMAGE_PIXELS: of a larger picture it warns, as of a decompression bomb.
+inline constexpr std::int64_t kManyPixels = std::int64_t{1024} * 1024 * 1024 / 4 / 3;
+/// What Pillow refuses as such.
+inline constexpr std::int64_t kMaxPixels = 2 * kManyPixels;
 
 struct DecodeOptions {
   ColorMode color = ColorMode::kRgb;

@@ -53,6 +53,7 @@ struct Sample : cache::Request {
   Sampler::Row row;
   bool replaced = false;                                   // another record stands in for it
   jpeg::IndexKnown index_known = jpeg::IndexKnown::kNone;  // when its picture was decoded
+  std::uint64_t pixels = 0;                                // of its picture, once that was opened
   Workspace* workspace = nullptr;                          // from decoding to the end
 };
 

@@ -1,9 +1,12 @@
 // What is done with each picture: from what was fetched to what its row is written from.
+#include <span>
+#include <string>
 #include <utility>
 
 #include "drapps/augment/checks.h"
 #include "drapps/base/clock.h"
 #include "drapps/decode/check.h"
+#include "drapps/decode/sniff.h"
 #include "drapps/kernel/pixels.h"
 #include "drapps/modality/picture.h"
 
@@ -13,6 +16,19 @@ namespace {
 Error about(RecordPart part, Error error, const Sample& sample) {
   error.path = sample.source->name(sample.index, part);
   return error;
+}
+
+/// What is said of a picture that nobody could read.
+/// @param unread   what was said of it here.
+/// @param foreign  what the description's reader said.
+std::string foreign_message(std::span<const std::uint8_t> bytes, const Error& unread, const std::string& foreign) {
+  if (sniff(bytes).ok()) return unread.message + " (" + foreign + ")";
+  return "this looks like " + std::string(looks_like(bytes)) + ", which cannot be read (" + foreign +
+         "); fetch it again, or leave it out of the data set";
+}
+
+std::uint64_t pixels_of(Extent extent) noexcept {
+  return static_cast<std::uint64_t>(extent.height) * static_cast<std::uint64_t>(extent.width);
 }
 
 }  // namespace
@@ -42,8 +58,7 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
   DRAPPS_RETURN_IF_ERROR(kept && cache::is_array(kept.form()) ? enter_kept(sample, draws)
                                                               : decode_image(sample, draws));
   if (work.ops > 0) return ok_status();
-  sample.source->remember_pixels(sample.index, static_cast<std::uint64_t>(picture.extent.height) *
-                                                   static_cast<std::uint64_t>(picture.extent.width));
+  sample.source->remember_pixels(sample.index, pixels_of(picture.extent));
   const BoxRange boxes = stages_.front().has_boxes ? source_.boxes(sample.index) : BoxRange{};
   for (std::size_t i = 0; i < boxes.boxes.size(); ++i) {
     picture.boxes.push_back(boxes.boxes[i]);
@@ -78,6 +93,7 @@ Status PicturePlan::enter_kept(Sample& sample, const PartDraws& draws) const {
   auto extent = PictureForms::extent(kept.bytes());
   if (!extent.ok()) return std::move(extent).error();
   if (kept.form() == cache::FormId::kPrepared) work.ops = static_cast<std::uint32_t>(fixed_ops_);
+  if (work.ops == 0) sample.pixels = pixels_of(*extent);
   picture.extent = *extent;
   picture.window = geometry::whole_rect(*extent);
   if (work.ops == 0) picture.window = first_region(*extent, draws);
@@ -119,11 +135,12 @@ Status PicturePlan::cut(Picture& picture, const PartDraws& draws) const {
 /// A picture that only the description's reader knows, read whole and cut to what the first op reads.
 Status PicturePlan::read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const {
   PictureState& work = state(sample);
-  auto image = spec_.foreign->read(sample.bytes[of()], work.scratch.next_image_buffer());
+  const auto bytes = sample.bytes[of()];
+  auto image = spec_.foreign->read(bytes, work.scratch.next_image_buffer());
   if (!image.ok()) {
     Error error = std::move(image).error();
     if (error.code == ErrorCode::kUnsupported) {
-      error.message = unread.message + " (" + error.message + ")";
+      error.message = foreign_message(bytes, unread, error.message);
       error.offset = unread.offset;
     }
     return error;
@@ -146,6 +163,7 @@ Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
     return read_foreign(sample, draws, info.error());
   }
   if (!info.ok()) return std::move(info).error();
+  sample.pixels = pixels_of(info->extent);
   picture.extent = info->extent;
   // A mask is decoded whole and cut to the same window, so the two always match.
   const bool whole = keeps_pixels(sample, info->extent);

@@ -81,6 +81,7 @@ SampleTask* Executor::start_next() {
   task->measured = started_++ % Metrics::kKernelSampling == 0;
   task->kernel_cpu_ns = 0;
   task->index_known = jpeg::IndexKnown::kNone;
+  task->pixels = 0;
   task->service_ns.fill(0);
   task->service_cpu_ns = 0;
   if (++fetch_row_ == sampler_.batch(fetch_step_).rows) {

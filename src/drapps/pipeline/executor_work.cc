@@ -7,6 +7,7 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
+#include "drapps/decode/types.h"
 #include "drapps/pipeline/executor.h"
 #include "drapps/pipeline/fetch.h"
 
@@ -297,6 +298,7 @@ void Executor::log(const SampleTask& task, bool good) noexcept {
 void Executor::finish(SampleTask& task, Status status) {
   metrics_.made.mark();
   log(task, status.ok());
+  if (task.pixels > static_cast<std::uint64_t>(kManyPixels)) metrics_.large.add(task.row.position, task.pixels);
   task.unpin();
   if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
   std::optional<FailedRow> failed;
