@@ -108,7 +108,10 @@ class Worker:
         elif command.grain == 0:
             place = (work.worker, command.epoch, work.position)
             make = functools.partial(job.whole, command.index, *place)
-            self._send(work.ticket, work.worker, make, f"batch {command.index!r}")
+            named = f"batch {command.index!r}"
+            if not command.has_index:
+                named = f"the batch at position {work.position} of the epoch"
+            self._send(work.ticket, work.worker, make, named)
         else:
             place = (work.ticket, work.worker, work.position)
             self._advance(_Task(cast(SampleJob, job), *place, command.pieces, command))

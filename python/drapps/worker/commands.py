@@ -29,6 +29,12 @@ class MakeBatch:
     shared: bool = False
 
     @property
+    def has_index(self) -> bool:
+        """Whether the sampler named samples, as it does none of a stream."""
+        named = self.index if isinstance(self.index, list) and self.index else [self.index]
+        return any(index is not None for index in named)
+
+    @property
     def pieces(self) -> int:
         """That it is made in."""
         return -(-len(self.index) // self.grain) if self.grain else 0

@@ -13,6 +13,7 @@ from typing import Any
 from drapps import errors
 from drapps.worker.assignment import Assignment
 from drapps.worker.commands import BeginPass, MakeBatch, SentCommand
+from drapps.worker.launch import SlimServerContext
 from drapps.worker.pool import ProcessPool
 from drapps.worker.worker_process import Death, last_act
 
@@ -79,6 +80,8 @@ class RaiseOnDeath(Recovery):
 
     def _answer(self, death: Death, sent: list[SentCommand]) -> None:
         advice = 'on_worker_death="restart" makes the lost samples again in a new process.'
+        if death.status.phase == "starting":
+            advice = _advice_on_starts(self._pool)
         raise _error(death, sent, advice)
 
 
@@ -133,8 +136,11 @@ class RestartOnDeath(Recovery):
         for place in _blamed(death):
             self._losses[place] += 1
             if self._losses[place] >= _ATTEMPTS:
-                what = "at their start" if place == _START else "of it"
-                raise _error(death, sent, f"{_ATTEMPTS} processes have died {what}.")
+                advice = f"{_ATTEMPTS} processes have died of it."
+                if place == _START:
+                    advice = f"{_ATTEMPTS} processes have died at their start. "
+                    advice += _advice_on_starts(self._pool)
+                raise _error(death, sent, advice)
         who = "another process takes the place of a dead one, and makes"
         if self.assignment.bound:
             self._rebind(death, sent)
@@ -191,6 +197,18 @@ def _blamed(death: Death) -> list[tuple[int, int]]:
     return pieces or list(death.lost)
 
 
+def _advice_on_starts(pool: ProcessPool) -> str:
+    """What to look at where a process has ended before it had begun."""
+    advice = "It ended while it started: why stands on stderr, where it has written it."
+    fresh = pool.context.get_start_method() in ("spawn", "forkserver")
+    if fresh and not isinstance(pool.context, SlimServerContext):
+        advice += (
+            " It imports the script first, so what makes loaders and trains must stand below "
+            'if __name__ == "__main__":, or it would start over there.'
+        )
+    return advice
+
+
 def _error(death: Death, sent: list[SentCommand], advice: str) -> errors.WorkerDiedError:
     """The error of a death, with what can be done."""
     commands = {one.ticket: one.command for one in sent}
@@ -204,7 +222,7 @@ def _error(death: Death, sent: list[SentCommand], advice: str) -> errors.WorkerD
 
 def _index_of(death: Death, command: MakeBatch | BeginPass | None) -> str:
     """What the sampler gave for the sample that a process did last."""
-    if not isinstance(command, MakeBatch) or command.index is None:
+    if not isinstance(command, MakeBatch) or not command.has_index:
         return ""
     if command.grain == 0 or death.status.piece < 0:
         return f" (index {reprlib.repr(command.index)})"

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "drapps/base/mappings.h"
+
 namespace drapps {
 namespace {
 
@@ -66,8 +68,9 @@ Status Buffer::ensure(std::size_t bytes) {
   data_ = allocate(charged(capacity));
   if (data_ == nullptr) {
     ledger_->release(charged(capacity));
-    return Error{.code = ErrorCode::kResourceExhausted,
-                 .message = "the system has no " + std::to_string(capacity) + " bytes of memory left"};
+    return Error{
+        .code = ErrorCode::kResourceExhausted,
+        .message = "the system has no " + std::to_string(capacity) + " bytes of memory left; " + more_address_space()};
   }
   capacity_ = capacity;
   return ok_status();

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "drapps/base/mappings.h"
+
 namespace drapps {
 namespace {
 
@@ -88,8 +90,7 @@ Result<Mapping> SharedFile::map(std::uint64_t offset, std::uint64_t bytes) const
   void* const data =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd(), static_cast<off_t>(offset));
   if (data == MAP_FAILED) {
-    return exhausted("mapping " + std::to_string(bytes) + " bytes of shared memory",
-                     "raise the limit on address space (ulimit -v), or use less");
+    return exhausted("mapping " + std::to_string(bytes) + " bytes of shared memory", more_address_space());
   }
   return Mapping(static_cast<std::byte*>(data), bytes);
 }

@@ -142,6 +142,10 @@ Error io_error(int error_number, std::string_view doing) {
     case EHOSTUNREACH:
     case ENETDOWN:
     case ENETUNREACH: return fetch_error(ErrorCode::kUnavailable, what);
+    case ELOOP:
+      return fetch_error(ErrorCode::kNotFound,
+                         what + ": a loop of symbolic links; remove the link, or list the data set anew without it");
+    case ENAMETOOLONG: return fetch_error(ErrorCode::kNotFound, what + "; list the data set anew, by a shorter path");
     case ENXIO: return fetch_error(ErrorCode::kUnsupported, what + "; only regular files are read");
     default: return fetch_error(ErrorCode::kIo, what + "; check the storage");
   }

@@ -42,6 +42,8 @@ Error system_error(const std::string& path, const std::string& doing, int number
   switch (number) {
     case ENOENT:
     case ENOTDIR: return error(ErrorCode::kNotFound, "; create the folder, or name a file that exists");
+    case ELOOP: return error(ErrorCode::kNotFound, ": a loop of symbolic links; choose another path");
+    case ENAMETOOLONG: return error(ErrorCode::kNotFound, "; choose a shorter path");
     case EACCES:
     case EPERM:
     case EROFS: return error(ErrorCode::kPermission, "; give this user access, or choose another path");

@@ -51,7 +51,13 @@ Result<std::size_t> inflated_size(Bytes packed, const Chunk& chunk) {
   const std::size_t size = stream.total_out;
   const bool more = result == Z_OK && stream.avail_in > 0;
   inflateEnd(&stream);
-  if (more) return refused("a compressed text or profile holds more than 1 MiB, which Pillow refuses too", chunk);
+  if (more) {
+    return refused(
+        "a compressed text or profile holds more than 1 MiB, which Pillow refuses too; save the picture without it, "
+        "or, "
+        "in a PyTorch loader, have Pillow read it by a larger PIL.PngImagePlugin.MAX_TEXT_CHUNK",
+        chunk);
+  }
   return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR ? size : std::size_t{0};
 }
 
@@ -90,7 +96,12 @@ Status TextLimits::check(const Chunk& chunk) {
   }
   if (profile || (!international && key.head.empty())) return ok_status();
   total_ += size;
-  if (total_ > kAllChunks) return refused("the PNG holds more than 64 MiB of text, which Pillow refuses too", chunk);
+  if (total_ > kAllChunks) {
+    return refused(
+        "the PNG holds more than 64 MiB of text, which Pillow refuses too; save the picture without it, or, in a "
+        "PyTorch loader, have Pillow read it by a larger PIL.PngImagePlugin.MAX_TEXT_MEMORY",
+        chunk);
+  }
   return ok_status();
 }
 
