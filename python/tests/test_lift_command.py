@@ -120,9 +120,80 @@ def test_processes_of_the_script_do_not_begin_to_train(lift):
     body = SCRIPT.replace("try:", "torch.multiprocessing.spawn(print, nprocs=2)\ntry:")
     done, written = lift(body, "--json")
     assert (done.returncode, written) == (0, [])
-    assert "starts processes of its own at train.py:" in json.loads(done.stdout)["stopped"]
+    answer = json.loads(done.stdout)
+    assert "starts processes of its own at train.py:" in answer["stopped"]
+    assert len(answer["loaders"]) == 2
 
 
 def test_a_file_that_is_not_there_is_named(capsys):
     assert main(["lift", "nowhere.py"]) == 1
     assert capsys.readouterr().err == "drapps: there is no file nowhere.py\n"
+
+
+RANKS = """
+import sys
+from pathlib import Path
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+out = Path(sys.argv[2])
+
+class Mine(DataLoader):
+    pass
+
+def train(rank, sizes):
+    for size in sizes:
+        loader = Mine(TensorDataset(torch.arange(9)), batch_size=size)
+    (out / "stepped").touch() if sizes and next(iter(loader)) else None
+
+if __name__ == "__main__":
+    {start}
+    (out / "saved").touch()
+"""
+
+
+SPAWN = "torch.multiprocessing.spawn(train, ([2, 3],), nprocs=2)"
+FORK = 'torch.multiprocessing.start_processes(train, ([2, 3],), 2, True, False, "fork")'
+
+
+@pytest.mark.parametrize(
+    ("start", "options"),
+    [(SPAWN, ()), (FORK, ("-m",)), pytest.param(SPAWN, ("-m",), marks=pytest.mark.full)],
+)
+def test_the_loaders_of_processes_that_a_script_starts_are_told_of(lift, start, options):
+    named = "train" if options else "train.py"
+    done, written = lift(RANKS.format(start=start), "--json", *options, named=named)
+    assert (done.returncode, written) == (0, []), done.stderr
+    answer = json.loads(done.stdout)
+    assert [each["batch_size"] for each in answer["loaders"]] == [2, 3]
+    line = 1 + RANKS.splitlines().index(
+        "        loader = Mine(TensorDataset(torch.arange(9)), batch_size=size)"
+    )
+    assert {each["made_at"] for each in answer["loaders"]} == {f"train.py:{line}"}
+    assert "starts processes of its own at train.py:" in answer["stopped"]
+    assert "of which 2 ran up to their first iter()" in answer["stopped"]
+
+
+def test_a_process_that_a_script_forks_is_seen_too(lift):
+    start = "p = torch.multiprocessing.Process(target=train, args=(0, [4])); p.start(); p.join()"
+    done, written = lift(RANKS.format(start=start), "--json")
+    assert (done.returncode, written) == (0, ["saved"])
+    (loader,) = json.loads(done.stdout)["loaders"]
+    assert loader["batch_size"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        pytest.param("([],)", "to their first iter() or to their end", marks=pytest.mark.full),
+        ("(5,)", "of which 2 of 2 failed before an iter(); what they said stands on stderr"),
+    ],
+)
+def test_processes_without_a_loader_are_said_to_have_none(lift, arguments, why):
+    start = f"torch.multiprocessing.spawn(train, {arguments}, nprocs=2)"
+    done, written = lift(RANKS.format(start=start))
+    assert (done.returncode, done.stdout, written) == (1, "", [])
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("drapps: train.py made no DataLoader: the script starts processes")
+    assert last.endswith(why)
