@@ -96,13 +96,18 @@ def _list_folder(top: Path, out: Path, listing: Listing) -> None:
         folders.sort()
         for name in list(folders):
             path = Path(place, name)
-            if path.is_symlink() and Path(place).resolve().is_relative_to(path.resolve()):
+            if leads_back(path):
                 why = "a link to a folder that holds it: remove the link"
                 listing.failed.append(Outcome(path, "failed", why))
                 folders.remove(name)
         target = out / Path(place).relative_to(top)
         listing.folders += [target / name for name in folders]
         listing.files += [(Path(place, name), target / name) for name in sorted(names)]
+
+
+def leads_back(path: Path) -> bool:
+    """Whether it is a link to a folder that it lies in itself."""
+    return path.is_symlink() and path.parent.resolve().is_relative_to(path.resolve())
 
 
 def transcode_files(listing: Listing, *, copy_others: bool, jobs: int) -> Generator[Outcome]:

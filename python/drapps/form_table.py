@@ -10,6 +10,7 @@ from typing import Any
 
 from drapps import _core
 from drapps.errors import PipelineError, SampleError
+from drapps.form_files import leads_back
 from drapps.source import EXTENSIONS
 
 
@@ -163,7 +164,8 @@ def _pictures(folder: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise error
 
-    for root, _, names in os.walk(folder, onerror=refuse, followlinks=True):
+    for root, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        folders[:] = [name for name in folders if not leads_back(Path(root, name))]
         yield from (Path(root, name) for name in names if name.lower().endswith(EXTENSIONS))
 
 

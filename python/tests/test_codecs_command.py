@@ -66,3 +66,10 @@ def test_a_bad_file_is_named_and_the_others_are_measured(own_photos):
     told = json.loads(done.stdout)
     assert [each["path"] for each in told["failed"]] == [str(bad)]
     assert told["all"]["files"] == told["files"] - 1
+
+
+def test_a_link_to_a_folder_that_holds_it_is_not_followed(own_photos):
+    (own_photos / "class_0" / "again").symlink_to(own_photos)
+    done = run("codecs", own_photos, "--times", "1", "--files", "4", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["files"] == 21
