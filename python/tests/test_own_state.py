@@ -3,6 +3,7 @@
 With seeds of its own such a dataset draws the same numbers under both loaders.
 """
 
+import io
 import itertools
 import json
 import os
@@ -356,6 +357,36 @@ class Keeps:
 )
 def test_what_counts_as_state(dataset, expected):
     assert watched(dataset) == expected
+
+
+def test_what_is_looked_at_is_bounded_in_all():
+    taken = io.BytesIO()  # a handle, behind which nobody looks
+
+    class Elements(list):
+        def __iter__(self):
+            for element in super().__iter__():
+                taken.write(b".")
+                yield element
+
+    lists = [Elements([i, j] for j in range(300)) for i in range(500)]
+    assert watched(Keeps("pass", lists=lists, again=[lists, [lists]])) == {}
+    assert 0 < taken.tell() < 3 * 5000  # three looks at some 4000 parts each
+
+    class Wide:
+        __slots__ = ("of",)
+
+        def __init__(self, of):
+            self.of = of
+
+    deep = None
+    for _ in range(20_000):
+        deep = Wide(deep)
+    assert watched(Keeps("d.n = i", deep=deep)) == {"dataset.n": True}
+
+
+def test_a_large_view_is_not_copied_to_be_looked_at(monkeypatch):
+    monkeypatch.setattr(np, "ascontiguousarray", lambda _: pytest.fail("it was copied"))
+    assert watched(Keeps("pass", view=np.zeros((2000, 2000)).T)) == {}
 
 
 def test_an_object_whose_attributes_cannot_be_read_is_not_looked_into():

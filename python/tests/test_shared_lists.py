@@ -3,8 +3,11 @@
 import os
 import pickle
 
+from torch.utils import data
+
 from drapps.worker.hosted import HostedWorkers
-from drapps.worker.lists import SharedList
+from drapps.worker.lists import SharedList, share_large_lists
+from drapps.worker.looks import Looks
 
 ITEMS = [{"a": i} for i in range(1000)]
 
@@ -71,3 +74,41 @@ def test_a_pickle_of_a_shared_list_outlives_its_process():
     found = pickle.loads(sent)
     assert type(found) is list
     assert found == [*ITEMS[:3], "own", *ITEMS[4:]]
+
+
+class Holder(data.Dataset):
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+def test_the_size_of_a_list_is_inferred_from_a_few_looks():
+    looks = Looks()
+    size = looks.size_of([list(range(1000, 1300)) for _ in range(500)])
+    assert 500 * 300 * 30 < size < 500 * 300 * 50
+    assert looks.left > 80_000
+
+
+def test_what_holds_itself_has_a_size():
+    itself = []
+    itself.append(itself)
+    table = {"list": itself}
+    table["table"] = table
+    assert 0 < Looks().size_of([itself, table, table]) < 2000
+
+
+def test_no_more_than_so_many_looks_in_all():
+    looks = Looks(1000)
+    for _ in range(20):
+        looks.size_of([[i] for i in range(1000)])
+    assert looks.left == 0
+    holder = Holder(large=["x" * 1000] * 1000)
+    assert share_large_lists(Holder(**{f"a{i}": [[0]] * 500 for i in range(900)}), Holder) == []
+    assert share_large_lists(holder, Holder, 100_000) == ["dataset.large"]
+
+
+def test_datasets_within_datasets_as_deep_as_they_go():
+    inner = Holder(large=["x" * 1000] * 1000)
+    for _ in range(3000):
+        inner = Holder(inner=inner)
+    (moved,) = share_large_lists(inner, Holder, 100_000)
+    assert moved == f"dataset{'.inner' * 3000}.large"

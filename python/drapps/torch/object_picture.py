@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import random
 import sys
 import types
@@ -23,10 +24,14 @@ from typing import Any
 import numpy as np
 import torch
 
-_MOST_PARTS = 4000  # that are looked at, those nearest to the dataset first
+from drapps.attributes import attribute_of, attributes_of, slots_of
+
+_MOST_PARTS = 4000  # those nearest to the dataset first
+_MOST_LOOKS = 16 * _MOST_PARTS  # at anything, also once more, and at code
 _FEW = 32  # elements of a container that are looked at before those of larger ones
 _MOST_ELEMENTS = 1000  # of a container; of a larger one its length counts
 _MOST_BYTES = 1 << 20  # of an array; of a larger one which it is counts
+_MOST_BYTES_READ = 64 << 20  # of all arrays together
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath, np.generic)
 _GENERATORS = (
@@ -75,61 +80,87 @@ class Part:
 
 NOTHING = Part("value", "None")
 Picture = dict[str, Part]
+_Within = Iterable[tuple[str, Any]]
 
 
 def picture(roots: Mapping[str, Any]) -> Picture:
     """What `roots` and all within them hold now, by path."""
-    seen: set[int] = set()
-    parts: Picture = {}
-    near, far = deque(roots.items()), deque[tuple[str, Any]]()
-    while (near or far) and len(parts) < _MOST_PARTS:
-        path, value = (near or far).popleft()
-        if not isinstance(value, _VALUES):
-            if id(value) in seen:
-                continue
-            seen.add(id(value))
-        try:
-            part, within = _look_at(path, value)
-            large = isinstance(value, _CONTAINERS) and len(value) > _FEW
-            (far if large else near).extend(within)
-        except Exception:  # the user's own attribute access, a generator without a state
-            part = Part("handle", None)
-        if part is not None:
-            parts[path] = part
-    return parts
+    return _PictureMaker(roots).parts
 
 
-_Within = Iterable[tuple[str, Any]]
+class _PictureMaker:
+    """Looks at one thing after the other, and at no more than it may."""
 
+    def __init__(self, roots: Mapping[str, Any]) -> None:
+        self.parts: Picture = {}
+        self._seen: set[int] = set()
+        self._bytes = _MOST_BYTES_READ
+        near, far = deque[Iterator[tuple[str, Any]]]([iter(roots.items())]), deque[Any]()
+        for path, value in itertools.islice(_chained(near, far), _MOST_LOOKS):
+            if not isinstance(value, _VALUES):
+                if id(value) in self._seen:
+                    continue
+                self._seen.add(id(value))
+            try:
+                part, within = self._look_at(path, value)
+                large = isinstance(value, _CONTAINERS) and len(value) > _FEW
+                (far if large else near).append(iter(within))
+            except Exception:  # the user's own attribute access, a generator without a state
+                part = Part("handle", None)
+            if part is not None:
+                self.parts[path] = part
+                if len(self.parts) >= _MOST_PARTS:
+                    return
 
-def _look_at(path: str, value: Any) -> tuple[Part | None, _Within]:
-    """One part, None for code, and what is within it."""
-    kind = type(value)
-    if isinstance(value, _VALUES):
-        return Part("value", hash(value) if kind in (str, bytes) else repr(value)), ()
-    if isinstance(value, _GENERATORS):
-        return _generator(value), ()
-    if isinstance(value, _CODE):
-        return None, _within_code(path, value)
-    if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
-        return None, ()
-    if isinstance(value, torch.Tensor):
-        if value.is_shared():  # type: ignore[no-untyped-call]
+    def _look_at(self, path: str, value: Any) -> tuple[Part | None, _Within]:
+        """One part, None for code, and what is within it."""
+        kind = type(value)
+        if isinstance(value, _VALUES):
+            return Part("value", hash(value) if kind in (str, bytes) else repr(value)), ()
+        if isinstance(value, _GENERATORS):
+            return _generator(value), ()
+        if isinstance(value, _CODE):
+            return None, _within_code(path, value)
+        if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
+            return None, ()
+        if isinstance(value, torch.Tensor):
+            if value.is_shared():  # type: ignore[no-untyped-call]
+                return Part("handle", None), ()
+            return Part("container", (id(value), value._version), id(value)), ()
+        if isinstance(value, (np.ndarray, array, bytearray)):
+            return self._array(value), ()
+        if isinstance(value, _CONTAINERS):
+            return Part("container", (kind, len(value))), _within_container(path, value)
+        if isinstance(value, Iterator) and kind.__module__ in ("builtins", "itertools"):
+            return Part("iterator", None), ()
+        own = attribute_of(value, "__dict__")
+        if isinstance(value, io.IOBase) or _is_of(kind.__module__, _HANDLES):
+            formats = own.get("_format_kwargs") if own else None  # of datasets.Dataset
+            return Part("handle", None), [(f"{path}.format", formats)] if formats else ()
+        if own is None and attribute_of(kind, "__slots__") is None:
             return Part("handle", None), ()
-        return Part("container", (id(value), value._version), id(value)), ()
-    if isinstance(value, (np.ndarray, array, bytearray)):
-        return _array(value), ()
-    if isinstance(value, _CONTAINERS):
-        return Part("container", (kind, len(value))), _within_container(path, value)
-    if isinstance(value, Iterator) and kind.__module__ in ("builtins", "itertools"):
-        return Part("iterator", None), ()
-    own = getattr(value, "__dict__", None)
-    if isinstance(value, io.IOBase) or _is_of(kind.__module__, _HANDLES):
-        formats = own.get("_format_kwargs") if own else None  # of datasets.Dataset
-        return Part("handle", None), [(f"{path}.format", formats)] if formats else ()
-    if own is None and not hasattr(kind, "__slots__"):
-        return Part("handle", None), ()
-    return Part("object", kind), _within_object(path, value)
+        return Part("object", kind), _within_object(path, value)
+
+    def _array(self, value: Any) -> Part:
+        if isinstance(value, np.memmap):
+            return Part("handle", None)
+        data: Any = value if isinstance(value, np.ndarray) else memoryview(value)
+        small = data.nbytes <= min(_MOST_BYTES, self._bytes)
+        if not small or getattr(value, "dtype", None) == np.dtype("O"):
+            return Part("container", id(value), id(value))
+        self._bytes -= data.nbytes
+        data = np.ascontiguousarray(data) if isinstance(value, np.ndarray) else data
+        return Part("container", zlib.crc32(data), id(value))
+
+
+def _chained(near: deque[Any], far: deque[Any]) -> Iterator[tuple[str, Any]]:
+    """All of what is in the one, then in the other; both may get more in the meantime."""
+    while near or far:
+        first = near or far
+        try:
+            yield next(first[0])
+        except Exception:  # its end, or the user's own attribute access
+            first.popleft()
 
 
 def _generator(value: Any) -> Part:
@@ -151,36 +182,28 @@ def _plain(state: Any) -> Any:
     return state.tobytes() if isinstance(state, np.ndarray) else state
 
 
-def _array(value: Any) -> Part:
-    if isinstance(value, np.memmap):
-        return Part("handle", None)
-    data: Any = np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
-    small = memoryview(data).nbytes <= _MOST_BYTES and getattr(value, "dtype", None) != "O"
-    return Part("container", zlib.crc32(data) if small else id(value), id(value))
-
-
 def _within_container(path: str, value: Any) -> _Within:
-    if isinstance(value, (set, frozenset)):
+    if len(value) > _MOST_ELEMENTS:
+        pass
+    elif isinstance(value, (set, frozenset)):
         yield f"{path}[set]", hash(frozenset(value))
-    elif isinstance(value, dict) and len(value) <= _MOST_ELEMENTS:
+    elif isinstance(value, dict):
         yield from ((f"{path}[{key!r:.40}]", part) for key, part in value.items())
-    elif len(value) <= _MOST_ELEMENTS:
+    else:
         yield from ((f"{path}[{i}]", part) for i, part in enumerate(value))
-    if hasattr(value, "__dict__"):
+    if attribute_of(value, "__dict__") is not None:
         yield from _within_object(path, value)
 
 
 def _within_object(path: str, value: Any) -> _Within:
-    for name, part in getattr(value, "__dict__", {}).items():
+    for name, part in attributes_of(value).items():
+        yield f"{path}.{name}", part
+    for name, part in slots_of(value):
         yield f"{path}.{name}", part
     for kind in type(value).__mro__:
         if _is_of(kind.__module__, _LIBRARIES):
             continue
         where = f"{path}.{kind.__name__}"
-        slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name):
-                yield f"{path}.{name}", getattr(value, name)
         for name, part in vars(kind).items():
             if isinstance(part, types.FunctionType):
                 yield from _within_code(f"{where}.{name}", part)

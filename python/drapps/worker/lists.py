@@ -11,18 +11,20 @@ import logging
 import mmap
 import os
 import pickle
-import sys
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, MutableSequence
 from multiprocessing import context
 from typing import Any
 from weakref import WeakValueDictionary
 
+from drapps.attributes import attributes_of
 from drapps.worker.descriptor import Descriptor
+from drapps.worker.looks import Looks
 from drapps.worker.serialise import Reduce
 
 LARGE = 64 << 20  # bytes
-_LOOKED_AT = 64  # elements by which the size of a list is estimated
+_LOOKED_AT = 64  # elements that are looked for datasets
 _UNCHANGING = (str, bytes, int, float, tuple, frozenset, type(None))  # cannot change in place
 _log = logging.getLogger("drapps")
 _WRITE = 8 << 20  # bytes that are collected before they are written
@@ -209,59 +211,35 @@ def share_large_lists(dataset: Any, kind: type, large: int = LARGE) -> list[str]
         The attributes that became a `SharedList`, by their paths.
     """
     moved: list[str] = []
-    _share(dataset, "dataset", kind, large, moved, set())
+    looks, seen = Looks(), set[int]()
+    owners = deque([(dataset, "dataset")])
+    while owners and looks.left > 0:
+        owner, path = owners.popleft()
+        if id(owner) in seen:
+            continue
+        seen.add(id(owner))
+        for name, value in list(attributes_of(owner).items()):
+            looks.left -= 1
+            inner = value if type(value) in (list, tuple) and len(value) <= _LOOKED_AT else [value]
+            owners.extend((part, f"{path}.{name}") for part in inner if isinstance(part, kind))
+            if type(value) is list and looks.size_of(value) >= large:
+                _move(owner, name, f"{path}.{name}", moved)
     return moved
 
 
-def _share(
-    owner: Any,
-    path: str,
-    kind: type,
-    large: int,
-    moved: list[str],
-    seen: set[int],
-) -> None:
-    if id(owner) in seen:
+def _move(owner: Any, name: str, path: str, moved: list[str]) -> None:
+    items = attributes_of(owner)[name]
+    try:
+        setattr(owner, name, SharedList.of(items))
+    except Exception:  # an element that does not pickle, an attribute that is read-only
         return
-    seen.add(id(owner))
-    for name, value in list(getattr(owner, "__dict__", {}).items()):
-        inner = value if type(value) in (list, tuple) and len(value) <= _LOOKED_AT else [value]
-        for part in inner:
-            if isinstance(part, kind):
-                _share(part, f"{path}.{name}", kind, large, moved, seen)
-        if type(value) is list and _estimate(value) >= large:
-            try:
-                setattr(owner, name, SharedList.of(value))
-            except Exception:  # an element that does not pickle, an attribute that is read-only
-                continue
-            moved.append(f"{path}.{name}")
-            if not all(isinstance(item, _UNCHANGING) for item in value[:_LOOKED_AT]):
-                _log.warning(
-                    "%s.%s has moved to shared memory, where an element that is changed in place "
-                    "stays as it was: assign it anew, or give the loader share_lists=False",
-                    path,
-                    name,
-                )
-
-
-def _estimate(items: list[Any]) -> int:
-    """Bytes of a list and of what its elements hold."""
-    if not items:
-        return 0
-    step = max(1, len(items) // _LOOKED_AT)
-    looked_at = items[::step]
-    return sum(map(_deep_size, looked_at)) * len(items) // len(looked_at) + 8 * len(items)
-
-
-def _deep_size(value: Any) -> int:
-    size = sys.getsizeof(value)
-    if isinstance(value, dict):
-        size += sum(_deep_size(k) + _deep_size(v) for k, v in value.items())
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        size += sum(map(_deep_size, value))
-    elif hasattr(value, "__dict__"):
-        size += _deep_size(value.__dict__)
-    return size
+    moved.append(path)
+    if not all(isinstance(item, _UNCHANGING) for item in items[:_LOOKED_AT]):
+        _log.warning(
+            "%s has moved to shared memory, where an element that is changed in place stays as it "
+            "was: assign it anew, or give the loader share_lists=False",
+            path,
+        )
 
 
 def _memory_file(name: str) -> Descriptor:

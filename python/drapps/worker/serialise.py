@@ -7,6 +7,8 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from drapps.attributes import attributes_of, slots_of
+
 SMALL = 512  # bytes below which a buffer of its own costs more than a copy in the pickle
 
 Reduce = Callable[[Any], Any]
@@ -64,20 +66,22 @@ def load(parts: Sequence[Any]) -> Any:
 
 def describe_unpicklable(value: Any, name: str, error: BaseException) -> str:
     """Where in `value` the object lies that does not pickle, and what pickle said of it."""
-    path, culprit = _find(value, name, set())
+    path, culprit = _find(value, name)
     kind = type(culprit)
     return (
         f"{path} ({kind.__module__}.{kind.__qualname__}) cannot be sent to another process: {error}"
     )
 
 
-def _find(value: Any, path: str, seen: set[int]) -> tuple[str, Any]:
+def _find(value: Any, path: str) -> tuple[str, Any]:
     """The innermost part of `value` that does not pickle by itself."""
-    seen.add(id(value))
-    for step, part in _parts(value):
-        if id(part) in seen or _pickles(part):
-            continue
-        return _find(part, path + step, seen)
+    seen: set[int] = set()
+    inner: tuple[str, Any] | None = ("", value)
+    while inner is not None:
+        path, value = path + inner[0], inner[1]
+        seen.add(id(value))
+        parts = (each for each in _parts(value) if id(each[1]) not in seen)
+        inner = next((each for each in parts if not _pickles(each[1])), None)
     return path, value
 
 
@@ -88,9 +92,8 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
         return [(f"[{key!r}]", part) for key, part in value.items()]
     if isinstance(value, (list, tuple, set, frozenset)):
         return [(f"[{i}]", part) for i, part in enumerate(value)]
-    found = [(f".{key}", part) for key, part in getattr(value, "__dict__", {}).items()]
-    slots = [slot for kind in type(value).__mro__ for slot in getattr(kind, "__slots__", ())]
-    return found + [(f".{slot}", getattr(value, slot)) for slot in slots if hasattr(value, slot)]
+    found = [(f".{key}", part) for key, part in attributes_of(value).items()]
+    return found + [(f".{name}", part) for name, part in slots_of(value)]
 
 
 def _pickles(value: Any) -> bool:
