@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drapps.adapter import BatchIterator, ColumnLoader, ConsumerMarks, Layout
+from drapps.attributes import has_method
 from drapps.batch import Batch
 from drapps.errors import PipelineError
 
@@ -114,6 +115,12 @@ class _Ready(NamedTuple):
     state: Any
 
 
+class _NoState(NamedTuple):
+    """What the loader raised in the place of a state."""
+
+    error: Exception
+
+
 class LoaderIterator(Iterator[Any]):
     """One pass. Errors come in their turn, and do not end it where they do not end the loader's."""
 
@@ -122,7 +129,10 @@ class LoaderIterator(Iterator[Any]):
         self._inner: Iterator[Any] = iter(loader)
         if isinstance(self._inner, BatchIterator) and isinstance(loader, ColumnLoader):
             placement.check_epoch(loader.layout, self._inner.place[1])
-        self._stateful = next((a for a in (self._inner, loader) if hasattr(a, "state_dict")), None)
+        givers = (self._inner, loader)
+        self._stateful: Any = next(
+            (each for each in givers if has_method(each, "state_dict")), None
+        )
         self._state = self._place()
         self._taken: list[Any] = []  # of the loader, and not yet on its way: an interrupt came
         self._ahead: _Ready | None = None
@@ -166,10 +176,15 @@ class LoaderIterator(Iterator[Any]):
         """As `Loader.state_dict`, of this pass."""
         if self._stateful is None:
             return _state_of(self._inner)
+        if isinstance(self._state, _NoState):
+            raise self._state.error
         return self._state
 
     def _place(self) -> Any:
-        return None if self._stateful is None else self._stateful.state_dict()
+        try:
+            return None if self._stateful is None else self._stateful.state_dict()
+        except Exception as error:  # for who asks for the state
+            return _NoState(error)
 
     def _pull(self) -> _Ready:
         try:
@@ -184,7 +199,7 @@ class LoaderIterator(Iterator[Any]):
 
 
 def _state_of(loader: Any) -> Any:
-    if not hasattr(loader, "state_dict"):
+    if not has_method(loader, "state_dict"):
         raise PipelineError(f"{type(loader).__name__} has no state_dict(), so there is no state")
     return loader.state_dict()
 

@@ -384,14 +384,20 @@ def test_a_stream_with_a_state_is_not_run_again():
     assert first.tolist() == [[13, 1], [14, 2], [15, 3], [16, 4]]
 
 
-def test_a_state_that_does_not_pickle_is_named_by_its_path():
+def test_a_state_that_does_not_pickle_is_named_by_its_path_to_who_asks_for_it(caplog):
     class Locked(Stateful):
         def state_dict(self):
             return {"place": self.place, "locks": [threading.Lock()]}
 
     loader = drapps.torch.DataLoader(Locked(), 4, num_workers=1)
-    with pytest.raises(TypeError, match=r"the batch's state_dict\(\)\['locks'\]\[0\] \(_thread"):
-        next(iter(loader))
+    iterator = iter(loader)
+    next(iterator)
+    assert caplog.text == ""
+    state = loader.state_dict()
+    assert "Locked.state_dict()['locks'][0] (_thread" in caplog.text
+    again = drapps.torch.DataLoader(Locked(), 4, num_workers=1)
+    again.load_state_dict(state)
+    assert equal(list(again), list(iterator))
 
 
 def test_streams_keep_their_number_of_workers():

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from drapps.attributes import attribute_of
 from drapps.torch.generator_text import packed, unpacked
 from drapps.torch.python_order import PythonOrder
 
@@ -20,7 +21,7 @@ def own_generators(loader: Any) -> dict[str, torch.Generator]:
     for name, holder in zip(
         (LOADERS, SAMPLERS), (loader, PythonOrder.of(loader).sampler), strict=True
     ):
-        generator = getattr(holder, "generator", None)
+        generator = attribute_of(holder, "generator")
         if isinstance(generator, torch.Generator) and generator not in found.values():
             found[name] = generator
     return found

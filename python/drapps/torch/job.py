@@ -72,6 +72,7 @@ class TorchJob(ABC):
     _current: int = -1
     _fetcher: Any = None
     _shared_rng: Any = None
+    _told: dict[str, bytes] = field(default_factory=dict)  # random states, with what may not arrive
     _states: Any = None  # random ones, while it is not its turn
 
     def in_thread(self) -> Self:
@@ -102,6 +103,10 @@ class TorchJob(ABC):
             self.worker_init_fn(worker)
             self.numbers.keep_initial_seed(worker, torch.initial_seed())
         self.numbers.start()
+        self.begin(worker)
+
+    def begin(self, worker: int) -> None:  # noqa: ARG002
+        """Makes what the first batch of `worker` needs."""
         self._go_to({})
 
     @abstractmethod
@@ -113,12 +118,14 @@ class TorchJob(ABC):
 
         Args:
             epoch: its number.
-            message: ``shared_seed`` of DataPipes; ``random`` states to begin with, and packed ones
-                to go on with, ``drawn``; of a stream also its place, see `StreamJob`.
+            message: ``shared_seed`` of DataPipes; ``random`` states to begin with, and packed ones,
+                ``began``; other packed ones to go on with behind the place, ``drawn``; of a stream
+                also the place, see `StreamJob`.
         """
         self._seed_pipes(message["shared_seed"])
         if "random" in message:
             set_random_states(message["random"])
+        set_packed_states(message.get("began", {}))
         states = random_states() if self.keeps_random else None
         self._go_to(message)
         set_packed_states(message.get("drawn", {}))
@@ -168,8 +175,13 @@ class TorchJob(ABC):
     def failure(self, error: Exception, worker: int, sample: str) -> Any:
         """What the stock loader would send, with the sample named; pickles in any case."""
         failure = failure_of(error, f"in DataLoader worker process {worker}", sample)
-        failure.drawn = self.numbers.drawn()
+        failure.drawn = {**self._told, **self._drawn()}
         return failure
+
+    def _drawn(self) -> dict[str, bytes]:
+        """What the numbers tell. It is told again with a failure, where the batch was not sent."""
+        self._told = self.numbers.drawn()
+        return self._told
 
     def reducer(self) -> Reduce:
         """Tensors travel as buffers."""

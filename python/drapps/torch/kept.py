@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.utils.data
 
+from drapps.attributes import method_of
 from drapps.torch.recognise import NotLifted, require_pristine
 from drapps.worker.lists import SharedList
 
@@ -29,8 +30,8 @@ def copy_of(values: Any) -> Any:
     """A copy for `is_unchanged`; of a list, a shallow one."""
     if isinstance(values, torch.Tensor):
         return values.clone()
-    copied = getattr(values, "copy", None)
-    return copied() if callable(copied) else values
+    copied = method_of(values, "copy")
+    return values if copied is None else copied()
 
 
 def is_unchanged(values: Any, copied: Any) -> bool:

@@ -15,6 +15,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps import _core, arguments, state
 from drapps.arguments import Bytes
+from drapps.attributes import method_of
 from drapps.bad_samples import file_at
 from drapps.deprecation import old_keyword, old_method
 from drapps.epochs import Epochs
@@ -300,8 +301,8 @@ class DataLoader(IteratedLoader[T_co]):
         """The next ``iter()`` takes this epoch number; a sampler with ``set_epoch`` is told."""
         self._epochs.pin(epoch)
         self._epoch_given = True
-        tell = getattr(PythonOrder.of(self).sampler, "set_epoch", None)
-        if callable(tell):
+        tell = method_of(PythonOrder.of(self).sampler, "set_epoch")
+        if tell is not None:
             tell(epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -359,8 +360,8 @@ class DataLoader(IteratedLoader[T_co]):
         self._resumed = dict(state_dict)
         self._latest = None
         self._iterator = None  # persistent workers belong to the pass that was left
-        tell = getattr(PythonOrder.of(self).sampler, "set_epoch", None)
-        if callable(tell) and "sampler_epoch" in state_dict:
+        tell = method_of(PythonOrder.of(self).sampler, "set_epoch")
+        if tell is not None and "sampler_epoch" in state_dict:
             tell(state_dict["sampler_epoch"])
 
     def explain(self) -> Explanation:

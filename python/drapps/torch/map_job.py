@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from torch.utils.data import Subset, _DatasetKind
 
+from drapps.attributes import attribute_of, attributes_of
 from drapps.item_cache.dataset import uncached
 from drapps.torch.job import TorchJob
 from drapps.torch.own_state import Unwatched, Watch
@@ -54,7 +55,7 @@ class MapJob(TorchJob):
 
     def _reported(self, data: Any) -> Any:
         """A batch, with what the parent is to know."""
-        changed, drawn = self._watch.batch_made(), self.numbers.drawn()
+        changed, drawn = self._watch.batch_made(), self._drawn()
         return ReportedBatch(data, drawn, changed) if drawn or changed is not None else data
 
     def leave(self, worker: int) -> tuple[str, Any]:
@@ -73,9 +74,9 @@ def gives_samples(dataset: Any) -> bool:
     A ``Subset`` gives what its dataset gives, and so does a dataset whose items are cached.
     """
     dataset = uncached(dataset)
-    if not getattr(dataset, "__getitems__", None):
+    if not attribute_of(dataset, "__getitems__"):
         return True
     kind = type(dataset)
-    plain = "__getitems__" not in getattr(dataset, "__dict__", {}) and issubclass(kind, Subset)
+    plain = "__getitems__" not in attributes_of(dataset) and issubclass(kind, Subset)
     plain = plain and kind.__getitems__ is Subset.__getitems__
     return plain and kind.__getitem__ is Subset.__getitem__ and gives_samples(dataset.dataset)

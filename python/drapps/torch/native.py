@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drapps import _core, state
+from drapps.attributes import attribute_of
 from drapps.bad_samples import BadSamplesFile
 from drapps.errors import PipelineError, StateError
 from drapps.report import BadSample
@@ -121,7 +122,7 @@ class Pass:
         self._resumed = resumed
         self._asked = 0  # batches that stock would have asked the sampler for
         self._consumed: Consumed | None = None
-        self._sampler_epoch = getattr(native.recipe.order.sampler, "epoch", None)
+        self._sampler_epoch = attribute_of(native.recipe.order.sampler, "epoch")
         self._stream: AnyStream | None = None
 
     def begin(self, transfer: TransferThread | None) -> AnyStream:

@@ -20,6 +20,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
+from drapps.attributes import attribute_of
 from drapps.torch.recognise import NotLifted, name_of, require_pristine
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class NativeOrder:
 
 def rank_of(sampler: Any) -> int:
     """The rank that a sampler deals for: its own, else this process's."""
-    rank = getattr(sampler, "rank", None)
+    rank = attribute_of(sampler, "rank")
     if isinstance(rank, int):
         return rank
     distributed = torch.distributed

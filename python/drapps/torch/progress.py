@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drapps import state
+from drapps.attributes import attribute_of
 from drapps.errors import StateError
 from drapps.torch.generators import LOADERS, SAMPLERS, States, fields
 from drapps.torch.orders.order import OTHER_ORDER, PassOrder
 from drapps.torch.python_order import PythonOrder
 from drapps.torch.python_state import KIND, own_state
+from drapps.torch.told_state import ToldState
 from drapps.torch.worker_places import StreamPlaces, WorkerPlaces
 
 _log = logging.getLogger("drapps")
@@ -157,9 +159,13 @@ class Progress:
         """The stream of `worker` has no more batches."""
         self._streams.ended(worker)
 
-    def advanced(self, worker: int, stream_state: Any, ended: bool) -> None:
-        """A batch of `worker` was yielded, after which its stream had this state (or has none)."""
-        self._streams.advanced(worker, stream_state, ended)
+    def advanced(self, worker: int, state: ToldState | None, ended: bool) -> None:
+        """A batch of `worker` was yielded, after which its stream told this; None: it has none."""
+        self._streams.advanced(worker, state, ended)
+
+    def failed(self, worker: int) -> None:
+        """A batch of `worker` was raised, and of its stream nothing is known."""
+        self._streams.failed(worker)
 
     @property
     def key(self) -> int:
@@ -175,16 +181,20 @@ class Progress:
         """
         return self._indices.indices(fresh)
 
-    def drawn(self) -> Any:
-        """The sampler's own state after it gave an index; None for most samplers."""
-        return self._indices.drawn()
+    def drawn(self, ahead: bool = True) -> ToldState | None:
+        """The sampler's own state after it gave an index; None for most samplers.
+
+        Args:
+            ahead: it gives others before this one is yielded.
+        """
+        return self._indices.drawn(ahead)
 
     def overtook(self, position: int, left: list[int]) -> None:
         """The batch at `position` comes in any order; those that are `left` do not come before."""
         furthest = max(self._overtaken.furthest, position)
         self._overtaken = _Overtaken(furthest, any(one < furthest for one in left))
 
-    def yielded(self, index: Any, sampler_state: Any, worker: int = 0) -> None:
+    def yielded(self, index: Any, sampler_state: ToldState | None, worker: int = 0) -> None:
         """The batch of `index`, which `worker` has made, was given to the user."""
         self.batches += 1
         self._workers.yielded(worker)
@@ -202,11 +212,14 @@ class Progress:
             shared = self.order.own_generator is self.order.generator
             generators.pop(LOADERS if shared else SAMPLERS, None)  # which stands below
         saved |= {**generators, **self._indices.state()}
-        epoch = getattr(self.order.sampler, "epoch", None)
+        epoch = attribute_of(self.order.sampler, "epoch")
         if isinstance(epoch, int):
             saved["sampler_epoch"] = epoch
         if self.order.stream or self.order.workers:
-            saved |= {"batch_size": self.order.batch_size, **self._workers.state()}
+            saved |= {
+                "batch_size": self.order.batch_size,
+                **self._workers.state(within=self.batches > 0),
+            }
         if self._overtaken.gaps and not self.order.stream:
             saved["gaps"] = True
         if self.own_state:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler
 
+from drapps.attributes import length_of
 from drapps.torch import permuted
 from drapps.torch.map_job import gives_samples
 from drapps.torch.native_order import is_permutation
@@ -40,7 +41,7 @@ class PythonOrder(Sampling):
     def of(cls, loader: Any) -> PythonOrder:
         """The order of `loader`."""
         stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
-        size = len(loader.dataset) if not stream and hasattr(loader.dataset, "__len__") else -1
+        size = None if stream else length_of(loader.dataset)
         batches = loader._index_sampler if loader._auto_collation else None
         sampler = loader._index_sampler if batches is None else loader.sampler
         if type(batches) is BatchSampler:
@@ -50,7 +51,7 @@ class PythonOrder(Sampling):
             sampler=sampler,
             batch_sampler=batches,
             generator=loader.generator,
-            size=size,
+            size=-1 if size is None else size,
             workers=loader.num_workers,
             batch_size=loader.batch_size,
             serial=loader.num_workers > 0 and (stream or loader.torch_order),

@@ -33,7 +33,7 @@ def check(saved: Mapping[str, Any], order: PythonOrder) -> tuple[int, int]:
     if within or "seed" in saved:
         state.whole(saved, "seed", _NUMBERS)
     if within or order.kind.begun_in(saved):
-        for name, kind in order.kind.within.items():
+        for name, kind in order.kind.needs(saved).items():
             state.typed(saved, name, kind)
     if "sampler_seed" in saved:
         state.whole(saved, "sampler_seed", _NUMBERS)
@@ -98,7 +98,9 @@ def own_state(saved: Mapping[str, Any]) -> list[str]:
 
 def _is_place(saved: Any, of_stream: bool) -> bool:
     """Whether it may be the place of a worker."""
-    if not isinstance(saved, Mapping) or not isinstance(saved.get("drawn", {}), Mapping):
+    if not isinstance(saved, Mapping):
+        return False
+    if not all(isinstance(saved.get(name, {}), Mapping) for name in ("drawn", "began")):
         return False
     batches = saved.get("batches", -1 if of_stream else 0)
     return isinstance(batches, int) and batches >= 0 and isinstance(saved.get("ended", True), bool)

@@ -10,6 +10,7 @@ import sys
 from types import FunctionType
 from typing import Any
 
+from drapps.attributes import attribute_of, attributes_of
 from drapps.torch.own import WALK, is_own
 
 
@@ -19,8 +20,9 @@ class NotLifted(Exception):  # noqa: N818 - a verdict, not an error
 
 def name_of(thing: object) -> str:
     """``package.module.Class`` of an object, or ``package.module.function`` of a function."""
-    kind = thing if callable(thing) and hasattr(thing, "__qualname__") else type(thing)
-    return f"{kind.__module__}.{getattr(kind, '__qualname__', type(kind).__name__)}"
+    named = callable(thing) and isinstance(attribute_of(thing, "__qualname__"), str)
+    kind: Any = thing if named else type(thing)
+    return f"{attribute_of(kind, '__module__')}.{kind.__qualname__}"
 
 
 def short_name(thing: object) -> str:
@@ -48,9 +50,9 @@ def require_pristine(thing: object, methods: tuple[str, ...]) -> None:
             raise NotLifted(f"{short_name(thing)}.{method} was replaced")
     require_own(*found.values(), owner=kind)
     for hooks in ("_forward_hooks", "_forward_pre_hooks"):
-        if getattr(thing, hooks, None):
+        if attribute_of(thing, hooks):
             raise NotLifted(f"{short_name(thing)} has hooks")
-    if hasattr(thing, "_forward_hooks"):
+    if attribute_of(thing, "_forward_hooks") is not None:
         module = sys.modules["torch.nn.modules.module"]
         if module._global_forward_hooks or module._global_forward_pre_hooks:
             raise NotLifted("all modules have hooks")
@@ -106,7 +108,7 @@ def handed_on(thing: object, arguments: int) -> object | None:
     name = code.co_names[0]
     if any(name in vars(base) for base in kind.__mro__):
         return None
-    inner = getattr(thing, "__dict__", {}).get(name)
+    inner = attributes_of(thing).get(name)
     # A function is never known: the name of what holds it, such as Lambda, says more.
     return None if isinstance(inner, FunctionType) else inner
 

@@ -129,7 +129,7 @@ class Requests:
             with contextlib.suppress(Exception):  # nobody wanted what has failed
                 if isinstance(command, BeginPass):
                     self.begun(result.sent, command, result)
-                elif result.kind != ResultKind.END:
+                else:
                     received(result)
         window.cancel()
         window.clear()

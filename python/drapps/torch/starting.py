@@ -12,6 +12,7 @@ from torch.utils.data import IterDataPipe, MapDataPipe, _DatasetKind
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _sharding_worker_init_fn
 
 from drapps import _core
+from drapps.attributes import attribute_of
 from drapps.torch.map_job import MapJob
 from drapps.torch.seeding import SampleSeeds, StockNumbers
 from drapps.torch.stream_job import StreamJob
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def in_threads(loader: IteratedLoader[Any]) -> bool:
     """The dataset says ``thread_safe = True``, and nothing else needs a process."""
-    safe = getattr(loader.dataset, "thread_safe", False) is True
+    safe = attribute_of(loader.dataset, "thread_safe") is True
     streams = loader._dataset_kind == _DatasetKind.Iterable
     own = loader.torch_order or loader.worker_init_fn or loader.multiprocessing_context
     return safe and not streams and not own
@@ -95,10 +96,13 @@ def serial_job(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> Ma
     return MapJob(numbers=StockNumbers(), **_common(iterator, loader))
 
 
-def stream_job(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> StreamJob:
-    """What the workers of an iterable-style dataset run."""
+def stream_job(
+    iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any], resumed: frozenset[int]
+) -> StreamJob:
+    """What the workers of an iterable-style dataset run; those `resumed` are told their places."""
     size = loader.batch_size or 1
-    return StreamJob(numbers=StockNumbers(), batch_size=size, **_common(iterator, loader))
+    own = _common(iterator, loader)
+    return StreamJob(numbers=StockNumbers(), batch_size=size, resumed=resumed, **own)
 
 
 def _common(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from drapps.torch.requests import Requests, SingleRequests
 from drapps.torch.starting import serial_assignments, stream_job
 from drapps.torch.stream_job import StreamJob
 from drapps.torch.streams import unsharded
+from drapps.torch.told_state import ToldState
 from drapps.torch.window import Result
 from drapps.torch.worker_iterator import WorkerIterator
-from drapps.torch.worker_reports import StreamBatch
+from drapps.torch.worker_reports import EndedStream, StreamBatch
 from drapps.worker.assignment import Assignment
 from drapps.worker.commands import MakeBatch, SentCommand
 from drapps.worker.process_knob import ProcessKnob
@@ -28,7 +29,7 @@ class StreamIterator(WorkerIterator):
     """Each batch tells where it has left its stream, which is what a state holds."""
 
     def _job_of(self, loader: IteratedLoader[Any]) -> StreamJob:
-        return stream_job(self, loader)
+        return stream_job(self, loader, frozenset(self._progress.starts()))
 
     def _assignments_of(self, loader: IteratedLoader[Any]) -> Callable[[ProcessKnob], Assignment]:
         return serial_assignments(loader)
@@ -38,18 +39,22 @@ class StreamIterator(WorkerIterator):
 
     def _received(self, result: Result) -> Any:
         data = result.value()
-        if isinstance(data, (StreamBatch, Failure)):
+        if isinstance(data, (StreamBatch, EndedStream, Failure)):
             self._progress.drew(result.sent.worker, data.drawn)
         return data
 
     def _give(self, sent: SentCommand, command: MakeBatch, result: Result) -> Any:
-        data, state, ended = self._received(result), None, False
+        data, ended = self._received(result), False
+        state: ToldState | None = None
         if isinstance(data, StreamBatch):
             if data.whole:
                 self._report_unsharded()
             data, state, ended = data.data, data.state, data.ended
         self._note_given(sent, command)
-        self._progress.advanced(sent.worker, state, ended)
+        if isinstance(data, Failure):
+            self._progress.failed(sent.worker)
+        else:
+            self._progress.advanced(sent.worker, state, ended)
         return result.delivered(data)
 
     def _report_unsharded(self) -> None:

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from drapps.attributes import has_method
 from drapps.errors import StateError
 
 
-def stream_state(fetcher: Any) -> Any:
-    """The state of the stream that a stock `fetcher` reads; None where it has none of its own."""
-    for owner in (fetcher.dataset_iter, fetcher.dataset):
-        if callable(getattr(owner, "state_dict", None)):
-            return owner.state_dict()
-    return None
+def state_owner(fetcher: Any) -> Any:
+    """What knows the state of the stream that a stock `fetcher` reads; None where nothing does."""
+    owners = (fetcher.dataset_iter, fetcher.dataset)
+    return next((owner for owner in owners if has_method(owner, "state_dict")), None)
 
 
 def unsharded(dataset: Any, workers: int) -> str:
@@ -30,25 +29,27 @@ def unsharded(dataset: Any, workers: int) -> str:
     )
 
 
-def fetcher_at(make: Callable[[], Any], dataset: Any, stream: Mapping[str, Any], size: Any) -> Any:
+def fetcher_at(
+    make: Callable[[bool], Any], dataset: Any, stream: Mapping[str, Any], size: Any
+) -> Any:
     """A stock fetcher that goes on at a place.
 
     Args:
-        make: makes one at the beginning of the stream.
+        make: makes one at the beginning of the stream; told True where the dataset has changed.
         dataset: that it reads.
         stream: ``state``, if it has one; else ``batches`` that are made again for nobody.
         size: what a fetcher is given per batch.
     """
     if stream.get("state") is None:
-        fetcher = make()
+        fetcher = make(False)
         for _ in range(stream.get("batches", 0)):
             if not _fetched(fetcher, size):
                 break
         return fetcher
-    if callable(getattr(dataset, "load_state_dict", None)):
+    if has_method(dataset, "load_state_dict"):
         _load(dataset, stream["state"])
-        return make()
-    fetcher = make()
+        return make(True)
+    fetcher = make(False)
     _load(fetcher.dataset_iter, stream["state"])
     return fetcher
 

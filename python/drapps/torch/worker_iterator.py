@@ -208,6 +208,7 @@ class WorkerIterator(_BaseDataLoaderIter):
                 requests.begun(sent, command, result)
                 continue
             if result.kind == ResultKind.END:
+                self._received(result)
                 requests.ended(sent.worker)
                 continue
             if not requests.active[sent.worker]:  # asked for before its stream had ended

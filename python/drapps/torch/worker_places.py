@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import base64
 import copy
+import logging
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from drapps.errors import StateError
 from drapps.torch.drawn import packed_states
+from drapps.torch.told_state import NoStateError, ToldState
+
+_Random = dict[str, bytes]  # packed states that are others than at the start of the process
+_log = logging.getLogger("drapps")
 
 
 class WorkerPlaces:
@@ -24,7 +29,8 @@ class WorkerPlaces:
     def __init__(self, workers: int) -> None:
         self.turn = 0
         self._workers = [self._begun() for _ in range(workers)]
-        self._random: list[dict[str, bytes]] = [{} for _ in range(workers)]
+        self._random: list[_Random] = [{} for _ in range(workers)]
+        self._random_before: list[_Random] = [{} for _ in range(workers)]  # the pass
 
     @staticmethod
     def _begun() -> dict[str, Any]:
@@ -45,19 +51,23 @@ class WorkerPlaces:
             self.turn = saved["turn"]
             self._workers = [copy.deepcopy(dict(worker)) for worker in workers]
             drawn = [_unpacked(worker.pop("drawn", {})) for worker in self._workers]
-            self._random = drawn if random else self._random
+            began = [_unpacked(worker.pop("began", {})) for worker in self._workers]
+            if random:
+                self._random = drawn
+                self._random_before = began if saved["batches"] else copy.deepcopy(drawn)
 
     def follow(self, before: WorkerPlaces) -> None:
         """The same workers go on after the pass of `before`."""
         self._random = before._random
+        self._random_before = copy.deepcopy(self._random)
 
     def starts(self) -> dict[int, dict[str, Any]]:
-        """What workers that have drawn go on with, at the beginning of a pass."""
-        return {i: {"drawn": dict(drawn)} for i, drawn in enumerate(self._random) if drawn}
+        """What workers that have drawn begin a pass with."""
+        return {i: {"began": began} for i, began in enumerate(self._random_before) if began}
 
     def starts_within(self) -> dict[int, dict[str, Any]]:
-        """The same within a pass."""
-        return self.starts()
+        """What workers that have drawn go on with, within a pass."""
+        return {i: {"drawn": dict(drawn)} for i, drawn in enumerate(self._random) if drawn}
 
     def drew(self, worker: int, drawn: Mapping[str, bytes]) -> None:
         """These random states were others behind what the serial `worker` made last."""
@@ -67,22 +77,38 @@ class WorkerPlaces:
         """The user was given a batch that `worker` has made."""
         self.turn = (worker + 1) % len(self._workers)
 
-    def state(self) -> dict[str, Any]:
-        """What a state holds of them."""
-        workers = zip(self._workers, self._random, strict=True)
-        return {self.field: [_packed(*worker) for worker in workers], "turn": self.turn}
+    def state(self, within: bool) -> dict[str, Any]:
+        """What a state holds of them; `within` a pass, or at its beginning."""
+        random = self._random if within else self._random_before
+        places = [
+            self._place(worker, within) | _packed("drawn", random[worker])
+            for worker in range(len(self._workers))
+        ]
+        return {self.field: places, "turn": self.turn}
+
+    def _place(self, worker: int, within: bool) -> dict[str, Any]:  # noqa: ARG002
+        return dict(self._workers[worker])
 
     def state_of_next(self) -> dict[str, Any]:
         """The same at the beginning of the pass that follows."""
         after = type(self)(len(self._workers))
         after.follow(self)
-        return after.state()
+        return after.state(within=False)
 
 
 class StreamPlaces(WorkerPlaces):
-    """Of workers of an iterable-style dataset: also where the stream of each is."""
+    """Of workers of an iterable-style dataset: also where the stream of each is.
+
+    A stream without a state of its own is run again from its beginning, with the numbers that it
+    drew there.
+    """
 
     field = "streams"
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers)
+        self._told: dict[int, ToldState] = {}
+        self._said: set[str] = set()
 
     @staticmethod
     def _begun() -> dict[str, Any]:
@@ -90,27 +116,55 @@ class StreamPlaces(WorkerPlaces):
 
     def starts_within(self) -> dict[int, dict[str, Any]]:
         """Where all streams go on."""
-        places = copy.deepcopy(self._workers)
-        return {i: {**place, "drawn": dict(self._random[i])} for i, place in enumerate(places)}
+        return {i: self._start(i) for i in range(len(self._workers))}
+
+    def _start(self, worker: int) -> dict[str, Any]:
+        began, drawn = self._random_before[worker], self._random[worker]
+        start = {**copy.deepcopy(self._workers[worker]), "began": began}
+        # What is as it was before the pass has not begun it, or has drawn nothing there.
+        return start if drawn == began else {**start, "drawn": dict(drawn)}
 
     def ended(self, worker: int) -> None:
         """The stream of `worker` has no more batches."""
         self._workers[worker]["ended"] = True
 
-    def advanced(self, worker: int, stream_state: Any, ended: bool) -> None:
-        """A batch of `worker` was yielded, after which its stream had this state (or has none)."""
-        stream = self._workers[worker]
-        stream["batches"] += 1
-        if stream_state is not None:
-            stream["state"] = stream_state
+    def advanced(self, worker: int, state: ToldState | None, ended: bool) -> None:
+        """A batch of `worker` was yielded, after which its stream told this; None: it has none."""
+        self.failed(worker)
+        self._workers[worker].pop("state", None)
+        self._told.pop(worker, None)
+        if state is not None:
+            self._told[worker] = state
         if ended:
             self.ended(worker)
 
+    def failed(self, worker: int) -> None:
+        """A batch of `worker` was raised, and of its stream nothing is known."""
+        self._workers[worker]["batches"] += 1
 
-def _packed(place: Mapping[str, Any], drawn: Mapping[str, bytes]) -> dict[str, Any]:
-    """What is saved of a worker: its place, and the random states it goes on with."""
-    texts = {name: base64.b64encode(state).decode() for name, state in drawn.items()}
-    return {**place, **({"drawn": texts} if texts else {})}
+    def _place(self, worker: int, within: bool) -> dict[str, Any]:
+        place = super()._place(worker, within)
+        if within and worker in self._told:
+            try:
+                place["state"] = self._told[worker].value()
+            except NoStateError as none:
+                self._say(str(none))
+        if place.get("state") is None:
+            place.pop("state", None)
+            if within and self._random_before[worker]:
+                place |= _packed("began", self._random_before[worker])
+        return place
+
+    def _say(self, why: str) -> None:
+        if why not in self._said:
+            self._said.add(why)
+            _log.warning("%s. Its stream will be run again up to the place instead.", why)
+
+
+def _packed(name: str, random: _Random) -> dict[str, Any]:
+    """What is saved of random states."""
+    texts = {library: base64.b64encode(state).decode() for library, state in random.items()}
+    return {name: texts} if texts else {}
 
 
 def _unpacked(texts: Mapping[str, str]) -> dict[str, bytes]:

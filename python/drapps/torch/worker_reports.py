@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from drapps.torch.told_state import ToldState
 from drapps.worker.serialise import Envelope
 
 
@@ -32,18 +33,25 @@ class StreamBatch(ReportedBatch):
     """A batch of a stream.
 
     Attributes:
-        state: of the stream; None where it has none of its own.
+        state: of the stream; None where nothing has one.
         ended: the stream has ended behind what may be less than a batch.
         whole: the stream is the same in all workers, as far as one can tell.
     """
 
-    state: Any = None
+    state: ToldState | None = None
     ended: bool = False
     whole: bool = False
 
-    def parts(self) -> list[tuple[str, Any]]:
-        """The user's."""
-        return [("", self.data), ("'s state_dict()", self.state)]
+
+@dataclass(frozen=True)
+class EndedStream:
+    """A stream has no more batches.
+
+    Attributes:
+        drawn: of `packed_states` those that are others than behind the batch before.
+    """
+
+    drawn: dict[str, bytes]
 
 
 @dataclass(frozen=True)

@@ -210,8 +210,8 @@ class Worker:
         try:
             parts = dump(make(), self._job.reducer(), "the batch")
             self._board.deliver(ticket, ResultKind.VALUE, parts)
-        except EndOfStream:
-            self._board.deliver(ticket, ResultKind.END, [b""])
+        except EndOfStream as end:
+            self._board.deliver(ticket, ResultKind.END, [pickle.dumps(end.told)])
         except Exception as error:  # of the user's code, or no room for what it made
             failure = pickle.dumps(self._job.failure(error, worker, what))
             self._board.deliver(ticket, ResultKind.ERROR, [failure])

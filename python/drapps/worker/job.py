@@ -18,7 +18,15 @@ class ResultKind(IntEnum):
 
 
 class EndOfStream(Exception):  # noqa: N818
-    """A virtual worker's stream has no more batches."""
+    """A virtual worker's stream has no more batches.
+
+    Attributes:
+        told: what the parent is to know of it; pickles.
+    """
+
+    def __init__(self, told: Any) -> None:
+        super().__init__()
+        self.told = told
 
 
 class Job(Protocol):

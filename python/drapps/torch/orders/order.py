@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass
@@ -10,6 +9,9 @@ from typing import Any, ClassVar
 
 import torch
 from torch.utils.data import BatchSampler
+
+from drapps.attributes import attribute_of, length_of
+from drapps.torch.told_state import ToldState
 
 OTHER_ORDER = (
     "the sampler gives another order than when the state was saved: seed it, and set its epoch, as "
@@ -43,7 +45,7 @@ class Sampling:
     @property
     def own_generator(self) -> torch.Generator | None:
         """That of the user's which the sampler draws from, if there is one."""
-        generator = getattr(self.sampler, "generator", None)
+        generator = attribute_of(self.sampler, "generator")
         return generator if isinstance(generator, torch.Generator) else None
 
     @property
@@ -86,9 +88,14 @@ class PassOrder:
         self._length = -1  # batches of the whole pass, once that is known
 
     @classmethod
+    def needs(cls, saved: Mapping[str, Any]) -> Mapping[str, type]:  # noqa: ARG003
+        """What such a state that lies within a pass holds besides."""
+        return cls.within
+
+    @classmethod
     def begun_in(cls, saved: Mapping[str, Any]) -> bool:
         """Whether a state holds what such an order needs to go on from."""
-        return any(name in saved for name in cls.within)
+        return any(name in saved for name in cls.needs(saved))
 
     @classmethod
     def identity(cls, sampling: Sampling) -> dict[str, Any]:
@@ -132,15 +139,19 @@ class PassOrder:
     def length(self) -> int:
         """Batches of the whole pass; -1 where that is not known."""
         if self._length < 0:
-            with contextlib.suppress(Exception):  # the user's own, or there is none
-                self._length = len(self.sampling.indices)
+            length = length_of(self.sampling.indices)
+            self._length = -1 if length is None else length
         return self._length
 
-    def drawn(self) -> Any:
-        """The sampler's own state after it gave an index; None for most samplers."""
+    def drawn(self, ahead: bool) -> ToldState | None:  # noqa: ARG002
+        """The sampler's own state after it gave an index; None for most samplers.
+
+        Args:
+            ahead: it gives others before this one is yielded.
+        """
         return None
 
-    def yielded(self, index: Any, sampler_state: Any) -> None:  # noqa: ARG002
+    def yielded(self, index: Any, sampler_state: ToldState | None) -> None:  # noqa: ARG002
         """The batch of `index`, behind which the sampler had this state, was given to the user."""
         self.position += len(index) if self._grouped and isinstance(index, Sized) else 1
 

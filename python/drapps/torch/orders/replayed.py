@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 
 from torch.utils.data import BatchSampler
 
+from drapps.attributes import length_of
 from drapps.errors import StateError
 from drapps.torch.generator_text import packed, unpacked
 from drapps.torch.orders.digest import BatchDigest, Digest, SampleDigest
 from drapps.torch.orders.order import OTHER_ORDER, PassOrder, Sampling
+from drapps.torch.told_state import ToldState
 
 
 class ReplayedOrder(PassOrder):
@@ -65,12 +67,10 @@ class ReplayedOrder(PassOrder):
 
     def _left(self) -> int | None:
         """Samples of the sampler that are to come; None where it does not say how many it has."""
-        try:
-            return max(0, len(self.sampling.sampler) - self.position)
-        except Exception:  # the user's own, or there is none
-            return None
+        length = length_of(self.sampling.sampler)
+        return None if length is None else max(0, length - self.position)
 
-    def yielded(self, index: Any, sampler_state: Any) -> None:
+    def yielded(self, index: Any, sampler_state: ToldState | None) -> None:
         """The batch of `index` was given to the user."""
         super().yielded(index, sampler_state)
         self._digest.add(index, self._grouped and isinstance(index, Sized))

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-import copy
+import logging
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
+from drapps.attributes import has_method
 from drapps.errors import StateError
-from drapps.torch.orders.order import PassOrder, Sampling
+from drapps.torch.orders.order import Sampling
+from drapps.torch.orders.replayed import ReplayedOrder
+from drapps.torch.told_state import KeptState, LiveState, NoStateError, ToldState, kept_state
+
+_log = logging.getLogger("drapps")
 
 
-class StatefulOrder(PassOrder):
-    """The sampler's own state is saved as it was when the batch yielded last was drawn."""
+class StatefulOrder(ReplayedOrder):
+    """The sampler's own state is saved as it was when the batch yielded last was drawn.
+
+    One that tells no state after all is run again.
+    """
 
     name = "stateful"
-    within: ClassVar[Mapping[str, type]] = {"sampler": object}
 
     def __init__(self, sampling: Sampling, saved: Mapping[str, Any] | None) -> None:
         super().__init__(sampling, saved)
         batches = sampling.batch_sampler
         self._sampler = batches if has_state(batches) else sampling.sampler
-        self._state: Any = None
+        self._told: ToldState | None = None
+        self._said = False
+
+    @classmethod
+    def needs(cls, saved: Mapping[str, Any]) -> Mapping[str, type]:
+        """What a state that lies within a pass holds besides."""
+        return cls.within if "consumed" in saved else {"sampler": object}
 
     def _rest(self, position: int) -> Iterator[Any]:
+        if "sampler" not in self._saved:
+            return super()._rest(position)
         self.position = position
         saved = self._saved["sampler"]
         try:
@@ -30,21 +45,30 @@ class StatefulOrder(PassOrder):
         except Exception as error:
             name = f"{type(self._sampler).__qualname__}.load_state_dict"
             raise StateError(f"the state's sampler is refused by {name}: {error!r}") from error
-        self._state = saved
-        return iter(self.sampling.indices)
+        self._told = KeptState(saved)
+        return self._sendable(iter(self.sampling.indices))
 
-    def drawn(self) -> Any:
+    def drawn(self, ahead: bool) -> ToldState:
         """The sampler's own state after it gave an index."""
-        return copy.deepcopy(self._sampler.state_dict())
+        return kept_state(self._sampler) if ahead else LiveState(self._sampler)
 
-    def yielded(self, index: Any, sampler_state: Any) -> None:
+    def yielded(self, index: Any, sampler_state: ToldState | None) -> None:
         """The batch of `index` was given to the user."""
         super().yielded(index, sampler_state)
-        self._state = sampler_state
+        if sampler_state is not None:  # not where it was made for nobody
+            self._told = sampler_state
 
     def state(self) -> dict[str, Any]:
         """The sampler's, once a batch was yielded."""
-        return {} if self._state is None else {"sampler": self._state}
+        if self._told is None:
+            return {}
+        try:
+            return {"sampler": self._told.value()}
+        except NoStateError as none:
+            if not self._said:
+                _log.warning("%s. The sampler will be run again up to the place instead.", none)
+            self._said = True
+            return super().state()
 
     @property
     def gives_all_again(self) -> bool:
@@ -54,4 +78,4 @@ class StatefulOrder(PassOrder):
 
 def has_state(sampler: Any) -> bool:
     """Whether a sampler has a state of its own."""
-    return callable(getattr(sampler, "state_dict", None))
+    return has_method(sampler, "state_dict")

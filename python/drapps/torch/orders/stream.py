@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from drapps.torch.orders.order import PassOrder, Sampling
+from drapps.torch.told_state import ToldState
 
 
 class StreamOrder(PassOrder):
@@ -27,5 +28,5 @@ class StreamOrder(PassOrder):
         """Not known: -1."""
         return -1
 
-    def yielded(self, index: Any, sampler_state: Any) -> None:
+    def yielded(self, index: Any, sampler_state: ToldState | None) -> None:
         """The batch was given to the user."""
