@@ -4,6 +4,8 @@ import errno
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import thread as pools
@@ -15,6 +17,7 @@ from torch.utils import data
 import drapps
 import drapps.torch
 from drapps.torch.transfer import TransferThread
+from drapps.worker.launch import Launch
 
 EXPECTED = [list(range(first, first + 4)) for first in range(0, 64, 4)]
 
@@ -128,6 +131,117 @@ def test_what_a_dead_process_had_is_made_by_those_that_are_left(limit):
     made += [batch.tolist() for batch in iterator]
     assert made == EXPECTED
     assert any("no process can be added" in why for why in remarks(loader))
+
+
+@pytest.fixture
+def limit_after_fork(monkeypatch):
+    """Keeps the processes of these workers from beginning, as a limit that is reached only then."""
+
+    def of(*workers, error=NO_FILE, name="attach"):
+        real = getattr(Launch, name)
+
+        def limited(launch, *args):
+            if launch.worker in workers:
+                raise error
+            return real(launch, *args)
+
+        monkeypatch.setattr(Launch, name, limited)
+
+    return of
+
+
+@pytest.mark.parametrize("dataset", [Numbers(), ThreadSafe()])
+@pytest.mark.parametrize("workers", [(0,), (1, 2), (3,)])
+def test_those_that_have_begun_make_what_is_asked_of_one_that_cannot(
+    dataset, workers, limit_after_fork
+):
+    limit_after_fork(*workers)
+    for options in ({}, {"on_worker_death": "restart"}):
+        loader = drapps.torch.DataLoader(dataset, 4, num_workers=4, **options)
+        assert batches(loader) == EXPECTED
+        noted = any("Too many open files" in why for why in remarks(loader))
+        assert noted or isinstance(dataset, ThreadSafe)  # whose threads may make all before
+
+
+class Lazily(Numbers):
+    """Keeps on itself which worker it is in."""
+
+    worker = None
+
+    def __getitem__(self, index):
+        if self.worker is None:
+            self.worker = data.get_worker_info().id
+        return torch.tensor([index, self.worker])
+
+
+def test_what_is_made_elsewhere_keeps_its_worker(limit_after_fork, monkeypatch):
+    expected = batches(data.DataLoader(Lazily(), 4, num_workers=3))
+    replaced = monkeypatch.context
+    limit_after_fork(1)
+    loader = drapps.torch.DataLoader(Lazily(), 4, num_workers=3)
+    iterator = iter(loader)
+    while "processes make all" not in str(remarks(loader)):
+        iterator._look_after()
+    with replaced():
+        monkeypatch.undo()  # now there is room for a process of its own
+        assert [batch.tolist() for batch in iterator] == expected
+
+
+@pytest.mark.parametrize(
+    ("dataset", "workers", "options"),
+    [
+        (Numbers(), (0, 1), {}),
+        (ThreadSafe(), (0, 1), {}),
+        (Stream(), (1,), {}),
+        (Stream(), (1,), {"on_worker_death": "restart"}),
+        (Numbers(), (1,), {"worker_init_fn": print}),
+        (Numbers(), (1,), {"torch_order": True}),
+    ],
+)
+def test_a_needed_process_that_cannot_begin_is_a_typed_error(
+    dataset, workers, options, limit_after_fork
+):
+    limit_after_fork(*workers)
+    iterator = iter(drapps.torch.DataLoader(dataset, 4, num_workers=2, **options))
+    with pytest.raises(drapps.WorkerStartError, match=r"Too many open files.*\(ulimit -n\)"):
+        list(iterator)
+    assert list(iterator) == []
+    assert not multiprocessing.active_children()
+
+
+SCRIPT = """
+import os, resource, sys
+from torch.utils import data
+import drapps, drapps.torch
+
+class Numbers(data.Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, index):
+        return index
+
+if __name__ == "__main__":
+    loader = drapps.torch.DataLoader(Numbers(), 4, num_workers=3, torch_order=sys.argv[2] == "all")
+    list(loader)  # what is opened once is open
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + int(sys.argv[1]),) * 2)
+    try:
+        print(sum(map(len, loader)))
+    except drapps.WorkerStartError as error:
+        print("ulimit -n" in str(error))
+"""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("needed", ["all", "one"])
+@pytest.mark.parametrize("files", range(40))
+def test_any_limit_of_open_files_is_named_or_met(files, needed, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), str(files), needed]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.stdout in ("64\n", "True\n"), run.stderr
 
 
 def test_no_thread_that_pins_memory(limit, monkeypatch):

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from drapps.errors import WorkerDiedError
+from drapps.errors import WorkerDiedError, WorkerStartError
 from drapps.torch.requests import Requests
 from drapps.worker.commands import SentCommand
 from drapps.worker.processes import WorkerProcesses
@@ -83,9 +83,9 @@ class Ended:
     """Nothing comes any more, for those who ask again."""
 
     def __init__(self, error: BaseException) -> None:
-        """Because of this, which was raised; a worker that died has told all by that."""
+        """Because of this, which was raised; an error of a worker has told all by that."""
         self._untold: WorkerDiedError | None = None
-        if not isinstance(error, WorkerDiedError):
+        if not isinstance(error, (WorkerDiedError, WorkerStartError)):
             self._untold = WorkerDiedError(
                 f"{error!r} came while a worker process was looked after"
             )

@@ -9,7 +9,7 @@ process whose dataset keeps state makes nothing for those, which then get proces
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from drapps.worker.autoscaler import Autoscaler
@@ -72,6 +72,9 @@ class Assignment:
         """Whether the host of `worker` is another worker's process, until all have told."""
         return False
 
+    def share(self, workers: Iterable[int]) -> None:
+        """These are hosted by other workers' processes from now on."""
+
     def told(self, worker: int, changed: Mapping[str, bool]) -> Assignment:
         """What holds from now on, where this is what the process of `worker` says of its dataset.
 
@@ -124,7 +127,7 @@ class Undecided(Assignment):
         stateless.hosts = stateful.hosts = self.hosts
         self._stateless = stateless
         self._stateful = stateful
-        self._first = 0
+        self._sharing: set[int] = set()
         self._untold: set[int] = set()  # processes, by the virtual workers that they began as
 
     @property
@@ -140,12 +143,16 @@ class Undecided(Assignment):
     def place(self, numbers: list[int], workers: int) -> None:
         """The processes of these numbers host so many `workers`, in turn."""
         super().place(numbers, workers)
-        self._first = min(len(numbers), workers)
-        self._untold = set(range(self._first))
+        first = min(len(numbers), workers)
+        self._untold, self._sharing = set(range(first)), set(range(first, workers))
 
     def shares(self, worker: int) -> bool:
         """Whether the host of `worker` is another worker's process."""
-        return worker >= self._first
+        return worker in self._sharing
+
+    def share(self, workers: Iterable[int]) -> None:
+        """These are hosted by other workers' processes from now on."""
+        self._sharing.update(workers)
 
     def _after(self, worker: int, keeps_state: bool) -> Assignment:
         self._untold.discard(worker)

@@ -31,6 +31,7 @@ from drapps.worker.limits import limits_named
 from drapps.worker.serialise import UnpicklableError, describe_unpicklable
 
 _NICER = 5  # than the training process
+NOT_BEGUN = os.EX_TEMPFAIL  # the exit code of a process that has told why it could not begin
 STACKS_SIGNAL = signal.SIGUSR2  # a worker answers it with the stacks of its threads
 
 
@@ -65,9 +66,31 @@ class Launch:
         budget = -1 if self.budget is None else self.budget.fd
         return _core.Board.attach(self.memory.fd, self.number, budget)
 
+    def not_begun(self, error: Exception) -> int:
+        """The exit code of a process that could not begin; the parent reads why among stacks."""
+        self.stacks.write(f"{error}".encode())
+        return NOT_BEGUN
+
 
 def main(launch: Launch) -> None:
-    """Runs in the worker process until the parent says stop."""
+    """Runs in the worker process until the parent says stop.
+
+    Where it cannot begin, as a limit keeps it from that, the parent reads why and does the rest.
+    """
+    try:
+        board = _begun(launch)
+    except Exception as error:
+        raise SystemExit(launch.not_begun(error)) from None
+    try:
+        Worker(board, launch.job.job, launch.worker).run(launch.replay)
+    except KeyboardInterrupt:  # no traceback, and the parent sees which signal it was
+        util._flush_std_streams()  # type: ignore[attr-defined]
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGINT)
+
+
+def _begun(launch: Launch) -> _core.Board:
+    """The process as it is to be, at the board."""
     # Where all cores are busy, the threads that train go first.
     os.nice(_NICER)
     _core.take_long_slices()
@@ -76,14 +99,9 @@ def main(launch: Launch) -> None:
     gc.freeze()
     # Before the first heartbeat: nobody sends that signal, which would end the process, earlier.
     faulthandler.register(STACKS_SIGNAL, file=launch.stacks.fd, all_threads=True)
-    try:
-        board = launch.attach()
-        board.start_heartbeat(*launch.parent, launch.die_with_parent)
-        Worker(board, launch.job.job, launch.worker).run(launch.replay)
-    except KeyboardInterrupt:  # no traceback, and the parent sees which signal it was
-        util._flush_std_streams()  # type: ignore[attr-defined]
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.raise_signal(signal.SIGINT)
+    board = launch.attach()
+    board.start_heartbeat(*launch.parent, launch.die_with_parent)
+    return board
 
 
 class SentJob:

@@ -20,7 +20,12 @@ def limits_named(what: str) -> Iterator[None]:
     except (OSError, MemoryError, EOFError) as error:  # EOFError: of a fork server that ended
         if isinstance(error, OSError) and error.errno not in _LIMITS:
             raise
-        raise WorkerStartError(
-            f"the system makes no {what} ({error}): lower num_workers, or raise the limits on "
-            "processes (ulimit -u), on open files (ulimit -n) or on memory"
-        ) from error
+        raise not_made(what, error) from error
+
+
+def not_made(what: str, why: object) -> WorkerStartError:
+    """The error that says which limits keep the system from making `what`."""
+    return WorkerStartError(
+        f"the system makes no {what} ({why}): lower num_workers, or raise the limits on "
+        "processes (ulimit -u), on open files (ulimit -n) or on memory"
+    )

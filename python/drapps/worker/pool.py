@@ -219,9 +219,9 @@ class ProcessPool:
         self._list_processes()
         if dead.retired and not lost:
             return None
-        return Death(
-            dead.worker, dead.pid, dead.number, cause, status, retired=dead.retired, lost=lost
-        )
+        not_begun = dead.not_begun if status.phase == "starting" else ""
+        more = {"retired": dead.retired, "lost": lost, "not_begun": not_begun}
+        return Death(dead.worker, dead.pid, dead.number, cause, status, **more)
 
     def _forget(self, ended: WorkerProcess) -> None:
         del self.running[ended.number]

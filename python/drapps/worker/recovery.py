@@ -12,8 +12,9 @@ from typing import Any
 
 from drapps import errors
 from drapps.worker.assignment import Assignment
-from drapps.worker.commands import BeginPass, MakeBatch, SentCommand
+from drapps.worker.commands import BeginPass, MakeBatch, SentCommand, send
 from drapps.worker.launch import SlimServerContext
+from drapps.worker.limits import not_made
 from drapps.worker.pool import ProcessPool
 from drapps.worker.worker_process import Death, last_act
 
@@ -64,11 +65,43 @@ class Recovery:
 
         Raises:
             WorkerDiedError: one died and nothing replaces it.
+            WorkerStartError: a limit forbids one that is needed.
         """
         while deaths := self._pool.check():
             under_way = list(sent)
             for death in deaths:
-                self._answer(death, under_way)
+                if death.not_begun:
+                    self._do_without(death, under_way)
+                else:
+                    self._answer(death, under_way)
+
+    def _do_without(self, unbegun: Death, sent: list[SentCommand]) -> None:
+        """The others make what was asked of a process that could not begin, where any will do."""
+        what = f"process for worker {unbegun.worker}"
+        left, knob = len(self._pool.active), self.assignment.knob
+        if not left or self.assignment.begins_bound:
+            raise not_made(what, unbegun.not_begun)
+        if self.assignment.bound:
+            self._host_with_others(unbegun.number, sent)
+        knob.control.want(left)
+        knob.remark(f"{left} processes make all: {not_made(what, unbegun.not_begun)}")
+
+    def _host_with_others(self, gone: int, sent: list[SentCommand]) -> None:
+        board, assignment = self._pool.board, self.assignment
+        hosts, others = assignment.hosts, [each.number for each in self._pool.active]
+        hosted = [worker for worker, number in hosts.items() if number == gone]
+        for worker in hosted:
+            hosts[worker] = min(others, key=list(hosts.values()).count)
+            self.forget(worker)
+        assignment.share(hosted)
+        for one in sent:
+            if one.worker in hosted:
+                if isinstance(one.command, MakeBatch):
+                    one.command = dataclasses.replace(one.command, shared=True)
+                board.cancel(one.ticket)
+                process = assignment.process_of(one.worker)
+                one.ticket = send(board, one.command, one.worker, process, one.position)
+                self.remember(one)
 
     @abstractmethod
     def _answer(self, death: Death, sent: list[SentCommand]) -> None:

@@ -49,7 +49,12 @@ class WorkerThread(threading.Thread):
         launch = self._launch
         code = 1
         try:
-            Worker(launch.attach(), launch.job.job.in_thread(), launch.worker).run(launch.replay)
+            try:
+                board = launch.attach()
+            except Exception as error:
+                code = launch.not_begun(error)
+                return
+            Worker(board, launch.job.job.in_thread(), launch.worker).run(launch.replay)
             code = 0
         finally:
             self.exitcode = code

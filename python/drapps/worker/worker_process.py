@@ -11,6 +11,7 @@ from typing import Any
 
 from drapps import _core
 from drapps.worker.descriptor import Descriptor
+from drapps.worker.launch import NOT_BEGUN
 
 
 @dataclass
@@ -47,6 +48,14 @@ class WorkerProcess:
             self.beat = (beat, now)
         return now - self.beat[1] > silence and state_of(self.pid) == "T"
 
+    @property
+    def not_begun(self) -> str:
+        """Why it could not begin, where it has ended and told that."""
+        if self.process.exitcode != NOT_BEGUN:
+            return ""
+        size = os.fstat(self.stacks.fd).st_size
+        return os.pread(self.stacks.fd, size, 0).decode(errors="replace")
+
     def stack(self, status: _core.ProcessStatus) -> str:
         """What it does now: its phase, and the stacks that it has written."""
         size = os.fstat(self.stacks.fd).st_size
@@ -73,6 +82,7 @@ class Death:
         stopped: it is stopped, and was not killed yet.
         retired: it was to end.
         lost: (ticket, piece) of what is to be made again.
+        not_begun: why it could not begin, where it has told that.
     """
 
     worker: int
@@ -83,6 +93,7 @@ class Death:
     stopped: bool = False
     retired: bool = False
     lost: tuple[tuple[int, int], ...] = ()
+    not_begun: str = ""
 
 
 def last_act(status: _core.ProcessStatus, sample: str = "") -> str:
