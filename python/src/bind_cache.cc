@@ -88,7 +88,8 @@ const char* name_of(ItemClaim claim) {
   switch (claim) {
     case ItemClaim::kTaken: return "taken";
     case ItemClaim::kReady: return "ready";
-    case ItemClaim::kBusy: return "busy";
+    case ItemClaim::kBusy:
+    case ItemClaim::kStopped: return "busy";
   }
   return "busy";
 }
@@ -154,7 +155,7 @@ void bind_cache(nb::module_& module) {
       .def("get", &get, "index"_a, "The bytes of an item, where they lie; None where it is not there.")
       .def("claim", &claim, "index"_a, "patience"_a = 0.0,
            "Whether this process makes an item now (taken), it is there (ready), or another is still making it (busy), "
-           "which is waited for up to `patience` seconds.")
+           "which is waited for up to `patience` seconds, but not while that one is stopped.")
       .def("begin", &begin, "index"_a, "nbytes"_a,
            "Room for an item that was claimed; None where there is none, and the claim is over.")
       .def(
@@ -170,6 +171,9 @@ void bind_cache(nb::module_& module) {
       .def(
           "first", [](const SharedItems& self, std::uint32_t what) { return self.cache->first(what); }, "what"_a,
           "Whether no process has asked the same before, of a number below 64.")
+      .def(
+          "asked", [](const SharedItems& self, std::uint32_t what) { return self.cache->asked(what); }, "what"_a,
+          "Whether any process has asked `first` about it.")
       .def(
           "reclaim", [](const SharedItems& self) { self.cache->reclaim(); },
           "Releases what dead processes were making.")

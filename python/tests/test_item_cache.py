@@ -9,6 +9,7 @@ import mmap
 import multiprocessing
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -120,6 +121,38 @@ def test_an_item_that_another_process_makes_is_waited_for(notes):
         child.join()
         assert child.exitcode == 0
     assert noted(notes) == [0]
+
+
+class Stopped(Counted):
+    """A child of the process that made it is stopped while it makes a sample."""
+
+    def __init__(self, notes):
+        super().__init__(notes)
+        self.process = os.getpid()
+
+    def __getitem__(self, index):
+        sample = super().__getitem__(index)
+        if os.getpid() != self.process:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return sample
+
+
+def test_nobody_waits_for_a_process_that_is_stopped(notes):
+    dataset = drapps.cached(Stopped(notes), budget=1 << 22)
+    child = multiprocessing.get_context("fork").Process(target=read_first, args=(dataset,))
+    child.start()
+    os.waitpid(child.pid, os.WUNTRACED)
+    began = time.monotonic()
+    for _ in range(6):
+        read_first(dataset)
+    assert time.monotonic() - began < 40, "it waited for what may never come"
+    assert dataset.stats()["items"] == 0, "the item is still the other's"
+    os.kill(child.pid, signal.SIGCONT)
+    child.join()
+    assert child.exitcode == 0
+    read_first(dataset)
+    assert dataset.stats()["items"] == 1
+    assert noted(notes) == [0] * 7
 
 
 def test_threads_make_each_item_once(notes):

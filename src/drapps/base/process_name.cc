@@ -73,4 +73,9 @@ bool ProcessName::has_ended() const {
   return (stat->start & kStartMask) != start || (over(*stat) && stat->threads <= 1);
 }
 
+bool ProcessName::is_stopped() const {
+  const std::optional<ProcessStat> stat = read_stat(pid);
+  return stat && (stat->start & kStartMask) == start && (stat->state == 'T' || stat->state == 't');
+}
+
 }  // namespace drapps

@@ -24,6 +24,8 @@ struct ProcessName {
   /// Whether it is certain that the process runs no more: what cannot be found out is no end. It has not ended while
   /// one of its threads runs, even where the first one has.
   bool has_ended() const;
+  /// Whether it is certain that the process stands still, as after SIGSTOP or under a debugger.
+  bool is_stopped() const;
 };
 
 }  // namespace drapps

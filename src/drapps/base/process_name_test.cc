@@ -41,6 +41,27 @@ TEST(ProcessName, AProcessHasEndedBeforeItsParentAsksHow) {
   EXPECT_TRUE(name.has_ended());
 }
 
+TEST(ProcessName, AProcessStandsStillUntilItIsContinued) {
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const ProcessName name{.pid = child, .start = process_start_time(child) & ProcessName::kStartMask};
+  EXPECT_FALSE(name.is_stopped());
+  kill(child, SIGSTOP);
+  ASSERT_EQ(waitpid(child, nullptr, WUNTRACED), child);
+  EXPECT_TRUE(name.is_stopped());
+  EXPECT_FALSE(name.has_ended());
+  EXPECT_FALSE((ProcessName{.pid = child, .start = name.start + 1}).is_stopped()) << "another one with that pid";
+  kill(child, SIGCONT);
+  ASSERT_EQ(waitpid(child, nullptr, WCONTINUED), child);
+  EXPECT_FALSE(name.is_stopped());
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(name.is_stopped());
+}
+
 TEST(ProcessName, AProcessWhoseFirstThreadHasEndedGoesOn) {
   int told[2];
   ASSERT_EQ(pipe(told), 0);

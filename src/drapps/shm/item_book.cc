@@ -51,7 +51,7 @@ bool ItemBook::take(const Owner& me) {
         repair();
         return true;
       }
-      if (now - began > kHolderPatienceNs) return false;
+      if (now - began > kHolderPatienceNs || Owner::of(holder).process.is_stopped()) return false;
       look = now + kHolderLookNs;
     }
     if (tries < kHolderYields) {

@@ -10,8 +10,8 @@
 namespace drapps {
 
 /// Changes are made under a lock that processes share. It names its holder: where that has died, whoever comes next
-/// takes it over and makes the book anew of the slots. A holder that stands still is waited for two seconds, after
-/// which there is no room. Thread-safe.
+/// takes it over and makes the book anew of the slots. Where it stands still there is no room, and where it keeps
+/// the lock for two seconds. Thread-safe.
 class ItemBook {
  public:
   /// @param memory  a mapping of all of `file`. What it is given outlives it.

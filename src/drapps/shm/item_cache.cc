@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostItems = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMostItemBytes = std::uint64_t{1} << 46;
 constexpr std::chrono::microseconds kFirstNap{50};
 constexpr std::chrono::microseconds kLongestNap{2000};
-constexpr std::uint64_t kMakerLookNs = 50'000'000;  // between looks whether the maker of an item lives
+constexpr std::uint64_t kMakerLookNs = 50'000'000;  // between looks whether the maker of an item runs
 
 ItemGeometry plan_of(std::uint64_t items, std::uint64_t budget) {
   ItemGeometry plan{.magic = kItemMagic, .items = items, .budget = budget};
@@ -138,8 +138,10 @@ ItemClaim ItemCache::claim(std::uint64_t index, std::chrono::nanoseconds patienc
     if (owner.state == kItemReady) return ItemClaim::kReady;
     const std::uint64_t now = monotonic_ns();
     bool free = owner.state == kItemAbsent;
+    bool stopped = false;
     if (!free && now >= look) {
       free = owner.process.has_ended();
+      stopped = !free && owner.process.is_stopped();
       look = now + kMakerLookNs;
     }
     if (free) {
@@ -147,6 +149,7 @@ ItemClaim ItemCache::claim(std::uint64_t index, std::chrono::nanoseconds patienc
       look = 0;  // another's by now
       continue;
     }
+    if (stopped) return ItemClaim::kStopped;
     if (now >= until) return ItemClaim::kBusy;
     std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(nap, std::chrono::nanoseconds(until - now)));
     nap = std::min(nap * 2, kLongestNap);
@@ -189,6 +192,10 @@ void ItemCache::abandon(std::uint64_t index) {
 bool ItemCache::first(std::uint32_t what) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << (what % 64);
   return (header().asked.fetch_or(bit) & bit) == 0;
+}
+
+bool ItemCache::asked(std::uint32_t what) const noexcept {
+  return (header().asked.load(std::memory_order_relaxed) >> (what % 64) & 1) != 0;
 }
 
 void ItemCache::reclaim() {

@@ -30,9 +30,10 @@ using ItemToken = std::array<std::uint64_t, 2>;
 using ItemKey = std::array<std::byte, kItemKeyBytes>;
 
 enum class ItemClaim : std::uint8_t {
-  kTaken,  // this process makes it now, and says what came of it
-  kReady,  // it is there
-  kBusy,   // another thread or process is still making it
+  kTaken,    // this process makes it now, and says what came of it
+  kReady,    // it is there
+  kBusy,     // another thread or process is still making it
+  kStopped,  // who is making it stands still, and may do so for ever
 };
 
 struct ItemStats {
@@ -77,7 +78,7 @@ class ItemCache {
   /// Takes no lock and makes no system call. Empty where the memory was overwritten.
   std::optional<std::span<const std::byte>> get(std::uint64_t index) const noexcept;
   /// Whether this process makes an item that get() did not give. One that is being made is waited for, as long as its
-  /// maker lives, up to `patience`; do not wait while another claim is held.
+  /// maker runs, up to `patience`; do not wait while another claim is held.
   ItemClaim claim(std::uint64_t index, std::chrono::nanoseconds patience = kAtOnce);
   /// Room for a claimed item. Nothing where there is none for so many bytes; the claim is over then.
   /// This and the next two: kInvalidArgument where this process has not claimed it.
@@ -89,6 +90,8 @@ class ItemCache {
 
   /// Whether no process has asked the same before; `what` is below 64. For what is to be said once.
   bool first(std::uint32_t what) noexcept;
+  /// Whether any process has asked first() about `what`.
+  bool asked(std::uint32_t what) const noexcept;
   /// Releases what dead processes were making. It happens by itself where begin() finds no room.
   void reclaim();
   /// Looks at every slot.

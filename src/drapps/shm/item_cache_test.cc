@@ -168,6 +168,44 @@ TEST(ItemCacheTest, WhatADeadProcessWasMakingIsMadeByWhoeverWaits) {
   EXPECT_EQ(cache->stats().bytes, kept_bytes(*cache)) << "its bytes are no longer counted";
 }
 
+TEST(ItemCacheTest, NobodyWaitsForAMakerThatIsStopped) {
+  const auto cache = items_of(4, 1 << 20);
+  const pid_t child = start([&] {
+    if (cache->claim(1) != ItemClaim::kTaken) return 1;
+    raise(SIGSTOP);
+    return *cache->begin(1, size_of(1)) && cache->publish(1).ok() ? 0 : 1;
+  });
+  ASSERT_EQ(waitpid(child, nullptr, WUNTRACED), child);
+  EXPECT_EQ(cache->claim(1, std::chrono::hours(1)), ItemClaim::kStopped);
+  EXPECT_EQ(cache->claim(2), ItemClaim::kTaken);
+  kill(child, SIGCONT);
+  EXPECT_EQ(wait_for(child), 0) << "its claim is still its own";
+  EXPECT_EQ(cache->claim(1), ItemClaim::kReady);
+}
+
+TEST(ItemCacheTest, WhereAStoppedProcessHasTheBookThereIsNoRoom) {
+  const auto cache = items_of(100, 1 << 20);
+  const pid_t child = start([] {
+    raise(SIGSTOP);
+    return 0;
+  });
+  ASSERT_EQ(waitpid(child, nullptr, WUNTRACED), child);
+  const Owner stopped{.process = {.pid = child, .start = process_start_time(child) & ProcessName::kStartMask},
+                      .state = kItemClaimed};
+  const Mapping mapping = *SharedFile::attach(cache->fd())->map(0, kItemSlotsOffset);
+  ItemBookEntry& book = reinterpret_cast<ItemHeader*>(mapping.data())->book;
+  book.lock = stopped.bits();
+  const auto began = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(cache->claim(i), ItemClaim::kTaken);
+    EXPECT_FALSE(*cache->begin(i, 100));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(150)) << "each waited for it";
+  kill(child, SIGKILL);
+  wait_for(child);
+  EXPECT_TRUE(make_item(*cache, 7));
+}
+
 TEST(ItemCacheTest, WhatTheDeadHaveIsFoundWhereThereIsNoRoom) {
   const auto cache = items_of(4, 8192);
   const pid_t child = start([&] { return cache->claim(0) == ItemClaim::kTaken && *cache->begin(0, 8192) ? 0 : 1; });
@@ -232,7 +270,9 @@ TEST(ItemCacheTest, ProcessesAttachByADescriptorAndAToken) {
 
 TEST(ItemCacheTest, OfAllProcessesOneIsTheFirst) {
   const auto cache = items_of(1, 1);
+  EXPECT_FALSE(cache->asked(3));
   EXPECT_TRUE(cache->first(3));
+  EXPECT_TRUE(cache->asked(3));
   EXPECT_EQ(wait_for(start([&] { return !cache->first(3) && cache->first(4) ? 0 : 1; })), 0);
   EXPECT_FALSE(cache->first(4));
 }
