@@ -15,8 +15,9 @@ import torch
 import drapps
 from drapps.errors import PipelineError
 from drapps.item_cache import fingerprint as fingerprints
-from drapps.item_cache.code import is_users
-from drapps.item_cache.fingerprint import code_of, fingerprint
+from drapps.item_cache.code import is_users, names_in
+from drapps.item_cache.facts import code_of, same_code
+from drapps.item_cache.fingerprint import fingerprint
 from drapps.item_cache.reach import Reached
 from python.tests.item_datasets import Counted, Sized, Thrice
 
@@ -182,3 +183,89 @@ def test_the_users_code_is_told_from_that_of_libraries():
     assert {"Thrice.__getitem__", "Sized.__getitem__", "Counted.__len__", "note"} <= names
     assert {"torch", "numpy"} <= reached.packages
     assert not any(name.startswith("Dataset") for name in names)
+
+
+GUARDED = """
+import logging
+import multiprocessing
+import sys
+
+import drapps
+
+
+class Net:
+    def forward(self):
+        return 3
+
+
+class Numbers:
+    def __init__(self):
+        self.model = 2
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        return index * self.model * FACTOR
+
+    def show(self):
+        return net.forward()
+
+FACTOR = 3
+
+
+def read(dataset, patched):
+    assert dataset[3] == 18
+    assert bool(dataset.stats()) != patched, dataset.stats()
+
+
+if __name__ == "__main__":
+    patched = sys.argv[1] == "patched"
+    model = net = Net()
+    FACTOR = 3
+    if patched:
+        Numbers.__getitem__ = lambda self, index: index * 6
+    dataset = drapps.cached(Numbers(), budget=1 << 20)
+    child = multiprocessing.get_context("spawn").Process(target=read, args=(dataset, patched))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert dataset.stats()["items"] == (0 if patched else 1)
+"""
+
+
+@pytest.mark.parametrize("how", ["plain", "patched"])
+def test_a_name_under_the_main_guard_is_no_other_code_but_another_function_is(tmp_path, how):
+    (tmp_path / "script.py").write_text(GUARDED)
+    done = subprocess.run(
+        [sys.executable, "script.py", how], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("has other code for Numbers" in done.stderr) == (how == "patched")
+
+
+def test_a_process_may_know_less_of_the_code_and_nothing_else():
+    here = module_of(SOURCE)
+    whole = code_of(here.Numbers())
+    assert same_code(whole, whole)
+    here.half = None
+    assert same_code(code_of(here.Numbers()), whole)
+    assert not same_code(whole, code_of(here.Numbers()))
+    here.half = lambda x: x
+    assert not same_code(code_of(here.Numbers()), whole)
+    without = module_of(SOURCE)
+    del without.Numbers.__len__
+    assert not same_code(code_of(without.Numbers()), whole), "a base class may have another"
+
+
+def test_attributes_are_told_from_globals():
+    def code(thing):
+        from python.tests import item_datasets
+
+        thing.attribute = item_datasets.note
+        return [late + 1 for late in thing.method(Counted)]
+
+    names = names_in(code.__code__)
+    assert names.globals == {"Counted"}
+    assert names.attributes >= {"attribute", "note", "method"}
+    assert names.imports == {("python.tests", 0)}

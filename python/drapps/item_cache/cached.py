@@ -11,6 +11,7 @@ from drapps.errors import PipelineError
 from drapps.item_cache.dataset import CachedDataset
 from drapps.item_cache.fingerprint import fingerprint
 from drapps.item_cache.keeper import Keeper, SharedCache
+from drapps.item_cache.reach import Reached
 
 _SLOT = 24  # bytes per item
 _SMALL_TABLE = 1 << 20  # bytes
@@ -52,7 +53,8 @@ def cached(
     frozen = flag("frozen", frozen)
     room = _free_memory() // 2 if budget is None else byte_count("budget", budget, 0)
     items = _length(dataset)
-    key = fingerprint(dataset, version)
+    reached = Reached(dataset)
+    key = fingerprint(dataset, version, reached)
     if _SLOT * items > max(room, _SMALL_TABLE):
         raise PipelineError(
             f"a table of {items} items takes {_SLOT * items} bytes, more than the budget of {room} "
@@ -62,7 +64,7 @@ def cached(
         cache = _core.ItemCache.make(max(items, 1), room, key.key)
     except (OSError, ValueError) as error:
         raise PipelineError(f"cached: {error}") from None
-    return CachedDataset(dataset, Keeper(dataset, SharedCache(cache), frozen), key, items)
+    return CachedDataset(dataset, Keeper(dataset, SharedCache(cache), frozen, reached), key, items)
 
 
 def _require_map_style(dataset: Any) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
+import importlib.util
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+_GLOBALS = ("_GLOBAL", "_NAME", "_FROM_DICT_OR_GLOBALS")  # ends of names of instructions
 
 
 def is_users(module: str | None) -> bool:
@@ -30,12 +35,56 @@ def top_of(module: str | None) -> str:
     return (module or "").partition(".")[0]
 
 
-def names_in(code: CodeType) -> Iterator[str]:
-    """Global names and attributes that code uses, and so does what is defined in it."""
-    yield from code.co_names
+@dataclass(frozen=True)
+class Names:
+    """What code names, with the code that is defined in it.
+
+    Attributes:
+        globals: names that it looks up in its module.
+        attributes: names that it looks up in objects.
+        imports: modules that it imports, and how many levels up.
+        texts: its constants that could be names.
+    """
+
+    globals: frozenset[str]
+    attributes: frozenset[str]
+    imports: frozenset[tuple[str, int]]
+    texts: frozenset[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Every name, of whatever it is."""
+        return self.globals | self.attributes | self.texts
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(code: CodeType) -> Names:
+    """The names in code."""
+    found: dict[str, set[Any]] = {"globals": set(), "attributes": set(), "imports": set()}
+    found["texts"] = {text for text in code.co_consts if type(text) is str and text.isidentifier()}
+    level = 0
+    before: Any = None
+    for one in dis.get_instructions(code):
+        if one.opname == "IMPORT_NAME":
+            found["imports"].add((one.argval, level))
+        elif one.opcode in dis.hasname:
+            is_global = one.opname.endswith(_GLOBALS)
+            found["globals" if is_global else "attributes"].add(one.argval)
+        level, before = before if type(before) is int else 0, one.argval
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from names_in(constant)
+            for name, names in vars(names_in(constant)).items():
+                found[name] |= names
+    return Names(**{name: frozenset(names) for name, names in found.items()})
+
+
+def imported_by(function: FunctionType, names: Names) -> Iterator[tuple[str, ModuleType | None]]:
+    """Modules that a function imports, by their full names; None for what is not yet imported."""
+    package = function.__globals__.get("__package__") or top_of(function.__module__)
+    for name, level in sorted(names.imports):
+        with contextlib.suppress(ImportError):  # more levels up than there are
+            full = importlib.util.resolve_name("." * level + name, package)
+            yield full, sys.modules.get(full)
 
 
 def contents_of(function: FunctionType) -> Iterator[Any]:

@@ -12,7 +12,8 @@ import numpy as np
 
 from drapps import _core
 from drapps.errors import PipelineError
-from drapps.item_cache.fingerprint import Fingerprint, code_of
+from drapps.item_cache.facts import code_of, same_code
+from drapps.item_cache.fingerprint import Fingerprint
 from drapps.item_cache.keeper import Keeper, SharedCache, cache_here
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _received(dataset: Any, handle: Any, key: Fingerprint, items: int) -> Cached
         return CachedDataset(dataset, None, key, items)
     token, places, frozen = handle
     shared = cache_here(token)
-    if shared is None and code_of(dataset) != key.code:
+    if shared is None and not same_code(code_of(dataset), key.code):
         _log.warning(
             "process %d has other code for %s than the process that made its cache, so it makes "
             "every sample itself: start again after a change of code",

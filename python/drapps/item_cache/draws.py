@@ -1,13 +1,15 @@
 """Whether making a sample drew random numbers.
 
 Looked at are the global generators of Python, NumPy and torch, and all those that the dataset
-holds. Code that asks for the seed of its worker counts as drawing: it seeds a generator with that.
-What is random by other means is not seen: the system's entropy, the time, a generator that a sample
-makes for itself, one of a library's own.
+holds. Code that asks for the seed of its worker, or for the state of a generator, counts as
+drawing: it may draw from another one that begins with that. So does a dataset of which something
+could not be looked at. What is random by other means is not seen: the system's entropy, the time, a
+generator that a sample makes for itself, one that the code of a library hides.
 """
 
 from __future__ import annotations
 
+import _random
 import random
 import sys
 from typing import Any
@@ -17,40 +19,48 @@ import numpy as np
 from drapps.generator_memory import numpy_memory, python_memory
 from drapps.item_cache.reach import Reached
 
-_Marks = tuple[Any, Any, Any, list[Any]]
+_DRAWING = {name: getattr(random.Random, name) for name in ("random", "getrandbits", "getstate")}
+_Marks = tuple[Any, Any, Any, list[Any], list[Any]]
 
 
 class Draws:
     """Tells for one dataset."""
 
-    def __init__(self, dataset: Any) -> None:
-        """Looks at `dataset` when it is asked first."""
+    def __init__(self, dataset: Any, reached: Reached | None = None) -> None:
+        """Looks at `dataset` when it is asked first, unless what it has `reached` is known."""
         self._dataset = dataset
-        self._reached: Reached | None = None
+        self._known = reached
         self._without_gauss = b""  # NumPy's memory, when it was known to keep no Gaussian number
+
+    def unknown(self) -> str:
+        """Why something may draw that was not found, as far as was looked; empty where all was."""
+        return (self._known or self._reached()).missing
 
     def before(self) -> _Marks:
         """How all generators stand now, for `since`."""
-        if self._reached is None or not self._reached.holds():
-            self._reached = Reached(self._dataset)
-        held = [_state(generator) for generator in self._reached.generators]
-        return _python(), self._numpy(), _torch(), held
+        held = list((self._known or self._reached()).generators)  # since() sees what has changed
+        return _python(), self._numpy(), _torch(), held, list(map(_state, held))
 
     def since(self, before: _Marks) -> bool:
         """Whether anything was drawn, or may have been, since `before` gave this."""
-        python, numpy, torch, held = before
+        python, numpy, torch, held, states = before
         seen = numpy_memory() if isinstance(numpy, bytes) else _state(np.random.mtrand._rand)
         if python != _python() or numpy != seen or torch != _torch():
             return True
-        reached = self._reached
-        assert reached is not None  # before() has made it
-        if reached.asks_for_seed or held != [_state(generator) for generator in reached.generators]:
+        if states != list(map(_state, held)):
             return True
-        if reached.holds():
-            return False
-        self._reached = Reached(self._dataset)
-        known = {id(generator) for generator in reached.generators}
-        return any(id(generator) not in known for generator in self._reached.generators)
+        known = set(map(id, held))
+        reached = self._reached()
+        new = any(id(generator) not in known for generator in reached.generators)
+        return new or reached.reads_states or bool(reached.missing)
+
+    def _reached(self) -> Reached:
+        """What the dataset reaches now."""
+        if self._known is None:
+            self._known = Reached(self._dataset)
+        else:
+            self._known.refresh()
+        return self._known
 
     def _numpy(self) -> Any:
         """Its memory where that says all, else its state."""
@@ -82,15 +92,25 @@ def _state(generator: Any) -> Any:
 
 
 def _state_of(generator: Any) -> Any:
-    if isinstance(generator, random.Random):
+    if isinstance(generator, _random.Random):
+        if any(getattr(type(generator), name) is not own for name, own in _DRAWING.items()):
+            return object()  # it may have a state of its own
         return generator.getstate()
-    if isinstance(generator, (np.random.RandomState, np.random.Generator)):
-        if isinstance(generator, np.random.RandomState):
-            return _plain(generator.get_state(legacy=False))
-        return _plain(generator.bit_generator.state)
+    if isinstance(generator, np.random.SeedSequence):
+        return generator.n_children_spawned
+    if isinstance(generator, np.random.RandomState):
+        return _plain(generator.get_state(legacy=False))
+    if isinstance(generator, np.random.Generator):
+        return _bits(generator.bit_generator)
     if isinstance(generator, np.random.BitGenerator):
-        return _plain(generator.state)
+        return _bits(generator)
     return bytes(generator.get_state().cpu().numpy())
+
+
+def _bits(generator: Any) -> Any:
+    """Of what Generators draw from, and of what others are spawned from."""
+    seed = getattr(generator, "seed_seq", None)
+    return _plain(generator.state), getattr(seed, "n_children_spawned", None)
 
 
 def _plain(state: Any) -> Any:

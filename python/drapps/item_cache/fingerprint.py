@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from drapps.errors import PipelineError
 from drapps.item_cache.code import contents_of, is_users
+from drapps.item_cache.facts import BYTES, code_of, digest
 from drapps.item_cache.reach import Reached
 
-_BYTES = 32
 _MOST = 256 << 20  # bytes of a dataset's pickle
 
 
@@ -37,68 +36,28 @@ class Fingerprint:
     @property
     def key(self) -> bytes:
         """32 bytes."""
-        return _digest(self.contents, self.code)
+        return digest(self.contents, self.code)
 
 
-def fingerprint(dataset: Any, version: str | int | None) -> Fingerprint:
+def fingerprint(
+    dataset: Any, version: str | int | None, reached: Reached | None = None
+) -> Fingerprint:
     """The key of a dataset as it is now.
 
     Args:
         dataset: whatever gives the items.
         version: stands for what the dataset holds, which then is not looked at.
+        reached: from the dataset, where that is known already.
 
     Raises:
         PipelineError: there is no `version`, and the dataset cannot be pickled or is too large.
     """
+    code = code_of(dataset, reached)
     if version is None:
-        return Fingerprint(_contents(dataset), code_of(dataset))
+        return Fingerprint(_contents(dataset), code)
     if isinstance(version, bool) or not isinstance(version, (str, int)):
         raise PipelineError(f"version={version!r} must be a text or a whole number")
-    return Fingerprint(_digest(b"version", repr(version).encode()), code_of(dataset))
-
-
-def code_of(dataset: Any) -> bytes:
-    """Of the code of the user's modules that `dataset` reaches, and its libraries' versions.
-
-    It is the same in every process that has the same code, however that came to be imported.
-    """
-    reached = Reached(dataset)
-    codes = {_digest(f.__qualname__.encode(), *_parts(f.__code__)) for f in reached.functions}
-    kind = f"{type(dataset).__qualname__}".encode()
-    packages = [f"{name} {_version(name)}".encode() for name in sorted(reached.packages)]
-    return _digest(kind, sys.version.encode(), *sorted(codes), *packages)
-
-
-def _version(package: str) -> str:
-    return str(getattr(sys.modules.get(package), "__version__", ""))
-
-
-def _parts(code: CodeType) -> Iterator[bytes]:
-    """What decides on what code does; neither where it stands nor how it has been specialised."""
-    yield code.co_code
-    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)).encode()
-    yield repr((code.co_argcount, code.co_kwonlyargcount, code.co_flags)).encode()
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield _digest(*_parts(constant))
-        else:
-            yield _constant(constant).encode("utf-8", "surrogatepass")
-
-
-def _constant(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"({','.join(map(_constant, value))})"
-    if isinstance(value, frozenset):  # in an order that each process has of its own
-        return f"{{{','.join(sorted(map(_constant, value)))}}}"
-    return f"{type(value).__name__} {value!r}"
-
-
-def _digest(*parts: bytes) -> bytes:
-    found = hashlib.blake2b(digest_size=_BYTES)
-    for part in parts:
-        found.update(len(part).to_bytes(8, "little"))
-        found.update(part)
-    return found.digest()
+    return Fingerprint(digest(b"version", repr(version).encode()), code)
 
 
 class _TooLarge(Exception):  # noqa: N818 - a verdict
@@ -109,7 +68,7 @@ class _Hash:
     """A file that keeps nothing of what is written but its hash."""
 
     def __init__(self) -> None:
-        self.hash = hashlib.blake2b(digest_size=_BYTES)
+        self.hash = hashlib.blake2b(digest_size=BYTES)
         self._bytes = 0
 
     def write(self, data: Any) -> int:

@@ -10,9 +10,10 @@ from weakref import WeakValueDictionary
 from drapps import _core
 from drapps.errors import SampleError
 from drapps.item_cache.making import Making
+from drapps.item_cache.reach import Reached
 from drapps.item_cache.values import DamagedBlockError, UnknownHere, Writer, marked, value_in
 
-_PATIENCE = 60.0  # seconds for which an item is waited for that another process makes
+_PATIENCE = 10.0  # seconds for which an item is waited for that another process makes
 _NOTHING: Any = object()
 
 
@@ -56,12 +57,14 @@ class Keeper:
         frozen: items are kept whatever they drew.
     """
 
-    def __init__(self, dataset: Any, shared: SharedCache, frozen: bool) -> None:
-        """For the items that `dataset` makes."""
+    def __init__(
+        self, dataset: Any, shared: SharedCache, frozen: bool, reached: Reached | None = None
+    ) -> None:
+        """For the items that `dataset` makes; what it has `reached` may be known already."""
         self.shared = shared
         self.cache = shared.cache
         self.frozen = frozen
-        self._making = Making(dataset, shared.cache, frozen)
+        self._making = Making(dataset, shared.cache, frozen, reached)
         self._makes_batches = False
 
     def item(self, index: int, mark: int, make: Callable[[], Any]) -> Any:

@@ -9,15 +9,22 @@ from typing import Any
 
 from drapps import _core
 from drapps.item_cache.draws import Draws
+from drapps.item_cache.reach import Reached
 from drapps.item_cache.values import NotKept, Writer, written
 
 _IN_A_ROW = 16  # samples that cannot be kept, after which most are not looked at
 _LOOKED_AT = 64  # of so many one is
-_DRAWS, _CLASS, _NO_LIST = range(3)  # what is said once, by any process
+# What is said once, by any process.
+_DRAWS, _CLASS, _NO_LIST, _UNKNOWN = range(4)
 _DRAWN = (
     "samples of %s are not kept because making them draws random numbers, or asks for the seed of "
-    "a worker: give drapps.cached the dataset without its random transforms, and apply these to "
-    "what it returns; or keep of each sample what is drawn first, with frozen=True"
+    "a worker or the state of a generator: give drapps.cached the dataset without its random "
+    "transforms, and apply these to what it returns; or keep of each sample what is drawn first, "
+    "with frozen=True"
+)
+_HIDDEN = (
+    "samples of %s are not kept because there is no telling whether making them draws random "
+    "numbers: %s; where each is the same whenever it is made, keep them with frozen=True"
 )
 _log = logging.getLogger("drapps")
 
@@ -25,11 +32,16 @@ _log = logging.getLogger("drapps")
 class Making:
     """Makes samples of one dataset, and says which may be kept: those that drew nothing."""
 
-    def __init__(self, dataset: Any, cache: _core.ItemCache, frozen: bool) -> None:
-        """For samples of `dataset` that go to `cache`; `frozen` ones whatever they drew."""
+    def __init__(
+        self, dataset: Any, cache: _core.ItemCache, frozen: bool, reached: Reached | None
+    ) -> None:
+        """For samples of `dataset` that go to `cache`; `frozen` ones whatever they drew.
+
+        What the dataset has `reached` is looked for where it is not given.
+        """
         self._name = type(dataset).__qualname__
         self._cache = cache
-        self._draws = None if frozen else Draws(dataset)
+        self._draws = None if frozen else Draws(dataset, reached)
         self._unkept = 0  # in a row
         self._passed = 0
         self._thread = threading.local()
@@ -40,7 +52,10 @@ class Making:
         return getattr(self._thread, "within", False)
 
     def passes(self) -> bool:
-        """Whether the next sample is not to be kept, because those before could not be."""
+        """Whether the next sample is not to be kept, whatever it is or as those before it were."""
+        if self._draws is not None and (why := self._draws.unknown()):
+            self._say(_UNKNOWN, _HIDDEN, self._name, why)
+            return True
         if self._unkept < _IN_A_ROW:
             return False
         self._passed += 1
@@ -82,12 +97,18 @@ class Making:
     def _written(self, value: Any) -> Writer | None:
         try:
             writer = written(value)
-        except NotKept as why:
-            self._unkept += 1
-            self._say(_CLASS, "a sample of %s is not kept because %s", self._name, why)
-            return None
-        self._unkept = 0
-        return writer
+        except NotKept as found:
+            why = str(found)
+        except (
+            Exception
+        ) as error:  # of NumPy, torch or Pillow, where something is in a state of its own
+            why = f"it cannot be written ({type(error).__name__}: {error})"
+        else:
+            self._unkept = 0
+            return writer
+        self._unkept += 1
+        self._say(_CLASS, "a sample of %s is not kept because %s", self._name, why)
+        return None
 
     def _say(self, what: int, text: str, *arguments: Any) -> None:
         if self._cache.first(what):

@@ -1,174 +1,125 @@
-"""What a dataset reaches: the objects that it holds, and the code of its user that works on them.
-
-Attributes, containers, closures, defaults and the global names of functions are followed, in
-the user's own modules; of libraries the objects are, and not their code. What is nearest comes
-first, and there is a limit: whoever hides something behind thousands of objects hides it.
-"""
+"""What a dataset reaches, as it changes."""
 
 from __future__ import annotations
 
-import functools
+import gc
 import operator
-import random
-import sys
-from collections import deque
-from types import (
-    BuiltinFunctionType,
-    FunctionType,
-    MappingProxyType,
-    MethodType,
-    ModuleType,
-    SimpleNamespace,
-)
+from types import FunctionType
 from typing import Any
 
-import numpy as np
+from drapps.item_cache.findings import ABSENT
+from drapps.item_cache.walk import Walk
 
-from drapps.item_cache.code import contents_of, is_users, names_in, top_of
-
-_MOST = 5000  # objects
-_FEW = 64  # elements of a container; of a larger one as many from its beginning
-_ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), np.generic, np.ndarray)
-_SEQUENCES = (list, tuple, set, frozenset, deque)
-# Libraries whose objects hold nothing of the user's, however much they hold.
-_CLOSED = frozenset({"PIL", "cv2", "h5py", "lmdb", "pandas", "polars", "pyarrow", "zarr"})
-_CACHED = type(functools.lru_cache(len))
+# The code that names one of these may make a generator, and put it anywhere.
+_MAKES = frozenset(
+    (
+        *("Random", "SystemRandom", "default_rng", "RandomState", "Generator", "BitGenerator"),
+        *("PCG64", "PCG64DXSM", "MT19937", "SFC64", "Philox", "SeedSequence"),
+    )
+)
+# By these, what is drawn can depend on a generator that stands as before.
+_READS = frozenset(
+    (
+        *("initial_seed", "fork_rng", "isolate_rng", "getstate", "get_state", "get_rng_state"),
+        *("get_rng_state_all", "get_bit_generator", "bit_generator", "seed_seq", "jumped"),
+        *("clone_state", "graphsafe_get_state", "default_generator", "_inst", "_rand"),
+    )
+)
+_COPIES = frozenset(
+    (*("deepcopy", "dumps", "__reduce__", "__reduce_ex__", "__getstate__", "__copy__"),)
+)
+_MUCH = 2000  # objects, from which on it counts how often they are looked at
+_MOST_AGAIN = 2_000_000  # of these, after the first time
+_GROWTH = 10_000  # parts that may be added before all is looked at again
 
 
 class Reached:
-    """What was found from a dataset.
+    """What was found from a dataset, by a search that is gone on with where something changes.
 
     Attributes:
-        generators: of random numbers, but for the global ones.
-        functions: of the user's modules.
-        packages: the libraries that the user's code and objects come from.
-        asks_for_seed: the user's code asks for the seed of a worker process.
+        missing: why something may not have been found; empty where all was.
     """
 
     def __init__(self, root: Any) -> None:
         """Looks at `root`, and all that it reaches."""
-        self.generators: list[Any] = []
-        self.functions: list[FunctionType] = []
-        self.packages: set[str] = set()
-        self.asks_for_seed = False
-        self._holders: list[tuple[Any, list[Any]]] = []
-        self._names: list[tuple[dict[str, Any], str, Any]] = []
-        self._next: deque[Any] = deque([root])
-        seen: dict[int, Any] = {}  # which keeps them, so that none gets the address of another
-        while self._next and len(seen) < _MOST:
-            value = self._next.popleft()
-            if id(value) in seen or type(value) in _ATOMS:
-                continue
-            seen[id(value)] = value
-            try:
-                self._look_at(value)
-            except Exception:  # of an object whose class has other ideas of attributes
-                continue
-        self._next.clear()
+        self._root = root
+        self._again = 0
+        self.missing = ""
+        self._search()
 
-    def holds(self) -> bool:
-        """Whether all that was looked at still has the same parts."""
-        return all(map(_has_parts, self._holders)) and all(
-            names.get(name) is value for names, name, value in self._names
+    @property
+    def generators(self) -> list[Any]:
+        """Of random numbers, but for the global ones."""
+        return self._walk.found.generators
+
+    @property
+    def functions(self) -> list[FunctionType]:
+        """Of the user's modules."""
+        return self._walk.found.functions
+
+    @property
+    def packages(self) -> set[str]:
+        """The libraries that the user's code and objects come from."""
+        return self._walk.found.packages
+
+    @property
+    def bindings(self) -> list[tuple[Any, str, Any]]:
+        """Names that the user's functions and classes have for others: whose, which, for what."""
+        return self._walk.found.bindings
+
+    @property
+    def reads_states(self) -> bool:
+        """Whether the user's code asks for the seed of a worker, or for a generator's state."""
+        names = self._walk.found.names
+        copies = not names.isdisjoint(_COPIES) or "copy" in self._walk.found.global_names
+        return (
+            not names.isdisjoint(_READS)
+            or {"get_worker_info", "seed"} <= names
+            or (copies and bool(self.generators))
         )
 
-    def _look_at(self, value: Any) -> None:
-        kind = type(value)
-        top = top_of(kind.__module__)
-        if isinstance(value, generator_classes()):
-            if not any(value is one for one in global_generators()):
-                self.generators.append(value)
-        elif isinstance(value, FunctionType):
-            self._look_at_function(value)
-        elif isinstance(value, (MethodType, BuiltinFunctionType)):
-            self._next.extend((value.__self__, getattr(value, "__func__", None)))
-        elif isinstance(value, (staticmethod, classmethod)):
-            self._next.append(value.__func__)
-        elif isinstance(value, _CACHED):
-            self._next.append(value.__wrapped__)
-        elif isinstance(value, property):
-            self._next.extend((value.fget, value.fset))
-        elif isinstance(value, functools.partial):
-            self._next.extend((value.func, *value.args, *value.keywords.values()))
-        elif isinstance(value, type):
-            self._look_at_class(value)
-        elif isinstance(value, ModuleType):
-            self.packages.add(top_of(value.__name__))
-        elif isinstance(value, (dict, *_SEQUENCES)):
-            self._look_at_container(value)
-        elif top == "drapps":
-            self._next.append(getattr(value, "__dict__", {}).get("dataset"))
-        elif isinstance(value, SimpleNamespace) or top not in _CLOSED | sys.stdlib_module_names:
-            self._look_at_object(value)
+    def refresh(self) -> None:
+        """Looks at what has changed."""
+        if not self._stands() and not self._accepts():
+            self._search()
+            if self._walk.objects > _MUCH:
+                self._again += self._walk.objects
+            if self._again > _MOST_AGAIN:
+                self.missing = self.missing or "what it holds changes again and again"
 
-    def _look_at_container(self, value: Any) -> None:
-        parts = value.values() if isinstance(value, dict) else value
-        if len(value) <= _FEW and isinstance(value, (dict, list, deque)):
-            self._holders.append((value, list(parts)))
-        self._next.extend(part for part, _ in zip(parts, range(_FEW), strict=False))
-        if hasattr(value, "__dict__"):
-            self._look_at_object(value)
+    def _search(self) -> None:
+        walk = Walk(self._root)
+        self._makes = not walk.found.names.isdisjoint(_MAKES)
+        if walk.data and self._makes and not walk.found.missing:
+            walk = Walk(self._root, exact=True)
+        parts: list[Any] = gc.get_referents(*walk.holders)
+        self._most = 2 * len(parts) + _GROWTH
+        self._walk, self._parts = walk, parts
+        self.missing = self.missing or walk.found.missing
 
-    def _look_at_object(self, value: Any) -> None:
-        own = getattr(value, "__dict__", None)
-        if isinstance(own, dict):
-            self._holders.append((own, list(own.values())))
-            self._next.extend(own.values())
-        for base in type(value).__mro__:
-            slots = base.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                self._next.append(getattr(value, name, None))
-        self._next.append(type(value))
+    def _stands(self) -> bool:
+        """Whether all that was looked at still has the same parts."""
+        now = gc.get_referents(*self._walk.holders)
+        return _same(now, self._parts) and self._names_stand()
 
-    def _look_at_class(self, kind: type) -> None:
-        for base in kind.__mro__:
-            if is_users(base.__module__):
-                self._holders.append((vars(base), list(vars(base).values())))
-                self._next.extend(vars(base).values())
-            else:
-                self.packages.add(top_of(base.__module__))
+    def _names_stand(self) -> bool:
+        found = self._walk.found
+        return all(home.get(name, ABSENT) is value for home, name, value in found.globals) and all(
+            _same(parts(), before) for parts, before in found.readings
+        )
 
-    def _look_at_function(self, function: FunctionType) -> None:
-        self._next.append(vars(function).get("__wrapped__"))
-        if not is_users(function.__module__):
-            self.packages.add(top_of(function.__module__))
-            return
-        self.functions.append(function)
-        self._next.extend(contents_of(function))
-        self._next.extend(function.__defaults__ or ())
-        self._next.extend((function.__kwdefaults__ or {}).values())
-        names = set(names_in(function.__code__))
-        self.asks_for_seed |= "initial_seed" in names or {"get_worker_info", "seed"} <= names
-        self._follow(function.__globals__, names)
-
-    def _follow(self, home: dict[str, Any], names: set[str]) -> None:
-        """Global names of a function, and those of the user's modules among them."""
-        for name in sorted(names & home.keys()):
-            self._names.append((home, name, home[name]))
-            self._next.append(home[name])
-            module = home[name]
-            if isinstance(module, ModuleType) and is_users(module.__name__):
-                for member in sorted(names & vars(module).keys()):
-                    self._names.append((vars(module), member, vars(module)[member]))
-                    self._next.append(vars(module)[member])
+    def _accepts(self) -> bool:
+        """Whether what has changed is data, which nothing that draws can come to."""
+        if self._makes or not self._names_stand():
+            return False
+        now = gc.get_referents(*self._walk.holders)
+        known = set(map(id, self._parts))
+        new = [part for part in now if id(part) not in known]
+        if len(now) > self._most or not self._walk.is_known_data(new):
+            return False
+        self._parts = now
+        return True
 
 
-def _has_parts(holder: tuple[Any, list[Any]]) -> bool:
-    value, parts = holder
-    now = value.values() if isinstance(value, (dict, MappingProxyType)) else value
-    return len(now) == len(parts) and all(map(operator.is_, now, parts))
-
-
-def generator_classes() -> tuple[type, ...]:
-    """Classes whose objects random numbers are drawn from."""
-    torch = sys.modules.get("torch")
-    own = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-    return own if torch is None else (*own, torch.Generator)
-
-
-def global_generators() -> tuple[Any, ...]:
-    """Those that belong to everybody."""
-    torch: Any = sys.modules.get("torch")
-    numpys: Any = np.random.mtrand._rand
-    own = (random._inst, numpys, numpys._bit_generator)
-    return own if torch is None else (*own, torch.default_generator)
+def _same(some: list[Any], others: list[Any]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
