@@ -78,7 +78,7 @@ class CachedDataset(_Base):  # type: ignore[type-arg]
         known = known and all(0 <= index < self._items for index in indices)
         if self._keeper is None or not known:
             return make(indices)
-        return self._keeper.items(list(indices), marks, make)
+        return self._keeper.items(list(indices), marks, make, lambda index: self.dataset[index])
 
     def __getattr__(self, name: str) -> Any:
         if name in _OWN or name.startswith("__"):  # not yet there, or of the class

@@ -10,8 +10,10 @@ generator that a sample makes for itself, one that the code of a library hides.
 from __future__ import annotations
 
 import _random
+import contextlib
 import random
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,21 @@ class Draws:
             self._without_gauss = memory
             return memory
         return _plain(state)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """The global generators stand afterwards as they stood before."""
+    torch: Any = sys.modules.get("torch")
+    python, numpys = random.getstate(), np.random.get_state(legacy=False)
+    torchs = None if torch is None else torch.default_generator.get_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpys)
+        if torch is not None:
+            torch.default_generator.set_state(torchs)
 
 
 def _python() -> Any:

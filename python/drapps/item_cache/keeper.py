@@ -11,6 +11,7 @@ from drapps import _core
 from drapps.errors import SampleError
 from drapps.item_cache.making import Making
 from drapps.item_cache.reach import Reached
+from drapps.item_cache.together import MakeOne, MakeSeveral, Together
 from drapps.item_cache.values import DamagedBlockError, UnknownHere, Writer, marked, value_in
 
 _PATIENCE = 10.0  # seconds for which an item is waited for that another process makes
@@ -65,7 +66,7 @@ class Keeper:
         self.cache = shared.cache
         self.frozen = frozen
         self._making = Making(dataset, shared.cache, frozen, reached)
-        self._makes_batches = False
+        self._together = Together(dataset, shared.cache, self._making, frozen)
 
     def item(self, index: int, mark: int, make: Callable[[], Any]) -> Any:
         """An item, equal to what `make` gives.
@@ -106,11 +107,19 @@ class Keeper:
         self,
         given: list[Any],
         marks: Sequence[int],
-        make: Callable[[list[Any]], Any],
+        make: MakeSeveral,
+        one: MakeOne,
     ) -> Any:
-        """As `item`, for several that `make` makes together, as a list."""
-        if self._makes_batches or self._making.passes():
+        """As `item`, for several that `make` makes together, as a list, and `one` each."""
+        if self._together.differ or not given or self._making.passes():
             return make(given)
+        if not self._together.are_alike:
+            values, is_list, drawn = self._making.together(lambda: make(given), len(given))
+            if not is_list:
+                self._together.give_batches()
+            elif not drawn:
+                self._together.compare(given, make, one)
+            return values
         indices = list(map(int, given))
         found: dict[int, Any] = {}  # by the place in the list
         claimed: list[int] = []  # places
@@ -125,7 +134,7 @@ class Keeper:
                 wanted = [given[place] for place in claimed]
                 values, writers = self._making.several(lambda: make(wanted), len(wanted))
                 if values is None:
-                    self._makes_batches = True
+                    self._together.give_batches()
                     return make(given)
                 found |= zip(claimed, values, strict=True)
                 for writer in reversed(writers):
@@ -136,11 +145,11 @@ class Keeper:
                 self.cache.abandon(indices[place])
         for place, index in enumerate(indices):
             if found.get(place, _NOTHING) is _NOTHING:
-                found[place] = self._alone(index, marks[place], given[place], make)
+                found[place] = self._alone(index, marks[place], given[place], one)
         return [found[place] for place in range(len(indices))]
 
-    def _alone(self, index: int, mark: int, given: Any, make: Callable[[list[Any]], Any]) -> Any:
-        return self.item(index, mark, lambda: make([given])[0])
+    def _alone(self, index: int, mark: int, given: Any, one: MakeOne) -> Any:
+        return self.item(index, mark, lambda: one(given))
 
     def _settle(self, index: int, mark: int, writer: Writer | None) -> None:
         """Ends a claim, with an item where there is room for it."""

@@ -15,7 +15,7 @@ from drapps.item_cache.values import NotKept, Writer, written
 _IN_A_ROW = 16  # samples that cannot be kept, after which most are not looked at
 _LOOKED_AT = 64  # of so many one is
 # What is said once, by any process.
-_DRAWS, _CLASS, _NO_LIST, _UNKNOWN = range(4)
+_DRAWS, _CLASS, _NO_LIST, _UNKNOWN, _DIFFERENT = range(5)
 _DRAWN = (
     "samples of %s are not kept because making them draws random numbers, or asks for the seed of "
     "a worker or the state of a generator: give drapps.cached the dataset without its random "
@@ -64,18 +64,25 @@ class Making:
     def one(self, make: Callable[[], Any]) -> tuple[Any, Writer | None]:
         """The sample that `make` gives, and how it is to be kept."""
         value, drawn = self._watched(make)
-        return value, None if drawn else self._written(value)
+        return value, None if drawn else self.written(value)
 
     def several(
         self, make: Callable[[], Any], count: int
     ) -> tuple[list[Any] | None, list[Writer | None]]:
         """So many samples that `make` gives in one list; None where it gives something else."""
+        values, is_list, drawn = self.together(make, count)
+        if not is_list:
+            return None, []
+        return values, [None if drawn else self.written(value) for value in values]
+
+    def together(self, make: Callable[[], Any], count: int) -> tuple[Any, bool, bool]:
+        """What `make` gives, whether it is a list of so many samples, and whether it drew."""
         values, drawn = self._watched(make)
-        if type(values) is not list or len(values) != count:
+        is_list = type(values) is list and len(values) == count
+        if not is_list:
             text = "%s.__getitems__ gives no list of samples, so they are not kept"
             self._say(_NO_LIST, text, self._name)
-            return None, []
-        return values, [None if drawn else self._written(value) for value in values]
+        return values, is_list, drawn
 
     def _watched(self, make: Callable[[], Any]) -> tuple[Any, bool]:
         """What `make` gives, and whether it drew."""
@@ -94,14 +101,14 @@ class Making:
                 self._say(_DRAWS, _DRAWN, self._name)
         return value, drawn
 
-    def _written(self, value: Any) -> Writer | None:
+    def written(self, value: Any) -> Writer | None:
+        """How a sample is to be kept; None where it cannot be."""
         try:
             writer = written(value)
         except NotKept as found:
             why = str(found)
-        except (
-            Exception
-        ) as error:  # of NumPy, torch or Pillow, where something is in a state of its own
+        except Exception as error:
+            # NumPy, torch and Pillow refuse what is in a state that nothing here knows of.
             why = f"it cannot be written ({type(error).__name__}: {error})"
         else:
             self._unkept = 0
@@ -109,6 +116,10 @@ class Making:
         self._unkept += 1
         self._say(_CLASS, "a sample of %s is not kept because %s", self._name, why)
         return None
+
+    def say_different(self, text: str, index: Any) -> None:
+        """Says, once, why samples that are made together are not kept."""
+        self._say(_DIFFERENT, text, self._name, index)
 
     def _say(self, what: int, text: str, *arguments: Any) -> None:
         if self._cache.first(what):
