@@ -1,7 +1,8 @@
 """Arrays and scalars of NumPy and tensors of torch in blocks.
 
 What is made of a block has the order in memory that the original had: C, Fortran, channels last, or
-any other permutation. What had gaps between its elements has none.
+any other permutation. What had gaps between its elements has none, unless it shares its memory with
+another array of the sample.
 """
 
 from __future__ import annotations
@@ -15,24 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from drapps.item_cache import dtypes
 from drapps.item_cache.blocks import DamagedBlockError, NotKept, Reader, ReadOne, WriteOne, Writer
+from drapps.item_cache.places import is_written_array, is_written_tensor
 
-_KINDS = "biufcmMSUV"  # of dtypes whose elements are their bytes
 _AXES = bytes(range(64))
-
-
-def _dtype_text(dtype: np.dtype[Any]) -> str:
-    plain = dtype.kind in _KINDS and dtype.names is None and dtype.subdtype is None
-    if not plain or dtype.metadata or np.dtype(dtype.str) != dtype:
-        raise NotKept(f"it holds an array of {dtype}")
-    return str(dtype.str)
-
-
-def _read_dtype(reader: Reader) -> np.dtype[Any]:
-    text = reader.text()
-    if text[:1] not in ("<", ">", "|") or text[1:2] not in _KINDS:
-        raise DamagedBlockError("an array has a dtype that is none")
-    return np.dtype(text)
 
 
 def _order_of(strides: Sequence[int]) -> list[int]:
@@ -72,10 +60,11 @@ def _data_for(reader: Reader, shape: Sequence[int], itemsize: int) -> memoryview
 def _write_array(writer: Writer, value: np.ndarray[Any, Any]) -> None:
     if writer.again(value):
         return
-    text = _dtype_text(value.dtype)
+    if is_written_array(writer, value):
+        return
     order = list(range(value.ndim)) if value.flags.c_contiguous else _order_of(value.strides)
     writer.tag(b"a")
-    writer.text(text)
+    writer.text(dtypes.text_of(value.dtype))
     _shape(writer, value.shape, order)
     dense = np.ascontiguousarray(value.transpose(order)).reshape(-1)
     writer.data(dense.view(np.uint8) if dense.nbytes else b"")
@@ -83,7 +72,7 @@ def _write_array(writer: Writer, value: np.ndarray[Any, Any]) -> None:
 
 
 def _read_array(reader: Reader) -> Any:
-    dtype = _read_dtype(reader)
+    dtype = dtypes.numpys(reader.text())
     shape, order = _read_shape(reader)
     data = _data_for(reader, shape, dtype.itemsize)
     flat = np.empty(math.prod(shape), dtype)
@@ -94,14 +83,14 @@ def _read_array(reader: Reader) -> Any:
 
 def _write_scalar(writer: Writer, value: np.generic) -> None:
     array = np.asarray(value)  # an empty string has a byte there
-    text = _dtype_text(array.dtype)
+    text = dtypes.text_of(array.dtype)
     writer.tag(b"g")
     writer.text(text)
     writer.data(array.tobytes())
 
 
 def _read_scalar(reader: Reader) -> Any:
-    dtype = _read_dtype(reader)
+    dtype = dtypes.numpys(reader.text())
     return np.frombuffer(bytes(_data_for(reader, (), dtype.itemsize)), dtype)[0]
 
 
@@ -109,6 +98,8 @@ def _write_tensor(writer: Writer, value: Any) -> None:
     if writer.again(value):
         return
     torch = sys.modules["torch"]
+    if value.is_nested:  # of which most other questions are errors
+        raise NotKept("it holds a tensor that is nested")
     for what, found in (
         ("that requires a gradient", value.requires_grad),
         (f"on {value.device}", value.device.type != "cpu"),
@@ -121,9 +112,11 @@ def _write_tensor(writer: Writer, value: Any) -> None:
     ):
         if found:
             raise NotKept(f"it holds a tensor {what}")
+    if is_written_tensor(writer, value):
+        return
     order = list(range(value.dim())) if value.is_contiguous() else _order_of(value.stride())
     writer.tag(b"x")
-    writer.text(str(value.dtype).removeprefix("torch."))
+    writer.text(dtypes.text_of_torchs(value.dtype))
     _shape(writer, value.shape, order)
     dense = value.permute(order).contiguous()
     # NumPy need not have the dtype.
@@ -134,9 +127,7 @@ def _write_tensor(writer: Writer, value: Any) -> None:
 def _read_tensor(reader: Reader) -> Any:
     import torch
 
-    dtype = getattr(torch, reader.text())
-    if not isinstance(dtype, torch.dtype):
-        raise DamagedBlockError("a tensor has a dtype that is none")
+    dtype = dtypes.torchs(reader.text())
     shape, order = _read_shape(reader)
     data = _data_for(reader, shape, dtype.itemsize)
     made = torch.empty(shape, dtype=dtype, device="cpu")
@@ -156,4 +147,8 @@ def writer_of(kind: type) -> WriteOne | None:
     return _write_tensor if torch is not None and kind is torch.Tensor else None
 
 
-READERS: dict[bytes, ReadOne] = {b"a": _read_array, b"g": _read_scalar, b"x": _read_tensor}
+READERS: dict[bytes, ReadOne] = {
+    b"a": _read_array,
+    b"g": _read_scalar,
+    b"x": _read_tensor,
+}

@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from drapps.item_cache.memory import Buffer, Memory
+
 ALIGNMENT = 16
 _MAGIC = b"drv1"
 _HEAD = struct.Struct("<4sBxxxIQ")  # magic, mark, bytes of structure, bytes of data
@@ -42,9 +44,11 @@ def _aligned(size: int) -> int:
 class Writer:
     """Takes a value in; `write` then puts it into a block of `nbytes`."""
 
-    def __init__(self, writer_of: Callable[[type], WriteOne]) -> None:
-        """`writer_of` gives how values of a class are written."""
+    def __init__(self, writer_of: Callable[[type], WriteOne], memory: Memory) -> None:
+        """`writer_of` gives how values of a class are written; `memory` knows their arrays."""
         self._writer_of = writer_of
+        self.memory = memory
+        self._buffers: dict[int, int] = {}  # which one of the memory's it is
         self._structure = bytearray()
         self._parts: list[tuple[int, memoryview]] = []
         self._data = 0
@@ -101,6 +105,14 @@ class Writer:
             self._parts.append((self._data, part))
             self._data = _aligned(self._data + part.nbytes)
 
+    def buffer(self, buffer: Buffer) -> None:
+        """What several arrays lie in: its bytes, the first time."""
+        is_new = id(buffer) not in self._buffers
+        self.size(self._buffers.setdefault(id(buffer), len(self._buffers)))
+        if is_new:
+            self.tag(b"x" if buffer.is_torchs else b"a")
+            self.data(buffer.data())
+
     def again(self, value: Any) -> bool:
         """Whether an object that can change was written before, and is now referred to."""
         number = self._known.get(id(value))
@@ -155,6 +167,7 @@ class Reader:
         self._at = 0
         self._readers = readers
         self._known: list[Any] = []
+        self._buffers: list[Any] = []
 
     def value(self) -> Any:
         """The next value."""
@@ -188,6 +201,13 @@ class Reader:
         if len(found) < nbytes:
             raise DamagedBlockError("a block ends within an array")
         return found
+
+    def buffer(self, make: Callable[[bool, memoryview], Any]) -> Any:
+        """What `Writer.buffer` wrote, of which `make` makes an array: of torch, or of NumPy."""
+        number = self.size()
+        if number == len(self._buffers):
+            self._buffers.append(make(self.take(1) == b"x", self.data()))
+        return self._buffers[number]
 
     def made(self, value: Any) -> Any:
         """An object that can change is complete."""

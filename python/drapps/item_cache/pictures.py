@@ -11,6 +11,7 @@ from drapps.item_cache.blocks import DamagedBlockError, NotKept, Reader, ReadOne
 _OWN = {"_im", "im", "_mode", "mode", "_size", "size", "palette", "info"}
 _OWN |= {"_readonly", "readonly", "_exif", "pyaccess", "encoderinfo", "encoderconfig"}
 _PALETTES = ("RGB", "RGBA")
+_OFFSETS = (0x8769, 0x8825, 0xA005)  # tags that only say where others stand
 
 
 def _write_picture(writer: Writer, value: Any) -> None:
@@ -25,16 +26,40 @@ def _write_picture(writer: Writer, value: Any) -> None:
     palette = value.palette
     if palette is not None and palette.mode not in _PALETTES:
         raise NotKept(f"it holds a picture with a palette of mode {palette.mode}")
+    if not _exif_is_in_info(value):
+        raise NotKept("it holds a picture whose EXIF data were edited")
+    pixels = value.tobytes()
+    if getattr(value, "readonly", 0):  # another object's memory, which may be an array's
+        writer.memory.add_picture(pixels)
     writer.tag(b"p")
     writer.text(value.mode)
     writer.size(value.width)
     writer.size(value.height)
-    writer.data(value.tobytes())
+    writer.data(pixels)
     writer.value(None if palette is None else palette.mode)
     if palette is not None:
         writer.value(bytes(value.im.getpalette(palette.mode, palette.mode)))
     writer.value(value.info)
     writer.written(value)
+
+
+def _exif_is_in_info(value: Any) -> bool:
+    """Whether the EXIF data that the user has asked for are what `info` says, as they are read."""
+    exif = getattr(value, "_exif", None)
+    if exif is None:
+        return True
+    fresh = type(value)()
+    fresh.info = value.info
+    try:
+        return _plain_tags(exif) == _plain_tags(fresh.getexif()) and (
+            exif.tobytes() == fresh.getexif().tobytes()
+        )
+    except Exception:  # of data that cannot be read, or written
+        return False
+
+
+def _plain_tags(exif: Any) -> dict[int, Any]:
+    return {tag: value for tag, value in exif.items() if tag not in _OFFSETS}
 
 
 def _read_picture(reader: Reader) -> Any:

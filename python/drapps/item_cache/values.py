@@ -3,7 +3,8 @@
 Kept are None, numbers, strings, bytes, arrays and scalars of NumPy, tensors of torch, pictures of
 Pillow, and tuples, named tuples, lists and dicts of these: of exactly these classes, since of
 others nobody knows what a copy of them is. What is made of a block is equal to the original in
-class, value, dtype and order in memory, shares memory with nothing, and may be written to.
+class, value, dtype and order in memory, and may be written to: its arrays share memory with each
+other as the original's do, and with nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from drapps.item_cache import arrays, pictures, plain
+from drapps.item_cache import arrays, pictures, places, plain
 from drapps.item_cache.blocks import (
     DamagedBlockError,
     NotKept,
@@ -22,6 +23,7 @@ from drapps.item_cache.blocks import (
     Writer,
     marked,
 )
+from drapps.item_cache.memory import Memory
 
 __all__ = ["DamagedBlockError", "NotKept", "UnknownHere", "Writer", "marked", "value_in", "written"]
 
@@ -33,7 +35,7 @@ _LEARN: tuple[Callable[[type], WriteOne | None], ...] = (
 _writers = dict(plain.WRITERS)
 _READERS = {
     tag[0]: read
-    for readers in (plain.READERS, arrays.READERS, pictures.READERS)
+    for readers in (plain.READERS, arrays.READERS, places.READERS, pictures.READERS)
     for tag, read in readers.items()
 }
 _DAMAGE = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, MemoryError)
@@ -55,8 +57,14 @@ def written(value: Any) -> Writer:
     Raises:
         NotKept: it is, or holds, something of another class.
     """
-    writer = Writer(_writer_of)
+    memory = Memory()
+    writer = Writer(_writer_of, memory)
     writer.value(value)
+    if memory.has_picture():
+        raise NotKept("it holds a picture, and an array with the pixels of that")
+    if memory.share():
+        writer = Writer(_writer_of, memory)
+        writer.value(value)
     return writer
 
 
