@@ -370,6 +370,21 @@ def test_the_budget_counts_as_used_while_the_dataset_lives(notes):
     assert free // 8 < budget <= free // 2 + 1
 
 
+def test_a_budget_beyond_the_ram_budget_leaves_memory_to_lifted_loaders(notes, caplog):
+    rows = data.TensorDataset(torch.arange(100_000).reshape(1000, 100))
+    limit = _core.memory()["limit"]
+    dataset = drapps.cached(Counted(notes), budget=10**13)
+    assert "budget=10000000000000 is more than this process's RAM budget" in caplog.text
+    assert limit // 2 < dataset.stats()["budget"] <= limit
+    assert _core.memory()["used"] <= limit
+    loader = drapps.torch.DataLoader(rows, 100)
+    assert loader.lifted().native
+    for _ in range(2):
+        assert torch.equal(torch.cat([batch for (batch,) in loader]), rows.tensors[0])
+    dataset[3]
+    assert dataset.stats()["items"] == 1
+
+
 def test_a_cached_folder_of_pictures_is_not_lifted(photos, torchvision):
     v1 = torchvision.transforms
     transform = v1.Compose([v1.Resize((32, 32)), v1.ToTensor()])

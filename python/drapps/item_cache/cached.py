@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -15,6 +16,9 @@ from drapps.item_cache.reach import Reached
 
 _SLOT = 24  # bytes per item
 _SMALL_TABLE = 1 << 20  # bytes
+_MOST = 1 << 46  # bytes that a budget may have at all
+_FOR_LOADERS = 8  # of the RAM budget, one in so many bytes stays for what loaders do
+_log = logging.getLogger("drapps")
 
 
 def cached(
@@ -38,8 +42,9 @@ def cached(
         version: a text or a whole number of your own in the place of the dataset's contents, which
             are hashed otherwise; needed where it does not pickle, or has more than 256 MiB.
         budget: bytes that all items may have together, a number or a size such as ``"2GiB"``; half
-            of what this process's RAM budget has free where absent. All of it counts as used from
-            now on.
+            of what this process's RAM budget has free where absent. More than that has free, but
+            for an eighth of it, they cannot have: a line of the logger ``drapps`` says so. All of
+            it counts as used from now on.
         frozen: keep samples although they were drawn: each stays as it was drawn first.
 
     Returns:
@@ -51,7 +56,7 @@ def cached(
     """
     _require_map_style(dataset)
     frozen = flag("frozen", frozen)
-    room = _free_memory() // 2 if budget is None else byte_count("budget", budget, 0)
+    room = _free_memory() // 2 if budget is None else _allowed(byte_count("budget", budget, 0))
     items = _length(dataset)
     reached = Reached(dataset)
     key = fingerprint(dataset, version, reached)
@@ -90,6 +95,24 @@ def _length(dataset: Any) -> int:
             f"{type(dataset).__qualname__} has no length ({error}), so there is no knowing what "
             "its items are: give its class a __len__"
         ) from None
+
+
+def _allowed(budget: int) -> int:
+    """As much of a budget as leaves something to loaders, which would get no memory otherwise."""
+    memory = _core.memory()
+    limit = int(memory["limit"])
+    left = max(0, limit - limit // _FOR_LOADERS - int(memory["used"]))
+    if not left < budget <= _MOST:
+        return budget
+    _log.warning(
+        "drapps.cached: budget=%d is more than this process's RAM budget of %d bytes has left for "
+        "items, so they may have %d bytes together: give a smaller one, or make a loader with a "
+        "larger ram_budget= before, if the machine has that memory",
+        budget,
+        limit,
+        left,
+    )
+    return left
 
 
 def _free_memory() -> int:
