@@ -210,11 +210,6 @@ Side attach(int fd, std::uint32_t number, int budget) {
   return {.board = nullptr, .client = checked(BoardClient::attach(fd, number, budget))};
 }
 
-struct GivenWork {
-  Work work;
-  std::shared_ptr<BoardMemory> memory;
-};
-
 const char* name_of(Work::Kind kind) {
   switch (kind) {
     case Work::Kind::kNone: return "none";
@@ -225,7 +220,7 @@ const char* name_of(Work::Kind kind) {
   return "none";
 }
 
-GivenWork next(const Side& self, double timeout, bool pending) {
+Work next(const Side& self, double timeout, bool pending) {
   BoardClient& client = worker(self);
   std::optional<Result<Work>> work;
   {
@@ -233,7 +228,7 @@ GivenWork next(const Side& self, double timeout, bool pending) {
     work.emplace(client.next(nanoseconds(timeout), pending));
   }
   run_signal_handlers();
-  return {.work = checked(*std::move(work)), .memory = client.memory()};
+  return checked(*std::move(work));
 }
 
 bool begin(const Side& self, std::uint64_t ticket, std::uint32_t piece) {
@@ -258,7 +253,7 @@ std::optional<KindAndParts> delivered(const Side& self, std::uint64_t ticket, st
   const std::optional<Packet> packet = checked(client.delivered(ticket, piece));
   if (!packet) return std::nullopt;
   std::size_t total = 0;
-  for (const Packet::Part& part : packet->parts) total += part.data.size();
+  for (const BlockBytes& part : packet->parts) total += part.data.size();
   std::vector<std::unique_ptr<std::byte[]>> copies;
   copying(total, [&] {
     for (const auto& [block, data] : packet->parts) {
@@ -396,15 +391,15 @@ void bind_worker(nb::module_& module) {
       .def_ro("setup_seconds", &ProcessStatus::setup_seconds)
       .def_ro("first_sample_seconds", &ProcessStatus::first_sample_seconds);
 
-  nb::class_<GivenWork>(module, "Work", "What next() gave: a task to own, one piece of another's, stop, or none.")
-      .def_prop_ro("kind", [](const GivenWork& self) { return name_of(self.work.kind); })
-      .def_prop_ro("ticket", [](const GivenWork& self) { return self.work.ticket; })
-      .def_prop_ro("piece", [](const GivenWork& self) { return self.work.piece; })
-      .def_prop_ro("pieces", [](const GivenWork& self) { return self.work.pieces; })
-      .def_prop_ro("worker", [](const GivenWork& self) { return self.work.worker; })
-      .def_prop_ro("position", [](const GivenWork& self) { return self.work.position; })
+  nb::class_<Work>(module, "Work", "What next() gave: a task to own, one piece of another's, stop, or none.")
+      .def_prop_ro("kind", [](const Work& self) { return name_of(self.kind); })
+      .def_prop_ro("ticket", [](const Work& self) { return self.ticket; })
+      .def_prop_ro("piece", [](const Work& self) { return self.piece; })
+      .def_prop_ro("pieces", [](const Work& self) { return self.pieces; })
+      .def_prop_ro("worker", [](const Work& self) { return self.worker; })
+      .def_prop_ro("position", [](const Work& self) { return self.position; })
       .def_prop_ro(
-          "input", [](const GivenWork& self) { return array_over(self.work.input, self.memory); }, nb::rv_policy::move,
+          "input", [](const Work& self) { return array_over(self.input, self.block); }, nb::rv_policy::move,
           "The input's bytes, good until the task ends.");
 
   nb::class_<Side> board(module, "Board", "The tasks of worker processes: the parent's side, or a worker's.");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -16,7 +17,7 @@ constexpr std::uint32_t kStretch = 128;
 }  // namespace
 
 BlockArena::BlockArena(std::shared_ptr<BlockRegions> memory, std::uint32_t region)
-    : memory_(std::move(memory)), region_(region) {}
+    : memory_(std::move(memory)), region_(region), end_(memory_->region_begin(region)) {}
 
 std::uint64_t BlockArena::block_size(std::uint64_t bytes) noexcept {
   std::uint64_t step = kPageBytes;
@@ -29,11 +30,6 @@ std::size_t BlockArena::class_of(std::uint64_t size) noexcept {
   const std::uint64_t floor = std::bit_floor(size - 1);
   const auto doubling = static_cast<std::size_t>(std::countr_zero(floor) - std::countr_zero(kFineBytes));
   return kFineClasses + doubling * 8 + (size - floor) / (floor / 8) - 1;
-}
-
-std::uint32_t BlockArena::index_of(std::uint64_t offset) const noexcept {
-  const auto after = std::ranges::upper_bound(blocks_, offset, {}, &Known::offset);
-  return static_cast<std::uint32_t>(after - blocks_.begin()) - 1;
 }
 
 Result<std::uint64_t> BlockArena::allocate(std::uint64_t bytes) {
@@ -52,18 +48,19 @@ Result<std::uint64_t> BlockArena::allocate(std::uint64_t bytes) {
   take_released();
   give_back();
   FreeBlocks& spare = free_[class_of(size)];
-  std::uint32_t index = 0;
+  std::uint64_t block = 0;
   if (!spare.backed.empty()) {
-    index = spare.backed.back();
+    block = spare.backed.back();
     spare.backed.pop_back();
     spare_ -= size;
   } else if (!spare.punched.empty()) {
-    index = spare.punched.back();
+    block = spare.punched.back();
+    if (Status mapped = map_again(block); !mapped.ok()) return std::move(mapped).error();
     spare.punched.pop_back();
   } else {
-    auto grown = grow(size);
-    if (!grown.ok()) return std::move(grown).error();
-    index = *grown;
+    auto made = new_block(size);
+    if (!made.ok()) return std::move(made).error();
+    block = *made;
   }
   in_use_ += size;
   peak_ = std::max(peak_, in_use_);
@@ -71,50 +68,98 @@ Result<std::uint64_t> BlockArena::allocate(std::uint64_t bytes) {
     allocations_ = 0;
     last_peak_ = std::exchange(peak_, in_use_);
   }
-  Known& known = blocks_[index];
+  Known& known = blocks_.find(block)->second;
   known.sent = false;
   known.free = false;
-  memory_->block(known.offset).holds.store(kMakerHold, std::memory_order_relaxed);
-  return known.offset;
+  MappedBlock{known.range, block}.header().holds.store(kMakerHold, std::memory_order_relaxed);
+  return block;
 }
 
-Result<std::uint32_t> BlockArena::grow(std::uint64_t size) {
+Result<std::uint64_t> BlockArena::new_block(std::uint64_t size) {
+  if (size <= kLargestShared) return cut(size);
+  auto range = new_range(size);
+  if (!range.ok()) return std::move(range).error();
+  const std::uint64_t block = (*range)->begin();
+  blocks_.emplace(block, Known{.range = *std::move(range), .size = size});
+  return block;
+}
+
+/// Where small blocks are cut from, or another one that is shared: a block of `size`.
+Result<std::uint64_t> BlockArena::cut(std::uint64_t size) {
+  if (shared_ == nullptr || size > shared_->end() - uncut_) {
+    auto range = new_range(size);
+    if (!range.ok()) return std::move(range).error();
+    shared_ = *std::move(range);
+    uncut_ = shared_->begin();
+  }
+  const std::uint64_t block = uncut_;
+  const std::uint64_t end = block + size;
+  blocks_.emplace(block, Known{.range = shared_, .size = size});
+  uncut_ = end;
+  // Whatever ends this process in between, the blocks of the range fill it.
+  if (end < shared_->end()) {
+    BlockHeader& rest = MappedBlock{shared_, end}.header();
+    rest.next.store(kUncut, std::memory_order_relaxed);
+    rest.size.store(shared_->end() - end, std::memory_order_relaxed);
+  }
+  BlockHeader& header = MappedBlock{shared_, block}.header();
+  header.size.store(size, std::memory_order_release);
+  header.holds.store(kMakerHold, std::memory_order_relaxed);
+  header.next.store(0, std::memory_order_release);
+  return block;
+}
+
+/// A range behind all others, for one block of so many bytes, or from which such can be cut.
+Result<std::shared_ptr<const MappedRange>> BlockArena::new_range(std::uint64_t bytes) {
   RegionEntry& region = memory_->region(region_);
-  const std::uint64_t offset =
-      blocks_.empty() ? memory_->region_begin(region_) : blocks_.back().offset + blocks_.back().size;
-  if (size > memory_->region_end(region_) - offset) {
+  const std::uint64_t begin = end_;
+  if (begin >= memory_->region_end(region_) || bytes > memory_->region_end(region_) - begin) {
     return Error{.code = ErrorCode::kResourceExhausted,
                  .stage = Stage::kDeliver,
                  .message = "all " + std::to_string(memory_->region_bytes()) +
                             " bytes that a process may share are taken; drop earlier batches, or make smaller ones"};
   }
-  blocks_.push_back({.offset = offset, .size = size, .sent = false, .free = false});
-  BlockHeader& header = memory_->block(offset);
-  header.size = size;
-  header.holds.store(kMakerHold, std::memory_order_relaxed);
-  region.end.store(offset + size, std::memory_order_release);  // the parent may walk over it from now on
-  return static_cast<std::uint32_t>(blocks_.size() - 1);
+  const std::uint64_t end = std::max(begin + bytes, memory_->shared_range(begin).second);
+  auto range = memory_->map(begin, end);
+  if (!range.ok()) return std::move(range).error();
+  BlockHeader& header = MappedBlock{*range, begin}.header();
+  const bool large = bytes > kLargestShared;
+  header.holds.store(large ? kMakerHold : 0, std::memory_order_relaxed);
+  header.next.store(large ? 0 : kUncut, std::memory_order_relaxed);
+  header.size.store(large ? bytes : end - begin, std::memory_order_relaxed);
+  end_ = memory_->shared_range(end - 1).second;
+  region.end.store(end_, std::memory_order_release);  // the parent may walk over it from now on
+  return range;
+}
+
+/// A large block has no mapping while it has no pages.
+Status BlockArena::map_again(std::uint64_t block) {
+  Known& known = blocks_.find(block)->second;
+  if (known.range != nullptr) return ok_status();
+  auto range = memory_->map(block, std::max(block + known.size, memory_->shared_range(block).second));
+  if (!range.ok()) return std::move(range).error();
+  known.range = *std::move(range);
+  return ok_status();
 }
 
 std::optional<std::uint64_t> BlockArena::unsent_block_of(std::span<const std::byte> data) {
-  const std::byte* begin = memory_->at(memory_->region_begin(region_));
-  const std::byte* end = memory_->at(memory_->region_end(region_));
-  if (data.data() < begin || data.data() >= end) return std::nullopt;
-  const std::uint64_t offset = memory_->offset_of(data.data());
+  const auto offset = memory_->offset_of(data.data());
+  if (!offset) return std::nullopt;
   const std::scoped_lock lock(mutex_);
-  if (blocks_.empty()) return std::nullopt;
-  const Known& known = blocks_[index_of(offset)];
-  const BlockHeader& header = memory_->block(known.offset);
-  const bool inside = offset >= known.offset + sizeof(BlockHeader) && offset + data.size() <= known.offset + known.size;
-  const bool held = (header.holds.load(std::memory_order_relaxed) & kMakerHold) != 0;
-  if (!inside || !held || known.sent) return std::nullopt;
-  return known.offset;
+  const auto after = blocks_.upper_bound(*offset);
+  if (after == blocks_.begin()) return std::nullopt;
+  const auto& [block, known] = *std::prev(after);
+  if (known.range == nullptr || known.sent) return std::nullopt;
+  const bool inside = *offset >= block + sizeof(BlockHeader) && *offset + data.size() <= block + known.size;
+  const bool held = (MappedBlock{known.range, block}.header().holds.load(std::memory_order_relaxed) & kMakerHold) != 0;
+  return inside && held ? std::optional(block) : std::nullopt;
 }
 
 void BlockArena::send(std::uint64_t block) {
-  memory_->block(block).holds.fetch_or(kSentHold);
   const std::scoped_lock lock(mutex_);
-  blocks_[index_of(block)].sent = true;
+  Known& known = blocks_.find(block)->second;
+  MappedBlock{known.range, block}.header().holds.fetch_or(kSentHold);
+  known.sent = true;
 }
 
 void BlockArena::tidy() {
@@ -129,16 +174,16 @@ void BlockArena::take_released() {
   std::atomic<std::uint64_t>& released = memory_->region(region_).released;
   if (released.load(std::memory_order_relaxed) == 0) return;
   std::uint64_t block = released.exchange(0, std::memory_order_acquire);
-  while (block >= memory_->region_begin(region_) && !blocks_.empty()) {
-    const std::uint32_t index = index_of(block);
-    Known& known = blocks_[index];
+  for (;;) {
+    const auto found = blocks_.find(block);
     // What is not on these books was never released, and the list goes no further.
-    if (known.offset != block || known.free) return;
+    if (found == blocks_.end() || found->second.free) return;
+    Known& known = found->second;
     known.free = true;
-    free_[class_of(known.size)].backed.push_back(index);
+    free_[class_of(known.size)].backed.push_back(block);
     in_use_ -= known.size;
     spare_ += known.size;
-    block = memory_->block(block).next.load(std::memory_order_relaxed);
+    block = MappedBlock{known.range, block}.header().next.load(std::memory_order_relaxed);
   }
 }
 
@@ -147,12 +192,16 @@ void BlockArena::give_back() {
   for (std::size_t i = kClasses; spare_ > kept && i-- > 0;) {
     FreeBlocks& spare = free_[i];
     while (spare_ > kept && !spare.backed.empty()) {
-      const std::uint32_t index = spare.backed.back();
-      const Known& known = blocks_[index];
-      memory_->punch(known.offset + sizeof(BlockHeader), known.offset + known.size);
+      const std::uint64_t block = spare.backed.back();
+      Known& known = blocks_.find(block)->second;
+      memory_->punch(block + sizeof(BlockHeader), block + known.size);
+      if (known.size > kLargestShared) {
+        known.range = nullptr;
+        memory_->forget(block, block + 1);
+      }
       spare_ -= known.size;
       spare.backed.pop_back();
-      spare.punched.push_back(index);
+      spare.punched.push_back(block);
     }
   }
 }

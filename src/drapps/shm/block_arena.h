@@ -2,7 +2,8 @@
 //
 // 1. A block has one of few sizes: whole pages up to 32 KiB, then eight sizes to each power of two, so at most an
 //    eighth is lost. Blocks are never split or merged; one is used again for the same size only. A loader asks for the
-//    same few sizes all the time, so its regions stop growing after the first batches.
+//    same few sizes all the time, so its regions stop growing after the first batches. What a region grows by is mapped
+//    then, and a large block only while it has pages.
 // 2. Only the region's process allocates, in private books, which it believes rather than what others may have
 //    overwritten; what the parent needs after a death is in the blocks' headers and in RegionEntry.
 // 3. Spare blocks keep their pages, because a page fault costs more than copying the page. Beyond 64 MiB, or the
@@ -12,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,32 +51,37 @@ class BlockArena {
   static constexpr std::size_t kClasses = 512;
 
   struct Known {
-    std::uint64_t offset;
+    std::shared_ptr<const MappedRange> range;  // null while a large block has no pages
     std::uint64_t size;
-    bool sent;
-    bool free;
+    bool sent = false;
+    bool free = false;
   };
+  using Blocks = std::map<std::uint64_t, Known>;  // by offset
   struct FreeBlocks {
-    std::vector<std::uint32_t> backed;   // indices in blocks_
-    std::vector<std::uint32_t> punched;  // those without pages
+    std::vector<std::uint64_t> backed;   // offsets
+    std::vector<std::uint64_t> punched;  // those without pages
   };
 
   static std::size_t class_of(std::uint64_t size) noexcept;
-  /// The last block that begins at `offset` or before it. Requires that there is one.
-  std::uint32_t index_of(std::uint64_t offset) const noexcept;
   void take_released();
   void give_back();
-  Result<std::uint32_t> grow(std::uint64_t size);
+  Result<std::uint64_t> new_block(std::uint64_t size);
+  Result<std::shared_ptr<const MappedRange>> new_range(std::uint64_t bytes);
+  Result<std::uint64_t> cut(std::uint64_t size);
+  Status map_again(std::uint64_t block);
 
   const std::shared_ptr<BlockRegions> memory_;
   const std::uint32_t region_;
 
-  std::mutex mutex_;           // guards all below
-  std::vector<Known> blocks_;  // by rising offset
+  std::mutex mutex_;  // guards all below
+  Blocks blocks_;
   std::array<FreeBlocks, kClasses> free_;
-  std::uint64_t in_use_ = 0;  // bytes of blocks that somebody holds
-  std::uint64_t spare_ = 0;   // bytes of free blocks that are backed
-  std::uint64_t peak_ = 0;    // most bytes in use in this stretch of allocations
+  std::shared_ptr<const MappedRange> shared_;  // small blocks are cut from it
+  std::uint64_t uncut_ = 0;                    // from here on
+  std::uint64_t end_;                          // of the region's ranges
+  std::uint64_t in_use_ = 0;                   // bytes of blocks that somebody holds
+  std::uint64_t spare_ = 0;                    // bytes of free blocks that are backed
+  std::uint64_t peak_ = 0;                     // most bytes in use in this stretch of allocations
   std::uint64_t last_peak_ = 0;
   std::uint32_t allocations_ = 0;  // in this stretch
 };

@@ -11,6 +11,8 @@
 namespace drapps {
 namespace {
 
+using shm_testing::data_of;
+using shm_testing::header_of;
 using shm_testing::kRegionBytes;
 using shm_testing::make_regions;
 
@@ -44,8 +46,8 @@ TEST_F(ArenaTest, SizesAreWholePagesAndLoseAtMostAnEighth) {
 
 TEST_F(ArenaTest, AReleasedBlockIsUsedAgainForItsSizeOnly) {
   const std::uint64_t block = allocate(100'000);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory_->data_of(block)) % 64, 0u);
-  std::memset(memory_->data_of(block), 1, 100'000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data_of(*memory_, block)) % 64, 0u);
+  std::memset(data_of(*memory_, block), 1, 100'000);
   memory_->release_hold(block, kMakerHold);
   EXPECT_NE(allocate(10'000), block);
   const std::uint64_t before = end();
@@ -56,7 +58,7 @@ TEST_F(ArenaTest, AReleasedBlockIsUsedAgainForItsSizeOnly) {
 TEST_F(ArenaTest, ABlockIsReleasedByTheLastOfItsHolders) {
   const std::uint64_t block = allocate(1000);
   arena_.send(block);
-  memory_->block(block).holds.fetch_add(2);
+  header_of(*memory_, block).holds.fetch_add(2);
   memory_->release_hold(block, kMakerHold);
   memory_->release_hold(block, kMakerHold);  // not set any more: of no effect
   memory_->release_hold(block, kSentHold);
@@ -70,24 +72,24 @@ TEST_F(ArenaTest, TheWalkFindsEveryBlock) {
   std::vector<std::uint64_t> made;
   for (std::uint64_t bytes = 1; bytes < 4 << 20; bytes = bytes * 3 + 1) made.push_back(allocate(bytes));
   std::vector<std::uint64_t> found;
-  EXPECT_TRUE(memory_->for_each_block(1, [&](std::uint64_t block) { found.push_back(block); }));
+  EXPECT_TRUE(memory_->for_each_block(1, [&](const MappedBlock& block) { found.push_back(block.offset); }));
   EXPECT_EQ(found, made);
 }
 
 TEST_F(ArenaTest, KnowsBytesThatLieInItsOwnUnsentBlocks) {
   const std::uint64_t first = allocate(10'000);
   const std::uint64_t second = allocate(10'000);
-  const std::byte* data = memory_->data_of(first);
+  const std::byte* data = data_of(*memory_, first);
   EXPECT_EQ(arena_.unsent_block_of({data, 10'000}), first);
   EXPECT_EQ(arena_.unsent_block_of({data + 9'999, 1}), first);
-  EXPECT_EQ(arena_.unsent_block_of({memory_->data_of(second), 1}), second);
+  EXPECT_EQ(arena_.unsent_block_of({data_of(*memory_, second), 1}), second);
   EXPECT_EQ(arena_.unsent_block_of({data - 1, 10}), std::nullopt) << "begins in the header";
   EXPECT_EQ(arena_.unsent_block_of({data, 20'000}), std::nullopt) << "goes on into the next block";
   EXPECT_EQ(arena_.unsent_block_of(std::as_bytes(std::span(&first, 1))), std::nullopt) << "private memory";
   arena_.send(first);
   EXPECT_EQ(arena_.unsent_block_of({data, 1}), std::nullopt);
   memory_->release_hold(second, kMakerHold);
-  EXPECT_EQ(arena_.unsent_block_of({memory_->data_of(second), 1}), std::nullopt);
+  EXPECT_EQ(arena_.unsent_block_of({data_of(*memory_, second), 1}), std::nullopt);
 }
 
 TEST_F(ArenaTest, TooMuchIsAnErrorThatSaysWhatToDo) {
@@ -119,7 +121,7 @@ TEST(ArenaMemoryTest, SparePagesBeyondWhatIsUsedGoBackAndTheOthersStay) {
     std::vector<std::uint64_t> blocks;
     for (int i = 0; i < count; ++i) {
       blocks.push_back(*arena.allocate(kBlock));
-      std::memset(memory->data_of(blocks.back()), 1, kBlock);
+      std::memset(data_of(*memory, blocks.back()), 1, kBlock);
     }
     for (const std::uint64_t block : blocks) memory->release_hold(block, kMakerHold);
   };
@@ -142,18 +144,20 @@ TEST_F(ArenaTest, BlocksAreReleasedFromAnyThreadWhileOthersAreMade) {
         const auto block = arena_.allocate(i % 7 * 3000 + 8);
         ASSERT_TRUE(block.ok());
         const std::uint64_t mark = t << 32 | i;
-        std::memcpy(memory_->data_of(*block), &mark, sizeof(mark));
-        memory_->block(*block).holds.fetch_add(1);
+        std::memcpy(data_of(*memory_, *block), &mark, sizeof(mark));
+        header_of(*memory_, *block).holds.fetch_add(1);
         memory_->release_hold(*block, kMakerHold);
         std::uint64_t read = 0;
-        std::memcpy(&read, memory_->data_of(*block), sizeof(read));
+        std::memcpy(&read, data_of(*memory_, *block), sizeof(read));
         ASSERT_EQ(read, mark);
         memory_->release_hold(*block, 1);
       }
     });
   }
   threads.clear();
-  EXPECT_LE(end() - memory_->region_begin(1), 4u * 7 * 5 * kPageBytes * 2) << "blocks are used again";
+  std::uint64_t bytes = 0;
+  EXPECT_TRUE(memory_->for_each_block(1, [&](const MappedBlock& block) { bytes += block.header().size; }));
+  EXPECT_LE(bytes, 4u * 7 * 5 * kPageBytes * 2) << "blocks are used again";
 }
 
 }  // namespace

@@ -12,6 +12,9 @@
 namespace drapps {
 namespace {
 
+using shm_testing::data_of;
+using shm_testing::header_of;
+
 constexpr std::uint64_t kRegion = std::uint64_t{1} << 20;
 constexpr std::uint32_t kRegions = 3;
 
@@ -38,11 +41,11 @@ class BlocksTest : public ::testing::Test {
 TEST_F(BlocksTest, OnlyWhatLiesWithinABlockIsGiven) {
   BlockArena arena(memory_, 1);
   const std::uint64_t block = *arena.allocate(10'000);
-  const std::uint64_t room = memory_->block(block).size - sizeof(BlockHeader);
+  const std::uint64_t room = header_of(*memory_, block).size - sizeof(BlockHeader);
   const auto data = memory_->data_at(block, 100, 200);
   ASSERT_TRUE(data.ok());
-  EXPECT_EQ(data->data(), memory_->data_of(block) + 100);
-  EXPECT_EQ(data->size(), 200u);
+  EXPECT_EQ(data->data.data(), data_of(*memory_, block) + 100);
+  EXPECT_EQ(data->data.size(), 200u);
   EXPECT_TRUE(memory_->data_at(block, 0, room).ok());
   EXPECT_TRUE(memory_->data_at(block, room, 0).ok());
   EXPECT_EQ(memory_->data_at(block, 0, room + 1).error().code, ErrorCode::kCorrupt);
@@ -52,9 +55,9 @@ TEST_F(BlocksTest, OnlyWhatLiesWithinABlockIsGiven) {
   EXPECT_NE(memory_->data_at(0, 0, 1).error().message.find("written where it must not"), std::string::npos);
   for (const std::uint64_t odd : odd_numbers(*memory_, block)) {
     for (const std::uint64_t size : odd_numbers(*memory_, block)) {
-      memory_->block(block).size = size;
+      header_of(*memory_, block).size = size;
       if (const auto found = memory_->data_at(block, odd, 64); found.ok()) {
-        EXPECT_LE(memory_->offset_of(found->data()) + 64, memory_->region_end(1));
+        EXPECT_LE(*memory_->offset_of(found->data.data()) + 64, memory_->region_end(1));
       }
     }
   }
@@ -72,7 +75,7 @@ TEST_F(BlocksTest, WhateverIsWrittenOverThemNobodyLeavesTheMemory) {
     const auto odd = odd_numbers(*memory_, blocks[3]);
     const auto any = [&] { return odd[random() % odd.size()]; };
     for (int i = 0; i < 4; ++i) {
-      BlockHeader& header = memory_->block(blocks[random() % blocks.size()]);
+      BlockHeader& header = header_of(*memory_, blocks[random() % blocks.size()]);
       switch (random() % 5) {
         case 0: header.size = any(); break;
         case 1: header.next = any(); break;
@@ -84,14 +87,14 @@ TEST_F(BlocksTest, WhateverIsWrittenOverThemNobodyLeavesTheMemory) {
       memory_->release_hold(any(), kSentHold);
     }
     std::uint64_t bytes = 0;
-    memory_->for_each_block(1, [&](std::uint64_t block) {
-      bytes += memory_->block(block).size;
-      memory_->punch_data(block);
+    memory_->for_each_block(1, [&](const MappedBlock& block) {
+      bytes += block.header().size;
+      BlockRegions::punch_data(block);
     });
     EXPECT_LE(bytes, kRegion);
     arena.tidy();
     const auto made = arena.allocate(5'000);  // the maker believes its own books
-    if (made.ok()) std::memset(memory_->data_of(*made), 1, 5'000);
+    if (made.ok()) std::memset(data_of(*memory_, *made), 1, 5'000);
     memory_->punch_released(1);
   }
 }
@@ -101,8 +104,8 @@ TEST_F(BlocksTest, AListInACircleEnds) {
   const std::uint64_t first = *arena.allocate(1000);
   const std::uint64_t second = *arena.allocate(1000);
   const auto make_circle = [&] {
-    memory_->block(first).next = second;
-    memory_->block(second).next = first;
+    header_of(*memory_, first).next = second;
+    header_of(*memory_, second).next = first;
     memory_->region(1).released = first;
   };
   make_circle();
@@ -117,12 +120,12 @@ TEST_F(BlocksTest, AWalkThatLeadsOutOfTheRegionSaysSo) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(arena.allocate(1000).ok());
   const auto visited = [&](std::uint32_t region) {
     int count = 0;
-    const bool whole = memory_->for_each_block(region, [&](std::uint64_t) { ++count; });
+    const bool whole = memory_->for_each_block(region, [&](const MappedBlock&) { ++count; });
     return std::pair(whole, count);
   };
   EXPECT_EQ(visited(1), std::pair(true, 3));
   EXPECT_EQ(visited(2), std::pair(true, 0));
-  memory_->block(memory_->region_begin(1) + 4096).size = 0;
+  header_of(*memory_, memory_->region_begin(1) + 4096).size = 0;
   EXPECT_EQ(visited(1), std::pair(false, 1));
 }
 

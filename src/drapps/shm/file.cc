@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -93,6 +94,12 @@ Result<Mapping> SharedFile::map(std::uint64_t offset, std::uint64_t bytes) const
     return exhausted("mapping " + std::to_string(bytes) + " bytes of shared memory", more_address_space());
   }
   return Mapping(static_cast<std::byte*>(data), bytes);
+}
+
+std::uint64_t SharedFile::read_word(std::uint64_t offset) const noexcept {
+  std::uint64_t word = 0;
+  const ssize_t bytes = pread(fd(), &word, sizeof(word), static_cast<off_t>(offset));
+  return bytes == static_cast<ssize_t>(sizeof(word)) ? word : 0;
 }
 
 bool SharedFile::back(std::uint64_t offset, std::uint64_t bytes) const noexcept {

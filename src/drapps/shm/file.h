@@ -59,6 +59,8 @@ class SharedFile {
   Status grow(std::uint64_t bytes);
   /// Writable, and shared. kTruncated where the range reaches beyond the end.
   Result<Mapping> map(std::uint64_t offset, std::uint64_t bytes) const;
+  /// Eight bytes of it, without a mapping; 0 where there are none.
+  std::uint64_t read_word(std::uint64_t offset) const noexcept;
   /// Has the system give pages to a range now, so that writing to it cannot fail later. False where it has none left;
   /// what it gave of them may stay.
   [[nodiscard]] bool back(std::uint64_t offset, std::uint64_t bytes) const noexcept;

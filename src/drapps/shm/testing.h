@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "drapps/shm/blocks.h"
 
@@ -24,7 +28,7 @@ inline std::shared_ptr<BlockRegions> make_regions(std::uint32_t regions, SharedF
                                                   std::uint64_t region_bytes = kRegionBytes) {
   const RegionPlan plan = plan_of(regions, region_bytes);
   EXPECT_TRUE(file.grow(plan.data_offset + regions * region_bytes).ok());
-  auto made = std::make_shared<BlockRegions>(*file.map(0, file.bytes()), plan);
+  auto made = std::make_shared<BlockRegions>(*file.map(0, plan.data_offset), *SharedFile::attach(file.fd()), plan);
   made->clear();
   return made;
 }
@@ -32,6 +36,31 @@ inline std::shared_ptr<BlockRegions> make_regions(std::uint32_t regions, SharedF
 inline std::shared_ptr<BlockRegions> make_regions(std::uint32_t regions) {
   SharedFile file = *SharedFile::make("test");
   return make_regions(regions, file);
+}
+
+/// Bytes of this process's mappings of memfds with that name, and how many of them there are.
+inline std::pair<std::uint64_t, int> mapped_of(const std::string& name) {
+  std::ifstream maps("/proc/self/maps");
+  std::pair<std::uint64_t, int> found;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("/memfd:" + name + " ") == std::string::npos) continue;
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    EXPECT_EQ(std::sscanf(line.c_str(), "%lx-%lx", &begin, &end), 2);
+    found.first += end - begin;
+    ++found.second;
+  }
+  return found;
+}
+
+/// What stands at a block's place, whether it is one or not.
+inline BlockHeader& header_of(const BlockRegions& memory, std::uint64_t block) {
+  const auto [begin, end] = memory.shared_range(block);
+  return MappedBlock{*memory.map(begin, end), block}.header();
+}
+
+inline std::byte* data_of(const BlockRegions& memory, std::uint64_t block) {
+  return reinterpret_cast<std::byte*>(&header_of(memory, block)) + sizeof(BlockHeader);
 }
 
 }  // namespace drapps::shm_testing

@@ -45,7 +45,9 @@ Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskReque
   }
   const auto block = arena_.allocate(input.size());
   if (!block.ok()) return block.error();
-  if (!input.empty()) std::memcpy(memory()->data_of(*block), input.data(), input.size());
+  const auto copied = memory()->data_at(*block, 0, input.size());
+  if (!copied.ok()) return copied.error();
+  if (!input.empty()) std::memcpy(copied->data.data(), input.data(), input.size());
 
   const std::scoped_lock lock(mutex_);
   if (unswept_ > 0) sweep_all();
@@ -192,9 +194,9 @@ Result<TakenResult> Board::result_at(std::uint64_t manifest) {
   if (!packet.ok()) return std::move(packet).error();
   TakenResult taken{.kind = packet->kind};
   taken.parts.reserve(packet->parts.size());
-  for (const Packet::Part& part : packet->parts) {
-    memory()->block(part.block).holds.fetch_add(1);
-    taken.parts.push_back({BlockHandle(memory(), part.block, 1), part.data});
+  for (BlockBytes& part : packet->parts) {
+    part.block.header().holds.fetch_add(1);
+    taken.parts.push_back({BlockHandle(memory(), std::move(part.block), 1), part.data});
   }
   return taken;
 }

@@ -151,16 +151,17 @@ void BoardClient::book_work(TaskEntry& task) noexcept {
 Result<Work> BoardClient::work_of(const Claim& claim) {
   const TaskEntry& task = *claim.task;
   if (claim.piece < 0) owned_.insert(claim.ticket);
-  const auto input = memory()->data_at(task.input.load(std::memory_order_relaxed), 0,
-                                       task.input_bytes.load(std::memory_order_relaxed));
-  if (!input.ok()) return input.error();
+  auto input = memory()->data_at(task.input.load(std::memory_order_relaxed), 0,
+                                 task.input_bytes.load(std::memory_order_relaxed));
+  if (!input.ok()) return std::move(input).error();
   Work work{.kind = claim.piece < 0 ? Work::Kind::kTask : Work::Kind::kPiece,
             .ticket = claim.ticket,
             .piece = claim.piece,
             .pieces = task.piece_count(),
             .worker = task.worker.load(std::memory_order_relaxed),
             .position = task.position.load(std::memory_order_relaxed),
-            .input = *input};
+            .input = input->data,
+            .block = std::move(input->block)};
   if (work.pieces == 0 || work.piece >= 0) progress_.begin_sample(work.ticket, work.piece, work.position);
   return work;
 }
@@ -275,7 +276,9 @@ bool BoardClient::cancelled(std::uint64_t ticket) const noexcept {
 Result<BlockHandle> BoardClient::allocate(std::uint64_t bytes) {
   auto block = arena_.allocate(bytes);
   if (!block.ok()) return std::move(block).error();
-  return BlockHandle(memory(), *block, kMakerHold);
+  auto mapped = memory()->find(*block);
+  if (!mapped.ok()) return std::move(mapped).error();
+  return BlockHandle(memory(), *std::move(mapped), kMakerHold);
 }
 
 }  // namespace drapps

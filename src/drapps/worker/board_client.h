@@ -34,6 +34,7 @@ struct Work {
   std::uint32_t worker = 0;  // the virtual worker whose task it is
   std::uint64_t position = 0;
   std::span<std::byte> input;  // good until the task ends
+  MappedBlock block;           // in which it lies
 };
 
 /// For one thread, but for allocate(), and handles, which may be dropped anywhere. In a child of the worker nothing but

@@ -1,30 +1,20 @@
 #include "drapps/worker/board_memory.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <bit>
 #include <string>
 #include <utility>
+
+#include "drapps/base/caught.h"
 
 namespace drapps {
 namespace {
 
 constexpr std::uint32_t kMaxTasks = 1u << 20;
-constexpr std::uint64_t kMagic = 0x3230'6272'7061'7264;  // "draprb02"
+constexpr std::uint64_t kMagic = 0x3330'6272'7061'7264;  // "draprb03"
 constexpr std::uint64_t kLeastRegion = std::uint64_t{256} << 20;
-// Half of what x86-64 and most arm64 kernels give a process.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
-// What memory takes whose regions nobody gave a size: of 14 loaders and a worker's own mapping there is room for.
-constexpr std::uint64_t kUsualBytes = std::uint64_t{1} << 43;
-
-Result<Mapping> map(const SharedFile& file, std::uint64_t bytes) {
-  auto mapping = file.map(0, bytes);
-  // Writing the core file of a crashed process would walk through terabytes of nothing.
-  if (mapping.ok()) madvise(mapping->data(), bytes, MADV_DONTDUMP);
-  return mapping;
-}
+constexpr std::uint64_t kUsualRegion = std::uint64_t{1} << 44;
+constexpr std::uint64_t kLargestRegion = std::uint64_t{1} << 46;  // with so many of them a file has room for
 
 Geometry plan(std::uint32_t max_processes, std::uint32_t max_tasks, std::uint64_t region_bytes) {
   Geometry plan{.magic = kMagic, .region_bytes = region_bytes};
@@ -40,22 +30,46 @@ Geometry plan(std::uint32_t max_processes, std::uint32_t max_tasks, std::uint64_
 
 bool possible(const Geometry& geometry) {
   return geometry.max_processes >= 1 && geometry.max_processes <= kMaxProcesses && geometry.max_tasks >= 1 &&
-         geometry.max_tasks <= kMaxTasks && geometry.region_bytes <= kMostBytes &&
+         geometry.max_tasks <= kMaxTasks && geometry.region_bytes <= kLargestRegion &&
          geometry.region_bytes % kPageBytes == 0;
 }
 
 }  // namespace
 
-BoardMemory::BoardMemory(Mapping mapping, const Geometry& geometry, std::optional<SharedFile> file)
-    : BlockRegions(std::move(mapping), {.books_offset = geometry.regions_offset,
-                                        .data_offset = geometry.data_offset,
-                                        .region_bytes = geometry.region_bytes,
-                                        .regions = geometry.max_processes + 1}),
-      file_(std::move(file)),
+BoardMemory::BoardMemory(Mapping books, SharedFile file, const Geometry& geometry, bool made)
+    : BlockRegions(std::move(books), std::move(file),
+                   {.books_offset = geometry.regions_offset,
+                    .data_offset = geometry.data_offset,
+                    .region_bytes = geometry.region_bytes,
+                    .regions = geometry.max_processes + 1}),
+      made_(made),
       max_processes_(geometry.max_processes),
       max_tasks_(geometry.max_tasks),
-      processes_(reinterpret_cast<ProcessEntry*>(at(geometry.processes_offset))),
-      tasks_(reinterpret_cast<TaskEntry*>(at(geometry.tasks_offset))) {}
+      processes_(reinterpret_cast<ProcessEntry*>(this->books().data() + geometry.processes_offset)),
+      tasks_(reinterpret_cast<TaskEntry*>(this->books().data() + geometry.tasks_offset)) {}
+
+BoardMemory::~BoardMemory() {
+  if (!made_ || !mine()) return;
+  for (std::uint32_t number = 0; number < max_processes_; ++number) {
+    const std::uint32_t life = process(number).life.load();
+    if (life != kProcessFree && life != kProcessReaped) return;
+  }
+  for (std::uint32_t region = 1; region < regions(); ++region) {
+    static_cast<void>(catching([&] { punch_all_but_results(region); }));
+  }
+  punch(0, region_end(0));
+}
+
+void BoardMemory::punch_all_but_results(std::uint32_t region) const {
+  if (blocks_end(region) == region_begin(region)) return;
+  std::uint64_t begin = region_begin(region);
+  const bool seen = for_each_block(region, [&](const MappedBlock& block) {
+    if ((block.header().holds.load() & ~(kMakerHold | kSentHold)) == 0) return;
+    punch(begin, block.offset);
+    begin = block.offset + sizeof(BlockHeader) + block.room();
+  });
+  if (seen) punch(begin, region_end(region));
+}
 
 Result<std::shared_ptr<BoardMemory>> BoardMemory::make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                                        std::uint64_t region_bytes) {
@@ -63,30 +77,24 @@ Result<std::shared_ptr<BoardMemory>> BoardMemory::make(std::uint32_t max_process
     return Error{.message = "a board has 1 to " + std::to_string(kMaxProcesses) + " processes and 1 to " +
                             std::to_string(kMaxTasks) + " tasks"};
   }
-  if (region_bytes > kMostBytes) {
+  if (region_bytes > kLargestRegion) {
     return Error{.message = "regions of " + std::to_string(region_bytes) + " bytes exceed any address space"};
   }
-  if (region_bytes == 0) {
-    region_bytes = std::bit_ceil(static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                                 static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
-    region_bytes = std::min(region_bytes, std::bit_floor(kUsualBytes / (max_processes + 1)));
+  region_bytes = region_bytes == 0 ? kUsualRegion : round_up(region_bytes, kPageBytes);
+  auto file = SharedFile::make("drapps-workers");
+  if (!file.ok()) return std::move(file).error();
+  Geometry planned = plan(max_processes, max_tasks, region_bytes);
+  for (Status grown = file->grow(planned.file_bytes); !grown.ok(); grown = file->grow(planned.file_bytes)) {
+    if (planned.region_bytes / 2 < kLeastRegion) return std::move(grown).error();
+    planned = plan(max_processes, max_tasks, planned.region_bytes / 2);
   }
-  region_bytes = round_up(region_bytes, kPageBytes);
-  for (;; region_bytes /= 2) {
-    auto file = SharedFile::make("drapps-workers");
-    if (!file.ok()) return std::move(file).error();
-    const Geometry planned = plan(max_processes, max_tasks, region_bytes);
-    Status grown = planned.file_bytes <= kMostBytes ? file->grow(planned.file_bytes) : ok_status();
-    auto mapping = grown.ok() ? map(*file, planned.file_bytes) : Result<Mapping>(std::move(grown).error());
-    if (mapping.ok()) {
-      // Everything else is zeros, as it must be at the beginning.
-      reinterpret_cast<Header*>(mapping->data())->geometry = planned;
-      auto memory = std::shared_ptr<BoardMemory>(new BoardMemory(*std::move(mapping), planned, *std::move(file)));
-      memory->clear();
-      return memory;
-    }
-    if (region_bytes / 2 < kLeastRegion) return std::move(mapping).error();
-  }
+  auto books = file->map(0, planned.data_offset);
+  if (!books.ok()) return std::move(books).error();
+  // Everything else is zeros, as it must be at the beginning.
+  reinterpret_cast<Header*>(books->data())->geometry = planned;
+  auto memory = std::shared_ptr<BoardMemory>(new BoardMemory(*std::move(books), *std::move(file), planned, true));
+  memory->clear();
+  return memory;
 }
 
 Result<std::shared_ptr<BoardMemory>> BoardMemory::attach(int fd) {
@@ -100,9 +108,9 @@ Result<std::shared_ptr<BoardMemory>> BoardMemory::attach(int fd) {
     return Error{.message = "file descriptor " + std::to_string(fd) +
                             " is not the memory of a board; hand the one that the parent names to the worker"};
   }
-  auto mapping = map(*file, geometry.file_bytes);
-  if (!mapping.ok()) return std::move(mapping).error();
-  return std::shared_ptr<BoardMemory>(new BoardMemory(*std::move(mapping), geometry, std::nullopt));
+  auto books = file->map(0, geometry.data_offset);
+  if (!books.ok()) return std::move(books).error();
+  return std::shared_ptr<BoardMemory>(new BoardMemory(*std::move(books), *std::move(file), geometry, false));
 }
 
 }  // namespace drapps

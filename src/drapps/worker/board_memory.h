@@ -1,13 +1,12 @@
-// The memory that the processes of one board share: one sparse memfd, mapped by each of them.
+// The memory that the processes of one board share: one sparse memfd.
 //
-// It is far larger than what is ever used: each process allocates in a region of its own that could take all of the
-// machine's RAM. Pages exist from the first touch until they are punched out.
+// It is far larger than what is ever used: each process allocates in a region of its own that could take more than the
+// machine's RAM. Each process maps what it needs of it. Pages exist from the first touch until they are punched out.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "drapps/base/result.h"
 #include "drapps/shm/blocks.h"
@@ -15,35 +14,39 @@
 
 namespace drapps {
 
-/// One mapping. All of it may be called from any thread; a handle keeps the mapping alive by its shared_ptr.
+/// What one process has of it. All of it may be called from any thread.
 class BoardMemory final : public BlockRegions {
  public:
   /// A new memory for a parent and up to `max_processes` workers.
-  /// @param region_bytes  of each region; 0: the machine's RAM, rounded up to a power of two, but not more than 8 TiB
-  ///                      in all. Where the system refuses so much, it is halved, down to 256 MiB.
+  /// @param region_bytes  of each region; 0: 16 TiB. Where the system has no files of that size, it is halved, down to
+  ///                      256 MiB.
   /// kInvalidArgument for numbers out of range, kResourceExhausted where the system has no such memory.
   static Result<std::shared_ptr<BoardMemory>> make(std::uint32_t max_processes, std::uint32_t max_tasks,
                                                    std::uint64_t region_bytes = 0);
-  /// Maps the memory that `fd` refers to once more. `fd` stays the caller's, and need not stay open.
+  /// The memory that `fd` refers to once more. `fd` stays the caller's, and need not stay open.
   static Result<std::shared_ptr<BoardMemory>> attach(int fd);
+  /// Where it was made, and no process is attached, gives back all but results: who holds one may do so for long.
+  ~BoardMemory() override;
 
-  /// The memfd in the process that made it, -1 elsewhere.
-  int fd() const noexcept { return file_ ? file_->fd() : -1; }
+  /// The memfd.
+  int fd() const noexcept { return file().fd(); }
 
-  Header& header() const noexcept { return *reinterpret_cast<Header*>(at(0)); }
+  Header& header() const noexcept { return *reinterpret_cast<Header*>(books().data()); }
   std::uint32_t max_processes() const noexcept { return max_processes_; }
   std::uint32_t max_tasks() const noexcept { return max_tasks_; }
   ProcessEntry& process(std::uint32_t number) const noexcept { return processes_[number]; }
   TaskEntry& task_at(std::uint32_t index) const noexcept { return tasks_[index]; }
   TaskEntry& task(std::uint64_t ticket) const noexcept { return tasks_[ticket % max_tasks_]; }
 
-  /// Bytes that are backed by pages; 0 where fd() is -1.
-  std::uint64_t resident() const noexcept { return file_ ? file_->resident() : 0; }
+  /// Bytes that are backed by pages.
+  std::uint64_t resident() const noexcept { return file().resident(); }
 
  private:
-  BoardMemory(Mapping mapping, const Geometry& geometry, std::optional<SharedFile> file);
+  BoardMemory(Mapping books, SharedFile file, const Geometry& geometry, bool made);
 
-  const std::optional<SharedFile> file_;
+  void punch_all_but_results(std::uint32_t region) const;
+
+  const bool made_;  // not attached to
   const std::uint32_t max_processes_;
   const std::uint32_t max_tasks_;
   ProcessEntry* const processes_;

@@ -143,10 +143,10 @@ void Board::clear_region_of(std::uint32_t number) {
   }
   std::ranges::sort(referred);
   const std::uint32_t region = number + 1;
-  memory()->for_each_block(region, [&](std::uint64_t block) {
+  memory()->for_each_block(region, [&](const MappedBlock& block) {
     memory()->release_hold(block, kMakerHold);
-    if (!std::ranges::binary_search(referred, block)) memory()->release_hold(block, kSentHold);
-    if (memory()->block(block).holds.load() == 0) memory()->punch_data(block);
+    if (!std::ranges::binary_search(referred, block.offset)) memory()->release_hold(block, kSentHold);
+    if (block.header().holds.load() == 0) BoardMemory::punch_data(block);
   });
   memory()->punch_released(region);
   memory()->punch(memory()->blocks_end(region), memory()->region_end(region));
@@ -157,12 +157,13 @@ bool Board::try_empty_region(std::uint32_t number) const {
   const std::uint32_t index = number + 1;
   bool held = false;
   const bool seen =
-      memory()->for_each_block(index, [&](std::uint64_t block) { held |= memory()->block(block).holds.load() != 0; });
+      memory()->for_each_block(index, [&](const MappedBlock& block) { held |= block.header().holds.load() != 0; });
   // Whoever dropped the last hold of a block is counted here until it has done with the block.
   if (held || !seen || memory()->releasing(index) != 0) return false;
   RegionEntry& region = memory()->region(index);
   region.end = memory()->region_begin(index);
   region.released = 0;
+  memory()->forget(memory()->region_begin(index), memory()->region_end(index));
   memory()->punch(memory()->region_begin(index), memory()->region_end(index));
   return true;
 }
@@ -223,9 +224,8 @@ std::uint64_t Board::bytes_in_use() {
   sweep_all();
   std::uint64_t bytes = 0;
   for (std::uint32_t region = 0; region <= memory()->max_processes(); ++region) {
-    memory()->for_each_block(region, [&](std::uint64_t block) {
-      const BlockHeader& header = memory()->block(block);
-      if (header.holds.load() != 0) bytes += header.size;
+    memory()->for_each_block(region, [&](const MappedBlock& block) {
+      if (block.header().holds.load() != 0) bytes += block.header().size.load();
     });
   }
   return bytes;

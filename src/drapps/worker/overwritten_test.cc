@@ -8,12 +8,15 @@
 #include <thread>
 #include <vector>
 
+#include "drapps/shm/testing.h"
 #include "drapps/worker/testing.h"
 
 namespace drapps {
 namespace {
 
 using namespace worker_testing;
+using shm_testing::data_of;
+using shm_testing::header_of;
 
 constexpr std::uint64_t kRegion = std::uint64_t{1} << 20;
 constexpr std::uint32_t kProcesses = 3;
@@ -45,7 +48,7 @@ TEST_F(OverwrittenTest, AResultThatIsNotThereIsAnError) {
     if (word == 0) {
       output += 64;
     } else {
-      reinterpret_cast<std::uint64_t*>(memory_->data_of(output))[word - 1] = ~std::uint64_t{0} / 3;
+      reinterpret_cast<std::uint64_t*>(data_of(*memory_, output))[word - 1] = ~std::uint64_t{0} / 3;
     }
     const auto taken = board_->take(ticket);
     ASSERT_FALSE(taken.ok()) << word;
@@ -57,7 +60,7 @@ TEST_F(OverwrittenTest, AResultThatIsNotThereIsAnError) {
 
 TEST_F(OverwrittenTest, AManifestOfTooManyPartsIsAnError) {
   const std::uint64_t ticket = done_task();
-  reinterpret_cast<Manifest*>(memory_->data_of(memory_->task(ticket).output))->parts = 0xFFFFFFFF;
+  reinterpret_cast<Manifest*>(data_of(*memory_, memory_->task(ticket).output))->parts = 0xFFFFFFFF;
   EXPECT_EQ(board_->take(ticket).error().code, ErrorCode::kCorrupt);
 }
 
@@ -147,7 +150,9 @@ void overwrite(const BoardMemory& memory, std::mt19937_64& random, int words) {
       case 2: over(&memory.process(static_cast<std::uint32_t>(random() % kProcesses)), sizeof(ProcessEntry)); break;
       case 3: over(&memory.region(static_cast<std::uint32_t>(random() % (kProcesses + 1))), sizeof(RegionEntry)); break;
       case 4: over(&memory.header().work, sizeof(Header) - offsetof(Header, work)); break;
-      case 5: over(memory.at(memory.region_begin(static_cast<std::uint32_t>(random() % kProcesses))), 64 << 10); break;
+      case 5:
+        over(&header_of(memory, memory.region_begin(static_cast<std::uint32_t>(random() % kProcesses))), 64 << 10);
+        break;
     }
   }
 }

@@ -15,11 +15,11 @@ std::uint64_t aligned(std::uint64_t bytes) noexcept { return (bytes + kAlignment
 Result<std::vector<ManifestPart>> read_parts(const BlockRegions& memory, std::uint64_t manifest, Manifest& head) {
   const auto in_front = memory.data_at(manifest, 0, sizeof(head));
   if (!in_front.ok()) return in_front.error();
-  std::memcpy(&head, in_front->data(), sizeof(head));
+  std::memcpy(&head, in_front->data.data(), sizeof(head));
   const auto behind = memory.data_at(manifest, sizeof(head), head.parts * sizeof(ManifestPart));
   if (!behind.ok()) return behind.error();
   std::vector<ManifestPart> parts(head.parts);
-  if (!parts.empty()) std::memcpy(parts.data(), behind->data(), behind->size());
+  if (!parts.empty()) std::memcpy(parts.data(), behind->data.data(), behind->data.size());
   return parts;
 }
 
@@ -32,7 +32,7 @@ Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<cons
   listed.reserve(parts.size());
   for (const Bytes part : parts) {
     if (const auto block = arena.unsent_block_of(part)) {
-      listed.push_back({*block, memory.offset_of(part.data()) - *block - sizeof(BlockHeader), part.size()});
+      listed.push_back({*block, *memory.offset_of(part.data()) - *block - sizeof(BlockHeader), part.size()});
     } else {
       listed.push_back({0, bytes, part.size()});
       bytes += aligned(part.size());
@@ -41,7 +41,9 @@ Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<cons
   const auto allocated = arena.allocate(bytes);
   if (!allocated.ok()) return allocated.error();
   const std::uint64_t manifest = *allocated;
-  std::byte* data = memory.data_of(manifest);
+  const auto mapped = memory.find(manifest);
+  if (!mapped.ok()) return mapped.error();
+  std::byte* data = mapped->data();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (listed[i].block != 0) continue;
     listed[i].block = manifest;
@@ -52,7 +54,7 @@ Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<cons
   if (!listed.empty()) std::memcpy(data + sizeof(head), listed.data(), listed.size() * sizeof(ManifestPart));
   for (const ManifestPart& part : listed) arena.send(part.block);
   arena.send(manifest);
-  memory.release_hold(manifest, kMakerHold);
+  memory.release_hold(*mapped, kMakerHold);
   return manifest;
 }
 
@@ -63,9 +65,9 @@ Result<Packet> read_packet(const BlockRegions& memory, std::uint64_t manifest) {
   Packet packet{.kind = head.kind};
   packet.parts.reserve(parts->size());
   for (const ManifestPart& part : *parts) {
-    const auto data = memory.data_at(part.block, part.start, part.bytes);
-    if (!data.ok()) return data.error();
-    packet.parts.push_back({part.block, *data});
+    auto bytes = memory.data_at(part.block, part.start, part.bytes);
+    if (!bytes.ok()) return std::move(bytes).error();
+    packet.parts.push_back(*std::move(bytes));
   }
   return packet;
 }

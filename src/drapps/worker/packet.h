@@ -18,16 +18,12 @@ using Bytes = std::span<const std::byte>;
 /// never sent goes by reference; all others are copied into the manifest's block, each aligned to 64 bytes.
 Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<const Bytes> parts);
 
-/// What a manifest says. The views are good while the blocks are.
+/// What a manifest says.
 struct Packet {
-  struct Part {
-    std::uint64_t block;
-    std::span<std::byte> data;
-  };
   std::uint32_t kind = 0;
-  std::vector<Part> parts;
+  std::vector<BlockBytes> parts;
 };
-/// kCorrupt where the manifest, or a part of it, is not in any block.
+/// kCorrupt where the manifest, or a part of it, is not in any block; kResourceExhausted where it cannot be mapped.
 Result<Packet> read_packet(const BlockRegions& memory, std::uint64_t manifest);
 
 /// Appends each block that a result is made of, each once, its manifest's included; of a corrupt one, what there is.
