@@ -37,10 +37,14 @@ HeldSlot::~HeldSlot() {
   if (slot_ != nullptr && slot_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) SlotArena::release(slot_);
 }
 
-SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, SharedFile memory) noexcept
+SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory) noexcept
     : slot_bytes_(slot_bytes), ledger_(ledger), memory_(std::move(memory)), maker_(getpid()) {}
 
 Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, MemoryLedger& ledger) {
+  if (slot_bytes <= kLargestInHeap) {
+    const auto alignment = static_cast<std::size_t>(FreeInHeap::kAlignment);
+    return std::shared_ptr<SlotArena>(new SlotArena(round_up(slot_bytes, alignment), ledger, std::nullopt));
+  }
   fork_count();
   auto memory = SharedFile::make("drapps-batches");
   if (!memory.ok()) return delivering(std::move(memory).error());
@@ -71,51 +75,64 @@ Result<Slot*> SlotArena::acquire() {
                             " of " + std::to_string(ledger_.whole().limit()) +
                             " bytes are in use; raise ram_budget or lower the batch size"};
   }
-  auto slot = catching([this] { return map_new(); });
+  auto slot = catching([this] { return make_slot(); });
   if (!slot.ok()) ledger_.release(slot_bytes_);
   return slot;
 }
 
-Result<Slot*> SlotArena::map_new() {
+Result<Slot*> SlotArena::make_slot() {
   auto slot = std::make_unique<Slot>();
+  if (in_heap()) {
+    slot->heap.reset(static_cast<std::byte*>(::operator new(slot_bytes_, FreeInHeap::kAlignment)));
+  }
   const std::scoped_lock lock(mutex_);
+  spare_.reserve(most_filling_ + 1 + kExtra);
+  if (!in_heap()) {
+    if (Status mapped = map(*slot); !mapped.ok()) return delivering(std::move(mapped).error());
+  }
+  started_filling();
+  return slot.release();
+}
+
+/// Requires the mutex.
+Status SlotArena::map(Slot& slot) {
   // Room for all that may come back, which must not fail.
   const std::size_t ranges = end_ / slot_bytes_ + 1;
-  spare_.reserve(ranges);
-  free_ranges_.reserve(ranges);
+  if (free_ranges_.capacity() < ranges) free_ranges_.reserve(2 * ranges);
   const bool reused = !free_ranges_.empty();
-  slot->offset = reused ? free_ranges_.back() : end_;
+  slot.offset = reused ? free_ranges_.back() : end_;
   if (!reused) {
-    if (Status grown = memory_.grow(end_ + slot_bytes_); !grown.ok()) return delivering(std::move(grown).error());
+    if (Status grown = memory_->grow(end_ + slot_bytes_); !grown.ok()) return grown;
   }
-  auto mapping = memory_.map(slot->offset, slot_bytes_);
-  if (!mapping.ok()) return delivering(std::move(mapping).error());
-  slot->mapping = *std::move(mapping);
+  auto mapping = memory_->map(slot.offset, slot_bytes_);
+  if (!mapping.ok()) return std::move(mapping).error();
+  slot.mapping = *std::move(mapping);
   if (reused) {
     free_ranges_.pop_back();
   } else {
     end_ += slot_bytes_;
   }
   // Advice only: where the kernel has no huge pages for shared memory the slot works all the same.
-  madvise(slot->data(), slot_bytes_, MADV_HUGEPAGE);
-  madvise(slot->data(), slot_bytes_, MADV_DONTFORK);
-  started_filling();
-  return slot.release();
+  madvise(slot.data(), slot_bytes_, MADV_HUGEPAGE);
+  madvise(slot.data(), slot_bytes_, MADV_DONTFORK);
+  return ok_status();
 }
 
-void SlotArena::abandon(Slot* slot) noexcept { keep_or_unmap(slot, true, true, true); }
+void SlotArena::abandon(Slot* slot) noexcept { keep_or_destroy(slot, true, true, true); }
 
 HeldSlot SlotArena::yield(Slot* slot) noexcept {
-  madvise(slot->data(), slot->mapping.bytes(), MADV_DOFORK);
+  if (!in_heap()) {
+    madvise(slot->data(), slot_bytes_, MADV_DOFORK);
+    slot->fork_count = fork_count();
+  }
   {
     const std::scoped_lock lock(mutex_);
     --filling_;
   }
   slot->holders.store(1, std::memory_order_relaxed);
-  slot->fork_count = fork_count();
   slot->arena = shared_from_this();
-  ledger_.add_held(slot->mapping.bytes());
-  ledger_.release(slot->mapping.bytes());
+  ledger_.add_held(slot_bytes_);
+  ledger_.release(slot_bytes_);
   return HeldSlot(slot);
 }
 
@@ -123,29 +140,31 @@ void SlotArena::release(Slot* slot) noexcept {
   // In a child the slot is its parent's: nothing here may touch the arena, whose lock may be taken for ever.
   if (getpid() != slot->arena->maker_) return;
   const std::shared_ptr<SlotArena> arena = std::move(slot->arena);
-  arena->ledger_.drop_held(slot->mapping.bytes());
-  const bool reusable = slot->fork_count == fork_count();
-  if (reusable) madvise(slot->data(), slot->mapping.bytes(), MADV_DONTFORK);
-  arena->keep_or_unmap(slot, reusable && arena->ledger_.try_reserve(slot->mapping.bytes()), reusable, false);
+  const std::size_t bytes = arena->slot_bytes_;
+  arena->ledger_.drop_held(bytes);
+  const bool reusable = arena->in_heap() || slot->fork_count == fork_count();
+  if (reusable && !arena->in_heap()) madvise(slot->data(), bytes, MADV_DONTFORK);
+  arena->keep_or_destroy(slot, reusable && arena->ledger_.try_reserve(bytes), reusable, false);
 }
 
-void SlotArena::keep_or_unmap(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept {
+void SlotArena::keep_or_destroy(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept {
   const std::scoped_lock lock(mutex_);
   if (was_filling) --filling_;
-  if (charged && reusable && !retired_ && filling_ + spare_.size() < most_filling_ + kExtra) {
+  const bool wanted = !retired_ && filling_ + spare_.size() < most_filling_ + kExtra;
+  if (charged && reusable && wanted && spare_.size() < spare_.capacity()) {
     spare_.push_back(slot);
     return;
   }
-  if (charged) ledger_.release(slot->mapping.bytes());
-  unmap(slot, reusable, *this);
+  if (charged) ledger_.release(slot_bytes_);
+  destroy(slot, reusable);
 }
 
 std::size_t SlotArena::trim() noexcept {
   const std::scoped_lock lock(mutex_);
   const std::size_t bytes = spare_.size() * slot_bytes_;
   for (Slot* slot : spare_) {
-    ledger_.release(slot->mapping.bytes());
-    unmap(slot, true, *this);
+    ledger_.release(slot_bytes_);
+    destroy(slot, true);
   }
   spare_.clear();
   return bytes;
@@ -171,13 +190,14 @@ std::size_t SlotArena::bytes() const noexcept {
 
 void SlotArena::started_filling() noexcept { most_filling_ = std::max(most_filling_, ++filling_); }
 
-void SlotArena::unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept {
+/// Requires the mutex.
+void SlotArena::destroy(Slot* slot, bool reuse_range) noexcept {
   const std::size_t offset = slot->offset;
   delete slot;
-  if (!reuse_range) return;
+  if (in_heap() || !reuse_range) return;
   // Gives the pages back to the system; the range of the file is mapped again later.
-  arena.memory_.punch(offset, arena.slot_bytes_);
-  arena.free_ranges_.push_back(offset);
+  memory_->punch(offset, slot_bytes_);
+  free_ranges_.push_back(offset);
 }
 
 }  // namespace drapps

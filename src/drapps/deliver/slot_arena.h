@@ -1,16 +1,19 @@
-// Batch memory: equal slots in one memfd, lent to the user batch by batch.
+// Batch memory: equal slots, lent to the user batch by batch.
 //
 // A slot is in one of three states:
 //   filling  the loader's; its bytes count against the RAM budget;
 //   held     a yielded batch: the user's alone, writable, counted apart by the ledger, until its last
 //            reference dies; then it becomes
-//   spare    kept for the next batch while the budget has room for it, and unmapped otherwise. So many are kept that
+//   spare    kept for the next batch while the budget has room for it, and released otherwise. So many are kept that
 //            the most that were ever filling at a time are there again, and two more.
 //
-// The memory is shared with no other process by default: it is MADV_DONTFORK until it is yielded and
-// MADV_DOFORK from then on, so a child reads any batch its parent holds. A slot that was held across a fork is
-// never reused, because the child may still read it; a release in a process that did not make the arena
-// does nothing. Releasing takes no lock that Python knows of, and is safe after everything else is gone.
+// Small slots lie in the process's heap, so that keeping a million of them costs their bytes: a process has some 65,000
+// mappings (vm.max_map_count). Large ones have a mapping each, of a range of one memfd.
+//
+// A child reads any batch that its parent holds. It has a copy of the heap; of the memfd it has what was yielded when
+// it was forked: a large slot is MADV_DONTFORK until then and MADV_DOFORK from then on, and one that was held across a
+// fork is never reused, because the child may still read it. A release in a process that did not make the arena does
+// nothing. Releasing takes no lock that Python knows of, and is safe after everything else is gone.
 #pragma once
 
 #include <sys/types.h>
@@ -20,6 +23,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,15 +44,23 @@ struct MemoryKind {
   bool operator==(const MemoryKind&) const = default;
 };
 
-/// One mapped range of the arena. Made and destroyed by the arena only.
-struct Slot {
-  std::byte* data() const noexcept { return mapping.data(); }
+/// Memory in the heap, aligned as columns are.
+struct FreeInHeap {
+  static constexpr std::align_val_t kAlignment{64};
+  void operator()(std::byte* data) const noexcept { ::operator delete(data, kAlignment); }
+};
+using HeapMemory = std::unique_ptr<std::byte, FreeInHeap>;
 
-  Mapping mapping;
-  std::size_t offset = 0;  // of the range in the arena's memfd
+/// Memory of one batch. Made and destroyed by the arena only.
+struct Slot {
+  std::byte* data() const noexcept { return heap != nullptr ? heap.get() : mapping.data(); }
+
+  HeapMemory heap;         // of a small one
+  Mapping mapping;         // of a large one
+  std::size_t offset = 0;  // of a large one's range in the arena's memfd
   MemoryKind kind{};
   std::atomic<std::uint32_t> holders{0};
-  std::uint64_t fork_count = 0;      // forks of this process when it was yielded
+  std::uint64_t fork_count = 0;      // forks of this process when a large one was yielded
   std::shared_ptr<SlotArena> arena;  // set while held: a held batch outlives its loader
 };
 
@@ -76,6 +89,8 @@ class HeldSlot {
 
 class SlotArena : public std::enable_shared_from_this<SlotArena> {
  public:
+  static constexpr std::size_t kLargestInHeap = std::size_t{1} << 20;
+
   /// @param slot_bytes capacity of each slot.
   /// @param ledger     outlives the arena and every batch.
   static Result<std::shared_ptr<SlotArena>> make(std::size_t slot_bytes, MemoryLedger& ledger);
@@ -89,7 +104,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   void abandon(Slot* slot) noexcept;
   /// Turns a filled slot into the user's.
   HeldSlot yield(Slot* slot) noexcept;
-  /// Unmaps the spare slots and gives their bytes back to the ledger; how many bytes.
+  /// Releases the spare slots and gives their bytes back to the ledger; how many bytes.
   std::size_t trim() noexcept;
   /// Trims, and keeps no slot in spare from now on: nobody will acquire one any more.
   void retire() noexcept;
@@ -101,20 +116,22 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
  private:
   friend class HeldSlot;
 
-  SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, SharedFile memory) noexcept;
-  Result<Slot*> map_new();
+  SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory) noexcept;
+  bool in_heap() const noexcept { return !memory_.has_value(); }
+  Result<Slot*> make_slot();
+  Status map(Slot& slot);
   void started_filling() noexcept;
-  static void unmap(Slot* slot, bool reuse_range, SlotArena& arena) noexcept;
+  void destroy(Slot* slot, bool reuse_range) noexcept;
   static void release(Slot* slot) noexcept;
-  void keep_or_unmap(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept;
+  void keep_or_destroy(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept;
 
   const std::size_t slot_bytes_;
   MemoryLedger& ledger_;
-  SharedFile memory_;
+  std::optional<SharedFile> memory_;  // of large slots
   const pid_t maker_;
 
   mutable std::mutex mutex_;  // guards all below
-  std::vector<Slot*> spare_;
+  std::vector<Slot*> spare_;  // never grows when one comes back, which must not fail
   std::size_t filling_ = 0;
   std::size_t most_filling_ = 0;  // ever
   bool retired_ = false;

@@ -11,35 +11,44 @@
 #include "drapps/deliver/batch_layout.h"
 #include "drapps/deliver/dlpack.h"
 #include "drapps/deliver/spare_arenas.h"
+#include "drapps/shm/testing.h"
 
 namespace drapps {
 namespace {
 
 constexpr std::size_t kBytes = 8192;
 
-TEST(SlotArena, AYieldedBatchLeavesTheBudgetAndComesBackAsASpare) {
-  MemoryLedger ledger(2 * kBytes);
-  auto arena = *SlotArena::make(kBytes, ledger);
+/// Of small slots, and of large ones.
+class SlotArenaTest : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  static std::size_t bytes() { return GetParam(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Sizes, SlotArenaTest, ::testing::Values(kBytes, 2 * SlotArena::kLargestInHeap));
+
+TEST_P(SlotArenaTest, AYieldedBatchLeavesTheBudgetAndComesBackAsASpare) {
+  MemoryLedger ledger(2 * bytes());
+  auto arena = *SlotArena::make(bytes(), ledger);
   Slot* first = *arena->acquire();
-  EXPECT_EQ(ledger.used(), kBytes);
+  EXPECT_EQ(ledger.used(), bytes());
   std::byte* const data = first->data();
   HeldSlot held = arena->yield(first);
   EXPECT_EQ(ledger.used(), 0u);
-  EXPECT_EQ(ledger.held(), kBytes);
+  EXPECT_EQ(ledger.held(), bytes());
   HeldSlot second_reference = held;
   held = HeldSlot();
-  EXPECT_EQ(ledger.held(), kBytes);
+  EXPECT_EQ(ledger.held(), bytes());
   second_reference = HeldSlot();
   EXPECT_EQ(ledger.held(), 0u);
-  EXPECT_EQ(ledger.used(), kBytes);
+  EXPECT_EQ(ledger.used(), bytes());
   Slot* again = *arena->acquire();
   EXPECT_EQ(again->data(), data);
   arena->abandon(again);
 }
 
-TEST(SlotArena, TheBudgetIsHardAndHeldBatchesDoNotCount) {
-  MemoryLedger ledger(2 * kBytes);
-  auto arena = *SlotArena::make(kBytes, ledger);
+TEST_P(SlotArenaTest, TheBudgetIsHardAndHeldBatchesDoNotCount) {
+  MemoryLedger ledger(2 * bytes());
+  auto arena = *SlotArena::make(bytes(), ledger);
   Slot* a = *arena->acquire();
   Slot* b = *arena->acquire();
   const auto refused = arena->acquire();
@@ -49,7 +58,7 @@ TEST(SlotArena, TheBudgetIsHardAndHeldBatchesDoNotCount) {
   kept.push_back(arena->yield(a));
   kept.push_back(arena->yield(b));
   for (int i = 0; i < 50; ++i) kept.push_back(arena->yield(*arena->acquire()));
-  EXPECT_EQ(ledger.held(), 52 * kBytes);
+  EXPECT_EQ(ledger.held(), 52 * bytes());
   kept.clear();
   EXPECT_EQ(ledger.held(), 0u);
   EXPECT_LE(ledger.used(), ledger.limit());
@@ -57,25 +66,25 @@ TEST(SlotArena, TheBudgetIsHardAndHeldBatchesDoNotCount) {
   EXPECT_EQ(ledger.used(), 0u);
 }
 
-TEST(SlotArena, AsManySlotsComeBackAsWereEverFillingAtATimeAndTwo) {
+TEST_P(SlotArenaTest, AsManySlotsComeBackAsWereEverFillingAtATimeAndTwo) {
   MemoryLedger ledger;
-  auto arena = *SlotArena::make(kBytes, ledger);
+  auto arena = *SlotArena::make(bytes(), ledger);
   std::vector<Slot*> filling;
   for (int i = 0; i < 5; ++i) filling.push_back(*arena->acquire());
   std::vector<HeldSlot> held;
   for (Slot* slot : filling) held.push_back(arena->yield(slot));
   for (int i = 0; i < 9; ++i) held.push_back(arena->yield(*arena->acquire()));
   held.clear();
-  EXPECT_EQ(arena->spare_bytes(), 7 * kBytes);
-  EXPECT_EQ(ledger.used(), 7 * kBytes);
-  EXPECT_EQ(arena->trim(), 7 * kBytes);
+  EXPECT_EQ(arena->spare_bytes(), 7 * bytes());
+  EXPECT_EQ(ledger.used(), 7 * bytes());
+  EXPECT_EQ(arena->trim(), 7 * bytes());
   EXPECT_EQ(arena->trim(), 0u);
   EXPECT_EQ(ledger.used(), 0u);
 }
 
-TEST(SlotArena, ARetiredOneKeepsNothing) {
+TEST_P(SlotArenaTest, ARetiredOneKeepsNothing) {
   MemoryLedger ledger;
-  auto arena = *SlotArena::make(kBytes, ledger);
+  auto arena = *SlotArena::make(bytes(), ledger);
   HeldSlot held = arena->yield(*arena->acquire());
   arena->abandon(*arena->acquire());
   arena->retire();
@@ -118,23 +127,45 @@ TEST(SpareArenas, TheyAreCountedReleasedOnDemandAndServeAgain) {
   EXPECT_EQ(spare.releasable(), 0u);
 }
 
-TEST(SlotArena, AHeldBatchOutlivesTheArenaAndAnyThreadMayReleaseIt) {
+TEST(SlotArena, SmallSlotsThatAreKeptTakeNoMappings) {
+  const int before = shm_testing::mapped_of("drapps-batches").second;
   MemoryLedger ledger;
-  auto arena = *SlotArena::make(kBytes, ledger);
+  auto arena = *SlotArena::make(200, ledger);
+  std::vector<HeldSlot> kept;
+  for (int i = 0; i < 70'000; ++i) {
+    kept.push_back(arena->yield(*arena->acquire()));
+    std::memcpy(kept.back().data(), &i, sizeof(i));
+  }
+  EXPECT_EQ(shm_testing::mapped_of("drapps-batches").second, before);
+  EXPECT_EQ(ledger.held(), 70'000 * 256u) << "as many bytes as they need, aligned";
+  for (int i = 0; i < 70'000; ++i) {
+    int read = -1;
+    std::memcpy(&read, kept[static_cast<std::size_t>(i)].data(), sizeof(read));
+    ASSERT_EQ(read, i);
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(kept[static_cast<std::size_t>(i)].data()) % 64, 0u);
+  }
+  kept.clear();
+  EXPECT_EQ(arena->spare_bytes(), 3 * 256u);
+}
+
+TEST_P(SlotArenaTest, AHeldBatchOutlivesTheArenaAndAnyThreadMayReleaseIt) {
+  MemoryLedger ledger;
+  auto arena = *SlotArena::make(bytes(), ledger);
   HeldSlot held = arena->yield(*arena->acquire());
   arena.reset();
-  std::memset(held.data(), 7, kBytes);
+  std::memset(held.data(), 7, bytes());
   std::thread([moved = std::move(held)]() mutable { moved = HeldSlot(); }).join();
   EXPECT_EQ(ledger.used(), 0u);
 }
 
-TEST(SlotArena, AChildReadsTheBatchThatItsParentHolds) {
+TEST_P(SlotArenaTest, AChildReadsTheBatchThatItsParentHolds) {
   MemoryLedger ledger;
-  auto arena = *SlotArena::make(kBytes, ledger);
+  auto arena = *SlotArena::make(bytes(), ledger);
   Slot* const slot = *arena->acquire();
-  const std::size_t before = slot->offset;
+  const std::byte* const before = slot->data();
+  const std::size_t place = slot->offset;
   HeldSlot held = arena->yield(slot);
-  std::memset(held.data(), 42, kBytes);
+  std::memset(held.data(), 42, bytes());
   int go[2];
   ASSERT_EQ(pipe(go), 0);
   const pid_t child = fork();
@@ -142,15 +173,19 @@ TEST(SlotArena, AChildReadsTheBatchThatItsParentHolds) {
     char byte = 0;
     const bool told = read(go[0], &byte, 1) == 1;
     int wrong = told ? 0 : 1;
-    for (std::size_t i = 0; i < kBytes; ++i) wrong += held.data()[i] == std::byte{42} ? 0 : 1;
+    for (std::size_t i = 0; i < bytes(); ++i) wrong += held.data()[i] == std::byte{42} ? 0 : 1;
     held = HeldSlot();  // must neither hang nor touch the parent's arena
     _exit(wrong == 0 ? 0 : 1);
   }
   // The parent drops the batch and fills another: the child's must stay as it was.
   held = HeldSlot();
   Slot* next = *arena->acquire();
-  EXPECT_NE(next->offset, before);
-  std::memset(next->data(), 1, kBytes);
+  if (bytes() > SlotArena::kLargestInHeap) {
+    EXPECT_NE(next->offset, place);
+  } else {
+    EXPECT_EQ(next->data(), before) << "the child has a copy";
+  }
+  std::memset(next->data(), 1, bytes());
   ASSERT_EQ(write(go[1], "g", 1), 1);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
