@@ -20,6 +20,7 @@
 #include "drapps/pipeline/plan.h"
 #include "drapps/source/sampler.h"
 #include "drapps/source/source.h"
+#include "drapps/source/upcoming.h"
 
 namespace drapps {
 

@@ -7,9 +7,9 @@
 
 #include "drapps/base/knob.h"
 #include "drapps/base/lane.h"
-#include "drapps/pipeline/metrics.h"
 #include "drapps/plant/meter_observation.h"
 #include "drapps/plant/spread.h"
+#include "drapps/source/upcoming.h"
 
 namespace drapps {
 
