@@ -10,6 +10,9 @@ constexpr std::array<std::int32_t, 19> kWorkerGrid{1,  2,  3,  4,   6,   8,   12
 constexpr std::array<std::int32_t, 9> kIoGrid{1, 2, 4, 8, 16, 32, 64, 128, 256};
 constexpr std::array<std::int32_t, 9> kPrefetchGrid{1, 2, 3, 4, 6, 8, 12, 16, 32};
 constexpr std::array<std::int32_t, 2> kFusedGrid{0, 1};
+constexpr std::array<std::int32_t, 17> kSixteenthsGrid{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+constexpr std::array<std::int32_t, 7> kFormGrid{0, 1, 2, 3, 4, 5, 6};
+constexpr std::array<std::int32_t, 13> kRemoteGrid{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 
 // Who moves processes waits for their effect itself, however long it is.
 constexpr KnobClock kProcessClock{.period_ns = 250'000'000, .count = 1, .counted = Counted::kSamples};
@@ -23,6 +26,10 @@ const std::array<Knob, kKnobs>& knob_table() noexcept {
       {KnobId::kPrefetchDepth, "prefetch_depth", "batches", kPrefetchGrid, kFastClock, KnobStep::kStart, 2},
       {KnobId::kFused, "fused", "0 = split lanes, 1 = one fused lane", kFusedGrid, kSlowClock, KnobStep::kNotch, 2},
       {KnobId::kProcesses, "processes", "worker processes", kWorkerGrid, kProcessClock, KnobStep::kAny, 0},
+      {KnobId::kDecodeOnGpu, "decode_on_gpu", "sixteenths", kSixteenthsGrid, kFastClock, KnobStep::kNotch, 2},
+      {KnobId::kAugmentOnGpu, "augment_on_gpu", "sixteenths", kSixteenthsGrid, kFastClock, KnobStep::kNotch, 2},
+      {KnobId::kForm, "form", "place in the list of forms", kFormGrid, kSlowClock, KnobStep::kAny, 2, false},
+      {KnobId::kRemoteWorkers, "remote_workers", "machines", kRemoteGrid, kSlowClock, KnobStep::kNotch, 2},
   }};
   return table;
 }

@@ -15,8 +15,18 @@
 
 namespace drapps {
 
-enum class KnobId : std::uint8_t { kWorkers, kIoDepth, kPrefetchDepth, kFused, kProcesses };
-inline constexpr std::size_t kKnobs = 5;
+enum class KnobId : std::uint8_t {
+  kWorkers,
+  kIoDepth,
+  kPrefetchDepth,
+  kFused,
+  kProcesses,
+  kDecodeOnGpu,
+  kAugmentOnGpu,
+  kForm,
+  kRemoteWorkers,
+};
+inline constexpr std::size_t kKnobs = 9;
 
 enum class Counted : std::uint8_t { kBatches, kSamples };
 
@@ -44,12 +54,13 @@ struct Knob {
   KnobClock clock;
   KnobStep step;
   std::uint32_t cool_down;  // decisions, the next one included, in which the knob rests after a move
+  bool ordered = true;      // false: the grid's values are names of things, none between two others
 };
 
 /// Which knobs somebody has: threads of this process that run a plan, or worker processes that run Python code.
 using KnobSet = std::bitset<kKnobs>;
-inline constexpr KnobSet kThreadKnobs{0b01111};
-inline constexpr KnobSet kProcessKnobs{0b10000};
+inline constexpr KnobSet kThreadKnobs{0b0000'01111};
+inline constexpr KnobSet kProcessKnobs{0b0000'10000};
 
 /// The table, in the order of KnobId.
 const std::array<Knob, kKnobs>& knob_table() noexcept;

@@ -6,6 +6,7 @@
 
 #include "drapps/control/fake_plant_test.h"
 #include "drapps/control/fewer_test.h"
+#include "drapps/plant/knob_range.h"
 #include "drapps/policy/policies_test.h"
 
 namespace drapps {

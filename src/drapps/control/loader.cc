@@ -9,6 +9,7 @@
 #include "drapps/base/clock.h"
 #include "drapps/base/process_local.h"
 #include "drapps/control/controller.h"
+#include "drapps/plant/knob_range.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/guard.h"
 #include "drapps/policy/initial.h"

@@ -20,12 +20,23 @@ double grown(std::uint64_t now, std::uint64_t before) noexcept {
 double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0; }
 double log_ratio(double a, double b) noexcept { return a > 0 && b > 0 ? std::log2(a / b) : 0; }
 
-/// Where a knob stands between its lowest and its highest place, 0 to 1.
-double place_of(const Knob& knob, const Settings& settings, const Limits& limits) noexcept {
-  const auto low = static_cast<double>(std::max(limits[knob.id].low, 1));
-  const auto high = static_cast<double>(limits[knob.id].high);
-  const auto value = static_cast<double>(std::max(settings[knob.id], 1));
-  return high > low ? std::log2(std::clamp(value, low, high) / low) / std::log2(high / low) : 0;
+using FormNames = EnumNames<cache::FormId>;
+
+/// Where a knob stands between its lowest and its highest place, 0 to 1; of one without an order, on which value.
+template <class Put>
+void each_knob_feature(const Settings& settings, const Limits& limits, const Put& put) {
+  for (const Knob& knob : knob_table()) {
+    const KnobRange range(knob, limits);
+    if (knob.ordered) {
+      put("knob", knob.name, kShare, "notches from the lowest, of all within the limits",
+          ratio(range.place(settings[knob.id]), range.place(range.high())));
+      continue;
+    }
+    for (std::size_t value = 0; value < knob.grid.size(); ++value) {
+      const bool there = range.low() < range.high() && settings[knob.id] == knob.grid[value];
+      put("knob.form", FormNames::kNames[value], kFlag, "settings", there ? 1 : 0);
+    }
+  }
 }
 
 /// The machine's, each with a flag that tells whether it is there.
@@ -162,9 +173,7 @@ void each_feature(const Observation& now, const Observation& before, const Limit
       ratio(grown(now.processes.idle_cores_ns, before.processes.idle_cores_ns), core_ns));
   put("turn", "open", kFlag, "turn", now.turn == Turn::kOpen ? 1 : 0);
 
-  for (const Knob& knob : knob_table()) {
-    put("knob", knob.name, kShare, "log place within the limits", place_of(knob, now.settings, limits));
-  }
+  each_knob_feature(now.settings, limits, put);
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     put("valid", kLanes[i].name, kFlag, "the plan", now.lanes[i].valid ? 1 : 0);
   }

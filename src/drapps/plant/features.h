@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "drapps/cache/form/form.h"
 #include "drapps/plant/plant.h"
 
 namespace drapps {
@@ -26,8 +27,11 @@ const std::vector<FeatureDescription>& feature_descriptions();
 
 /// Of the machine, beside as many flags.
 inline constexpr std::size_t kMeterFeatures = 22;
+/// Of knobs: one each, but for the form, which has one for each of its values.
+inline constexpr std::size_t kKnobFeatures = kKnobs - 1 + cache::kForms;
 /// Three of each lane, and the rest.
-inline constexpr std::size_t kFeatureCount = 3 * kLanes.size() + 26 + kKnobs + kLanes.size() + 2 * kMeterFeatures;
+inline constexpr std::size_t kFeatureCount =
+    3 * kLanes.size() + 26 + kKnobFeatures + kLanes.size() + 2 * kMeterFeatures;
 using Features = std::array<float, kFeatureCount>;
 
 /// Pure. Counters of `now` that are less than those of `before` count as no change.

@@ -57,10 +57,39 @@ TEST(Features, AreSharesOfWhatPassedBetween) {
   EXPECT_FLOAT_EQ(named(seen, "storage.depth_used"), 0.5f);
   EXPECT_FLOAT_EQ(named(seen, "upcoming.sized"), 0.5f);
   EXPECT_FLOAT_EQ(named(seen, "upcoming.indexed"), 0.25f);
-  EXPECT_FLOAT_EQ(named(seen, "knob.workers"), 0.5f);
+  EXPECT_FLOAT_EQ(named(seen, "knob.workers"), 1.f / 3);
   EXPECT_FLOAT_EQ(named(seen, "valid.prepare"), 1);
   EXPECT_FLOAT_EQ(named(seen, "valid.decode"), 0);
   EXPECT_EQ(features(now, before, limits), seen);
+}
+
+TEST(Features, OfKnobsCountNotchesFromTheLowest) {
+  Limits limits = native_limits(4, 64, 8);
+  limits[KnobId::kDecodeOnGpu] = {0, 16};
+  limits[KnobId::kRemoteWorkers] = {0, 5};
+  const auto seen = [&](KnobId id, std::int32_t value, std::string_view name) {
+    Observation now;
+    now.settings[id] = value;
+    return named(features(now, {}, limits), name);
+  };
+  EXPECT_FLOAT_EQ(seen(KnobId::kDecodeOnGpu, 0, "knob.decode_on_gpu"), 0);
+  EXPECT_FLOAT_EQ(seen(KnobId::kDecodeOnGpu, 1, "knob.decode_on_gpu"), 1.f / 16);
+  EXPECT_FLOAT_EQ(seen(KnobId::kDecodeOnGpu, 16, "knob.decode_on_gpu"), 1);
+  EXPECT_FLOAT_EQ(seen(KnobId::kRemoteWorkers, 4, "knob.remote_workers"), 0.8f);
+  EXPECT_FLOAT_EQ(seen(KnobId::kRemoteWorkers, 5, "knob.remote_workers"), 1);
+  EXPECT_FLOAT_EQ(seen(KnobId::kAugmentOnGpu, 3, "knob.augment_on_gpu"), 0) << "the plant has no such knob";
+}
+
+TEST(Features, OfAKnobWithoutOrderSayWhichValueItHas) {
+  Limits limits = native_limits(4);
+  Observation now;
+  now.settings[KnobId::kForm] = 2;
+  EXPECT_FLOAT_EQ(named(features(now, {}, limits), "knob.form.raw"), 0) << "the plant has no such knob";
+  limits[KnobId::kForm] = {0, 6};
+  EXPECT_FLOAT_EQ(named(features(now, {}, limits), "knob.form.raw"), 1);
+  EXPECT_FLOAT_EQ(named(features(now, {}, limits), "knob.form.bytes"), 0);
+  now.settings[KnobId::kForm] = 0;
+  EXPECT_FLOAT_EQ(named(features(now, {}, limits), "knob.form.bytes"), 1);
 }
 
 TEST(Features, OfTheMachineAreThereWhereTheirMetersAre) {

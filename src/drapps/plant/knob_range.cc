@@ -32,6 +32,12 @@ std::int32_t KnobRange::down(std::int32_t value) const noexcept {
   return at == knob_->grid.begin() ? low_ : std::clamp(*(at - 1), low_, high_);
 }
 
+std::int32_t KnobRange::place(std::int32_t value) const noexcept {
+  const auto first = std::upper_bound(knob_->grid.begin(), knob_->grid.end(), low_);
+  const auto last = std::upper_bound(first, knob_->grid.end(), std::min(value, high_ - 1));
+  return static_cast<std::int32_t>(last - first) + (value >= high_ && high_ > low_ ? 1 : 0);
+}
+
 KnobRange range_of(KnobId id, const Limits& limits) noexcept {
   return {knob_table()[static_cast<std::size_t>(id)], limits};
 }
@@ -54,6 +60,16 @@ bool weights_fit(const LaneWeights& weights, const LaneSet& weighted) noexcept {
     sum += weights[i];
   }
   return sum == (weighted.any() ? kWeightUnit : 0);
+}
+
+Settings fit_settings(const Settings& settings, const Limits& limits) noexcept {
+  Settings fitted = settings;
+  for (const Knob& knob : knob_table()) {
+    const KnobRange range(knob, limits);
+    if (!range.contains(fitted[knob.id])) fitted[knob.id] = range.fit(fitted[knob.id]);
+  }
+  if (!weights_fit(fitted.lane_weights, limits.weighted)) fitted.lane_weights = even_weights(limits.weighted);
+  return fitted;
 }
 
 }  // namespace drapps

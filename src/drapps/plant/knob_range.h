@@ -27,6 +27,8 @@ class KnobRange {
   std::int32_t up(std::int32_t value) const noexcept;
   /// The next allowed value below; low() at the end.
   std::int32_t down(std::int32_t value) const noexcept;
+  /// Notches from low() to `value`.
+  std::int32_t place(std::int32_t value) const noexcept;
 
  private:
   const Knob* knob_;
@@ -42,5 +44,9 @@ LaneWeights even_weights(const LaneSet& weighted) noexcept;
 /// Whether every lane in `weighted` has at least 1/16 (a lane without workers would stop the plan), the others none,
 /// and all together the whole.
 bool weights_fit(const LaneWeights& weights, const LaneSet& weighted) noexcept;
+
+/// `settings` with everything outside the limits brought to the nearest allowed value; weights that do not fit become
+/// even ones.
+Settings fit_settings(const Settings& settings, const Limits& limits) noexcept;
 
 }  // namespace drapps

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "drapps/plant/knob_range.h"
+
 namespace drapps {
 
 std::unique_ptr<const Policy> Decider::swap(std::unique_ptr<const Policy> policy) noexcept {

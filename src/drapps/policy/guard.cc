@@ -12,16 +12,6 @@ constexpr std::uint32_t kWeightsCoolDown = 2;
 
 }  // namespace
 
-Settings fit_settings(const Settings& settings, const Limits& limits) noexcept {
-  Settings fitted = settings;
-  for (const Knob& knob : knob_table()) {
-    const KnobRange range(knob, limits);
-    if (!range.contains(fitted[knob.id])) fitted[knob.id] = range.fit(fitted[knob.id]);
-  }
-  if (!weights_fit(fitted.lane_weights, limits.weighted)) fitted.lane_weights = even_weights(limits.weighted);
-  return fitted;
-}
-
 template <class G, class Visit>
 void Guard::visit_memory(G& guard, const Visit& visit) {
   const auto visit_clock = [&](auto& clock) {

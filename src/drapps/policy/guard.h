@@ -29,10 +29,6 @@ namespace drapps {
 
 inline constexpr std::uint64_t kRestEpochs = 4;  // after broken or stale signals
 
-/// `settings` with everything outside the limits brought to the nearest allowed value; weights that do not fit become
-/// even ones.
-Settings fit_settings(const Settings& settings, const Limits& limits) noexcept;
-
 /// One guard per plant and policy. Not thread-safe; reads no clock of its own.
 class Guard {
  public:

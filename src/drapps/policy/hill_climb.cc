@@ -21,8 +21,9 @@ constexpr std::uint32_t kEarlyBlocks = 3;
 constexpr std::uint64_t kSettleNs = 1'000'000'000;
 constexpr std::uint64_t kSettleMaxNs = 5'000'000'000;
 
-constexpr std::array kOrder{KnobId::kWorkers, KnobId::kProcesses, KnobId::kPrefetchDepth, KnobId::kIoDepth,
-                            KnobId::kFused};
+constexpr std::array kOrder{KnobId::kWorkers, KnobId::kProcesses,    KnobId::kPrefetchDepth,
+                            KnobId::kIoDepth, KnobId::kDecodeOnGpu,  KnobId::kAugmentOnGpu,
+                            KnobId::kFused,   KnobId::kRemoteWorkers};
 
 enum class Phase : std::uint8_t { kStart, kMeasure, kMove, kTrial, kReturn };
 

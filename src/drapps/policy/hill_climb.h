@@ -8,7 +8,7 @@
 //    go on in that direction. Otherwise return, and measure afresh before the next trial, so that a drift of the
 //    machine is not taken for an effect of the knob. Each (knob, direction) that failed is remembered.
 // 4. What is worth trying depends on the stall, the share of the step that was waited for data. From 3 % on there is
-//    something to win: workers, prefetch depth, I/O depth and fused, both ways. Below, only fewer workers: a loader
+//    something to win: any knob with an order, both ways. Below, only fewer workers: a loader
 //    that burns every core slows the step itself. Below 1 % fewer workers are kept even where the step is merely not
 //    slower, measured against the best seen and not against the notch before, so that small losses cannot add up.
 // 5. When nothing is left to try, hold and watch. When the situation changes (step time or CPU stretch by more than

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "drapps/plant/knob_range.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/guard.h"
 #include "drapps/policy/hill_climb.h"

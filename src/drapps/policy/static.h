@@ -23,6 +23,10 @@ class Static final : public Policy {
       {"prefetch_depth", kLeft, kLeft, kMost, true},
       {"fused", kLeft, kLeft, 1, true},
       {"processes", kLeft, kLeft, kMost, true},
+      {"decode_on_gpu", kLeft, kLeft, kWeightUnit, true},
+      {"augment_on_gpu", kLeft, kLeft, kWeightUnit, true},
+      {"form", kLeft, kLeft, kMost, true},
+      {"remote_workers", kLeft, kLeft, kMost, true},
   }};
 
   explicit Static(const PolicyConfig& config = {}) {
