@@ -1,0 +1,48 @@
+// What happens to a plant whatever its knobs are: segments, slow noise, and a cache that fills.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "drapps/sim/costs.h"
+#include "drapps/sim/scenario.h"
+
+namespace drapps::sim {
+
+class Course {
+ public:
+  explicit Course(Scenario scenario);
+
+  const World& world() const noexcept { return scenario_.segments[segment_].world; }
+  std::size_t segment() const noexcept { return segment_; }
+  /// All of it but the makers and remote machines, which are the plant's.
+  const Condition& condition() const noexcept { return condition_; }
+  /// Bytes of the cache that are used.
+  double kept_bytes(const Settings& settings) const noexcept;
+  /// Samples until the epoch ends.
+  double epoch_left() const noexcept { return epoch_left_; }
+
+  /// When something changes next by itself, in s.
+  double next() const noexcept;
+  /// What has changed by then; true where it is another segment.
+  bool advance(double time) noexcept;
+  /// So many samples were made.
+  void made(double samples, const Settings& settings) noexcept;
+  /// What is kept is in a form that is no longer wanted.
+  void forget_kept() noexcept { kept_ = condition_.cached = 0; }
+
+ private:
+  void draw(double time) noexcept;
+
+  Scenario scenario_;
+  std::size_t segment_ = 0;
+  Condition condition_;
+  double next_draw_ = 0;
+  std::uint64_t draws_ = 0;
+  std::array<double, 3> noise_{};
+  double epoch_left_;
+  double kept_ = 0;   // samples in the cache
+  double known_ = 0;  // samples that the system has read
+};
+
+}  // namespace drapps::sim

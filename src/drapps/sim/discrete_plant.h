@@ -1,0 +1,70 @@
+// A plant event by event: each read, each sample and each step has a time of its own. What the fluid is checked with.
+//
+// 1. A batch may begin when fewer than prefetch_depth are under way or waiting, which is when an earlier one was taken.
+//    Its reads begin in order, so many at once as io_depth allows; each takes its latency, has the device for its seek,
+//    and shares the bandwidth with those beside it by following them.
+// 2. A sample that was read is taken by the maker that is free first. Its time is drawn; it runs as fast as cores are
+//    left by those that work at that moment, the consumer and others.
+// 3. Copies to the accelerator follow each other. What the accelerator does for samples it does beside steps where the
+//    consumer waits, and else between them.
+// 4. A batch is ready with its last sample. The consumer takes it when its step has ended, and the window moves on.
+//
+// Times are drawn from gamma distributions of the given mean and spread. Costs and contention are those of costs.h;
+// nothing of rates.h is used but the type. Knobs act on what begins after they moved; remote machines are makers too.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "drapps/sim/accounts.h"
+#include "drapps/sim/course.h"
+
+namespace drapps::sim {
+
+/// Not thread-safe. It has no clock: time passes in advance(), which stops at the first step that ends behind it.
+class DiscretePlant final : public Plant {
+ public:
+  DiscretePlant(Scenario scenario, const Settings& settings);
+
+  void advance(double seconds);
+  double time() const noexcept { return time_; }
+  const World& world() const noexcept { return course_.world(); }
+  const Totals& totals() const noexcept { return accounts_.totals(); }
+
+  Limits limits() const override { return limits_; }
+  PlantCounters counters() const override { return accounts_.counters(time_ns_of(time_), world()); }
+  Settings settings() const override { return settings_; }
+  Observation observe() override { return accounts_.observe(time_ns_of(time_), world(), settings_); }
+  void apply(const Settings& settings) override;
+
+ private:
+  double drawn(double mean, double cv);
+  void refresh();
+  double read(double from, const SampleCost& cost);
+  double make(double from, const SampleCost& cost, double cv);
+  double make_batch(double from);
+  void step();
+
+  Course course_;
+  Limits limits_;
+  Settings settings_;
+  Condition condition_;
+  Accounts accounts_;
+  std::mt19937_64 random_;
+
+  double time_ = 0;             // at which the last step ended
+  std::deque<double> slots_;    // when each that no batch has yet was free
+  std::deque<double> ready_;    // when each batch was that is not taken
+  std::vector<double> reads_;   // when those in flight end: a heap, the first one first
+  std::vector<double> makers_;  // when each is free
+  double device_ = 0;           // when the storage has time for the next read
+  double request_ = 0;          // … and answers the next request
+  double copier_ = 0;
+  double busy_ = 0;  // cores, lately
+  double last_ready_ = 0;
+  double trained_ = 0;
+};
+
+}  // namespace drapps::sim

@@ -1,0 +1,73 @@
+// A plant as a fluid: samples flow at rates, and between two changes nothing but a level moves.
+//
+// 1. The level is that of samples that are made and not taken. Makers fill it at `produce` until the window is full,
+//    the consumer empties it at `consume`; where it is empty or full both go as fast as they meet (rates.h).
+// 2. A stretch ends where the level reaches an end, where a pause, a segment, an epoch, a process or a remote machine
+//    begins, and every half second, when what varies slowly is drawn anew. So a second takes some five of them,
+//    whatever the rates.
+//
+// Deterministic: the same scenario, settings and times give the same numbers to the last bit.
+#pragma once
+
+#include <array>
+
+#include "drapps/sim/accounts.h"
+#include "drapps/sim/course.h"
+
+namespace drapps::sim {
+
+/// Not thread-safe. It has no clock: time passes in advance().
+class FluidPlant final : public Plant {
+ public:
+  /// Begins with these settings, brought within the limits.
+  FluidPlant(Scenario scenario, const Settings& settings);
+
+  void advance(double seconds);
+  double time() const noexcept { return time_; }
+  const World& world() const noexcept { return course_.world(); }
+  std::size_t segment() const noexcept { return course_.segment(); }
+  const Totals& totals() const noexcept { return accounts_.totals(); }
+  /// Samples that are made and not taken.
+  double level() const noexcept { return level_; }
+
+  Limits limits() const override { return limits_; }
+  PlantCounters counters() const override { return accounts_.counters(time_ns_of(time_), world()); }
+  Settings settings() const override { return settings_; }
+  Observation observe() override { return accounts_.observe(time_ns_of(time_), world(), settings_); }
+  void apply(const Settings& settings) override;
+
+ private:
+  /// Processes or machines that work, and those that were asked for and have not begun.
+  struct Crew {
+    struct Starting {
+      double count = 0;
+      double at = 0;
+    };
+    double working = 0;
+    std::array<Starting, 8> starting{};  // where there are more, they begin with the last
+
+    void ask(double count, double at) noexcept;
+    bool begin(double time) noexcept;
+    double waiting() const noexcept;
+    double next() const noexcept;
+  };
+
+  void stretch(double most) noexcept;
+  void refresh() noexcept;
+
+  Course course_;
+  Limits limits_;
+  Settings settings_;
+  Crew makers_, remote_;
+  Rates rates_;
+  Condition condition_;  // that the rates are of
+  bool moved_ = true;    // a knob, since then, or the world
+  Accounts accounts_;
+
+  double time_ = 0;
+  double level_ = 0;
+  double trained_ = 0;  // s since the last pause
+  double paused_until_ = 0;
+};
+
+}  // namespace drapps::sim

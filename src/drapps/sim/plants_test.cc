@@ -1,0 +1,186 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "drapps/plant/fields.h"
+#include "drapps/plant/knob_range.h"
+#include "drapps/sim/discrete_plant.h"
+#include "drapps/sim/fluid_plant.h"
+#include "drapps/sim/random_worlds.h"
+
+namespace drapps::sim {
+namespace {
+
+Scenario stationary(const World& world, double seconds = 60) {
+  return {.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = seconds, .seed = 3};
+}
+
+/// Samples/s after a while, of a plant that runs so long.
+template <class P>
+double rate_of(const World& world, const Settings& settings, double warm, double seconds) {
+  P plant(stationary(world), settings);
+  plant.advance(warm);
+  const double samples = plant.totals().samples;
+  const double time = plant.time();
+  plant.advance(seconds);
+  return (plant.totals().samples - samples) / (plant.time() - time);
+}
+
+World photos() {
+  World world;
+  world.machine.cores.count = 8;
+  world.machine.storage = {.bandwidth = 2e8, .latency = 2e-3};
+  world.workload.stages[kDecodeStage] = {.cpu = 2e-3};
+  world.workload.stages[kAugmentStage] = {.cpu = 1e-3};
+  world.consumer.step = 0.03;
+  return world;
+}
+
+Settings wide(const World& world) {
+  const Limits limits = limits_of(world);
+  Settings settings;
+  for (const Knob& knob : knob_table()) settings[knob.id] = KnobRange(knob, limits).high();
+  settings[KnobId::kDecodeOnGpu] = settings[KnobId::kAugmentOnGpu] = settings[KnobId::kForm] = 0;
+  settings[KnobId::kRemoteWorkers] = 0;
+  return fit_settings(settings, limits);
+}
+
+TEST(FluidPlant, WhatIsMadeIsTakenOrWaits) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Draws draws({.seed = seed}, 1);
+    World world = random_world(draws);
+    world.workload.noise = 0.1;
+    FluidPlant plant(stationary(world), random_settings(limits_of(world), draws));
+    for (int i = 0; i < 40; ++i) {
+      plant.advance(0.5);
+      if (i % 8 == 0) plant.apply(random_settings(plant.limits(), draws));
+      const Totals& totals = plant.totals();
+      ASSERT_NEAR(totals.made, totals.samples + plant.level(), 1 + 1e-6 * totals.made) << "world " << seed;
+      ASSERT_GE(plant.level(), 0);
+      ASSERT_LE(totals.stall, totals.seconds * (1 + 1e-9));
+      ASSERT_LE(totals.gpu_idle, totals.seconds * (1 + 1e-9));
+    }
+  }
+}
+
+TEST(FluidPlant, NoRateIsAboveWhatCoresStorageAndConsumerGive) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Draws draws({.seed = seed}, 2);
+    const World world = random_world(draws);
+    const Settings settings = random_settings(limits_of(world), draws);
+    const double rate = rate_of<FluidPlant>(world, settings, 5, 20);
+    const SampleCost cost = cost_of(world, settings, {});
+    const double slack = 1 + 1e-6;
+    ASSERT_LE(rate * cost.cpu_sum, world.machine.cores.count * slack) << "world " << seed;
+    if (world.machine.storage.bandwidth > 0) {
+      ASSERT_LE(rate * world.workload.sample_bytes, world.machine.storage.bandwidth * slack) << "world " << seed;
+    }
+    ASSERT_LE(rate * (world.consumer.step / world.workload.batch + cost.gpu), slack) << "world " << seed;
+  }
+}
+
+TEST(FluidPlant, MoreOfAResourceIsNeverSlower) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Draws draws({.seed = seed}, 3);
+    const World world = random_world(draws);
+    const Settings settings = random_settings(limits_of(world), draws);
+    const double before = rate_of<FluidPlant>(world, settings, 5, 20);
+    const auto grown = [&](auto change) {
+      World more = world;
+      change(more);
+      return rate_of<FluidPlant>(more, settings, 5, 20);
+    };
+    const double least = before * (1 - 1e-6);
+    ASSERT_GE(grown([](World& w) { w.machine.cores.count *= 2; }), least) << "world " << seed;
+    ASSERT_GE(grown([](World& w) { w.machine.storage.bandwidth *= 2; }), least) << "world " << seed;
+    ASSERT_GE(grown([](World& w) { w.machine.storage.latency /= 2; }), least) << "world " << seed;
+    ASSERT_GE(grown([](World& w) { w.machine.storage.requests *= 2; }), least) << "world " << seed;
+    ASSERT_GE(grown([](World& w) { w.machine.cores.foreign = 0; }), least) << "world " << seed;
+    ASSERT_GE(grown([](World& w) { w.consumer.step /= 2; }), least) << "world " << seed;
+  }
+}
+
+TEST(FluidPlant, TheSameAgainIsTheSameToTheLastBit) {
+  Draws draws({.seed = 9}, 1);
+  World world = random_world(draws);
+  world.workload.noise = 0.2;
+  const auto seen = [&] {
+    FluidPlant plant(stationary(world), wide(world));
+    ObservationWords all{};
+    for (int i = 0; i < 100; ++i) {
+      plant.advance(0.5);
+      const ObservationWords words = words_of(plant.observe());
+      for (std::size_t at = 0; at < words.size(); ++at) all[at] = all[at] * 31 + words[at];
+    }
+    return all;
+  };
+  EXPECT_EQ(seen(), seen());
+}
+
+TEST(FluidPlant, AgreesWithTheFormulaOfWhatACacheBrings) {
+  // DS-Analyzer's what-if: min(G, P, 1 / (x / memory + (1 − x) / disk)), x the share that is cached.
+  World world = photos();
+  world.machine.storage = {.bandwidth = 5.25e8};
+  world.machine.memory.bandwidth = 2e10;
+  world.workload.sample_bytes = 113'958;
+  world.workload.samples = 20'000;
+  world.machine.cores.count = 64;
+  for (const double made : {2e3, 1e5}) {
+    world.workload.stages[kDecodeStage] = {.cpu = 64 / made};
+    world.workload.stages[kAugmentStage] = {};
+    for (const double trained : {3e3, 1e6}) {
+      world.consumer.step = world.workload.batch / trained;
+      for (const double cached : {0.0, 0.25, 0.5, 0.75, 0.95}) {
+        world.machine.memory.page_cache = cached * world.workload.samples * world.workload.sample_bytes;
+        Settings settings = wide(world);
+        const double rate = rate_of<FluidPlant>(world, settings, 60, 120);
+        const double disk = world.machine.storage.bandwidth / world.workload.sample_bytes;
+        const double memory = world.machine.memory.bandwidth / world.workload.sample_bytes;
+        const double fetched = 1 / (cached / memory + (1 - cached) / disk);
+        const double expected = std::min({trained, made, fetched});
+        EXPECT_NEAR(rate / expected, 1, 0.02) << made << " made, " << trained << " trained, " << cached << " cached";
+      }
+    }
+  }
+}
+
+TEST(DiscretePlant, IsAQueueWithExponentialTimes) {
+  // One maker and one consumer: the maker stops where prefetch_depth batches wait, and the consumer has one more.
+  World world;
+  world.machine.cores = {.count = 4, .oversubscription = 0};
+  world.workload.batch = 1;
+  world.workload.row_bytes = 1e3;
+  world.consumer.step_cv = 1;
+  for (const double load : {0.5, 0.9, 1.0, 1.5}) {
+    world.workload.stages[kDecodeStage] = {.cpu = 1e-3 / load, .cv = 1};
+    world.consumer.step = 1e-3;
+    for (const std::int32_t depth : {1, 2, 4}) {
+      Settings settings = wide(world);
+      settings[KnobId::kWorkers] = 1;
+      settings[KnobId::kPrefetchDepth] = depth;
+      const double rate = rate_of<DiscretePlant>(world, settings, 10, 600);
+      EXPECT_NEAR(rate / queue_rate(1e3 * load, 1e3, depth + 1), 1, 0.01) << "load " << load << ", depth " << depth;
+    }
+  }
+}
+
+TEST(FluidPlant, AgreesWithTheDiscreteOne) {
+  std::vector<double> errors;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Draws draws({.seed = seed}, 4);
+    const World world = random_world(draws);
+    const Settings settings = random_settings(limits_of(world), draws);
+    const double fluid = rate_of<FluidPlant>(world, settings, 5, 20);
+    const double batches = world.workload.batch / fluid;
+    const double discrete = rate_of<DiscretePlant>(world, settings, 50 * batches, 200 * batches);
+    errors.push_back(std::abs(fluid / discrete - 1));
+  }
+  std::ranges::sort(errors);
+  EXPECT_LE(errors[errors.size() / 2], 0.05);
+  EXPECT_LE(errors[errors.size() * 95 / 100], 0.15);
+}
+
+}  // namespace
+}  // namespace drapps::sim
