@@ -7,8 +7,12 @@
 
 #include "drapps/base/registry.h"
 #include "drapps/plant/schema.h"
+#include "drapps/policy/aimd.h"
 #include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
+#include "drapps/policy/placement.h"
+#include "drapps/policy/rule.h"
+#include "drapps/policy/stage_model.h"
 #include "drapps/policy/static.h"
 #include "drapps/policy/trials.h"
 
@@ -40,7 +44,14 @@ Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
 }
 
 using Known = Registry<PolicyKind>::Entry;
-constexpr Known kHillClimb{{"hill_climb", make_of<HillClimb>, HillClimb::kParameters}};
+constexpr Known kModel{{"model", make_of<StageModel>, StageModel::kParameters}};
+constexpr Known kAimd{{"aimd", make_of<Aimd>, Aimd::kParameters}, &kModel};
+constexpr Known kRule{{"rule", make_of<Rule>, Rule::kParameters}, &kAimd};
+constexpr Known kFixedSplit{{"fixed_split", make_of<FixedSplit>, FixedSplit::kParameters}, &kRule};
+constexpr Known kRoundRobin{{"round_robin", make_of<RoundRobin>}, &kFixedSplit};
+constexpr Known kGpuOnly{{"gpu_only", make_of<GpuOnly>}, &kRoundRobin};
+constexpr Known kCpuOnly{{"cpu_only", make_of<CpuOnly>}, &kGpuOnly};
+constexpr Known kHillClimb{{"hill_climb", make_of<HillClimb>, HillClimb::kParameters}, &kCpuOnly};
 constexpr Known kStatic{{"static", make_of<Static>, Static::kParameters}, &kHillClimb};
 constexpr Known kTrials{{"trials", make_of<Trials>, Trials::kParameters}, &kStatic};
 constexpr Known kInitial{{"initial", make_initial}, &kTrials};

@@ -20,8 +20,8 @@ struct PolicyKind {
   bool learned = false;  // has weights
 };
 
-/// Makes a policy known to this process, besides "initial" (the default of pipelines), "trials", "static" and
-/// "hill_climb". A name that is known already keeps its policy.
+/// Makes a policy known to this process, besides those that come with the library ("initial" is the default of
+/// pipelines). A name that is known already keeps its policy.
 void register_policy(const PolicyKind& kind);
 
 std::vector<std::string_view> policy_names();

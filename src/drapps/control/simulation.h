@@ -1,0 +1,39 @@
+// A run that takes no time: a simulated plant under a policy and its guard, as the control thread would drive a live
+// one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drapps/plant/policy.h"
+#include "drapps/sim/accounts.h"
+#include "drapps/sim/scenario.h"
+
+namespace drapps::sim {
+
+/// One segment of a run.
+struct SegmentResult {
+  std::string name;
+  double begin = 0;
+  Totals totals;         // of the segment alone; its memory is the most in it
+  double load_mean = 0;  // s that a batch is waited for in next()
+  double load_p95 = 0;
+  std::uint64_t moves = 0;  // of knobs
+  Settings settings;        // at its end
+};
+
+struct RunResult {
+  std::vector<SegmentResult> segments;
+  std::uint64_t decisions = 0;
+};
+
+/// Runs a scenario to its end, on the fluid plant.
+/// @param policy  asked at its own pace; null: the settings stay.
+/// @param start   settings to begin with; initial_settings() where absent.
+RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy,
+              const std::optional<Settings>& start = {});
+
+}  // namespace drapps::sim

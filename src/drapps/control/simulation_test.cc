@@ -1,0 +1,168 @@
+#include "drapps/control/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "drapps/plant/knob_range.h"
+#include "drapps/policy/decider.h"
+#include "drapps/policy/registry.h"
+#include "drapps/sim/fluid_plant.h"
+#include "drapps/sim/random_worlds.h"
+
+namespace drapps::sim {
+namespace {
+
+std::unique_ptr<const Policy> policy_named(std::string_view name) {
+  PolicyConfig config;
+  config.name = name;
+  auto made = make_policy(config);
+  EXPECT_TRUE(made.ok()) << name;
+  return std::move(*made);
+}
+
+Scenario of_world(const World& world, double seconds) {
+  return {.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = seconds, .seed = 5};
+}
+
+double rate_of(const RunResult& result) {
+  const Totals& totals = result.segments.back().totals;
+  return totals.samples / totals.seconds;
+}
+
+/// A run's rate once it has found its pace.
+double late_rate(const World& world, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start) {
+  Scenario scenario = of_world(world, 120);
+  scenario.segments.push_back({.begin = 60, .world = world, .name = "late"});
+  return rate_of(run(scenario, std::move(policy), start));
+}
+
+TEST(Simulation, PoliciesStayWithinTheirLimitsOnRandomPlants) {
+  const std::uint64_t plants = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 10'000 : 300;
+  for (const std::string_view name : policy_names()) {
+    for (std::uint64_t seed = 0; seed < plants; ++seed) {
+      Draws draws({.seed = seed}, 1);
+      World world = random_world(draws);
+      world.workload.noise = 0.1;
+      FluidPlant plant(of_world(world, 60), random_settings(limits_of(world), draws));
+      Decider decider(policy_named(name), plant.limits());
+      const auto clock = [&] { return plant.counters().time_ns; };
+      std::array<bool, kKnobs> moved{};
+      for (int i = 0; i < 20; ++i) {
+        plant.advance(0.5);
+        const Settings before = plant.settings();
+        const Decision decision = decider.decide(plant.observe(), clock);
+        ASSERT_EQ(decision.signals, Hold::kNone) << name << ", world " << seed << ": " << decision.fault.view();
+        ASSERT_EQ(fit_settings(decision.applied, plant.limits()), decision.applied) << name << ", world " << seed;
+        for (const Knob& knob : knob_table()) {
+          const KnobRange range(knob, plant.limits());
+          const std::int32_t notches = std::abs(range.place(decision.applied[knob.id]) - range.place(before[knob.id]));
+          bool& has_moved = moved[static_cast<std::size_t>(knob.id)];
+          const bool any = knob.step == KnobStep::kAny || (knob.step == KnobStep::kStart && !has_moved);
+          ASSERT_TRUE(any || notches <= 1) << name << " moved " << knob.name << ", world " << seed;
+          has_moved = has_moved || notches > 0;
+        }
+        plant.apply(decision.applied);
+      }
+    }
+  }
+}
+
+TEST(Simulation, NoPolicyBeatsTheBestSettingsOfAStationaryPlant) {
+  // Whoever does has found a mistake of the simulator.
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    Draws draws({.seed = seed}, 7);
+    World world = random_world(draws);
+    world.machine.cores.count = 2 + static_cast<double>(draws.below(3));
+    world.machine.gpu.count = 0;
+    world.workload.split = 0;
+    world.machine.memory.process = 2e9;
+    const Limits limits = limits_of(world);
+    double best = 0;
+    std::size_t settings_tried = 0;
+    const auto each = [&](KnobId id, const auto& visit) {
+      const KnobRange range = range_of(id, limits);
+      std::int32_t value = range.low();
+      visit(value);
+      while (value != range.high()) visit(value = range.up(value));
+    };
+    Settings settings = fit_settings({}, limits);
+    each(KnobId::kWorkers, [&](std::int32_t workers) {
+      each(KnobId::kProcesses, [&](std::int32_t processes) {
+        each(KnobId::kIoDepth, [&](std::int32_t io_depth) {
+          each(KnobId::kPrefetchDepth, [&](std::int32_t prefetch) {
+            settings[KnobId::kWorkers] = workers;
+            settings[KnobId::kProcesses] = processes;
+            settings[KnobId::kIoDepth] = io_depth;
+            settings[KnobId::kPrefetchDepth] = prefetch;
+            best = std::max(best, late_rate(world, nullptr, settings));
+            ++settings_tried;
+          });
+        });
+      });
+    });
+    ASSERT_LE(settings_tried, 2000U);
+    for (const std::string_view name : policy_names()) {
+      EXPECT_LE(late_rate(world, policy_named(name), {}), best * 1.01) << name << ", world " << seed;
+    }
+  }
+}
+
+TEST(Simulation, ARunIsTheSameAgain) {
+  Draws draws({.seed = 3}, 1);
+  World world = random_world(draws);
+  world.workload.noise = 0.2;
+  const auto once = [&] { return run(of_world(world, 30), policy_named("hill_climb")); };
+  const RunResult first = once();
+  const RunResult second = once();
+  EXPECT_EQ(first.decisions, second.decisions);
+  EXPECT_EQ(rate_of(first), rate_of(second));
+  EXPECT_EQ(first.segments.back().settings, second.segments.back().settings);
+}
+
+TEST(Simulation, EachSegmentHasWhatCameInIt) {
+  World world;
+  world.workload.stages[kDecodeStage].cpu = 1e-3;
+  world.consumer.step = 0.1;
+  Scenario scenario = of_world(world, 20);
+  world.consumer.step = 0.2;
+  scenario.segments.push_back({.begin = 10, .world = world, .name = "slower"});
+  const RunResult result = run(scenario, nullptr);
+  ASSERT_EQ(result.segments.size(), 2U);
+  EXPECT_NEAR(result.segments[0].totals.samples / 10, 640, 10);
+  EXPECT_NEAR(result.segments[1].totals.samples / 10, 320, 10);
+  EXPECT_EQ(result.segments[1].name, "slower");
+  EXPECT_NEAR(result.segments[1].totals.seconds, 10, 1e-6);
+}
+
+TEST(Simulation, ThresholdsMoveSamplesToIdleAccelerators) {
+  World world;
+  world.machine.cores.count = 4;
+  world.machine.gpu.count = 1;
+  world.workload.stages[kDecodeStage] = {.cpu = 4e-3, .sleep = 0, .gpu = 1e-4, .cv = 0};
+  world.workload.stages[kAugmentStage] = {.cpu = 2e-3, .sleep = 0, .gpu = 2e-5, .cv = 0};
+  world.consumer.step = 0.02;
+  const double fixed = late_rate(world, policy_named("cpu_only"), {});
+  const RunResult ruled = run(of_world(world, 60), policy_named("rule"));
+  EXPECT_GT(ruled.segments.back().settings[KnobId::kDecodeOnGpu], 0);
+  EXPECT_GT(late_rate(world, policy_named("rule"), {}), fixed * 1.5);
+  EXPECT_GT(late_rate(world, policy_named("gpu_only"), {}), fixed * 2);
+}
+
+TEST(Simulation, TheModelGivesEachStageWhatItNeeds) {
+  World world;
+  world.machine.cores.count = 16;
+  world.machine.storage = {.bandwidth = 1e9, .latency = 5e-3};
+  world.workload.stages[kDecodeStage].cpu = 2e-3;
+  world.consumer.step = 0.064;  // 1,000 samples/s: 2 cores, 5 reads
+  const Settings found = run(of_world(world, 60), policy_named("model")).segments.back().settings;
+  EXPECT_GE(found[KnobId::kWorkers], 2);
+  EXPECT_LE(found[KnobId::kWorkers], 6);
+  EXPECT_GE(found[KnobId::kIoDepth], 4);
+  EXPECT_GT(late_rate(world, policy_named("model"), {}), 950);
+}
+
+}  // namespace
+}  // namespace drapps::sim
