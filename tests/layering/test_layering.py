@@ -47,7 +47,7 @@ def test_a_folder_includes_only_folders_above_it() -> None:
 def test_the_control_plane_is_below_all_data_plane_folders() -> None:
     layers = layers_of(ROOT / "src/drapps")
     data_plane = ("source", "decode", "augment", "batch", "deliver", "worker", "pipeline")
-    control_plane = ("meter", "plant", "policy", "trace", "control")
+    control_plane = ("meter", "plant", "sim", "policy", "trace", "control")
     assert max(map(layers.index, data_plane)) < min(map(layers.index, control_plane))
 
 

@@ -49,6 +49,11 @@ def load(name: str | os.PathLike[str]) -> Scenario:
             (the message names line, key and what is allowed), or PyYAML is not installed.
         OSError: the file cannot be read.
     """
+    return scenario_of(root_of_scenario(name))
+
+
+def root_of_scenario(name: str | os.PathLike[str]) -> Node:
+    """What stands in the file of a scenario; raises as `load`, but for its keys."""
     text = os.fspath(name)
     found = shipped()
     if text in found:
@@ -61,14 +66,20 @@ def load(name: str | os.PathLike[str]) -> Scenario:
         content = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise PipelineError(f"{label}:1: this is no text in UTF-8") from None
-    return parse(content, label)
+    return root_of(content, label)
 
 
 def parse(text: str, file: str) -> Scenario:
     """A scenario; `file` is what complaints call it."""
-    root = root_of(text, file)
+    return scenario_of(root_of(text, file))
+
+
+def scenario_of(root: Node, beside: tuple[str, ...] = ()) -> Scenario:
+    """A scenario; keys in `beside` are read by somebody else."""
     named = ("name", "about", "workload", "seconds")
-    found = root.fields((*named, *CHANGED, "events"), required=named)
+    found = root.fields((*named, *CHANGED, "events", "machine"), required=named)
+    if "machine" in found and "machine" not in beside:
+        found["machine"].fail("is for drapps simulate alone; leave it out")
     workload = _workload(found["workload"])
     seconds = found["seconds"].duration()
     base = changed(Conditions(), found, workload)

@@ -17,7 +17,7 @@ KnobId maker_knob(const World& world) noexcept { return world.in_processes() ? K
 
 }  // namespace
 
-void FluidPlant::Crew::ask(double count, double at) noexcept {
+void FluidPlant::Team::ask(double count, double at) noexcept {
   double more = count - working - waiting();
   // Those that are still to begin are the first to be given up.
   for (std::size_t i = starting.size(); i-- > 0 && more < 0;) {
@@ -33,7 +33,7 @@ void FluidPlant::Crew::ask(double count, double at) noexcept {
   place.at = at;
 }
 
-bool FluidPlant::Crew::begin(double time) noexcept {
+bool FluidPlant::Team::begin(double time) noexcept {
   const double before = working;
   for (Starting& each : starting) {
     if (each.count > 0 && each.at <= time + kAlmost) working += std::exchange(each.count, 0);
@@ -41,13 +41,13 @@ bool FluidPlant::Crew::begin(double time) noexcept {
   return working != before;
 }
 
-double FluidPlant::Crew::waiting() const noexcept {
+double FluidPlant::Team::waiting() const noexcept {
   double sum = 0;
   for (const Starting& each : starting) sum += each.count;
   return sum;
 }
 
-double FluidPlant::Crew::next() const noexcept {
+double FluidPlant::Team::next() const noexcept {
   double soonest = std::numeric_limits<double>::infinity();
   for (const Starting& each : starting) {
     if (each.count > 0) soonest = std::min(soonest, each.at);

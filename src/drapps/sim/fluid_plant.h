@@ -38,7 +38,7 @@ class FluidPlant final : public Plant {
 
  private:
   /// Processes or machines that work, and those that were asked for and have not begun.
-  struct Crew {
+  struct Team {
     struct Starting {
       double count = 0;
       double at = 0;
@@ -58,7 +58,7 @@ class FluidPlant final : public Plant {
   Course course_;
   Limits limits_;
   Settings settings_;
-  Crew makers_, remote_;
+  Team makers_, remote_;
   Rates rates_;
   Condition condition_;  // that the rates are of
   bool moved_ = true;    // a knob, since then, or the world

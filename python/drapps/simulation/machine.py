@@ -1,0 +1,177 @@
+"""Machines to simulate: read from files, and checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from drapps import _core
+from drapps.errors import PipelineError
+from drapps.scenario.nodes import Node, root_of
+from drapps.scenario.reading import root_of_scenario, scenario_of
+from drapps.scenario.scenario import Scenario
+
+GROUPS = ("cores", "storage", "memory", "gpu", "ranks", "remote", "power")
+FORMS = ("coefficients", "raw", "raw+lz4", "raw+zstd", "raw+snappy", "prepared")
+_SHIPPED = Path(__file__).with_name("machines")
+_PHOTO = ("bytes", "decode", "augment", "decode_gpu", "augment_gpu")
+_FORM = ("bytes", "cpu", "encode")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What samples cost on one core of a machine, in seconds and bytes.
+
+    Attributes:
+        photo: of a picture of 500 x 375 pixels that is cropped to 224 x 224: ``bytes`` of its file,
+            ``decode`` and ``augment`` on a core, ``decode_gpu`` and ``augment_gpu`` on an
+            accelerator, where it can.
+        forms: of such a picture in a form of the cache: ``bytes``, ``cpu`` to read it, ``encode``
+            to make it.
+        row: of a row of an array of 3,136 bytes.
+    """
+
+    photo: Mapping[str, float] = field(
+        default_factory=lambda: {"bytes": 110e3, "decode": 330e-6, "augment": 70e-6}
+    )
+    forms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    row: float = 0.64e-6
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine, as the simulator knows it.
+
+    Attributes:
+        name: of the machine.
+        about: a sentence for people.
+        numbers: by group and name, those that are other than a world's own.
+        costs: of samples.
+        sources: of numbers, by ``group.name``. Those that are not named are assumed.
+    """
+
+    name: str = "machine"
+    about: str = ""
+    numbers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    costs: Costs = Costs()
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def number(self, group: str, name: str) -> float:
+        """One of its numbers, or what it is where the file says nothing."""
+        own = self.numbers.get(group, {})
+        return own[name] if name in own else _fields()[group][name][0]
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The numbers that have no source, as ``group.name``."""
+        costs = [f"costs.photo.{name}" for name in self.costs.photo]
+        costs += [f"costs.forms.{form}.{name}" for form in self.costs.forms for name in _FORM]
+        own = [f"{group}.{name}" for group in self.numbers for name in self.numbers[group]]
+        return tuple(name for name in (*own, *costs, "costs.row") if name not in self.sources)
+
+
+def _fields() -> dict[str, dict[str, tuple[float, float, float]]]:
+    """Every number of a world: what it is where nothing is said, the least and the most."""
+    found: dict[str, dict[str, tuple[float, float, float]]] = {}
+    for group, name, value, least, most in _core.world_fields():
+        found.setdefault(group, {})[name] = (value, least, most)
+    return found
+
+
+def shipped() -> dict[str, Path]:
+    """The machines that come with DRAPPS, by name."""
+    return {file.stem: file for file in sorted(_SHIPPED.glob("*.yaml"), key=lambda file: file.stem)}
+
+
+def load(name: str | os.PathLike[str]) -> Machine:
+    """A machine that comes with DRAPPS, or that of a file.
+
+    Args:
+        name: of the machine, or the path of a file, which has a dot or a slash in it.
+
+    Raises:
+        PipelineError: there is none of this name, the file says something else than a machine (the
+            message names line, key and what is allowed), or PyYAML is not installed.
+        OSError: the file cannot be read.
+    """
+    text = os.fspath(name)
+    found = shipped()
+    if text in found:
+        file, label = found[text], f"{text}.yaml"
+    elif os.sep in text or "." in text:
+        file, label = Path(text), text
+    else:
+        raise PipelineError(f"there is no machine {text}; there are {', '.join(found)}")
+    try:
+        content = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PipelineError(f"{label}:1: this is no text in UTF-8") from None
+    return machine_of(root_of(content, label))
+
+
+def load_scenario(name: str | os.PathLike[str]) -> tuple[Scenario, Machine | None]:
+    """A scenario, as `drapps.scenario.load` gives it, and the machine that its file names.
+
+    Args:
+        name: of the scenario, or the path of a file. Its ``machine`` is the name of one that comes
+            with DRAPPS, or what stands in the file of one.
+
+    Raises:
+        PipelineError: as of `load`, and of `drapps.scenario.load`.
+        OSError: the file cannot be read.
+    """
+    root = root_of_scenario(name)
+    scenario = scenario_of(root, beside=("machine",))
+    for key, value in root.raw.value:
+        if key.value == "machine":
+            node = Node(root.file, "machine", value)
+            return scenario, load(node.text()) if value.id == "scalar" else machine_of(node)
+    return scenario, None
+
+
+def machine_of(node: Node) -> Machine:
+    """The machine that a mapping describes."""
+    found = node.fields(("name", "about", *GROUPS, "costs", "sources"))
+    known = _fields()
+    numbers: dict[str, dict[str, float]] = {}
+    for group in GROUPS:
+        if group not in found:
+            continue
+        values = found[group].fields(known[group])
+        numbers[group] = {
+            name: each.number(*known[group][name][1:]) for name, each in values.items()
+        }
+    machine = Machine(
+        found["name"].text() if "name" in found else "machine",
+        found["about"].text() if "about" in found else "",
+        numbers,
+        _costs(found["costs"]) if "costs" in found else Costs(),
+    )
+    if "sources" not in found:
+        return machine
+    sources = found["sources"].fields(machine.assumed)
+    return Machine(
+        **{**vars(machine), "sources": {name: each.text() for name, each in sources.items()}}
+    )
+
+
+def _costs(node: Node) -> Costs:
+    found = node.fields(("photo", "forms", "row"))
+    own = Costs()
+    photo, forms, row = dict(own.photo), {}, own.row
+    if "photo" in found:
+        photo |= _numbers(found["photo"], _PHOTO)
+    if "forms" in found:
+        each = found["forms"].fields(FORMS)
+        forms = {
+            name: dict.fromkeys(_FORM, 0.0) | _numbers(form, _FORM) for name, form in each.items()
+        }
+    if "row" in found:
+        row = found["row"].number(1e-12, 3600)
+    return Costs(photo, forms, row)
+
+
+def _numbers(node: Node, names: tuple[str, ...]) -> dict[str, float]:
+    return {name: each.number(0, 1e18) for name, each in node.fields(names).items()}

@@ -1,0 +1,192 @@
+"""A simulated run, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from drapps import _core, policy
+from drapps.errors import PipelineError
+from drapps.scenario.conditions import Python
+from drapps.scenario.scenario import Scenario
+from drapps.simulation.machine import Machine
+from drapps.simulation.worlds import segments_of
+
+
+@dataclass(frozen=True)
+class SimulatedSegment:
+    """A segment of a simulated run.
+
+    Attributes:
+        number: from 0, as in the scenario.
+        name: that the scenario gives it; may be empty.
+        begin: in seconds of the run.
+        seconds: that it lasted.
+        rate: samples per second that the training took.
+        stall: share of the training's time that it waited for data, 0 to 1.
+        load_mean: seconds that a batch was waited for, in the mean.
+        load_p95: seconds that 95 % of them were waited for at most.
+        cores: that the loader kept busy.
+        memory: bytes of batches, processes and cache, the most at once.
+        moves: of knobs.
+        knobs: where they stood at the end, by name.
+        gpu_idle: share of the time in which the accelerator did nothing; None without one.
+        joules_per_batch: of the whole machine, by its power model; None without one.
+        cost: of remote machines; None where there are none.
+    """
+
+    number: int
+    name: str
+    begin: float
+    seconds: float
+    rate: float
+    stall: float
+    load_mean: float
+    load_p95: float
+    cores: float
+    memory: float
+    moves: int
+    knobs: Mapping[str, int]
+    gpu_idle: float | None = None
+    joules_per_batch: float | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class SimulatedRun:
+    """A scenario on a machine, simulated. Printed, it is a table.
+
+    Attributes:
+        scenario: its name.
+        machine: its name.
+        policy: that moved the knobs; empty where they stayed.
+        decisions: that it made.
+        segments: in order.
+        assumed: numbers of the machine that have no source.
+    """
+
+    scenario: str
+    machine: str
+    policy: str
+    decisions: int
+    segments: tuple[SimulatedSegment, ...]
+    assumed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionaries and lists."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rows = [("segment", "samples/s", "stall", "cores", "GPU idle", "memory", "knobs")]
+        for each in self.segments:
+            idle = "" if each.gpu_idle is None else f"{each.gpu_idle:.0%}"
+            knobs = ", ".join(f"{name} {value}" for name, value in each.knobs.items())
+            rows.append(
+                (
+                    f"{each.number} {each.name}".strip(),
+                    f"{each.rate:,.0f}",
+                    f"{each.stall:.0%}",
+                    f"{each.cores:.1f}",
+                    idle,
+                    f"{each.memory / 1e9:.2f} GB",
+                    knobs,
+                )
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        how = f"under {self.policy}" if self.policy else "with settings that stay"
+        lines = [f"{self.scenario} on {self.machine}, {how}, simulated:"]
+        for row in rows:
+            cells = [
+                cell.rjust(width) if 0 < place < 6 else cell.ljust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append("  " + "  ".join(cells).rstrip())
+        if self.assumed:
+            lines.append(
+                f"{len(self.assumed)} numbers of this machine are assumed: --json lists them"
+            )
+        return "\n".join(lines)
+
+
+def simulate(
+    scenario: Scenario,
+    machine: Machine,
+    policy_: policy.Policy | None = None,
+    *,
+    knobs: Mapping[str, int] | None = None,
+    seed: int = 1,
+) -> SimulatedRun:
+    """Runs a scenario on a machine that need not be there.
+
+    Args:
+        scenario: `drapps.scenario.load` gives one.
+        machine: `drapps.simulation.load` gives one.
+        policy_: who moves the knobs. Where absent, they stay as given, or the loader's own default
+            moves them where none are given.
+        knobs: those to begin with that are other than the default's, by name.
+        seed: of what varies slowly, where the machine's numbers say that something does.
+
+    Raises:
+        PipelineError: an unknown policy or knob, a knob that the machine has not or that is outside
+            its limits, or a scenario with something that is not simulated.
+    """
+    if policy_ is None and not knobs:
+        policy_ = "trials" if isinstance(scenario.workload, Python) else "initial"
+    text = "" if policy_ is None else policy.to_json(policy_)
+    description = {
+        "seconds": scenario.seconds,
+        "seed": seed,
+        "segments": segments_of(scenario, machine),
+    }
+    try:
+        found = json.loads(
+            _core.simulate(json.dumps(description), text, json.dumps(dict(knobs or {})))
+        )
+    except ValueError as error:
+        raise PipelineError(f"{scenario.name} on {machine.name}: {error}") from None
+    return SimulatedRun(
+        scenario.name,
+        machine.name,
+        policy.name_of(policy_) if policy_ is not None else "",
+        found["decisions"],
+        tuple(_joined(scenario, found["segments"])),
+        machine.assumed,
+    )
+
+
+def _joined(scenario: Scenario, rows: list[dict[str, Any]]) -> list[SimulatedSegment]:
+    """The segments of the scenario, of which each may have been several."""
+    joined = []
+    for number, segment in enumerate(scenario.segments):
+        parts = [row for row in rows if row["name"] == str(number)]
+        if not parts:
+            continue
+        seconds = sum(part["seconds"] for part in parts)
+
+        def mean(name: str, parts: list[dict[str, Any]] = parts, seconds: float = seconds) -> float:
+            return float(sum(part[name] * part["seconds"] for part in parts) / seconds)
+
+        optional = [name for name in ("gpu_idle", "joules_per_batch") if name in parts[0]]
+        facts: dict[str, Any] = {name: mean(name) for name in optional}
+        if "cost" in parts[0]:
+            facts["cost"] = sum(part["cost"] for part in parts)
+        joined.append(
+            SimulatedSegment(
+                number,
+                segment.name,
+                segment.begin,
+                seconds,
+                mean("rate"),
+                mean("stall"),
+                mean("load_mean"),
+                max(part["load_p95"] for part in parts),
+                mean("cores"),
+                max(part["memory"] for part in parts),
+                sum(part["moves"] for part in parts),
+                parts[-1]["knobs"],
+                **facts,
+            )
+        )
+    return joined
