@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "drapps/plant/knob_range.h"
+#include "drapps/plant/schema.h"
 #include "drapps/policy/decider.h"
 #include "drapps/policy/registry.h"
 #include "drapps/sim/fluid_plant.h"
 #include "drapps/sim/random_worlds.h"
+#include "drapps/sim/world_json.h"
 
 namespace drapps::sim {
 namespace {
@@ -42,7 +45,7 @@ double late_rate(const World& world, std::unique_ptr<const Policy> policy, const
 TEST(Simulation, PoliciesStayWithinTheirLimitsOnRandomPlants) {
   const std::uint64_t plants = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 10'000 : 300;
   for (const std::string_view name : policy_names()) {
-    for (std::uint64_t seed = 0; seed < plants; ++seed) {
+    for (std::uint64_t seed = 0; seed < (name == "mpc" ? plants / 50 : plants); ++seed) {
       Draws draws({.seed = seed}, 1);
       World world = random_world(draws);
       world.workload.noise = 0.1;
@@ -149,6 +152,38 @@ TEST(Simulation, ThresholdsMoveSamplesToIdleAccelerators) {
   EXPECT_GT(ruled.segments.back().settings[KnobId::kDecodeOnGpu], 0);
   EXPECT_GT(late_rate(world, policy_named("rule"), {}), fixed * 1.5);
   EXPECT_GT(late_rate(world, policy_named("gpu_only"), {}), fixed * 2);
+}
+
+TEST(Simulation, PredictionFindsDepthAndMakersWithoutACalibration) {
+  World world;
+  world.machine.cores.count = 8;
+  world.machine.storage = {.bandwidth = 1e9, .latency = 2e-2};
+  world.workload.stages[kDecodeStage].cpu = 2e-3;
+  world.consumer.step = 0.032;  // 2,000 samples/s: 4 cores, 40 reads
+  Settings start = fit_settings({}, limits_of(world));
+  start[KnobId::kWorkers] = start[KnobId::kIoDepth] = start[KnobId::kPrefetchDepth] = 1;
+  const RunResult result = run(of_world(world, 120), policy_named("mpc"), start);
+  const Settings& found = result.segments.back().settings;
+  EXPECT_GE(found[KnobId::kIoDepth], 32);
+  EXPECT_GE(found[KnobId::kWorkers], 4);
+  EXPECT_GT(late_rate(world, policy_named("mpc"), start), 1900);
+}
+
+TEST(Simulation, PredictionByACalibrationMovesSamplesToAccelerators) {
+  World world;
+  world.machine.cores.count = 2;
+  world.machine.gpu.count = 1;
+  world.workload.stages[kDecodeStage] = {.cpu = 4e-3, .sleep = 0, .gpu = 5e-5, .cv = 0};
+  world.consumer.step = 0.02;
+  PolicyConfig config;
+  config.name = "mpc";
+  config.schema = schema_hash();
+  for (const char c : world_to_json(world).dump()) config.weights.push_back(static_cast<std::byte>(c));
+  const auto calibrated = [&] { return std::move(*make_policy(config)); };
+  EXPECT_GT(run(of_world(world, 60), calibrated()).segments.back().settings[KnobId::kDecodeOnGpu], 4);
+  EXPECT_GT(late_rate(world, calibrated(), {}), 2 * late_rate(world, nullptr, {}));
+  config.weights.assign(3, std::byte{'x'});
+  EXPECT_NE(make_policy(config).error().message.find("no calibration"), std::string::npos);
 }
 
 TEST(Simulation, TheModelGivesEachStageWhatItNeeds) {

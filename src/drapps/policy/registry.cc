@@ -10,6 +10,7 @@
 #include "drapps/policy/aimd.h"
 #include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
+#include "drapps/policy/mpc.h"
 #include "drapps/policy/placement.h"
 #include "drapps/policy/rule.h"
 #include "drapps/policy/stage_model.h"
@@ -44,7 +45,8 @@ Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
 }
 
 using Known = Registry<PolicyKind>::Entry;
-constexpr Known kModel{{"model", make_of<StageModel>, StageModel::kParameters}};
+constexpr Known kMpc{{"mpc", Mpc::make, Mpc::kParameters, /*learned=*/true}};
+constexpr Known kModel{{"model", make_of<StageModel>, StageModel::kParameters}, &kMpc};
 constexpr Known kAimd{{"aimd", make_of<Aimd>, Aimd::kParameters}, &kModel};
 constexpr Known kRule{{"rule", make_of<Rule>, Rule::kParameters}, &kAimd};
 constexpr Known kFixedSplit{{"fixed_split", make_of<FixedSplit>, FixedSplit::kParameters}, &kRule};

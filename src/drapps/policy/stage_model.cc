@@ -4,70 +4,13 @@
 #include <cmath>
 
 #include "drapps/plant/knob_range.h"
+#include "drapps/policy/stage_times.h"
 
 namespace drapps {
 namespace {
 
-/// Sums that were seen last, and what a sample takes in the mean of the last decisions, in s. Zero bytes are the
-/// beginning.
-struct Seen {
-  std::uint64_t samples, batches, step_ns, stall_ns, cpu_ns, wall_ns, reads, read_ns;
-  double cpu, sleep, read, train, rows;
-};
-static_assert(std::is_trivially_copyable_v<Seen> && sizeof(Seen) <= kPolicyMemory);
-
-bool makes_samples(const Lane& lane) noexcept {
-  return lane.device == LaneDevice::kCpu && lane.role != LaneRole::kFetch && lane.role != LaneRole::kTransfer;
-}
-
-Seen sums_of(const Observation& seen) noexcept {
-  Seen now{};
-  now.samples = seen.samples;
-  now.batches = seen.batches;
-  now.step_ns = seen.consumer.step.sum;
-  now.stall_ns = seen.consumer.stall.sum;
-  now.reads = seen.storage.waited.count;
-  now.read_ns = seen.storage.waited.sum;
-  for (std::size_t i = 0; i < kLanes.size(); ++i) {
-    if (!makes_samples(kLanes[i])) continue;
-    now.cpu_ns += seen.lanes[i].service_cpu.sum;
-    now.wall_ns += seen.lanes[i].service_wall.sum;
-  }
-  return now;
-}
-
-bool goes_on(const Seen& now, const Seen& before) noexcept {
-  return now.samples >= before.samples && now.batches >= before.batches && now.step_ns >= before.step_ns &&
-         now.stall_ns >= before.stall_ns && now.cpu_ns >= before.cpu_ns && now.wall_ns >= before.wall_ns &&
-         now.reads >= before.reads && now.read_ns >= before.read_ns;
-}
-
-double seconds(std::uint64_t now, std::uint64_t before) noexcept { return static_cast<double>(now - before) * 1e-9; }
-
-/// Takes the stretch between the two into what is remembered.
-void take_in(Seen& now, const Seen& before, double memory) noexcept {
-  now.cpu = before.cpu;
-  now.sleep = before.sleep;
-  now.read = before.read;
-  now.train = before.train;
-  now.rows = before.rows;
-  const auto samples = static_cast<double>(now.samples - before.samples);
-  const auto batches = static_cast<double>(now.batches - before.batches);
-  if (samples <= 0 || batches <= 0) return;
-  const double weight = before.train > 0 ? 1 / memory : 1;
-  const auto mix = [&](double& value, double fresh) { value += weight * (std::max(0.0, fresh) - value); };
-  const double cpu = seconds(now.cpu_ns, before.cpu_ns) / samples;
-  mix(now.cpu, cpu);
-  mix(now.sleep, seconds(now.wall_ns, before.wall_ns) / samples - cpu);
-  if (now.reads > before.reads) {
-    mix(now.read, seconds(now.read_ns, before.read_ns) / static_cast<double>(now.reads - before.reads));
-  }
-  mix(now.train, (seconds(now.step_ns, before.step_ns) - seconds(now.stall_ns, before.stall_ns)) / samples);
-  mix(now.rows, samples / batches);
-}
-
 /// s that the training waits for a sample.
-double wait_of(const Seen& seen, const Settings& settings, double cores) noexcept {
+double wait_of(const StageTimes& seen, const Settings& settings, double cores) noexcept {
   const double makers = std::max({1, settings[KnobId::kWorkers], settings[KnobId::kProcesses]});
   const double on_cores = seen.cpu / std::max(1.0, std::min(makers, cores));
   const double made = std::max(on_cores, (seen.cpu + seen.sleep) / makers);
@@ -85,18 +28,13 @@ double wait_of(const Seen& seen, const Settings& settings, double cores) noexcep
 
 }  // namespace
 
-bool StageModel::knows(const PolicyState& state) const noexcept {
-  const auto seen = state.load<Seen>();
-  const auto fits = [](double value) { return std::isfinite(value) && value >= 0; };
-  return fits(seen.cpu) && fits(seen.sleep) && fits(seen.read) && fits(seen.train) && fits(seen.rows);
-}
+bool StageModel::knows(const PolicyState& state) const noexcept { return state.load<StageTimes>().sound(); }
 
 Settings StageModel::decide(const Observation& observation, PolicyState& state) const {
-  const auto before = state.load<Seen>();
-  Seen now = sums_of(observation);
-  if (goes_on(now, before)) take_in(now, before, memory_);
+  auto now = state.load<StageTimes>();
+  now.take(observation, memory_);
   state.store(now);
-  if (now.rows <= 0) {
+  if (!now.known()) {
     state.say("nothing is measured yet");
     return observation.settings;
   }

@@ -1,0 +1,180 @@
+#include "drapps/policy/mpc.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "drapps/plant/knob_range.h"
+#include "drapps/policy/stage_times.h"
+#include "drapps/sim/fluid_plant.h"
+#include "drapps/sim/world_json.h"
+
+namespace drapps {
+namespace {
+
+using sim::World;
+
+constexpr double kQueued = 1.5;    // times the shortest read, from which reads wait for each other
+constexpr double kForget = 1.02;   // by which the shortest read is believed less in each decision
+constexpr double kAsMany = 0.999;  // of the samples: no fewer
+
+/// What it remembers. Zero bytes are the beginning.
+struct Known {
+  StageTimes times;
+  double shortest;   // s of a read
+  double bandwidth;  // bytes/s where reads wait for each other; 0: they do not
+};
+static_assert(std::is_trivially_copyable_v<Known> && sizeof(Known) <= kPolicyMemory);
+
+void look_at_reads(Known& known, const Settings& settings) noexcept {
+  const StageTimes& times = known.times;
+  if (times.read <= 0 || times.reads <= 0) return;
+  known.shortest = known.shortest > 0 ? std::min(known.shortest * kForget, times.read) : times.read;
+  const double in_flight = times.read * times.reads;  // by Little's law
+  const bool deep = in_flight > 0.5 * settings[KnobId::kIoDepth];
+  known.bandwidth = deep && times.read > kQueued * known.shortest ? times.reads * times.bytes : 0;
+}
+
+/// The plant as it is known.
+World world_of(const Known& known, const World* calibrated, const Limits& limits) noexcept {
+  World world = calibrated != nullptr ? *calibrated : World{};
+  const StageTimes& times = known.times;
+  world.workload.batch = std::max(1.0, times.rows);
+  world.workload.samples = 1e12;  // an epoch does not end within the horizon
+  world.workload.noise = 0;
+  world.consumer.step = times.train * world.workload.batch;
+  world.consumer.pause_every = 0;
+  world.machine.memory.limit = 1e18;  // the plant's limits bind, not the model's
+  world.machine.memory.process = 0;
+  world.machine.memory.cache = 0;
+  if (calibrated == nullptr) {
+    world.machine.cores = {.count = std::max(1.0, limits.cpus), .budget = 0, .foreign = 0, .oversubscription = 0.02};
+    const sim::Stage stage = limits[KnobId::kProcesses] != Bounds{} ? sim::kPythonStage : sim::kDecodeStage;
+    world.workload.stages[stage] = {.cpu = times.cpu, .sleep = times.sleep, .gpu = 0, .cv = 0};
+  }
+  if (times.read > 0) {
+    world.workload.sample_bytes = std::max(1.0, times.bytes);
+    world.machine.storage = {
+        .bandwidth = known.bandwidth, .connection = 0, .latency = known.bandwidth > 0 ? known.shortest : times.read};
+  }
+  return world;
+}
+
+/// What a setting costs beside time: makers, and batches ahead.
+double expense(const Settings& settings) noexcept {
+  return settings[KnobId::kWorkers] + settings[KnobId::kProcesses] + settings[KnobId::kRemoteWorkers] +
+         0.01 * settings[KnobId::kPrefetchDepth];
+}
+
+/// Rolls moves forward, and keeps the best.
+class Search {
+ public:
+  Search(const World& world, const Limits& limits, const Settings& now, double horizon)
+      : scenario_{.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = horizon},
+        limits_(limits),
+        now_(now) {
+    staying_ = samples(now);
+    best_ = cheapest_ = now;
+    most_ = staying_;
+  }
+
+  void look(std::span<const KnobId> knobs) {
+    for (std::size_t i = 0; i < knobs.size(); ++i) {
+      for (const bool up : {true, false}) {
+        const Settings one = moved(now_, knobs[i], up);
+        if (one == now_) continue;
+        consider(one);
+        for (std::size_t j = i + 1; j < knobs.size(); ++j) {
+          const Settings two = moved(one, knobs[j], up);
+          if (two != one) consider(two);
+        }
+      }
+    }
+  }
+
+  double staying() const noexcept { return staying_; }
+  double most() const noexcept { return most_; }
+  const Settings& best() const noexcept { return best_; }
+  /// With the least expense of those that take as many samples as staying.
+  const Settings& cheapest() const noexcept { return cheapest_; }
+
+ private:
+  double samples(const Settings& settings) const {
+    sim::FluidPlant plant(scenario_, settings);
+    plant.advance(scenario_.seconds);
+    return plant.totals().samples;
+  }
+
+  Settings moved(Settings settings, KnobId id, bool up) const {
+    const KnobRange range = range_of(id, limits_);
+    settings[id] = up ? range.up(settings[id]) : range.down(settings[id]);
+    return settings;
+  }
+
+  void consider(const Settings& settings) {
+    const double taken = samples(settings);
+    if (taken > most_) {
+      most_ = taken;
+      best_ = settings;
+    }
+    if (taken >= kAsMany * staying_ && expense(settings) < expense(cheapest_)) cheapest_ = settings;
+  }
+
+  sim::Scenario scenario_;
+  const Limits& limits_;
+  const Settings now_;
+  Settings best_, cheapest_;
+  double staying_ = 0, most_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> Mpc::make(const PolicyConfig& config) {
+  std::unique_ptr<const World> world;
+  if (!config.weights.empty()) {
+    const std::string_view text(reinterpret_cast<const char*>(config.weights.data()), config.weights.size());
+    auto read = sim::world_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
+    if (!read.ok()) return invalid("the weights of policy mpc are no calibration: " + read.error().message);
+    world = std::make_unique<const World>(*read);
+  }
+  return std::unique_ptr<Policy>(new Mpc(config, std::move(world)));
+}
+
+bool Mpc::knows(const PolicyState& state) const noexcept {
+  const auto known = state.load<Known>();
+  return known.times.sound() && known.shortest >= 0 && known.bandwidth >= 0 && known.shortest < 1e9 &&
+         known.bandwidth < 1e18;
+}
+
+Settings Mpc::decide(const Observation& observation, PolicyState& state) const {
+  auto known = state.load<Known>();
+  known.times.take(observation, memory_);
+  look_at_reads(known, observation.settings);
+  state.store(known);
+  if (!known.times.known()) {
+    state.say("nothing is measured yet");
+    return observation.settings;
+  }
+  const World world = world_of(known, world_.get(), state.limits);
+  Search search(world, state.limits, observation.settings, horizon_);
+  constexpr std::array kMeasured{KnobId::kWorkers, KnobId::kProcesses, KnobId::kIoDepth, KnobId::kPrefetchDepth};
+  constexpr std::array kCalibrated{KnobId::kWorkers,       KnobId::kProcesses,   KnobId::kIoDepth,
+                                   KnobId::kPrefetchDepth, KnobId::kDecodeOnGpu, KnobId::kAugmentOnGpu,
+                                   KnobId::kRemoteWorkers};
+  search.look(world_ == nullptr ? std::span<const KnobId>(kMeasured) : std::span<const KnobId>(kCalibrated));
+  const double gain = search.staying() > 0 ? search.most() / search.staying() - 1 : 0;
+  const char* const model = world_ == nullptr ? "fitted to what is observed" : "calibrated";
+  if (gain > gain_) {
+    state.say("the model, %s, sees %.1f %% more samples", model, gain * 100);
+    return search.best();
+  }
+  if (search.cheapest() != observation.settings) {
+    state.say("the model, %s, sees as many samples with less", model);
+    return search.cheapest();
+  }
+  state.say("the model, %s, sees nothing better", model);
+  return observation.settings;
+}
+
+}  // namespace drapps

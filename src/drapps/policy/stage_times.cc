@@ -1,0 +1,69 @@
+#include "drapps/policy/stage_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace drapps {
+namespace {
+
+bool makes_samples(const Lane& lane) noexcept {
+  return lane.device == LaneDevice::kCpu && lane.role != LaneRole::kFetch && lane.role != LaneRole::kTransfer;
+}
+
+double seconds(std::uint64_t now, std::uint64_t before) noexcept { return static_cast<double>(now - before) * 1e-9; }
+
+}  // namespace
+
+StageTimes::Sums StageTimes::sums_of(const Observation& observation) noexcept {
+  Sums sums{.time_ns = observation.time_ns,
+            .samples = observation.samples,
+            .batches = observation.batches,
+            .step_ns = observation.consumer.step.sum,
+            .stall_ns = observation.consumer.stall.sum,
+            .cpu_ns = 0,
+            .wall_ns = 0,
+            .reads = observation.storage.waited.count,
+            .read_ns = observation.storage.waited.sum,
+            .bytes = observation.storage.bytes};
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    if (!makes_samples(kLanes[i])) continue;
+    sums.cpu_ns += observation.lanes[i].service_cpu.sum;
+    sums.wall_ns += observation.lanes[i].service_wall.sum;
+  }
+  return sums;
+}
+
+void StageTimes::take(const Observation& observation, double memory) noexcept {
+  const Sums now = sums_of(observation);
+  const Sums before = last_;
+  last_ = now;
+  const bool goes_on = now.time_ns > before.time_ns && before.time_ns != 0 && now.samples > before.samples &&
+                       now.batches > before.batches && now.step_ns >= before.step_ns &&
+                       now.stall_ns >= before.stall_ns && now.cpu_ns >= before.cpu_ns &&
+                       now.wall_ns >= before.wall_ns && now.reads >= before.reads && now.read_ns >= before.read_ns &&
+                       now.bytes >= before.bytes;
+  if (!goes_on) return;
+  const auto samples = static_cast<double>(now.samples - before.samples);
+  const auto batches = static_cast<double>(now.batches - before.batches);
+  const auto asked = static_cast<double>(now.reads - before.reads);
+  const double weight = known() ? 1 / memory : 1;
+  const auto mix = [&](double& value, double fresh) { value += weight * (std::max(0.0, fresh) - value); };
+  const double on_cores = seconds(now.cpu_ns, before.cpu_ns) / samples;
+  mix(cpu, on_cores);
+  mix(sleep, seconds(now.wall_ns, before.wall_ns) / samples - on_cores);
+  mix(train, (seconds(now.step_ns, before.step_ns) - seconds(now.stall_ns, before.stall_ns)) / samples);
+  if (asked > 0) {
+    mix(read, seconds(now.read_ns, before.read_ns) / asked);
+    mix(bytes, static_cast<double>(now.bytes - before.bytes) / asked);
+  }
+  gap = seconds(now.time_ns, before.time_ns) / samples;
+  mix(reads, asked / seconds(now.time_ns, before.time_ns));
+  mix(rows, samples / batches);
+}
+
+bool StageTimes::sound() const noexcept {
+  const auto fits = [](double value) { return std::isfinite(value) && value >= 0; };
+  return fits(cpu) && fits(sleep) && fits(train) && fits(read) && fits(rows) && fits(bytes) && fits(reads) && fits(gap);
+}
+
+}  // namespace drapps

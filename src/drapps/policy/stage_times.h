@@ -1,0 +1,41 @@
+// What a sample takes in each stage of a plant, measured between decisions.
+#pragma once
+
+#include <cstdint>
+
+#include "drapps/plant/plant.h"
+
+namespace drapps {
+
+/// Means over the last decisions, the latest ones most. Plain and trivially copyable: it lives in a policy's memory.
+/// Zero bytes have measured nothing yet.
+class StageTimes {
+ public:
+  /// @param memory  decisions over which is averaged.
+  void take(const Observation& observation, double memory) noexcept;
+
+  bool known() const noexcept { return rows > 0; }
+  /// Whether it may be one, of bytes that were stored.
+  bool sound() const noexcept;
+
+  // s of a sample.
+  double cpu = 0;    // on a core
+  double sleep = 0;  // of a maker, without one
+  double train = 0;  // of the training, without its waits
+  double read = 0;   // of a read that waits
+  double rows = 0;   // samples of a batch
+  double bytes = 0;  // of a record that is read; 0: none is
+  double reads = 0;  // a second
+  double gap = 0;    // s between two samples, in the last stretch alone
+
+ private:
+  struct Sums {
+    std::uint64_t time_ns, samples, batches, step_ns, stall_ns, cpu_ns, wall_ns, reads, read_ns, bytes;
+    bool operator==(const Sums&) const = default;
+  };
+  static Sums sums_of(const Observation& observation) noexcept;
+
+  Sums last_{};
+};
+
+}  // namespace drapps
