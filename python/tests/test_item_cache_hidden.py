@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextvars
 import copy
+import copy as another
 import dataclasses
 import functools
 import logging
@@ -186,6 +187,13 @@ DRAWING = {
     "a large array of objects": lambda: Plain(
         lambda self, _: self.rngs[-1].random(), rngs=objects([*range(3000), random.Random(1)])
     ),
+    "a class among many objects": lambda: Plain(
+        lambda self, _: self.classes[-1].rng.random(),
+        classes=[
+            *(Line(str(i), i) for i in range(500)),
+            type("Held", (), {"rng": random.Random(1)}),
+        ],
+    ),
     "a private slot": lambda: Plain(lambda self, _: self.held.draw(), held=Private()),
     "lru_cache": lambda: Plain(lambda _, i: kept_generator(i).random()),
     "threading.local": lambda: Plain(lambda *_: local.rng.random()),
@@ -208,6 +216,9 @@ DRAWING = {
     ),
     "a copy of a generator": lambda: Plain(
         lambda self, _: copy.deepcopy(self.rng).random(), rng=np.random.default_rng(1)
+    ),
+    "a copy by another name": lambda: Plain(
+        lambda self, _: another.copy(self.rng).random(), rng=random.Random(1)
     ),
     "a generator with a state of its own": lambda: Plain(
         lambda self, _: self.rng.random(), rng=Draw(1)
@@ -254,6 +265,12 @@ KEPT = {
     ),
     "paths, seeded": lambda: Plain(
         with_a_generator_of_its_own, paths=[f"{i}.jpg" for i in range(50_000)]
+    ),
+    "pairs, seeded": lambda: Plain(
+        with_a_generator_of_its_own, pairs=[(f"{i}.jpg", i) for i in range(120_000)]
+    ),
+    "a generator that is not used": lambda: Plain(
+        lambda self, i: self.images[i].copy(), images=np.ones((50, 3)), rng=random.Random(1)
     ),
     "Paths": lambda: Plain(
         lambda self, i: str(self.paths[i]), paths=[pathlib.Path(f"{i}.jpg") for i in range(5000)]

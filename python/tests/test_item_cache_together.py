@@ -114,7 +114,8 @@ def test_what_was_compared_is_kept_from_then_on(tmp_path):
 
 def test_a_part_of_a_dataset_is_as_the_dataset(tmp_path):
     parts = data.Subset(Counted(tmp_path / "notes"), range(30))
-    cached = drapps.cached(data.Subset(parts, range(20)), budget=1 << 20)
+    stacked = data.StackDataset(data.Subset(parts, range(20)), Lines(size=20))
+    cached = drapps.cached(stacked, budget=1 << 20)
     for _ in range(2):
         assert len(cached.__getitems__(list(range(20)))) == 20
     assert sorted(noted(tmp_path / "notes")) == list(range(20)), "none was made twice"

@@ -28,7 +28,6 @@ class Findings:
         classes: all that were looked at.
         packages: the libraries that the user's code and objects come from.
         names: that the user's code uses.
-        global_names: those of them that it looks up in modules.
         bindings: names that functions and classes of the user have for others.
         globals: names in a module, and what they stood for.
         readings: how parts are found that the garbage collector does not see, and what they were.
@@ -43,7 +42,6 @@ class Findings:
         self.classes: set[type] = set()
         self.packages: set[str] = set()
         self.names: set[str] = set()
-        self.global_names: set[str] = set()
         self.bindings: list[tuple[Any, str, Any]] = []
         self.globals: list[tuple[dict[str, Any], str, Any]] = []
         self.readings: list[tuple[Callable[[], list[Any]], list[Any]]] = []
@@ -141,7 +139,6 @@ class Findings:
         self.functions.append(function)
         names = names_in(function.__code__)
         self.names |= names.all
-        self.global_names |= names.globals
         for name in sorted(names.globals):
             parts += self._bound(function, name, names)
         for full, module in imported_by(function, names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import operator
 from types import FunctionType
@@ -71,12 +72,17 @@ class Reached:
     def reads_states(self) -> bool:
         """Whether the user's code asks for the seed of a worker, or for a generator's state."""
         names = self._walk.found.names
-        copies = not names.isdisjoint(_COPIES) or "copy" in self._walk.found.global_names
-        return (
-            not names.isdisjoint(_READS)
-            or {"get_worker_info", "seed"} <= names
-            or (copies and bool(self.generators))
-        )
+        if not names.isdisjoint(_READS) or {"get_worker_info", "seed"} <= names:
+            return True
+        return bool(self.generators) and self._copies()
+
+    def _copies(self) -> bool:
+        """Whether the user's code may copy a generator."""
+        found = self._walk.found
+        values = [value for _, _, value in found.globals]
+        named = "copy" in found.names and any(value is copy for value in values)
+        named = named or any(value is copy.copy or value is copy.deepcopy for value in values)
+        return named or not found.names.isdisjoint(_COPIES)
 
     def refresh(self) -> None:
         """Looks at what has changed."""

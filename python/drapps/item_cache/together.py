@@ -8,7 +8,7 @@ where some from all over the dataset came out as they do alone.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -100,12 +100,22 @@ def _asks_for_each(dataset: Any) -> bool:
     given = getattr(kind, "__getitems__", None)
     if isinstance(given, FunctionType) and _shape(given.__code__) in _SHAPES:
         return True
-    subset = getattr(sys.modules.get("torch.utils.data"), "Subset", None)
-    if subset is None or given is not subset.__getitems__:
-        return False
-    inner = dataset.dataset
-    is_plain = kind.__getitem__ is subset.__getitem__
-    return is_plain and (getattr(inner, "__getitems__", None) is None or _asks_for_each(inner))
+    torchs: Any = sys.modules.get("torch.utils.data")
+    for own in () if torchs is None else (torchs.Subset, torchs.StackDataset):
+        if given is own.__getitems__ and kind.__getitem__ is own.__getitem__:
+            return all(
+                getattr(inner, "__getitems__", None) is None or _asks_for_each(inner)
+                for inner in _within(dataset)
+            )
+    return False
+
+
+def _within(dataset: Any) -> Iterable[Any]:
+    """The datasets that one of torch's is made of."""
+    if hasattr(dataset, "dataset"):
+        return (dataset.dataset,)
+    several = dataset.datasets
+    return several.values() if isinstance(several, dict) else several
 
 
 def _shape(code: CodeType) -> tuple[Any, ...]:

@@ -68,10 +68,13 @@ class Walk:
         self._seen.update(new)
         met: set[type] = set()
         if len(level) > _CHUNK and not self._exact:
-            chunks = [level[at : at + _CHUNK] for at in range(0, len(level), _CHUNK)]
+            size = min(max(_CHUNK, len(level) // _CHUNK), _MANY)
+            chunks = [level[at : at + size] for at in range(0, len(level), size)]
             level = [one for chunk in chunks if not self._is_data(chunk, met) for one in chunk]
-        following: list[Any] = list(met)
-        for value in level:
+        elif self._exact:  # what cannot change need not be held
+            level = [one for one in level if not (type(one) is tuple and self._is_flat(one))]
+        following: list[Any] = []
+        for value in [*met, *level]:  # those that were met may have been seen as data
             self.objects += 1
             if self.objects > _MOST or self._parts > _MOST_PARTS:
                 self.found.miss("it holds too many objects to look at each")
@@ -81,6 +84,9 @@ class Walk:
             except Exception as error:  # of an object whose class has other ideas of attributes
                 self.found.miss(f"looking at a {type(value).__qualname__} in it failed ({error})")
         return following
+
+    def _is_flat(self, values: tuple[Any, ...]) -> bool:
+        return self._nothing.issuperset(map(type, values))
 
     def _look(self, kind: type) -> Look:
         look = self._looks.get(kind)
