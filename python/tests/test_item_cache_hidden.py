@@ -18,6 +18,8 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from numpy.random import default_rng as of_numpy
+from torch import initial_seed as seed_by_another_name
 from torch.utils import data
 
 import drapps
@@ -134,6 +136,12 @@ def filled(self, index):
     return self.rngs[index].random()
 
 
+def filled_by(self, index):
+    if self.rngs[index] is None:
+        self.rngs[index] = self.make_rng(3)
+    return self.rngs[index].random()
+
+
 def annotations(count):
     return [
         {"id": i, "bbox": [1.0, 2.0, 3.0, float(i)], "segmentation": [[float(i)] * 12]}
@@ -207,6 +215,9 @@ DRAWING = {
     "a module that is not yet imported": lambda: Plain(lambda *_: imported_within()),
     "made when needed": lambda: Plain(filled, rngs=[None] * 200),
     "made when needed, of many": lambda: Plain(filled, rngs=[None] * 20_000),
+    "made by another name": lambda: Plain(filled_by, rngs=[None] * 20_000, make_rng=of_numpy),
+    "made by a class": lambda: Plain(filled_by, rngs=[None] * 20_000, make_rng=random.Random),
+    "torch's seed by another name": lambda: Plain(lambda *_: seed_by_another_name()),
     "SeedSequence.spawn": lambda: Plain(
         lambda self, _: np.random.default_rng(self.seeds.spawn(1)[0]).random(),
         seeds=np.random.SeedSequence(1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import sys
 import weakref
 from collections.abc import Callable
@@ -27,7 +28,7 @@ class Findings:
         functions: of the user's modules.
         classes: all that were looked at.
         packages: the libraries that the user's code and objects come from.
-        names: that the user's code uses.
+        names: that the user's code uses, and those of functions of libraries that it has as others.
         bindings: names that functions and classes of the user have for others.
         globals: names in a module, and what they stood for.
         readings: how parts are found that the garbage collector does not see, and what they were.
@@ -58,6 +59,7 @@ class Findings:
         if isinstance(value, FunctionType):
             return self._function(value)
         if isinstance(value, BuiltinFunctionType):
+            self.names.add(value.__name__)
             owner = value.__self__
             return [] if type(owner).__name__ == "PyCapsule" else [owner]
         if isinstance(value, generator_classes()):
@@ -95,6 +97,9 @@ class Findings:
     def _ours_or_tokenizers(self, value: Any) -> list[Any]:
         if top_of(type(value).__module__) == "drapps":
             return [getattr(value, "__dict__", {}).get("dataset")]
+        if top_of(type(value).__module__).startswith("_cython"):  # a function of a library
+            self.names.add(str(value.__name__))
+            return []
         model = getattr(value, "model", None)
         if getattr(value, "dropout", None) or getattr(model, "dropout", None):
             self.miss("it holds a tokenizer that drops merges at random")
@@ -105,7 +110,8 @@ class Findings:
             self.generators.append(value)
             if len(self.generators) > _MOST_GENERATORS:
                 self.miss(f"it holds more than {_MOST_GENERATORS} generators of random numbers")
-        return gc.get_referents(value) if hasattr(value, "__dict__") else []
+        parts = gc.get_referents(value) if hasattr(value, "__dict__") else []
+        return [part for part in parts if part is not random.Random]
 
     def _only_generators(self, names: Any) -> None:
         classes = generator_classes()
@@ -134,6 +140,7 @@ class Findings:
         parts: list[Any] = [vars(function), *(function.__closure__ or ())]
         parts += [function.__defaults__, function.__kwdefaults__]
         if not is_users(function.__module__):
+            self.names.add(function.__name__)
             self.packages.add(top_of(function.__module__))
             return parts
         self.functions.append(function)

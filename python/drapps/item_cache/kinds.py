@@ -47,7 +47,7 @@ _CLOSED = frozenset(
     (
         *("PIL", "cv2", "h5py", "lmdb", "polars", "pyarrow", "zarr", "numcodecs", "av", "decord"),
         *("torchcodec", "tensorstore", "netCDF4", "rasterio", "tifffile", "imagecodecs"),
-        *("nanobind", "_cython", "logging", "typing", "_abc", "abc", "importlib", "warnings"),
+        *("nanobind", "logging", "typing", "_abc", "abc", "importlib", "warnings"),
         *("re", "_frozen_importlib", "_frozen_importlib_external", "ssl", "socket", "sqlite3"),
         *("_sqlite3", "zlib", "lzma", "bz2"),
     )
@@ -91,7 +91,11 @@ def look_at(kind: type) -> Look:
     if kind in ATOMS or (issubclass(kind, np.generic) and not issubclass(kind, np.void)):
         return Look.NOTHING
     top = _home_of(kind)
-    if issubclass(kind, (*generator_classes(), *_OWN)) or top in ("drapps", "tokenizers"):
+    if issubclass(kind, (*generator_classes(), *_OWN)) or top in (
+        "drapps",
+        "tokenizers",
+        "_cython",
+    ):
         return Look.OWN
     if top in _CLOSED:
         return Look.NOTHING

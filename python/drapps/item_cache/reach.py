@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from drapps.item_cache.findings import ABSENT
+from drapps.item_cache.kinds import generator_classes
 from drapps.item_cache.walk import Walk
 
 # The code that names one of these may make a generator, and put it anywhere.
@@ -95,7 +96,8 @@ class Reached:
 
     def _search(self) -> None:
         walk = Walk(self._root)
-        self._makes = not walk.found.names.isdisjoint(_MAKES)
+        held = any(issubclass(one, generator_classes()) for one in walk.found.classes)
+        self._makes = held or not walk.found.names.isdisjoint(_MAKES)
         if walk.data and self._makes and not walk.found.missing:
             walk = Walk(self._root, exact=True)
         parts: list[Any] = gc.get_referents(*walk.holders)
