@@ -42,6 +42,7 @@ _OWN = (
     *(type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.GeneratorType),
     *(contextvars.ContextVar, weakref.ref, np.ndarray, np.void),
 )
+_OWN_LIBRARIES = ("drapps", "tokenizers", "_cython")
 # Libraries and modules whose objects hold nothing of the user's, however much they hold.
 _CLOSED = frozenset(
     (
@@ -91,11 +92,7 @@ def look_at(kind: type) -> Look:
     if kind in ATOMS or (issubclass(kind, np.generic) and not issubclass(kind, np.void)):
         return Look.NOTHING
     top = _home_of(kind)
-    if issubclass(kind, (*generator_classes(), *_OWN)) or top in (
-        "drapps",
-        "tokenizers",
-        "_cython",
-    ):
+    if issubclass(kind, (*generator_classes(), *_OWN)) or top in _OWN_LIBRARIES:
         return Look.OWN
     if top in _CLOSED:
         return Look.NOTHING

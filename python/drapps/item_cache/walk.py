@@ -22,6 +22,7 @@ _CHUNK = 100  # objects of a level that may be data together
 _MOST = 100_000  # objects that are looked at one by one
 _MOST_PARTS = 200_000  # of these
 _MOST_DATA = 150_000_000  # parts of data
+_MOST_REMEMBERED = 1_000_000  # objects of a level; of data there may be more, seen again
 _DEEPEST = 24  # levels of data
 _IMMUTABLE = (tuple, frozenset)
 
@@ -63,9 +64,10 @@ class Walk:
     def _beyond(self, values: list[Any]) -> list[Any]:
         """The next level."""
         nothing = self._nothing
-        new = {id(one): one for one in values if type(one) not in nothing}
-        level = [one for at, one in new.items() if at not in self._seen]
-        self._seen.update(new)
+        level = [one for one in values if type(one) not in nothing]
+        is_remembered = len(level) <= _MOST_REMEMBERED
+        if is_remembered:
+            level = self._unseen(level)
         met: set[type] = set()
         if len(level) > _CHUNK and not self._exact:
             size = min(max(_CHUNK, len(level) // _CHUNK), _MANY)
@@ -73,6 +75,8 @@ class Walk:
             level = [one for chunk in chunks if not self._is_data(chunk, met) for one in chunk]
         elif self._exact:  # what cannot change need not be held
             level = [one for one in level if not (type(one) is tuple and self._is_flat(one))]
+        if not is_remembered:
+            level = self._unseen(level)
         following: list[Any] = []
         for value in [*met, *level]:  # those that were met may have been seen as data
             self.objects += 1
@@ -84,6 +88,13 @@ class Walk:
             except Exception as error:  # of an object whose class has other ideas of attributes
                 self.found.miss(f"looking at a {type(value).__qualname__} in it failed ({error})")
         return following
+
+    def _unseen(self, values: list[Any]) -> list[Any]:
+        """Those that no level had before; all count as seen from now on."""
+        new = {id(one): one for one in values}
+        unseen = [one for at, one in new.items() if at not in self._seen]
+        self._seen.update(new)
+        return unseen
 
     def _is_flat(self, values: tuple[Any, ...]) -> bool:
         return self._nothing.issuperset(map(type, values))
