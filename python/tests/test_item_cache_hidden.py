@@ -11,6 +11,7 @@ import functools
 import logging
 import pathlib
 import random
+import sys
 import threading
 import types
 import weakref
@@ -84,6 +85,7 @@ local.rng = random.Random(1)
 variable = contextvars.ContextVar("variable")
 variable.set(random.Random(1))
 reference = random.Random(2)
+ours = random.Random(3)
 
 
 def info():
@@ -128,6 +130,10 @@ def imported_within():
     from python.tests import item_generators
 
     return item_generators.rng.random()
+
+
+def by_text():
+    return getattr(sys.modules["python.tests.item_generators"], "rng").random()  # noqa: B009
 
 
 def filled(self, index):
@@ -213,6 +219,8 @@ DRAWING = {
     ),
     "a global that is not yet there": lambda: Plain(lambda *_: global_of_late()),
     "a module that is not yet imported": lambda: Plain(lambda *_: imported_within()),
+    "a module by a text": lambda: Plain(lambda *_: by_text()),
+    "a global by a text": lambda: Plain(lambda *_: globals()["ours"].random()),
     "made when needed": lambda: Plain(filled, rngs=[None] * 200),
     "made when needed, of many": lambda: Plain(filled, rngs=[None] * 20_000),
     "made by another name": lambda: Plain(filled_by, rngs=[None] * 20_000, make_rng=of_numpy),

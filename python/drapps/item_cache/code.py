@@ -43,7 +43,7 @@ class Names:
         globals: names that it looks up in its module.
         attributes: names that it looks up in objects.
         imports: modules that it imports, and how many levels up.
-        texts: its constants that could be names.
+        texts: its constants that could be names, as for `getattr` and `sys.modules`.
     """
 
     globals: frozenset[str]
@@ -61,7 +61,7 @@ class Names:
 def names_in(code: CodeType) -> Names:
     """The names in code."""
     found: dict[str, set[Any]] = {"globals": set(), "attributes": set(), "imports": set()}
-    found["texts"] = {text for text in code.co_consts if type(text) is str and text.isidentifier()}
+    found["texts"] = {text for text in code.co_consts if type(text) is str and _is_name(text)}
     level = 0
     before: Any = None
     for one in dis.get_instructions(code):
@@ -78,8 +78,15 @@ def names_in(code: CodeType) -> Names:
     return Names(**{name: frozenset(names) for name, names in found.items()})
 
 
+def _is_name(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
 def imported_by(function: FunctionType, names: Names) -> Iterator[tuple[str, ModuleType | None]]:
     """Modules that a function imports, by their full names; None for what is not yet imported."""
+    for text in sorted(names.texts):
+        if is_users(text) and isinstance(sys.modules.get(text), ModuleType):
+            yield text, sys.modules[text]
     package = function.__globals__.get("__package__") or top_of(function.__module__)
     for name, level in sorted(names.imports):
         with contextlib.suppress(ImportError):  # more levels up than there are

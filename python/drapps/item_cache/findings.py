@@ -146,7 +146,8 @@ class Findings:
         self.functions.append(function)
         names = names_in(function.__code__)
         self.names |= names.all
-        for name in sorted(names.globals):
+        called = names.texts if "globals" in names.globals else frozenset()
+        for name in sorted(names.globals | called):
             parts += self._bound(function, name, names)
         for full, module in imported_by(function, names):
             self.globals.append((sys.modules, full, module or ABSENT))
@@ -172,7 +173,7 @@ class Findings:
         self.packages.add(top_of(module.__name__))
         parts: list[Any] = []
         if is_users(module.__name__) and depth < 4:
-            for name in sorted(names.attributes):
+            for name in sorted(names.attributes | names.texts):
                 value = vars(module).get(name, ABSENT)
                 self.globals.append((vars(module), name, value))
                 if value is ABSENT:
