@@ -13,6 +13,8 @@ constexpr std::uint64_t kFineBytes = std::uint64_t{32} << 10;  // up to here, cl
 constexpr std::uint32_t kFineClasses = kFineBytes / kPageBytes;
 // Some batches of every size: the peak of a stretch has seen the queue both full and empty.
 constexpr std::uint32_t kStretch = 128;
+// A region with no more than this in spare does not look at what the others have.
+constexpr std::uint64_t kLittle = BlockArena::kSpareBytes / 16;
 
 }  // namespace
 
@@ -46,7 +48,6 @@ Result<std::uint64_t> BlockArena::allocate(std::uint64_t bytes) {
   }
   const std::scoped_lock lock(mutex_);
   take_released();
-  give_back();
   FreeBlocks& spare = free_[class_of(size)];
   std::uint64_t block = 0;
   if (!spare.backed.empty()) {
@@ -63,11 +64,11 @@ Result<std::uint64_t> BlockArena::allocate(std::uint64_t bytes) {
     block = *made;
   }
   in_use_ += size;
-  peak_ = std::max(peak_, in_use_);
   if (++allocations_ == kStretch) {
     allocations_ = 0;
     last_peak_ = std::exchange(peak_, in_use_);
   }
+  give_back(size > kLittle);
   Known& known = blocks_.find(block)->second;
   known.sent = false;
   known.free = false;
@@ -164,10 +165,12 @@ void BlockArena::send(std::uint64_t block) {
 
 void BlockArena::tidy() {
   // Looked at without the lock: when there is nothing to do, this costs nothing.
-  if (memory_->region(region_).released.load(std::memory_order_relaxed) == 0 || !memory_->mine()) return;
+  const RegionEntry& region = memory_->region(region_);
+  const bool released = region.released.load(std::memory_order_relaxed) != 0;
+  if (!(released || region.spare.load(std::memory_order_relaxed) > kLittle) || !memory_->mine()) return;
   const std::scoped_lock lock(mutex_);
   take_released();
-  give_back();
+  give_back(false);
 }
 
 void BlockArena::take_released() {
@@ -187,12 +190,22 @@ void BlockArena::take_released() {
   }
 }
 
-void BlockArena::give_back() {
-  const std::uint64_t kept = std::max({kSpareBytes, in_use_, peak_, last_peak_});
-  for (std::size_t i = kClasses; spare_ > kept && i-- > 0;) {
-    FreeBlocks& spare = free_[i];
-    while (spare_ > kept && !spare.backed.empty()) {
-      const std::uint64_t block = spare.backed.back();
+/// @param look  whatever is in spare here: much has come into use.
+void BlockArena::give_back(bool look) {
+  RegionEntry& region = memory_->region(region_);
+  region.in_use.store(in_use_, std::memory_order_relaxed);
+  region.spare.store(spare_, std::memory_order_relaxed);
+  peak_ = std::max(peak_, in_use_);
+  if (!look && spare_ <= kLittle) return;
+  const auto [in_use, spare] = memory_->in_use_and_spare();
+  peak_ = std::max(peak_, in_use);
+  const std::uint64_t kept = std::max(peak_, last_peak_) + kSpareBytes;
+  std::uint64_t most = spare_;  // that may stay in spare here
+  if (in_use + spare > kept) most -= std::min(most, in_use + spare - kept);
+  for (std::size_t i = kClasses; spare_ > most && i-- > 0;) {
+    auto& [backed, punched] = free_[i];
+    while (spare_ > most && !backed.empty()) {
+      const std::uint64_t block = backed.back();
       Known& known = blocks_.find(block)->second;
       memory_->punch(block + sizeof(BlockHeader), block + known.size);
       if (known.size > kLargestShared) {
@@ -200,10 +213,11 @@ void BlockArena::give_back() {
         memory_->forget(block, block + 1);
       }
       spare_ -= known.size;
-      spare.backed.pop_back();
-      spare.punched.push_back(block);
+      backed.pop_back();
+      punched.push_back(block);
     }
   }
+  region.spare.store(spare_, std::memory_order_relaxed);
 }
 
 }  // namespace drapps

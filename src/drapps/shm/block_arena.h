@@ -6,8 +6,8 @@
 //    then, and a large block only while it has pages.
 // 2. Only the region's process allocates, in private books, which it believes rather than what others may have
 //    overwritten; what the parent needs after a death is in the blocks' headers and in RegionEntry.
-// 3. Spare blocks keep their pages, because a page fault costs more than copying the page. Beyond 64 MiB, or the
-//    bytes that were in use at once lately where those are more, spare pages go back to the system.
+// 3. Spare blocks keep their pages, because a page fault costs more than copying the page. All regions together keep as
+//    many bytes as were in use at once lately, and 64 MiB; spare pages beyond that go back to the system.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ class BlockArena {
 
   static std::size_t class_of(std::uint64_t size) noexcept;
   void take_released();
-  void give_back();
+  void give_back(bool look);
   Result<std::uint64_t> new_block(std::uint64_t size);
   Result<std::shared_ptr<const MappedRange>> new_range(std::uint64_t bytes);
   Result<std::uint64_t> cut(std::uint64_t size);
@@ -81,7 +81,7 @@ class BlockArena {
   std::uint64_t end_;                          // of the region's ranges
   std::uint64_t in_use_ = 0;                   // bytes of blocks that somebody holds
   std::uint64_t spare_ = 0;                    // bytes of free blocks that are backed
-  std::uint64_t peak_ = 0;                     // most bytes in use in this stretch of allocations
+  std::uint64_t peak_ = 0;                     // most bytes in use, of all regions, in this stretch of allocations
   std::uint64_t last_peak_ = 0;
   std::uint32_t allocations_ = 0;  // in this stretch
 };

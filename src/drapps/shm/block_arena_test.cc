@@ -136,6 +136,35 @@ TEST(ArenaMemoryTest, SparePagesBeyondWhatIsUsedGoBackAndTheOthersStay) {
   EXPECT_GE(file.resident(), BlockArena::kSpareBytes / 2);
 }
 
+TEST(ArenaMemoryTest, AllRegionsTogetherKeepWhatWasInUseAtOnce) {
+  constexpr std::uint64_t kBlock = 8 << 20;
+  SharedFile file = *SharedFile::make("test");
+  auto memory = make_regions(4, file, std::uint64_t{1} << 30);
+  BlockArena first(memory, 1);
+  BlockArena second(memory, 2);
+  const auto filled = [&](BlockArena& arena) {
+    std::vector<std::uint64_t> blocks;
+    for (int i = 0; i < 20; ++i) {
+      blocks.push_back(*arena.allocate(kBlock - sizeof(BlockHeader)));
+      std::memset(data_of(*memory, blocks.back()), 1, kBlock - sizeof(BlockHeader));
+    }
+    return blocks;
+  };
+  for (const std::uint64_t block : filled(first)) memory->release_hold(block, kMakerHold);
+  first.tidy();
+  EXPECT_GE(file.resident(), 20 * kBlock) << "they may all be wanted again";
+  const std::vector<std::uint64_t> in_use = filled(second);
+  first.tidy();
+  EXPECT_LE(file.resident(), 21 * kBlock + BlockArena::kSpareBytes) << "others have them now";
+  for (const std::uint64_t block : in_use) {
+    EXPECT_EQ(data_of(*memory, block)[kBlock / 2], std::byte{1});
+    memory->release_hold(block, kMakerHold);
+  }
+  static_cast<void>(filled(first));
+  second.tidy();
+  EXPECT_LE(file.resident(), 21 * kBlock + BlockArena::kSpareBytes);
+}
+
 TEST_F(ArenaTest, BlocksAreReleasedFromAnyThreadWhileOthersAreMade) {
   std::vector<std::jthread> threads;
   for (std::uint64_t t = 0; t < 4; ++t) {

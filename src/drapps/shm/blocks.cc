@@ -121,6 +121,16 @@ void BlockRegions::punch_data(const MappedBlock& block) noexcept {
   block.range->punch(data, data + block.room());
 }
 
+std::pair<std::uint64_t, std::uint64_t> BlockRegions::in_use_and_spare() const noexcept {
+  std::uint64_t in_use = 0;
+  std::uint64_t spare = 0;
+  for (std::uint32_t i = 0; i < plan_.regions; ++i) {
+    in_use += entries_[i].in_use.load(std::memory_order_relaxed);
+    spare += entries_[i].spare.load(std::memory_order_relaxed);
+  }
+  return {in_use, spare};
+}
+
 void BlockRegions::punch_released(std::uint32_t region) const noexcept {
   std::uint64_t offset = this->region(region).released.exchange(0);
   for (;;) {

@@ -59,6 +59,9 @@ struct alignas(64) RegionEntry {
   std::atomic<std::uint64_t> end;       // ranges stand one after the other up to here, where another may begin
   std::atomic<std::uint64_t> released;  // blocks that nobody holds, linked by BlockHeader::next
   std::atomic<std::uint32_t> orphaned;  // 1: its process is dead
+  // Bytes of its blocks with pages, as its process knows them; advice for others.
+  std::atomic<std::uint64_t> in_use;
+  std::atomic<std::uint64_t> spare;
 };
 
 /// Where the regions are in a file.
@@ -143,6 +146,8 @@ class BlockRegions {
   static void punch_data(const MappedBlock& block) noexcept;
   /// Gives the pages of a dead process's released blocks back to the system.
   void punch_released(std::uint32_t region) const noexcept;
+  /// What all regions together have in use, and in spare.
+  std::pair<std::uint64_t, std::uint64_t> in_use_and_spare() const noexcept;
   /// How many threads are releasing blocks of a region now.
   std::uint32_t releasing(std::uint32_t region) const noexcept { return releasing_[region].load(); }
 

@@ -51,6 +51,7 @@ Result<std::optional<std::uint64_t>> Board::publish(Bytes input, const TaskReque
 
   const std::scoped_lock lock(mutex_);
   if (unswept_ > 0) sweep_all();
+  release_pieces_of_done();
   TaskEntry* task = nullptr;
   std::uint64_t ticket = next_ticket_;
   // A ticket names its place. One whose place is taken by a slow task is left out.
@@ -124,7 +125,7 @@ void Board::write_again() const {
   };
   put(memory()->header().next, next_ticket_);
   put(memory()->header().oldest, oldest_);
-  for (const auto& [ticket, request, at_ns] : published_) {
+  for (const auto& [ticket, request, at_ns, done] : published_) {
     if (ticket == kNoTicket) continue;
     TaskEntry& task = entry(ticket);
     put(task.pinned, request.process);
@@ -223,6 +224,25 @@ void Board::repin(std::uint64_t ticket, std::int32_t process) {
   published(ticket).request.process = process;
   task.pinned.store(process);
   wake_workers(*memory());
+}
+
+/// Whoever had a task and has ended it does not look at what others made of it any more; its result may wait for long.
+/// Requires the mutex.
+void Board::release_pieces_of_done() {
+  const std::uint64_t most = memory()->max_tasks();
+  for (std::uint64_t ticket = next_ticket_ - std::min(next_ticket_ - oldest_, most); ticket < next_ticket_; ++ticket) {
+    Published& known = published(ticket);
+    if (known.ticket != ticket || known.done || known.request.pieces == 0) continue;
+    TaskEntry& task = entry(ticket);
+    if (const Word word = Word::of(task.word.load()); word.ticket != ticket || word.state != kTaskDone) continue;
+    known.done = true;
+    for (std::uint32_t i = 0; i < known.request.pieces; ++i) {
+      if (Word::of(task.piece[i].load()).state != kPieceDelivered) continue;
+      // First: what is released must not be found again.
+      task.piece[i].store(Word{.ticket = ticket, .state = kPieceClosed}.bits());
+      release_packet(*memory(), task.result[i].load());
+    }
+  }
 }
 
 /// Moves a task that is cancelled or taken towards being free. True when it is, and all that it held is released.

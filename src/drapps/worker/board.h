@@ -146,6 +146,7 @@ class Board {
     std::uint64_t ticket = kNoTicket;
     TaskRequest request;
     std::uint64_t at_ns = 0;
+    bool done = false;  // and its pieces released
   };
   /// What is known of a process by what was read last.
   struct Known {
@@ -165,6 +166,7 @@ class Board {
   bool has_owner_or_none(const Word& word) const noexcept;
   void write_again() const;
   Result<TakenResult> result_at(std::uint64_t manifest);
+  void release_pieces_of_done();
   bool sweep(TaskEntry& task);
   void pass_over_ended();
   void sweep_all();

@@ -122,7 +122,9 @@ Result<Work> BoardClient::next(std::chrono::nanoseconds timeout, bool pending) {
     const std::uint32_t mask = mask_of(number_) | (stop || retired ? 0 : kAnyone);
     const FutexWait waited = futex_wait(header.work, seen, std::min(deadline, now + kWorkLookNs), mask);
     if (waited == FutexWait::kInterrupted) return Work{};
-    if (waited == FutexWait::kTimeout) disown_strange();
+    if (waited != FutexWait::kTimeout) continue;
+    disown_strange();
+    arena_.tidy();  // others need what it has no use for
   }
 }
 

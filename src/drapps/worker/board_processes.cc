@@ -150,6 +150,8 @@ void Board::clear_region_of(std::uint32_t number) {
   });
   memory()->punch_released(region);
   memory()->punch(memory()->blocks_end(region), memory()->region_end(region));
+  memory()->region(region).in_use = 0;
+  memory()->region(region).spare = 0;
 }
 
 /// Makes the region of a reaped process as new, unless somebody holds a block of it, or it cannot be told.

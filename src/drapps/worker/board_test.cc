@@ -193,6 +193,31 @@ TEST_F(BoardTest, AnOwnerAndAThiefShareATask) {
   ASSERT_EQ(board_->slowest().size(), 3u);
 }
 
+TEST_F(BoardTest, WhatAThiefMadeIsReleasedWhenTheTaskIsDoneThoughNobodyHasTakenIt) {
+  auto owner = attached(*board_);
+  auto thief = attached(*board_);
+  const std::uint64_t ticket = publish(*board_, 9, {.pieces = 2});
+  ASSERT_EQ(owner->next(kNow, false)->kind, Kind::kTask);
+  ASSERT_EQ(thief->next(kNow, false)->piece, 1);
+  ASSERT_TRUE(owner->begin(ticket, 0));
+  ASSERT_TRUE(owner->finish(ticket, 0));
+  const std::vector<std::byte> large(1 << 20);
+  const Bytes parts[] = {large};
+  ASSERT_TRUE(thief->deliver_piece(ticket, 1, 0, parts).ok());
+  EXPECT_GT(board_->bytes_in_use(), large.size());
+  const std::uint64_t next = publish(*board_, 1, {});
+  EXPECT_TRUE(owner->delivered(ticket, 1)->has_value()) << "its owner may still look at it";
+  const std::uint64_t number = 5;
+  const Bytes result[] = {bytes_of(number)};
+  ASSERT_TRUE(owner->deliver(ticket, 3, result).ok());
+  publish(*board_, 2, {});
+  EXPECT_LT(board_->bytes_in_use(), large.size());
+  auto taken = board_->take(ticket);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(value_in<std::uint64_t>(taken->parts[0].data), 5u);
+  board_->cancel(next);
+}
+
 TEST_F(BoardTest, APieceThatCannotBeSentIsTheOwnersAlone) {
   auto owner = attached(*board_);
   auto thief = attached(*board_);
