@@ -11,7 +11,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -21,7 +21,6 @@ Bytes = int | str  # a number of bytes, or a text that `size_of` reads
 
 _SIZE = re.compile(r"([0-9]+) ?([KMGTP]?)(I?B)?", re.ASCII | re.IGNORECASE)
 _MOST_BYTES = 2**63 - 1
-_NO_LISTS = (str, bytes, bytearray, Mapping, Set)
 
 
 def size_of(text: str) -> int:
@@ -142,6 +141,14 @@ def text(name: str, value: Any) -> str:
     return value
 
 
+def texts(name: str, value: Any, what: str) -> list[str]:
+    """One text, or a list of them that is not empty, each of which is not; `what` they are."""
+    found = [value] if isinstance(value, str) else elements(value)
+    if not found or not all(isinstance(each, str) and each for each in found):
+        raise PipelineError(f"{name}={value!r} must be {what}, at least one")
+    return found
+
+
 def called(name: str, value: Any) -> Callable[..., Any]:
     """Something that can be called."""
     if not callable(value):
@@ -150,15 +157,33 @@ def called(name: str, value: Any) -> Callable[..., Any]:
     return function
 
 
-def path(name: str, value: Any) -> str:
-    """The name of a file."""
+def path(name: str, value: Any, what: str = "file") -> str:
+    """The name of a file, or of whatever else `what` says."""
     try:
         found = os.fsdecode(value)
     except TypeError:
         found = ""
     if not found or "\0" in found:
-        raise PipelineError(f"{name}={value!r} must be the name of a file")
+        raise PipelineError(f"{name}={value!r} must be the name of a {what}")
     return found
+
+
+def paths(name: str, values: Any) -> list[bytes]:
+    """The names of files, as the system takes them."""
+    found = elements(values)
+    if found is None:
+        raise PipelineError(f"{name}={values!r} must be a list of files")
+    try:
+        return [os.fsencode(each) for each in found]
+    except TypeError as error:
+        raise PipelineError(f"{name} holds what is no name of a file: {error}") from None
+
+
+def file_bytes(name: str, value: Any) -> bytes:
+    """The contents of a file."""
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise PipelineError(f"{name} must be the bytes of a file, and is {type(value).__name__}")
+    return bytes(value)
 
 
 def fields(name: str, value: Any) -> dict[str, Any]:
@@ -180,7 +205,12 @@ def json_of(name: str, value: Any) -> str:
 
 def listed(value: Any) -> list[Any] | None:
     """The elements of a list or of its like, in order; None where it is no such thing."""
-    if isinstance(value, _NO_LISTS) or not isinstance(value, Iterable):
+    return None if isinstance(value, (Mapping, set, frozenset)) else elements(value)
+
+
+def elements(value: Any) -> list[Any] | None:
+    """The elements of anything that can be iterated over; None where it cannot, or is a text."""
+    if isinstance(value, (str, bytes, bytearray)) or not isinstance(value, Iterable):
         return None
     try:
         return list(value)

@@ -168,6 +168,10 @@ def array_source(
     import numpy as np
 
     layout = arguments.one_of("layout", layout, LAYOUTS)
+    if not isinstance(arrays, Mapping):
+        raise PipelineError(f"columns={arrays!r} must be a mapping from names to arrays")
+    if pictures is not None:
+        pictures = arguments.text("pictures", pictures)
     held: dict[str, np.ndarray[Any, Any]] = {}
     for name, values in arrays.items():
         held[str(name)] = array = np.asarray(values)

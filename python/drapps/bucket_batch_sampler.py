@@ -77,7 +77,7 @@ class BucketBatchSampler:
         world: int = 1,
         remainder: str = "even",
     ) -> None:
-        self.max_tokens = whole("max_tokens", max_tokens, 1)
+        self.max_tokens = whole("max_tokens", max_tokens, 1, 2**62)
         self.shuffle = arguments.flag("shuffle", shuffle)
         self.seed = arguments.seed("seed", seed)
         self.world = whole("world", world, 1)
@@ -86,7 +86,7 @@ class BucketBatchSampler:
             raise PipelineError(f"rank is {rank} and world {world}: ranks count from 0")
         self.remainder = one_of("remainder", remainder, ("even", "pad", "drop"))
         self._sizes = _checked(sizes, self.max_tokens)
-        step = whole("multiple", multiple, 1)
+        step = whole("multiple", multiple, 1, 2**31)
         rounded = np.minimum(-(-self._sizes // step) * step, self.max_tokens)
         self._declared = _declare(rounded, whole("shapes", shapes, 1))
         self._rows = self.max_tokens // self._declared

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from drapps.arguments import whole
 
+LAST = 2**32 - 1  # a word of the random numbers' coordinates
+
 
 class Epochs:
     """Hands out epoch numbers: the next one to each iterator, unless one is pinned or resumed."""
@@ -25,7 +27,7 @@ class Epochs:
 
     def pin(self, epoch: int) -> None:
         """The next iterator takes `epoch`, from its beginning unless it was to be resumed."""
-        epoch = whole("epoch", epoch, 0)
+        epoch = whole("epoch", epoch, 0, LAST)
         if epoch != self._next:
             self._start = 0
         self._next = epoch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drapps.arguments import file_bytes
 from drapps.errors import SampleError
 
 
@@ -27,7 +28,7 @@ def transcode(jpeg: bytes) -> bytes:
     from drapps import _core
 
     try:
-        form: bytes = _core.transcode(jpeg)
+        form: bytes = _core.transcode(file_bytes("jpeg", jpeg))
     except _core.SampleError as error:
         raise SampleError(*error.args) from None
     return form

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from drapps import _core, state
 from drapps.adapter import Layout
+from drapps.arguments import flag, whole
 from drapps.bad_samples import BadSamplesFile
 from drapps.batch import Batch
 from drapps.deprecation import old_method
-from drapps.epochs import Epochs
+from drapps.epochs import LAST, Epochs
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
 from drapps.recording import Recording, record_native, warn
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import torch
 
 KIND = "drapps.Loader"
+_FAR = 2**63 - 1  # behind every position
 
 
 class Loader:
@@ -78,7 +80,8 @@ class Loader:
 
     def iterate(self, epoch: int, position: int = 0) -> LoaderIterator:
         """A pass from any place on, of which `state_dict` and `epochs` know nothing."""
-        return LoaderIterator(self._stream(epoch, position), self._state, self._ended)
+        stream = self._stream(whole("epoch", epoch, 0, LAST), whole("position", position, 0, _FAR))
+        return LoaderIterator(stream, self._state, self._ended)
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank."""
@@ -86,6 +89,7 @@ class Loader:
 
     def steps(self, epoch: int, position: int = 0) -> int:
         """Steps of an epoch from a position on."""
+        epoch, position = whole("epoch", epoch, 0, LAST), whole("position", position, 0, _FAR)
         return self._native.steps(epoch, position)
 
     @property
@@ -188,7 +192,7 @@ class Loader:
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
-        self._native.freeze(frozen)
+        self._native.freeze(flag("frozen", frozen))
 
     def record(self, path: str | os.PathLike[str]) -> Recording:
         """Records every decision, and all that it was made from, into a new file.

@@ -7,6 +7,7 @@ import warnings
 from types import TracebackType
 from typing import Protocol
 
+from drapps.arguments import path as path_of
 from drapps.errors import PipelineError
 
 
@@ -72,11 +73,12 @@ def record_native(loader: NativeRecorder, path: str | os.PathLike[str]) -> Recor
         PipelineError: the loader is recorded already, or there is a file of this name.
         OSError: the file cannot be made.
     """
+    name = path_of("path", path)
     try:
-        loader.record(os.fsencode(path))
+        loader.record(os.fsencode(name))
     except ValueError as error:
         raise PipelineError(str(error)) from None
-    return Recording(loader, os.fspath(path))
+    return Recording(loader, name)
 
 
 def warn(recorder: Recorder) -> None:

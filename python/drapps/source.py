@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drapps import arguments
 from drapps.errors import DataNotFoundError, PipelineError
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def folder_source(root: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Sou
     import numpy as np
 
     endings = _endings(extensions)
-    top = Path(os.fsdecode(root)).expanduser()
+    top = Path(arguments.path("path", root, "folder")).expanduser()
     if not top.is_dir():
         raise DataNotFoundError(f"{str(top)!r} is not a folder: name one with a folder per class")
     with os.scandir(top) as entries:
@@ -139,12 +140,10 @@ def folder_source(root: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Sou
 
 
 def _endings(extensions: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(extensions, str):
-        extensions = (extensions,)
-    endings = tuple(ending.lower() for ending in extensions)
-    if not endings or not all(ending.startswith(".") for ending in endings):
-        raise PipelineError(f"extensions={endings} must be endings like '.jpg', at least one")
-    return endings
+    endings = arguments.texts("extensions", extensions, "endings like '.jpg'")
+    if not all(each.startswith(".") for each in endings):
+        raise PipelineError(f"extensions={extensions!r} must be endings like '.jpg', at least one")
+    return tuple(each.lower() for each in endings)
 
 
 def _pictures(folder: Path, endings: tuple[str, ...]) -> list[bytes]:
@@ -165,12 +164,12 @@ def file_source(
     """Files in the given order; see `drapps.images`."""
     if isinstance(paths, (str, bytes)):
         raise PipelineError("paths must be a list of files; for a folder use drapps.image_folder")
-    files = [os.fsencode(path) for path in paths]
+    files = arguments.paths("paths", paths)
     count = _count(files, "paths")
     return Source(
         paths=files,
         labels=_labels(labels, count),
-        masks=None if masks is None else _masks([os.fsencode(mask) for mask in masks], count),
+        masks=None if masks is None else _masks(arguments.paths("masks", masks), count),
         boxes=None if boxes is None else _boxes(boxes, count),
     )
 
@@ -182,17 +181,24 @@ def memory_source(
     boxes: tuple[Any, Any, Any] | None = None,
 ) -> Source:
     """Encoded pictures in memory, in the given order; see `drapps.image_bytes`."""
-    held = list(records)
-    for index, record in enumerate(held):
-        if not isinstance(record, bytes):
-            raise PipelineError(f"record {index} is {type(record).__name__}, not bytes")
+    held = _records("record", records)
     count = _count(held, "records")
     return Source(
         records=held,
         labels=_labels(labels, count),
-        masks=None if masks is None else _masks(list(masks), count),
+        masks=None if masks is None else _masks(_records("mask", masks), count),
         boxes=None if boxes is None else _boxes(boxes, count),
     )
+
+
+def _records(what: str, given: Any) -> list[bytes]:
+    held = arguments.elements(given)
+    if held is None:
+        raise PipelineError(f"{what}s={given!r} must be a list of the bytes of files")
+    for index, record in enumerate(held):
+        if not isinstance(record, bytes):
+            raise PipelineError(f"{what} {index} is {type(record).__name__}, not bytes")
+    return held
 
 
 def _count(items: Sequence[bytes], what: str) -> int:

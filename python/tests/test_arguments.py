@@ -98,6 +98,70 @@ def test_the_builder_names_what_is_wrong(photos, method):
     assert refused or not names
 
 
+CALLS = {
+    "image_folder": (drapps.image_folder, ("path", "extensions")),
+    "images": (drapps.images, ("paths", "labels", "masks", "boxes")),
+    "image_bytes": (drapps.image_bytes, ("records", "labels", "masks", "boxes")),
+    "arrays": (drapps.arrays, ("columns", "pictures", "layout")),
+    "webdataset": (drapps.webdataset, ("shards", "image", "label", "mask", "classes")),
+    "mds": (drapps.mds, ("folder",)),
+    "litdata": (drapps.litdata, ("folder",)),
+    "transcode": (drapps.transcode, ("jpeg",)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_source_says_what_is_wrong_with_it(photos, tmp_path, name):
+    function, names = CALLS[name]
+    files = sorted(photos.glob("*/*.jpg"))[:2]
+    given = {
+        "path": photos,
+        "paths": files,
+        "records": [path.read_bytes() for path in files],
+        "columns": {"x": np.zeros((2, 3, 3), np.uint8)},
+        "shards": tmp_path / "none.tar",
+        "folder": tmp_path,
+        "jpeg": files[0].read_bytes(),
+    }
+    needed = {names[0]: given[names[0]]}
+    for argument in names:
+        for value in VALUES:
+            said = said_by(function, {**needed, argument: value})
+            assert not INSIDES.search(said.partition(": expected")[0]), said
+
+
+def said_by(function, given):
+    try:
+        function(**given)
+    except (drapps.PipelineError, drapps.SampleError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def called(loader, method, value):
+    result = getattr(loader, method)(value)
+    if method == "record":
+        result.stop()
+
+
+@pytest.mark.parametrize("lifted", [None, True, False])
+def test_the_methods_of_a_loader_name_what_is_wrong(photos, tmp_path, monkeypatch, lifted):
+    monkeypatch.chdir(tmp_path)  # where a recording may be made
+    loader = drapps.image_folder(photos).center_crop(8).batch(2)
+    methods = {"set_epoch": "epoch", "freeze": "frozen", "record": "path"}
+    if lifted is None:
+        methods |= {"steps": "epoch", "iterate": "epoch"}
+    else:
+        torch = pytest.importorskip("torch")
+        rows = torch.utils.data.TensorDataset(torch.arange(3))
+        loader = drapps.torch.DataLoader(rows, lift=lifted, num_workers=1)
+    for method, name in methods.items():
+        refused = 0
+        for value in VALUES:
+            refused += assert_named(name, value, lambda v=value, m=method: called(loader, m, v))
+        assert refused > len(VALUES) // 2
+
+
 EMULATED = ["schedule", "period", "burst", "seed", "deadline", *vars(drapps.storage.Conditions())]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drapps import arguments
 from drapps.errors import DataNotFoundError, PipelineError, SampleError
 from drapps.pipeline import Pipeline
 from drapps.shards.index import ShardIndex, shard_indexes
@@ -223,7 +224,7 @@ def _pipeline(
 
 
 def _index_json(folder: PathLike) -> tuple[Path, dict[str, Any]]:
-    place = Path(os.fsdecode(folder)).expanduser()
+    place = Path(arguments.path("folder", folder, "folder")).expanduser()
     path = place / "index.json"
     if not path.is_file():
         raise DataNotFoundError(f"{str(path)!r} is not there: name the folder that holds it")

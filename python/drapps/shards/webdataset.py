@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drapps import arguments
 from drapps.errors import DataNotFoundError, PipelineError, SampleError
 from drapps.pipeline import Pipeline
 from drapps.shards.index import ShardIndex, shard_indexes
@@ -60,7 +61,7 @@ def webdataset(
         SampleError: a shard that is damaged, compressed or no tar file.
     """
     paths, written = _paths(shards)
-    names = tuple(written if classes is None else classes)
+    names = tuple(written if classes is None else _classes(classes))
     fields = Fields(
         image=_extensions("image", image),
         label=_label(label),
@@ -73,18 +74,25 @@ def webdataset(
 
 
 def _extensions(what: str, given: str | Sequence[str]) -> tuple[str, ...]:
-    endings = (given,) if isinstance(given, str) else tuple(given)
+    endings = arguments.texts(what, given, "extensions such as 'jpg'")
     cleaned = tuple(ending.lower().removeprefix(".") for ending in endings)
-    if not cleaned or not all(cleaned):
+    if not all(cleaned):
         raise PipelineError(f"{what}={given!r} must be extensions such as 'jpg', at least one")
     return cleaned
+
+
+def _classes(given: Any) -> list[str]:
+    names = arguments.elements(given)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise PipelineError(f"classes={given!r} must be names of classes, in the order of labels")
+    return names
 
 
 def _label(given: str | tuple[str, str] | None) -> tuple[str, str] | None:
     """Extension and field; the field is empty where the member is the label."""
     if given is None:
         return None
-    pair = (given, "") if isinstance(given, str) else tuple(given)
+    pair = (given, "") if isinstance(given, str) else arguments.listed(given) or ()
     if len(pair) != 2 or not all(isinstance(part, str) for part in pair) or not pair[0]:
         raise PipelineError(f"label={given!r} must be an extension, (extension, field) or None")
     return _extensions("label", pair[0])[0], pair[1]
@@ -93,11 +101,11 @@ def _label(given: str | tuple[str, str] | None) -> tuple[str, str] | None:
 def _paths(shards: PathLike | Iterable[PathLike]) -> tuple[list[bytes], list[str]]:
     """The files, and the class names that lie beside them."""
     if not isinstance(shards, (str, bytes, os.PathLike)):
-        paths = [os.fsencode(shard) for shard in shards]
+        paths = arguments.paths("shards", shards)
         if not paths:
             raise PipelineError("shards is empty: name at least one tar file")
         return paths, []
-    text = os.fsdecode(shards)
+    text = arguments.path("shards", shards)
     if re.match(r"(pipe:|[a-z0-9]+://)", text):
         raise PipelineError(f"shards={text!r}: only local files are read; copy or mount them")
     folder = Path(text).expanduser()

@@ -416,7 +416,7 @@ class DataLoader(IteratedLoader[T_co]):
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
-        native = self._prepared()
+        native, frozen = self._prepared(), arguments.flag("frozen", frozen)
         if isinstance(native, LiftReport):
             self._process_knob().freeze(frozen)
         else:

@@ -10,6 +10,7 @@ from typing import Any
 
 from drapps import _core
 from drapps.arguments import json_of
+from drapps.arguments import path as path_of
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
 from drapps.recording import Recording
@@ -95,11 +96,12 @@ class ProcessKnob:
             PipelineError: it is recorded already, or there is a file of this name.
             OSError: the file cannot be made.
         """
+        name = path_of("path", path)
         try:
-            self.control.record(os.fsencode(path), json.dumps({"plan": plan}, default=str))
+            self.control.record(os.fsencode(name), json.dumps({"plan": plan}, default=str))
         except ValueError as error:
             raise PipelineError(str(error)) from None
-        return Recording(self.control, os.fspath(path))
+        return Recording(self.control, name)
 
     def settings(self) -> dict[str, Any]:
         """The knob as it stands; JSON-able.
