@@ -28,7 +28,6 @@ WRONG = {
     "timeout": (None, "x", b"", NAN, -1, -INF, [], {}),
     "worker_init_fn": ("x", b"", 5, NAN, []),
     "multiprocessing_context": ("x", b"", 5, NAN),
-    "generator": ("x", b"", 5, NAN, [], np.random.default_rng()),
     "prefetch_factor": (*NO_WHOLES, "x", -1),
     "policy": (b"x", b"", "best", "", 1, True, NAN, [], {}, {"name": b"x"}, {"name": 1}),
     "cpu_budget": ("x", "", "1", b"1", 0, -1, NAN, INF, -INF, True, [], {}, object()),
@@ -45,8 +44,15 @@ WRONG = {
     "form": NO_NAMES,
     "bad_samples_file": ("", b"", 1, True, NAN, [], {}, "a\0b"),
 }
-# What the stock class takes by its truth, and what it does not look at.
-ANYTHING = {"shuffle", "pin_memory", "persistent_workers", "in_order", "pin_memory_device"}
+# What the stock class takes by its truth, does not look at, or refuses in words of torch.
+ANYTHING = {
+    "generator",
+    "shuffle",
+    "pin_memory",
+    "persistent_workers",
+    "in_order",
+    "pin_memory_device",
+}
 WITH_WORKERS = {"worker_init_fn", "multiprocessing_context", "prefetch_factor"}
 
 
@@ -128,14 +134,21 @@ def test_a_budget_below_one_batch_is_refused_and_not_left_aside(datasets):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"timeout": 5}, "timeout=5 is about workers"),
-        ({"num_workers": 1, "prefetch_factor": 0}, "prefetch_factor=0 must be greater than 0"),
+        ({"timeout": 5}, "requires timeout == 0, and not timeout=5"),
+        ({"num_workers": 1, "prefetch_factor": 0}, "prefetch_factor must be greater than 0"),
     ],
 )
 def test_what_stock_iterators_assert_is_said_lifted_or_not(datasets, options, said):
     for data in datasets:
         with pytest.raises(AssertionError, match=said):
             iter(drapps.torch.DataLoader(data, **options))
+
+
+@pytest.mark.parametrize("generator", [5, "x", np.random.default_rng()])
+def test_a_wrong_generator_is_torchs_error_at_the_first_iter(datasets, generator):
+    for data in datasets:
+        with pytest.raises(TypeError, match=r"random_\(\)|Generator"):
+            iter(drapps.torch.DataLoader(data, generator=generator))
 
 
 def test_numbers_of_other_classes_are_as_good(datasets):

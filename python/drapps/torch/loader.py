@@ -150,7 +150,6 @@ class DataLoader(IteratedLoader[T_co]):
             batch_sampler=batch_sampler,
             collate_fn=collate_fn,
             worker_init_fn=worker_init_fn,
-            generator=generator,
         )
         self._epochs = Epochs()
         self._epoch_given = False

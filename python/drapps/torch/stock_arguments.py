@@ -10,7 +10,6 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-import torch
 from torch.utils.data import DataLoader
 
 from drapps.arguments import called, number_in
@@ -46,7 +45,6 @@ def check_stock_arguments(
     batch_sampler: Any,
     collate_fn: Any,
     worker_init_fn: Any,
-    generator: Any,
 ) -> None:
     """Looks at what the stock class would fail at in its loop, or where it compares numbers.
 
@@ -65,8 +63,6 @@ def check_stock_arguments(
         called("collate_fn", collate_fn)
     if worker_init_fn is not None and workers > 0:
         called("worker_init_fn", worker_init_fn)
-    if generator is not None and not isinstance(generator, torch.Generator):
-        raise PipelineError(f"generator={generator!r} must be a torch.Generator")
 
 
 def _iterated(given: Any) -> bool:
@@ -80,6 +76,9 @@ def check_can_iterate(loader: DataLoader[Any]) -> None:
         AssertionError: as there, but it says why.
     """
     if loader.num_workers == 0 and loader.timeout != 0:
-        raise AssertionError(f"timeout={loader.timeout} is about workers: it needs num_workers > 0")
+        raise AssertionError(
+            "a loader without workers requires timeout == 0, and not "
+            f"timeout={loader.timeout}: it is about workers, so give num_workers > 0"
+        )
     if loader.num_workers > 0 and loader.prefetch_factor == 0:
-        raise AssertionError("prefetch_factor=0 must be greater than 0 with workers")
+        raise AssertionError("prefetch_factor must be greater than 0 with workers")
