@@ -85,7 +85,7 @@ def seed(name: str, value: Any) -> int:
 
 
 def number_in(value: Any) -> float | None:
-    """The number that it is, which may be infinite or nan; None where it is none."""
+    """The number that it is, which may be infinite or NaN; None where it is none."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     try:
         return float(value) if is_number else None
@@ -93,11 +93,11 @@ def number_in(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
-def positive(name: str, value: Any, what: str = "number") -> float:
+def positive(name: str, value: Any, must: str = "must be a positive number") -> float:
     """A number above 0, which is finite."""
     found = number_in(value)
     if found is None or not 0 < found < math.inf:
-        raise PipelineError(f"{name}={value!r} must be a positive {what}")
+        raise PipelineError(f"{name}={value!r} {must}")
     return found
 
 

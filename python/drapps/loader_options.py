@@ -36,7 +36,8 @@ def loader_options(
         "form": text("form", form),
     }
     if cpu_budget is not None:
-        options["cpu_budget"] = positive("cpu_budget", cpu_budget, "number of cores")
+        must = "must be a positive number of cores"
+        options["cpu_budget"] = positive("cpu_budget", cpu_budget, must)
     if not (isinstance(cache, str) and cache in _CACHES):
         options["cache"] = byte_count("cache", cache, besides='"auto", "off" or ')
     if ram_budget is not None:

@@ -92,7 +92,7 @@ def run_children(
     count: int,
     how: dict[str, Any],
 ) -> str:
-    """Runs a script's processes up to the first iter() of each.
+    """Runs a script's processes up to the first ``iter()`` of each.
 
     Args:
         start: torch's ``start_processes``.

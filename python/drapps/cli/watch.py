@@ -1,4 +1,4 @@
-"""The loaders that a script makes: each is noted, and the first iter() ends the script."""
+"""The loaders that a script makes: each is noted, and the first ``iter()`` ends the script."""
 
 from __future__ import annotations
 
