@@ -90,7 +90,9 @@ def test_what_a_dataset_does_besides_reading_pictures_keeps_it_with_stock(
 
 def test_options_that_stock_cannot_follow_are_named():
     report = report_of([1, 2], on_error="skip", cpu_budget=1, seed=3)
-    assert report.notes == ("on_error is not used", "seed is not used", "cpu_budget is not used")
+    assert report.notes == ("on_error is not used", "cpu_budget is not used")
+    report = report_of([1, 2], seed=3, torch_order=True)
+    assert report.notes == ("seed is not used",)
     report = report_of([1, 2], on_error="skip", cpu_budget=1, seed=3, num_workers=1)
     assert report.notes == ("on_error is not used",)
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch.utils.data import IterDataPipe, MapDataPipe
 from torch.utils.data._utils.pin_memory import pin_memory
-from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
+from torch.utils.data.dataloader import (
+    _BaseDataLoaderIter,
+    _DatasetKind,
+    _SingleProcessDataLoaderIter,
+)
+from torch.utils.data.graph_settings import apply_random_seed, apply_sharding
 
+from drapps.torch.own_numbers import numbers_of
 from drapps.torch.streams import fetcher_at, state_owner
 from drapps.torch.told_state import LiveState, ToldState
 
@@ -18,21 +27,28 @@ class InProcessIterator(_SingleProcessDataLoaderIter):
     """One pass in the caller's process, exactly as stock; the global random state is the user's."""
 
     def __init__(self, loader: IteratedLoader[Any]) -> None:
-        super().__init__(loader)
-        self._progress = loader._begin_pass(int(self._base_seed))
-        self._sampler_iter = self._progress.indices(self._sampler_iter)
-        start = self._progress.starts().get(0)
-        if start is not None:
-            size = [None] * (loader.batch_size or 1) if self._auto_collation else None
-            self._dataset_fetcher = fetcher_at(self._fetcher, self._dataset, start, size)
+        _BaseDataLoaderIter.__init__(self, loader)
+        if self._timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        progress = self._progress = loader._begin_pass(int(self._base_seed))
+        self._sampler_iter = progress.indices(self._sampler_iter)
+        if isinstance(self._dataset, IterDataPipe) and progress.seed is not None:
+            shared = torch.Generator().manual_seed(progress.shared_seed(self._shared_seed or 0))
+            self._dataset = apply_random_seed(self._dataset, shared)
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            apply_sharding(self._dataset, self._world_size, self._rank)
+        start = progress.starts().get(0, {})
+        size = [None] * (loader.batch_size or 1) if self._auto_collation else None
+        at = functools.partial(fetcher_at, self._new_fetcher, self._dataset, start, size)
+        self._numbers = numbers_of(progress)
+        self._dataset_fetcher = self._numbers.begin(at, start)
+        self._state: ToldState | None = None
+        if progress.is_stream:
             self._dataset_fetcher.ended = start.get("ended", False)
-        owner = state_owner(self._dataset_fetcher) if self._progress.is_stream else None
-        self._state = None if owner is None else LiveState(owner)
+            owner = state_owner(self._dataset_fetcher)
+            self._state = None if owner is None else LiveState(owner)
 
-    def _fetcher(self, anew: bool) -> Any:
-        """The stock fetcher, or another one where the dataset was set to a place."""
-        if not anew:
-            return self._dataset_fetcher
+    def _new_fetcher(self) -> Any:
         return _DatasetKind.create_fetcher(  # type: ignore[no-untyped-call]
             self._dataset_kind,
             self._dataset,
@@ -58,7 +74,7 @@ class InProcessIterator(_SingleProcessDataLoaderIter):
 
     def _fetched(self, index: Any, sampler_state: ToldState | None) -> Any:
         try:
-            data = self._dataset_fetcher.fetch(index)
+            data = self._numbers.fetch(self._dataset_fetcher, index)
         except StopIteration:
             raise
         except Exception:

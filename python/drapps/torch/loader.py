@@ -38,6 +38,7 @@ from drapps.torch.python_state import KIND as PYTHON_KIND
 from drapps.torch.python_state import check
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport, stock_report
+from drapps.torch.seeding import base_seed_of
 from drapps.torch.stock_arguments import check_can_iterate, check_stock_arguments, workers_of
 from drapps.torch.worker_iterator import WorkerIterator
 from drapps.worker.process_knob import ProcessKnob
@@ -63,8 +64,8 @@ class DataLoader(IteratedLoader[T_co]):
             number, or a size such as ``"2GiB"`` or ``"500MB"``.
         on_error: what a bad picture does: ``raise`` a `drapps.SampleError` (the next batch goes
             on), ``skip`` its row, or ``replace`` it by another sample.
-        seed: fixes order and augmentation of the native path; otherwise each ``iter()`` draws its
-            seed as the stock class does, from `generator` or the global generator.
+        seed: fixes the order of `shuffle` and all that samples draw, for each epoch, unless
+            `torch_order`; otherwise ``iter()`` draws one as stock, from `generator` or globally.
         cache: what the native path keeps of the files from epoch to epoch: ``auto``, ``off``, or a
             budget in bytes, written as `ram_budget`; `form` says in which form: see "What the cache
             keeps".
@@ -234,18 +235,13 @@ class DataLoader(IteratedLoader[T_co]):
         """
         epoch, _ = self._epochs.take()
         resumed, begun = self._take_resumed(epoch)
-        seed = begun.get("seed", base_seed)
-        order = PythonOrder.of(self)
-        self._latest = Progress(
-            order,
-            epoch,
-            seed,
-            self._key_epoch(epoch, since, begun),
-            self.seed,
-            rank_of(order.sampler),
-            resumed,
-            self._generators(begun),
-        )
+        key_epoch = self._key_epoch(epoch, since, begun)
+        order = PythonOrder.of(self, begun or None, key_epoch)
+        rank = rank_of(order.sampler)
+        if order.seed is not None and since == 0:
+            base_seed = base_seed_of(order.seed, rank, key_epoch)
+        seed, drawn = begun.get("seed", base_seed), self._generators(begun)
+        self._latest = Progress(order, epoch, seed, key_epoch, rank, resumed, drawn)
         return self._latest
 
     def _begin(self, base_seed: int, native: Native | None = None, since: int = 0) -> Pass:
@@ -300,6 +296,9 @@ class DataLoader(IteratedLoader[T_co]):
         """The next ``iter()`` takes this epoch number; a sampler with ``set_epoch`` is told."""
         self._epochs.pin(epoch)
         self._epoch_given = True
+        self._tell_sampler(epoch)
+
+    def _tell_sampler(self, epoch: int) -> None:
         tell = method_of(PythonOrder.of(self).sampler, "set_epoch")
         if tell is not None:
             tell(epoch)
@@ -343,7 +342,8 @@ class DataLoader(IteratedLoader[T_co]):
                     "the state was saved while the loader ran natively, and this one runs Python "
                     f"code because {native.reasons[0]}"
                 )
-            epoch, position = check(state_dict, PythonOrder.of(self))
+            saved = state_dict if isinstance(state_dict, Mapping) else None
+            epoch, position = check(state_dict, PythonOrder.of(self, saved))
         else:
             epoch, position = state.check(state_dict, KIND, native.identity())
         if position > 0 or "seed" in state_dict:
@@ -359,9 +359,8 @@ class DataLoader(IteratedLoader[T_co]):
         self._resumed = dict(state_dict)
         self._latest = None
         self._iterator = None  # persistent workers belong to the pass that was left
-        tell = method_of(PythonOrder.of(self).sampler, "set_epoch")
-        if tell is not None and "sampler_epoch" in state_dict:
-            tell(state_dict["sampler_epoch"])
+        if "sampler_epoch" in state_dict:
+            self._tell_sampler(state_dict["sampler_epoch"])
 
     def explain(self) -> Explanation:
         """As `drapps.Loader.explain`: what runs and why."""

@@ -14,6 +14,7 @@ from drapps.torch.generators import LOADERS, SAMPLERS, States, fields
 from drapps.torch.orders.order import OTHER_ORDER, PassOrder
 from drapps.torch.python_order import PythonOrder
 from drapps.torch.python_state import KIND, own_state
+from drapps.torch.seeding import base_seed_of, key_of
 from drapps.torch.told_state import ToldState
 from drapps.torch.worker_places import StreamPlaces, WorkerPlaces
 
@@ -37,7 +38,6 @@ class Progress:
         epoch: its number.
         base_seed: that the iterator drew, or that of the pass it goes on with.
         key_epoch: stands beside it in the key, see `DataLoader._key_epoch`.
-        seed: that the user gave, if any, for the samples' random numbers.
         rank: of the user's sampler, which the random numbers of samples depend on.
         resumed: the state that it goes on from.
         generators: the states of the user's generators when the seed was drawn.
@@ -53,7 +53,6 @@ class Progress:
     epoch: int
     base_seed: int
     key_epoch: int
-    seed: int | None
     rank: int
     resumed: Mapping[str, Any] | None = None
     generators: States = field(default_factory=dict)
@@ -168,10 +167,18 @@ class Progress:
         self._streams.failed(worker)
 
     @property
+    def seed(self) -> int | None:
+        """That the user gave, if any."""
+        return self.order.seed
+
+    @property
     def key(self) -> int:
         """The 64-bit seed of the samples' random numbers."""
-        seed = self.base_seed if self.seed is None else self.seed
-        return (seed + self.rank * 0x9E3779B97F4A7C15) % (1 << 64)
+        return key_of(self.base_seed if self.seed is None else self.seed, self.rank)
+
+    def shared_seed(self, drawn: int) -> int:
+        """That of DataPipes, which all ranks share, where the loader has `drawn` this one."""
+        return drawn if self.seed is None else base_seed_of(self.seed, 0, self.key_epoch)
 
     def indices(self, fresh: Iterator[Any]) -> Iterator[Any]:
         """The indices of this pass; `fresh` is the sampler's iterator, not begun yet.
@@ -206,7 +213,7 @@ class Progress:
         if self._repeated is not None:
             return dict(self._repeated)
         saved = state.make(KIND, self.epoch, self._indices.place, self.order.identity)
-        saved |= {"batches": self.batches, "seed": self.base_seed, "key_epoch": self.key_epoch}
+        saved |= {"batches": self.batches, **self._seeds(self.key_epoch)}
         generators = fields(self.generators)
         if self._indices.before is not None and self.order.own_generator is not None:
             shared = self.order.own_generator is self.order.generator
@@ -227,8 +234,11 @@ class Progress:
             saved |= {"own_state": self.own_state, "from_start": again}
         return saved
 
+    def _seeds(self, key_epoch: int) -> dict[str, Any]:
+        given = {} if self.seed is None else {"given_seed": self.seed}
+        return {"seed": self.base_seed, "key_epoch": key_epoch, **given}
+
     def lasting(self) -> dict[str, Any]:
         """What the next pass has of this one, which is over: what persistent workers keep."""
         own = {"own_state": self.own_state, "from_start": False} if self.own_state else {}
-        kept = {"seed": self.base_seed, "key_epoch": self.key_epoch + 1}
-        return {**kept, **self._workers.state_of_next(), **own}
+        return {**self._seeds(self.key_epoch + 1), **self._workers.state_of_next(), **own}

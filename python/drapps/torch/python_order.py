@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,13 @@ from drapps.torch.native_order import is_permutation
 from drapps.torch.orders.order import PassOrder, Sampling
 from drapps.torch.orders.ranks import DealtOrder, DistributedOrder
 from drapps.torch.orders.replayed import ReplayedOrder
-from drapps.torch.orders.seeded import PermutedOrder, RandomOrder, SequentialOrder
+from drapps.torch.orders.seeded import (
+    LargeSeededOrder,
+    PermutedOrder,
+    RandomOrder,
+    SeededOrder,
+    SequentialOrder,
+)
 from drapps.torch.orders.stateful import StatefulOrder, has_state
 from drapps.torch.orders.stream import StreamOrder
 from drapps.torch.worker_places import StreamPlaces, WorkerPlaces
@@ -27,8 +34,9 @@ class PythonOrder(Sampling):
 
     Attributes:
         batch_size: of a stream; None without automatic batching.
-        serial: each worker makes its batches one after the other, with its own random numbers.
-        whole: the dataset makes whole batches, in workers.
+        serial: each worker makes its batches one after the other, with its own random numbers, as
+            does this process of a stream with a seed.
+        whole: the dataset makes whole batches, in workers or by a seed.
         kind: how the order of a pass is made, and made again.
     """
 
@@ -38,8 +46,14 @@ class PythonOrder(Sampling):
     kind: type[PassOrder]
 
     @classmethod
-    def of(cls, loader: Any) -> PythonOrder:
-        """The order of `loader`."""
+    def of(cls, loader: Any, saved: Mapping[str, Any] | None = None, epoch: int = 0) -> PythonOrder:
+        """The order of `loader`.
+
+        Args:
+            loader: whose.
+            saved: the state of a pass, which says whether a seed makes its order, and which.
+            epoch: of a new pass, beside that seed.
+        """
         stream = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
         size = None if stream else length_of(loader.dataset)
         batches = loader._index_sampler if loader._auto_collation else None
@@ -47,15 +61,24 @@ class PythonOrder(Sampling):
         if type(batches) is BatchSampler:
             sampler = batches.sampler
         kind = _kind_of(sampler, batches, None if loader.torch_order else size)
+        seed = _given_seed(loader, saved)
+        by_seed = seed is not None
+        if saved is not None and ("order_seed" in saved or "given_seed" not in saved):
+            by_seed = saved.get("order") == SeededOrder.name
+        if by_seed and size is not None and _is_loaders_shuffle(sampler, size, loader.generator):
+            kind = LargeSeededOrder if size >= permuted.LARGE else SeededOrder
+        workers = loader.num_workers > 0
         return cls(
             sampler=sampler,
             batch_sampler=batches,
             generator=loader.generator,
             size=-1 if size is None else size,
             workers=loader.num_workers,
+            seed=seed,
+            epoch=epoch,
             batch_size=loader.batch_size,
-            serial=loader.num_workers > 0 and (stream or loader.torch_order),
-            whole=loader.num_workers > 0 and not (stream or gives_samples(loader.dataset)),
+            serial=(workers and loader.torch_order) or (stream and (workers or seed is not None)),
+            whole=(workers or seed is not None) and not (stream or gives_samples(loader.dataset)),
             kind=StreamOrder if stream else kind,
         )
 
@@ -78,6 +101,17 @@ class PythonOrder(Sampling):
     def places(self) -> type[WorkerPlaces]:
         """What a state holds of where workers are."""
         return StreamPlaces if self.stream else WorkerPlaces
+
+
+def _given_seed(loader: Any, saved: Mapping[str, Any] | None) -> int | None:
+    """The seed that the user gave; that of a pass that was saved."""
+    own = None if loader.torch_order or loader.seed is None else loader.seed % (1 << 64)
+    return own if saved is None else saved.get("given_seed", own)
+
+
+def _is_loaders_shuffle(sampler: Any, size: int, generator: Any) -> bool:
+    """With a generator of its own an order is reproducible without the loader's seed."""
+    return is_permutation(sampler, size) and sampler.generator in (None, generator)
 
 
 def _kind_of(sampler: Any, batches: Any, size: int | None) -> type[PassOrder]:

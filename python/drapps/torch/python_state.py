@@ -12,6 +12,7 @@ from drapps.torch.python_order import PythonOrder
 KIND = "drapps.torch.DataLoader/python"
 
 _NUMBERS = 1 << 63  # that torch draws
+_SEEDS = 1 << 64  # that a user gives
 
 
 def check(saved: Mapping[str, Any], order: PythonOrder) -> tuple[int, int]:
@@ -37,6 +38,9 @@ def check(saved: Mapping[str, Any], order: PythonOrder) -> tuple[int, int]:
             state.typed(saved, name, kind)
     if "sampler_seed" in saved:
         state.whole(saved, "sampler_seed", _NUMBERS)
+    for name in ("order_seed", "given_seed"):
+        if name in saved:
+            state.whole(saved, name, _SEEDS)
     if workers in saved or (within and order.stream):
         places = state.typed(saved, workers, list)
         count = max(1, order.workers) if within and order.stream else len(places)

@@ -62,7 +62,7 @@ def stock_report(loader: Any, reason: str) -> LiftReport:
         f"{name} is not used"
         for name, used in (
             ("on_error", loader.on_error == "raise"),
-            ("seed", loader.seed is None or loader.num_workers > 0),
+            ("seed", loader.seed is None or not loader.torch_order),
             ("cpu_budget", loader.cpu_budget is None or loader.num_workers > 0),
             ("ram_budget", loader.ram_budget is None),
             ("cache", loader.cache in ("auto", "off")),

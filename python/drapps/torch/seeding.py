@@ -23,6 +23,8 @@ from drapps.torch.drawn import Drawn, packed_states
 
 _MASK_32 = (1 << 32) - 1
 _MASK_64 = (1 << 64) - 1
+_APART = 0x9E3779B97F4A7C15  # an odd multiple of it keeps the keys of different ranks apart
+_NO_POSITION = (1 << 64) - 1  # of a batch
 
 
 @dataclass
@@ -113,6 +115,24 @@ class StockNumbers:
     def joined(self) -> StockNumbers:
         """Those of a virtual worker that comes from another process."""
         return StockNumbers()
+
+
+def base_seed_of(seed: int, rank: int, epoch: int) -> int:
+    """What a seed of the user's puts in the place of the base seed that torch would draw.
+
+    Args:
+        seed: that was given.
+        rank: whose workers are to draw apart from those of others.
+        epoch: its number.
+    """
+    unused = np.zeros(len(torch.default_generator.get_state()), np.uint8)
+    place = (epoch, _NO_POSITION, _core.ORDINAL_BATCH)
+    return _core.seed_torch_state(unused, key_of(seed, rank), *place, 0) >> 1
+
+
+def key_of(seed: int, rank: int) -> int:
+    """The 64 bits of the samples' random numbers, so that ranks with one seed draw apart."""
+    return (seed + rank * _APART) & _MASK_64
 
 
 def random_states() -> tuple[Any, Any, Any]:

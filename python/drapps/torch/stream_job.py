@@ -99,12 +99,9 @@ class StreamJob(TorchJob):
         size = [None] * self.batch_size if self.auto_collation else None
         self._began = _attributes(self.dataset)
         self._set_given(message.get("state"), self._began)
-        self._set_fetcher(fetcher_at(self._fetcher_of, self.dataset, message, size))
+        self._set_fetcher(fetcher_at(self._new_fetcher, self.dataset, message, size))
         runs = self._given is None and message.get("batches", 0) > 0
         self._phase = _Phase.BEGUN if runs else _Phase.FRESH
-
-    def _fetcher_of(self, anew: bool) -> Any:  # noqa: ARG002
-        return self._new_fetcher()
 
     def _set_fetcher(self, fetcher: Any) -> None:
         self._fetcher, self._owner = fetcher, state_owner(fetcher)
@@ -147,7 +144,7 @@ class StreamJob(TorchJob):
             self._set_given(carried["stream"]["state"], carried["before"])
             _set_attributes(self.dataset, self._began)
             stream = carried["stream"]
-            self._set_fetcher(fetcher_at(self._fetcher_of, self.dataset, stream, None))
+            self._set_fetcher(fetcher_at(self._new_fetcher, self.dataset, stream, None))
 
 
 def _attributes(dataset: Any) -> _Attributes:

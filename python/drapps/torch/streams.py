@@ -29,27 +29,25 @@ def unsharded(dataset: Any, workers: int) -> str:
     )
 
 
-def fetcher_at(
-    make: Callable[[bool], Any], dataset: Any, stream: Mapping[str, Any], size: Any
-) -> Any:
+def fetcher_at(make: Callable[[], Any], dataset: Any, stream: Mapping[str, Any], size: Any) -> Any:
     """A stock fetcher that goes on at a place.
 
     Args:
-        make: makes one at the beginning of the stream; told True where the dataset has changed.
+        make: makes one at the beginning of the stream.
         dataset: that it reads.
         stream: ``state``, if it has one; else ``batches`` that are made again for nobody.
         size: what a fetcher is given per batch.
     """
     if stream.get("state") is None:
-        fetcher = make(False)
+        fetcher = make()
         for _ in range(stream.get("batches", 0)):
             if not _fetched(fetcher, size):
                 break
         return fetcher
     if has_method(dataset, "load_state_dict"):
         _load(dataset, stream["state"])
-        return make(True)
-    fetcher = make(False)
+        return make()
+    fetcher = make()
     _load(fetcher.dataset_iter, stream["state"])
     return fetcher
 

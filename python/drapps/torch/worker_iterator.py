@@ -59,6 +59,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._shared_lists = share_large_lists(held, Dataset) if loader.share_lists else []
         self._progress = loader._begin_pass(int(self._base_seed))
         self._base_seed = self._progress.base_seed
+        self._share_seed()
         self._context, by_value = context_of(loader)
         self._job = SentJob(self._job_of(loader), by_value)
         self._assignment = self._assignments_of(loader)
@@ -137,11 +138,16 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._requests.leave(self._wait, self._received)
         before = self._progress
         self._progress = loader._begin_pass(int(self._base_seed), before.key_epoch + 1)
+        self._share_seed()
         if self._closed:  # what died in the pass before is no reason not to begin another
             self._start()
             return
         self._progress.follows(before)
         self._begin(first=False)
+
+    def _share_seed(self) -> None:
+        if self._shared_seed is not None:
+            self._shared_seed = self._progress.shared_seed(self._shared_seed)
 
     def plan(self) -> dict[str, Any]:
         """How it runs, for ``explain()``."""

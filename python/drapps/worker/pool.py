@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import multiprocessing.process
 import os
 import resource
@@ -220,8 +221,8 @@ class ProcessPool:
         if dead.retired and not lost:
             return None
         not_begun = dead.not_begun if status.phase == "starting" else ""
-        more = {"retired": dead.retired, "lost": lost, "not_begun": not_begun}
-        return Death(dead.worker, dead.pid, dead.number, cause, status, **more)
+        death = Death(dead.worker, dead.pid, dead.number, cause, status, lost=lost)
+        return dataclasses.replace(death, retired=dead.retired, not_begun=not_begun)
 
     def _forget(self, ended: WorkerProcess) -> None:
         del self.running[ended.number]

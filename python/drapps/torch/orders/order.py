@@ -29,6 +29,8 @@ class Sampling:
         generator: the loader's, or None.
         size: of the dataset; -1 where it has none.
         workers: virtual ones.
+        seed: that the user gave, and that makes the order where torch would draw one; or None.
+        epoch: that stands beside it in the key.
     """
 
     sampler: Any
@@ -36,6 +38,8 @@ class Sampling:
     generator: Any
     size: int
     workers: int
+    seed: int | None
+    epoch: int
 
     @property
     def indices(self) -> Any:

@@ -61,6 +61,54 @@ class RandomOrder(SequentialOrder):
         return {}
 
 
+class SeededOrder(SequentialOrder):
+    """Our own order of the seed that the user gave, in the place of torch's."""
+
+    name = "seeded"
+    within: ClassVar[Mapping[str, type]] = {"order_seed": int}
+
+    def __init__(self, sampling: Sampling, saved: Mapping[str, Any] | None) -> None:
+        super().__init__(sampling, saved)
+        self._seed, self._epoch = sampling.seed or 0, sampling.epoch
+        self._begun = saved is not None and "order_seed" in saved
+        if self._begun:
+            self._seed = self._saved["order_seed"]
+            self._epoch = self._saved.get("key_epoch", self._saved["epoch"])
+
+    @classmethod
+    def positions(cls, sampling: Sampling) -> int | None:
+        """The samples of the dataset."""
+        return sampling.size
+
+    def _fresh(self, fresh: Iterator[Any]) -> Iterator[Any]:
+        self._begun = True
+        ours = self._batches(0)
+        for _ in fresh:  # draws from the generators what stock draws
+            yield next(ours)
+
+    def _rest(self, position: int) -> Iterator[Any]:
+        self.position = position
+        return self._batches(position)
+
+    def _batches(self, position: int) -> Iterator[Any]:
+        size = self.sampling.size
+        indices = permuted(size, self._seed, self._epoch, position)
+        return self._rebatched(indices, size - position)
+
+    def state(self) -> dict[str, Any]:
+        """The seed, once the pass has begun."""
+        return {"order_seed": self._seed} if self._begun else {}
+
+
+class LargeSeededOrder(SeededOrder):
+    """The same of a large dataset, of which torch's order is not made even to be dropped."""
+
+    def _fresh(self, fresh: Iterator[Any]) -> Iterator[Any]:  # noqa: ARG002
+        self._begun = True
+        drawn_seed(self.sampling.draws_from)
+        yield from self._batches(0)
+
+
 class PermutedOrder(RandomOrder):
     """Our own order of a large dataset in the place of torch's, which is a list of all samples."""
 
