@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, IterDataPipe
 from torch.utils.data import _utils as stock_utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -53,6 +53,8 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._maker = os.getpid()
         self._closed = True
         super().__init__(loader)
+        if loader.torch_order or isinstance(self._dataset, IterDataPipe):
+            self._iterate_again(loader)
         self._prefetch_factor = int(loader.prefetch_factor or 0)
         self._prefetch = self._prefetch_factor * self._num_workers  # batches
         held = uncached(self._dataset)
@@ -72,6 +74,15 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._waiter = ResultWaiter(self._timeout, loader.stall_report)
         with within(self):
             self._start()
+
+    def _iterate_again(self, loader: IteratedLoader[Any]) -> None:
+        """As stock does with workers: a sampler may draw each time, and so do pipes.
+
+        The seed that was drawn for pipes before is the one that workers are given.
+        """
+        shared = self._shared_seed
+        super()._reset(loader, first_iter=True)
+        self._shared_seed = shared
 
     @abstractmethod
     def _job_of(self, loader: IteratedLoader[Any]) -> TorchJob:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch.utils import data
+from torch.utils.data.datapipes.iter import IterableWrapper
 
 from python.tests.torch_contract.samples import Calls, drawn, draws
 
@@ -119,3 +120,15 @@ def test_what_the_training_loop_draws_changes_nothing_in_the_workers(loader_clas
         return torch.cat(found)
 
     assert torch.equal(run(0), run(5))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_what_pipes_shuffle_is_shuffled_as_in_stock(loader_class, number, persistent):
+    def found(kind):
+        pipe = IterableWrapper([torch.tensor([i]) for i in range(12)]).shuffle().sharding_filter()
+        options = {"number": number, "persistent_workers": persistent and number > 0}
+        return [*epochs(kind, pipe, **options), torch.rand(1)]
+
+    assert equal(found(loader_class), found(data.DataLoader))

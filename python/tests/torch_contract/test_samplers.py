@@ -181,3 +181,40 @@ def test_an_empty_batch_is_collates_business(loader_class, workers):
         Squares(), batch_sampler=[[1], [], [2]], collate_fn=identity, num_workers=workers
     )
     assert list(loader) == [[1], [], [4]]
+
+
+class Eager:
+    """Draws its order when it is asked for an iterator, from the global generator."""
+
+    def __init__(self, of):
+        self.of = of
+
+    def __iter__(self):
+        return iter([self.of[place] for place in torch.randperm(len(self.of)).tolist()])
+
+    def __len__(self):
+        return len(self.of)
+
+
+EAGER = {
+    "batch sampler": lambda: {"batch_sampler": Eager([[0, 1], [2], [3, 4, 5], [6]])},
+    "no batches": lambda: {"batch_size": None, "sampler": Eager(range(7))},
+    "batches": lambda: {"batch_size": 2, "sampler": Eager(range(7))},
+}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("name", EAGER)
+def test_in_torch_order_a_sampler_that_draws_at_once_draws_as_often(
+    serial_class, name, persistent, workers
+):
+    def orders(kind):
+        torch.manual_seed(3)
+        options = {"persistent_workers": persistent and workers > 0, **EAGER[name]()}
+        loader = kind(Squares(), num_workers=workers, **options)
+        return [[torch.as_tensor(b).tolist() for b in loader] for _ in range(3)], float(
+            torch.rand(1)
+        )
+
+    assert orders(serial_class) == orders(data.DataLoader)

@@ -26,7 +26,10 @@ Error no_descriptor(const char* what) {
                           "; raise the limit on open files (ulimit -n)"};
 }
 
-bool alive(const Parent& parent) { return process_start_time(parent.pid) == parent.start; }
+/// Unless it is certain that the parent has ended: where no descriptor is left, /proc does not tell.
+bool alive(const Parent& parent) {
+  return !ProcessName{.pid = parent.pid, .start = parent.start & ProcessName::kStartMask}.has_ended();
+}
 
 /// Sleeps one period; false where the parent is gone.
 bool sleep_with(const Parent& parent, int pidfd, int wake) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <thread>
@@ -46,6 +47,19 @@ TEST(HeartbeatTest, AParentThatIsAnotherProcessByNowEndsTheWorker) {
     pause();
   });
   EXPECT_EQ(child.wait(), 1);
+}
+
+TEST(HeartbeatTest, AWorkerThatCanOpenNothingMoreHasAParentAllTheSame) {
+  auto board = make_board(1, 1);
+  const Child child(*board, [](BoardClient& client) {
+    const Parent parent{.pid = getppid(), .start = process_start_time(getppid())};
+    const int lowest = dup(STDIN_FILENO);
+    close(lowest);
+    const rlimit two{.rlim_cur = static_cast<rlim_t>(lowest) + 2, .rlim_max = static_cast<rlim_t>(lowest) + 2};
+    setrlimit(RLIMIT_NOFILE, &two);
+    _exit(client.start_heartbeat(parent, false).ok() ? 7 : 8);
+  });
+  EXPECT_EQ(child.wait(), 7);
 }
 
 TEST(HeartbeatTest, AChildOfAWorkerEndsWithoutWaitingForTheBeat) {
