@@ -41,6 +41,10 @@ def _whole(buffer: Any, dtype: str, shape: tuple[int, ...]) -> Tensor:
     return torch.from_numpy(np.ndarray(shape, dtype, buffer))
 
 
+def _storage_in(source: UntypedStorage | Tensor) -> UntypedStorage:
+    return source.untyped_storage() if isinstance(source, Tensor) else source
+
+
 def _tensor_of(
     source: UntypedStorage | Tensor,
     dtype: torch.dtype,
@@ -49,8 +53,7 @@ def _tensor_of(
     stride: tuple[int, ...],
     requires_grad: bool,
 ) -> Tensor:
-    storage = source.untyped_storage() if isinstance(source, Tensor) else source
-    tensor = torch.empty(0, dtype=dtype).set_(storage, offset, size, stride)
+    tensor = torch.empty(0, dtype=dtype).set_(_storage_in(source), offset, size, stride)
     return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
 
@@ -85,7 +88,7 @@ def _array_reduced(array: np.ndarray[Any, Any]) -> _Reduced:
 def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
     """A `pickle.Pickler.reducer_override` for one pickle that may hold tensors.
 
-    Dense tensors in CPU memory go as buffers, subclasses such as ``tv_tensors`` with their
+    Dense tensors and storages in CPU memory go as buffers, subclasses such as ``tv_tensors`` with their
     attributes; arrays of NumPy arrive writable, as under the stock loader; everything else as it
     pickles by itself. Tensors in shared memory are copied too, unless `shared` leaves them to
     multiprocessing, or `refuse_shared` raises RuntimeError.
@@ -94,7 +97,8 @@ def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
 
     def send(tensor: Tensor, pickled: bool) -> _Reduced:
         storage = tensor.untyped_storage()
-        if storage.nbytes() > _SPARE * tensor.numel() * tensor.element_size() + 4096:
+        sent_whole = storage._cdata in storages
+        if not sent_whole and storage.nbytes() > _SPARE * tensor.numel() * tensor.element_size() + 4096:
             tensor = tensor.detach().clone(memory_format=torch.contiguous_format)
             storage = tensor.untyped_storage()
         array = _array_of_all(tensor, storage) if pickled else None
@@ -105,10 +109,19 @@ def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
         place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
         return _tensor_of, (sent, tensor.dtype, *place, tensor.requires_grad)
 
+    def send_storage(storage: UntypedStorage) -> _Reduced:
+        if storage.is_shared() and refuse_shared:
+            raise RuntimeError("a storage in shared memory stays where it is")
+        if storage.is_shared() and shared:
+            return NotImplemented
+        return _storage_in, (storages.setdefault(storage._cdata, _StorageBytes(storage)),)
+
     def reduce(value: Any) -> _Reduced:
         kind = type(value)
         if kind is np.ndarray and not shared:
             return _array_reduced(value)
+        if kind is UntypedStorage and value.device.type == "cpu":
+            return send_storage(value)
         if kind is not Tensor and (not isinstance(value, Tensor) or not _plain_subclass(kind)):
             return NotImplemented
         if value.requires_grad and not value.is_leaf:
