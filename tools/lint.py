@@ -1,9 +1,10 @@
 """Check (or with --fix, repair) the style of all C++ and Python in the checkout.
 
-clang-tidy is slow, so it checks what has changed since the branch left its upstream, or everything
-where no upstream is known or nothing differs from it. The sources of a layer are checked as one
-translation unit, since most of the time goes into the standard library's headers. What passed is
-remembered by content, too: sources are checked again only when they, a project header that they
+clang-tidy is slow, so it checks what has changed since the branch left its upstream; where no
+upstream is known or nothing differs from it, since the last full run whose result is kept, which
+has checked everything; and everything where there is none. The sources of a layer are checked as
+one translation unit, since most of the time goes into the standard library's headers. What passed
+is remembered by content, too: sources are checked again only when they, a project header that they
 include, their compiler flags or the configuration have changed. The memory lies in the user's cache
 folder and serves every clone. Tests and benchmarks are formatted but not tidied.
 
@@ -68,13 +69,25 @@ def mypy() -> str:
 
 
 def changed() -> set[Path]:
-    """Files changed since this branch left its upstream; none where that is not known."""
+    """Files changed since the branch left its upstream, or since the last full run; or none."""
     upstreams = ("@{upstream}", "origin/HEAD", "origin/main")
-    base = next(filter(None, (git("merge-base", "HEAD", name).strip() for name in upstreams)), "")
-    if not base:
-        return set()
-    names = git("diff", "--name-only", base) + git("ls-files", "--others", "--exclude-standard")
-    return {ROOT / name for name in names.splitlines()}
+    bases = [git("merge-base", "HEAD", name).strip() for name in upstreams]
+    for base in (next(filter(None, bases), ""), last_full_run()):
+        names = git("diff", "--name-only", base) if base else ""
+        names += git("ls-files", "--others", "--exclude-standard") if base else ""
+        if names:
+            return {ROOT / name for name in names.splitlines()}
+    return set()
+
+
+def last_full_run() -> str:
+    """The commit of the newest kept result of a full run in which nothing failed."""
+    for path in sorted((ROOT / "tests/results").glob("*-full.json"), reverse=True):
+        kept = json.loads(path.read_text())
+        commit = str(kept["commit"])
+        if not kept["total"]["failed"] and git("merge-base", commit, "HEAD").strip() == commit:
+            return commit
+    return ""
 
 
 def git(*words: str) -> str:
