@@ -213,6 +213,7 @@ PROCESSES = [
 STATES = [
     "python/tests/test_workers_bad_states.py",
     "python/tests/test_workers_resume.py",
+    "python/tests/test_workers_resume_draws.py",
     "python/tests/test_own_state.py",
     "python/tests/test_state_edges.py",
     "python/tests/test_state_edits.py",
@@ -228,6 +229,7 @@ FRAMEWORKS = [
     "python/tests/test_hf_loader.py",
     "python/tests/test_jax.py",
     "python/tests/test_jax_devices.py",
+    "python/tests/test_streaming_datasets.py",
     "python/tests/test_tensorflow.py",
     "python/tests/test_tensorflow_import.py",
     "python/tests/test_tensorflow_keras.py",
