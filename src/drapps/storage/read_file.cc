@@ -19,6 +19,13 @@
 namespace drapps {
 namespace {
 
+constexpr std::uint64_t kFirstRoom = 16 << 10;
+
+/// So much that a file above the limit is seen to be.
+std::uint64_t room_at_most(const ReadLimits& limits) {
+  return std::max<std::uint64_t>(limits.max_file_bytes, limits.max_file_bytes + 1);
+}
+
 Error fetch_error(ErrorCode code, std::string message, std::int64_t offset = -1) {
   return Error{.code = code, .stage = Stage::kFetch, .message = std::move(message), .offset = offset};
 }
@@ -28,6 +35,17 @@ std::string kind_of(mode_t mode) {
   if (S_ISFIFO(mode)) return "a FIFO";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
+}
+
+Error empty(const char* what) {
+  return fetch_error(ErrorCode::kTruncated,
+                     std::string("the ") + what + " is empty; restore it or remove it from the data set", 0);
+}
+
+Error too_large(const char* what, const std::string& bytes, const ReadLimits& limits) {
+  return fetch_error(ErrorCode::kTooLarge, std::string("the ") + what + " has " + bytes + " bytes, the limit is " +
+                                               std::to_string(limits.max_file_bytes) + "; raise it or remove the " +
+                                               what);
 }
 
 template <class Read>
@@ -69,6 +87,7 @@ Result<FileBytes> read_cached(const Location& location, Buffer& into, const Read
   }
   Result<ByteRange> range = inspect(file.get(), location, limits);
   if (!range.ok()) return std::move(range).error();
+  if (range->to_end) return would_block;
   DRAPPS_RETURN_IF_ERROR(into.ensure(range->bytes));
   iovec vector{.iov_base = into.data(), .iov_len = range->bytes};
   const ssize_t got = ::preadv2(file.get(), &vector, 1, static_cast<off_t>(range->offset), RWF_NOWAIT);
@@ -107,6 +126,11 @@ Result<FileBytes> read_part(const Location& location, Buffer& into, const ReadLi
     const ssize_t got = ::pread(file.get(), into.data() + done, range->bytes - done, from);
     if (got > 0) {
       done += static_cast<std::uint64_t>(got);
+      if (!range->to_end || done < range->bytes) continue;
+      DRAPPS_RETURN_IF_ERROR(grow_range(*range, into, limits));
+      done = 0;
+    } else if (got == 0 && range->to_end) {
+      DRAPPS_RETURN_IF_ERROR(end_range(*range, done));
     } else if (got == 0) {
       return shrunk(done, *range);
     } else if (errno == EAGAIN) {
@@ -175,16 +199,29 @@ Result<ByteRange> inspect(int fd, const Location& location, const ReadLimits& li
              .state = range.state};
     what = "record";
   }
-  if (range.bytes == 0) {
-    return fetch_error(ErrorCode::kTruncated,
-                       std::string("the ") + what + " is empty; restore it or remove it from the data set", 0);
+  if (range.bytes == 0 && location.shard == nullptr) {
+    // What has no size has no attributes that tell whether it is what it was.
+    range.state = kUnknownState;
+    range.bytes = std::min(kFirstRoom, room_at_most(limits));
+    range.to_end = true;
+    return range;
   }
-  if (range.bytes > limits.max_file_bytes) {
-    return fetch_error(ErrorCode::kTooLarge, std::string("the ") + what + " has " + std::to_string(range.bytes) +
-                                                 " bytes, the limit is " + std::to_string(limits.max_file_bytes) +
-                                                 "; raise it or remove the " + what);
-  }
+  if (range.bytes == 0) return empty(what);
+  if (range.bytes > limits.max_file_bytes) return too_large(what, std::to_string(range.bytes), limits);
   return range;
+}
+
+Status end_range(ByteRange& range, std::uint64_t done) {
+  if (done == 0) return empty("file");
+  range.bytes = range.identity.size = done;
+  range.to_end = false;
+  return ok_status();
+}
+
+Status grow_range(ByteRange& range, Buffer& into, const ReadLimits& limits) {
+  if (range.bytes > limits.max_file_bytes) return too_large("file", "more", limits);
+  range.bytes = std::min(2 * range.bytes, room_at_most(limits));
+  return into.ensure(range.bytes);
 }
 
 bool PartFile::find(const Location& location) noexcept {

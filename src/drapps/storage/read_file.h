@@ -25,11 +25,19 @@ struct ByteRange {
   std::uint64_t bytes = 0;
   FileIdentity identity;                // of the part
   std::uint64_t state = kUnknownState;  // of the file
+  bool to_end = false;                  // `bytes` is what there is room for; how many there are, the end tells
 };
 
 /// The range of the part at `location`, whose file is open at `fd`, if that is a regular file, and the part is neither
 /// empty nor above the limit. A shard must be what it was: kTruncated where it is shorter, kCorrupt where it differs.
+/// File systems whose files have no size before they are read say 0, as /proc does: such a file is read to its end.
 Result<ByteRange> inspect(int fd, const Location& location, const ReadLimits& limits);
+
+/// Of a range that goes to the end: the end was met, `done` bytes after the start. kTruncated where that is none.
+Status end_range(ByteRange& range, std::uint64_t done);
+/// Of a range that goes to the end: what there was room for was read. It is to be read again, into more room.
+/// kTooLarge above the limit.
+Status grow_range(ByteRange& range, Buffer& into, const ReadLimits& limits);
 
 /// The file ended `done` bytes after the start of the part.
 Error shrunk(std::uint64_t done, const ByteRange& range);

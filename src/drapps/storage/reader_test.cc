@@ -2,11 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -78,6 +82,62 @@ class ReaderTest : public testing::TestWithParam<ReaderKind> {
   }
   Folder folder_;
 };
+
+/// A process of this environment, which /proc tells without saying how long it is.
+class Told {
+ public:
+  explicit Told(std::vector<std::string> variables) : variables_(std::move(variables)) {
+    char name[] = "sleep", seconds[] = "600";
+    std::array<char*, 3> arguments{name, seconds, nullptr};
+    std::vector<char*> environment;
+    for (std::string& variable : variables_) environment.push_back(variable.data());
+    environment.push_back(nullptr);
+    EXPECT_EQ(::posix_spawnp(&pid_, name, nullptr, nullptr, arguments.data(), environment.data()), 0);
+  }
+  ~Told() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Told(const Told&) = delete;
+  Told& operator=(const Told&) = delete;
+  std::string path() const { return "/proc/" + std::to_string(pid_) + "/environ"; }
+  std::string content() const {
+    std::string all;
+    for (const std::string& variable : variables_) all.append(variable).push_back('\0');
+    return all;
+  }
+
+ private:
+  std::vector<std::string> variables_;
+  pid_t pid_ = -1;
+};
+
+TEST_P(ReaderTest, AFileThatSaysNoSizeIsReadToItsEnd) {
+  for (const std::size_t bytes : {10u, 16'383u, 16'384u, 16'385u, 100'000u}) {
+    const Told told({"A=" + std::string(bytes - 3, 'x')});
+    const std::string path = told.path();
+    ASSERT_EQ(fs::file_size(path), 0u);
+    Recorder recorder;
+    const auto reader = made(recorder);
+    OwnedRequest owned(path);
+    reader->submit(owned.request);
+    ASSERT_TRUE(recorder.wait_for(1));
+    ASSERT_TRUE(recorder.outcomes()[0].status.ok()) << recorder.outcomes()[0].status.error().message;
+    EXPECT_EQ(text_of(owned.request.bytes[0]), told.content());
+    EXPECT_EQ(owned.request.identity[0].size, bytes);
+    EXPECT_EQ(owned.request.state[0], kUnknownState) << "it may change unseen";
+    EXPECT_FALSE(try_read_record(owned.request)) << "who has no time leaves it to the reader";
+    ASSERT_TRUE(read_record(owned.request).ok());
+    EXPECT_EQ(text_of(owned.request.bytes[0]), told.content());
+    EXPECT_TRUE(read_record(owned.request, {.max_file_bytes = bytes}).ok());
+    const Error error = error_of(path, {.max_file_bytes = bytes - 1});
+    EXPECT_EQ(error.code, ErrorCode::kTooLarge);
+    EXPECT_THAT(error.message, HasSubstr("the limit is " + std::to_string(bytes - 1)));
+  }
+  const Told silent({});
+  const std::string nothing = silent.path();
+  EXPECT_EQ(error_of(nothing).code, ErrorCode::kTruncated);
+}
 
 TEST_P(ReaderTest, ReadsImagesAndMasksWhole) {
   std::vector<std::string> images;

@@ -224,6 +224,10 @@ void UringReader::received(std::size_t place, int result) {
   Flight& flight = flights_[place];
   ReadRequest& request = *flight.request;
   if (result == -EINTR || result == -EAGAIN) return read_more(place);
+  if (result == 0 && flight.range.to_end) {
+    Status ended = end_range(flight.range, flight.done);
+    return ended.ok() ? read_whole(place) : finish(place, about(std::move(ended).error(), request, flight.part));
+  }
   if (result <= 0) {
     Error error = result == 0 ? shrunk(flight.done, flight.range) : io_error(-result, "read the file");
     error.offset = static_cast<std::int64_t>(flight.done);
@@ -231,7 +235,17 @@ void UringReader::received(std::size_t place, int result) {
   }
   flight.done += static_cast<std::uint64_t>(result);
   if (flight.done < flight.range.bytes) return read_more(place);
+  if (!flight.range.to_end) return read_whole(place);
+  Status grown = grow_range(flight.range, *request.into[flight.part], limits_);
+  if (!grown.ok()) return finish(place, about(std::move(grown).error(), request, flight.part));
+  flight.done = 0;
+  read_more(place);
+}
 
+/// All bytes of a part are there.
+void UringReader::read_whole(std::size_t place) {
+  Flight& flight = flights_[place];
+  ReadRequest& request = *flight.request;
   const RecordPart part = flight.part;
   request.bytes[part] = {request.into[part]->data(), flight.range.bytes};
   request.identity[part] = flight.range.identity;

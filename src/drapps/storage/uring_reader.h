@@ -74,6 +74,7 @@ class UringReader final : public Reader {
   void begin_read(std::size_t place);
   void read_more(std::size_t place);
   void received(std::size_t place, int result);
+  void read_whole(std::size_t place);
   void part_done(std::size_t place, Status status);
   void finish(std::size_t place, Status status);
   void close_file(Flight& flight);
