@@ -101,6 +101,17 @@ def positive(name: str, value: Any, must: str = "must be a positive number") -> 
     return found
 
 
+def cores(name: str, value: Any) -> float:
+    """A number of cores that a budget may be; the core has the same bounds."""
+    found = number_in(value)
+    if found is None or not 1e-4 <= found <= 4096:
+        raise PipelineError(
+            f"{name}={value!r} must be a number of cores from 0.0001 to 4096; leave it out for all "
+            "that there are"
+        )
+    return found
+
+
 def seconds(name: str, value: Any, highest: float = math.inf) -> float:
     """A number of seconds from 0 to `highest`."""
     found = number_in(value)

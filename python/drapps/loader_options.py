@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from drapps.arguments import Bytes, byte_count, json_of, positive, text
+from drapps.arguments import Bytes, byte_count, cores, json_of, text
 from drapps.errors import PipelineError
 from drapps.policy import Policy, to_json
 
@@ -36,8 +36,7 @@ def loader_options(
         "form": text("form", form),
     }
     if cpu_budget is not None:
-        must = "must be a positive number of cores"
-        options["cpu_budget"] = positive("cpu_budget", cpu_budget, must)
+        options["cpu_budget"] = cores("cpu_budget", cpu_budget)
     if not (isinstance(cache, str) and cache in _CACHES):
         options["cache"] = byte_count("cache", cache, besides='"auto", "off" or ')
     if ram_budget is not None:

@@ -264,7 +264,9 @@ nb::dict memory_of_process() {
 }
 
 std::unique_ptr<Engine::Limit> limit_cpus(std::optional<double> cpus) {
-  if (cpus && !(*cpus > 0)) throw nb::value_error("cpus must be a number of cores > 0");
+  if (const Status fits = cpus ? check_cores(*cpus) : ok_status(); !fits.ok()) {
+    throw nb::value_error(fits.error().message.c_str());
+  }
   auto limit = Engine::get().limit({.cpus = cpus});
   Engine::get().watch_machine();
   return limit;

@@ -124,7 +124,9 @@ class DataLoader(IteratedLoader[T_co]):
     ) -> None:
         # A property, and yet among the attributes that trainers make a loader again with.
         self.__dict__["policy"] = policy
-        self.cpu_budget, self.ram_budget = cpu_budget, ram_budget
+        given = cpu_budget is not None
+        self.cpu_budget = arguments.cores("cpu_budget", cpu_budget) if given else None
+        self.ram_budget = ram_budget
         self.cache, self.form = cache, form
         self.on_error = arguments.one_of("on_error", on_error, ("raise", "skip", "replace"))
         self.seed = seed if seed is None else arguments.seed("seed", seed)

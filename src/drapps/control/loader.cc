@@ -50,7 +50,7 @@ Result<LoaderOptions> parse_options(std::string_view text) {
       if (!policy.ok()) return std::move(policy).error();
       options.policy = *std::move(policy);
     } else if (key == "cpu_budget") {
-      if (!value.is_number() || !(value.get<double>() > 0)) return invalid("cpu_budget must be a number of cores > 0");
+      DRAPPS_RETURN_IF_ERROR(check_cores(value.is_number() ? value.get<double>() : 0));
       options.budget.cpus = value.get<double>();
     } else if (key == "ram_budget") {
       if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0) {

@@ -18,6 +18,8 @@ namespace {
 
 // Half of what the machine has free when the first loader is made; the rest is the model's and the page cache's.
 constexpr double kDefaultRamShare = 0.5;
+// Where a limit falls below what is in use, some is free again once the kernel has taken back what can be read anew.
+constexpr std::size_t kLeastRamShare = 8;
 
 constexpr std::chrono::seconds kWatchPeriod{1};
 
@@ -37,7 +39,19 @@ std::size_t default_ram(const MachineLimits& machine) {
   return static_cast<std::size_t>(static_cast<double>(free) * kDefaultRamShare);
 }
 
+/// Of a machine that has less memory than at first, where `used` bytes of it are the loaders' already.
+std::size_t default_ram_now(const MachineLimits& machine, std::size_t used) {
+  const std::size_t free = std::min(machine.available_bytes + used, machine.memory_bytes);
+  return std::max(static_cast<std::size_t>(static_cast<double>(free) * kDefaultRamShare),
+                  machine.memory_bytes / kLeastRamShare);
+}
+
 }  // namespace
+
+Status check_cores(double cores) {
+  if (kLeastCores <= cores && cores <= kMostCores) return ok_status();
+  return invalid("cpu_budget must be a number of cores from 0.0001 to 4096; leave it out for all that there are");
+}
 
 Engine& Engine::get() { return process_local<Engine>(); }
 
@@ -51,7 +65,8 @@ Engine::Engine()
       accounts_{MemoryLedger(&memory_), MemoryLedger(&memory_), MemoryLedger(&memory_), MemoryLedger(&memory_)},
       cache_(memory(MemoryUse::kCache)),
       spare_arenas_(memory_),
-      machine_(at_first_) {
+      machine_(at_first_),
+      ram_(memory_.limit()) {
   enforce();
 }
 
@@ -108,10 +123,19 @@ void Engine::look_again(const std::set<int>& inherited) {
   if (mask != inherited) source.affinity = std::move(mask);
   const MachineLimits now = machine_limits(source);
   const std::scoped_lock lock(mutex_);
-  if (now.cpus == machine_.cpus && now.affinity_cpus == machine_.affinity_cpus) return;
+  const bool other_memory = now.memory_bytes != machine_.memory_bytes;
+  if (now.cpus == machine_.cpus && now.affinity_cpus == machine_.affinity_cpus && !other_memory) return;
   machine_.cpus = now.cpus;
   machine_.affinity_cpus = now.affinity_cpus;
   machine_.quota_cpus = now.quota_cpus;
+  if (other_memory) {
+    machine_.memory_bytes = now.memory_bytes;
+    machine_.available_bytes = now.available_bytes;
+    machine_.cgroup_memory_bytes = now.cgroup_memory_bytes;
+    const std::size_t at_first = default_ram(at_first_);
+    ram_ =
+        now.memory_bytes < at_first_.memory_bytes ? std::min(at_first, default_ram_now(now, memory_.used())) : at_first;
+  }
   enforce();
 }
 
@@ -136,9 +160,12 @@ void Engine::enforce() noexcept {
     if (budget.cpus) smallest.cpus = std::min(smallest.cpus.value_or(*budget.cpus), *budget.cpus);
     if (budget.bytes) smallest.bytes = std::min(smallest.bytes.value_or(*budget.bytes), *budget.bytes);
   }
-  const double cpus = smallest.cpus.value_or(machine_.cpus);
+  const double cpus = std::max(smallest.cpus.value_or(machine_.cpus), kLeastCores);
   cpus_ = cpus;
-  memory_.set_limit(smallest.bytes.value_or(default_ram(at_first_)));
+  // A budget that was named is not the machine's, unless that has come to have less.
+  const bool fallen = machine_.memory_bytes < at_first_.memory_bytes;
+  if (fallen && smallest.bytes && *smallest.bytes > machine_.memory_bytes) smallest.bytes.reset();
+  memory_.set_limit(smallest.bytes.value_or(ram_));
   if (memory_.used() > memory_.limit()) cache_.release(memory_.used() - memory_.limit());
   // The kernel itself holds threads to the cores that they may run on; only less than that needs the token bucket.
   const bool fewer = cpus < machine_.affinity_cpus;

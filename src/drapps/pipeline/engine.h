@@ -18,6 +18,7 @@
 
 #include "drapps/base/machine.h"
 #include "drapps/base/memory_ledger.h"
+#include "drapps/base/result.h"
 #include "drapps/cache/store.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/exec/service_thread.h"
@@ -25,9 +26,15 @@
 
 namespace drapps {
 
+/// With fewer cores than the least no work would end; more than the most are meant as no limit, which is none.
+inline constexpr double kLeastCores = 1e-4;
+inline constexpr double kMostCores = 4096;
+/// kInvalidArgument where that is no number of cores for a budget.
+Status check_cores(double cores);
+
 /// What a loader asks of the machine. Empty means what the machine gives.
 struct Budget {
-  std::optional<double> cpus;        // cores; > 0
+  std::optional<double> cpus;        // cores; see check_cores()
   std::optional<std::size_t> bytes;  // of RAM
 };
 
@@ -104,8 +111,8 @@ class Engine {
   void look_again(const std::set<int>& inherited);
 
   const pid_t maker_;
-  const MachineSource source_;    // with the cores that the process was allowed at first
-  const MachineLimits at_first_;  // what memory there was is not asked again
+  const MachineSource source_;  // with the cores that the process was allowed at first
+  const MachineLimits at_first_;
   MemoryLedger memory_;
   std::array<MemoryLedger, kMemoryAccounts.size()> accounts_;
   cache::Store cache_;
@@ -114,6 +121,7 @@ class Engine {
 
   mutable std::mutex mutex_;  // guards all below
   MachineLimits machine_;
+  std::size_t ram_;  // the budget of bytes where none was named
   std::list<Budget> budgets_;
   double cpus_ = 1;
   ServiceThread watch_;

@@ -40,12 +40,24 @@ class EngineLimits : public testing::Test {
   void mask(const std::string& whose, const std::string& cpus) const {
     put("/proc/" + whose + "/status", "Cpus_allowed_list:\t" + cpus + "\n");
   }
-  static void wait_for(const Engine& engine, double cores) {
+  /// A limit of the cgroup, and how much of it is in use.
+  void memory(const std::string& limit, std::size_t used) const {
+    put("/sys/fs/cgroup/job/memory.current", std::to_string(used) + "\n");
+    put("/sys/fs/cgroup/job/memory.max", limit + "\n");
+  }
+  template <class Now, class T>
+  static void wait_until(const Now& now, const T& wanted) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(5);
-    while (engine.cpu_budget() != cores && std::chrono::steady_clock::now() < deadline) {
+    while (now() != wanted && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    EXPECT_EQ(engine.cpu_budget(), cores);
+    EXPECT_EQ(now(), wanted);
+  }
+  static void wait_for(const Engine& engine, double cores) {
+    wait_until([&] { return engine.cpu_budget(); }, cores);
+  }
+  static void wait_for_bytes(const Engine& engine, std::size_t bytes) {
+    wait_until([&] { return engine.ram_budget(); }, bytes);
   }
 
   std::string root_;
@@ -85,6 +97,55 @@ TEST_F(EngineLimits, FollowTheMaskOfItsThreadWhereThatChanges) {
   wait_for(engine, 3);
   mask("thread-self", "0-1");
   wait_for(engine, 2);
+}
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+TEST_F(EngineLimits, FollowTheMemoryThatACgroupLeaves) {
+  memory(std::to_string(2048 * kMiB), 48 * kMiB);
+  Engine engine;
+  const auto limit = engine.limit({});
+  engine.watch_machine();
+  EXPECT_EQ(engine.ram_budget(), 1000 * kMiB);
+  ASSERT_TRUE(engine.memory(MemoryUse::kBatches).try_reserve(100 * kMiB));
+  memory(std::to_string(512 * kMiB), 312 * kMiB);  // 100 MiB of it are batches
+  wait_for_bytes(engine, 150 * kMiB);
+  EXPECT_EQ(engine.machine().memory_bytes, 512 * kMiB);
+  memory(std::to_string(256 * kMiB), 312 * kMiB);
+  wait_for_bytes(engine, 50 * kMiB);
+  EXPECT_FALSE(engine.memory(MemoryUse::kBatches).try_reserve(1));
+  memory("max", 312 * kMiB);
+  wait_for_bytes(engine, 1000 * kMiB);
+  engine.memory(MemoryUse::kBatches).release(100 * kMiB);
+}
+
+TEST_F(EngineLimits, ABudgetOfBytesThatWasNamedStaysUnlessTheMachineHasLess) {
+  memory(std::to_string(2048 * kMiB), 0);
+  Engine engine;
+  const auto small = engine.limit({.bytes = 400 * kMiB});
+  engine.watch_machine();
+  memory(std::to_string(512 * kMiB), 0);
+  wait_until([&] { return engine.machine().memory_bytes; }, 512 * kMiB);
+  EXPECT_EQ(engine.ram_budget(), 400 * kMiB);
+  memory(std::to_string(256 * kMiB), 0);
+  wait_for_bytes(engine, 128 * kMiB);
+}
+
+TEST_F(EngineLimits, WhatTheCacheKeepsGoesWhereTheMemoryFalls) {
+  memory(std::to_string(64 * kMiB), 0);
+  Engine engine;
+  const auto limit = engine.limit({});
+  engine.watch_machine();
+  cache::Store& store = engine.cache();
+  const cache::Member member = store.join(100, 20 * kMiB);
+  for (std::uint64_t i = 0; i < 15; ++i) {
+    const cache::Key key{.id = identity_of(std::to_string(i)), .state = 1, .member = member.number};
+    EXPECT_EQ(store.offer(key, cache::FormId::kBytes, kMiB, 1, [](auto) {}), cache::Admission::kAdmitted);
+  }
+  memory(std::to_string(16 * kMiB), 16 * kMiB);
+  wait_until([&] { return store.bytes() <= 8 * kMiB; }, true);
+  EXPECT_FALSE(store.empty());
+  store.leave(member);
 }
 
 }  // namespace
