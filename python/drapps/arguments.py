@@ -23,21 +23,25 @@ _SIZE = re.compile(r"([0-9]+) ?([KMGTP]?)(I?B)?", re.ASCII | re.IGNORECASE)
 _MOST_BYTES = 2**63 - 1
 
 
-def size_of(text: str) -> int:
-    """The bytes that a text says: ``4096``, ``512MiB``, ``1 GB``, ``256M``.
+def size_of(text: str, letters: bool = False) -> int:
+    """The bytes that a text says: ``4096``, ``512MiB``, ``1 GB``.
 
-    KB, MB, GB, TB and PB are powers of 1000. KiB, MiB, GiB, TiB and PiB are powers of 1024, and so
-    are K, M, G, T and P alone, as in GNU's commands. Case does not matter.
+    KB, MB, GB, TB and PB are powers of 1000; KiB, MiB, GiB, TiB and PiB are powers of 1024. Case
+    does not matter.
+
+    Args:
+        text: the size.
+        letters: K, M, G, T and P alone are powers of 1024, too, as in GNU's commands.
 
     Raises:
         ValueError: it is no size.
     """
     found = _SIZE.fullmatch(text.strip())
-    unit = "" if found is None else (found[3] or "").upper()
-    if found is None or (unit == "IB" and not found[2]):
-        raise ValueError(f"{text!r} is no size; write 4096, 512MiB, 256M or 1GB")
-    base = 1000 if unit == "B" else 1024
-    factor: int = base ** " KMGTP".index(found[2].upper() or " ")
+    power, unit = ("", "") if found is None else (found[2].upper(), (found[3] or "").upper())
+    alone = power and not unit and not letters
+    if found is None or alone or (unit == "IB" and not power):
+        raise ValueError(f"{text!r} is no size; write 4096, 512MiB or 1GB")
+    factor: int = (1000 if unit == "B" else 1024) ** " KMGTP".index(power or " ")
     return int(found[1]) * factor
 
 
@@ -55,9 +59,10 @@ def byte_count(name: str, value: Any, lowest: int = 1, besides: str = "") -> int
     except ValueError:
         count = -1
     if not lowest <= count <= _MOST_BYTES:
+        kind = f"{besides}a number of bytes" if besides else "a whole number"
         raise PipelineError(
-            f"{name}={value!r} must be {besides}a number of bytes from {lowest} to 2**63 - 1, or a "
-            "size such as '512MiB' or '1GB'"
+            f"{name}={value!r} must be {kind} from {lowest} to 2**63 - 1, or a size such as "
+            "'512MiB' or '1GB'"
         )
     return count
 

@@ -40,7 +40,7 @@ def register(commands: Commands) -> None:
 def size(text: str) -> int:
     """A number of bytes, as `drapps.arguments.size_of` reads it."""
     try:
-        found = size_of(text)
+        found = size_of(text, letters=True)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if not found:

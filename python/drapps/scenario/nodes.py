@@ -116,7 +116,7 @@ class Node:
     def size(self) -> int:
         """Bytes, as `drapps.arguments.size_of` reads them."""
         try:
-            found = size_of(str(self.raw.value)) if self.raw.id == "scalar" else 0
+            found = size_of(str(self.raw.value), letters=True) if self.raw.id == "scalar" else 0
         except ValueError:
             found = 0
         if not found:
