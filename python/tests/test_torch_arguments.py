@@ -91,7 +91,7 @@ def test_a_wrong_argument_is_refused_by_its_name(datasets, name):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"num_workers": 1.0}, 'num_workers=1.0 must be a whole number or "auto"'),
+        ({"num_workers": 1.0}, 'num_workers=1.0 must be a whole number of workers or "auto"'),
         ({"form": b"raw"}, "form=b'raw' must be a text"),
         ({"form": "raw+lz5"}, 'form="raw+lz5" must be one of'),
         ({"cache": "1XB"}, 'cache=\'1XB\' must be "auto", "off" or a number of bytes'),

@@ -26,14 +26,14 @@ def workers_of(num_workers: Any) -> int:
     """
     if isinstance(num_workers, str) and num_workers == "auto":
         return _VIRTUAL_WORKERS
-    return _whole("num_workers", num_workers, ' or "auto"')
+    return _whole("num_workers", num_workers, 'a whole number of workers or "auto"')
 
 
-def _whole(name: str, value: Any, besides: str = "") -> int:
+def _whole(name: str, value: Any, what: str) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise PipelineError(f"{name}={value!r} must be a whole number{besides}") from None
+        raise PipelineError(f"{name}={value!r} must be {what}") from None
 
 
 def check_stock_arguments(
@@ -52,7 +52,7 @@ def check_stock_arguments(
         PipelineError: an argument of a kind that cannot work; it is named.
     """
     if prefetch_factor is not None:
-        _whole("prefetch_factor", prefetch_factor)
+        _whole("prefetch_factor", prefetch_factor, "a whole number of batches")
     seconds = float(timeout) if isinstance(timeout, bool) else number_in(timeout)
     if seconds is None or math.isnan(seconds):
         raise PipelineError(f"timeout={timeout!r} must be a number of seconds from 0")
