@@ -88,9 +88,9 @@ def _array_reduced(array: np.ndarray[Any, Any]) -> _Reduced:
 def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
     """A `pickle.Pickler.reducer_override` for one pickle that may hold tensors.
 
-    Dense tensors and storages in CPU memory go as buffers, subclasses such as ``tv_tensors`` with their
-    attributes; arrays of NumPy arrive writable, as under the stock loader; everything else as it
-    pickles by itself. Tensors in shared memory are copied too, unless `shared` leaves them to
+    Dense tensors and storages in CPU memory go as buffers, subclasses such as ``tv_tensors`` with
+    their attributes; arrays of NumPy arrive writable, as under the stock loader; everything else as
+    it pickles by itself. Tensors in shared memory are copied too, unless `shared` leaves them to
     multiprocessing, or `refuse_shared` raises RuntimeError.
     """
     storages: dict[int, _StorageBytes | Tensor] = {}  # the tensor that brought it, where one did
@@ -98,7 +98,10 @@ def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
     def send(tensor: Tensor, pickled: bool) -> _Reduced:
         storage = tensor.untyped_storage()
         sent_whole = storage._cdata in storages
-        if not sent_whole and storage.nbytes() > _SPARE * tensor.numel() * tensor.element_size() + 4096:
+        if (
+            not sent_whole
+            and storage.nbytes() > _SPARE * tensor.numel() * tensor.element_size() + 4096
+        ):
             tensor = tensor.detach().clone(memory_format=torch.contiguous_format)
             storage = tensor.untyped_storage()
         array = _array_of_all(tensor, storage) if pickled else None
