@@ -98,11 +98,11 @@ def number_in(value: Any) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
-def positive(name: str, value: Any, must: str = "must be a positive number") -> float:
+def positive(name: str, value: Any) -> float:
     """A number above 0, which is finite."""
     found = number_in(value)
     if found is None or not 0 < found < math.inf:
-        raise PipelineError(f"{name}={value!r} {must}")
+        raise PipelineError(f"{name}={value!r} must be a positive number")
     return found
 
 
