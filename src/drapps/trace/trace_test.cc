@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "drapps/base/clock.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/trials.h"
 #include "drapps/trace/run_test.h"

@@ -10,6 +10,7 @@
 
 #include <thread>
 
+#include "drapps/base/clock.h"
 #include "drapps/trace/run_test.h"
 
 namespace drapps::trace {
