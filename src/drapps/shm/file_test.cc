@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,8 +11,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
+
+#include "drapps/shm/testing.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): posix_spawn() wants it
 
@@ -19,6 +23,12 @@ namespace drapps {
 namespace {
 
 namespace fs = std::filesystem;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // what they need themselves must not be used up
+#else
+constexpr bool kSanitized = false;
+#endif
 
 class SharedFileTest : public ::testing::Test {
  protected:
@@ -72,6 +82,35 @@ TEST_F(SharedFileTest, RangesBeyondTheEndAreErrors) {
     EXPECT_EQ(memory.map(offset, bytes).error().code, ErrorCode::kTruncated) << offset << " " << bytes;
   }
   EXPECT_EQ(memory.map(0, 0).error().code, ErrorCode::kResourceExhausted);
+}
+
+TEST_F(SharedFileTest, AnErrorOfMappingNamesTheLimitThatIsReached) {
+  std::ifstream file("/proc/sys/vm/max_map_count");
+  std::int64_t most = 0;
+  file >> most;
+  for (const bool of_mappings : {false, true}) {
+    if (of_mappings && (kSanitized || most > 1 << 20)) continue;  // so many take too long
+    // In a process of its own, whose limit stays with it.
+    const pid_t child = fork();
+    if (child == 0) {
+      SharedFile memory = *SharedFile::make("test");
+      static_cast<void>(memory.grow(std::uint64_t{1} << 40));
+      if (of_mappings) {  // neighbours that differ are not joined
+        int allowed = PROT_READ;
+        while (mmap(nullptr, kPageBytes, allowed, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
+          allowed ^= PROT_READ;
+        }
+      } else {
+        static_cast<void>(shm_testing::leave_address_space(std::uint64_t{1} << 30));
+      }
+      const auto mapping = memory.map(0, of_mappings ? kPageBytes : std::uint64_t{1} << 40);
+      const std::string name = of_mappings ? "vm.max_map_count" : "ulimit -v";
+      _exit(!mapping.ok() && mapping.error().message.find(name) != std::string::npos ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << of_mappings;
+  }
 }
 
 TEST_F(SharedFileTest, AMemfdNeverShrinks) {

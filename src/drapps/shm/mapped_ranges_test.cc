@@ -1,7 +1,6 @@
 #include "drapps/shm/mapped_ranges.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,8 +102,7 @@ TEST_F(MappedRangesTest, WhatNobodyHasGivesWayWhereAddressSpaceEnds) {
   if (child == 0) {
     auto ranges = std::make_unique<MappedRanges>(*SharedFile::attach(file_.fd()));
     const auto kept = ranges->map(0, 4 * kMiB);
-    const rlimit limit{.rlim_cur = 1024 * kMiB, .rlim_max = 1024 * kMiB};
-    bool ok = kept.ok() && setrlimit(RLIMIT_AS, &limit) == 0;
+    bool ok = kept.ok() && shm_testing::leave_address_space(1024 * kMiB);
     for (std::uint64_t i = 1; ok && i < 40; ++i) ok = ranges->map(i * 100 * kMiB, (i + 1) * 100 * kMiB).ok();
     ok = ok && !ranges->map(0, 2048 * kMiB).ok();
     (*kept)->at(0)[0] = std::byte{1};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -51,6 +53,16 @@ inline std::pair<std::uint64_t, int> mapped_of(const std::string& name) {
     ++found.second;
   }
   return found;
+}
+
+/// So much address space is left to this process from now on.
+inline bool leave_address_space(std::uint64_t bytes) {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t pages = 0;
+  statm >> pages;
+  const rlim_t most = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + bytes;
+  const rlimit limit{.rlim_cur = most, .rlim_max = most};
+  return pages > 0 && setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
 /// What stands at a block's place, whether it is one or not.

@@ -50,6 +50,23 @@ TEST(BoardMemoryTest, RegionsAreHalvedUntilTheyFitTheLimitOnFiles) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(BoardMemoryTest, AResultMayBeLargerThanAnyMachine) {
+  auto board = *Board::make(1100, 4500);
+  const auto worker = worker_testing::attached(*board);
+  const std::uint64_t ticket = worker_testing::publish(*board, 1, {});
+  ASSERT_EQ(worker->next(std::chrono::nanoseconds(0), false)->ticket, ticket);
+  constexpr std::uint64_t kBytes = std::uint64_t{100} << 30;
+  const auto block = worker->allocate(kBytes);
+  ASSERT_TRUE(block.ok()) << block.error().message;
+  block->data()[kBytes - 1] = std::byte{9};
+  const Bytes parts[] = {{block->data(), kBytes}};
+  ASSERT_TRUE(worker->deliver(ticket, 0, parts).ok());
+  const auto taken = board->take(ticket);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(taken->parts[0].data.size(), kBytes);
+  EXPECT_EQ(taken->parts[0].data.back(), std::byte{9});
+}
+
 TEST(BoardMemoryTest, AResultThatIsKeptIsAllThatIsKept) {
   auto board = worker_testing::make_board(4, 64);
   const int fd = fcntl(board->memory()->fd(), F_DUPFD_CLOEXEC, 0);
