@@ -39,7 +39,7 @@ std::int64_t number_of(std::uint64_t step, std::uint32_t row) { return static_ca
 /// A window, filled by whoever the test says; positions count rows.
 struct Bench {
   explicit Bench(OnError on_error = OnError::kRaise, std::size_t slots = 64, std::uint64_t steps = kSteps)
-      : ledger(slots * 4096), plan(numbers(on_error)), window(plan, arena, pass(steps), metrics) {
+      : plan(numbers(on_error)), ledger(slots * plan->layout.bytes()), window(plan, arena, pass(steps), metrics) {
     window.set_depth(4);
   }
   BatchWindow::Pass pass(std::uint64_t steps) {
@@ -101,8 +101,8 @@ struct Bench {
     return content(batch) == expected && batch.position == (batch.step + 1) * kRowsOfBatch;
   }
 
-  MemoryLedger ledger;
   std::shared_ptr<const Plan> plan;
+  MemoryLedger ledger;
   std::shared_ptr<SlotArena> arena = *SlotArena::make(plan->layout.bytes(), ledger);
   Metrics metrics;
   int freed = 0;
