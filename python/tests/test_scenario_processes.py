@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from drapps.scenario import cgroup, play, runner
+from drapps.errors import PipelineError
+from drapps.scenario import cgroup, play, player_process, runner
 from drapps.scenario.burners import Burners
 from drapps.scenario.cgroup import Cgroup, CgroupError
+from drapps.scenario.reading import parse
 from python.tests.commands import ENVIRONMENT, command
 
 pytest.importorskip("torch")
@@ -118,6 +120,57 @@ def test_a_cgroup_limits_a_process_and_is_gone_behind_it():
             process.communicate(b"\n")
             process.wait()
         assert not list(Path("/sys/fs/cgroup").glob(f"*/{name}"))
+
+
+@pytest.fixture
+def player_that_runs(tmp_path, monkeypatch):
+    """Has players run a script instead."""
+
+    def put(script):
+        program = tmp_path / "player"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o700)
+        monkeypatch.setattr(player_process.sys, "executable", str(program))
+
+    return put
+
+
+def test_a_player_that_is_killed_is_given_up_though_others_hold_its_output(player_that_runs):
+    player_that_runs("sleep 600 & echo $! >&2; kill -9 $$")
+    with player_process.Player("short") as player:
+        with pytest.raises(PipelineError, match=r"short: the player was killed, .* memory"):
+            player.expect("ready", LIMIT)
+        player._words.seek(0)
+        left = int(player._words.read())
+    wait_until(lambda: not fields_of(left))
+
+
+def test_a_player_that_does_not_come_down_to_its_memory_is_given_up(player_that_runs, monkeypatch):
+    class Stuck:
+        def __init__(self, name):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def take(self, pid):
+            self.pid = pid
+
+        def limit(self, *_):
+            wait_until(lambda: not fields_of(self.pid))
+
+    player_that_runs("exec sleep 600")
+    monkeypatch.setattr(runner, "Cgroup", Stuck)
+    monkeypatch.setattr(runner, "_LIMITING", 0.2)
+    scenario = (
+        "name: tight\nabout: For tests.\nworkload: {kind: arrays, rows: 2000, batch: 16}\n"
+        "consumer: {step: 0.01}\nmemory: 1M\nseconds: 30\n"
+    )
+    with pytest.raises(PipelineError, match="tight: the player does not come down to 1,048,576"):
+        play(parse(scenario, "tight.yaml"))
 
 
 def unified(tmp_path, monkeypatch, controllers):

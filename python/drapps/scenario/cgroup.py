@@ -6,6 +6,7 @@ a part of it was given to.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import suppress
@@ -75,7 +76,10 @@ class Cgroup:
                 self._write("cpu", "cpu.cfs_quota_us", str(quota or -1))
                 self._write("memory", "memory.limit_in_bytes", str(memory or -1))
         except OSError as error:
-            raise CgroupError(f"{error.filename}: {error.strerror}") from None
+            what = f"{error.filename}: {error.strerror}"
+            if error.errno == errno.EBUSY:
+                what += f": more than {memory:,} bytes are in use, and cannot be taken back"
+            raise CgroupError(what) from None
 
     def _write(self, controller: str, name: str, value: str) -> None:
         file = self._folders[controller] / name

@@ -17,6 +17,7 @@ from typing import Any
 from drapps.errors import PipelineError
 
 _LEAVING = 5.0  # seconds that it may take to end by itself
+_LOOK = 1.0  # seconds between looks whether it has ended
 
 
 class Player:
@@ -58,8 +59,13 @@ class Player:
         """
         end = time.monotonic() + seconds
         while b"\n" not in self._rest:
-            if not self._ready.select(max(0.0, end - time.monotonic())):
-                return None
+            left = max(0.0, end - time.monotonic())
+            if not self._ready.select(min(left, _LOOK)):
+                if self._has_ended():  # and what it has started holds its output
+                    raise PipelineError(f"{self._name}: {self._last_words()}")
+                if left <= _LOOK:
+                    return None
+                continue
             block = os.read(self._stdout.fileno(), 1 << 20)
             if not block:
                 raise PipelineError(f"{self._name}: {self._last_words()}")
@@ -86,12 +92,23 @@ class Player:
         """What its last event holds; it may end by itself now."""
         assert event.pop("event") == "result"
         end = time.monotonic() + _LEAVING
-        gone = os.WEXITED | os.WNOHANG | os.WNOWAIT  # its group keeps its number, see __exit__
-        while time.monotonic() < end and os.waitid(os.P_PID, self.pid, gone) is None:
+        while time.monotonic() < end and not self._has_ended():
             time.sleep(0.02)
         return event
 
+    def kill(self) -> None:
+        """Ends it at once, with all that it has started."""
+        if self._process.returncode is None:  # it leads a group, its workers are in it
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def _has_ended(self) -> bool:
+        """Where it has, its group keeps its number until it is waited for."""
+        ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.pid, ended) is not None
+
     def _last_words(self) -> str:
+        if self._has_ended():
+            self.kill()
         status = self._process.wait()
         self._words.seek(0)
         lines = self._words.read().decode(errors="replace").split("\n")
@@ -109,8 +126,7 @@ class Player:
         error: BaseException | None,
         place: TracebackType | None,
     ) -> None:
-        if self._process.returncode is None:  # it leads a group, its workers are in it
-            os.killpg(self.pid, signal.SIGKILL)
+        self.kill()
         self._process.wait()
         self._ready.close()
         for pipe in (self._stdin, self._stdout, self._words):

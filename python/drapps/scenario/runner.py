@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -27,6 +28,7 @@ Progress = Callable[[str, float, float], None]  # what is done, how far, of how 
 
 _PREPARING = 600.0  # seconds that a player may take until it is ready
 _OVERTIME = 180.0  # and for its result, once its time is over
+_LIMITING = 60.0  # and that the kernel may take to lower a limit
 
 
 def play(
@@ -113,7 +115,7 @@ class _Stage:
 
     def play(self, told: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """Plays what the player is told; returns its result."""
-        player = self._stack.enter_context(Player(self._scenario.name))
+        player = self._player = self._stack.enter_context(Player(self._scenario.name))
         if self._group is not None:
             self._group.take(player.pid)
             self._limit(self._scenario.segments[0].conditions)
@@ -134,8 +136,10 @@ class _Stage:
             self._tell(progress, origin)
             if (event := player.event(1.0)) is not None:
                 return player.result(event)
+        limit = self._scenario.segments[-1].conditions.memory
         raise PipelineError(
             f"{self._scenario.name}: the loader gave no batch for {_OVERTIME:g} s after the end"
+            + (f"; {limit:,} bytes of memory may be too few here: give it more" if limit else "")
         )
 
     def _due(self) -> Sequence[Segment]:
@@ -148,8 +152,27 @@ class _Stage:
             self._limit(conditions)
 
     def _limit(self, conditions: Conditions) -> None:
-        assert self._group is not None
-        self._group.limit(cores(conditions.quota), conditions.memory)
+        """Lowers or raises limits. To lower that of memory, the kernel first takes memory back."""
+        group, failed = self._group, list[CgroupError]()
+        assert group is not None
+
+        def limit() -> None:
+            try:
+                group.limit(cores(conditions.quota), conditions.memory)
+            except CgroupError as error:
+                failed.append(error)
+
+        limiting = threading.Thread(target=limit, daemon=True)
+        limiting.start()
+        limiting.join(_LIMITING)
+        if limiting.is_alive():
+            self._player.kill()  # whose memory is free then
+            raise PipelineError(
+                f"{self._scenario.name}: the player does not come down to {conditions.memory:,} "
+                f"bytes of memory within {_LIMITING:g} s: give it more"
+            )
+        if failed:
+            raise failed[0]
 
     def _tell(self, progress: Progress, origin: float) -> None:
         seconds = self._scenario.seconds

@@ -97,11 +97,8 @@ def tensor_reducer(shared: bool = False, refuse_shared: bool = False) -> Reduce:
 
     def send(tensor: Tensor, pickled: bool) -> _Reduced:
         storage = tensor.untyped_storage()
-        sent_whole = storage._cdata in storages
-        if (
-            not sent_whole
-            and storage.nbytes() > _SPARE * tensor.numel() * tensor.element_size() + 4096
-        ):
+        spare = storage.nbytes() > _SPARE * tensor.numel() * tensor.element_size() + 4096
+        if spare and storage._cdata not in storages:
             tensor = tensor.detach().clone(memory_format=torch.contiguous_format)
             storage = tensor.untyped_storage()
         array = _array_of_all(tensor, storage) if pickled else None

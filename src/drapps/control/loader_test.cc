@@ -311,9 +311,9 @@ TEST(Loader, ABatchThatDoesNotFitTheBudgetIsRefusedBeforeTheFirst) {
 
 TEST(Loader, OptionsSayWhatIsWrongWithThem) {
   EXPECT_TRUE(parse_options(R"({"policy":null,"cpu_budget":1.5,"ram_budget":1000000,"settings":null})").ok());
-  for (const char* bad : {"[]", R"({"policy":3})", R"({"cpu_budget":0})", R"({"cpu_budget":1e-9})",
-                          R"({"cpu_budget":1e9})", R"({"cpu_budget":"x"})", R"({"ram_budget":-5})", R"({"workers":3})",
-                          R"({"settings":{}})"}) {
+  for (const char* bad :
+       {"[]", R"({"policy":3})", R"({"cpu_budget":0})", R"({"cpu_budget":1e-9})", R"({"cpu_budget":1e9})",
+        R"({"cpu_budget":"x"})", R"({"ram_budget":-5})", R"({"workers":3})", R"({"settings":{}})"}) {
     EXPECT_FALSE(parse_options(bad).ok()) << bad;
   }
   EXPECT_FALSE(Loader::make({}, pictures(3), {.policy = {.name = "best"}}).ok());
