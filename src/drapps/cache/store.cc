@@ -215,7 +215,8 @@ Admission Store::offer(const Key& key, FormId form, std::size_t bytes, std::uint
     }
     const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(entry) << (kAddressShift - 4) | tag_of(key.id);
     count(*entry, 1);
-    if (place(key.id, bits) || (make_places() && place(key.id, bits))) return Admission::kAdmitted;
+    const bool placed = place(key.id, bits, false) || (make_places() && place(key.id, bits, false));
+    if (placed || place(key.id, bits, true)) return Admission::kAdmitted;
     count(*entry, -1);
     unmake(*entry);
   }
@@ -226,11 +227,26 @@ Admission Store::offer(const Key& key, FormId form, std::size_t bytes, std::uint
 /// Whether the entry is kept; one of another state of its file is dropped.
 bool Store::keeps(const Key& key) noexcept { return static_cast<bool>(get(key)); }
 
-bool Store::place(const RecordIdentity& id, std::uint64_t bits) noexcept {
-  return probe(id, [&](Word& word, std::uint64_t seen) {
-           return address_of(seen) == 0 &&
-                  word.compare_exchange_strong(seen, bits, std::memory_order_release, std::memory_order_relaxed);
-         }) != nullptr;
+/// An eighth of each segment stays unused unless it is `needed`, so that who looks for what is not there soon finds
+/// that.
+bool Store::place(const RecordIdentity& id, std::uint64_t bits, bool needed) noexcept {
+  const std::size_t count = segment_count_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    Segment& segment = segments_[i];
+    auto at = static_cast<std::size_t>(static_cast<Wide>(id.high) * segment.size >> 64);
+    const std::size_t probes = std::min(kProbes, segment.size);
+    for (std::size_t n = 0; n < probes; ++n, at = at + 1 == segment.size ? 0 : at + 1) {
+      Word& word = segment.words[at];
+      std::uint64_t seen = word.load(std::memory_order_relaxed);
+      if (address_of(seen) != 0) continue;
+      const bool fresh = seen == kUnused;
+      if (fresh && !needed && segment.used.load(std::memory_order_relaxed) >= segment.most()) break;
+      if (!word.compare_exchange_strong(seen, bits, std::memory_order_release, std::memory_order_relaxed)) continue;
+      if (fresh) segment.used.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  return false;
 }
 
 void Store::count(const Entry& entry, int entries) noexcept {
@@ -357,11 +373,14 @@ bool Store::add_segment(std::uint64_t wanted) noexcept {
   const std::size_t bytes = words * sizeof(Word);
   if (!own_.try_reserve(bytes)) return false;
   // Zeros, of which a page is there once it is written to.
-  segments_[count] = {std::unique_ptr<Word[], Free>(static_cast<Word*>(std::calloc(words, sizeof(Word)))), words};
-  if (segments_[count].words == nullptr) {
+  Segment& segment = segments_[count];
+  segment.words.reset(static_cast<Word*>(std::calloc(words, sizeof(Word))));
+  if (segment.words == nullptr) {
     own_.release(bytes);
     return false;
   }
+  segment.size = words;
+  segment.used.store(0, std::memory_order_relaxed);
   table_ += bytes;
   places_ += places;
   segment_count_.store(count + 1, std::memory_order_release);
@@ -370,17 +389,17 @@ bool Store::add_segment(std::uint64_t wanted) noexcept {
 
 /// Whether there may be places now where there were none: in a segment more, or of members that have left.
 bool Store::make_places() noexcept {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!budgets_.empty() && add_segment(places_ + 1)) return true;
-  }
-  return drop_left(1);
+  const std::scoped_lock lock(mutex_);
+  if (budgets_.empty()) return false;
+  const std::uint64_t wanted = 2 * places_ + 1;
+  if (add_segment(wanted)) return true;
+  return drop_left(wanted * sizeof(Word)) && (add_segment(wanted) || members_.left_bytes() != 0);
 }
 
 void Store::clear() noexcept {
   for_each([this](Word& word, const Entry&) { mark(word); });
   segment_count_.store(0, std::memory_order_relaxed);
-  segments_ = {};
+  for (Segment& segment : segments_) segment.words.reset();
   own_.release(std::exchange(table_, 0));
   places_ = 0;
   ::malloc_trim(0);

@@ -84,6 +84,9 @@ class Store final : public Tier, public Releasable {
   struct Segment {
     std::unique_ptr<Word[], Free> words;
     std::size_t size = 0;
+    std::atomic<std::size_t> used{0};  // words that ever were
+
+    std::size_t most() const noexcept { return size - size / 8; }
   };
 
   static constexpr std::size_t kSegments = 32;
@@ -103,7 +106,7 @@ class Store final : public Tier, public Releasable {
   template <class Visit>
   void for_each(const Visit& visit) noexcept;
   Word* find(const RecordIdentity& id) noexcept;
-  bool place(const RecordIdentity& id, std::uint64_t bits) noexcept;
+  bool place(const RecordIdentity& id, std::uint64_t bits, bool needed) noexcept;
   void leave(Word& word) noexcept;
   bool mark(Word& word) noexcept;
   bool keeps(const Key& key) noexcept;
