@@ -87,24 +87,24 @@ Result<Slot*> SlotArena::make_slot() {
   }
   const std::scoped_lock lock(mutex_);
   spare_.reserve(most_filling_ + 1 + kExtra);
-  if (!in_heap()) {
-    if (Status mapped = map(*slot); !mapped.ok()) return delivering(std::move(mapped).error());
+  if (memory_) {
+    if (Status mapped = map(*slot, *memory_); !mapped.ok()) return delivering(std::move(mapped).error());
   }
   started_filling();
   return slot.release();
 }
 
 /// Requires the mutex.
-Status SlotArena::map(Slot& slot) {
+Status SlotArena::map(Slot& slot, SharedFile& memory) {
   // Room for all that may come back, which must not fail.
   const std::size_t ranges = end_ / slot_bytes_ + 1;
   if (free_ranges_.capacity() < ranges) free_ranges_.reserve(2 * ranges);
   const bool reused = !free_ranges_.empty();
   slot.offset = reused ? free_ranges_.back() : end_;
   if (!reused) {
-    if (Status grown = memory_->grow(end_ + slot_bytes_); !grown.ok()) return grown;
+    if (Status grown = memory.grow(end_ + slot_bytes_); !grown.ok()) return grown;
   }
-  auto mapping = memory_->map(slot.offset, slot_bytes_);
+  auto mapping = memory.map(slot.offset, slot_bytes_);
   if (!mapping.ok()) return std::move(mapping).error();
   slot.mapping = *std::move(mapping);
   if (reused) {
@@ -194,7 +194,7 @@ void SlotArena::started_filling() noexcept { most_filling_ = std::max(most_filli
 void SlotArena::destroy(Slot* slot, bool reuse_range) noexcept {
   const std::size_t offset = slot->offset;
   delete slot;
-  if (in_heap() || !reuse_range) return;
+  if (!memory_ || !reuse_range) return;
   // Gives the pages back to the system; the range of the file is mapped again later.
   memory_->punch(offset, slot_bytes_);
   free_ranges_.push_back(offset);

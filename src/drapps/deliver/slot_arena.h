@@ -119,7 +119,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory) noexcept;
   bool in_heap() const noexcept { return !memory_.has_value(); }
   Result<Slot*> make_slot();
-  Status map(Slot& slot);
+  Status map(Slot& slot, SharedFile& memory);
   void started_filling() noexcept;
   void destroy(Slot* slot, bool reuse_range) noexcept;
   static void release(Slot* slot) noexcept;

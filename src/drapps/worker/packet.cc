@@ -31,8 +31,10 @@ Result<std::uint64_t> pack(BlockArena& arena, std::uint32_t kind, std::span<cons
   std::vector<ManifestPart> listed;  // block 0: to be copied
   listed.reserve(parts.size());
   for (const Bytes part : parts) {
-    if (const auto block = arena.unsent_block_of(part)) {
-      listed.push_back({*block, *memory.offset_of(part.data()) - *block - sizeof(BlockHeader), part.size()});
+    const auto block = arena.unsent_block_of(part);
+    const auto offset = memory.offset_of(part.data());
+    if (block && offset) {
+      listed.push_back({*block, *offset - *block - sizeof(BlockHeader), part.size()});
     } else {
       listed.push_back({0, bytes, part.size()});
       bytes += aligned(part.size());
