@@ -133,7 +133,7 @@ def test_settings_are_those_of_a_loader_of_the_same_kind():
         ({**GOOD, "knobs": {"processes": True}}, "not an integer"),
         ({**GOOD, "knobs": {}}, "missing"),
         ({**GOOD, "knobs": None}, "need the objects"),
-        ({**GOOD, "more": object()}, "not JSON serializable"),
+        ({**GOOD, "more": object()}, "must be made of plain numbers"),
     ],
 )
 def test_settings_of_something_else_are_refused(settings, message):

@@ -34,9 +34,8 @@ def test_settings_and_the_log_outlive_passes_and_loaders():
     assert again.explain()["plan"]["processes"] == 4
     assert str(list(iterator)) == str(expected)
     assert again.explain()["decisions"]["totals"]["moves"] == 0
-    again = drapps.torch.DataLoader(Drawn(), num_workers=1, settings={"knobs": {}})
     with pytest.raises(drapps.PipelineError, match="settings="):
-        iter(again)
+        drapps.torch.DataLoader(Drawn(), num_workers=1, settings={"knobs": {}})
 
 
 class Asleep(data.Dataset):

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "drapps/plant/knob_range.h"
 #include "drapps/plant/schema.h"
@@ -17,6 +19,13 @@
 
 namespace drapps::sim {
 namespace {
+
+/// Those that the library has; other tests of this program have registered more.
+std::vector<std::string_view> shipped_policies() {
+  std::vector<std::string_view> names = policy_names();
+  std::erase_if(names, [](std::string_view name) { return name == "faulty" || name.starts_with("random"); });
+  return names;
+}
 
 std::unique_ptr<const Policy> policy_named(std::string_view name) {
   PolicyConfig config;
@@ -44,7 +53,7 @@ double late_rate(const World& world, std::unique_ptr<const Policy> policy, const
 
 TEST(Simulation, PoliciesStayWithinTheirLimitsOnRandomPlants) {
   const std::uint64_t plants = std::getenv("DRAPPS_TEST_FULL") != nullptr ? 10'000 : 300;
-  for (const std::string_view name : policy_names()) {
+  for (const std::string_view name : shipped_policies()) {
     for (std::uint64_t seed = 0; seed < (name == "mpc" ? plants / 50 : plants); ++seed) {
       Draws draws({.seed = seed}, 1);
       World world = random_world(draws);
@@ -107,7 +116,7 @@ TEST(Simulation, NoPolicyBeatsTheBestSettingsOfAStationaryPlant) {
       });
     });
     ASSERT_LE(settings_tried, 2000U);
-    for (const std::string_view name : policy_names()) {
+    for (const std::string_view name : shipped_policies()) {
       EXPECT_LE(late_rate(world, policy_named(name), {}), best * 1.01) << name << ", world " << seed;
     }
   }

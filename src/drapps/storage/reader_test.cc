@@ -93,6 +93,11 @@ class Told {
     for (std::string& variable : variables_) environment.push_back(variable.data());
     environment.push_back(nullptr);
     EXPECT_EQ(::posix_spawnp(&pid_, name, nullptr, nullptr, arguments.data(), environment.data()), 0);
+    // The call returns before the new program has its environment.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::ifstream(path()).peek() == EOF && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   ~Told() {
     ::kill(pid_, SIGKILL);
