@@ -182,7 +182,7 @@ def interrupt(words, cwd, ready, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("name", ["pack", "transcode"])
+@pytest.mark.parametrize("name", ["pack", pytest.param("transcode", marks=pytest.mark.full)])
 def test_an_interrupted_run_leaves_no_half_file(tmp_path, name, number):
     content = jpeg("4:2:0", 60, 80)
     (tmp_path / "a.jpg").write_bytes(content)

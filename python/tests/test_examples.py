@@ -71,7 +71,13 @@ def test_the_example_runs(script, photos, monkeypatch, capsys):
         assert printed[0].startswith("lifted: ")
 
 
-@pytest.mark.parametrize("script", RANKS)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, marks=[] if script == "ddp_train.py" else pytest.mark.full)
+        for script in RANKS
+    ],
+)
 def test_the_example_runs_on_two_ranks(script, photos, tmp_path):
     skip_where_absent(script)
     for rank, output in enumerate(run_ranks([EXAMPLES / script, photos], tmp_path)):

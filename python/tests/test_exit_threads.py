@@ -181,6 +181,7 @@ def test_a_thread_that_is_killed_within_a_destructor_waits_for_the_end():
     run_script(KILLED)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not torch.distributed.is_gloo_available(), reason="torch is without gloo")
 def test_a_thread_that_holds_what_the_process_needs_to_end_ends_it(tmp_path):
     assert run_script(LOCKED, tmp_path).startswith("True")

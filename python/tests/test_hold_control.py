@@ -195,12 +195,15 @@ WRONG_POLICIES = {
         {"name": "hill_climb", "parameters": {"gain": 7}},
         "gain of policy hill_climb must be",
     ),
-    "nan": ({"name": "hill_climb", "parameters": {"gain": float("nan")}}, "not JSON compliant"),
+    "nan": (
+        {"name": "hill_climb", "parameters": {"gain": float("nan")}},
+        "must be made of plain numbers",
+    ),
     "pace": ({"name": "hill_climb", "every_batches": 0}, "every_batches of a policy must be"),
     "field": ({"name": "hill_climb", "every": 3}, 'a policy has no "every"'),
     "weights": ({"name": "initial", "weights": "AAAA"}, "policy initial has no weights"),
     "no name": ({}, "a name, or an object with a name"),
-    "bytes": ({"name": b"initial"}, "not JSON serializable"),
+    "bytes": ({"name": b"initial"}, "must be made of plain numbers"),
 }
 
 

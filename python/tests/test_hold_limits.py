@@ -92,7 +92,14 @@ logs = [loader.explain()["decisions"]["entries"] for loader in loaders]
 print(json.dumps({"found": found, "logs": logs}), flush=True)
 os._exit(0)
 """
-KINDS = pytest.mark.parametrize("kinds", ["t", "p", "tp"], ids=["threads", "processes", "both"])
+KINDS = pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param("t", id="threads", marks=pytest.mark.full),
+        pytest.param("p", id="processes", marks=pytest.mark.full),
+        pytest.param("tp", id="both"),
+    ],
+)
 
 
 def run(tmp_path, script, kinds, quota):

@@ -186,6 +186,7 @@ for workers in 0, 2:
 """
 
 
+@pytest.mark.full
 def test_a_billion_samples_are_shuffled_in_16_mib():
     command = [sys.executable, "-c", FOOTPRINT]
     out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout

@@ -160,7 +160,14 @@ def _stands(iterator, processes):
     )
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "fork",
+        pytest.param("spawn", marks=pytest.mark.full),
+        pytest.param("forkserver", marks=pytest.mark.full),
+    ],
+)
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     options = {"batch_size": 3, "num_workers": 4, "persistent_workers": True}
@@ -383,6 +390,7 @@ class BusyThenSlow(Busy):
         self.number = state["number"]
 
 
+@pytest.mark.full
 def test_streams_that_share_a_process_get_their_own_again_where_that_helps():
     loader = drapps.torch.DataLoader(BusyThenSlow(), 4, num_workers=3, cpu_budget=0.2)
     end = time.monotonic() + DEADLINE

@@ -101,6 +101,7 @@ def test_a_run_is_recorded_and_its_decisions_come_out_again(tmp_path):
     assert again.decisions == again.equal > 0
 
 
+@pytest.mark.full
 def test_an_event_at_a_sample_comes_when_that_is_taken():
     text = SMALL.replace("epoch: 512", "epoch: 4096, shuffle: false") + "}\nconsumer: {step: 0.01}"
     scenario = parse(

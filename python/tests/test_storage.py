@@ -95,7 +95,7 @@ def read_many(storage, path, count):
         storage.open(path).read()
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
 def test_processes_share_one_bandwidth(tmp_path, method):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100_000)

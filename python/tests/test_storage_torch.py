@@ -78,7 +78,7 @@ def test_an_outage_beyond_the_deadline_names_sample_and_storage(folder, photos, 
     assert str(photos) in caught.value.path
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
 @pytest.mark.parametrize("kind", ["stock", "unlifted"])
 def test_python_workers_read_through_the_storage(folder, photos, v1, method, kind):
     slow = drapps.emulate(requests_per_second=400, burst=0.002, latency=0.001)

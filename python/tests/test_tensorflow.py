@@ -221,7 +221,7 @@ print("done")
 @pytest.mark.parametrize(
     "case",
     [
-        "iterator",
+        pytest.param("iterator", marks=pytest.mark.full),
         pytest.param("thread", marks=pytest.mark.full),
         pytest.param("fork", marks=pytest.mark.full),
     ],

@@ -223,7 +223,7 @@ FULL = """
 """
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
+@pytest.mark.parametrize("kind", [pytest.param("threads", marks=pytest.mark.full), "processes"])
 def test_a_full_disk_ends_the_recording_with_one_warning(kind, photos, tmp_path):
     path = tmp_path / "run.trace"
     code = textwrap.dedent(FULL).format(

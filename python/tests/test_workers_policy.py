@@ -133,6 +133,7 @@ def at_work(pids):
     return sum(state != "Z" for state in states)
 
 
+@pytest.mark.full
 def test_surplus_processes_end_while_the_consumer_is_away():
     loader = drapps.torch.DataLoader(Toil(), 10, num_workers=4, prefetch_factor=100)
     iterator = iter(loader)

@@ -471,7 +471,8 @@ def indices(batches):
 WORLDS = {"cut": ((1, 3, 16), (0, 2)), "full": ((1, 2, 3, 6, 16), (0, 1, 7))}
 
 
-@pytest.mark.parametrize("part", ["cut", pytest.param("full", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("part", WORLDS)
 def test_any_world_gets_every_remaining_sample_once(part):
     worlds, workers = WORLDS[part]
     saved = 8

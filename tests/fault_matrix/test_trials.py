@@ -41,7 +41,7 @@ def tried(harness: Harness, request: pytest.FixtureRequest) -> Iterator[dict[str
         "a_thread_that_ends_takes_no_worker_along",
         "workers_have_no_workers",
         "two_loaders_at_once",
-        "hundreds_of_iterators_leave_no_descriptor",
+        pytest.param("hundreds_of_iterators_leave_no_descriptor", marks=pytest.mark.full),
         "an_exit_ends_a_stopped_worker",
         "a_loader_in_a_daemon_thread_does_not_hold_up_the_exit",
         "an_interrupted_shutdown_leaves_nothing",

@@ -65,7 +65,7 @@ def _close_all() -> None:
     global _ending
     _ending = True
     deadline = time.monotonic() + _PATIENCE
-    for iterator in filter(None, [each() for each in _live.valuerefs()]):
+    for iterator in list(_live.values()):  # whose truth would be their length
         while iterator.user not in (None, threading.get_ident()) and time.monotonic() < deadline:
             time.sleep(0.005)
         iterator._shutdown_workers(_GRACE)

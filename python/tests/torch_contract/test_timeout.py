@@ -23,7 +23,9 @@ def waited(loader_class, arguments):
     return found, time.monotonic() - began
 
 
-@pytest.mark.parametrize("arguments", [{"num_workers": 1}, {"num_workers": 2}])
+@pytest.mark.parametrize(
+    "arguments", [pytest.param({"num_workers": 1}, marks=pytest.mark.full), {"num_workers": 2}]
+)
 def test_a_batch_that_takes_longer_is_an_error(loader_class, arguments):
     found, seconds = in_child(waited, loader_class, arguments)
     assert found == [0, 1]

@@ -104,7 +104,7 @@ def test_a_trainer_may_bring_its_own_loader(hf, transformers, workers, wrapped):
 
 
 @pytest.mark.usefixtures("ours")
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.full)])
 def test_the_trainer_resumes_in_the_middle_of_an_epoch(hf, tmp_path, workers):
     options = {"save_strategy": "steps", "save_steps": 2, "seed": 3}
     first = hf(Records(), workers=workers, **options)
