@@ -20,14 +20,14 @@ constexpr double kForget = 1.02;   // by which the shortest read is believed les
 constexpr double kAsMany = 0.999;  // of the samples: no fewer
 
 /// What it remembers. Zero bytes are the beginning.
-struct Known {
+struct Fitted {
   StageTimes times;
   double shortest;   // s of a read
   double bandwidth;  // bytes/s where reads wait for each other; 0: they do not
 };
-static_assert(std::is_trivially_copyable_v<Known> && sizeof(Known) <= kPolicyMemory);
+static_assert(std::is_trivially_copyable_v<Fitted> && sizeof(Fitted) <= kPolicyMemory);
 
-void look_at_reads(Known& known, const Settings& settings) noexcept {
+void look_at_reads(Fitted& known, const Settings& settings) noexcept {
   const StageTimes& times = known.times;
   if (times.read <= 0 || times.reads <= 0) return;
   known.shortest = known.shortest > 0 ? std::min(known.shortest * kForget, times.read) : times.read;
@@ -37,7 +37,7 @@ void look_at_reads(Known& known, const Settings& settings) noexcept {
 }
 
 /// The plant as it is known.
-World world_of(const Known& known, const World* calibrated, const Limits& limits) noexcept {
+World world_of(const Fitted& known, const World* calibrated, const Limits& limits) noexcept {
   World world = calibrated != nullptr ? *calibrated : World{};
   const StageTimes& times = known.times;
   world.workload.batch = std::max(1.0, times.rows);
@@ -142,13 +142,13 @@ Result<std::unique_ptr<Policy>> Mpc::make(const PolicyConfig& config) {
 }
 
 bool Mpc::knows(const PolicyState& state) const noexcept {
-  const auto known = state.load<Known>();
+  const auto known = state.load<Fitted>();
   return known.times.sound() && known.shortest >= 0 && known.bandwidth >= 0 && known.shortest < 1e9 &&
          known.bandwidth < 1e18;
 }
 
 Settings Mpc::decide(const Observation& observation, PolicyState& state) const {
-  auto known = state.load<Known>();
+  auto known = state.load<Fitted>();
   known.times.take(observation, memory_);
   look_at_reads(known, observation.settings);
   state.store(known);

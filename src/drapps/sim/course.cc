@@ -11,7 +11,6 @@ namespace drapps::sim {
 namespace {
 
 constexpr double kDrawEvery = 0.5;  // s
-constexpr double kAlmost = 1e-9;
 
 const FormCost& form_of(const World& world, const Settings& settings) noexcept {
   return world.workload.forms[static_cast<std::size_t>(settings[KnobId::kForm])];

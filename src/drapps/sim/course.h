@@ -9,6 +9,9 @@
 
 namespace drapps::sim {
 
+/// Times and levels that differ by less, in seconds or as a share, are the same.
+inline constexpr double kAlmost = 1e-9;
+
 class Course {
  public:
   explicit Course(Scenario scenario);

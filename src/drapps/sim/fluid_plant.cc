@@ -11,7 +11,6 @@ namespace drapps::sim {
 namespace {
 
 constexpr double kProcessStart = 0.5;  // s until a worker process makes samples
-constexpr double kAlmost = 1e-9;
 
 KnobId maker_knob(const World& world) noexcept { return world.in_processes() ? KnobId::kProcesses : KnobId::kWorkers; }
 

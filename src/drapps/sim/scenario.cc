@@ -12,7 +12,7 @@ constexpr double kMostReads = 256;
 constexpr double kMostBatches = 32;
 constexpr double kMostProcesses = 64;  // per core
 
-std::int32_t whole(double value) noexcept { return static_cast<std::int32_t>(value); }
+std::int32_t most_of(double value) noexcept { return static_cast<std::int32_t>(value); }
 
 }  // namespace
 
@@ -25,12 +25,13 @@ Limits limits_of(const World& world) noexcept {
   const double reads = world.storage_waits() ? std::clamp(half / (2 * workload.sample_bytes), 1.0, kMostReads) : 1;
   const double ahead = std::clamp(half / (workload.batch * workload.row_bytes), 1.0, kMostBatches);
 
-  Limits limits = native_limits(whole(std::max(1.0, std::ceil(cores))), whole(reads), whole(ahead), workload.split > 0);
+  Limits limits =
+      native_limits(most_of(std::max(1.0, std::ceil(cores))), most_of(reads), most_of(ahead), workload.split > 0);
   if (world.in_processes()) {
     const double fitting = machine.memory.process > 0 ? half / machine.memory.process : kMostProcesses * cores;
     limits[KnobId::kWorkers] = {};
     limits[KnobId::kFused] = {1, 1};
-    limits[KnobId::kProcesses] = {1, whole(std::clamp(fitting, 1.0, std::ceil(kMostProcesses * cores)))};
+    limits[KnobId::kProcesses] = {1, most_of(std::clamp(fitting, 1.0, std::ceil(kMostProcesses * cores)))};
   }
   const auto on_gpu = [&](Stage stage) {
     return Bounds{0, machine.gpu.count > 0 && workload.stages[stage].gpu > 0 ? kWeightUnit : 0};
@@ -38,7 +39,7 @@ Limits limits_of(const World& world) noexcept {
   limits[KnobId::kDecodeOnGpu] = on_gpu(kDecodeStage);
   limits[KnobId::kAugmentOnGpu] = on_gpu(kAugmentStage);
   if (machine.memory.cache > 0) limits[KnobId::kForm] = {0, static_cast<std::int32_t>(cache::kForms) - 1};
-  limits[KnobId::kRemoteWorkers] = {0, whole(machine.remote.most)};
+  limits[KnobId::kRemoteWorkers] = {0, most_of(machine.remote.most)};
   if (workload.split > 0) {
     for (std::size_t stage = 0; stage < kStages.size(); ++stage) {
       if (workload.stages[stage].cpu > 0 || stage == kCollateStage) limits.weighted[lane_place(kStages[stage])] = true;
