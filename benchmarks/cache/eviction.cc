@@ -50,9 +50,9 @@ class Program {
     }
     MemoryLedger ledger;
     cache::Store store(ledger);
-    store.join(source_->size(), 2 * budget);
+    const cache::Member member = store.join(source_->size(), 2 * budget);
     const std::size_t table = store.bytes();
-    store.leave(source_->size(), 2 * budget);
+    store.leave(member);
     return measure(store, table + budget, passes);  // as much for entries as the other has
   }
 

@@ -17,8 +17,8 @@ class LruTier final : public cache::Tier {
  public:
   explicit LruTier(std::size_t budget) : budget_(budget) {}
 
-  void join(std::uint64_t /*entries*/, std::size_t /*budget*/) override {}
-  void leave(std::uint64_t /*entries*/, std::size_t /*budget*/) noexcept override {}
+  cache::Member join(std::uint64_t /*entries*/, std::size_t /*budget*/) override { return {}; }
+  void leave(const cache::Member& /*member*/) noexcept override {}
 
   bool empty() const noexcept override {
     const std::lock_guard lock(mutex_);

@@ -18,7 +18,7 @@ std::int32_t makers_of(const World& world, const Settings& settings) noexcept {
 
 }  // namespace
 
-DiscretePlant::DiscretePlant(Scenario scenario, const Settings& settings)
+DiscretePlant::DiscretePlant(const Scenario& scenario, const Settings& settings)
     : course_(scenario),
       limits_(limits_of(world())),
       settings_(fit_settings(settings, limits_)),

@@ -26,7 +26,7 @@ namespace drapps::sim {
 /// Not thread-safe. It has no clock: time passes in advance(), which stops at the first step that ends behind it.
 class DiscretePlant final : public Plant {
  public:
-  DiscretePlant(Scenario scenario, const Settings& settings);
+  DiscretePlant(const Scenario& scenario, const Settings& settings);
 
   void advance(double seconds);
   double time() const noexcept { return time_; }

@@ -27,7 +27,7 @@ Status check_names(const json& root) {
     if (found == known.end()) return invalid("a world has no " + group);
     if (!values.is_object()) return invalid(group + " of a world must be an object of numbers");
     for (const auto& [name, value] : values.items()) {
-      if (!found->second.contains(name)) return invalid(group + " of a world has no " + name);
+      if (!found->second.contains(name)) return invalid(std::string(group).append(" of a world has no ").append(name));
     }
   }
   return ok_status();
