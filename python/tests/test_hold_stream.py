@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import drapps
+from drapps import _core
 from drapps.stream import Stream
 from python.tests.decode_files import encode, jpeg, photo, picture
 from python.tests.hold_streams import core, piece, pieces, records, run_script, train, write_files
@@ -58,7 +59,10 @@ def test_workers_and_lanes_do_not_change_it(sources, expected, kind, workers, fu
     assert pieces(loader) == expected[0]
 
 
-@pytest.mark.parametrize("policy", ["initial", "hill_climb", "random", "random_raw", "faulty"])
+POLICIES = dict.fromkeys([*_core.policy_names(), "random", "random_raw", "faulty"])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 def test_policies_do_not_change_it(sources, expected, policy):
     loader = core(train(sources["files"]), policy=policy, cpu_budget=3)
     assert [pieces(loader, epoch) for epoch in (0, 1)] == expected
@@ -96,6 +100,7 @@ def test_both_readers_give_it(tmp_path, io):
     script = """
 import os, sys
 import drapps
+from drapps import _core
 from drapps import _core
 from python.tests.hold_streams import core, pieces, train
 paths = sys.argv[1:]

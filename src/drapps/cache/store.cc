@@ -333,6 +333,7 @@ std::size_t Store::releasable() const noexcept {
 }
 
 std::size_t Store::release(std::size_t bytes) noexcept {
+  const std::scoped_lock lock(dropping_);
   const std::size_t gone = drop_least(std::max(bytes, own_.used() / kDroppedAtOnce));
   // What is left is the budget from here on: what others needed once they need again.
   own_.set_limit(std::min(own_.limit(), own_.used()));
@@ -397,6 +398,7 @@ bool Store::make_places() noexcept {
 }
 
 void Store::clear() noexcept {
+  const std::scoped_lock lock(dropping_);
   for_each([this](Word& word, const Entry&) { mark(word); });
   segment_count_.store(0, std::memory_order_relaxed);
   for (Segment& segment : segments_) segment.words.reset();

@@ -123,7 +123,8 @@ class Store final : public Tier, public Releasable {
 
   MemoryLedger own_;  // the budget
   Members members_;
-  std::mutex dropping_;  // entries of members that have left go one share after the other
+  // Entries of members that have left go one share after the other, and the table is not walked while it goes.
+  std::mutex dropping_;
   std::array<Segment, kSegments> segments_;
   std::atomic<std::size_t> segment_count_{0};
   std::array<std::mutex, kStripes> stripes_;  // of writers, by identity

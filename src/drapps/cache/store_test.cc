@@ -279,6 +279,19 @@ TEST(Store, ThreadsThatComeAndGoKeepItsBooks) {
   EXPECT_EQ(ledger.used(), 0u);
 }
 
+TEST(Store, MemoryIsAskedForWhileTheLastMemberLeaves) {
+  MemoryLedger ledger;
+  Store store(ledger);
+  const std::jthread others([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) store.release(1);
+  });
+  for (std::uint64_t fold = 0; fold < 200; ++fold) {
+    const Member member = store.join(200, kPlenty);
+    pass(store, member, 0, 200, 500);
+    store.leave(member);
+  }
+}
+
 TEST(Store, AMillionEntriesCostAtMost64BytesEachBesideTheirData) {
   MemoryLedger ledger;
   Store store(ledger);
