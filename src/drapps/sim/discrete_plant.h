@@ -10,7 +10,7 @@
 // 4. A batch is ready with its last sample. The consumer takes it when its step has ended, and the window moves on.
 //
 // Times are drawn from gamma distributions of the given mean and spread. Costs and contention are those of costs.h;
-// nothing of rates.h is used but the type. Knobs act on what begins after they moved; remote machines are makers too.
+// nothing of rates.h is used but the type. Knobs act on what begins after they moved. It has no remote machines.
 #pragma once
 
 #include <cstdint>
