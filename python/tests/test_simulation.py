@@ -51,7 +51,7 @@ def test_a_machine_with_more_cores_trains_faster():
     assert sixteen.gpu_idle is not None
 
 
-def test_knobs_that_are_set_stay_where_no_policy_is_named():
+def test_knobs_that_are_set_stay_where_no_policyis_named():
     run = simulated("h100", knobs={"workers": 2, "decode_on_gpu": 8})
     assert run.policy == ""
     assert run.segments[0].knobs["workers"] == 2
@@ -61,14 +61,14 @@ def test_knobs_that_are_set_stay_where_no_policy_is_named():
 
 
 @pytest.mark.parametrize("policy", ["rule", "aimd", "model", "round_robin", "hill_climb"])
-def test_any_policy_runs(policy):
-    run = simulated("h100", policy_=policy)
+def test_any_policyruns(policy):
+    run = simulated("h100", policy=policy)
     assert run.policy == policy
     assert run.decisions > 10
 
 
 def test_the_same_run_again_is_the_same():
-    assert simulated("laptop", policy_="hill_climb") == simulated("laptop", policy_="hill_climb")
+    assert simulated("laptop", policy="hill_climb") == simulated("laptop", policy="hill_climb")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_same_run_again_is_the_same():
         ({"knobs": {"worker": 2}}, "there is no knob worker"),
         ({"knobs": {"processes": 2}}, "this plant has no knob processes"),
         ({"knobs": {"workers": 17}}, "workers must be a whole number from 1 to 16"),
-        ({"policy_": "fastest"}, "there is no policy"),
+        ({"policy": "fastest"}, "there is no policy"),
     ],
 )
 def test_what_is_wrong_is_named(options, said):

@@ -6,8 +6,10 @@ scenarios/slow.yaml:7: events.at: must be a number of at least 0, not 'soon'
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from drapps.arguments import size_of
@@ -167,6 +169,37 @@ def root_of(text: str, file: str) -> Node:
     if raw is None:
         raise PipelineError(f"{file}:1: the file is empty")
     return Node(file, "", raw)
+
+
+def root_of_named(name: str | os.PathLike[str], shipped: Mapping[str, Path], what: str) -> Node:
+    """The whole of a file that comes with DRAPPS, or of another.
+
+    Args:
+        name: of one of those that are shipped, or the path of a file, which has a dot or a slash.
+        shipped: files by name.
+        what: they are.
+
+    Raises:
+        PipelineError: as of `root_of`; there is none of this name, or it is no text.
+        OSError: the file cannot be read.
+    """
+    text = os.fspath(name)
+    if text in shipped:
+        file, label = shipped[text], f"{text}.yaml"
+    elif os.sep in text or "." in text:
+        file, label = Path(text), text
+    else:
+        raise PipelineError(f"there is no {what} {text}; there are {listed(shipped)}")
+    try:
+        content = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PipelineError(f"{label}:1: this is no text in UTF-8") from None
+    return root_of(content, label)
+
+
+def yaml_files(folder: Path) -> dict[str, Path]:
+    """The files of a folder, by their names without an ending."""
+    return {file.stem: file for file in sorted(folder.glob("*.yaml"), key=lambda file: file.stem)}
 
 
 def listed(names: Iterable[str]) -> str:

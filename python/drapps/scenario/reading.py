@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from drapps.errors import PipelineError
 from drapps.scenario.condition_nodes import CHANGED, changed
 from drapps.scenario.conditions import KINDS, Conditions, Photos, Python, Workload
-from drapps.scenario.nodes import Node, root_of
+from drapps.scenario.nodes import Node, root_of, root_of_named, yaml_files
 from drapps.scenario.scenario import Scenario, Segment
 
 _SHIPPED = Path(__file__).with_name("shipped")
@@ -35,7 +34,7 @@ _WORKLOAD: dict[str, Callable[[Node], Any]] = {
 
 def shipped() -> dict[str, Path]:
     """The scenarios that come with DRAPPS, by name."""
-    return {file.stem: file for file in sorted(_SHIPPED.glob("*.yaml"), key=lambda file: file.stem)}
+    return yaml_files(_SHIPPED)
 
 
 def load(name: str | os.PathLike[str]) -> Scenario:
@@ -54,19 +53,7 @@ def load(name: str | os.PathLike[str]) -> Scenario:
 
 def root_of_scenario(name: str | os.PathLike[str]) -> Node:
     """What stands in the file of a scenario; raises as `load`, but for its keys."""
-    text = os.fspath(name)
-    found = shipped()
-    if text in found:
-        file, label = found[text], f"{text}.yaml"
-    elif os.sep in text or "." in text:
-        file, label = Path(text), text
-    else:
-        raise PipelineError(f"there is no scenario {text}; there are {', '.join(found)}")
-    try:
-        content = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise PipelineError(f"{label}:1: this is no text in UTF-8") from None
-    return root_of(content, label)
+    return root_of_named(name, shipped(), "scenario")
 
 
 def parse(text: str, file: str) -> Scenario:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from drapps import _core
-from drapps.errors import PipelineError
-from drapps.scenario.nodes import Node, root_of
+from drapps.scenario.nodes import Node, root_of_named, yaml_files
 from drapps.scenario.reading import root_of_scenario, scenario_of
 from drapps.scenario.scenario import Scenario
 
@@ -72,6 +72,7 @@ class Machine:
         return tuple(name for name in (*own, *costs, "costs.row") if name not in self.sources)
 
 
+@functools.cache
 def _fields() -> dict[str, dict[str, tuple[float, float, float]]]:
     """Every number of a world: what it is where nothing is said, the least and the most."""
     found: dict[str, dict[str, tuple[float, float, float]]] = {}
@@ -82,7 +83,7 @@ def _fields() -> dict[str, dict[str, tuple[float, float, float]]]:
 
 def shipped() -> dict[str, Path]:
     """The machines that come with DRAPPS, by name."""
-    return {file.stem: file for file in sorted(_SHIPPED.glob("*.yaml"), key=lambda file: file.stem)}
+    return yaml_files(_SHIPPED)
 
 
 def load(name: str | os.PathLike[str]) -> Machine:
@@ -96,19 +97,7 @@ def load(name: str | os.PathLike[str]) -> Machine:
             message names line, key and what is allowed), or PyYAML is not installed.
         OSError: the file cannot be read.
     """
-    text = os.fspath(name)
-    found = shipped()
-    if text in found:
-        file, label = found[text], f"{text}.yaml"
-    elif os.sep in text or "." in text:
-        file, label = Path(text), text
-    else:
-        raise PipelineError(f"there is no machine {text}; there are {', '.join(found)}")
-    try:
-        content = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise PipelineError(f"{label}:1: this is no text in UTF-8") from None
-    return machine_of(root_of(content, label))
+    return machine_of(root_of_named(name, shipped(), "machine"))
 
 
 def load_scenario(name: str | os.PathLike[str]) -> tuple[Scenario, Machine | None]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from drapps import _core, policy
+from drapps import _core
 from drapps.errors import PipelineError
+from drapps.policy import Policy, name_of, to_json
 from drapps.scenario.conditions import Python
 from drapps.scenario.scenario import Scenario
 from drapps.simulation.machine import Machine
@@ -113,7 +114,7 @@ class SimulatedRun:
 def simulate(
     scenario: Scenario,
     machine: Machine,
-    policy_: policy.Policy | None = None,
+    policy: Policy | None = None,
     *,
     knobs: Mapping[str, int] | None = None,
     seed: int = 1,
@@ -123,7 +124,7 @@ def simulate(
     Args:
         scenario: `drapps.scenario.load` gives one.
         machine: `drapps.simulation.load` gives one.
-        policy_: who moves the knobs. Where absent, they stay as given, or the loader's own default
+        policy: who moves the knobs. Where absent, they stay as given, or the loader's own default
             moves them where none are given.
         knobs: those to begin with that are other than the default's, by name.
         seed: of what varies slowly, where the machine's numbers say that something does.
@@ -132,9 +133,9 @@ def simulate(
         PipelineError: an unknown policy or knob, a knob that the machine has not or that is outside
             its limits, or a scenario with something that is not simulated.
     """
-    if policy_ is None and not knobs:
-        policy_ = "trials" if isinstance(scenario.workload, Python) else "initial"
-    text = "" if policy_ is None else policy.to_json(policy_)
+    if policy is None and not knobs:
+        policy = "trials" if isinstance(scenario.workload, Python) else "initial"
+    text = "" if policy is None else to_json(policy)
     description = {
         "seconds": scenario.seconds,
         "seed": seed,
@@ -149,7 +150,7 @@ def simulate(
     return SimulatedRun(
         scenario.name,
         machine.name,
-        policy.name_of(policy_) if policy_ is not None else "",
+        name_of(policy) if policy is not None else "",
         found["decisions"],
         tuple(_joined(scenario, found["segments"])),
         machine.assumed,

@@ -17,6 +17,7 @@ World = dict[str, dict[str, float]]
 _PHOTO_AREA = 500 * 375  # pixels of the picture that costs are given for
 _CROP = 224
 _ROW_BYTES = 3136
+_SPLIT = 2e-6  # s of a core in which a sample goes from lane to lane; assumed
 _NOTHING = 1.0  # bytes/s of a storage that gives nothing
 
 
@@ -126,7 +127,7 @@ def _photos(world: World, workload: Photos, conditions: Conditions, machine: Mac
         "samples": workload.epoch,
         "sample_bytes": costs["bytes"] * area,
         "row_bytes": workload.crop**2 * 3 * 4,
-        "split": 2e-6,
+        "split": _SPLIT,
     }
     world["decode"] = {"cpu": costs["decode"] * area, "gpu": costs.get("decode_gpu", 0.0) * area}
     world["augment"] = {"cpu": costs["augment"] * crop, "gpu": costs.get("augment_gpu", 0.0) * crop}

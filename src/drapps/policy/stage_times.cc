@@ -56,14 +56,13 @@ void StageTimes::take(const Observation& observation, double memory) noexcept {
     mix(read, seconds(now.read_ns, before.read_ns) / asked);
     mix(bytes, static_cast<double>(now.bytes - before.bytes) / asked);
   }
-  gap = seconds(now.time_ns, before.time_ns) / samples;
   mix(reads, asked / seconds(now.time_ns, before.time_ns));
   mix(rows, samples / batches);
 }
 
 bool StageTimes::sound() const noexcept {
   const auto fits = [](double value) { return std::isfinite(value) && value >= 0; };
-  return fits(cpu) && fits(sleep) && fits(train) && fits(read) && fits(rows) && fits(bytes) && fits(reads) && fits(gap);
+  return fits(cpu) && fits(sleep) && fits(train) && fits(read) && fits(rows) && fits(bytes) && fits(reads);
 }
 
 }  // namespace drapps

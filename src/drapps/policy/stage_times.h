@@ -26,12 +26,10 @@ class StageTimes {
   double rows = 0;   // samples of a batch
   double bytes = 0;  // of a record that is read; 0: none is
   double reads = 0;  // a second
-  double gap = 0;    // s between two samples, in the last stretch alone
 
  private:
   struct Sums {
     std::uint64_t time_ns, samples, batches, step_ns, stall_ns, cpu_ns, wall_ns, reads, read_ns, bytes;
-    bool operator==(const Sums&) const = default;
   };
   static Sums sums_of(const Observation& observation) noexcept;
 

@@ -28,15 +28,13 @@ std::uint64_t time_ns_of(double seconds) noexcept {
   return kFirst + static_cast<std::uint64_t>(std::llround(seconds * kNs));
 }
 
-void Accounts::add_lane(std::size_t lane, double count, double cpu, double wall, double wait) noexcept {
+void Accounts::add_lane(std::size_t lane, double count, double cpu, double wall) noexcept {
   if (count <= 0 || (cpu <= 0 && wall <= 0)) return;
   lanes_[lane] = true;
   now_.cpu[lane].count += count;
   now_.cpu[lane].seconds += count * cpu;
   now_.wall[lane].count += count;
   now_.wall[lane].seconds += count * wall;
-  now_.wait[lane].count += count;
-  now_.wait[lane].seconds += count * wait;
 }
 
 void Accounts::add(const World& world, const Settings& settings, const Rates& rates, const Stretch& stretch) noexcept {
@@ -47,24 +45,24 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
   lanes_.reset();
 
   if (world.in_processes()) {
-    add_lane(kPythonLane, here, cost.cpu_sum, per_sample_wall(cost.cpu_sum, rates.speed) + cost.sleep, 0);
+    add_lane(kPythonLane, here, cost.cpu_sum, per_sample_wall(cost.cpu_sum, rates.speed) + cost.sleep);
   } else if (settings[KnobId::kFused] != 0) {
-    add_lane(kPrepareLane, here, cost.cpu_sum, per_sample_wall(cost.cpu_sum, rates.speed) + cost.sleep, 0);
+    add_lane(kPrepareLane, here, cost.cpu_sum, per_sample_wall(cost.cpu_sum, rates.speed) + cost.sleep);
   } else {
     for (std::size_t stage = 0; stage < kStages.size(); ++stage) {
-      add_lane(lane_place(kStages[stage]), here, cost.cpu[stage], per_sample_wall(cost.cpu[stage], rates.speed), 0);
+      add_lane(lane_place(kStages[stage]), here, cost.cpu[stage], per_sample_wall(cost.cpu[stage], rates.speed));
     }
   }
   const auto gpu_time = [&](Stage stage, KnobId knob) {
     return world.machine.gpu.count > 0 ? world.workload.stages[stage].gpu * settings[knob] / kWeightUnit : 0;
   };
-  add_lane(kGpuDecodeLane, here, 0, gpu_time(kDecodeStage, KnobId::kDecodeOnGpu), 0);
-  add_lane(kGpuAugmentLane, here, 0, gpu_time(kAugmentStage, KnobId::kAugmentOnGpu), 0);
-  if (cost.copied > 0) add_lane(kCopyLane, here, 0, cost.copied / world.machine.gpu.copy, 0);
+  add_lane(kGpuDecodeLane, here, 0, gpu_time(kDecodeStage, KnobId::kDecodeOnGpu));
+  add_lane(kGpuAugmentLane, here, 0, gpu_time(kAugmentStage, KnobId::kAugmentOnGpu));
+  if (cost.copied > 0) add_lane(kCopyLane, here, 0, cost.copied / world.machine.gpu.copy);
 
   const double reads = stretch.made * cost.read;
   if (reads > 0) {
-    add_lane(kFetchLane, reads, 0, rates.read, 0);
+    add_lane(kFetchLane, reads, 0, rates.read);
     now_.read.count += reads;
     now_.read.seconds += reads * rates.read;
     bytes_ += reads * world.workload.sample_bytes;
@@ -157,7 +155,6 @@ Observation Accounts::observe(std::uint64_t time_ns, const World& world, const S
     each.valid = lanes_[lane];
     each.service_wall = spread(now_.wall[lane], before_.wall[lane]);
     each.service_cpu = spread(now_.cpu[lane], before_.cpu[lane]);
-    each.wait = spread(now_.wait[lane], before_.wait[lane]);
   }
   seen.workers = {.workers = whole(last_.makers),
                   .wall_ns = ns_of(worker_wall_),

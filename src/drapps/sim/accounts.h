@@ -57,11 +57,11 @@ class Accounts {
     double seconds = 0;
   };
   struct Seen {
-    std::array<Sum, kLanes.size()> wall{}, cpu{}, wait{};
-    Sum step, stall, read, at_once;
+    std::array<Sum, kLanes.size()> wall{}, cpu{};
+    Sum step, stall, read;
   };
 
-  void add_lane(std::size_t lane, double count, double cpu, double wall, double wait) noexcept;
+  void add_lane(std::size_t lane, double count, double cpu, double wall) noexcept;
 
   Totals totals_;
   Seen now_, before_;

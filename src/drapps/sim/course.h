@@ -17,7 +17,6 @@ class Course {
   explicit Course(Scenario scenario);
 
   const World& world() const noexcept { return scenario_.segments[segment_].world; }
-  std::size_t segment() const noexcept { return segment_; }
   /// All of it but the makers and remote machines, which are the plant's.
   const Condition& condition() const noexcept { return condition_; }
   /// Bytes of the cache that are used.

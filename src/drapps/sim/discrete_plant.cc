@@ -5,26 +5,17 @@
 #include <functional>
 #include <utility>
 
-#include "drapps/plant/knob_range.h"
-
 namespace drapps::sim {
 namespace {
 
 constexpr double kRecent = 0.1;  // weight of a batch in what lately was
 
-std::int32_t makers_of(const World& world, const Settings& settings) noexcept {
-  return settings[world.in_processes() ? KnobId::kProcesses : KnobId::kWorkers];
-}
-
 }  // namespace
 
 DiscretePlant::DiscretePlant(const Scenario& scenario, const Settings& settings)
-    : course_(scenario),
-      limits_(limits_of(world())),
-      settings_(fit_settings(settings, limits_)),
-      random_(scenario.seed) {
+    : SimulatedPlant(scenario, settings), random_(scenario.seed) {
   slots_.assign(static_cast<std::size_t>(std::max(1, settings_[KnobId::kPrefetchDepth])), 0);
-  makers_.assign(static_cast<std::size_t>(std::max(1, makers_of(world(), settings_))), 0);
+  makers_.assign(static_cast<std::size_t>(std::max(1, settings_[maker_knob()])), 0);
 }
 
 double DiscretePlant::drawn(double mean, double cv) {
@@ -40,7 +31,7 @@ void DiscretePlant::apply(const Settings& settings) {
   if (settings_[KnobId::kForm] != before[KnobId::kForm]) course_.forget_kept();
   // Those that are free first are the first to leave.
   std::ranges::sort(makers_, std::greater{});
-  makers_.resize(static_cast<std::size_t>(std::max(1, makers_of(world(), settings_))), time_);
+  makers_.resize(static_cast<std::size_t>(std::max(1, settings_[maker_knob()])), time_);
 }
 
 void DiscretePlant::refresh() {

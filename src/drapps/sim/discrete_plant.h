@@ -18,25 +18,16 @@
 #include <random>
 #include <vector>
 
-#include "drapps/sim/accounts.h"
-#include "drapps/sim/course.h"
+#include "drapps/sim/simulated_plant.h"
 
 namespace drapps::sim {
 
-/// Not thread-safe. It has no clock: time passes in advance(), which stops at the first step that ends behind it.
-class DiscretePlant final : public Plant {
+/// Its time passes in advance(), which stops at the first step that ends behind it.
+class DiscretePlant final : public SimulatedPlant {
  public:
   DiscretePlant(const Scenario& scenario, const Settings& settings);
 
   void advance(double seconds);
-  double time() const noexcept { return time_; }
-  const World& world() const noexcept { return course_.world(); }
-  const Totals& totals() const noexcept { return accounts_.totals(); }
-
-  Limits limits() const override { return limits_; }
-  PlantCounters counters() const override { return accounts_.counters(time_ns_of(time_), world()); }
-  Settings settings() const override { return settings_; }
-  Observation observe() override { return accounts_.observe(time_ns_of(time_), world(), settings_); }
   void apply(const Settings& settings) override;
 
  private:
@@ -47,14 +38,9 @@ class DiscretePlant final : public Plant {
   double make_batch(double from);
   void step();
 
-  Course course_;
-  Limits limits_;
-  Settings settings_;
   Condition condition_;
-  Accounts accounts_;
   std::mt19937_64 random_;
 
-  double time_ = 0;             // at which the last step ended
   std::deque<double> slots_;    // when each that no batch has yet was free
   std::deque<double> ready_;    // when each batch was that is not taken
   std::vector<double> reads_;   // when those in flight end: a heap, the first one first
@@ -64,7 +50,6 @@ class DiscretePlant final : public Plant {
   double copier_ = 0;
   double busy_ = 0;  // cores, lately
   double last_ready_ = 0;
-  double trained_ = 0;
 };
 
 }  // namespace drapps::sim

@@ -5,14 +5,10 @@
 #include <limits>
 #include <utility>
 
-#include "drapps/plant/knob_range.h"
-
 namespace drapps::sim {
 namespace {
 
 constexpr double kProcessStart = 0.5;  // s until a worker process makes samples
-
-KnobId maker_knob(const World& world) noexcept { return world.in_processes() ? KnobId::kProcesses : KnobId::kWorkers; }
 
 }  // namespace
 
@@ -54,9 +50,8 @@ double FluidPlant::Team::next() const noexcept {
   return soonest;
 }
 
-FluidPlant::FluidPlant(Scenario scenario, const Settings& settings)
-    : course_(std::move(scenario)), limits_(limits_of(world())), settings_(fit_settings(settings, limits_)) {
-  makers_.working = settings_[maker_knob(world())];
+FluidPlant::FluidPlant(Scenario scenario, const Settings& settings) : SimulatedPlant(std::move(scenario), settings) {
+  makers_.working = settings_[maker_knob()];
   remote_.working = settings_[KnobId::kRemoteWorkers];
 }
 
@@ -65,7 +60,7 @@ void FluidPlant::apply(const Settings& settings) {
   if (settings_ == before) return;
   moved_ = true;
   if (settings_[KnobId::kForm] != before[KnobId::kForm]) course_.forget_kept();
-  makers_.ask(settings_[maker_knob(world())], time_ + (world().in_processes() ? kProcessStart : 0));
+  makers_.ask(settings_[maker_knob()], time_ + (world().in_processes() ? kProcessStart : 0));
   remote_.ask(settings_[KnobId::kRemoteWorkers], time_ + world().machine.remote.start);
 }
 

@@ -11,29 +11,18 @@
 
 #include <array>
 
-#include "drapps/sim/accounts.h"
-#include "drapps/sim/course.h"
+#include "drapps/sim/rates.h"
+#include "drapps/sim/simulated_plant.h"
 
 namespace drapps::sim {
 
-/// Not thread-safe. It has no clock: time passes in advance().
-class FluidPlant final : public Plant {
+class FluidPlant final : public SimulatedPlant {
  public:
-  /// Begins with these settings, brought within the limits.
   FluidPlant(Scenario scenario, const Settings& settings);
 
   void advance(double seconds);
-  double time() const noexcept { return time_; }
-  const World& world() const noexcept { return course_.world(); }
-  std::size_t segment() const noexcept { return course_.segment(); }
-  const Totals& totals() const noexcept { return accounts_.totals(); }
   /// Samples that are made and not taken.
   double level() const noexcept { return level_; }
-
-  Limits limits() const override { return limits_; }
-  PlantCounters counters() const override { return accounts_.counters(time_ns_of(time_), world()); }
-  Settings settings() const override { return settings_; }
-  Observation observe() override { return accounts_.observe(time_ns_of(time_), world(), settings_); }
   void apply(const Settings& settings) override;
 
  private:
@@ -55,18 +44,11 @@ class FluidPlant final : public Plant {
   void stretch(double most) noexcept;
   void refresh() noexcept;
 
-  Course course_;
-  Limits limits_;
-  Settings settings_;
   Team makers_, remote_;
   Rates rates_;
   Condition condition_;  // that the rates are of
   bool moved_ = true;    // a knob, since then, or the world
-  Accounts accounts_;
-
-  double time_ = 0;
   double level_ = 0;
-  double trained_ = 0;  // s since the last pause
   double paused_until_ = 0;
 };
 
