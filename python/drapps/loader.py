@@ -17,7 +17,7 @@ from drapps.batch import Batch
 from drapps.deprecation import old_method
 from drapps.epochs import LAST, Epochs
 from drapps.errors import PipelineError
-from drapps.policy import Policy, to_json
+from drapps.policy import AUTO, Policy, choice, to_json
 from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.source import Source
@@ -46,8 +46,17 @@ class Loader:
         spec: Spec,
         options: Mapping[str, Any],
         bad_samples_file: BadSamplesFile | None = None,
+        *,
+        policy: Policy | None = None,
     ) -> None:
         """Checks the description. Nothing runs before the first ``iter()``.
+
+        Args:
+            source: where the samples come from.
+            spec: what is done with them.
+            options: as `loader_options` gives them.
+            bad_samples_file: where to write down the bad ones.
+            policy: the one of the options, as the user named it.
 
         Raises:
             PipelineError: the description makes no sense; the message says which part and why.
@@ -61,7 +70,7 @@ class Loader:
             self._native.steps(0, 0)
         except ValueError as error:
             raise PipelineError(str(error)) from None
-        self._policy: Policy = options["policy"]
+        self._policy: Policy = options["policy"] if policy != AUTO else AUTO
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file
         self._epochs = Epochs()
@@ -164,7 +173,7 @@ class Loader:
     def explain(self) -> Explanation:
         """What runs and why: `plan`, `forms` and `decisions`. It prints as a page."""
         warn(self._native)
-        return Explanation.of_native(self._native.explain())
+        return Explanation.of_native(self._native.explain(), choice(self._policy, "threads"))
 
     def stats(self) -> Stats:
         """All that was counted since the loader was made; it prints as a page.
@@ -188,7 +197,7 @@ class Loader:
     def policy(self, policy: Policy) -> None:
         text = to_json(policy)
         self._native.set_policy(text)
-        self._policy = json.loads(text)
+        self._policy = json.loads(text) if policy != AUTO else AUTO
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""

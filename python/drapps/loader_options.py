@@ -14,7 +14,7 @@ _CACHES = ("auto", "off")
 
 
 def loader_options(
-    policy: Policy,
+    policy: Policy | None,
     cpu_budget: float | None,
     ram_budget: Bytes | None,
     settings: Mapping[str, Any] | None,

@@ -3,15 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from drapps.arguments import json_of
 from drapps.errors import PipelineError
 
 Policy = str | Mapping[str, Any]  # a name, or the fields of docs/reference/policies.md
+Makers = Literal["threads", "processes"]  # of samples: of this process, or workers that run Python
+
+AUTO = "auto"
+DEFAULTS: Mapping[Makers, Policy] = {"threads": "initial", "processes": "trials"}
+#: Policies that a kept comparison on live loaders has found no slower than the default, by what
+#: makes the samples: docs/reference/policies.md says when one is.
+PASSED: Mapping[Makers, Policy] = {}
 
 
-def to_json(policy: Policy) -> str:
+def chosen(policy: Policy | None, makers: Makers) -> Policy:
+    """Who decides, of those that a user may name.
+
+    Without a name it is the default. ``auto`` is the default too, or a policy that has passed its
+    gate, under the judge.
+    """
+    if policy is None:
+        return DEFAULTS[makers]
+    if policy != AUTO:
+        return policy
+    passed = PASSED.get(makers)
+    if passed is None:
+        return DEFAULTS[makers]
+    return {**({"name": passed} if isinstance(passed, str) else passed), "judge": True}
+
+
+def choice(policy: Policy | None, makers: Makers) -> str:
+    """Why that one decides, in a sentence; empty where it was named."""
+    if policy != AUTO:
+        return ""
+    if makers in PASSED:
+        return f"auto: {name_of(PASSED[makers])} has passed its gate, and has a judge"
+    return f"auto is {name_of(DEFAULTS[makers])} here: no other policy has passed its gate"
+
+
+def to_json(policy: Policy | None, makers: Makers = "threads") -> str:
     """A policy as the core reads it.
 
     Raises:
@@ -19,7 +51,8 @@ def to_json(policy: Policy) -> str:
     """
     from drapps import _core
 
-    text = json_of("policy", dict(policy) if isinstance(policy, Mapping) else policy)
+    named = chosen(policy, makers)
+    text = json_of("policy", dict(named) if isinstance(named, Mapping) else named)
     try:
         _core.check_policy(text)
     except ValueError as error:

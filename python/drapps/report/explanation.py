@@ -20,23 +20,25 @@ class Explanation(Report):
         plan: what runs.
         forms: what is kept from epoch to epoch, by kind; empty where nothing is.
         decisions: what moved, and why.
+        choice: why the policy ``auto`` is the one that decides; empty where one was named.
     """
 
     plan: Plan
     forms: Mapping[str, Any]
     decisions: Decisions
+    choice: str = ""
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Explanation:
+    def from_json(cls, said: Mapping[str, Any], choice: str = "") -> Explanation:
         """The explanation, of plain dictionaries."""
         plan, decisions = Plan.from_json(said["plan"]), Decisions.from_json(said["decisions"])
-        return cls(plan, said["forms"], decisions)
+        return cls(plan, said["forms"], decisions, choice)
 
     @classmethod
-    def of_native(cls, text: str) -> Explanation:
+    def of_native(cls, text: str, choice: str = "") -> Explanation:
         """The explanation of a native loader, as the core writes it."""
         said = json.loads(text)
-        return cls.from_json({**said, "plan": {"path": "native", **said["plan"]}})
+        return cls.from_json({**said, "plan": {"path": "native", **said["plan"]}}, choice)
 
     def __str__(self) -> str:
         return page([*self.plan.rows(), *self._memory(), *self._decided()])
@@ -64,5 +66,7 @@ class Explanation(Report):
     def _decided(self) -> Iterator[tuple[str, str]]:
         log = self.decisions
         yield "policy", log.summary
+        if self.choice:
+            yield "", self.choice
         moved = log.last_move
         yield "last move", "none" if moved is None else str(moved)

@@ -9,7 +9,7 @@ from typing import Any
 
 from drapps import _core
 from drapps.errors import PipelineError
-from drapps.policy import Policy, name_of, to_json
+from drapps.policy import Makers, Policy, chosen, name_of, to_json
 from drapps.scenario.conditions import Python
 from drapps.scenario.scenario import Scenario
 from drapps.simulation.machine import Machine
@@ -133,9 +133,10 @@ def simulate(
         PipelineError: an unknown policy or knob, a knob that the machine has not or that is outside
             its limits, or a scenario with something that is not simulated.
     """
-    if policy is None and not knobs:
-        policy = "trials" if isinstance(scenario.workload, Python) else "initial"
-    text = "" if policy is None else to_json(policy)
+    makers: Makers = "processes" if isinstance(scenario.workload, Python) else "threads"
+    if policy is not None or not knobs:
+        policy = chosen(policy, makers)
+    text = "" if policy is None else to_json(policy, makers)
     description = {
         "seconds": scenario.seconds,
         "seed": seed,

@@ -21,7 +21,7 @@ from drapps.deprecation import old_keyword, old_method
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
 from drapps.loader_options import loader_options
-from drapps.policy import Policy, to_json
+from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording, look_after, record_native
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.torch import generators
@@ -57,8 +57,8 @@ class DataLoader(IteratedLoader[T_co]):
 
     Args (besides those of the stock class, and keyword-only):
         policy: who moves the knobs: ``initial`` (nobody, once it has begun), ``trials`` (the number
-            of worker processes) or ``hill_climb``; the default is ``trials`` for Python code in
-            worker processes and ``initial`` for native code.
+            of worker processes), ``hill_climb`` or ``auto``; the default is ``trials`` for Python
+            code in worker processes and ``initial`` for native code.
         cpu_budget: the most cores to use; those that this process may use where absent.
         ram_budget: the most bytes that the native path may own, batches that you hold apart: a
             number, or a size such as ``"2GiB"`` or ``"500MB"``.
@@ -210,9 +210,8 @@ class DataLoader(IteratedLoader[T_co]):
             return stock_report(self, str(verdict))
 
     def _options(self) -> dict[str, Any]:
-        policy = "initial" if self.policy is None else self.policy
         budgets = (self.cpu_budget, self.ram_budget)
-        return loader_options(policy, *budgets, self.settings, self.cache, self.form)
+        return loader_options(self.policy, *budgets, self.settings, self.cache, self.form)
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         check_can_iterate(self)
@@ -380,8 +379,9 @@ class DataLoader(IteratedLoader[T_co]):
             elif latest is not None:
                 plan |= latest.plan
             log = self._process_knob().log()
-            return Explanation.from_json({"plan": plan, "forms": {}, "decisions": log})
-        return Explanation.of_native(native.core.explain())
+            said = {"plan": plan, "forms": {}, "decisions": log}
+            return Explanation.from_json(said, choice(self.policy, "processes"))
+        return Explanation.of_native(native.core.explain(), choice(self.policy, "threads"))
 
     def stats(self) -> Stats:
         """As `drapps.Loader.stats`: all that was counted since the loader was made."""
@@ -407,11 +407,11 @@ class DataLoader(IteratedLoader[T_co]):
 
     @policy.setter
     def policy(self, policy: Policy | None) -> None:
-        text = to_json("initial" if policy is None else policy)
+        text = to_json(policy)
         for native in {n for n in (self._native, self._lasting) if isinstance(n, Native)}:
             native.core.set_policy(text)
         if self._knob is not None:
-            self._knob.set_policy("trials" if policy is None else policy)
+            self._knob.set_policy(policy)
         self.__dict__["policy"] = policy
 
     def freeze(self, frozen: bool = True) -> None:
@@ -464,7 +464,7 @@ class DataLoader(IteratedLoader[T_co]):
     def _process_knob(self) -> ProcessKnob:
         """The number of worker processes, for Python code."""
         if self._knob is None:
-            self._knob = ProcessKnob.from_settings(self.policy or "trials", self.settings)
+            self._knob = ProcessKnob.from_settings(self.policy, self.settings)
         return self._knob
 
     def _limited(self) -> _core.BudgetLimit:

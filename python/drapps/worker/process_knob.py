@@ -22,14 +22,14 @@ class ProcessKnob:
     """The knob `processes` of a loader whose dataset is Python code, and its control plane.
 
     Attributes:
-        policy: what moves it.
+        policy: what moves it; None: the default.
         given: processes to start with; 0 where nothing says so.
         frozen: nothing moves it; see `freeze`.
         own_state: what its dataset keeps on itself, by path; True where what follows depends on how
             often it has changed.
     """
 
-    policy: Policy = "trials"
+    policy: Policy | None = None
     given: int = 0
     frozen: bool = False
     own_state: dict[str, bool] = field(default_factory=dict)
@@ -38,7 +38,9 @@ class ProcessKnob:
     _maker: int = 0
 
     @classmethod
-    def from_settings(cls, policy: Policy, settings: Mapping[str, Any] | None) -> ProcessKnob:
+    def from_settings(
+        cls, policy: Policy | None, settings: Mapping[str, Any] | None
+    ) -> ProcessKnob:
         """Begins with what `settings` gave.
 
         Raises:
@@ -63,7 +65,8 @@ class ProcessKnob:
     def control(self) -> _core.ProcessControl:
         """The control plane, in this process: a child of a fork has one of its own."""
         if self._control is None or self._maker != os.getpid():
-            self._control, self._maker = _core.ProcessControl(to_json(self.policy)), os.getpid()
+            policy = to_json(self.policy, "processes")
+            self._control, self._maker = _core.ProcessControl(policy), os.getpid()
             self._control.freeze(self.frozen)
         return self._control
 
@@ -78,13 +81,13 @@ class ProcessKnob:
         self.frozen = frozen
         self.control.freeze(frozen)
 
-    def set_policy(self, policy: Policy) -> None:
+    def set_policy(self, policy: Policy | None) -> None:
         """From now on this one decides.
 
         Raises:
             PipelineError: there is no such policy.
         """
-        text = to_json(policy)
+        text = to_json(policy, "processes")
         if self._control is not None and self._maker == os.getpid():
             self._control.set_policy(text)
         self.policy = policy

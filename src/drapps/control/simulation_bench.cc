@@ -14,7 +14,7 @@ namespace {
 void decision(benchmark::State& state, const char* name) {
   Draws draws({.seed = 4}, 1);
   const World world = random_world(draws);
-  FluidPlant plant({.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = 1e9, .seed = 1}, {});
+  FluidPlant plant(stationary(world, 1e9), {});
   PolicyConfig config;
   config.name = name;
   Decider decider(std::move(*make_policy(config)), plant.limits());

@@ -35,10 +35,6 @@ std::unique_ptr<const Policy> policy_named(std::string_view name) {
   return std::move(*made);
 }
 
-Scenario of_world(const World& world, double seconds) {
-  return {.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = seconds, .seed = 5};
-}
-
 double rate_of(const RunResult& result) {
   const Totals& totals = result.segments.back().totals;
   return totals.samples / totals.seconds;
@@ -46,7 +42,7 @@ double rate_of(const RunResult& result) {
 
 /// A run's rate once it has found its pace.
 double late_rate(const World& world, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start) {
-  Scenario scenario = of_world(world, 120);
+  Scenario scenario = stationary(world, 120);
   scenario.segments.push_back({.begin = 60, .world = world, .name = "late"});
   return rate_of(run(scenario, std::move(policy), start));
 }
@@ -58,7 +54,7 @@ TEST(Simulation, PoliciesStayWithinTheirLimitsOnRandomPlants) {
       Draws draws({.seed = seed}, 1);
       World world = random_world(draws);
       world.workload.noise = 0.1;
-      FluidPlant plant(of_world(world, 60), random_settings(limits_of(world), draws));
+      FluidPlant plant(stationary(world, 60), random_settings(limits_of(world), draws));
       Decider decider(policy_named(name), plant.limits());
       const auto clock = [&] { return plant.counters().time_ns; };
       std::array<bool, kKnobs> moved{};
@@ -126,7 +122,7 @@ TEST(Simulation, ARunIsTheSameAgain) {
   Draws draws({.seed = 3}, 1);
   World world = random_world(draws);
   world.workload.noise = 0.2;
-  const auto once = [&] { return run(of_world(world, 30), policy_named("hill_climb")); };
+  const auto once = [&] { return run(stationary(world, 30), policy_named("hill_climb")); };
   const RunResult first = once();
   const RunResult second = once();
   EXPECT_EQ(first.decisions, second.decisions);
@@ -138,7 +134,7 @@ TEST(Simulation, EachSegmentHasWhatCameInIt) {
   World world;
   world.workload.stages[kDecodeStage].cpu = 1e-3;
   world.consumer.step = 0.1;
-  Scenario scenario = of_world(world, 20);
+  Scenario scenario = stationary(world, 20);
   world.consumer.step = 0.2;
   scenario.segments.push_back({.begin = 10, .world = world, .name = "slower"});
   const RunResult result = run(scenario, nullptr);
@@ -157,7 +153,7 @@ TEST(Simulation, ThresholdsMoveSamplesToIdleAccelerators) {
   world.workload.stages[kAugmentStage] = {.cpu = 2e-3, .sleep = 0, .gpu = 2e-5, .cv = 0};
   world.consumer.step = 0.02;
   const double fixed = late_rate(world, policy_named("cpu_only"), {});
-  const RunResult ruled = run(of_world(world, 60), policy_named("rule"));
+  const RunResult ruled = run(stationary(world, 60), policy_named("rule"));
   EXPECT_GT(ruled.segments.back().settings[KnobId::kDecodeOnGpu], 0);
   EXPECT_GT(late_rate(world, policy_named("rule"), {}), fixed * 1.5);
   EXPECT_GT(late_rate(world, policy_named("gpu_only"), {}), fixed * 2);
@@ -171,7 +167,7 @@ TEST(Simulation, PredictionFindsDepthAndMakersWithoutACalibration) {
   world.consumer.step = 0.032;  // 2,000 samples/s: 4 cores, 40 reads
   Settings start = fit_settings({}, limits_of(world));
   start[KnobId::kWorkers] = start[KnobId::kIoDepth] = start[KnobId::kPrefetchDepth] = 1;
-  const RunResult result = run(of_world(world, 120), policy_named("mpc"), start);
+  const RunResult result = run(stationary(world, 120), policy_named("mpc"), start);
   const Settings& found = result.segments.back().settings;
   EXPECT_GE(found[KnobId::kIoDepth], 32);
   EXPECT_GE(found[KnobId::kWorkers], 4);
@@ -189,7 +185,7 @@ TEST(Simulation, PredictionByACalibrationMovesSamplesToAccelerators) {
   config.schema = schema_hash();
   for (const char c : world_to_json(world).dump()) config.weights.push_back(static_cast<std::byte>(c));
   const auto calibrated = [&] { return std::move(*make_policy(config)); };
-  EXPECT_GT(run(of_world(world, 60), calibrated()).segments.back().settings[KnobId::kDecodeOnGpu], 4);
+  EXPECT_GT(run(stationary(world, 60), calibrated()).segments.back().settings[KnobId::kDecodeOnGpu], 4);
   EXPECT_GT(late_rate(world, calibrated(), {}), 2 * late_rate(world, nullptr, {}));
   config.weights.assign(3, std::byte{'x'});
   EXPECT_NE(make_policy(config).error().message.find("no calibration"), std::string::npos);
@@ -201,7 +197,7 @@ TEST(Simulation, TheModelGivesEachStageWhatItNeeds) {
   world.machine.storage = {.bandwidth = 1e9, .latency = 5e-3};
   world.workload.stages[kDecodeStage].cpu = 2e-3;
   world.consumer.step = 0.064;  // 1,000 samples/s: 2 cores, 5 reads
-  const Settings found = run(of_world(world, 60), policy_named("model")).segments.back().settings;
+  const Settings found = run(stationary(world, 60), policy_named("model")).segments.back().settings;
   EXPECT_GE(found[KnobId::kWorkers], 2);
   EXPECT_LE(found[KnobId::kWorkers], 6);
   EXPECT_GE(found[KnobId::kIoDepth], 4);

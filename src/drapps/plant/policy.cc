@@ -10,6 +10,14 @@ Reason Reason::format(const char* format, std::va_list values) noexcept {
   return {text};
 }
 
+Reason Reason::printed(const char* format, ...) noexcept {
+  std::va_list values;
+  va_start(values, format);
+  const Reason reason = Reason::format(format, values);
+  va_end(values);
+  return reason;
+}
+
 void PolicyState::say(const char* format, ...) noexcept {
   std::va_list values;
   va_start(values, format);

@@ -31,6 +31,8 @@ class Reason {
   }
   /// As vprintf() writes it.
   [[gnu::format(printf, 1, 0)]] static Reason format(const char* format, std::va_list values) noexcept;
+  /// As printf() writes it.
+  [[gnu::format(printf, 1, 2)]] static Reason printed(const char* format, ...) noexcept;
   std::string_view view() const noexcept { return {text_.data(), length_}; }
   bool operator==(const Reason& other) const noexcept { return view() == other.view(); }
 
@@ -88,6 +90,9 @@ class Policy {
   virtual bool knows(const PolicyState& state) const noexcept {
     return std::all_of(state.memory.begin(), state.memory.end(), [](std::byte byte) { return byte == std::byte{0}; });
   }
+
+  /// Whether what it does is compared with the best settings that are known, now and then (policy/judge.h).
+  virtual bool judged() const noexcept { return false; }
 
   /// False only for tests that want every knob moved at once: then only the budgets bind.
   virtual bool guarded() const noexcept { return true; }

@@ -85,9 +85,14 @@ Status read_member(const std::string& key, const nlohmann::json& value, PolicyCo
   if (key == "parameters") return read_parameters(value, config);
   if (key == "weights") return read_weights(value, config);
   if (key == "schema") return read_schema(value, config);
+  if (key == "judge") {
+    if (!value.is_boolean()) return invalid("judge of a policy must be true or false");
+    config.judge = value.get<bool>();
+    return ok_status();
+  }
   if (key != "every_ns" && key != "every_batches") {
     return invalid("a policy has no \"" + key +
-                   "\"; it has name, parameters, every_ns, every_batches, weights, schema");
+                   "\"; it has name, parameters, every_ns, every_batches, judge, weights, schema");
   }
   if (!config.pace) config.pace = KnobClock{};
   return key == "every_ns" ? read_pace(value, "every_ns", kLongestPaceNs, config.pace->period_ns)
@@ -102,6 +107,7 @@ nlohmann::json policy_config_to_json(const PolicyConfig& config) {
   if (config.pace && config.pace->period_ns != 0) json["every_ns"] = config.pace->period_ns;
   if (config.pace && config.pace->count != 0) json["every_batches"] = config.pace->count;
   if (!config.weights.empty()) json["weights"] = to_base64(config.weights);
+  if (config.judge) json["judge"] = true;
   if (config.schema != 0) json["schema"] = schema_hex(config.schema);
   return json;
 }

@@ -2,8 +2,9 @@
 //
 //   {"name": "hill_climb", "parameters": {"gain": 0.05}, "every_ns": 1000000000, "every_batches": 8}
 //
-// Everything but the name may be absent. A learned policy has "weights" in base64 and "schema", the hash of the knobs
-// and lanes for which they were learnt (plant/schema.h). The name alone, as a JSON string, is the policy as it is.
+// Everything but the name may be absent. With "judge": true the policy has one (judge.h). A learned policy has
+// "weights" in base64 and "schema", the hash of the knobs and lanes for which they were learnt (plant/schema.h). The
+// name alone, as a JSON string, is the policy as it is.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +36,7 @@ struct PolicyConfig {
   std::string name = "initial";
   std::map<std::string, double, std::less<>> parameters{};  // the others are as declared
   std::optional<KnobClock> pace{};                          // when a decision is due; as the policy says where absent
+  bool judge = false;                                       // whether it has one (judge.h)
   std::vector<std::byte> weights{};
   std::uint64_t schema = 0;  // schema_hash() of what the weights are for; 0: not said
 

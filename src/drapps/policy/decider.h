@@ -1,32 +1,36 @@
-// A policy behind its guard: from what was seen to what is to be applied. The same observations, limits and readings of
-// the clock give the same decisions, live and in a replay.
+// A policy behind its guard, and under a judge where it is to have one: from what was seen to what is to be applied.
+// The same observations, limits and readings of the clock give the same decisions, live and in a replay.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "drapps/base/result.h"
 #include "drapps/plant/policy.h"
 #include "drapps/policy/guard.h"
+#include "drapps/policy/judge.h"
 
 namespace drapps {
 
 /// What a decider has come to: one of the same policy and limits that is given it decides as that one would have.
 struct DeciderState {
   PolicyState policy{};
-  std::vector<std::uint64_t> guard{};  // Guard::save()
+  std::vector<std::uint64_t> guard{};  // Guard::save(), and Judge::save() where there is one
 };
 /// Named in what is stored: changes with what guards and policies remember.
-inline constexpr std::string_view kDeciderState = "4";
+inline constexpr std::string_view kDeciderState = "5";
 
 /// Not thread-safe; reads no clock of its own.
 class Decider {
  public:
   Decider(std::unique_ptr<const Policy> policy, const Limits& limits)
-      : policy_(std::move(policy)), state_{.limits = limits}, guard_(limits) {}
+      : policy_(std::move(policy)), state_{.limits = limits}, guard_(limits) {
+    appoint();
+  }
 
   const Policy& policy() const noexcept { return *policy_; }
   /// Another one, which remembers nothing; the guard stays as it is. The old one is given back.
@@ -34,21 +38,26 @@ class Decider {
 
   const Limits& limits() const noexcept { return state_.limits; }
   void set_limits(const Limits& limits) noexcept;
-  /// What the policy did about its turn, last.
-  Trying trying() const noexcept { return state_.trying; }
+  /// What the policy, or its judge, did about its turn, last.
+  Trying trying() const noexcept {
+    return judge_ && judge_->trying() != Trying::kNot ? judge_->trying() : state_.trying;
+  }
 
   /// @param seen   where it is missing (its time is 0) the policy is not asked.
   /// @param clock  the plant's now, in ns; read once, behind the policy, so that what took too long is stale.
   Decision decide(const Observation& seen, const std::function<std::uint64_t()>& clock);
 
-  DeciderState save() const { return {.policy = state_, .guard = guard_.save()}; }
+  DeciderState save() const;
   /// With its limits. kInvalidArgument where it is no state of such a guard and policy; nothing is changed then.
   Status restore(const DeciderState& state);
 
  private:
+  void appoint() noexcept;
+
   std::unique_ptr<const Policy> policy_;
   PolicyState state_;
   Guard guard_;
+  std::optional<Judge> judge_;
 };
 
 }  // namespace drapps

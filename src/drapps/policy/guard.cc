@@ -59,7 +59,7 @@ bool Guard::restore(std::span<const std::uint64_t> saved) noexcept {
   return true;
 }
 
-Decision Guard::rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns) noexcept {
+Decision Guard::rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns, Way way) noexcept {
   Decision decision{.time_ns = observation.time_ns, .before = observation.settings, .proposed = proposed};
   const Hold fault = check(observation, now_ns, decision);
   decision.applied = fit_settings(observation.settings, limits_);
@@ -82,9 +82,9 @@ Decision Guard::rule(const Observation& observation, const Settings& proposed, s
     } else if (fault != Hold::kNone) {
       hold = fault;
     } else {
-      hold = may_move(clocks_[i], knob.clock, knob.cool_down, observation);
+      if (way == Way::kStepwise) hold = may_move(clocks_[i], knob.clock, knob.cool_down, observation);
       if (hold != Hold::kNone) continue;
-      value = stepped(knob, value, target);
+      value = way == Way::kAtOnce ? target : stepped(knob, value, target);
       moved(clocks_[i], observation);
       if (value != wanted) hold = value == target ? Hold::kBudget : Hold::kNotch;
     }
@@ -94,7 +94,7 @@ Decision Guard::rule(const Observation& observation, const Settings& proposed, s
     moved(weights_clock_, observation);
     decision.weights_hold = decision.applied.lane_weights == proposed.lane_weights ? Hold::kNone : Hold::kBudget;
   } else if (decision.applied.lane_weights != proposed.lane_weights) {
-    decision.weights_hold = fault != Hold::kNone ? fault : move_weights(decision.applied, proposed, observation);
+    decision.weights_hold = fault != Hold::kNone ? fault : move_weights(decision.applied, proposed, observation, way);
   }
   return decision;
 }
@@ -157,7 +157,13 @@ void Guard::moved(Clock& clock, const Observation& observation) const noexcept {
            .epoch = epoch_};
 }
 
-Hold Guard::move_weights(Settings& settings, const Settings& proposed, const Observation& observation) noexcept {
+Hold Guard::move_weights(Settings& settings, const Settings& proposed, const Observation& observation,
+                         Way way) noexcept {
+  if (way == Way::kAtOnce && weights_fit(proposed.lane_weights, limits_.weighted)) {
+    settings.lane_weights = proposed.lane_weights;
+    moved(weights_clock_, observation);
+    return Hold::kNone;
+  }
   std::size_t from = kLanes.size();
   std::size_t to = kLanes.size();
   const auto surplus = [&](std::size_t lane) {

@@ -29,6 +29,12 @@ namespace drapps {
 
 inline constexpr std::uint64_t kRestEpochs = 4;  // after broken or stale signals
 
+/// How a knob goes to what is proposed.
+enum class Way : std::uint8_t {
+  kStepwise,
+  kAtOnce,  // past notches, clocks and cool-downs: for the judge alone (judge.h)
+};
+
 /// One guard per plant and policy. Not thread-safe; reads no clock of its own.
 class Guard {
  public:
@@ -39,7 +45,8 @@ class Guard {
   /// What to apply, given what is in force (observation.settings), what is proposed, and the time of the plant's clock
   /// now. `applied` equals `before` where nothing moves. Every call counts as a look at the plant, so the observations
   /// must come in the order in which they were taken.
-  Decision rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns) noexcept;
+  Decision rule(const Observation& observation, const Settings& proposed, std::uint64_t now_ns,
+                Way way = Way::kStepwise) noexcept;
 
   /// What it remembers, as numbers.
   std::vector<std::uint64_t> save() const;
@@ -62,7 +69,7 @@ class Guard {
   Hold may_move(const Clock& clock, const KnobClock& due, std::uint32_t cool_down,
                 const Observation& observation) const noexcept;
   void moved(Clock& clock, const Observation& observation) const noexcept;
-  Hold move_weights(Settings& settings, const Settings& proposed, const Observation& observation) noexcept;
+  Hold move_weights(Settings& settings, const Settings& proposed, const Observation& observation, Way way) noexcept;
 
   Limits limits_;
   std::array<Clock, kKnobs> clocks_{};

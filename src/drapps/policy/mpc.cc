@@ -71,9 +71,7 @@ double expense(const Settings& settings) noexcept {
 class Search {
  public:
   Search(const World& world, const Limits& limits, const Settings& now, double horizon)
-      : scenario_{.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = horizon},
-        limits_(limits),
-        now_(now) {
+      : scenario_(sim::stationary(world, horizon)), limits_(limits), now_(now) {
     staying_ = samples(now);
     best_ = cheapest_ = now;
     most_ = staying_;

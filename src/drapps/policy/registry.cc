@@ -20,21 +20,24 @@
 namespace drapps {
 namespace {
 
-/// A policy that decides when its config says, not when it says itself.
-class Paced final : public Policy {
+/// A policy that decides when its config says, not when it says itself, or that has a judge.
+class Configured final : public Policy {
  public:
-  Paced(std::unique_ptr<const Policy> policy, const KnobClock& pace) : policy_(std::move(policy)), pace_(pace) {}
+  Configured(std::unique_ptr<const Policy> policy, const PolicyConfig& config)
+      : policy_(std::move(policy)), pace_(config.pace.value_or(policy_->pace())), judged_(config.judge) {}
   std::string_view name() const noexcept override { return policy_->name(); }
   Settings decide(const Observation& observation, PolicyState& state) const override {
     return policy_->decide(observation, state);
   }
   KnobClock pace() const noexcept override { return pace_; }
+  bool judged() const noexcept override { return judged_; }
   bool guarded() const noexcept override { return policy_->guarded(); }
   bool knows(const PolicyState& state) const noexcept override { return policy_->knows(state); }
 
  private:
   std::unique_ptr<const Policy> policy_;
   KnobClock pace_;
+  bool judged_;
 };
 
 Result<std::unique_ptr<Policy>> make_initial(const PolicyConfig&) { return std::unique_ptr<Policy>(new Initial); }
@@ -114,8 +117,8 @@ Result<std::unique_ptr<Policy>> make_policy(const PolicyConfig& config) {
   for (const auto& [name, value] : config.parameters) DRAPPS_RETURN_IF_ERROR(check_parameter(*kind, name, value));
   DRAPPS_RETURN_IF_ERROR(check_weights(*kind, config));
   auto made = kind->make(config);
-  if (!made.ok() || !config.pace) return made;
-  return std::unique_ptr<Policy>(new Paced(*std::move(made), *config.pace));
+  if (!made.ok() || (!config.pace && !config.judge)) return made;
+  return std::unique_ptr<Policy>(new Configured(*std::move(made), config));
 }
 
 }  // namespace drapps

@@ -2,17 +2,9 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdarg>
 
 namespace drapps {
 namespace {
-
-[[gnu::format(printf, 2, 3)]] void say(Reason& reason, const char* format, ...) noexcept {
-  std::va_list values;
-  va_start(values, format);
-  reason = Reason::format(format, values);
-  va_end(values);
-}
 
 bool in_order(const Spread& spread) noexcept {
   return spread.p50 <= spread.p90 && spread.p90 <= spread.p99 && spread.p99 <= spread.most;
@@ -55,7 +47,7 @@ Hold Signals::check(const Observation& observation, std::uint64_t now_ns, Reason
     return Hold::kStale;
   }
   if (now_ns - observation.time_ns > kStaleNs) {
-    say(fault, "the observation is %.1f s old", static_cast<double>(now_ns - observation.time_ns) * 1e-9);
+    fault = Reason::printed("the observation is %.1f s old", static_cast<double>(now_ns - observation.time_ns) * 1e-9);
     return Hold::kStale;
   }
   return Hold::kNone;
@@ -66,13 +58,13 @@ bool Signals::broken(const Observation& observation, const ObservationWords& wor
   for (std::size_t at = 0; at < words.size(); ++at) {
     const FieldDescription& field = fields[at];
     if (field.real && !(std::isfinite(std::bit_cast<double>(words[at])) && std::bit_cast<double>(words[at]) >= 0)) {
-      say(fault, "%s is no number that can be", field.name.c_str());
+      fault = Reason::printed("%s is no number that can be", field.name.c_str());
       return true;
     }
     // The counts of a lane outside the plan may be absent, and go on when it returns.
     const bool in_use = field.info.lane == kLanes.size() || observation.lanes[field.info.lane].valid;
     if (!seen_ || field.info.kind != FieldKind::kCounter || !in_use || words[at] >= before_[at]) continue;
-    say(fault, "%s ran backwards", field.name.c_str());
+    fault = Reason::printed("%s ran backwards", field.name.c_str());
     return true;
   }
   const char* const why = contradiction(observation);

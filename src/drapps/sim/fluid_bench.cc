@@ -16,7 +16,7 @@ World drawn_world(std::uint64_t seed) {
 /// Half a second of a plant, and its observation, under knobs that move each time.
 void decision_step(benchmark::State& state) {
   const World world = drawn_world(static_cast<std::uint64_t>(state.range(0)));
-  FluidPlant plant({.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = 1e9, .seed = 1}, {});
+  FluidPlant plant(stationary(world, 1e9), {});
   for ([[maybe_unused]] auto each : state) {
     Settings settings = plant.settings();
     settings[KnobId::kIoDepth] ^= 1;
@@ -29,7 +29,7 @@ BENCHMARK(decision_step)->Arg(1)->Arg(2)->Arg(3)->Arg(4);
 
 void rates(benchmark::State& state) {
   const World world = drawn_world(static_cast<std::uint64_t>(state.range(0)));
-  const Settings settings = FluidPlant({.segments = {{.begin = 0, .world = world, .name = ""}}}, {}).settings();
+  const Settings settings = FluidPlant(stationary(world, 60), {}).settings();
   for ([[maybe_unused]] auto each : state) benchmark::DoNotOptimize(rates_of(world, settings, {}));
 }
 BENCHMARK(rates)->Arg(1)->Arg(2)->Arg(3)->Arg(4);

@@ -13,14 +13,10 @@
 namespace drapps::sim {
 namespace {
 
-Scenario stationary(const World& world, double seconds = 60) {
-  return {.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = seconds, .seed = 3};
-}
-
 /// Samples/s after a while, of a plant that runs so long.
 template <class P>
 double rate_of(const World& world, const Settings& settings, double warm, double seconds) {
-  P plant(stationary(world), settings);
+  P plant(stationary(world, 60), settings);
   plant.advance(warm);
   const double samples = plant.totals().samples;
   const double time = plant.time();
@@ -52,7 +48,7 @@ TEST(FluidPlant, WhatIsMadeIsTakenOrWaits) {
     Draws draws({.seed = seed}, 1);
     World world = random_world(draws);
     world.workload.noise = 0.1;
-    FluidPlant plant(stationary(world), random_settings(limits_of(world), draws));
+    FluidPlant plant(stationary(world, 60), random_settings(limits_of(world), draws));
     for (int i = 0; i < 40; ++i) {
       plant.advance(0.5);
       if (i % 8 == 0) plant.apply(random_settings(plant.limits(), draws));
@@ -107,7 +103,7 @@ TEST(FluidPlant, TheSameAgainIsTheSameToTheLastBit) {
   World world = random_world(draws);
   world.workload.noise = 0.2;
   const auto seen = [&] {
-    FluidPlant plant(stationary(world), wide(world));
+    FluidPlant plant(stationary(world, 60), wide(world));
     ObservationWords all{};
     for (int i = 0; i < 100; ++i) {
       plant.advance(0.5);

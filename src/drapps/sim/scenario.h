@@ -22,6 +22,11 @@ struct Scenario {
   std::uint64_t seed = 1;
 };
 
+/// A world in which nothing changes.
+inline Scenario stationary(const World& world, double seconds, std::uint64_t seed = 1) {
+  return {.segments = {{.begin = 0, .world = world, .name = ""}}, .seconds = seconds, .seed = seed};
+}
+
 /// Within which knobs may move in such a world; the same as those of a live loader where it has the knob.
 Limits limits_of(const World& world) noexcept;
 

@@ -1,0 +1,194 @@
+#include "drapps/policy/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+#include "drapps/base/philox.h"
+#include "drapps/plant/knob_range.h"
+
+namespace drapps {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kFirstWaitNs = 8 * kSecond;
+constexpr std::uint64_t kMostWaitNs = 900 * kSecond;
+constexpr std::uint64_t kHeldNs = 8 * kSecond;
+constexpr std::uint64_t kSettleNs = 2 * kSecond;
+constexpr std::uint64_t kFirstKeptNs = 30 * kSecond;
+constexpr std::uint64_t kEventsApartNs = 60 * kSecond;  // those that are closer leave the schedule as it is
+constexpr double kBetter = 0.02;
+constexpr double kMuchSlower = 0.1;
+constexpr double kShift = 0.15;
+constexpr std::uint32_t kShiftedWindows = 2;
+constexpr std::uint32_t kMostDoublings = 6;
+
+std::uint64_t doubled(std::uint64_t ns, std::uint32_t times) noexcept { return ns << std::min(times, kMostDoublings); }
+
+}  // namespace
+
+Ruling Judge::look(const Observation& seen, const Limits& limits) noexcept {
+  if (!memory_.begun) begin(seen);
+  if (seen.time_ns < memory_.seen_ns) memory_.event = true;
+  memory_.seen_ns = seen.time_ns;
+  if (memory_.event) take_event(seen.time_ns);
+  memory_.trying = Trying::kNot;
+  switch (memory_.phase) {
+    case Phase::kAsks: return ask(seen, limits);
+    case Phase::kProbes: return go_on(seen, limits);
+    case Phase::kKeeps: return keep(seen, limits);
+  }
+  return {};
+}
+
+void Judge::begin(const Observation& seen) noexcept {
+  memory_.begun = true;
+  memory_.seed = memory_.seen_ns = seen.time_ns;
+  memory_.best = seen.settings;
+  ask_again(seen.time_ns);
+}
+
+/// The schedule from its beginning.
+void Judge::ask_again(std::uint64_t now) noexcept {
+  memory_.phase = Phase::kAsks;
+  memory_.wait_ns = kFirstWaitNs;
+  memory_.early_ns = now;
+  memory_.in_vain = 0;
+  memory_.best_step = 0;
+  schedule(now);
+}
+
+/// The next probe, and every measurement anew.
+void Judge::schedule(std::uint64_t now) noexcept {
+  Draws draws({.seed = memory_.seed, .position = memory_.probes}, 1);
+  memory_.due_ns = now + static_cast<std::uint64_t>(static_cast<double>(memory_.wait_ns) * draws.uniform(0.75, 1.25));
+  memory_.slow = false;
+  memory_.held_ns = now;
+  memory_.own.restart();
+  memory_.stretch.restart();
+}
+
+void Judge::take_event(std::uint64_t now) noexcept {
+  memory_.event = false;
+  const bool often = now >= memory_.event_ns && now - memory_.event_ns < kEventsApartNs && memory_.event_ns != 0;
+  memory_.event_ns = now;
+  memory_.best_step = 0;
+  if (memory_.phase == Phase::kKeeps) {
+    const bool early = now >= memory_.kept_ns && now - memory_.kept_ns < doubled(kFirstKeptNs, memory_.defeats - 1);
+    if (!early) ask_again(now);
+    return;
+  }
+  memory_.phase = Phase::kAsks;
+  often ? schedule(now) : ask_again(now);
+}
+
+/// What the settings in force are worth.
+void Judge::watch(const Observation& seen) noexcept {
+  if (seen.settings != memory_.held) {
+    memory_.held = seen.settings;
+    memory_.held_ns = seen.time_ns;
+    memory_.own.restart();
+  }
+  memory_.own.add(seen);
+  if (seen.time_ns - memory_.held_ns >= kHeldNs && memory_.own.complete()) {
+    const double step = memory_.own.measure().step_ns;
+    const bool first = memory_.held == memory_.best;
+    if (first || (memory_.best_step > 0 && step < memory_.best_step * (1 - kBetter))) {
+      memory_.best = memory_.held;
+      memory_.best_step = step;
+    }
+    memory_.own.restart();
+  }
+  memory_.stretch.add(seen);
+  if (memory_.stretch.complete()) {
+    memory_.slow = memory_.best_step > 0 && memory_.stretch.measure().step_ns > memory_.best_step * (1 + kMuchSlower);
+    memory_.stretch.restart();
+  }
+}
+
+Ruling Judge::ask(const Observation& seen, const Limits& limits) noexcept {
+  watch(seen);
+  const Settings best = fit_settings(memory_.best, limits);
+  const bool due = seen.time_ns >= memory_.due_ns || (memory_.slow && seen.time_ns >= memory_.early_ns);
+  if (!due || seen.settings == best) return {};
+  memory_.trying = Trying::kWaits;
+  if (seen.turn != Turn::kOpen) return {};
+  if (seen.time_ns < memory_.due_ns) memory_.early_ns = seen.time_ns + doubled(kFirstWaitNs, ++memory_.in_vain);
+  ++memory_.probes;
+  memory_.probe = Probe(seen, best);
+  memory_.phase = Phase::kProbes;
+  return go_on(seen, limits);
+}
+
+Ruling Judge::go_on(const Observation& seen, const Limits& limits) noexcept {
+  memory_.trying = Trying::kTries;
+  const Finding finding = seen.turn == Turn::kTaken ? Finding::kFailed : memory_.probe.look(seen);
+  if (finding == Finding::kOpen) {
+    return {.settings = fit_settings(memory_.probe.wanted(), limits),
+            .why = Reason("the policy's settings are compared with the best known")};
+  }
+  memory_.trying = Trying::kNot;
+  const double own = memory_.probe.own_step();
+  const double others = memory_.probe.others_step();
+  memory_.wait_ns = std::min(kMostWaitNs, 2 * memory_.wait_ns);
+  schedule(seen.time_ns);
+  if (finding == Finding::kFaster) {
+    memory_.phase = Phase::kKeeps;
+    memory_.kept_ns = seen.time_ns;
+    memory_.best_step = others;
+    memory_.shifted = 0;
+    ++memory_.defeats;
+    return {.settings = fit_settings(memory_.best, limits),
+            .why = Reason::printed("the policy's settings were %.1f %% slower than the best known",
+                                   (own / others - 1) * 100)};
+  }
+  memory_.phase = Phase::kAsks;
+  if (finding == Finding::kSlower) memory_.best = memory_.probe.own();
+  if (finding != Finding::kFailed) memory_.best_step = finding == Finding::kSlower ? own : others;
+  return {.settings = fit_settings(memory_.probe.own(), limits), .why = Reason("the policy goes on")};
+}
+
+Ruling Judge::keep(const Observation& seen, const Limits& limits) noexcept {
+  const Settings best = fit_settings(memory_.best, limits);
+  const Ruling kept{.settings = best, .why = Reason("the best known settings stay: the policy's were slower")};
+  if (seen.settings != best || seen.time_ns - memory_.kept_ns < kSettleNs) return kept;
+  memory_.own.add(seen);
+  if (!memory_.own.complete()) return kept;
+  const double step = memory_.own.measure().step_ns;
+  memory_.own.restart();
+  if (memory_.best_step <= 0) memory_.best_step = step;
+  const bool shifted = std::abs(step / memory_.best_step - 1) > kShift;
+  memory_.shifted = shifted ? memory_.shifted + 1 : 0;
+  if (memory_.shifted < kShiftedWindows) return kept;
+  if (seen.time_ns - memory_.kept_ns < doubled(kFirstKeptNs, memory_.defeats - 1)) return kept;
+  ask_again(seen.time_ns);
+  return {};
+}
+
+std::size_t Judge::saved_words() noexcept {
+  return (sizeof(Memory) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+}
+
+std::vector<std::uint64_t> Judge::save() const {
+  static_assert(std::is_trivially_copyable_v<Memory>);
+  std::vector<std::uint64_t> words(saved_words());
+  std::memcpy(words.data(), &memory_, sizeof(Memory));
+  return words;
+}
+
+bool Judge::restore(std::span<const std::uint64_t> saved) noexcept {
+  if (saved.size() != saved_words()) return false;
+  const auto bytes = std::as_bytes(saved);
+  const auto byte = [&](std::size_t offset) { return std::to_integer<unsigned>(bytes[offset]); };
+  for (const std::size_t offset : {offsetof(Memory, begun), offsetof(Memory, event), offsetof(Memory, slow),
+                                   offsetof(Memory, own), offsetof(Memory, stretch)}) {  // a window begins with a bool
+    if (byte(offset) > 1) return false;
+  }
+  if (byte(offsetof(Memory, phase)) > 2 || byte(offsetof(Memory, trying)) > 2) return false;
+  if (!Probe::is_probe(bytes.data() + offsetof(Memory, probe))) return false;
+  std::memcpy(static_cast<void*>(&memory_), saved.data(), sizeof(Memory));
+  return true;
+}
+
+}  // namespace drapps

@@ -1,0 +1,80 @@
+// Whether a policy makes the training faster than the best settings that are known, and who has the knobs where not.
+//
+// 1. The best known settings are, of those that were held for eight seconds without an event, the ones with the
+//    fastest step; at first those of the start. Steps are timed per batch.
+// 2. While the policy decides, its settings are compared with them now and then (probe.h): at drawn times on a
+//    schedule that doubles from eight seconds to a quarter of an hour, and at once where a whole window was a tenth
+//    slower than the best settings were. A probe takes the loader's turn, and jumps there and back past the guard's
+//    notches; budgets bind, and broken signals hold. The policy is not asked meanwhile, and what it remembers stays.
+// 3. Where the best known settings win they stay, and the policy is not asked any more. Where the policy's win they
+//    are the best known.
+// 4. An event gives the policy another chance: a step that is for two windows 15 % off what it was, other bounds of a
+//    knob, another plant. After each further defeat that takes twice as long at least, from half a minute on.
+//
+// Source: the paired A/B/A probe of the control plane's design.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "drapps/plant/policy.h"
+#include "drapps/policy/probe.h"
+
+namespace drapps {
+
+/// Who decides now.
+struct Ruling {
+  std::optional<Settings> settings;  // to be in force at once; the policy is asked where absent
+  Reason why{};
+};
+
+/// One judge per plant and policy. Not thread-safe; reads no clock: the same observations give the same rulings.
+class Judge {
+ public:
+  /// Takes the next observation in, before the policy is asked.
+  Ruling look(const Observation& seen, const Limits& limits) noexcept;
+  /// What was known of the plant may hold no longer.
+  void event() noexcept { memory_.event = true; }
+  /// What it does about the loader's turn; kNot where it wants none, and the policy may.
+  Trying trying() const noexcept { return memory_.trying; }
+
+  /// What it remembers, as numbers.
+  std::vector<std::uint64_t> save() const;
+  /// The reverse; false, and nothing is changed, where it is no such thing.
+  bool restore(std::span<const std::uint64_t> saved) noexcept;
+  static std::size_t saved_words() noexcept;
+
+ private:
+  enum class Phase : std::uint8_t { kAsks, kProbes, kKeeps };
+  /// Zero bytes but for the settings are the beginning.
+  struct Memory {
+    Phase phase = Phase::kAsks;
+    Trying trying = Trying::kNot;
+    bool begun = false;
+    bool event = false;  // to be taken in with the next observation
+    bool slow = false;   // a window of the policy's was much slower than the best settings
+    std::uint32_t probes = 0, in_vain = 0, defeats = 0, shifted = 0;
+    std::uint64_t seed = 0, seen_ns = 0, event_ns = 0;
+    std::uint64_t due_ns = 0, wait_ns = 0, early_ns = 0;  // of probes; none that is early before the last
+    std::uint64_t held_ns = 0, kept_ns = 0;               // since when
+    Settings held, best;
+    double best_step = 0;     // ns; 0: not known
+    StepWindow own, stretch;  // of the settings in force; of the policy's, whatever they were
+    Probe probe;
+  };
+
+  void begin(const Observation& seen) noexcept;
+  void take_event(std::uint64_t now) noexcept;
+  void schedule(std::uint64_t now) noexcept;
+  void ask_again(std::uint64_t now) noexcept;
+  void watch(const Observation& seen) noexcept;
+  Ruling ask(const Observation& seen, const Limits& limits) noexcept;
+  Ruling go_on(const Observation& seen, const Limits& limits) noexcept;
+  Ruling keep(const Observation& seen, const Limits& limits) noexcept;
+
+  Memory memory_;
+};
+
+}  // namespace drapps
