@@ -438,8 +438,8 @@ class Pipeline:
             policy: who moves the knobs: ``initial`` sets them from the machine's limits, deepens
                 reading once where storage is slow, and leaves them alone; ``hill_climb`` follows
                 the training step's time; ``trials`` is about worker processes, which a pipeline has
-                none of; ``auto`` leaves it to DRAPPS. A mapping says more than the name: see "Policies"
-                in the reference.
+                none of; ``auto`` leaves it to DRAPPS. A mapping says more than the name: see
+                "Policies" in the reference.
             cpu_budget: the most cores to use; those that this process may use where absent.
             ram_budget: the most bytes the loader may own, batches that you hold apart: a number, or
                 a size such as ``"2GiB"`` or ``"500MB"``.
