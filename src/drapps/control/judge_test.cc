@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -171,34 +170,6 @@ TEST(Judge, AProbeLeavesWhatThePolicyRemembers) {
   }
   EXPECT_TRUE(tried);
   EXPECT_EQ(plant.settings()[KnobId::kWorkers], 4);  // three are slower
-}
-
-TEST(Judge, HoldsWhereSignalsAreWrong) {
-  const World world = busy_world();
-  const Settings start = with_workers(start_of(world), 4);
-  const std::vector<std::function<void(Observation&)>> faults{
-      [](Observation& seen) { seen.time_ns = 0; },
-      [](Observation& seen) { seen.time_ns /= 2; },
-      [](Observation& seen) { seen.batches /= 2; },
-      [](Observation& seen) { seen.process_cpu_seconds = -1; },
-      [](Observation& seen) { seen.process_cpu_seconds = std::nan(""); },
-      [](Observation& seen) { seen.consumer.step.sum = 1; },
-      [](Observation& seen) { seen.upcoming.sized = seen.upcoming.samples + 1; },
-      [](Observation& seen) { seen.consumer.step.p50 = seen.consumer.step.p99 + 1; }};
-  for (std::size_t fault = 0; fault < faults.size(); ++fault) {
-    FluidPlant plant(stationary(world, 100), start);
-    Decider decider(std::make_unique<Timed>([&](double, const Observation&) { return with_workers(start, 1); }),
-                    plant.limits());
-    for (int i = 0; i < 120; ++i) {
-      plant.advance(0.5);
-      Observation seen = plant.observe();
-      const bool wrong = i % 7 == 6;
-      if (wrong) faults[fault](seen);
-      const Decision decision = decider.decide(seen, [&] { return plant.counters().time_ns; });
-      EXPECT_TRUE(!wrong || decision.applied == plant.settings()) << "fault " << fault << ", decision " << i;
-      plant.apply(decision.applied);
-    }
-  }
 }
 
 TEST(Judge, WaitsForItsTurnAndGivesItUp) {

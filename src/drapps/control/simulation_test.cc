@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -27,9 +28,10 @@ std::vector<std::string_view> shipped_policies() {
   return names;
 }
 
-std::unique_ptr<const Policy> policy_named(std::string_view name) {
+std::unique_ptr<const Policy> policy_named(std::string_view name, bool judge = false) {
   PolicyConfig config;
   config.name = name;
+  config.judge = judge;
   auto made = make_policy(config);
   EXPECT_TRUE(made.ok()) << name;
   return std::move(*made);
@@ -73,6 +75,48 @@ TEST(Simulation, PoliciesStayWithinTheirLimitsOnRandomPlants) {
           has_moved = has_moved || notches > 0;
         }
         plant.apply(decision.applied);
+      }
+    }
+  }
+}
+
+TEST(Simulation, PoliciesHoldWhereSignalsAreWrong) {
+  const std::vector<std::function<void(Observation&)>> faults{
+      [](Observation& seen) { seen = {.settings = seen.settings}; },
+      [stuck = Observation{}](Observation& seen) mutable {
+        if (stuck.time_ns == 0) stuck = seen;
+        const Settings settings = seen.settings;
+        seen = stuck;
+        seen.settings = settings;
+      },
+      [](Observation& seen) { seen.time_ns -= 3'000'000'000; },
+      [](Observation& seen) { seen.time_ns += 3'000'000'000; },
+      [](Observation& seen) { seen.batches /= 2; },
+      [](Observation& seen) { seen.consumer.step.sum = 1; },
+      [](Observation& seen) { seen.process_cpu_seconds = -1; },
+      [](Observation& seen) { seen.process_cpu_seconds = std::nan(""); },
+      [](Observation& seen) { seen.upcoming.sized = seen.upcoming.samples + 1; },
+      [](Observation& seen) { seen.consumer.stall.p50 = seen.consumer.stall.p99 + 1; }};
+  Draws draws({.seed = 4}, 1);
+  World world = random_world(draws);
+  world.machine.cores.count = 8;
+  for (const std::string_view name : shipped_policies()) {
+    for (const bool judge : {false, true}) {
+      for (std::size_t fault = 0; fault < faults.size(); ++fault) {
+        auto distort = faults[fault];
+        FluidPlant plant(stationary(world, 200), random_settings(limits_of(world), draws));
+        Decider decider(policy_named(name, judge), plant.limits());
+        const auto clock = [&] { return plant.counters().time_ns; };
+        for (int i = 0; i < 80; ++i) {
+          plant.advance(0.5);
+          Observation seen = plant.observe();
+          const bool wrong = i % 8 > 5;
+          if (wrong) distort(seen);
+          const Decision decision = decider.decide(seen, clock);
+          ASSERT_TRUE(!wrong || i < 8 || decision.applied == plant.settings())
+              << name << (judge ? " with a judge" : "") << ", fault " << fault << ", decision " << i;
+          plant.apply(decision.applied);
+        }
       }
     }
   }
