@@ -222,11 +222,12 @@ STATES = [
 # A fork copies page tables, and huge pages have small ones: a sixth less work in these suites.
 FORKS = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 # They import so much that every fork in one process with them takes several times as long.
+# Those that fork under the stock loader come first: the others leave threads that a fork does not have.
 FRAMEWORKS = [
+    "python/tests/test_hf_loader.py",
+    "python/tests/test_hf.py",
     "python/tests/test_docs.py",
     "python/tests/test_examples.py",
-    "python/tests/test_hf.py",
-    "python/tests/test_hf_loader.py",
     "python/tests/test_jax.py",
     "python/tests/test_jax_devices.py",
     "python/tests/test_streaming_datasets.py",
