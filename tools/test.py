@@ -222,7 +222,7 @@ STATES = [
 # A fork copies page tables, and huge pages have small ones: a sixth less work in these suites.
 FORKS = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 # They import so much that every fork in one process with them takes several times as long.
-# Those that fork under the stock loader come first: the others leave threads that a fork does not have.
+# Those that fork under the stock loader come first: the others leave threads behind.
 FRAMEWORKS = [
     "python/tests/test_hf_loader.py",
     "python/tests/test_hf.py",
