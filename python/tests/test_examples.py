@@ -20,6 +20,7 @@ CASES = {
     "masks_and_boxes.py": ([], "sample 11: "),
     "resume.py": (["{photos}"], "2 batches, a restart, 4 batches: the same bytes"),
     "torch_swap.py": (["{photos}"], "step 2: 5 pictures, loss "),
+    "train_everything.py": (["{photos}"], "trained on "),
 }
 
 # those that run on two ranks, each a process of its own
@@ -39,6 +40,7 @@ NEEDS = {
     "keras_train.py": ["keras", "tensorflow"],
     "lightning_train.py": ["lightning", "torch", "torchvision"],
     "torch_swap.py": ["torch", "torchvision"],
+    "train_everything.py": ["torch"],
 }
 
 
