@@ -10,7 +10,7 @@ from typing import Any
 from drapps import _core
 from drapps.errors import PipelineError
 from drapps.policy import Policy, name_of, to_json
-from drapps.scenario.conditions import Python
+from drapps.scenario.conditions import Python, Workload
 from drapps.scenario.scenario import Scenario
 from drapps.simulation.machine import Machine
 from drapps.simulation.worlds import segments_of
@@ -111,6 +111,11 @@ class SimulatedRun:
         return "\n".join(lines)
 
 
+def default_policy(workload: Workload) -> str:
+    """The name of the policy that a loader of it has where none is named."""
+    return "trials" if isinstance(workload, Python) else "initial"
+
+
 def simulate(
     scenario: Scenario,
     machine: Machine,
@@ -134,7 +139,7 @@ def simulate(
             its limits, or a scenario with something that is not simulated.
     """
     if policy is None and not knobs:
-        policy = "trials" if isinstance(scenario.workload, Python) else "initial"
+        policy = default_policy(scenario.workload)
     text = "" if policy is None else to_json(policy)
     description = {
         "seconds": scenario.seconds,
