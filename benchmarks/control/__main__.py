@@ -1,7 +1,7 @@
 """Policies on simulated machines; control.md says how they are compared.
 
     python -m benchmarks.control [--keep] [--fresh] [--machines M...] [--budget N]
-    python -m benchmarks.control --live | --calibration
+    python -m benchmarks.control --report | --live | --calibration
 
 An interrupted run goes on where it was, as long as neither DRAPPS nor the benchmark has changed.
 With --keep the result is written to benchmarks/results/control.{json,md,html} too.
@@ -41,8 +41,10 @@ def main() -> int:
     parser.add_argument("--scored", type=int, nargs="+", default=SCORED, help="variations")
     parser.add_argument("--tuned", type=int, nargs="+", default=TUNED, help="variations")
     parser.add_argument("--keep", action="store_true", help="put it into benchmarks/results/")
+    parser.add_argument("--report", action="store_true", help="write the kept pages anew")
     parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
-    return compare.run(parser.parse_args(words))
+    options = parser.parse_args(words)
+    return compare.again() if options.report else compare.run(options)
 
 
 if __name__ == "__main__":

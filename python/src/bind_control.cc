@@ -49,8 +49,8 @@ PolicyConfig policy_of(const std::string& text) {
 nb::list policy_parameters_of(const std::string& name) {
   nb::list list;
   for (const PolicyParameter& each : value_of(policy_parameters(name))) {
-    list.append(nb::make_tuple(nb::str(each.name.data(), each.name.size()), each.fallback, each.low, each.high,
-                               each.whole));
+    list.append(
+        nb::make_tuple(nb::str(each.name.data(), each.name.size()), each.fallback, each.low, each.high, each.whole));
   }
   return list;
 }
