@@ -197,6 +197,20 @@ TEST(Simulation, PredictionFindsDepthAndMakersWithoutACalibration) {
   EXPECT_GT(late_rate(world, policy_named("mpc"), start), 1900);
 }
 
+TEST(Simulation, PredictionKnowsThatReadsEnd) {
+  // From the second epoch on all is in memory, and only the cores bind.
+  World world;
+  world.machine.cores.count = 8;
+  world.machine.storage = {.bandwidth = 1e8, .latency = 1e-3};
+  world.machine.memory.page_cache = 1e12;
+  world.workload.samples = 20'000;  // as many as are read in 20 s
+  world.workload.stages[kDecodeStage].cpu = 1e-3;
+  world.consumer.step = 0.01;
+  for (const std::string_view name : {"mpc", "model"}) {
+    EXPECT_GT(late_rate(world, policy_named(name), {}), 0.9 * 6400) << name;
+  }
+}
+
 TEST(Simulation, PredictionByACalibrationMovesSamplesToAccelerators) {
   World world;
   world.machine.cores.count = 2;

@@ -20,7 +20,7 @@ struct DeciderState {
   std::vector<std::uint64_t> guard{};  // Guard::save()
 };
 /// Named in what is stored: changes with what guards and policies remember.
-inline constexpr std::string_view kDeciderState = "4";
+inline constexpr std::string_view kDeciderState = "5";
 
 /// Not thread-safe; reads no clock of its own.
 class Decider {
