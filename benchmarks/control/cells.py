@@ -27,10 +27,8 @@ from drapps.simulation.worlds import world_of
 
 LONG = 40.0  # seconds of a segment
 NONE = "none"
-SCORED, TUNED = (
-    (1, 2, 3),
-    (101, 102),
-)  # variations that are compared, and that policies are tuned in
+SCORED = (1, 2)  # variations that are compared
+TUNED = (101,)  # variations in which policies are tuned
 _NOISE = 0.05  # standard deviation of all times where something changes, as a share
 _PYTHON_CPU = 1e-3  # seconds of a core that a sample of the Python dataset takes
 _STEP_CPU = 0.1  # share of a training step that is spent on a core
