@@ -25,11 +25,12 @@ from drapps.simulation.cases import Case
 from drapps.simulation.run import default_policy
 from drapps.simulation.worlds import world_of
 
-LONG = 40.0  # seconds of a segment
+LONG = 30.0  # seconds of a segment
 NONE = "none"
-SCORED = (1, 2)  # variations that are compared
+SCORED = (1, 2, 3)  # variations that are compared
 TUNED = (101,)  # variations in which policies are tuned
 _NOISE = 0.05  # standard deviation of all times where something changes, as a share
+_ROWS = 10_000_000  # of the arrays: epochs end seldom
 _PYTHON_CPU = 1e-3  # seconds of a core that a sample of the Python dataset takes
 _STEP_CPU = 0.1  # share of a training step that is spent on a core
 _EMULATED: Mapping[str, float] = {"bandwidth": 500e6, "latency": 5e-3, "latency_cv": 0.3}
@@ -200,7 +201,7 @@ _PICTURES: Mapping[str, Event] = {**_TRAINED, "samples grow": _samples_grow}
 WORKLOADS: Mapping[str, Workload] = {
     "photos-storage": Photos(),
     "photos-memory": Photos(),
-    "arrays": Arrays(),
+    "arrays": Arrays(rows=_ROWS),
     "python": Python(),
 }
 EVENTS: Mapping[str, Mapping[str, Event]] = {

@@ -34,7 +34,6 @@ def run(options: argparse.Namespace) -> int:
         "code": code([_HERE / f"{name}.py" for name in _MEASURES]),
         "machines": machines,
         "budget": options.budget,
-        "scored": list(options.scored),
         "tuned": list(options.tuned),
     }
     journal = begin(_NAME, report.BUILD / _NAME / "runs.jsonl", asked, options.fresh)

@@ -35,8 +35,8 @@ def measured(cell: Cell, tuned: Mapping[str, Parameters]) -> dict[str, Any]:
     """
     case = cell.case
     static = best_held(case)
-    found = oracle(case, static)
     own = oracle(case, knobs=LIVE_KNOBS)
+    found = oracle(case, [[static], own.settings])
     runs = {arm: rows_of(arm, cell, tuned.get(arm, {})) for arm in (DEFAULT, *POLICIES)}
     runs[STATIC] = case.held([static], features=True)
     runs[OWN] = case.held(own.settings)

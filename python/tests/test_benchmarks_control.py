@@ -129,7 +129,7 @@ def test_every_cell_of_every_machine_can_be_simulated(machine):
 def test_a_row_holds_everyone_to_the_best_that_is_known():
     [cell] = [
         cell
-        for cell in cells(simulation.load("two-cores"), 1)
+        for cell in cells(simulation.load("starved-container"), 1)
         if (cell.workload, cell.event) == ("photos-storage", "latency rises")
     ]
     found = measured(cell, {"aimd": {"stall": 0.05}})

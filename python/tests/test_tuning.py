@@ -50,6 +50,14 @@ def test_restarts_leave_a_hill_that_is_not_the_highest():
     assert search(choices, two_hills, start, "1").value == 20
 
 
+def test_names_of_a_group_are_set_together():
+    choices = {"a": [0, 1], "b": [0, 1, 2]}
+    value = lambda at: 1 + at["a"] * at["b"]  # noqa: E731
+    start = {"a": 0, "b": 0}
+    assert climb(choices, value, start, "1").settings == start
+    assert climb(choices, value, start, "1", [("a", "b")]).settings == {"a": 1, "b": 2}
+
+
 def test_the_same_seed_finds_the_same():
     case = changing("laptop")
     assert best_held(case, drawn=10, restarts=2) == best_held(case, drawn=10, restarts=2)
@@ -60,7 +68,7 @@ def test_the_oracle_is_never_below_static_settings_and_deepens_reads_when_they_a
     own = ("workers", "io_depth", "prefetch_depth")
     static = best_held(case, drawn=10, restarts=2)
     for knobs in (None, own):
-        found = oracle(case, static, knobs=knobs, drawn=10, restarts=2)
+        found = oracle(case, [[static]], knobs=knobs, drawn=10, restarts=2)
         held = rates_of(case.held([static]))
         assert value(found.rates, found.best) >= value(held, found.best)
         assert found.rates == rates_of(case.held(found.settings))

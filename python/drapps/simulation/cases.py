@@ -172,7 +172,7 @@ class Oracle:
 
 def oracle(
     case: Case,
-    static: Settings | None = None,
+    others: Sequence[Sequence[Settings]] = (),
     *,
     knobs: Container[str] | None = None,
     drawn: int = DRAWN,
@@ -181,15 +181,16 @@ def oracle(
     """The best settings for each segment, of all knobs or of those that are named.
 
     Each segment's are searched behind those of the segments before it. Then all of them are
-    improved together, from there and from `static` in all segments. `value` of the result is never
-    less than that of `static`.
+    improved together, from there, from the default's and from `others`, which are settings of each
+    segment, or of all. `value` of the result is never less than that of any of these.
     """
     found = _by_segment(case, knobs, drawn, restarts)
     count = len(case.names)
-    begins = [found] if static is None else [found, [static] * count]
-    reference = rates_of(case.held(found))
+    begins = [found, *(list(each) * (count if len(each) == 1 else 1) for each in others)]
     ends = begins
     if count > 1:
+        begins.append([case.begun()] * count)
+        reference = rates_of(case.held(found))
         ends = begins + [_together(case, knobs, begin, reference) for begin in begins]
     rates = [rates_of(case.held(end)) for end in ends]
     best = tuple(map(max, *rates)) if len(rates) > 1 else rates[0]
@@ -249,5 +250,10 @@ def _together(
         lambda settings: value(rates_of(case.held(split(settings))), reference),
         flat,
         case.name,
+        [
+            [f"{number} {name}" for number in range(len(case.names))]
+            for name in case.choices(0, knobs)
+            if all(f"{number} {name}" in choices for number in range(len(case.names)))
+        ],
     )
     return split(found.settings)

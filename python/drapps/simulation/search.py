@@ -40,6 +40,7 @@ def search(
     *,
     drawn: int = DRAWN,
     restarts: int = RESTARTS,
+    groups: Sequence[Sequence[str]] = (),
 ) -> Found:
     """Draws settings, and improves the best of them one coordinate at a time.
 
@@ -51,8 +52,10 @@ def search(
         seed: of the draws.
         drawn: how many are drawn beside the start.
         restarts: from how many of these, the best ones, a coordinate search begins.
+        groups: names that the coordinate search sets to one value, too: each to the greatest of its
+            choices that is not above it.
     """
-    grid = _Grid(choices, value)
+    grid = _Grid(choices, value, groups)
     draws = random.Random(seed)
     begin = grid.place(start)
     points = [begin]
@@ -67,10 +70,14 @@ def search(
 
 
 def climb(
-    choices: Choices, value: Callable[[Settings], float], start: Mapping[str, int], seed: str
+    choices: Choices,
+    value: Callable[[Settings], float],
+    start: Mapping[str, int],
+    seed: str,
+    groups: Sequence[Sequence[str]] = (),
 ) -> Found:
     """A coordinate search from the start alone; arguments as of `search`."""
-    return search(choices, value, start, seed, drawn=0, restarts=1)
+    return search(choices, value, start, seed, drawn=0, restarts=1, groups=groups)
 
 
 _Point = tuple[int, ...]
@@ -79,9 +86,17 @@ _Point = tuple[int, ...]
 class _Grid:
     """Choices as places in lists, each valued once."""
 
-    def __init__(self, choices: Choices, value: Callable[[Settings], float]) -> None:
+    def __init__(
+        self,
+        choices: Choices,
+        value: Callable[[Settings], float],
+        groups: Sequence[Sequence[str]],
+    ) -> None:
         self._choices = choices
         self._value = value
+        names = list(choices)
+        self._lines: list[tuple[int, ...]] = [(at,) for at in range(len(names))]
+        self._lines += [tuple(map(names.index, group)) for group in groups]
         self._known: dict[_Point, float] = {}
 
     @property
@@ -95,10 +110,7 @@ class _Grid:
         }
 
     def place(self, settings: Mapping[str, int]) -> _Point:
-        return tuple(
-            max((at for at, value in enumerate(values) if value <= settings[name]), default=0)
-            for name, values in self._choices.items()
-        )
+        return tuple(_at(values, settings[name]) for name, values in self._choices.items())
 
     def value(self, point: _Point) -> float:
         if point not in self._known:
@@ -107,18 +119,26 @@ class _Grid:
 
     def climbed(self, point: _Point, draws: random.Random) -> _Point:
         """Where no other value of one name alone is better."""
-        names = list(range(len(point)))
-        counts = [len(values) for values in self._choices.values()]
         better = True
         while better:
             better = False
-            draws.shuffle(names)
-            for name in names:
-                line = [_with(point, name, place) for place in range(counts[name])]
-                best = max(line, key=self.value, default=point)
+            draws.shuffle(self._lines)
+            for names in self._lines:
+                best = max(self._line(point, names), key=self.value)
                 if self.value(best) > self.value(point) * (1 + WORTH):
                     point, better = best, True
         return point
+
+    def _line(self, point: _Point, names: Sequence[int]) -> list[_Point]:
+        """The point with each value that the names may have together."""
+        choices = list(self._choices.values())
+        found = []
+        for value in choices[names[0]]:
+            other = point
+            for name in names:
+                other = _with(other, name, _at(choices[name], value))
+            found.append(other)
+        return found
 
     def returned(self, point: _Point, begin: _Point, most: float) -> _Point:
         """With every name where it began that makes no difference."""
@@ -127,6 +147,11 @@ class _Grid:
             if self.value(back) >= most * (1 - WORTH):
                 point = back
         return point
+
+
+def _at(values: Sequence[int], value: int) -> int:
+    """The place of the greatest that is not above the value."""
+    return max((at for at, each in enumerate(values) if each <= value), default=0)
 
 
 def _with(point: _Point, name: int, place: int) -> _Point:

@@ -127,7 +127,8 @@ class Search {
 
  private:
   double samples(const Settings& settings) const {
-    sim::FluidPlant plant(scenario_, settings);
+    sim::FluidPlant plant(scenario_, now_);
+    plant.apply(settings);  // what begins to work later does so in the model
     plant.advance(scenario_.seconds);
     return plant.totals().samples;
   }
