@@ -28,7 +28,7 @@ from drapps.simulation.worlds import world_of
 LONG = 30.0  # seconds of a segment
 NONE = "none"
 SCORED = (1, 2, 3)  # variations that are compared
-TUNED = (101,)  # variations in which policies are tuned
+TUNED = (101, 102)  # variations in which policies are tuned
 _NOISE = 0.05  # standard deviation of all times where something changes, as a share
 _ROWS = 10_000_000  # of the arrays: epochs end seldom
 _PYTHON_CPU = 1e-3  # seconds of a core that a sample of the Python dataset takes

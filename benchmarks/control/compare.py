@@ -20,7 +20,7 @@ from benchmarks.journal import Journal, begin, code
 from drapps import simulation
 from drapps.errors import PipelineError
 
-BUDGET = 40
+BUDGET = 60
 _NAME = "control"
 _HERE = Path(__file__).resolve().parent
 _MEASURES = ("arms", "cells", "jobs", "measure", "sensitivity")  # modules that results depend on
