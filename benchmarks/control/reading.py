@@ -34,8 +34,8 @@ def _default(rows: Sequence[Row]) -> Iterator[str]:
         f"{mean(summary.changing(rows), DEFAULT):.1%} where something does. An oracle that has "
         f"only the knobs of a live loader reaches {mean(rows, OWN):.1%}, one that has all "
         f"{mean(rows, ORACLE):.1%}: {_share(rows)} of what the default leaves lies in knobs that "
-        "no live loader has (accelerators that decode, forms of the cache, remote machines). In the "
-        f"others a policy can gain {mean(rows, OWN) - mean(rows, DEFAULT):.1%} in the mean.\n\n"
+        "no live loader has (accelerators that decode, forms of the cache, remote machines). In "
+        f"the others a policy can gain {mean(rows, OWN) - mean(rows, DEFAULT):.1%} in the mean.\n\n"
     )
 
 
