@@ -90,14 +90,14 @@ def _held(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _places(rows: Sequence[Row]) -> Iterator[str]:
-    for name in ("machine", "event"):
+    for number, name in enumerate(("machine", "event")):
         groups = summary.grouped(rows, name)
         (least,), far = min(groups.items(), key=lambda item: mean(item[1], DEFAULT))
         best = summary.best_policy(far)
-        yield (
+        yield " " * bool(number) + (
             f"The default stands furthest from the oracle by {name} on *{least}*: "
             f"{mean(far, DEFAULT):.1%}, where the best policy, `{best}`, reaches "
-            f"{mean(far, best):.1%} and the oracle of a live loader's knobs {mean(far, OWN):.1%}. "
+            f"{mean(far, best):.1%} and the oracle of a live loader's knobs {mean(far, OWN):.1%}."
         )
     yield "\n\n"
 
