@@ -5,7 +5,7 @@ ARGS ?=
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full soak bench bench-peers headroom bench-builds fuzz lint format wheel docs clean
+.PHONY: help demo test test-full soak bench bench-peers headroom bench-control bench-builds fuzz lint format wheel docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\): *## *\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -37,6 +37,10 @@ bench-peers:  ## measure against every rival loader, each in an environment of i
 headroom:  ## what there is to gain over the defaults, scenario by scenario; ARGS="SCENARIO --keep"
 	@$(setup) dev extension
 	@$(python) -m benchmarks.headroom $(ARGS)
+
+bench-control:  ## every policy on simulated machines, against oracles; ARGS="--keep", "--live", "--calibration"
+	@$(setup) dev extension
+	@$(python) -m benchmarks.control $(ARGS)
 
 bench-builds:  ## measure against the build of another commit; ARGS="COMMIT --only image-kernels"
 	@$(setup) dev extension

@@ -46,6 +46,15 @@ PolicyConfig policy_of(const std::string& text) {
   return value_of(policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
 }
 
+nb::list policy_parameters_of(const std::string& name) {
+  nb::list list;
+  for (const PolicyParameter& each : value_of(policy_parameters(name))) {
+    list.append(
+        nb::make_tuple(nb::str(each.name.data(), each.name.size()), each.fallback, each.low, each.high, each.whole));
+  }
+  return list;
+}
+
 ScalingMode scaling_of(bool migrates, bool fixed) {
   if (fixed) return ScalingMode::kFixed;
   return migrates ? ScalingMode::kMigrating : ScalingMode::kFree;
@@ -55,6 +64,10 @@ ScalingMode scaling_of(bool migrates, bool fixed) {
 
 void bind_control(nb::module_& module) {
   module.def("policy_names", &policy_names, "The policies that a loader may be made with.");
+  module.def("policy_parameters", &policy_parameters_of, "policy"_a,
+             "What a policy of this name declares: name, what it is where nothing is said, least, most, and whether it "
+             "is whole. Raises ValueError for an unknown one.");
+  module.def("schema", [] { return schema_hex(schema_hash()); }, "The knobs and lanes that weights are for.");
   module.def(
       "check_policy", [](const std::string& text) { value_of(make_policy(policy_of(text))); }, "policy"_a,
       "Raises ValueError where a policy in JSON (policy/config.h) cannot be made.");

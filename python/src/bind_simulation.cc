@@ -1,4 +1,4 @@
-// Simulated runs: drapps._core.{simulate, world_fields}.
+// Simulated runs: drapps._core.{simulate, knob_values, world_fields}.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "drapps/control/simulation.h"
 #include "drapps/plant/knob_range.h"
@@ -57,7 +58,8 @@ json row_of(const sim::SegmentResult& row, const sim::World& world) {
 }
 
 /// Settings that a run begins with: the default's, but for the knobs that are given.
-Settings start_of(const sim::World& world, const json& given) {
+/// @param fits  whether values outside the limits are brought within them, not refused.
+Settings start_of(const sim::World& world, const json& given, bool fits = false) {
   const Limits limits = sim::limits_of(world);
   Settings settings =
       initial_settings(limits, static_cast<std::size_t>(world.workload.batch * world.workload.row_bytes));
@@ -66,29 +68,64 @@ Settings start_of(const sim::World& world, const json& given) {
     const auto* const knob = std::ranges::find(table, name, &Knob::name);
     if (knob == table.end()) throw nb::value_error(("there is no knob " + name).c_str());
     if (limits[knob->id] == Bounds{}) throw nb::value_error(("this plant has no knob " + name).c_str());
-    if (!value.is_number_integer() || !KnobRange(*knob, limits).contains(value.get<std::int32_t>())) {
+    if (!value.is_number_integer() || (!fits && !KnobRange(*knob, limits).contains(value.get<std::int32_t>()))) {
       throw nb::value_error((name + " must be a whole number from " + std::to_string(limits[knob->id].low) + " to " +
                              std::to_string(limits[knob->id].high))
                                 .c_str());
     }
     settings[knob->id] = value.get<std::int32_t>();
   }
-  return settings;
+  return fits ? fit_settings(settings, limits) : settings;
 }
 
-std::string simulate(const std::string& scenario_text, const std::string& policy_text, const std::string& knobs_text) {
+/// Of each segment, where the knobs are given so.
+std::vector<Settings> held_of(const sim::Scenario& scenario, const json& given) {
+  std::vector<Settings> held;
+  if (!given.is_array()) return held;
+  if (given.size() != scenario.segments.size()) throw nb::value_error("knobs must be given for every segment, or once");
+  for (std::size_t i = 0; i < given.size(); ++i) held.push_back(start_of(scenario.segments[i].world, given[i], true));
+  return held;
+}
+
+/// Those between which there is a choice, with every value that each may take.
+std::string knob_values(const std::string& world_text) {
+  const Limits limits = sim::limits_of(value_of(sim::world_from_json(parsed(world_text))));
+  json knobs = json::object();
+  for (const Knob& knob : knob_table()) {
+    const KnobRange range(knob, limits);
+    if (limits[knob.id] == Bounds{} || range.low() == range.high()) continue;
+    json values = json::array({range.low()});
+    for (std::int32_t value = range.low(); value != range.high();) values.push_back(value = range.up(value));
+    knobs[std::string(knob.name)] = std::move(values);
+  }
+  return knobs.dump();
+}
+
+json features_of(const Features& values) {
+  const std::vector<FeatureDescription>& descriptions = feature_descriptions();
+  json features = json::object();
+  for (std::size_t i = 0; i < values.size(); ++i) features[descriptions[i].name] = values[i];
+  return features;
+}
+
+std::string simulate(const std::string& scenario_text, const std::string& policy_text, const std::string& knobs_text,
+                     bool with_features) {
   const sim::Scenario scenario = value_of(sim::scenario_from_json(parsed(scenario_text)));
   std::unique_ptr<Policy> policy;
   if (!policy_text.empty()) policy = value_of(make_policy(value_of(policy_config_from_json(parsed(policy_text)))));
-  const Settings start = start_of(scenario.segments.front().world, parsed(knobs_text));
+  const json knobs = parsed(knobs_text);
+  const std::vector<Settings> held = held_of(scenario, knobs);
+  if (policy != nullptr && !held.empty()) throw nb::value_error("a policy begins with one setting of each knob");
+  const Settings start = held.empty() ? start_of(scenario.segments.front().world, knobs) : held.front();
   sim::RunResult result;
   {
     const WithoutGil free;
-    result = sim::run(scenario, std::move(policy), start);
+    result = sim::run(scenario, std::move(policy), start, held);
   }
   json rows = json::array();
   for (std::size_t i = 0; i < result.segments.size(); ++i) {
     rows.push_back(row_of(result.segments[i], scenario.segments[i].world));
+    if (with_features && policy_text.empty()) rows.back()["features"] = features_of(result.segments[i].features);
   }
   return json{{"segments", std::move(rows)}, {"decisions", result.decisions}}.dump();
 }
@@ -107,10 +144,15 @@ nb::list world_fields() {
 }  // namespace
 
 void bind_simulation(nb::module_& module) {
-  module.def("simulate", &simulate, "scenario"_a, "policy"_a, "knobs"_a,
+  module.def("simulate", &simulate, "scenario"_a, "policy"_a, "knobs"_a, "features"_a = false,
              "Runs a scenario in JSON (sim/world_json.h) on a simulated plant, and gives its segments in JSON. The "
              "policy is in JSON (policy/config.h), or empty for settings that stay; knobs are those to begin with that "
-             "are other than the default's, by name, in JSON. Raises ValueError.");
+             "are other than the default's, by name, in JSON, or a list of such objects, one for each segment: held "
+             "without a policy, as far as limits allow. With features, and without a policy, a segment has what a "
+             "learned policy would see of it "
+             "(plant/features.h). Raises ValueError.");
+  module.def("knob_values", &knob_values, "world"_a,
+             "Knobs of a simulated world, in JSON, between whose values there is a choice: every value, by name.");
   module.def("world_fields", &world_fields,
              "Every number of a simulated world: group, name, what it is where nothing is said, least, most.");
 }

@@ -40,7 +40,7 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--loader", choices=("drapps", "stock"), default="drapps", help="drapps, or torch's own"
     )
-    parser.add_argument("--policy", type=policy, help="a name, or a policy in JSON")
+    parser.add_argument("--policy", type=policy, help="a name, a policy in JSON, or a file of one")
     parser.add_argument(
         "--settings", type=settings, metavar="JSON", help='hold these knobs: {"io_depth": 64}'
     )
@@ -62,8 +62,15 @@ def register(commands: Commands) -> None:
 
 
 def policy(text: str) -> Any:
-    """A name, or a mapping."""
-    return _mapping(text) if text.lstrip().startswith("{") else named(text)
+    """A name, a mapping, or the mapping that stands in a file, whose name has a dot or a slash."""
+    if not text.lstrip().startswith("{"):
+        if not set("./") & set(text):
+            return named(text)
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise argparse.ArgumentTypeError(f"{text!r} cannot be read: {error}") from None
+    return {name: value for name, value in _mapping(text).items() if name != "tuned"}
 
 
 def settings(text: str) -> dict[str, int]:

@@ -34,7 +34,7 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--machine", type=named, metavar="M", help="one that comes with DRAPPS (--list), or a file"
     )
-    parser.add_argument("--policy", type=policy, help="a name, or a policy in JSON")
+    parser.add_argument("--policy", type=policy, help="a name, a policy in JSON, or a file of one")
     parser.add_argument(
         "--set",
         action="append",

@@ -9,8 +9,8 @@ from typing import Any
 
 from drapps import _core
 from drapps.errors import PipelineError
-from drapps.policy import Makers, Policy, chosen, name_of, to_json
-from drapps.scenario.conditions import Python
+from drapps.policy import DEFAULTS, Makers, Policy, chosen, name_of, to_json
+from drapps.scenario.conditions import Python, Workload
 from drapps.scenario.scenario import Scenario
 from drapps.simulation.machine import Machine
 from drapps.simulation.worlds import segments_of
@@ -111,6 +111,16 @@ class SimulatedRun:
         return "\n".join(lines)
 
 
+def makers_of(workload: Workload) -> Makers:
+    """Who makes its samples."""
+    return "processes" if isinstance(workload, Python) else "threads"
+
+
+def default_policy(workload: Workload) -> str:
+    """The name of the policy that a loader of it has where none is named."""
+    return name_of(DEFAULTS[makers_of(workload)])
+
+
 def simulate(
     scenario: Scenario,
     machine: Machine,
@@ -133,7 +143,7 @@ def simulate(
         PipelineError: an unknown policy or knob, a knob that the machine has not or that is outside
             its limits, or a scenario with something that is not simulated.
     """
-    makers: Makers = "processes" if isinstance(scenario.workload, Python) else "threads"
+    makers = makers_of(scenario.workload)
     if policy is not None or not knobs:
         policy = chosen(policy, makers)
     text = "" if policy is None else to_json(policy, makers)

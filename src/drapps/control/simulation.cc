@@ -80,10 +80,12 @@ class Pace {
 
 }  // namespace
 
-RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start) {
+RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start,
+              std::span<const Settings> held) {
   const World& first = scenario.segments.front().world;
   const auto batch_bytes = static_cast<std::size_t>(first.workload.batch * first.workload.row_bytes);
-  FluidPlant plant(scenario, start.value_or(initial_settings(limits_of(first), batch_bytes)));
+  const Settings begun = start.value_or(initial_settings(limits_of(first), batch_bytes));
+  FluidPlant plant(scenario, held.empty() ? begun : held.front());
   std::optional<Decider> decider;
   if (policy != nullptr) decider.emplace(std::move(policy), plant.limits());
   const auto clock = [&] { return plant.counters().time_ns; };
@@ -97,12 +99,16 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
     if (segment.begin >= scenario.seconds) break;
     SegmentResult row{.name = segment.name, .begin = segment.begin, .totals = {}, .settings = {}};
     const Totals before = plant.totals();
+    const Observation seen = decider ? Observation{} : plant.observe();
+    if (at < held.size()) plant.apply(held[at]);
     Waits waits;
     while (plant.time() < end - 1e-9) {
       const Totals then = plant.totals();
       plant.advance(std::min(kTick, end - plant.time()));
       waits.add((plant.totals().samples - then.samples) / segment.world.workload.batch,
                 plant.totals().stall - then.stall);
+      // Where a segment's limits are wider, the plant has them only now.
+      if (!decider && at < held.size()) plant.apply(held[at]);
       if (!decider || !pace.due(plant.counters(), decider->policy().pace())) continue;
       if (plant.limits() != decider->limits()) decider->set_limits(plant.limits());
       const Decision decision = decider->decide(plant.observe(), clock);
@@ -114,6 +120,7 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
     row.load_mean = waits.mean();
     row.load_p95 = waits.percentile();
     row.settings = plant.settings();
+    if (!decider) row.features = features(plant.observe(), seen, plant.limits());
     result.segments.push_back(std::move(row));
   }
   return result;

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "drapps/plant/features.h"
 #include "drapps/plant/policy.h"
 #include "drapps/sim/accounts.h"
 #include "drapps/sim/scenario.h"
@@ -23,6 +25,7 @@ struct SegmentResult {
   double load_p95 = 0;
   std::uint64_t moves = 0;  // of knobs
   Settings settings;        // at its end
+  Features features{};      // of its beginning and its end; of a run without a policy alone, which would see them too
 };
 
 struct RunResult {
@@ -33,7 +36,8 @@ struct RunResult {
 /// Runs a scenario to its end, on the fluid plant.
 /// @param policy  asked at its own pace; null: the settings stay.
 /// @param start   settings to begin with; initial_settings() where absent.
-RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy,
-              const std::optional<Settings>& start = {});
+/// @param held    empty, or settings of each segment, which the knobs have as it begins; of a run without a policy.
+RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start = {},
+              std::span<const Settings> held = {});
 
 }  // namespace drapps::sim

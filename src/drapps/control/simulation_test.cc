@@ -189,6 +189,25 @@ TEST(Simulation, EachSegmentHasWhatCameInIt) {
   EXPECT_NEAR(result.segments[1].totals.seconds, 10, 1e-6);
 }
 
+TEST(Simulation, HeldSettingsAreThoseOfEachSegmentFromItsBeginningOn) {
+  World world;
+  world.machine.cores.count = 8;
+  world.workload.stages[kDecodeStage].cpu = 1e-3;
+  Scenario scenario = stationary(world, 20);
+  scenario.segments.push_back({.begin = 10, .world = world, .name = "more cores"});
+  scenario.segments[0].world.machine.cores.budget = 2;
+  std::vector<Settings> held(2, fit_settings({}, limits_of(world)));
+  held[0][KnobId::kWorkers] = held[1][KnobId::kWorkers] = 8;
+  held[0][KnobId::kPrefetchDepth] = held[1][KnobId::kPrefetchDepth] = 4;
+  const RunResult result = run(scenario, nullptr, {}, held);
+  ASSERT_EQ(result.segments.size(), 2U);
+  EXPECT_EQ(result.segments[0].settings[KnobId::kWorkers], 2);
+  EXPECT_EQ(result.segments[1].settings[KnobId::kWorkers], 8);
+  EXPECT_NEAR(result.segments[0].totals.samples / 10, 2000, 20);
+  EXPECT_NEAR(result.segments[1].totals.samples / 10, 8000, 200);
+  EXPECT_NE(result.segments[0].features, result.segments[1].features);
+}
+
 TEST(Simulation, ThresholdsMoveSamplesToIdleAccelerators) {
   World world;
   world.machine.cores.count = 4;
@@ -216,6 +235,20 @@ TEST(Simulation, PredictionFindsDepthAndMakersWithoutACalibration) {
   EXPECT_GE(found[KnobId::kIoDepth], 32);
   EXPECT_GE(found[KnobId::kWorkers], 4);
   EXPECT_GT(late_rate(world, policy_named("mpc"), start), 1900);
+}
+
+TEST(Simulation, PredictionKnowsThatReadsEnd) {
+  // From the second epoch on all is in memory, and only the cores bind.
+  World world;
+  world.machine.cores.count = 8;
+  world.machine.storage = {.bandwidth = 1e8, .latency = 1e-3};
+  world.machine.memory.page_cache = 1e12;
+  world.workload.samples = 20'000;  // as many as are read in 20 s
+  world.workload.stages[kDecodeStage].cpu = 1e-3;
+  world.consumer.step = 0.01;
+  for (const std::string_view name : {"mpc", "model"}) {
+    EXPECT_GT(late_rate(world, policy_named(name), {}), 0.9 * 6400) << name;
+  }
 }
 
 TEST(Simulation, PredictionByACalibrationMovesSamplesToAccelerators) {

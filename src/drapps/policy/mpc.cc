@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "drapps/plant/knob_range.h"
+#include "drapps/plant/meter_observation.h"
 #include "drapps/policy/stage_times.h"
+#include "drapps/sim/costs.h"
 #include "drapps/sim/fluid_plant.h"
 #include "drapps/sim/world_json.h"
 
@@ -36,14 +38,33 @@ void look_at_reads(Fitted& known, const Settings& settings) noexcept {
   known.bandwidth = deep && times.read > kQueued * known.shortest ? times.reads * times.bytes : 0;
 }
 
+/// s of a training step alone, of which the world knows what makes it longer: samples that accelerators prepare, busy
+/// cores, other ranks.
+double step_alone(World world, double measured, const Observation& observation) noexcept {
+  const std::size_t use = place_of(kPlaces.cpu.use_mean);
+  const double busy = observation.meters.has(use) ? std::clamp(observation.meters.value(use), 0.0, 1.0) : 0;
+  const double gpu = sim::cost_of(world, observation.settings, {}).gpu * world.workload.batch;
+  world.consumer.step = 1;
+  return std::max(0.0, measured - gpu) / sim::step_of(world, {}, busy, /*speed=*/1);
+}
+
+/// Brings a calibration's service times to what samples take now.
+void measure(World& world, const StageTimes& times, const Settings& settings) noexcept {
+  const double believed = sim::cost_of(world, settings, {}).cpu_sum;
+  if (believed > 0 && times.cpu > 0) {
+    for (sim::StageCost& stage : world.workload.stages) stage.cpu *= times.cpu / believed;
+  }
+  if (world.in_processes()) world.workload.stages[sim::kPythonStage].sleep = times.sleep;
+}
+
 /// The plant as it is known.
-World world_of(const Fitted& known, const World* calibrated, const Limits& limits) noexcept {
+World world_of(const Fitted& known, const World* calibrated, const Limits& limits,
+               const Observation& observation) noexcept {
   World world = calibrated != nullptr ? *calibrated : World{};
   const StageTimes& times = known.times;
   world.workload.batch = std::max(1.0, times.rows);
   world.workload.samples = 1e12;  // an epoch does not end within the horizon
   world.workload.noise = 0;
-  world.consumer.step = times.train * world.workload.batch;
   world.consumer.pause_every = 0;
   world.machine.memory.limit = 1e18;  // the plant's limits bind, not the model's
   world.machine.memory.process = 0;
@@ -52,11 +73,16 @@ World world_of(const Fitted& known, const World* calibrated, const Limits& limit
     world.machine.cores = {.count = std::max(1.0, limits.cpus), .budget = 0, .foreign = 0, .oversubscription = 0.02};
     const sim::Stage stage = limits[KnobId::kProcesses] != Bounds{} ? sim::kPythonStage : sim::kDecodeStage;
     world.workload.stages[stage] = {.cpu = times.cpu, .sleep = times.sleep, .gpu = 0, .cv = 0};
+  } else {
+    measure(world, times, observation.settings);
   }
+  world.consumer.step = step_alone(world, times.train * world.workload.batch, observation);
   if (times.read > 0) {
-    world.workload.sample_bytes = std::max(1.0, times.bytes);
-    world.machine.storage = {
-        .bandwidth = known.bandwidth, .connection = 0, .latency = known.bandwidth > 0 ? known.shortest : times.read};
+    // A sample has the mean of a read: of those that are in some memory there is none.
+    const double alone = known.bandwidth > 0 ? known.shortest : times.read;
+    world.workload.sample_bytes = std::max(1.0, times.bytes * times.share);
+    const double ranks = world.machine.ranks.count;  // what is measured is this one's share
+    world.machine.storage = {.bandwidth = known.bandwidth * ranks, .connection = 0, .latency = alone * times.share};
   }
   return world;
 }
@@ -99,7 +125,8 @@ class Search {
 
  private:
   double samples(const Settings& settings) const {
-    sim::FluidPlant plant(scenario_, settings);
+    sim::FluidPlant plant(scenario_, now_);
+    plant.apply(settings);  // what begins to work later does so in the model
     plant.advance(scenario_.seconds);
     return plant.totals().samples;
   }
@@ -154,7 +181,7 @@ Settings Mpc::decide(const Observation& observation, PolicyState& state) const {
     state.say("nothing is measured yet");
     return observation.settings;
   }
-  const World world = world_of(known, world_.get(), state.limits);
+  const World world = world_of(known, world_.get(), state.limits, observation);
   Search search(world, state.limits, observation.settings, horizon_);
   constexpr std::array kMeasured{KnobId::kWorkers, KnobId::kProcesses, KnobId::kIoDepth, KnobId::kPrefetchDepth};
   constexpr std::array kCalibrated{KnobId::kWorkers,       KnobId::kProcesses,   KnobId::kIoDepth,

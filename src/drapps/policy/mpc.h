@@ -3,7 +3,8 @@
 // 1. The model. With `weights`, which are a world in JSON (sim/world_json.h), that one, with the service times, the
 //    storage and the training step as they are measured. Without, a world of these alone: cores from the limits, a
 //    sample's CPU time and sleep, reads by their latency, the training step; accelerators, forms and remote machines
-//    are then unknown, and their knobs stay where they are.
+//    are then unknown, and their knobs stay where they are. A step is taken without what the world knows makes it
+//    longer. Where only some of the samples are read, each has the mean of a read.
 // 2. Reads. Where they take longer than the shortest that were seen while as many are in flight as may be, the storage
 //    gives no more bytes: the model has that bandwidth.
 // 3. The moves. Every knob by a notch up or down, and each pair of moves of which one alone helps nothing, such as more

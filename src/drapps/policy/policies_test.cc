@@ -161,6 +161,15 @@ TEST(Registry, ParametersAreThoseThatThePolicyDeclares) {
   }
 }
 
+TEST(Registry, WhatAPolicyDeclaresCanBeAskedFor) {
+  const auto declared = policy_parameters("hill_climb");
+  ASSERT_TRUE(declared.ok());
+  ASSERT_EQ(declared->size(), 2U);
+  EXPECT_EQ((*declared)[0].name, "gain");
+  EXPECT_TRUE(policy_parameters("initial")->empty());
+  EXPECT_THAT(policy_parameters("fastest").error().message, testing::HasSubstr("there is no policy \"fastest\""));
+}
+
 TEST(Registry, WeightsAreForPoliciesThatLearnAndForThisSchema) {
   register_policy({.name = "learned", .make = made_for_test, .learned = true});
   const std::vector weights{std::byte{1}, std::byte{2}};

@@ -97,6 +97,10 @@ Status check_weights(const PolicyKind& kind, const PolicyConfig& config) {
                  schema_hex(config.schema) + ", and this version's is " + schema_hex(schema_hash()));
 }
 
+Error unknown(std::string_view name) {
+  return invalid("there is no policy \"" + std::string(name) + "\"; choose one of " + list_of(policy_names()));
+}
+
 }  // namespace
 
 void register_policy(const PolicyKind& kind) { known_policies.add(kind); }
@@ -109,11 +113,15 @@ std::vector<std::string_view> policy_names() {
   return names;
 }
 
+Result<std::span<const PolicyParameter>> policy_parameters(std::string_view name) {
+  const PolicyKind* kind = known_policies.find(name);
+  if (kind == nullptr) return unknown(name);
+  return kind->parameters;
+}
+
 Result<std::unique_ptr<Policy>> make_policy(const PolicyConfig& config) {
   const PolicyKind* kind = known_policies.find(config.name);
-  if (kind == nullptr) {
-    return invalid("there is no policy \"" + config.name + "\"; choose one of " + list_of(policy_names()));
-  }
+  if (kind == nullptr) return unknown(config.name);
   for (const auto& [name, value] : config.parameters) DRAPPS_RETURN_IF_ERROR(check_parameter(*kind, name, value));
   DRAPPS_RETURN_IF_ERROR(check_weights(*kind, config));
   auto made = kind->make(config);

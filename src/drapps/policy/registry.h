@@ -26,6 +26,9 @@ void register_policy(const PolicyKind& kind);
 
 std::vector<std::string_view> policy_names();
 
+/// What a policy declares; kInvalidArgument for an unknown name.
+Result<std::span<const PolicyParameter>> policy_parameters(std::string_view name);
+
 /// kInvalidArgument for an unknown name (the message lists the known ones), a parameter that the policy does not
 /// declare or that is out of its range, weights for a policy that learns nothing, and those of another schema.
 Result<std::unique_ptr<Policy>> make_policy(const PolicyConfig& config);

@@ -14,7 +14,7 @@ double wait_of(const StageTimes& seen, const Settings& settings, double cores) n
   const double makers = std::max({1, settings[KnobId::kWorkers], settings[KnobId::kProcesses]});
   const double on_cores = seen.cpu / std::max(1.0, std::min(makers, cores));
   const double made = std::max(on_cores, (seen.cpu + seen.sleep) / makers);
-  const double produced = std::max(made, seen.read / std::max(1, settings[KnobId::kIoDepth]));
+  const double produced = std::max(made, seen.read * seen.share / std::max(1, settings[KnobId::kIoDepth]));
   const double buffer = std::max(1.0, settings[KnobId::kPrefetchDepth] * seen.rows);
   if (produced <= 0) return 0;
   if (seen.train <= 0) return produced;
@@ -57,8 +57,8 @@ Settings StageModel::decide(const Observation& observation, PolicyState& state) 
     settings = best;
     wait = shortest;
   }
-  state.say("a sample: %.2f ms of a core, %.2f ms a read, %.2f ms of training, waits %.3f ms", now.cpu * 1e3,
-            now.read * 1e3, now.train * 1e3, wait * 1e3);
+  state.say("a sample: %.2f ms of a core, %.2f ms of reads, %.2f ms of training, waits %.3f ms", now.cpu * 1e3,
+            now.read * now.share * 1e3, now.train * 1e3, wait * 1e3);
   return settings;
 }
 

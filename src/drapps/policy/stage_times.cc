@@ -57,12 +57,14 @@ void StageTimes::take(const Observation& observation, double memory) noexcept {
     mix(bytes, static_cast<double>(now.bytes - before.bytes) / asked);
   }
   mix(reads, asked / seconds(now.time_ns, before.time_ns));
+  mix(share, std::min(1.0, asked / samples));
   mix(rows, samples / batches);
 }
 
 bool StageTimes::sound() const noexcept {
   const auto fits = [](double value) { return std::isfinite(value) && value >= 0; };
-  return fits(cpu) && fits(sleep) && fits(train) && fits(read) && fits(rows) && fits(bytes) && fits(reads);
+  return fits(cpu) && fits(sleep) && fits(train) && fits(read) && fits(rows) && fits(bytes) && fits(reads) &&
+         fits(share);
 }
 
 }  // namespace drapps

@@ -26,6 +26,7 @@ class StageTimes {
   double rows = 0;   // samples of a batch
   double bytes = 0;  // of a record that is read; 0: none is
   double reads = 0;  // a second
+  double share = 0;  // of the samples, those that are read so; the others are in some memory
 
  private:
   struct Sums {

@@ -1,0 +1,1 @@
+"""Policies compared on simulated machines; see control.md."""
