@@ -1,0 +1,221 @@
+"""The machine that this is: what ``drapps calibrate`` measures, and what it makes of it.
+
+Three conditions: photos in memory, of two sizes; photos behind an emulated storage; plain Python
+samples in worker processes. The machine explains them all at once, and each residual is that of the
+world that `drapps simulate` would make of the condition.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from drapps import _core
+from drapps.scenario.conditions import Conditions, Photos, Python, PythonCost, Storage, Workload
+from drapps.scenario.scenario import Scenario, Segment
+from drapps.simulation.calibration.fit import cpu_time, misfit, oversubscription, searched, stages
+from drapps.simulation.calibration.live import core_count, explored, measured_on, run
+from drapps.simulation.calibration.residual import ranges_of, residual
+from drapps.simulation.calibration.result import Calibration
+from drapps.simulation.calibration.stretch import Stretch
+from drapps.simulation.calibration.trial import trial_of
+from drapps.simulation.machine import Costs, Machine
+from drapps.simulation.worlds import World, world_of
+from drapps.storage import Conditions as StorageConditions
+
+if TYPE_CHECKING:
+    Progress = Callable[[str, int, int], None]
+
+BANDWIDTH = 100e6  # bytes/s of the emulated storage
+PYTHON_CPU = 0.5e-3  # s of a plain Python sample
+_SMALL = (316, 237)  # pixels of the smaller pictures, 0.4 times the area of the usual ones
+_FIRST_LATENCY = 1e-4  # s, from which the search of a read's own latency begins
+_SLEEP = 1e-3
+_SLEEPS = 50
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is loaded, and from where.
+
+    Attributes:
+        name: for people.
+        workload: that is loaded.
+        conditions: in which it is.
+    """
+
+    name: str
+    workload: Workload
+    conditions: Conditions = Conditions()
+
+    @property
+    def scenario(self) -> Scenario:
+        """The same as a scenario without events."""
+        return Scenario(self.name, self.name, self.workload, 10.0, (Segment(0.0, self.conditions),))
+
+    def world(self, machine: Machine) -> World:
+        """The world of it on a machine."""
+        storage = self.conditions.storage
+        emulated = storage.conditions if storage else None
+        return world_of(self.workload, self.conditions, emulated, machine)
+
+
+IN_MEMORY = Condition("photos in memory", Photos())
+SMALL = Condition("smaller photos in memory", Photos(width=_SMALL[0], height=_SMALL[1]))
+BEHIND_STORAGE = Condition(
+    "photos at 100 MB/s",
+    Photos(),
+    Conditions(storage=Storage(StorageConditions(bandwidth=BANDWIDTH))),
+)
+PLAIN_PYTHON = Condition(
+    "plain Python samples", Python(), Conditions(python=PythonCost(cpu=PYTHON_CPU))
+)
+
+
+def calibrated(seconds: float = 2.0, progress: Progress = lambda *_: None) -> Calibration:
+    """Measures this machine, and fits the simulator to it.
+
+    Args:
+        seconds: that each setting is measured.
+        progress: is told what is measured, which of its settings, and of how many.
+
+    Raises:
+        PipelineError: torch or PyYAML is not installed, or a run came to nothing.
+        OSError: pictures cannot be written into the user's cache folder.
+    """
+    found = {
+        each.name: list(_measured(each, seconds, progress))
+        for each in (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
+    }
+    return fitted(found, wake())
+
+
+def fitted(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibration:
+    """The machine that explains the stretches of all conditions, by their names.
+
+    Args:
+        found: stretches of each of the four conditions.
+        wake_time: seconds by which a sleep is longer than it should be.
+    """
+    machine = _machine(found, wake_time)
+    all_of_them = [each for stretches in found.values() for each in stretches]
+    residuals = [
+        residual(condition.world(machine), each)
+        for condition in (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
+        for each in found[condition.name]
+    ]
+    ranges = ranges_of(all_of_them)
+    areas = [each.workload.width * each.workload.height for each in (SMALL, IN_MEMORY)]  # type: ignore[union-attr]
+    ranges |= {
+        "cores": (machine.number("cores", "count"),) * 2,
+        "pixels of a picture": (min(areas), max(areas)),
+        "bytes/s of a storage": (BANDWIDTH, BANDWIDTH),
+        "latency of a storage": (0.0, 0.0),
+        "CPU seconds of a Python sample": (PYTHON_CPU, PYTHON_CPU),
+    }
+    return Calibration(machine, IN_MEMORY.world(machine), tuple(residuals), ranges)
+
+
+def _measured(condition: Condition, seconds: float, progress: Progress) -> Iterator[Stretch]:
+    from drapps.scenario.contestant import Drapps
+    from drapps.scenario.runner import roots_of
+    from drapps.scenario.workloads import Workload as Played
+
+    progress(condition.name, 0, 1)
+    scenario = condition.scenario
+    roots = roots_of(
+        scenario, None, lambda what, done, of: progress(what, round(done), round(of))
+    )
+    played = Played(scenario, roots)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="This DataLoader will create")
+        loader = played.loader(played.dataset(time.monotonic()), Drapps(), None)
+        trial = trial_of(loader)
+        if condition is SMALL:
+            knobs = {"workers": core_count(), "prefetch_depth": 4, "fused": 1}
+            yield run(trial, knobs, seconds, condition.name)
+        else:
+            yield from explored(trial, seconds, condition.name, progress)
+
+
+def wake() -> float:
+    """Seconds by which a sleep of this machine is longer than it should be."""
+    late = []
+    for _ in range(_SLEEPS):
+        began = time.monotonic()
+        time.sleep(_SLEEP)
+        late.append(time.monotonic() - began - _SLEEP)
+    return max(0.0, statistics.median(late))
+
+
+def _machine(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machine:
+    memory, small, stored, python = (
+        found[each.name] for each in (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
+    )
+    cores = core_count()
+    lost, seen = oversubscription(python, cores)
+    machine = Machine(
+        "this-machine",
+        f"{cores} cores, {platform.machine()}, as drapps calibrate found them.",
+        {
+            "cores": {"count": cores, "oversubscription": lost},
+            "memory": {"limit": json.loads(_core.limits())["machine"]["memory_bytes"]},
+        },
+        Costs(
+            _photo(memory, small),
+            _read(memory, stored),
+            {"cpu": max(0.0, cpu_time(python) - PYTHON_CPU), "wake": wake_time},
+        ),
+    )
+    machine = _with_read_latency(machine, [each for each in stored if each.knobs.get("fused", 1)])
+    sources = dict.fromkeys(machine.assumed, measured_on())
+    sources |= {"cores.count": "the machine", "memory.limit": "the machine"}
+    del sources["costs.row"]
+    if not seen:
+        del sources["cores.oversubscription"]
+    return replace(machine, sources=sources)
+
+
+def _photo(memory: Sequence[Stretch], small: Sequence[Stretch]) -> dict[str, float]:
+    """A line through the CPU times of two sizes: what each picture costs, and what its pixels do."""
+    whole = [each for each in memory if each.knobs.get("fused", 1)]
+    cpu = cpu_time(whole)
+    parts = stages(memory, cpu)
+    augment = parts.get("augment", 0.0) + parts.get("collate", 0.0)
+    share = _SMALL[0] * _SMALL[1] / (Photos().width * Photos().height)
+    decode = cpu - augment
+    by_area = min(decode, max(0.0, (cpu - cpu_time(small)) / (1 - share)))
+    return {
+        "bytes": statistics.median(each.read_bytes for each in memory),
+        "picture": decode - by_area,
+        "decode": by_area,
+        "augment": augment,
+    }
+
+
+def _read(memory: Sequence[Stretch], stored: Sequence[Stretch]) -> dict[str, float]:
+    whole = [
+        cpu_time(each for each in stretches if each.knobs.get("fused", 1))
+        for stretches in (memory, stored)
+    ]
+    return {"cpu": max(0.0, whole[1] - whole[0])}
+
+
+def _with_read_latency(machine: Machine, stretches: Sequence[Stretch]) -> Machine:
+    """The machine with the latency of a read beside its storage's that explains the rates best."""
+
+    def late(seconds: float) -> Machine:
+        read: dict[str, Any] = {**machine.costs.read, "latency": seconds}
+        return replace(machine, costs=replace(machine.costs, read=read))
+
+    def badness(seconds: float) -> float:
+        return misfit(BEHIND_STORAGE.world(late(seconds)), stretches)
+
+    found = searched(_FIRST_LATENCY, badness)
+    return late(found if badness(found) < badness(0.0) else 0.0)
