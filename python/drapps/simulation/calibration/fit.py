@@ -7,6 +7,7 @@ differ least from those that were measured.
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -100,10 +101,7 @@ def sleep(world: World, stretches: Sequence[Stretch]) -> float:
     most = few.knobs["processes"] / few.rate - cpu
     if most <= _NO_SLEEP * cpu:
         return 0.0
-
-    def asleep(seconds: float) -> World:
-        return {**world, "python": {**world["python"], "sleep": seconds}}
-
+    asleep = functools.partial(_with, world, "python", "sleep")
     found = searched(most, lambda seconds: misfit(asleep(seconds), stretches))
     none = misfit(asleep(0.0), stretches)
     awake = none <= misfit(asleep(found), stretches) or found <= _NO_SLEEP * cpu
@@ -114,14 +112,14 @@ def refined(world: World, names: Sequence[tuple[str, str]], stretches: Sequence[
     """The world with some of its numbers moved to where the rates fit best."""
     for group, name in names:
         value = world.get(group, {}).get(name, 0.0)
-        if value <= 0:
-            continue
-
-        def other(moved: float, group: str = group, name: str = name) -> World:
-            return {**world, group: {**world[group], name: moved}}
-
-        world = other(searched(value, lambda moved, other=other: misfit(other(moved), stretches)))
+        if value > 0:
+            other = functools.partial(_with, world, group, name)
+            world = other(searched(value, lambda moved, of=other: misfit(of(moved), stretches)))  # type: ignore[misc]
     return world
+
+
+def _with(world: World, group: str, name: str, value: float) -> World:
+    return {**world, group: {**world[group], name: value}}
 
 
 def searched(first: float, misfit_at: Callable[[float], float]) -> float:

@@ -141,11 +141,11 @@ def core_count() -> int:
 def step_of(loader: Any) -> float:
     """Seconds of a training step of the user's, without what it waited; 0 where none was taken."""
     consumer = loader.stats().consumer
-    count = consumer.step_s.count
+    count = int(consumer.step_s.count)
     if count == 0:
         return 0.0
-    spent: float = consumer.step_s.sum - consumer.stall_s.sum - consumer.helped_s
-    return max(0.0, spent / count)
+    spent = float(consumer.step_s.sum - consumer.stall_s.sum - consumer.helped_s)
+    return max(0.0, spent) / count
 
 
 def _samples_of(loader: Any) -> int:

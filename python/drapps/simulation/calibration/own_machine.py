@@ -13,10 +13,11 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from drapps import _core
+from drapps.errors import PipelineError
 from drapps.scenario.conditions import Conditions, Photos, Python, PythonCost, Storage, Workload
 from drapps.scenario.scenario import Scenario, Segment
 from drapps.simulation.calibration.fit import cpu_time, misfit, oversubscription, searched, stages
@@ -24,7 +25,7 @@ from drapps.simulation.calibration.live import core_count, explored, measured_on
 from drapps.simulation.calibration.residual import ranges_of, residual
 from drapps.simulation.calibration.result import Calibration
 from drapps.simulation.calibration.stretch import Stretch
-from drapps.simulation.calibration.trial import trial_of
+from drapps.simulation.calibration.trial import Trial, trial_of
 from drapps.simulation.machine import Costs, Machine
 from drapps.simulation.worlds import World, world_of
 from drapps.storage import Conditions as StorageConditions
@@ -52,7 +53,7 @@ class Condition:
 
     name: str
     workload: Workload
-    conditions: Conditions = Conditions()
+    conditions: Conditions = field(default_factory=Conditions)
 
     @property
     def scenario(self) -> Scenario:
@@ -89,11 +90,15 @@ def calibrated(seconds: float = 2.0, progress: Progress = lambda *_: None) -> Ca
         PipelineError: torch or PyYAML is not installed, or a run came to nothing.
         OSError: pictures cannot be written into the user's cache folder.
     """
-    found = {
-        each.name: list(_measured(each, seconds, progress))
+    return fitted(stretches_of(seconds, progress), wake())
+
+
+def stretches_of(seconds: float, progress: Progress = lambda *_: None) -> dict[str, list[Stretch]]:
+    """What is measured of each condition, by its name."""
+    return {
+        each.name: list(_explored(each, seconds, progress))
         for each in (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
     }
-    return fitted(found, wake())
 
 
 def fitted(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibration:
@@ -122,26 +127,40 @@ def fitted(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibrat
     return Calibration(machine, IN_MEMORY.world(machine), tuple(residuals), ranges)
 
 
-def _measured(condition: Condition, seconds: float, progress: Progress) -> Iterator[Stretch]:
-    from drapps.scenario.contestant import Drapps
-    from drapps.scenario.runner import roots_of
-    from drapps.scenario.workloads import Workload as Played
-
+def _explored(condition: Condition, seconds: float, progress: Progress) -> Iterator[Stretch]:
     progress(condition.name, 0, 1)
+    trial = played(condition, progress)
+    if condition is not SMALL:
+        yield from explored(trial, seconds, condition.name, progress)
+        return
+    knobs = {"workers": core_count(), "prefetch_depth": 4, "fused": 1}
+    yield run(trial, knobs, seconds, condition.name)
+
+
+def played(condition: Condition, progress: Progress = lambda *_: None) -> Trial:
+    """A trial of the loader that `drapps play` would make for the condition.
+
+    Raises:
+        PipelineError: torch is not installed.
+        OSError: pictures cannot be written into the user's cache folder.
+    """
+    try:
+        from drapps.scenario.contestant import Drapps
+        from drapps.scenario.workloads import Workload as Loaded
+    except ImportError as error:
+        raise PipelineError(
+            f"drapps calibrate runs torch's loaders, and {error.name} is not installed"
+        ) from None
+    from drapps.scenario.runner import roots_of
+
     scenario = condition.scenario
-    roots = roots_of(
-        scenario, None, lambda what, done, of: progress(what, round(done), round(of))
-    )
-    played = Played(scenario, roots)
+    roots = roots_of(scenario, None, lambda what, done, of: progress(what, int(done), int(of)))
+    loaded = Loaded(scenario, roots)
     with warnings.catch_warnings():
+        # Torch advises against more workers than cores, which is what is measured.
         warnings.filterwarnings("ignore", message="This DataLoader will create")
-        loader = played.loader(played.dataset(time.monotonic()), Drapps(), None)
-        trial = trial_of(loader)
-        if condition is SMALL:
-            knobs = {"workers": core_count(), "prefetch_depth": 4, "fused": 1}
-            yield run(trial, knobs, seconds, condition.name)
-        else:
-            yield from explored(trial, seconds, condition.name, progress)
+        loader = loaded.loader(loaded.dataset(time.monotonic()), Drapps(), None)
+        return trial_of(loader)
 
 
 def wake() -> float:
@@ -183,7 +202,7 @@ def _machine(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machin
 
 
 def _photo(memory: Sequence[Stretch], small: Sequence[Stretch]) -> dict[str, float]:
-    """A line through the CPU times of two sizes: what each picture costs, and what its pixels do."""
+    """A line through the CPU times of two sizes: of each picture, and of its pixels."""
     whole = [each for each in memory if each.knobs.get("fused", 1)]
     cpu = cpu_time(whole)
     parts = stages(memory, cpu)

@@ -124,7 +124,7 @@ def _look(stats: Callable[[], Stats]) -> _Look:
 
 
 def _machine_busy() -> float:
-    """Seconds of CPU time that all processes of the machine, and other guests, have had."""
+    """Seconds of CPU time that all processes have had, and other machines on the same host."""
     try:
         first = Path("/proc/stat").read_text().partition("\n")[0]
     except OSError:

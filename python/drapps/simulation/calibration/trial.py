@@ -79,7 +79,7 @@ class _NativeTrial:
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
         self._given = loader.export_settings()
-        self.limits = _limits(loader.stats())
+        self.limits: Mapping[str, tuple[int, int]] = _limits(loader.stats())
         self._trial: Loader | None = None
         self._epoch = 0
 

@@ -1,0 +1,1 @@
+"""Policies and the simulator that they plan with, held against live runs."""
