@@ -22,6 +22,7 @@ _QUEUED = 1.5  # times the shortest read, from which on reads wait for each othe
 _DEEP = 0.5  # share of io_depth that is in flight where the reads are what limits
 _OVERSUBSCRIPTION = 0.02  # where no stretch had more threads than cores
 _MOST_OVERSUBSCRIPTION = 0.3
+_SPREAD = 0.25  # threads too many per core between which stretches must lie to show it
 _NO_SLEEP = 0.05  # share of a sample's CPU time below which a sleep is an error of measurement
 _STEPS = (2.0, 1.4, 1.15, 1.05, 1.02)  # factors of a search, coarse to fine
 
@@ -31,23 +32,21 @@ def cpu_time(stretches: Iterable[Stretch]) -> float:
     return statistics.median(each.cpu_per_sample for each in stretches)
 
 
-def runnable(stretch: Stretch, cores: float) -> float:
-    """Threads that want a core, those of others included."""
-    makers = stretch.knobs.get("processes") or stretch.knobs.get("workers", 1)
-    return makers + threads_of(stretch.others, makers, cores)
-
-
 def oversubscription(stretches: Sequence[Stretch], cores: float) -> tuple[float, bool]:
     """Share of its speed that a thread loses for each one too many per core; whether it was seen.
 
     By least squares: the CPU time of a sample rises with the threads beyond the cores.
     """
-    points = [(max(0.0, runnable(each, cores) / cores - 1), each) for each in stretches]
-    excess = [over for over, _ in points]
-    if not points or max(excess) - min(excess) < 0.25:
+    cpu = cpu_time(stretches)
+    awake = {"cores": {"count": cores}, "python": {"cpu": cpu}}
+    excess = []
+    for each in stretches:
+        makers = each.knobs.get("processes") or each.knobs.get("workers", 1)
+        wanting = makers + threads_of(awake, each.knobs, each.others)
+        excess.append(max(0.0, wanting / cores - 1))
+    if max(excess) - min(excess) < _SPREAD:
         return _OVERSUBSCRIPTION, False
-    times = [each.cpu_per_sample for _, each in points]
-    slope, base = statistics.linear_regression(excess, times)
+    slope, base = statistics.linear_regression(excess, [each.cpu_per_sample for each in stretches])
     if base <= 0:
         return _OVERSUBSCRIPTION, False
     return min(_MOST_OVERSUBSCRIPTION, max(0.0, slope / base)), True

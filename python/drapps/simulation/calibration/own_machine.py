@@ -77,6 +77,7 @@ BEHIND_STORAGE = Condition(
 PLAIN_PYTHON = Condition(
     "plain Python samples", Python(), Conditions(python=PythonCost(cpu=PYTHON_CPU))
 )
+CONDITIONS = (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
 
 
 def calibrated(seconds: float = 2.0, progress: Progress = lambda *_: None) -> Calibration:
@@ -95,10 +96,7 @@ def calibrated(seconds: float = 2.0, progress: Progress = lambda *_: None) -> Ca
 
 def stretches_of(seconds: float, progress: Progress = lambda *_: None) -> dict[str, list[Stretch]]:
     """What is measured of each condition, by its name."""
-    return {
-        each.name: list(_explored(each, seconds, progress))
-        for each in (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
-    }
+    return {each.name: list(_explored(each, seconds, progress)) for each in CONDITIONS}
 
 
 def fitted(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibration:
@@ -112,7 +110,7 @@ def fitted(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibrat
     all_of_them = [each for stretches in found.values() for each in stretches]
     residuals = [
         residual(condition.world(machine), each)
-        for condition in (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
+        for condition in CONDITIONS
         for each in found[condition.name]
     ]
     ranges = ranges_of(all_of_them)
@@ -174,9 +172,7 @@ def wake() -> float:
 
 
 def _machine(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machine:
-    memory, small, stored, python = (
-        found[each.name] for each in (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
-    )
+    memory, small, stored, python = (found[each.name] for each in CONDITIONS)
     cores = core_count()
     lost, seen = oversubscription(python, cores)
     machine = Machine(

@@ -12,6 +12,9 @@ from drapps.simulation.worlds import World
 
 _SECONDS = 20.0  # of the simulator's time
 _LEFT = 0.02  # share of the cores that others leave at least, however busy they are
+_STAGES = ("decode", "augment", "tokenise", "python", "collate")
+_ROUNDS = 30  # of a search that halves its error in each
+_WAITING = ("bandwidth", "connection", "latency", "seek", "requests")
 
 
 def rate_of(world: World, knobs: Mapping[str, int], others: float = 0.0) -> float:
@@ -29,10 +32,8 @@ def rate_of(world: World, knobs: Mapping[str, int], others: float = 0.0) -> floa
     storage = any(world.get("storage", {}).get(name, 0) > 0 for name in _WAITING)
     known = ("processes",) if processes else ("workers", "prefetch_depth", "fused")
     names = known + (("io_depth",) if storage and not processes else ())
-    makers = knobs.get("processes" if processes else "workers", 1)
     cores = dict(world.get("cores", {}))
-    count = cores.get("count", 2.0)
-    cores["foreign"] = cores.get("foreign", 0.0) + threads_of(others, makers, count)
+    cores["foreign"] = cores.get("foreign", 0.0) + threads_of(world, knobs, others)
     described = {
         "seconds": _SECONDS,
         "seed": 1,
@@ -47,13 +48,25 @@ def rate_of(world: World, knobs: Mapping[str, int], others: float = 0.0) -> floa
     return rate
 
 
-_WAITING = ("bandwidth", "connection", "latency", "seek", "requests")
+def threads_of(world: World, knobs: Mapping[str, int], others: float) -> float:
+    """Threads that always want a core, which in this world get so many cores.
 
-
-def threads_of(others: float, makers: float, cores: float) -> float:
-    """Threads that always want a core, which beside so many makers get so many cores."""
-    others = min(others, cores * (1 - _LEFT))
-    return others * max(1.0, makers) / (cores - others)
+    Where cores are left they are as many. Where none is, all that want one share the cores evenly:
+    the makers, as far as they do not sleep, the world's own foreign threads, and these.
+    """
+    cores = world.get("cores", {})
+    count = cores.get("count", 2.0)
+    others = min(others, count * (1 - _LEFT))
+    makers = max(1, knobs.get("processes", knobs.get("workers", 1)))
+    cpu = sum(world.get(stage, {}).get("cpu", 0.0) for stage in _STAGES) or 1.0
+    asleep = world.get("python", {}).get("sleep", 0.0)
+    found, speed = others, 1.0
+    for _ in range(_ROUNDS):
+        wanting = makers * cpu / (cpu + asleep * speed) + cores.get("foreign", 0.0)
+        free = wanting + others <= count
+        found = others if free else others * wanting / (count - others)
+        speed = 0.5 * (speed + min(1.0, count / max(count, wanting + found)))
+    return max(others, found)
 
 
 def error_of(world: World, stretch: Stretch) -> float:
