@@ -1,6 +1,6 @@
 """How true the calibrated simulator is where it was not calibrated.
 
-    python -m benchmarks.control.calibration [--quick] [--keep] [--fresh]
+    python -m benchmarks.control.calibration [--quick] [--again MINUTES] [--keep] [--fresh]
 
 It is fitted as ``drapps calibrate`` does: photos in memory, photos behind 100 MB/s, plain Python
 samples. Then it says how fast loaders are in conditions of which it is told the numbers alone:
@@ -9,8 +9,8 @@ sleep; each with eight settings. Live runs say how fast they are.
 
 - The error of a pair is that of its median rate in the second half of the runs.
 - The best setting is chosen by the first half; what it and the simulator's give, by the second.
-- What others on the machine used meanwhile is counted, and the simulator is told it: a run beside
-  much foreign load is made again, up to three times, and the least disturbed one kept.
+- What others on the machine used meanwhile is counted, and the simulator is told it. With --again
+  runs beside foreign load are made once more, for so many minutes, and the less disturbed one kept.
 
 An interrupted run goes on where it was. With --keep the raw runs and the page go into
 benchmarks/results/.
@@ -22,7 +22,8 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -48,8 +49,7 @@ from drapps.storage import Conditions as StorageConditions
 NAME = "control-calibration"
 _SECONDS = 2.5
 _ROUNDS = 4  # half of them choose, the others score
-_QUIET = 0.25  # cores of others up to which a run is kept at once
-_TRIES = 3
+_QUIET = 0.1  # cores of others up to which a run is not made again
 _WIDTH, _HEIGHT = 791, 593  # pixels, 2.5 times the area of the usual pictures
 
 Knobs = Mapping[str, int]
@@ -102,14 +102,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measures, and prints the page; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.control.calibration")
     parser.add_argument("--quick", action="store_true", help="two settings each, two rounds")
+    parser.add_argument(
+        "--again", type=float, default=0.0, metavar="MINUTES", help="repeat disturbed runs"
+    )
     parser.add_argument("--keep", action="store_true", help="put it into benchmarks/results/")
     parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
     options = parser.parse_args(argv)
     asked = {"seconds": _SECONDS, "cores": core_count()}
     journal = begin(NAME, report.BUILD / NAME / "runs.jsonl", asked, options.fresh)
     try:
+        runs = _Runs(journal, time.monotonic() + 60 * options.again)
         machine = _machine(journal)
-        pairs = list(_pairs(journal, machine, 2 if options.quick else _ROUNDS, options.quick))
+        pairs = list(_pairs(runs, machine, 2 if options.quick else _ROUNDS, options.quick))
     except KeyboardInterrupt:
         return 130
     except (PipelineError, OSError) as error:
@@ -143,14 +147,14 @@ def _machine(journal: Journal) -> Machine:
     return calibration.machine
 
 
-def _pairs(journal: Journal, machine: Machine, rounds: int, quick: bool) -> Any:
+def _pairs(runs_of: _Runs, machine: Machine, rounds: int, quick: bool) -> Iterator[Pair]:
     for condition, every in CONDITIONS:
         settings = every[:2] if quick else every
         runs: dict[int, list[Stretch]] = {number: [] for number in range(len(settings))}
         for turn in range(rounds):
             order = sorted(runs, key=lambda number: number * 5 % len(settings))
             for number in order if turn % 2 == 0 else reversed(order):
-                runs[number].append(_run(journal, condition, settings[number], turn))
+                runs[number].append(runs_of.run(condition, settings[number], turn))
         others = statistics.median(each.others for rows in runs.values() for each in rows)
         world = condition.world(machine)
         for number, knobs in enumerate(settings):
@@ -165,21 +169,35 @@ def _pairs(journal: Journal, machine: Machine, rounds: int, quick: bool) -> Any:
             )
 
 
-def _run(journal: Journal, condition: Condition, knobs: Knobs, turn: int) -> Stretch:
-    key = (condition.name, json.dumps(knobs), turn)
-    kept: dict[str, Any] | None = journal.get(*key)
-    if kept is not None:
-        return Stretch(**kept)
-    tries: list[Stretch] = []
-    with Burners(1 if condition.conditions.burners else 0) as burners:
-        burners.become(len(burners.pids), 1.0)
-        while len(tries) < _TRIES and not any(each.others <= _QUIET for each in tries):
-            tries.append(run(played(condition), knobs, _SECONDS, condition.name))
-    found = min(tries, key=lambda each: each.others)
-    text = ", ".join(f"{name} {value}" for name, value in knobs.items())
-    print(f"{condition.name}, {text}: {found.rate:,.0f}/s, others {found.others:.2f}", flush=True)
-    journal.keep(*key, result=vars(found))
-    return found
+class _Runs:
+    """Live runs, kept as they come.
+
+    Args:
+        journal: of what was measured.
+        until: when, on the monotonic clock, disturbed runs are no longer made again.
+    """
+
+    def __init__(self, journal: Journal, until: float) -> None:
+        self._journal = journal
+        self._until = until
+
+    def run(self, condition: Condition, knobs: Knobs, turn: int) -> Stretch:
+        """A setting in a condition, for the `turn`-th time."""
+        key = (condition.name, json.dumps(knobs), turn)
+        kept: dict[str, Any] | None = self._journal.get(*key)
+        if kept is not None:
+            enough = kept["others"] <= _QUIET or time.monotonic() > self._until
+            if enough:
+                return Stretch(**kept)
+        with Burners(1 if condition.conditions.burners else 0) as burners:
+            burners.become(len(burners.pids), 1.0)
+            found = run(played(condition), knobs, _SECONDS, condition.name)
+        text = ", ".join(f"{name} {value}" for name, value in knobs.items())
+        print(f"{condition.name}, {text}: {found.rate:,.0f}/s, others {found.others:.2f}")
+        if kept is not None and kept["others"] <= found.others:
+            return Stretch(**kept)
+        self._journal.keep(*key, result=vars(found))
+        return found
 
 
 if __name__ == "__main__":

@@ -64,6 +64,12 @@ def threads(workers, io_depth=16, prefetch_depth=4, fused=1):
     }
 
 
+FOUR = {"count": 4}
+PYTHON = {
+    "cores": {"count": 2, "oversubscription": 0.1},
+    "workload": {"batch": 64, "samples": 10_000, "sample_bytes": 4e3, "row_bytes": 4e3},
+    "python": {"cpu": 1e-3},
+}
 PHOTOS = {
     "cores": {"count": 4, "oversubscription": 0.02},
     "workload": {
@@ -79,11 +85,20 @@ PHOTOS = {
 }
 
 
+@pytest.mark.parametrize("grouped", [0, 1])
+@pytest.mark.parametrize("knobs", [{"processes": 1}, {"processes": 4}])
+@pytest.mark.parametrize("others", [0.5, 1.2, 1.9])
+def test_others_get_what_they_were_seen_to_use(others, knobs, grouped):
+    world = {**PYTHON, "cores": {"count": 2, "oversubscription": 0.0, "grouped": grouped}}
+    rate = rate_of(world, knobs, others)
+    assert rate * 1e-3 == pytest.approx(min(2 - others, knobs["processes"]), rel=0.02)
+
+
 @pytest.mark.parametrize("others", [0.0, 1.5])
 def test_costs_of_stages_come_out(others):
     tried = [threads(4), threads(2), threads(1), threads(4, fused=0), threads(4, prefetch_depth=1)]
     stretches = [stretch(PHOTOS, knobs, others) for knobs in tried]
-    found = world_of(stretches, cores=4, step=0.0, samples=10_000)
+    found = world_of(stretches, cores=FOUR, step=0.0, samples=10_000)
     for name in ("decode", "augment", "collate"):
         assert found[name]["cpu"] == pytest.approx(PHOTOS[name]["cpu"], rel=0.03)
     assert found["workload"]["split"] == pytest.approx(5e-6, rel=0.03)
@@ -97,24 +112,20 @@ def test_a_storage_comes_out(bandwidth, latency):
     world = {**PHOTOS, "storage": {"bandwidth": bandwidth, "latency": latency}}
     tried = [threads(4), threads(2), *(threads(4, depth) for depth in (1, 4, 64))]
     stretches = [stretch(world, knobs) for knobs in tried]
-    found = world_of(stretches, cores=4, step=0.0, samples=10_000)["storage"]
+    found = world_of(stretches, cores=FOUR, step=0.0, samples=10_000)["storage"]
     assert found["latency"] == pytest.approx(latency, rel=0.1)
     assert found.get("bandwidth", 0.0) == pytest.approx(bandwidth, rel=0.05)
 
 
 @pytest.mark.parametrize(("cpu", "asleep"), [(1e-3, 0.0), (0.3e-3, 2e-3), (0.2e-3, 10e-3)])
 def test_sleep_and_oversubscription_of_processes_come_out(cpu, asleep):
-    world = {
-        "cores": {"count": 2, "oversubscription": 0.1},
-        "workload": {"batch": 64, "samples": 10_000, "sample_bytes": 4e3, "row_bytes": 4e3},
-        "python": {"cpu": cpu, "sleep": asleep},
-    }
+    world = {**PYTHON, "python": {"cpu": cpu, "sleep": asleep}}
     stretches = []
     for count in (1, 2, 3, 4):
         made = stretch(world, {"processes": count})
         slower = 1 + 0.1 * max(0.0, count / 2 - 1)
         stretches.append(Stretch(**{**vars(made), "cpu": made.cpu * slower}))
-    found = world_of(stretches, cores=2, step=0.05, samples=10_000)
+    found = world_of(stretches, cores={"count": 2}, step=0.05, samples=10_000)
     assert found["python"]["cpu"] == pytest.approx(cpu, rel=0.06)
     assert found["python"]["sleep"] == pytest.approx(asleep, rel=0.06, abs=0.02e-3)
     assert found["cores"]["oversubscription"] == pytest.approx(0.1, rel=0.1)

@@ -89,7 +89,8 @@ def world_of(
         memory["page_cache"] = min(machine.number("memory", "page_cache"), conditions.memory)
     if storage is not None:
         world["storage"] = _storage(storage)
-        world["storage"]["latency"] += machine.costs.read.get("latency", 0.0)
+        if own_latency := machine.costs.read.get("latency", 0.0):
+            world["storage"]["latency"] = world["storage"].get("latency", 0.0) + own_latency
         world.setdefault("memory", {})["page_cache"] = 0.0  # an emulated one is behind it
     elif not isinstance(workload, Photos):
         world["storage"] = {}

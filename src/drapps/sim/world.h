@@ -22,6 +22,7 @@ struct CoreModel {
   double count = 2;                // of the machine
   double budget = 0;               // that the loader may use; 0: all
   double foreign = 0;              // threads of others that always want one
+  double grouped = 0;              // 1: each of those gets as much as the loader's threads together; 0: as one of them
   double oversubscription = 0.02;  // share of its speed that each thread loses for each runnable one too many per core
 };
 
@@ -144,6 +145,7 @@ constexpr void visit_world(W& world, const Visit& visit) {
   visit("cores", "count", cores.count, 0.05, 4096.0);
   visit("cores", "budget", cores.budget, 0.0, 4096.0);
   visit("cores", "foreign", cores.foreign, 0.0, 4096.0);
+  visit("cores", "grouped", cores.grouped, 0.0, 1.0);
   visit("cores", "oversubscription", cores.oversubscription, 0.0, 1.0);
   auto& storage = world.machine.storage;
   visit("storage", "bandwidth", storage.bandwidth, 0.0, kBytes);

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from drapps.simulation.calibration.predict import error_of, threads_of
@@ -32,18 +32,20 @@ def cpu_time(stretches: Iterable[Stretch]) -> float:
     return statistics.median(each.cpu_per_sample for each in stretches)
 
 
-def oversubscription(stretches: Sequence[Stretch], cores: float) -> tuple[float, bool]:
+def oversubscription(
+    stretches: Sequence[Stretch], cores: Mapping[str, float]
+) -> tuple[float, bool]:
     """Share of its speed that a thread loses for each one too many per core; whether it was seen.
 
     By least squares: the CPU time of a sample rises with the threads beyond the cores.
     """
     cpu = cpu_time(stretches)
-    awake = {"cores": {"count": cores}, "python": {"cpu": cpu}}
+    awake = {"cores": dict(cores), "python": {"cpu": cpu}}
     excess = []
     for each in stretches:
         makers = each.knobs.get("processes") or each.knobs.get("workers", 1)
         wanting = makers + threads_of(awake, each.knobs, each.others)
-        excess.append(max(0.0, wanting / cores - 1))
+        excess.append(max(0.0, wanting / cores["count"] - 1))
     if max(excess) - min(excess) < _SPREAD:
         return _OVERSUBSCRIPTION, False
     slope, base = statistics.linear_regression(excess, [each.cpu_per_sample for each in stretches])
@@ -136,12 +138,14 @@ def misfit(world: World, stretches: Iterable[Stretch]) -> float:
     return sum(math.log1p(error_of(world, each)) ** 2 for each in stretches)
 
 
-def world_of(stretches: Sequence[Stretch], *, cores: float, step: float, samples: int) -> World:
+def world_of(
+    stretches: Sequence[Stretch], *, cores: Mapping[str, float], step: float, samples: int
+) -> World:
     """The world in which the stretches of one loader were run.
 
     Args:
         stretches: one at least.
-        cores: that the loader may use.
+        cores: ``count``, that the loader may use, and whether they are ``grouped``.
         step: seconds of a training step; 0: batches are taken as they come.
         samples: of an epoch.
     """
@@ -153,7 +157,7 @@ def world_of(stretches: Sequence[Stretch], *, cores: float, step: float, samples
     row_bytes = statistics.median(each.row_bytes for each in stretches)
     read_bytes = statistics.median(each.read_bytes for each in stretches) or row_bytes
     found: dict[str, Any] = {
-        "cores": {"count": cores, "oversubscription": lost},
+        "cores": {**cores, "oversubscription": lost},
         "workload": {
             "batch": max(1.0, middle.batch),
             "samples": max(1, samples),

@@ -6,6 +6,7 @@ import datetime
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from drapps import arguments
@@ -57,7 +58,8 @@ def calibrate(
     trial = trial_of(loader)
     step = arguments.seconds("step", step) if step is not None else step_of(loader)
     stretches = explored(trial, seconds, progress=progress)
-    world = world_of(stretches, cores=core_count(), step=step, samples=_samples_of(loader))
+    cores = {"count": float(core_count()), "grouped": float(grouped())}
+    world = world_of(stretches, cores=cores, step=step, samples=_samples_of(loader))
     return Calibration(
         machine_of_world(world, stretches),
         world,
@@ -138,6 +140,22 @@ def core_count() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def grouped() -> bool:
+    """Whether the kernel shares cores among sessions first, and then among the threads of each.
+
+    It does where its autogroups are on, and no cgroup divides the CPU time instead.
+    """
+    try:
+        on = Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1"
+        groups = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return False
+    rows = [line.split(":", 2) for line in groups]
+    of_cpu = [path for _, controllers, path in rows if "cpu" in controllers.split(",")]
+    whole = of_cpu or [path for _, controllers, path in rows if not controllers]
+    return on and all(path == "/" for path in whole)
+
+
 def step_of(loader: Any) -> float:
     """Seconds of a training step of the user's, without what it waited; 0 where none was taken."""
     consumer = loader.stats().consumer
@@ -177,7 +195,7 @@ def machine_of_world(world: World, stretches: Sequence[Stretch]) -> Machine:
             "augment": sum(world.get(each, {}).get("cpu", 0.0) for each in ("augment", "collate")),
         }
     source = measured_on()
-    _, seen = oversubscription(stretches, world["cores"]["count"])
+    _, seen = oversubscription(stretches, world["cores"])
     sources = {f"{group}.{name}": source for group in numbers for name in numbers[group]}
     if not seen:
         del sources["cores.oversubscription"]

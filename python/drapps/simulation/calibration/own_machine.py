@@ -21,7 +21,7 @@ from drapps.errors import PipelineError
 from drapps.scenario.conditions import Conditions, Photos, Python, PythonCost, Storage, Workload
 from drapps.scenario.scenario import Scenario, Segment
 from drapps.simulation.calibration.fit import cpu_time, misfit, oversubscription, searched, stages
-from drapps.simulation.calibration.live import core_count, explored, measured_on, run
+from drapps.simulation.calibration.live import core_count, explored, grouped, measured_on, run
 from drapps.simulation.calibration.residual import ranges_of, residual
 from drapps.simulation.calibration.result import Calibration
 from drapps.simulation.calibration.stretch import Stretch
@@ -173,13 +173,13 @@ def wake() -> float:
 
 def _machine(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machine:
     memory, small, stored, python = (found[each.name] for each in CONDITIONS)
-    cores = core_count()
+    cores = {"count": float(core_count()), "grouped": float(grouped())}
     lost, seen = oversubscription(python, cores)
     machine = Machine(
         "this-machine",
-        f"{cores} cores, {platform.machine()}, as drapps calibrate found them.",
+        f"{core_count()} cores, {platform.machine()}, as drapps calibrate found them.",
         {
-            "cores": {"count": cores, "oversubscription": lost},
+            "cores": {**cores, "oversubscription": lost},
             "memory": {"limit": json.loads(_core.limits())["machine"]["memory_bytes"]},
         },
         Costs(
@@ -190,7 +190,8 @@ def _machine(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machin
     )
     machine = _with_read_latency(machine, [each for each in stored if each.knobs.get("fused", 1)])
     sources = dict.fromkeys(machine.assumed, measured_on())
-    sources |= {"cores.count": "the machine", "memory.limit": "the machine"}
+    of_system = ("cores.count", "cores.grouped", "memory.limit")
+    sources |= dict.fromkeys(of_system, "what the system says")
     del sources["costs.row"]
     if not seen:
         del sources["cores.oversubscription"]

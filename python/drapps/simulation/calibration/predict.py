@@ -52,7 +52,8 @@ def threads_of(world: World, knobs: Mapping[str, int], others: float) -> float:
     """Threads that always want a core, which in this world get so many cores.
 
     Where cores are left they are as many. Where none is, all that want one share the cores evenly:
-    the makers, as far as they do not sleep, the world's own foreign threads, and these.
+    the makers, as far as they do not sleep, or as one group where there are groups; the world's own
+    foreign threads; and these.
     """
     cores = world.get("cores", {})
     count = cores.get("count", 2.0)
@@ -60,11 +61,13 @@ def threads_of(world: World, knobs: Mapping[str, int], others: float) -> float:
     makers = max(1, knobs.get("processes", knobs.get("workers", 1)))
     cpu = sum(world.get(stage, {}).get("cpu", 0.0) for stage in _STAGES) or 1.0
     asleep = world.get("python", {}).get("sleep", 0.0)
+    foreign = cores.get("foreign", 0.0)
     found, speed = others, 1.0
     for _ in range(_ROUNDS):
-        wanting = makers * cpu / (cpu + asleep * speed) + cores.get("foreign", 0.0)
+        wanting = makers * cpu / (cpu + asleep * speed) + foreign
         free = wanting + others <= count
-        found = others if free else others * wanting / (count - others)
+        sharing = min(wanting, 1.0 + foreign) if cores.get("grouped") else wanting
+        found = others if free else others * sharing / (count - others)
         speed = 0.5 * (speed + min(1.0, count / max(count, wanting + found)))
     return max(others, found)
 
