@@ -33,16 +33,12 @@ from benchmarks.journal import Journal, begin
 from drapps.errors import PipelineError
 from drapps.scenario.burners import Burners
 from drapps.scenario.conditions import Conditions, Photos, Python, PythonCost, Storage
-from drapps.simulation.calibration.live import core_count, run
-from drapps.simulation.calibration.own_machine import (
-    Condition,
-    fitted,
-    played,
-    stretches_of,
-    wake,
-)
+from drapps.simulation.calibration.conditions import Condition, played
+from drapps.simulation.calibration.live import run
+from drapps.simulation.calibration.own_machine import fitted, stretches_of, wake
 from drapps.simulation.calibration.predict import rate_of
 from drapps.simulation.calibration.stretch import Stretch
+from drapps.simulation.calibration.system import core_count
 from drapps.simulation.machine import Machine
 from drapps.storage import Conditions as StorageConditions
 

@@ -14,10 +14,11 @@ import drapps
 import drapps.torch
 from drapps import scenario, simulation
 from drapps.cli import main
-from drapps.simulation.calibration import own_machine
+from drapps.simulation.calibration import conditions, own_machine
 from drapps.simulation.calibration.fit import world_of
 from drapps.simulation.calibration.predict import rate_of
 from drapps.simulation.calibration.stretch import Stretch
+from drapps.simulation.calibration.system import core_count
 from drapps.simulation.machine import Costs, Machine
 
 SHORT = 0.02  # seconds of a stretch
@@ -135,9 +136,9 @@ def test_sleep_and_oversubscription_of_processes_come_out(cpu, asleep):
 def machine_measured(machine, cores):
     """Stretches of `drapps calibrate` on a machine that is simulated."""
     found = {}
-    for condition in own_machine.CONDITIONS:
+    for condition in conditions.CONDITIONS:
         world = condition.world(machine)
-        if condition is own_machine.PLAIN_PYTHON:
+        if condition is conditions.PLAIN_PYTHON:
             tried = [{"processes": count} for count in (1, cores, 2 * cores)]
         else:
             tried = [threads(cores), threads(1), threads(cores, fused=0), threads(cores, 1)]
@@ -146,7 +147,7 @@ def machine_measured(machine, cores):
 
 
 def known_machine():
-    cores = own_machine.core_count()
+    cores = core_count()
     costs = Costs(
         photo={"bytes": 60e3, "picture": 30e-6, "decode": 250e-6, "augment": 80e-6},
         read={"cpu": 10e-6, "latency": 150e-6},

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from drapps import arguments
@@ -15,6 +13,7 @@ from drapps.simulation.calibration.fit import oversubscription, waits, world_of
 from drapps.simulation.calibration.residual import ranges_of, residual
 from drapps.simulation.calibration.result import Calibration
 from drapps.simulation.calibration.stretch import Stretch, measured
+from drapps.simulation.calibration.system import core_count, core_numbers, measured_on
 from drapps.simulation.calibration.trial import Trial, trial_of
 from drapps.simulation.machine import Costs, Machine
 from drapps.simulation.worlds import World
@@ -58,8 +57,8 @@ def calibrate(
     trial = trial_of(loader)
     step = arguments.seconds("step", step) if step is not None else step_of(loader)
     stretches = explored(trial, seconds, progress=progress)
-    cores = {"count": float(core_count()), "grouped": float(grouped())}
-    world = world_of(stretches, cores=cores, step=step, samples=_samples_of(loader))
+    samples = _samples_of(loader)
+    world = world_of(stretches, cores=core_numbers(), step=step, samples=samples)
     return Calibration(
         machine_of_world(world, stretches),
         world,
@@ -89,7 +88,7 @@ def run(trial: Trial, knobs: Knobs, seconds: float, condition: str = "") -> Stre
     """One stretch."""
     trial.begin(knobs)
     try:
-        return measured(
+        found = measured(
             trial.batches,
             trial.stats,
             knobs,
@@ -97,6 +96,8 @@ def run(trial: Trial, knobs: Knobs, seconds: float, condition: str = "") -> Stre
             lead=_LEAD * seconds,
             condition=condition,
         )
+        stood = trial.knobs()
+        return replace(found, knobs={name: stood[name] for name in knobs})
     finally:
         trial.end()
 
@@ -135,27 +136,6 @@ def _fitted(trial: Trial, wanted: Knobs) -> dict[str, int]:
     return {name: min(_within(trial, name, {value})) for name, value in wanted.items()}
 
 
-def core_count() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-def grouped() -> bool:
-    """Whether the kernel shares cores among sessions first, and then among the threads of each.
-
-    It does where its autogroups are on, and no cgroup divides the CPU time instead.
-    """
-    try:
-        on = Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1"
-        groups = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return False
-    rows = [line.split(":", 2) for line in groups]
-    of_cpu = [path for _, controllers, path in rows if "cpu" in controllers.split(",")]
-    whole = of_cpu or [path for _, controllers, path in rows if not controllers]
-    return on and all(path == "/" for path in whole)
-
-
 def step_of(loader: Any) -> float:
     """Seconds of a training step of the user's, without what it waited; 0 where none was taken."""
     consumer = loader.stats().consumer
@@ -174,12 +154,6 @@ def _samples_of(loader: Any) -> int:
         except TypeError:
             size = 65536  # a stream has no number that is known
     return max(1, int(size))
-
-
-def measured_on(day: datetime.date | None = None) -> str:
-    """The source of a number that was measured today."""
-    day = day or datetime.datetime.now(datetime.timezone.utc).date()
-    return f"measured, drapps calibrate, {day.isoformat()}"
 
 
 def machine_of_world(world: World, stretches: Sequence[Stretch]) -> Machine:

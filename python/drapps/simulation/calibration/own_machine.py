@@ -8,76 +8,41 @@ world that `drapps simulate` would make of the condition.
 from __future__ import annotations
 
 import json
+import math
 import platform
 import statistics
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drapps import _core
-from drapps.errors import PipelineError
-from drapps.scenario.conditions import Conditions, Photos, Python, PythonCost, Storage, Workload
-from drapps.scenario.scenario import Scenario, Segment
+from drapps.scenario.conditions import Photos
+from drapps.simulation.calibration.conditions import (
+    BANDWIDTH,
+    BEHIND_STORAGE,
+    CONDITIONS,
+    IN_MEMORY,
+    PYTHON_CPU,
+    SMALL,
+    SMALL_SIZE,
+    Condition,
+    played,
+)
 from drapps.simulation.calibration.fit import cpu_time, misfit, oversubscription, searched, stages
-from drapps.simulation.calibration.live import core_count, explored, grouped, measured_on, run
+from drapps.simulation.calibration.live import explored, run
 from drapps.simulation.calibration.residual import ranges_of, residual
 from drapps.simulation.calibration.result import Calibration
 from drapps.simulation.calibration.stretch import Stretch
-from drapps.simulation.calibration.trial import Trial, trial_of
+from drapps.simulation.calibration.system import core_count, core_numbers, measured_on
 from drapps.simulation.machine import Costs, Machine
-from drapps.simulation.worlds import World, world_of
-from drapps.storage import Conditions as StorageConditions
 
 if TYPE_CHECKING:
     Progress = Callable[[str, int, int], None]
 
-BANDWIDTH = 100e6  # bytes/s of the emulated storage
-PYTHON_CPU = 0.5e-3  # s of a plain Python sample
-_SMALL = (316, 237)  # pixels of the smaller pictures, 0.4 times the area of the usual ones
 _FIRST_LATENCY = 1e-4  # s, from which the search of a read's own latency begins
 _SLEEP = 1e-3
 _SLEEPS = 50
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What is loaded, and from where.
-
-    Attributes:
-        name: for people.
-        workload: that is loaded.
-        conditions: in which it is.
-    """
-
-    name: str
-    workload: Workload
-    conditions: Conditions = field(default_factory=Conditions)
-
-    @property
-    def scenario(self) -> Scenario:
-        """The same as a scenario without events."""
-        return Scenario(self.name, self.name, self.workload, 10.0, (Segment(0.0, self.conditions),))
-
-    def world(self, machine: Machine) -> World:
-        """The world of it on a machine."""
-        storage = self.conditions.storage
-        emulated = storage.conditions if storage else None
-        return world_of(self.workload, self.conditions, emulated, machine)
-
-
-IN_MEMORY = Condition("photos in memory", Photos())
-SMALL = Condition("smaller photos in memory", Photos(width=_SMALL[0], height=_SMALL[1]))
-BEHIND_STORAGE = Condition(
-    "photos at 100 MB/s",
-    Photos(),
-    Conditions(storage=Storage(StorageConditions(bandwidth=BANDWIDTH))),
-)
-PLAIN_PYTHON = Condition(
-    "plain Python samples", Python(), Conditions(python=PythonCost(cpu=PYTHON_CPU))
-)
-CONDITIONS = (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
 
 
 def calibrated(seconds: float = 2.0, progress: Progress = lambda *_: None) -> Calibration:
@@ -88,7 +53,7 @@ def calibrated(seconds: float = 2.0, progress: Progress = lambda *_: None) -> Ca
         progress: is told what is measured, which of its settings, and of how many.
 
     Raises:
-        PipelineError: torch or PyYAML is not installed, or a run came to nothing.
+        PipelineError: torch is not installed, or a run came to nothing.
         OSError: pictures cannot be written into the user's cache folder.
     """
     return fitted(stretches_of(seconds, progress), wake())
@@ -114,7 +79,7 @@ def fitted(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibrat
         for each in found[condition.name]
     ]
     ranges = ranges_of(all_of_them)
-    areas = [each.workload.width * each.workload.height for each in (SMALL, IN_MEMORY)]  # type: ignore[union-attr]
+    areas = [float(math.prod(SMALL_SIZE)), float(Photos().width * Photos().height)]
     ranges |= {
         "cores": (machine.number("cores", "count"),) * 2,
         "pixels of a picture": (min(areas), max(areas)),
@@ -135,32 +100,6 @@ def _explored(condition: Condition, seconds: float, progress: Progress) -> Itera
     yield run(trial, knobs, seconds, condition.name)
 
 
-def played(condition: Condition, progress: Progress = lambda *_: None) -> Trial:
-    """A trial of the loader that `drapps play` would make for the condition.
-
-    Raises:
-        PipelineError: torch is not installed.
-        OSError: pictures cannot be written into the user's cache folder.
-    """
-    try:
-        from drapps.scenario.contestant import Drapps
-        from drapps.scenario.workloads import Workload as Loaded
-    except ImportError as error:
-        raise PipelineError(
-            f"drapps calibrate runs torch's loaders, and {error.name} is not installed"
-        ) from None
-    from drapps.scenario.runner import roots_of
-
-    scenario = condition.scenario
-    roots = roots_of(scenario, None, lambda what, done, of: progress(what, int(done), int(of)))
-    loaded = Loaded(scenario, roots)
-    with warnings.catch_warnings():
-        # Torch advises against more workers than cores, which is what is measured.
-        warnings.filterwarnings("ignore", message="This DataLoader will create")
-        loader = loaded.loader(loaded.dataset(time.monotonic()), Drapps(), None)
-        return trial_of(loader)
-
-
 def wake() -> float:
     """Seconds by which a sleep of this machine is longer than it should be."""
     late = []
@@ -173,7 +112,7 @@ def wake() -> float:
 
 def _machine(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machine:
     memory, small, stored, python = (found[each.name] for each in CONDITIONS)
-    cores = {"count": float(core_count()), "grouped": float(grouped())}
+    cores = core_numbers()
     lost, seen = oversubscription(python, cores)
     machine = Machine(
         "this-machine",
@@ -204,7 +143,7 @@ def _photo(memory: Sequence[Stretch], small: Sequence[Stretch]) -> dict[str, flo
     cpu = cpu_time(whole)
     parts = stages(memory, cpu)
     augment = parts.get("augment", 0.0) + parts.get("collate", 0.0)
-    share = _SMALL[0] * _SMALL[1] / (Photos().width * Photos().height)
+    share = math.prod(SMALL_SIZE) / (Photos().width * Photos().height)
     decode = cpu - augment
     by_area = min(decode, max(0.0, (cpu - cpu_time(small)) / (1 - share)))
     return {
