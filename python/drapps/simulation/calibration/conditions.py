@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from drapps.errors import PipelineError
 from drapps.scenario.conditions import Conditions, Photos, Python, PythonCost, Storage, Workload
 from drapps.scenario.scenario import Scenario, Segment
-from drapps.simulation.calibration.trial import Trial, trial_of
+from drapps.simulation.calibration.trial import Trial
+from drapps.simulation.calibration.trials import trial_of
 from drapps.simulation.machine import Machine
 from drapps.simulation.worlds import World, world_of
 from drapps.storage import Conditions as StorageConditions

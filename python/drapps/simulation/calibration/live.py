@@ -14,7 +14,8 @@ from drapps.simulation.calibration.residual import ranges_of, residual
 from drapps.simulation.calibration.result import Calibration
 from drapps.simulation.calibration.stretch import Stretch, measured
 from drapps.simulation.calibration.system import core_count, core_numbers, measured_on
-from drapps.simulation.calibration.trial import Trial, trial_of
+from drapps.simulation.calibration.trial import Trial
+from drapps.simulation.calibration.trials import trial_of
 from drapps.simulation.machine import Costs, Machine
 from drapps.simulation.worlds import World
 
