@@ -79,6 +79,7 @@ PHOTOS = {
         "sample_bytes": 60e3,
         "row_bytes": 6e5,
         "split": 5e-6,
+        "handover": 2e-3,
     },
     "decode": {"cpu": 300e-6},
     "augment": {"cpu": 60e-6},
@@ -103,6 +104,7 @@ def test_costs_of_stages_come_out(others):
     for name in ("decode", "augment", "collate"):
         assert found[name]["cpu"] == pytest.approx(PHOTOS[name]["cpu"], rel=0.03)
     assert found["workload"]["split"] == pytest.approx(5e-6, rel=0.03)
+    assert found["workload"]["handover"] == pytest.approx(2e-3, rel=0.1)
     assert "storage" not in found
     for each in stretches:
         assert rate_of(found, each.knobs, others) == pytest.approx(each.rate, rel=0.03)
@@ -142,6 +144,7 @@ def machine_measured(machine, cores):
             tried = [{"processes": count} for count in (1, cores, 2 * cores)]
         else:
             tried = [threads(cores), threads(1), threads(cores, fused=0), threads(cores, 1)]
+            tried += [threads(cores, prefetch_depth=1)]
         found[condition.name] = [stretch(world, knobs, condition=condition.name) for knobs in tried]
     return found
 
@@ -149,7 +152,8 @@ def machine_measured(machine, cores):
 def known_machine():
     cores = core_count()
     costs = Costs(
-        photo={"bytes": 60e3, "picture": 30e-6, "decode": 250e-6, "augment": 80e-6},
+        photo={"bytes": 60e3, "picture": 30e-6, "decode": 250e-6, "augment": 80e-6}
+        | {"handover": 2e-3},
         read={"cpu": 10e-6, "latency": 150e-6},
         python={"cpu": 60e-6, "wake": 70e-6},
     )

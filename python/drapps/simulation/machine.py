@@ -17,7 +17,7 @@ from drapps.scenario.scenario import Scenario
 GROUPS = ("cores", "storage", "memory", "gpu", "ranks", "remote", "power")
 FORMS = ("coefficients", "raw", "raw+lz4", "raw+zstd", "raw+snappy", "prepared")
 _SHIPPED = Path(__file__).with_name("machines")
-_PHOTO = ("bytes", "picture", "decode", "augment", "decode_gpu", "augment_gpu")
+_PHOTO = ("bytes", "picture", "decode", "augment", "handover", "decode_gpu", "augment_gpu")
 _MEASURED = ("residuals", "covered")  # for people: nothing is simulated by them
 _READ = ("cpu", "latency")
 _PYTHON = ("cpu", "wake")
@@ -31,7 +31,8 @@ class Costs:
     Attributes:
         photo: of a picture of 500 x 375 pixels that is cropped to 224 x 224: ``bytes`` of its file,
             ``decode`` and ``augment`` on a core, ``decode_gpu`` and ``augment_gpu`` on an
-            accelerator, where it can. ``picture`` is on a core, too, of a picture of any size.
+            accelerator, where it can. ``picture`` is on a core, too, of a picture of any size;
+            ``handover`` passes between a batch and the next where the window has but one.
         read: of a record that is waited for, beside what its storage takes: ``cpu``, and
             ``latency``.
         python: of a sample of a Python dataset, beside what its own code takes: ``cpu``, and

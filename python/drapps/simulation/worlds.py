@@ -130,6 +130,7 @@ def _photos(world: World, workload: Photos, conditions: Conditions, machine: Mac
         "sample_bytes": costs["bytes"] * area,
         "row_bytes": workload.crop**2 * 3 * 4,
         "split": _SPLIT,
+        "handover": costs.get("handover", 0.0),
     }
     decode = costs.get("picture", 0.0) + costs["decode"] * area
     if any(world.get("storage", {}).values()):

@@ -127,7 +127,8 @@ void DiscretePlant::step() {
   const double taken = std::max(time_, ready_.front());
   const double stall = taken - time_;
   ready_.pop_front();
-  if (static_cast<std::int32_t>(ready_.size()) < settings_[KnobId::kPrefetchDepth]) slots_.push_back(taken);
+  if (static_cast<std::int32_t>(ready_.size()) < settings_[KnobId::kPrefetchDepth])
+    slots_.push_back(taken + world().workload.handover);
 
   Rates rates;
   rates.cost = cost_of(world(), settings_, condition_);

@@ -64,7 +64,7 @@ void prepare(const World& world, const Settings& settings, const Condition& cond
   }
 }
 
-/// s from the first read of a batch to its last row, where no other is under way.
+/// s from the first read of a batch until the next may take its place, where no other is under way.
 double batch_time(const World& world, const Rates& rates) noexcept {
   const double batch = world.workload.batch;
   const SampleCost& cost = rates.cost;
@@ -79,7 +79,7 @@ double batch_time(const World& world, const Rates& rates) noexcept {
   const double service = cost.cpu_sum / rates.speed + cost.sleep;
   const double together = least(rates.makers, batch);
   first += service * longest_of(together, service > 0 ? std::sqrt(cost.variance) / service : 0);
-  return first + std::max(rest, (batch - together) / rates.prepare);
+  return first + std::max(rest, (batch - together) / rates.prepare) + world.workload.handover;
 }
 
 /// The consumer's own rate depends on how busy the host is, and that on the rate.

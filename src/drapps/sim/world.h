@@ -113,6 +113,7 @@ struct WorkloadModel {
   std::array<StageCost, kStages.size()> stages{};
   std::array<FormCost, cache::kForms> forms{};
   double split = 0;       // s of a core that handing a sample from lane to lane takes in a split plan
+  double handover = 0;    // s from a batch's last row until the next may take its place in a window that is full
   double noise = 0;       // standard deviation of what slowly varies in all times, as a share
   double noise_time = 2;  // s in which that is forgotten
 };
@@ -202,6 +203,7 @@ constexpr void visit_world(W& world, const Visit& visit) {
     visit(name, "encode", form.encode, 0.0, kTime);
   }
   visit("workload", "split", workload.split, 0.0, kTime);
+  visit("workload", "handover", workload.handover, 0.0, kTime);
   visit("workload", "noise", workload.noise, 0.0, 1.0);
   visit("workload", "noise_time", workload.noise_time, 0.01, kTime);
   auto& consumer = world.consumer;

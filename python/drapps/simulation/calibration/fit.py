@@ -24,6 +24,7 @@ _OVERSUBSCRIPTION = 0.02  # where no stretch had more threads than cores
 _MOST_OVERSUBSCRIPTION = 0.3
 _SPREAD = 0.25  # threads too many per core between which stretches must lie to show it
 _NO_SLEEP = 0.05  # share of a sample's CPU time below which a sleep is an error of measurement
+_FIRST_HANDOVER = 1e-3  # s, from which its search begins
 _STEPS = (2.0, 1.4, 1.15, 1.05, 1.02)  # factors of a search, coarse to fine
 
 
@@ -109,6 +110,19 @@ def sleep(world: World, stretches: Sequence[Stretch]) -> float:
     return 0.0 if awake else found
 
 
+def handover(world: World, stretches: Sequence[Stretch]) -> float:
+    """Seconds from a batch's last row until the next may take its place.
+
+    It shows where the window has one batch, and only there.
+    """
+    narrow = [each for each in stretches if each.knobs.get("prefetch_depth") == 1]
+    if not narrow:
+        return 0.0
+    late = functools.partial(_with, world, "workload", "handover")
+    found = searched(_FIRST_HANDOVER, lambda seconds: misfit(late(seconds), narrow))
+    return found if misfit(late(found), narrow) < misfit(late(0.0), narrow) else 0.0
+
+
 def refined(world: World, names: Sequence[tuple[str, str]], stretches: Sequence[Stretch]) -> World:
     """The world with some of its numbers moved to where the rates fit best."""
     for group, name in names:
@@ -178,6 +192,7 @@ def world_of(
         found["storage"] = came
         names = [("storage", "bandwidth"), ("storage", "latency")]
         found["storage"] = refined(_eager(found), names, whole)["storage"]
+    found["workload"]["handover"] = handover(_eager(found), whole)
     return found
 
 

@@ -168,6 +168,7 @@ def machine_of_world(world: World, stretches: Sequence[Stretch]) -> Machine:
             "bytes": world["workload"]["sample_bytes"],
             "decode": world["decode"]["cpu"],
             "augment": sum(world.get(each, {}).get("cpu", 0.0) for each in ("augment", "collate")),
+            "handover": world["workload"]["handover"],
         }
     source = measured_on()
     _, seen = oversubscription(stretches, world["cores"])

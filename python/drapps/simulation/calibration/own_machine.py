@@ -29,7 +29,14 @@ from drapps.simulation.calibration.conditions import (
     Condition,
     played,
 )
-from drapps.simulation.calibration.fit import cpu_time, misfit, oversubscription, searched, stages
+from drapps.simulation.calibration.fit import (
+    cpu_time,
+    handover,
+    misfit,
+    oversubscription,
+    searched,
+    stages,
+)
 from drapps.simulation.calibration.live import explored, run
 from drapps.simulation.calibration.residual import ranges_of, residual
 from drapps.simulation.calibration.result import Calibration
@@ -127,6 +134,7 @@ def _machine(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Machin
             {"cpu": max(0.0, cpu_time(python) - PYTHON_CPU), "wake": wake_time},
         ),
     )
+    machine = _with_handover(machine, memory)
     machine = _with_read_latency(machine, [each for each in stored if each.knobs.get("fused", 1)])
     sources = dict.fromkeys(machine.assumed, measured_on())
     of_system = ("cores.count", "cores.grouped", "memory.limit")
@@ -174,3 +182,9 @@ def _with_read_latency(machine: Machine, stretches: Sequence[Stretch]) -> Machin
 
     found = searched(_FIRST_LATENCY, badness)
     return late(found if badness(found) < badness(0.0) else 0.0)
+
+
+def _with_handover(machine: Machine, stretches: Sequence[Stretch]) -> Machine:
+    found = handover(IN_MEMORY.world(machine), stretches)
+    photo = {**machine.costs.photo, "handover": found}
+    return replace(machine, costs=replace(machine.costs, photo=photo))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from drapps.errors import PipelineError
@@ -19,15 +20,11 @@ def trial_of(loader: Any) -> Trial:
     """
     if isinstance(loader, Loader):
         return NativeTrial(loader)
-    try:
-        import torch.utils.data
-    except ImportError:
-        torch = None  # type: ignore[assignment]
-    if torch is not None and isinstance(loader, torch.utils.data.DataLoader):
-        import drapps.torch
+    if "drapps.torch" in sys.modules:  # or it is none of its loaders
         from drapps.simulation.calibration.torch_trial import TorchTrial
+        from drapps.torch import DataLoader
 
-        if isinstance(loader, drapps.torch.DataLoader):
+        if isinstance(loader, DataLoader):
             return TorchTrial(loader)
     raise PipelineError(
         f"calibrate() takes a drapps.Loader or a drapps.torch.DataLoader, not {type(loader)!r}"
