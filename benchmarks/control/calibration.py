@@ -8,9 +8,12 @@ samples. Then it says how fast loaders are in conditions of which it is told the
 sleep; each with eight settings. Live runs say how fast they are.
 
 - The error of a pair is that of its median rate in the second half of the runs.
-- The best setting is chosen by the first half; what it and the simulator's give, by the second.
-- What others on the machine used meanwhile is counted, and the simulator is told it. With --again
-  runs beside foreign load are made once more, for so many minutes, and the less disturbed one kept.
+- What others on the machine used meanwhile is counted, and for the error the simulator is told it.
+- The best setting is chosen by the first half; what it and the simulator's give, by the second. The
+  simulator's choice knows of no others. Regret is told as measured, and with their effect taken out
+  by the ratio of what the simulator says without them and beside them.
+- With --again runs beside foreign load are made once more, for so many minutes, and the less
+  disturbed one kept.
 
 An interrupted run goes on where it was. With --keep the raw runs and the page go into
 benchmarks/results/.
@@ -20,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -151,7 +153,6 @@ def _pairs(runs_of: _Runs, machine: Machine, rounds: int, quick: bool) -> Iterat
             order = sorted(runs, key=lambda number: number * 5 % len(settings))
             for number in order if turn % 2 == 0 else reversed(order):
                 runs[number].append(runs_of.run(condition, settings[number], turn))
-        others = statistics.median(each.others for rows in runs.values() for each in rows)
         world = condition.world(machine)
         for number, knobs in enumerate(settings):
             rows = runs[number]
@@ -161,7 +162,7 @@ def _pairs(runs_of: _Runs, machine: Machine, rounds: int, quick: bool) -> Iterat
                 [each.rate for each in rows],
                 [each.others for each in rows],
                 [rate_of(world, knobs, each.others) for each in rows],
-                rate_of(world, knobs, others),
+                rate_of(world, knobs),
             )
 
 
