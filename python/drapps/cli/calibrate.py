@@ -25,7 +25,7 @@ def register(commands: Commands) -> None:
         "calibrate",
         run,
         summary="fit the simulator to this machine",
-        description="Measures this machine for some two minutes with photos in memory, photos "
+        description="Measures this machine for a minute or two with photos in memory, photos "
         "behind an emulated storage and Python samples, and writes a machine for drapps simulate. "
         "Nothing is overwritten. Leave the machine alone meanwhile.",
     )
