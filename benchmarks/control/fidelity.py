@@ -10,7 +10,7 @@ from typing import Any
 
 from drapps.simulation.machine import Machine
 
-_WANTED = (("median |error|", 0.10), ("p90 |error|", 0.25), ("largest regret", 0.05))
+_WANTED = (("median absolute error", 0.10), ("p90 of absolute errors", 0.25), ("largest regret", 0.05))
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def figures(pairs: Sequence[Pair]) -> dict[str, float]:
     errors = sorted(abs(pair.error) for pair in pairs)
     conditions = [list(rows) for _, rows in groupby(pairs, key=lambda pair: pair.condition)]
     return {
-        "median |error|": statistics.median(errors),
-        "p90 |error|": statistics.quantiles(errors, n=10)[-1],
+        "median absolute error": statistics.median(errors),
+        "p90 of absolute errors": statistics.quantiles(errors, n=10)[-1],
         "largest regret": max(map(regret, conditions)),
         "largest regret, others taken out": max(regret(rows, alone=True) for rows in conditions),
         "median regret": statistics.median(map(regret, conditions)),
