@@ -10,7 +10,11 @@ from typing import Any
 
 from drapps.simulation.machine import Machine
 
-_WANTED = (("median absolute error", 0.10), ("p90 of absolute errors", 0.25), ("largest regret", 0.05))
+_WANTED = (
+    ("median absolute error", 0.10),
+    ("p90 of absolute errors", 0.25),
+    ("largest regret", 0.05),
+)
 
 
 @dataclass(frozen=True)
