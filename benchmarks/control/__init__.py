@@ -1,1 +1,1 @@
-"""Policies compared on simulated machines; see control.md."""
+"""Policies, and the simulator that they plan with, compared: see control.md."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from drapps.pipeline import Pipeline, arrays, image_bytes, image_folder, images
     from drapps.shards.packed import litdata, mds
     from drapps.shards.webdataset import webdataset
+    from drapps.simulation.calibration.live import calibrate
     from drapps.storage import emulate
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ _HOMES = {
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
     "arrays": "drapps.pipeline",
+    "calibrate": "drapps.simulation.calibration.live",
     "cached": "drapps.item_cache.cached",
     "emulate": "drapps.storage",
     "image_bytes": "drapps.pipeline",
@@ -78,6 +80,7 @@ __all__ = [
     "__version__",
     "arrays",
     "cached",
+    "calibrate",
     "emulate",
     "image_bytes",
     "image_folder",

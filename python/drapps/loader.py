@@ -70,6 +70,7 @@ class Loader:
             self._native.steps(0, 0)
         except ValueError as error:
             raise PipelineError(str(error)) from None
+        self._options = dict(options)
         self._policy: Policy = options["policy"] if policy != AUTO else AUTO
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file

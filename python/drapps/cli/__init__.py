@@ -12,7 +12,17 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from drapps import __version__
-from drapps.cli import codecs, lift, pack, play, simulate, trace, transcode, tune_policy
+from drapps.cli import (
+    calibrate,
+    codecs,
+    lift,
+    pack,
+    play,
+    simulate,
+    trace,
+    transcode,
+    tune_policy,
+)
 from drapps.cli.answer import Answer, complain, error_text
 from drapps.cli.parser import Parser, WrongUseError
 from drapps.errors import PipelineError
@@ -66,7 +76,17 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser = Parser("drapps", description="Tools for the data that DRAPPS feeds.")
     parser.add_argument("--version", action="version", version=f"drapps {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (codecs, lift, pack, play, simulate, trace, transcode, tune_policy):
+    for command in (
+        calibrate,
+        codecs,
+        lift,
+        pack,
+        play,
+        simulate,
+        trace,
+        transcode,
+        tune_policy,
+    ):
         command.register(commands)
     return parser.parse_args(words)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from drapps import _core
 from drapps.scenario.nodes import Node, root_of_named, yaml_files
@@ -16,7 +17,10 @@ from drapps.scenario.scenario import Scenario
 GROUPS = ("cores", "storage", "memory", "gpu", "ranks", "remote", "power")
 FORMS = ("coefficients", "raw", "raw+lz4", "raw+zstd", "raw+snappy", "prepared")
 _SHIPPED = Path(__file__).with_name("machines")
-_PHOTO = ("bytes", "decode", "augment", "decode_gpu", "augment_gpu")
+_PHOTO = ("bytes", "picture", "decode", "augment", "handover", "decode_gpu", "augment_gpu")
+_MEASURED = ("residuals", "covered")  # for people: nothing is simulated by them
+_READ = ("cpu", "latency")
+_PYTHON = ("cpu", "wake")
 _FORM = ("bytes", "cpu", "encode")
 
 
@@ -27,7 +31,12 @@ class Costs:
     Attributes:
         photo: of a picture of 500 x 375 pixels that is cropped to 224 x 224: ``bytes`` of its file,
             ``decode`` and ``augment`` on a core, ``decode_gpu`` and ``augment_gpu`` on an
-            accelerator, where it can.
+            accelerator, where it can. ``picture`` is on a core, too, of a picture of any size;
+            ``handover`` passes between a batch and the next where the window has but one.
+        read: of a record that is waited for, beside what its storage takes: ``cpu``, and
+            ``latency``.
+        python: of a sample of a Python dataset, beside what its own code takes: ``cpu``, and
+            ``wake``, by which a sleep is longer.
         forms: of such a picture in a form of the cache: ``bytes``, ``cpu`` to read it, ``encode``
             to make it.
         row: of a row of an array of 3,136 bytes.
@@ -36,6 +45,8 @@ class Costs:
     photo: Mapping[str, float] = field(
         default_factory=lambda: {"bytes": 110e3, "decode": 330e-6, "augment": 70e-6}
     )
+    read: Mapping[str, float] = field(default_factory=dict)
+    python: Mapping[str, float] = field(default_factory=dict)
     forms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     row: float = 0.64e-6
 
@@ -63,10 +74,17 @@ class Machine:
         own = self.numbers.get(group, {})
         return own[name] if name in own else _fields()[group][name][0]
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionaries, as a file of it has them."""
+        costs = {name: value for name, value in asdict(self.costs).items() if value}
+        named = {"name": self.name, "about": self.about}
+        return {**named, **self.numbers, "costs": costs, "sources": dict(self.sources)}
+
     @property
     def assumed(self) -> tuple[str, ...]:
         """The numbers that have no source, as ``group.name``."""
-        costs = [f"costs.photo.{name}" for name in self.costs.photo]
+        kinds = {"photo": self.costs.photo, "read": self.costs.read, "python": self.costs.python}
+        costs = [f"costs.{kind}.{name}" for kind, numbers in kinds.items() for name in numbers]
         costs += [f"costs.forms.{form}.{name}" for form in self.costs.forms for name in _FORM]
         own = [f"{group}.{name}" for group in self.numbers for name in self.numbers[group]]
         return tuple(name for name in (*own, *costs, "costs.row") if name not in self.sources)
@@ -122,7 +140,10 @@ def load_scenario(name: str | os.PathLike[str]) -> tuple[Scenario, Machine | Non
 
 def machine_of(node: Node) -> Machine:
     """The machine that a mapping describes."""
-    found = node.fields(("name", "about", *GROUPS, "costs", "sources"))
+    found = node.fields(("name", "about", *GROUPS, "costs", "sources", *_MEASURED))
+    for name in _MEASURED:
+        if name in found and found[name].raw.id == "scalar":
+            found[name].fail("is what drapps calibrate writes; leave it out")
     known = _fields()
     numbers: dict[str, dict[str, float]] = {}
     for group in GROUPS:
@@ -147,7 +168,7 @@ def machine_of(node: Node) -> Machine:
 
 
 def _costs(node: Node) -> Costs:
-    found = node.fields(("photo", "forms", "row"))
+    found = node.fields(("photo", "read", "python", "forms", "row"))
     own = Costs()
     photo, forms, row = dict(own.photo), {}, own.row
     if "photo" in found:
@@ -159,7 +180,9 @@ def _costs(node: Node) -> Costs:
         }
     if "row" in found:
         row = found["row"].number(1e-12, 3600)
-    return Costs(photo, forms, row)
+    read = _numbers(found["read"], _READ) if "read" in found else {}
+    python = _numbers(found["python"], _PYTHON) if "python" in found else {}
+    return Costs(photo, read, python, forms, row)
 
 
 def _numbers(node: Node, names: tuple[str, ...]) -> dict[str, float]:

@@ -89,6 +89,8 @@ def world_of(
         memory["page_cache"] = min(machine.number("memory", "page_cache"), conditions.memory)
     if storage is not None:
         world["storage"] = _storage(storage)
+        if own_latency := machine.costs.read.get("latency", 0.0):
+            world["storage"]["latency"] = world["storage"].get("latency", 0.0) + own_latency
         world.setdefault("memory", {})["page_cache"] = 0.0  # an emulated one is behind it
     elif not isinstance(workload, Photos):
         world["storage"] = {}
@@ -128,8 +130,12 @@ def _photos(world: World, workload: Photos, conditions: Conditions, machine: Mac
         "sample_bytes": costs["bytes"] * area,
         "row_bytes": workload.crop**2 * 3 * 4,
         "split": _SPLIT,
+        "handover": costs.get("handover", 0.0),
     }
-    world["decode"] = {"cpu": costs["decode"] * area, "gpu": costs.get("decode_gpu", 0.0) * area}
+    decode = costs.get("picture", 0.0) + costs["decode"] * area
+    if any(world.get("storage", {}).values()):
+        decode += machine.costs.read.get("cpu", 0.0)
+    world["decode"] = {"cpu": decode, "gpu": costs.get("decode_gpu", 0.0) * area}
     world["augment"] = {"cpu": costs["augment"] * crop, "gpu": costs.get("augment_gpu", 0.0) * crop}
     world["bytes"] = {"bytes": costs["bytes"] * area}
     for form, numbers in machine.costs.forms.items():
@@ -155,9 +161,10 @@ def _python(world: World, workload: Python, conditions: Conditions, machine: Mac
         "sample_bytes": size,
         "row_bytes": size,
     }
+    cost, beside = conditions.python, machine.costs.python
     world["python"] = {
-        "cpu": max(conditions.python.cpu, machine.costs.row),
-        "sleep": conditions.python.sleep,
+        "cpu": max(cost.cpu + beside.get("cpu", 0.0), machine.costs.row),
+        "sleep": cost.sleep + (beside.get("wake", 0.0) if cost.sleep > 0 else 0.0),
     }
 
 

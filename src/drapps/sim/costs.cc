@@ -61,8 +61,13 @@ SampleCost cost_of(const World& world, const Settings& settings, const Condition
 }
 
 double speed_of(const CoreModel& cores, double runnable) noexcept {
-  if (runnable <= cores.count) return 1;
-  return cores.count / runnable / (1 + cores.oversubscription * (runnable / cores.count - 1));
+  const double all = runnable + cores.foreign;
+  if (all <= cores.count || runnable <= 0) return 1;
+  const double evenly = cores.count * runnable / all;
+  // A foreign thread takes no more than a core, whatever its share.
+  const double as_group = std::max(cores.count - cores.foreign, cores.count / (1 + cores.foreign));
+  const double had = evenly + cores.grouped * (std::min(runnable, as_group) - evenly);
+  return std::min(1.0, had / runnable) / (1 + cores.oversubscription * (all / cores.count - 1));
 }
 
 double reads_in_flight(const World& world, const Settings& settings, double read) noexcept {

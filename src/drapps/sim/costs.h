@@ -34,8 +34,9 @@ struct SampleCost {
 };
 SampleCost cost_of(const World& world, const Settings& settings, const Condition& condition) noexcept;
 
-/// How fast a thread runs, 1 where it has a core to itself: threads share cores evenly, and lose some for each one too
-/// many.
+/// How fast each of so many threads of the loader and its training runs beside the foreign ones, 1 where it has a core
+/// to itself. Threads share cores evenly, or evenly with the loader as a whole where cores are shared by groups, such
+/// as sessions and containers; and they lose some for each one too many.
 double speed_of(const CoreModel& cores, double runnable) noexcept;
 
 /// Reads that may be in flight at once, where this share of the samples is read.

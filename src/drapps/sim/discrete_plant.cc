@@ -85,11 +85,11 @@ double DiscretePlant::make(double from, const SampleCost& cost, double cv) {
   const CoreModel& cores = world().machine.cores;
   double busy = 1;
   for (const double& each : makers_) busy += each > begin ? 1 : 0;
-  const double others = cores.foreign + (world().consumer.step > 0 ? world().consumer.cpu : 0);
+  const double training = world().consumer.step > 0 ? world().consumer.cpu : 0;
   double speed = 1;
   for (int round = 0; round < 2; ++round) {
     const double on_cores = cost.cpu_sum / speed;
-    speed = speed_of(cores, busy * on_cores / std::max(1e-12, on_cores + cost.sleep) + others);
+    speed = speed_of(cores, busy * on_cores / std::max(1e-12, on_cores + cost.sleep) + training);
   }
   const double budget = cores.budget > 0 ? std::min(cores.budget, cores.count) : cores.count;
   const double wanted = busy * cost.cpu_sum / std::max(1e-12, cost.cpu_sum + cost.sleep * speed) * speed;
@@ -127,15 +127,16 @@ void DiscretePlant::step() {
   const double taken = std::max(time_, ready_.front());
   const double stall = taken - time_;
   ready_.pop_front();
-  if (static_cast<std::int32_t>(ready_.size()) < settings_[KnobId::kPrefetchDepth]) slots_.push_back(taken);
+  if (static_cast<std::int32_t>(ready_.size()) < settings_[KnobId::kPrefetchDepth])
+    slots_.push_back(taken + world().workload.handover);
 
   Rates rates;
   rates.cost = cost_of(world(), settings_, condition_);
   const CoreModel& cores = world().machine.cores;
-  const double runnable = busy_ + cores.foreign + consumer.cpu;
-  rates.speed = speed_of(cores, runnable);
-  rates.step =
-      drawn(step_of(world(), condition_, std::min(1.0, runnable / cores.count), rates.speed), consumer.step_cv);
+  const double own = busy_ + consumer.cpu;
+  const double share = std::min(1.0, (own + cores.foreign) / cores.count);
+  rates.speed = speed_of(cores, own);
+  rates.step = drawn(step_of(world(), condition_, share, rates.speed), consumer.step_cv);
   const double offloaded = std::max(0.0, batch * rates.cost.gpu - stall);
   const double end = taken + rates.step + offloaded;
   rates.prepare = rates.fetch = batch / std::max(1e-12, end - time_);

@@ -43,6 +43,18 @@ Settings wide(const World& world) {
   return fit_settings(settings, limits);
 }
 
+TEST(SpeedOf, ThreadsShareCoresEvenlyOrByGroups) {
+  CoreModel cores{.count = 2, .foreign = 1, .oversubscription = 0};
+  EXPECT_DOUBLE_EQ(speed_of(cores, 1), 1);
+  EXPECT_DOUBLE_EQ(speed_of(cores, 4), 0.4);
+  cores.grouped = 1;
+  EXPECT_DOUBLE_EQ(speed_of(cores, 1), 1);
+  EXPECT_DOUBLE_EQ(speed_of(cores, 4), 0.25);  // a core of four, however many they are
+  cores = {.count = 16, .foreign = 4, .grouped = 1, .oversubscription = 0};
+  EXPECT_DOUBLE_EQ(speed_of(cores, 16), 0.75);  // a foreign thread takes one core at most
+  EXPECT_DOUBLE_EQ(speed_of(cores, 8), 1);
+}
+
 TEST(FluidPlant, WhatIsMadeIsTakenOrWaits) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Draws draws({.seed = seed}, 1);

@@ -56,6 +56,8 @@ World random_world(Draws& draws) {
   world.consumer.step = workload.batch / made * drawn(draws, 0.3, 3);
   world.consumer.step_cv = draws.uniform(0, 0.3);
   world.consumer.cpu = draws.uniform(0, 0.3);
+  if (machine.cores.foreign > 0 && draws.coin(0.5)) machine.cores.grouped = 1;
+  if (draws.coin(0.3)) workload.handover = drawn(draws, 1e-4, 5e-3);
   return world;
 }
 

@@ -45,13 +45,13 @@ void fetch(const World& world, const Settings& settings, const Condition& condit
 void prepare(const World& world, const Settings& settings, const Condition& condition, Rates& rates) noexcept {
   const CoreModel& cores = world.machine.cores;
   const SampleCost& cost = rates.cost;
-  const double others = cores.foreign + (world.consumer.step > 0 ? world.consumer.cpu : 0);
+  const double training = world.consumer.step > 0 ? world.consumer.cpu : 0;
   const double cpu = std::max(cost.cpu_sum, 1e-12);
   rates.makers = least(condition.makers, std::max(1, settings[KnobId::kPrefetchDepth]) * world.workload.batch);
   double speed = 1;
   for (int round = 0; round < 3; ++round) {
     const double on_cores = cpu / speed;
-    speed = speed_of(cores, rates.makers * on_cores / (on_cores + cost.sleep) + others);
+    speed = speed_of(cores, rates.makers * on_cores / (on_cores + cost.sleep) + training);
   }
   const double budget = cores.budget > 0 ? least(cores.budget, cores.count) : cores.count;
   rates.speed = speed;
@@ -64,7 +64,7 @@ void prepare(const World& world, const Settings& settings, const Condition& cond
   }
 }
 
-/// s from the first read of a batch to its last row, where no other is under way.
+/// s from the first read of a batch until the next may take its place, where no other is under way.
 double batch_time(const World& world, const Rates& rates) noexcept {
   const double batch = world.workload.batch;
   const SampleCost& cost = rates.cost;
@@ -79,7 +79,7 @@ double batch_time(const World& world, const Rates& rates) noexcept {
   const double service = cost.cpu_sum / rates.speed + cost.sleep;
   const double together = least(rates.makers, batch);
   first += service * longest_of(together, service > 0 ? std::sqrt(cost.variance) / service : 0);
-  return first + std::max(rest, (batch - together) / rates.prepare);
+  return first + std::max(rest, (batch - together) / rates.prepare) + world.workload.handover;
 }
 
 /// The consumer's own rate depends on how busy the host is, and that on the rate.
@@ -92,8 +92,9 @@ void consume(const World& world, const Condition& condition, Rates& rates) noexc
   }
   const auto at = [&](double rate) {
     const double here = rate * rates.cost.cpu_sum * (rates.prepare > 0 ? 1 - rates.remote / rates.prepare : 1);
-    const double runnable = here + cores.foreign + world.consumer.cpu;
-    rates.step = step_of(world, condition, least(1, runnable / cores.count), speed_of(cores, runnable));
+    const double own = here + world.consumer.cpu;
+    const double busy = least(1, (own + cores.foreign) / cores.count);
+    rates.step = step_of(world, condition, busy, speed_of(cores, own));
     return batch / (rates.step + batch * rates.cost.gpu);
   };
   // It falls with the rate, so that there is one place where both agree: found by bisection where the ends differ.

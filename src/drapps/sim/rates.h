@@ -6,7 +6,7 @@
 // 2. Preparation. So many makers, each with its CPU time, slower where they share cores, and its sleep; no more than
 //    the CPU budget gives. Remote machines add theirs.
 // 3. The window. Batches under way and waiting are prefetch_depth: so many samples in the time that a batch takes from
-//    its first read to its last row.
+//    its first read to its last row, and until another has its place.
 // 4. The consumer. A step, slower where the host's cores are busy, and the accelerator's time for what samples have
 //    done there.
 // 5. Random times meet in few places: with K of them between two stages, the rate is that of a queue M/M/1/K, with K

@@ -22,6 +22,7 @@ struct CoreModel {
   double count = 2;                // of the machine
   double budget = 0;               // that the loader may use; 0: all
   double foreign = 0;              // threads of others that always want one
+  double grouped = 0;              // 1: each of those gets as much as the loader's threads together; 0: as one of them
   double oversubscription = 0.02;  // share of its speed that each thread loses for each runnable one too many per core
 };
 
@@ -112,6 +113,7 @@ struct WorkloadModel {
   std::array<StageCost, kStages.size()> stages{};
   std::array<FormCost, cache::kForms> forms{};
   double split = 0;       // s of a core that handing a sample from lane to lane takes in a split plan
+  double handover = 0;    // s from a batch's last row until the next may take its place in a window that is full
   double noise = 0;       // standard deviation of what slowly varies in all times, as a share
   double noise_time = 2;  // s in which that is forgotten
 };
@@ -144,6 +146,7 @@ constexpr void visit_world(W& world, const Visit& visit) {
   visit("cores", "count", cores.count, 0.05, 4096.0);
   visit("cores", "budget", cores.budget, 0.0, 4096.0);
   visit("cores", "foreign", cores.foreign, 0.0, 4096.0);
+  visit("cores", "grouped", cores.grouped, 0.0, 1.0);
   visit("cores", "oversubscription", cores.oversubscription, 0.0, 1.0);
   auto& storage = world.machine.storage;
   visit("storage", "bandwidth", storage.bandwidth, 0.0, kBytes);
@@ -200,6 +203,7 @@ constexpr void visit_world(W& world, const Visit& visit) {
     visit(name, "encode", form.encode, 0.0, kTime);
   }
   visit("workload", "split", workload.split, 0.0, kTime);
+  visit("workload", "handover", workload.handover, 0.0, kTime);
   visit("workload", "noise", workload.noise, 0.0, 1.0);
   visit("workload", "noise_time", workload.noise_time, 0.01, kTime);
   auto& consumer = world.consumer;
