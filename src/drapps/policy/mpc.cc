@@ -87,10 +87,10 @@ World world_of(const Fitted& known, const World* calibrated, const Limits& limit
   return world;
 }
 
-/// What a setting costs beside time: makers, and batches ahead.
+/// What a setting costs that is not needed: the memory of processes, the money of remote machines. Threads, reads and
+/// batches ahead cost nothing, and are a reserve where the step becomes shorter or the storage slower.
 double expense(const Settings& settings) noexcept {
-  return settings[KnobId::kWorkers] + settings[KnobId::kProcesses] + settings[KnobId::kRemoteWorkers] +
-         0.01 * settings[KnobId::kPrefetchDepth];
+  return settings[KnobId::kProcesses] + settings[KnobId::kRemoteWorkers];
 }
 
 /// Rolls moves forward, and keeps the best.

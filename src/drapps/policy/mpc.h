@@ -10,7 +10,7 @@
 // 3. The moves. Every knob by a notch up or down, and each pair of moves of which one alone helps nothing, such as more
 //    reads with more batches ahead. Each is rolled forward by the fluid plant for `horizon` seconds.
 // 4. The best one is proposed where it takes `gain` more samples than staying. Where nothing does, one that takes as
-//    many with fewer makers or less memory is.
+//    many with fewer processes or remote machines is.
 //
 // Pure: the model is made anew in each decision, of what is remembered. A decision costs some hundred short runs of the
 // fluid.

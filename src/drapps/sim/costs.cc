@@ -78,12 +78,14 @@ double reads_in_flight(const World& world, const Settings& settings, double read
 double bandwidth_of(const World& world, double in_flight) noexcept {
   const StorageModel& storage = world.machine.storage;
   const double ranks = world.machine.ranks.count;
-  if (storage.bandwidth <= 0) return 0;
+  const NetworkModel& network = world.machine.network;
+  const double link = network.storage > 0 ? network.bandwidth : 0;
+  if (storage.bandwidth <= 0) return link / ranks;
   double whole = storage.bandwidth;
   if (storage.knee > 0 && in_flight * ranks > storage.knee) {
     whole *= std::max(0.05, 1 - storage.beyond_knee * std::log2(in_flight * ranks / storage.knee));
   }
-  return whole / ranks;
+  return (link > 0 ? std::min(whole, link) : whole) / ranks;
 }
 
 double expected_maximum(double count) noexcept { return count <= 1 ? 0 : 0.564 * std::pow(std::log2(count), 0.8); }

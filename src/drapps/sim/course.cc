@@ -33,7 +33,12 @@ bool Course::advance(double time) noexcept {
     ++segment_;
   }
   if (time >= next_draw_ - kAlmost) draw(time);
-  return segment_ != before;
+  if (segment_ == before) return false;
+  // Memory that goes to others takes what the system kept at once.
+  const WorkloadModel& workload = world().workload;
+  known_ = std::min(known_, world().machine.memory.page_cache / workload.sample_bytes);
+  condition_.resident = std::min(condition_.resident, known_ / workload.samples);
+  return true;
 }
 
 void Course::draw(double time) noexcept {

@@ -110,6 +110,75 @@ TEST(FluidPlant, MoreOfAResourceIsNeverSlower) {
   }
 }
 
+TEST(FluidPlant, RecordsAndRowsOfRemoteMachinesComeOverOneNetwork) {
+  World world;
+  world.machine.cores.count = 16;
+  world.machine.storage = {.bandwidth = 1e9};
+  world.machine.network = {.bandwidth = 1e8, .storage = 1};
+  world.workload.sample_bytes = 1e5;
+  world.workload.row_bytes = 6e5;
+  world.workload.stages[kDecodeStage].cpu = 1e-3;
+  Settings settings = wide(world);
+  EXPECT_NEAR(rate_of<FluidPlant>(world, settings, 10, 10), 1000, 10);
+  EXPECT_NEAR(rate_of<DiscretePlant>(world, settings, 10, 10), 1000, 20);
+  world.machine.network.storage = 0;
+  EXPECT_NEAR(rate_of<FluidPlant>(world, settings, 10, 10), 10'000, 100);
+
+  world.machine.storage = {};
+  world.machine.cores.count = 1;
+  world.machine.remote = {.most = 8, .cores = 16, .start = 1, .bandwidth = 1e12};
+  settings = wide(world);
+  settings[KnobId::kRemoteWorkers] = 8;
+  const double rows = 1e8 / 6e5;
+  const double rate = rate_of<FluidPlant>(world, settings, 10, 10);
+  EXPECT_GT(rate, rows);
+  EXPECT_LT(rate, rows * 1.01);  // one in 128 is made here
+}
+
+TEST(FluidPlant, LaneWeightsThatAreCapsBind) {
+  World world;
+  world.machine.cores.count = 8;
+  world.workload.stages[kDecodeStage].cpu = 4e-3;
+  world.workload.stages[kAugmentStage].cpu = 1e-3;
+  world.workload.split = 1e-9;
+  Settings settings = wide(world);
+  settings[KnobId::kFused] = 0;
+  settings.lane_weights = {};
+  settings.lane_weights[lane_place(LaneRole::kDecode)] = 4;
+  settings.lane_weights[lane_place(LaneRole::kAugment)] = 8;
+  settings.lane_weights[lane_place(LaneRole::kCollate)] = 4;
+  EXPECT_NEAR(rate_of<FluidPlant>(world, settings, 10, 10), 1600, 10);
+  world.workload.caps = 1;
+  EXPECT_NEAR(rate_of<FluidPlant>(world, settings, 10, 10), 500, 5);  // two threads decode
+  settings[KnobId::kFused] = 1;
+  EXPECT_NEAR(rate_of<FluidPlant>(world, settings, 10, 10), 1600, 10);
+}
+
+TEST(FluidPlant, WhatThePageCacheLosesIsReadAgainAtOnce) {
+  World world;
+  world.machine.cores.count = 16;
+  world.machine.storage = {.bandwidth = 1e8};
+  world.machine.memory.page_cache = 1e9;
+  world.machine.memory.cache = 0;
+  world.workload.samples = 1e4;
+  world.workload.sample_bytes = 1e5;
+  world.workload.stages[kDecodeStage].cpu = 1e-3;
+  Scenario scenario = stationary(world, 200);
+  world.machine.memory.page_cache = 5e8;
+  scenario.segments.push_back({.begin = 100, .world = world, .name = "half"});
+  FluidPlant plant(scenario, wide(world));
+  const auto rate_until = [&](double end) {
+    const double before = plant.totals().samples;
+    const double begin = plant.time();
+    plant.advance(end - begin);
+    return (plant.totals().samples - before) / (end - begin);
+  };
+  EXPECT_NEAR(rate_until(9), 1000, 10);
+  rate_until(99);
+  EXPECT_GT(rate_until(100), 10'000);
+  EXPECT_NEAR(rate_until(102), 2000, 50);
+}
+
 TEST(FluidPlant, TheSameAgainIsTheSameToTheLastBit) {
   Draws draws({.seed = 9}, 1);
   World world = random_world(draws);

@@ -56,12 +56,28 @@ void prepare(const World& world, const Settings& settings, const Condition& cond
   const double budget = cores.budget > 0 ? least(cores.budget, cores.count) : cores.count;
   rates.speed = speed;
   rates.prepare = least(rates.makers / (cpu / speed + cost.sleep), budget / cpu);
+  if (world.workload.caps > 0 && settings[KnobId::kFused] == 0) {
+    for (std::size_t i = 0; i < kStages.size(); ++i) {
+      const double share = settings.lane_weights[lane_place(kStages[i])] / static_cast<double>(kWeightUnit);
+      if (cost.cpu[i] > 0) rates.prepare = least(rates.prepare, std::ceil(rates.makers * share) * speed / cost.cpu[i]);
+    }
+  }
   if (condition.remote > 0) {
     const RemoteModel& remote = world.machine.remote;
     const double far = remote.cores / (cpu + cost.sleep);
     rates.remote = least(condition.remote * far, remote.bandwidth / world.workload.row_bytes);
     rates.prepare += rates.remote;
   }
+}
+
+/// Rows from remote machines and records come over one network.
+double network(const World& world, const Rates& rates) noexcept {
+  const NetworkModel& network = world.machine.network;
+  if (network.bandwidth <= 0) return kNoLimit;
+  const double remote = rates.prepare > 0 ? rates.remote / rates.prepare : 0;
+  const double read = network.storage > 0 ? rates.cost.read * world.workload.sample_bytes : 0;
+  const double bytes = remote * world.workload.row_bytes + (1 - remote) * read;
+  return bytes > 0 ? network.bandwidth / world.machine.ranks.count / bytes : kNoLimit;
 }
 
 /// s from the first read of a batch until the next may take its place, where no other is under way.
@@ -127,7 +143,7 @@ Rates rates_of(const World& world, const Settings& settings, const Condition& co
   fetch(world, settings, condition, rates);
   prepare(world, settings, condition, rates);
   rates.transfer = rates.cost.copied > 0 ? world.machine.gpu.copy / rates.cost.copied : kNoLimit;
-  const double flow = least(least(rates.fetch, rates.prepare), rates.transfer);
+  const double flow = least(least(least(rates.fetch, rates.prepare), rates.transfer), network(world, rates));
   const double batch = world.workload.batch;
   const double depth = std::max(1, settings[KnobId::kPrefetchDepth]);
   rates.produce = least(flow, depth * batch / batch_time(world, rates));

@@ -38,6 +38,12 @@ struct StorageModel {
   double beyond_knee = 0;  // share of the bandwidth lost when there are twice as many
 };
 
+/// What comes into the machine, for all of its ranks together.
+struct NetworkModel {
+  double bandwidth = 0;  // bytes/s; 0: no limit
+  double storage = 0;    // 1: records come over it
+};
+
 struct MemoryModel {
   double limit = 16e9;      // bytes of the RAM budget
   double page_cache = 0;    // bytes of records that the system keeps beside it
@@ -79,6 +85,7 @@ struct PowerModel {
 struct MachineModel {
   CoreModel cores;
   StorageModel storage;
+  NetworkModel network;
   MemoryModel memory;
   GpuModel gpu;
   RankModel ranks;
@@ -113,6 +120,7 @@ struct WorkloadModel {
   std::array<StageCost, kStages.size()> stages{};
   std::array<FormCost, cache::kForms> forms{};
   double split = 0;       // s of a core that handing a sample from lane to lane takes in a split plan
+  double caps = 0;        // 1: a lane of a split plan has no more than its sixteenths of the makers
   double handover = 0;    // s from a batch's last row until the next may take its place in a window that is full
   double noise = 0;       // standard deviation of what slowly varies in all times, as a share
   double noise_time = 2;  // s in which that is forgotten
@@ -157,6 +165,9 @@ constexpr void visit_world(W& world, const Visit& visit) {
   visit("storage", "requests", storage.requests, 0.0, kMany);
   visit("storage", "knee", storage.knee, 0.0, kMany);
   visit("storage", "beyond_knee", storage.beyond_knee, 0.0, 0.9);
+  auto& network = world.machine.network;
+  visit("network", "bandwidth", network.bandwidth, 0.0, kBytes);
+  visit("network", "storage", network.storage, 0.0, 1.0);
   auto& memory = world.machine.memory;
   visit("memory", "limit", memory.limit, 1e6, kBytes);
   visit("memory", "page_cache", memory.page_cache, 0.0, kBytes);
@@ -203,6 +214,7 @@ constexpr void visit_world(W& world, const Visit& visit) {
     visit(name, "encode", form.encode, 0.0, kTime);
   }
   visit("workload", "split", workload.split, 0.0, kTime);
+  visit("workload", "caps", workload.caps, 0.0, 1.0);
   visit("workload", "handover", workload.handover, 0.0, kTime);
   visit("workload", "noise", workload.noise, 0.0, 1.0);
   visit("workload", "noise_time", workload.noise_time, 0.01, kTime);
