@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kFirstWaitNs = 8 * kSecond;
+constexpr std::uint64_t kFirstWaitBatches = 32;
 constexpr std::uint64_t kMostWaitNs = 900 * kSecond;
+constexpr std::uint64_t kRestlessNs = 10 * kSecond;
 constexpr std::uint64_t kHeldNs = 8 * kSecond;
 constexpr std::uint64_t kSettleNs = 2 * kSecond;
 constexpr std::uint64_t kFirstKeptNs = 30 * kSecond;
@@ -32,7 +34,7 @@ Ruling Judge::look(const Observation& seen, const Limits& limits) noexcept {
   if (!memory_.begun) begin(seen);
   if (seen.time_ns < memory_.seen_ns) memory_.event = true;
   memory_.seen_ns = seen.time_ns;
-  if (memory_.event) take_event(seen.time_ns);
+  if (memory_.event) take_event(seen);
   memory_.trying = Trying::kNot;
   switch (memory_.phase) {
     case Phase::kAsks: return ask(seen, limits);
@@ -46,41 +48,45 @@ void Judge::begin(const Observation& seen) noexcept {
   memory_.begun = true;
   memory_.seed = memory_.seen_ns = seen.time_ns;
   memory_.best = seen.settings;
-  ask_again(seen.time_ns);
+  ask_again(seen);
 }
 
 /// The schedule from its beginning.
-void Judge::ask_again(std::uint64_t now) noexcept {
+void Judge::ask_again(const Observation& seen) noexcept {
   memory_.phase = Phase::kAsks;
   memory_.wait_ns = kFirstWaitNs;
-  memory_.early_ns = now;
+  memory_.early_ns = seen.time_ns;
   memory_.in_vain = 0;
   memory_.best_step = 0;
-  schedule(now);
+  schedule(seen);
 }
 
 /// The next probe, and every measurement anew.
-void Judge::schedule(std::uint64_t now) noexcept {
+void Judge::schedule(const Observation& seen) noexcept {
   Draws draws({.seed = memory_.seed, .position = memory_.probes}, 1);
-  memory_.due_ns = now + static_cast<std::uint64_t>(static_cast<double>(memory_.wait_ns) * draws.uniform(0.75, 1.25));
-  memory_.slow = false;
-  memory_.held_ns = now;
+  memory_.due_ns =
+      seen.time_ns + static_cast<std::uint64_t>(static_cast<double>(memory_.wait_ns) * draws.uniform(0.75, 1.25));
+  memory_.due_batches = seen.batches + kFirstWaitBatches * (memory_.wait_ns / kFirstWaitNs);
+  memory_.slow_ns = 0;
+  memory_.held_ns = seen.time_ns;
+  memory_.measured = {};
   memory_.own.restart();
   memory_.stretch.restart();
 }
 
-void Judge::take_event(std::uint64_t now) noexcept {
+void Judge::take_event(const Observation& seen) noexcept {
+  const std::uint64_t now = seen.time_ns;
   memory_.event = false;
   const bool often = now >= memory_.event_ns && now - memory_.event_ns < kEventsApartNs && memory_.event_ns != 0;
   memory_.event_ns = now;
   memory_.best_step = 0;
   if (memory_.phase == Phase::kKeeps) {
     const bool early = now >= memory_.kept_ns && now - memory_.kept_ns < doubled(kFirstKeptNs, memory_.defeats - 1);
-    if (!early) ask_again(now);
+    if (!early) ask_again(seen);
     return;
   }
   memory_.phase = Phase::kAsks;
-  often ? schedule(now) : ask_again(now);
+  often ? schedule(seen) : ask_again(seen);
 }
 
 /// What the settings in force are worth.
@@ -88,13 +94,16 @@ void Judge::watch(const Observation& seen) noexcept {
   if (seen.settings != memory_.held) {
     memory_.held = seen.settings;
     memory_.held_ns = seen.time_ns;
+    memory_.measured = {};
     memory_.own.restart();
   }
   memory_.own.add(seen);
-  if (seen.time_ns - memory_.held_ns >= kHeldNs && memory_.own.complete()) {
-    const double step = memory_.own.measure().step_ns;
-    const bool first = memory_.held == memory_.best;
-    if (first || (memory_.best_step > 0 && step < memory_.best_step * (1 - kBetter))) {
+  if (memory_.own.complete()) {
+    memory_.measured = memory_.own.measure();
+    const double step = memory_.measured.step_ns;
+    const bool best = memory_.held == memory_.best;
+    const bool long_held = seen.time_ns - memory_.held_ns >= kHeldNs;
+    if (long_held && (best || (memory_.best_step > 0 && step < memory_.best_step * (1 - kBetter)))) {
       memory_.best = memory_.held;
       memory_.best_step = step;
     }
@@ -102,7 +111,9 @@ void Judge::watch(const Observation& seen) noexcept {
   }
   memory_.stretch.add(seen);
   if (memory_.stretch.complete()) {
-    memory_.slow = memory_.best_step > 0 && memory_.stretch.measure().step_ns > memory_.best_step * (1 + kMuchSlower);
+    const double step = memory_.stretch.measure().step_ns;
+    const bool slow = memory_.best_step > 0 && step > memory_.best_step * (1 + kMuchSlower);
+    memory_.slow_ns = !slow ? 0 : memory_.slow_ns != 0 ? memory_.slow_ns : seen.time_ns;
     memory_.stretch.restart();
   }
 }
@@ -110,13 +121,17 @@ void Judge::watch(const Observation& seen) noexcept {
 Ruling Judge::ask(const Observation& seen, const Limits& limits) noexcept {
   watch(seen);
   const Settings best = fit_settings(memory_.best, limits);
-  const bool due = seen.time_ns >= memory_.due_ns || (memory_.slow && seen.time_ns >= memory_.early_ns);
-  if (!due || seen.settings == best) return {};
+  const bool due = seen.time_ns >= memory_.due_ns && seen.batches >= memory_.due_batches;
+  const bool early = memory_.slow_ns != 0 && seen.time_ns >= memory_.early_ns;
+  if (!(due || early) || seen.settings == best) return {};
+  // A policy that is on its way somewhere is let go there; one that never stays is held where it is.
+  const bool restless = seen.time_ns >= kRestlessNs + (due ? memory_.due_ns : memory_.slow_ns);
+  if (memory_.measured.step_ns <= 0 && !restless) return {};
   memory_.trying = Trying::kWaits;
   if (seen.turn != Turn::kOpen) return {};
-  if (seen.time_ns < memory_.due_ns) memory_.early_ns = seen.time_ns + doubled(kFirstWaitNs, ++memory_.in_vain);
+  if (!due) memory_.early_ns = seen.time_ns + doubled(kFirstWaitNs, ++memory_.in_vain);
   ++memory_.probes;
-  memory_.probe = Probe(seen, best);
+  memory_.probe = Probe(seen, best, memory_.measured);
   memory_.phase = Phase::kProbes;
   return go_on(seen, limits);
 }
@@ -132,7 +147,7 @@ Ruling Judge::go_on(const Observation& seen, const Limits& limits) noexcept {
   const double own = memory_.probe.own_step();
   const double others = memory_.probe.others_step();
   memory_.wait_ns = std::min(kMostWaitNs, 2 * memory_.wait_ns);
-  schedule(seen.time_ns);
+  schedule(seen);
   if (finding == Finding::kFaster) {
     memory_.phase = Phase::kKeeps;
     memory_.kept_ns = seen.time_ns;
@@ -162,7 +177,7 @@ Ruling Judge::keep(const Observation& seen, const Limits& limits) noexcept {
   memory_.shifted = shifted ? memory_.shifted + 1 : 0;
   if (memory_.shifted < kShiftedWindows) return kept;
   if (seen.time_ns - memory_.kept_ns < doubled(kFirstKeptNs, memory_.defeats - 1)) return kept;
-  ask_again(seen.time_ns);
+  ask_again(seen);
   return {};
 }
 
@@ -181,8 +196,8 @@ bool Judge::restore(std::span<const std::uint64_t> saved) noexcept {
   if (saved.size() != saved_words()) return false;
   const auto bytes = std::as_bytes(saved);
   const auto byte = [&](std::size_t offset) { return std::to_integer<unsigned>(bytes[offset]); };
-  for (const std::size_t offset : {offsetof(Memory, begun), offsetof(Memory, event), offsetof(Memory, slow),
-                                   offsetof(Memory, own), offsetof(Memory, stretch)}) {  // a window begins with a bool
+  for (const std::size_t offset : {offsetof(Memory, begun), offsetof(Memory, event), offsetof(Memory, own),
+                                   offsetof(Memory, stretch)}) {  // a window begins with a bool
     if (byte(offset) > 1) return false;
   }
   if (byte(offsetof(Memory, phase)) > 2 || byte(offsetof(Memory, trying)) > 2) return false;

@@ -3,9 +3,10 @@
 // 1. The best known settings are, of those that were held for eight seconds without an event, the ones with the
 //    fastest step; at first those of the start. Steps are timed per batch.
 // 2. While the policy decides, its settings are compared with them now and then (probe.h): at drawn times on a
-//    schedule that doubles from eight seconds to a quarter of an hour, and at once where a whole window was a tenth
-//    slower than the best settings were. A probe takes the loader's turn, and jumps there and back past the guard's
-//    notches; budgets bind, and broken signals hold. The policy is not asked meanwhile, and what it remembers stays.
+//    schedule that doubles from eight seconds, or 32 batches, to a quarter of an hour, and at once where a whole window
+//    was a tenth slower than the best settings were. A probe takes the loader's turn, and jumps there and back past the
+//    guard's notches; budgets bind, and broken signals hold. The policy is not asked meanwhile, and what it remembers
+//    stays.
 // 3. Where the best known settings win they stay, and the policy is not asked any more. Where the policy's win they
 //    are the best known.
 // 4. An event gives the policy another chance: a step that is for two windows 15 % off what it was, other bounds of a
@@ -54,21 +55,23 @@ class Judge {
     Trying trying = Trying::kNot;
     bool begun = false;
     bool event = false;  // to be taken in with the next observation
-    bool slow = false;   // a window of the policy's was much slower than the best settings
     std::uint32_t probes = 0, in_vain = 0, defeats = 0, shifted = 0;
     std::uint64_t seed = 0, seen_ns = 0, event_ns = 0;
-    std::uint64_t due_ns = 0, wait_ns = 0, early_ns = 0;  // of probes; none that is early before the last
-    std::uint64_t held_ns = 0, kept_ns = 0;               // since when
+    std::uint64_t due_ns = 0, due_batches = 0, wait_ns = 0, early_ns = 0;  // of probes; none is early before the last
+    std::uint64_t slow_ns =
+        0;  // since when windows of the policy's are much slower than the best settings; 0: they are not
+    std::uint64_t held_ns = 0, kept_ns = 0;  // since when
     Settings held, best;
     double best_step = 0;     // ns; 0: not known
+    StepMeasure measured;     // of the settings in force; its step is 0 where they were not held long enough
     StepWindow own, stretch;  // of the settings in force; of the policy's, whatever they were
     Probe probe;
   };
 
   void begin(const Observation& seen) noexcept;
-  void take_event(std::uint64_t now) noexcept;
-  void schedule(std::uint64_t now) noexcept;
-  void ask_again(std::uint64_t now) noexcept;
+  void take_event(const Observation& seen) noexcept;
+  void schedule(const Observation& seen) noexcept;
+  void ask_again(const Observation& seen) noexcept;
   void watch(const Observation& seen) noexcept;
   Ruling ask(const Observation& seen, const Limits& limits) noexcept;
   Ruling go_on(const Observation& seen, const Limits& limits) noexcept;

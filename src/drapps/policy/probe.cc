@@ -11,8 +11,12 @@ constexpr double kWorth = 0.02;
 constexpr double kErrors = 3;
 constexpr std::uint32_t kMostLegs = 9;  // A and four times B, A
 constexpr std::uint32_t kMostAsked = 30;
-constexpr std::uint64_t kSettleNs = 1'000'000'000;
+constexpr std::uint64_t kSettleNs = 500'000'000;
 constexpr std::uint64_t kMostSettleNs = 20'000'000'000;
+constexpr double kPlainly = 0.1;
+constexpr std::uint32_t kPlainlyBlocks = 3;  // of a quarter of a second of steps at least
+constexpr std::uint64_t kLegs = 3;           // first ones that a leg may take, and some seconds more
+constexpr std::uint64_t kLegNs = 5'000'000'000;
 
 /// The longest clock of the knobs in which two settings differ: so long a move may take to show.
 std::uint64_t slowest(const Settings& a, const Settings& b) noexcept {
@@ -25,14 +29,20 @@ std::uint64_t slowest(const Settings& a, const Settings& b) noexcept {
 
 }  // namespace
 
-Probe::Probe(const Observation& seen, const Settings& others) noexcept : own_(seen.settings), others_(others) {
+Probe::Probe(const Observation& seen, const Settings& others, const StepMeasure& own) noexcept
+    : own_(seen.settings), others_(others) {
   begin_leg(seen);
   measures_ = true;  // the first leg has nothing to settle
+  if (own.step_ns <= 0) return;
+  first_ns_ = kLegNs + static_cast<std::uint64_t>(8 * own.step_ns);
+  end_leg(own);
+  begin_leg(seen);
 }
 
 void Probe::begin_leg(const Observation& seen) noexcept {
   began_ns_ = seen.time_ns;
   began_batches_ = seen.batches;
+  ready_ = seen.ready_batches;
   asked_ = 0;
   measures_ = false;
   window_.restart();
@@ -41,9 +51,8 @@ void Probe::begin_leg(const Observation& seen) noexcept {
 bool Probe::settled(const Observation& seen) noexcept {
   const std::uint64_t waited = seen.time_ns - began_ns_;
   if (waited > kMostSettleNs) return true;
-  const std::int32_t ahead = std::max(own_[KnobId::kPrefetchDepth], others_[KnobId::kPrefetchDepth]);
   return waited >= slowest(own_, others_) && seen.processes.starting == 0 && seen.processes.leaving == 0 &&
-         seen.batches - began_batches_ > static_cast<std::uint64_t>(std::max(0, ahead));
+         seen.batches - began_batches_ > ready_;
 }
 
 Finding Probe::look(const Observation& seen) noexcept {
@@ -52,26 +61,38 @@ Finding Probe::look(const Observation& seen) noexcept {
     if (++asked_ > kMostAsked) return Finding::kFailed;
     began_ns_ = seen.time_ns;
     began_batches_ = seen.batches;
+    ready_ = seen.ready_batches;
     return Finding::kOpen;
   }
+  const std::uint64_t longest = kLegs * first_ns_ + kLegNs + slowest(own_, others_);
+  if (leg_ > 0 && seen.time_ns - began_ns_ > longest) return Finding::kFailed;
   if (!measures_) {
     measures_ = settled(seen);
     if (!measures_) return Finding::kOpen;
   }
   window_.add(seen);
-  if (!window_.complete()) return Finding::kOpen;
   const StepMeasure measure = window_.measure();
+  const bool theirs = leg_ % 2 != 0;
+  if (theirs && window_.blocks() >= kPlainlyBlocks && measure.step_ns > own_step() * (1 + kPlainly)) {
+    return Finding::kSlower;
+  }
+  if (!window_.complete()) return Finding::kOpen;
+  if (leg_ == 0) first_ns_ = seen.time_ns - began_ns_;
+  const bool back = leg_ > 0 && !theirs;
+  end_leg(measure);
+  const Finding finding = back ? find() : Finding::kOpen;
+  if (finding == Finding::kOpen && leg_ == kMostLegs) return Finding::kEven;
+  begin_leg(seen);
+  return finding;
+}
+
+void Probe::end_leg(const StepMeasure& measure) noexcept {
   Legs& legs = legs_[leg_ % 2];
   legs.count += 1;
   legs.sum += measure.step_ns;
   legs.squares += measure.step_ns * measure.step_ns;
   legs.errors += measure.step_ns * measure.error * measure.step_ns * measure.error;
-  const bool again = leg_ + 1 < kMostLegs;
-  const Finding finding = leg_ % 2 == 0 && leg_ > 0 ? find() : Finding::kOpen;
-  if (finding != Finding::kOpen || !again) return finding == Finding::kOpen ? Finding::kEven : finding;
   ++leg_;
-  begin_leg(seen);
-  return Finding::kOpen;
 }
 
 double Probe::mean(std::size_t side) const noexcept {
