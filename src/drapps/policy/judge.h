@@ -3,10 +3,10 @@
 // 1. The best known settings are, of those that were held for eight seconds without an event, the ones with the
 //    fastest step; at first those of the start. Steps are timed per batch.
 // 2. While the policy decides, its settings are compared with them now and then (probe.h): at drawn times on a
-//    schedule that doubles from eight seconds, or 32 batches, to a quarter of an hour, and at once where a whole window
-//    was a tenth slower than the best settings were. A probe takes the loader's turn, and jumps there and back past the
-//    guard's notches; budgets bind, and broken signals hold. The policy is not asked meanwhile, and what it remembers
-//    stays.
+//    schedule that doubles from eight seconds, or 32 batches, to a quarter of an hour, and earlier where whole windows
+//    are a tenth slower than the best settings were. It begins once the policy's settings have been held for a window,
+//    or ten seconds later. A probe takes the loader's turn, and jumps there and back past the guard's notches; budgets
+//    bind, and broken signals hold. The policy is not asked meanwhile, and what it remembers stays.
 // 3. Where the best known settings win they stay, and the policy is not asked any more. Where the policy's win they
 //    are the best known.
 // 4. An event gives the policy another chance: a step that is for two windows 15 % off what it was, other bounds of a
