@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from drapps.errors import PipelineError
 from drapps.scenario.conditions import Conditions, Photos, Python, PythonCost, Storage, Workload
 from drapps.scenario.scenario import Scenario, Segment
-from drapps.simulation.calibration.trial import Trial
-from drapps.simulation.calibration.trials import trial_of
+from drapps.simulation.calibration.replica import Replica
+from drapps.simulation.calibration.replicas import replica_of
 from drapps.simulation.machine import Machine
 from drapps.simulation.worlds import World, world_of
 from drapps.storage import Conditions as StorageConditions
@@ -64,8 +64,8 @@ PLAIN_PYTHON = Condition(
 CONDITIONS = (IN_MEMORY, SMALL, BEHIND_STORAGE, PLAIN_PYTHON)
 
 
-def played(condition: Condition, progress: Progress = lambda *_: None) -> Trial:
-    """A trial of the loader that `drapps play` would make for the condition.
+def played(condition: Condition, progress: Progress = lambda *_: None) -> Replica:
+    """A replica of the loader that `drapps play` would make for the condition.
 
     Raises:
         PipelineError: torch, or what else such a loader needs, is not installed.
@@ -79,7 +79,7 @@ def played(condition: Condition, progress: Progress = lambda *_: None) -> Trial:
         ) from None
 
 
-def _played(scenario: Scenario, progress: Progress) -> Trial:
+def _played(scenario: Scenario, progress: Progress) -> Replica:
     from drapps.scenario.contestant import Drapps
     from drapps.scenario.runner import roots_of
     from drapps.scenario.workloads import Workload as Loaded
@@ -90,4 +90,4 @@ def _played(scenario: Scenario, progress: Progress) -> Trial:
         # Torch advises against more workers than cores, which is what is measured.
         warnings.filterwarnings("ignore", message="This DataLoader will create")
         loader = loaded.loader(loaded.dataset(time.monotonic()), Drapps(), None)
-        return trial_of(loader)
+        return replica_of(loader)

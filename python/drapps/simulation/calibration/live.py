@@ -10,12 +10,12 @@ from typing import Any
 from drapps import arguments
 from drapps.errors import PipelineError
 from drapps.simulation.calibration.fit import oversubscription, waits, world_of
+from drapps.simulation.calibration.replica import Replica
+from drapps.simulation.calibration.replicas import replica_of
 from drapps.simulation.calibration.residual import ranges_of, residual
 from drapps.simulation.calibration.result import Calibration
 from drapps.simulation.calibration.stretch import Stretch, measured
 from drapps.simulation.calibration.system import core_count, core_numbers, measured_on
-from drapps.simulation.calibration.trial import Trial
-from drapps.simulation.calibration.trials import trial_of
 from drapps.simulation.machine import Costs, Machine
 from drapps.simulation.worlds import World
 
@@ -55,9 +55,9 @@ def calibrate(
     seconds = arguments.seconds("seconds", seconds)
     if not seconds > 0:
         raise PipelineError(f"seconds={seconds} is no time to measure for")
-    trial = trial_of(loader)
+    replica = replica_of(loader)
     step = arguments.seconds("step", step) if step is not None else step_of(loader)
-    stretches = explored(trial, seconds, progress=progress)
+    stretches = explored(replica, seconds, progress=progress)
     samples = _samples_of(loader)
     world = world_of(stretches, cores=core_numbers(), step=step, samples=samples)
     return Calibration(
@@ -69,72 +69,72 @@ def calibrate(
 
 
 def explored(
-    trial: Trial,
+    replica: Replica,
     seconds: float,
     condition: str = "",
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> list[Stretch]:
     """The stretches of a loader, one for each of the settings that are to be tried."""
-    first = _first(trial)
-    found = [run(trial, first, seconds, condition)]
-    others = [knobs for knobs in _settings(trial, found[0], first) if knobs != first]
+    first = _first(replica)
+    found = [run(replica, first, seconds, condition)]
+    others = [knobs for knobs in _settings(replica, found[0], first) if knobs != first]
     for number, knobs in enumerate(others, 2):
         text = ", ".join(f"{name} {value}" for name, value in knobs.items())
         progress(f"{condition or 'measuring'}: {text}", number, len(others) + 1)
-        found.append(run(trial, knobs, seconds, condition))
+        found.append(run(replica, knobs, seconds, condition))
     return found
 
 
-def run(trial: Trial, knobs: Knobs, seconds: float, condition: str = "") -> Stretch:
+def run(replica: Replica, knobs: Knobs, seconds: float, condition: str = "") -> Stretch:
     """One stretch."""
-    trial.begin(knobs)
+    replica.begin(knobs)
     try:
         found = measured(
-            trial.batches,
-            trial.stats,
+            replica.batches,
+            replica.stats,
             knobs,
             seconds=seconds,
             lead=_LEAD * seconds,
             condition=condition,
         )
-        stood = trial.knobs()
+        stood = replica.knobs()
         return replace(found, knobs={name: stood[name] for name in knobs})
     finally:
-        trial.end()
+        replica.end()
 
 
-def _first(trial: Trial) -> dict[str, int]:
+def _first(replica: Replica) -> dict[str, int]:
     """All cores at work, at the usual depths."""
-    if trial.processes:
-        return {"processes": min(core_count(), trial.limits["processes"][1])}
+    if replica.processes:
+        return {"processes": min(core_count(), replica.limits["processes"][1])}
     wanted = {"workers": core_count(), "io_depth": 16, "prefetch_depth": 4, "fused": 1}
-    return _fitted(trial, wanted)
+    return _fitted(replica, wanted)
 
 
-def _settings(trial: Trial, first: Stretch, wanted: Knobs) -> Iterator[Knobs]:
+def _settings(replica: Replica, first: Stretch, wanted: Knobs) -> Iterator[Knobs]:
     cores = core_count()
-    if trial.processes:
+    if replica.processes:
         counts = {1, max(1, cores // 2), cores, math.ceil(1.5 * cores), 2 * cores}
-        yield from ({"processes": each} for each in sorted(_within(trial, "processes", counts)))
+        yield from ({"processes": each} for each in sorted(_within(replica, "processes", counts)))
         return
-    for workers in sorted(_within(trial, "workers", {1, max(1, cores // 2)}), reverse=True):
+    for workers in sorted(_within(replica, "workers", {1, max(1, cores // 2)}), reverse=True):
         yield {**wanted, "workers": workers}
-    if trial.limits["fused"][0] == 0:
+    if replica.limits["fused"][0] == 0:
         yield {**wanted, "fused": 0}
     if waits(first):
-        for depth in sorted(_within(trial, "io_depth", set(_IO_DEPTHS))):
+        for depth in sorted(_within(replica, "io_depth", set(_IO_DEPTHS))):
             yield {**wanted, "io_depth": depth}
-    for depth in sorted(_within(trial, "prefetch_depth", set(_PREFETCH_DEPTHS))):
+    for depth in sorted(_within(replica, "prefetch_depth", set(_PREFETCH_DEPTHS))):
         yield {**wanted, "prefetch_depth": depth}
 
 
-def _within(trial: Trial, name: str, values: set[int]) -> set[int]:
-    low, high = trial.limits[name]
+def _within(replica: Replica, name: str, values: set[int]) -> set[int]:
+    low, high = replica.limits[name]
     return {min(max(value, low), high) for value in values}
 
 
-def _fitted(trial: Trial, wanted: Knobs) -> dict[str, int]:
-    return {name: min(_within(trial, name, {value})) for name, value in wanted.items()}
+def _fitted(replica: Replica, wanted: Knobs) -> dict[str, int]:
+    return {name: min(_within(replica, name, {value})) for name, value in wanted.items()}
 
 
 def step_of(loader: Any) -> float:

@@ -99,12 +99,12 @@ def fitted(found: Mapping[str, Sequence[Stretch]], wake_time: float) -> Calibrat
 
 def _explored(condition: Condition, seconds: float, progress: Progress) -> Iterator[Stretch]:
     progress(condition.name, 0, 1)
-    trial = played(condition, progress)
+    replica = played(condition, progress)
     if condition is not SMALL:
-        yield from explored(trial, seconds, condition.name, progress)
+        yield from explored(replica, seconds, condition.name, progress)
         return
     knobs = {"workers": core_count(), "prefetch_depth": 4, "fused": 1}
-    yield run(trial, knobs, seconds, condition.name)
+    yield run(replica, knobs, seconds, condition.name)
 
 
 def wake() -> float:

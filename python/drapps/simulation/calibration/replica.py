@@ -1,6 +1,6 @@
 """What is measured in the place of the user's loader.
 
-A trial shares dataset, transforms and storage with the user's loader, and neither its passes, its
+A replica shares dataset, transforms and storage with the user's loader, and neither its passes, its
 order, its generators, its policy nor its cache: nothing that the user's loader goes on from is
 touched.
 """
@@ -13,7 +13,7 @@ from typing import Protocol
 from drapps.report import Stats
 
 
-class Trial(Protocol):
+class Replica(Protocol):
     """A loader that is measured, with knobs that stay.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Trials of loaders that a `Pipeline` ends in."""
+"""Replicas of loaders that a `Pipeline` ends in."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from drapps.loader import Loader
 from drapps.report import Stats
-from drapps.simulation.calibration.trial import limits_of
+from drapps.simulation.calibration.replica import limits_of
 
 
-class NativeTrial:
+class NativeReplica:
     """Of a `drapps.Loader`: its source and its description, in another loader."""
 
     processes = False
@@ -18,20 +18,20 @@ class NativeTrial:
         self._loader = loader
         self._given = loader.export_settings()
         self.limits: Mapping[str, tuple[int, int]] = limits_of(loader.stats())
-        self._trial: Loader | None = None
+        self._replica: Loader | None = None
         self._epoch = 0
 
     def begin(self, knobs: Mapping[str, int]) -> None:
-        """As `Trial.begin`: another loader."""
+        """As `Replica.begin`: another loader."""
         settings = {**self._given, "knobs": {**self._given["knobs"], **knobs}}
         options = {**self._loader._options, "settings": settings, "cache": "off"}
-        self._trial = Loader(self._loader._source, self._loader._spec, options)
-        self._trial.freeze()
+        self._replica = Loader(self._loader._source, self._loader._spec, options)
+        self._replica.freeze()
 
     def batches(self) -> Iterator[tuple[int, int]]:
-        """As `Trial.batches`."""
-        assert self._trial is not None
-        passing = self._trial.iterate(self._epoch)
+        """As `Replica.batches`."""
+        assert self._replica is not None
+        passing = self._replica.iterate(self._epoch)
         self._epoch += 1
         try:
             for batch in passing:
@@ -43,15 +43,15 @@ class NativeTrial:
             passing.close()
 
     def stats(self) -> Stats:
-        """As `Trial.stats`."""
-        assert self._trial is not None
-        return self._trial.stats()
+        """As `Replica.stats`."""
+        assert self._replica is not None
+        return self._replica.stats()
 
     def knobs(self) -> dict[str, int]:
-        """As `Trial.knobs`."""
-        assert self._trial is not None
-        return dict(self._trial.export_settings()["knobs"])
+        """As `Replica.knobs`."""
+        assert self._replica is not None
+        return dict(self._replica.export_settings()["knobs"])
 
     def end(self) -> None:
-        """As `Trial.end`."""
-        self._trial = None
+        """As `Replica.end`."""
+        self._replica = None

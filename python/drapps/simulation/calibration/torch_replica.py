@@ -1,4 +1,4 @@
-"""Trials of loaders of Python datasets."""
+"""Replicas of loaders of Python datasets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import drapps.torch
 from drapps import _core
 from drapps.errors import PipelineError
 from drapps.report import Stats
+from drapps.simulation.calibration.replica import limits_of
 from drapps.simulation.calibration.system import core_count
-from drapps.simulation.calibration.trial import limits_of
 from drapps.torch.starting import in_threads
 
 _SEED = 11
 
 
-class TorchTrial:
+class TorchReplica:
     """Of a `drapps.torch.DataLoader`, lifted or in worker processes, in an order of its own."""
 
     def __init__(self, loader: Any) -> None:
@@ -33,7 +33,7 @@ class TorchTrial:
         self.processes = not loader.lifted().native
         if self.processes and loader.num_workers == 0:
             raise PipelineError(
-                "the dataset runs in this process, whose random numbers a trial would take: give "
+                "the dataset runs in this process, whose random numbers a replica would take: give "
                 "the loader num_workers, and it can be calibrated"
             )
         if self.processes and in_threads(loader):
@@ -52,7 +52,7 @@ class TorchTrial:
             twin = self._twin(None)
             self.limits = limits_of(twin.stats())
             self._given = twin.export_settings()
-        self._trial: Any = None
+        self._replica: Any = None
 
     def _twin(self, settings: Mapping[str, Any] | None) -> Any:
         loader = self._loader
@@ -78,34 +78,34 @@ class TorchTrial:
         )
 
     def begin(self, knobs: Mapping[str, int]) -> None:
-        """As `Trial.begin`: another loader."""
+        """As `Replica.begin`: another loader."""
         with warnings.catch_warnings():
             # Torch advises against more workers than cores, which is what is measured.
             warnings.filterwarnings("ignore", message="This DataLoader will create")
-            self._trial = self._twin({**self._given, "knobs": {**self._given["knobs"], **knobs}})
-        self._trial.freeze()
+            self._replica = self._twin({**self._given, "knobs": {**self._given["knobs"], **knobs}})
+        self._replica.freeze()
 
     def batches(self) -> Iterator[tuple[int, int]]:
-        """As `Trial.batches`."""
+        """As `Replica.batches`."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="This DataLoader will create")
-            passing = iter(self._trial)
+            passing = iter(self._replica)
         for batch in passing:
             yield self._loader.batch_size, _bytes_of(batch)
             del batch
 
     def stats(self) -> Stats:
-        """As `Trial.stats`."""
-        found: Stats = self._trial.stats()
+        """As `Replica.stats`."""
+        found: Stats = self._replica.stats()
         return found
 
     def knobs(self) -> dict[str, int]:
-        """As `Trial.knobs`."""
-        return dict(self._trial.export_settings()["knobs"])
+        """As `Replica.knobs`."""
+        return dict(self._replica.export_settings()["knobs"])
 
     def end(self) -> None:
-        """As `Trial.end`: its workers end with it."""
-        self._trial = None
+        """As `Replica.end`: its workers end with it."""
+        self._replica = None
 
 
 def _bytes_of(batch: Any) -> int:

@@ -1,4 +1,4 @@
-"""Which trial a loader has."""
+"""Which replica a loader has."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Any
 
 from drapps.errors import PipelineError
 from drapps.loader import Loader
-from drapps.simulation.calibration.native_trial import NativeTrial
-from drapps.simulation.calibration.trial import Trial
+from drapps.simulation.calibration.native_replica import NativeReplica
+from drapps.simulation.calibration.replica import Replica
 
 
-def trial_of(loader: Any) -> Trial:
-    """A trial of a loader.
+def replica_of(loader: Any) -> Replica:
+    """A replica of a loader.
 
     Raises:
-        PipelineError: it is none of DRAPPS, or one of which no trial can be made without touching
+        PipelineError: it is none of DRAPPS, or one of which no replica can be made without touching
             what it yields; the message says why.
     """
     if isinstance(loader, Loader):
-        return NativeTrial(loader)
+        return NativeReplica(loader)
     if "drapps.torch" in sys.modules:  # or it is none of its loaders
-        from drapps.simulation.calibration.torch_trial import TorchTrial
+        from drapps.simulation.calibration.torch_replica import TorchReplica
         from drapps.torch import DataLoader
 
         if isinstance(loader, DataLoader):
-            return TorchTrial(loader)
+            return TorchReplica(loader)
     raise PipelineError(
         f"calibrate() takes a drapps.Loader or a drapps.torch.DataLoader, not {type(loader)!r}"
     )
