@@ -16,6 +16,7 @@ checkpointing = pytest.importorskip("drapps.train.checkpointing")
 checkpoint = checkpointing.checkpoint
 blocks_of = pytest.importorskip("drapps.train.checkpointing.blocks").blocks_of
 install = pytest.importorskip("drapps.train.checkpointing.installing").install
+profiling = pytest.importorskip("drapps.train.checkpointing.profiling")
 
 
 @pytest.fixture(autouse=True)
@@ -517,3 +518,38 @@ def test_activations_on_the_host(autocast):
     ]
     undo()
     assert not any("forward" in each.__dict__ for each in other.modules())
+
+
+@pytest.mark.parametrize("share", [0.2, 0.6])
+@pytest.mark.parametrize("name", [*MODELS, "gpt"])
+def test_a_plain_step_that_does_not_fit(name, share, monkeypatch):
+    torch.manual_seed(0)
+    model, example = gpt() if name == "gpt" else MODELS[name]()
+    (model(**example) if name == "gpt" else model(example))
+    other = copy.deepcopy(model)
+    fits = checkpoint(model, example)
+    fits.undo()
+    low, high = fits.measured_peak_bytes, fits.peak_bytes
+
+    def no_room(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(profiling, "_plain_profile", no_room)
+    limit = int(low + share * (high - low))
+    report = checkpoint(other, example, memory=limit)
+    assert not report.plain_step_fits
+    assert report.measured_peak_bytes <= limit
+    assert abs(report.predicted_peak_bytes / report.measured_peak_bytes - 1) <= 0.1
+    assert abs(report.peak_bytes / high - 1) <= 0.1
+    assert_bit_equal(state_after(model, example), state_after(other, example))
+
+
+def test_a_step_that_does_not_fit_in_any_way(monkeypatch):
+    def no_room(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(profiling, "_fastest", no_room)
+    model, example = stack()
+    with pytest.raises(PipelineError, match="smaller example"):
+        checkpoint(model, example)
+    assert not any("forward" in each.__dict__ for each in model.modules())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torch import nn
@@ -31,6 +31,15 @@ def install(placed: Iterable[Placed]) -> Callable[[], None]:
         elif action == "recompute":
             changed.append((first.module, Recomputed(first.module)))
     changed += [(parent, RecomputedRuns(parent, found)) for parent, found in runs.values()]
+    return put_on(changed)
+
+
+def put_on(changed: Sequence[tuple[nn.Module, Any]]) -> Callable[[], None]:
+    """Gives each module a `forward` of its own.
+
+    Returns:
+        What takes it off again.
+    """
     for module, forward in changed:
         module.forward = forward
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from drapps.train.checkpointing.blocks import Block
-from drapps.train.checkpointing.chain import Element, costs, plain
+from drapps.train.checkpointing.chain import Element, Segment, costs
 from drapps.train.checkpointing.visits import Profile, Visit
 
 
@@ -56,7 +56,6 @@ def chain_of(
         above = given[number + 1] - shared if number + 1 < len(visits) else set()
         touched = (visit.saved | given[number]) & shared
         inner = visit.saved - shared - below - above
-        copied = profile.size(visit.saved)
         elements.append(
             Element(
                 names=tuple(each.name for each in own),
@@ -68,7 +67,7 @@ def chain_of(
                 largest=visit.largest,
                 cached=profile.size(visit.casts & inner),
                 seconds=sum(profile.seconds[each] for each in visit.blocks),
-                offload_seconds=2 * copied / copy_rate if copy_rate else None,
+                offload_seconds=2 * profile.size(visit.saved) / copy_rate if copy_rate else None,
                 run=own[0].run if own and id(own[0].parent) in profile.called else -1,
                 fixed=not own or any(each.name in reasons for each in own),
                 begins=not visit.changes_input and not profile.changed.intersection(visit.blocks),
@@ -111,19 +110,27 @@ def _shared(visits: Sequence[Visit], given: Sequence[set[int]]) -> set[int]:
 
 
 def _with_peaks(elements: Sequence[Element], visits: Sequence[Visit]) -> list[Element]:
-    """The elements with what they need above what is kept."""
+    """The elements with what they need above what was kept and cached in the profile."""
     found: list[Element] = []
-    kept = 0
+    kept = cached = 0
+    after_kept = False
     for number, (element, visit) in enumerate(zip(elements, visits, strict=True)):
-        ready = elements[number - 1].kept_output if number else 0
-        start = kept + element.shared + max(element.input, ready)
-        kept += costs(elements, plain(elements)[number], number > 0).kept
+        ready = elements[number - 1].kept_output if after_kept else 0
+        start = kept + cached + element.shared + max(element.input, ready)
+        before_kept, after_kept = after_kept, visit.made is None
+        segment = Segment(number, number, "keep" if after_kept else "recompute")
+        step = costs(elements, segment, before_kept)
+        kept += step.kept
+        cached += step.cached
+        if visit.made is not None:
+            start = 0  # these are above what lived before
+        interior = 0 if visit.made is None else visit.made - element.kept_output
         found.append(
             replace(
                 element,
                 forward=max(visit.forward - start, 0),
                 again=max(visit.again - start, 0),
-                backward=max(visit.backward - kept - element.kept_output, 0),
+                backward=max(visit.backward - kept - interior - element.kept_output, 0),
             )
         )
     return found

@@ -7,7 +7,7 @@ buffers are as they were before the first run, and are written by that one alone
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -36,6 +36,7 @@ def recomputed(
     modules: Sequence[nn.Module],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
+    around: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Any:
     """Runs a block, and once more in the backward pass.
 
@@ -44,8 +45,9 @@ def recomputed(
         modules: that it consists of.
         args: what it is given.
         kwargs: what it is given by name.
+        around: within which it runs again.
     """
-    run = _Run(forward, modules, len(args), list(kwargs))
+    run = _Run(forward, modules, len(args), list(kwargs), around)
     return checkpoint(run, *args, *kwargs.values(), use_reentrant=False)
 
 
@@ -58,11 +60,13 @@ class _Run:
         modules: Sequence[nn.Module],
         count: int,
         names: list[str],
+        around: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._forward = forward
         self._modules = modules
         self._count = count
         self._names = names
+        self._around = around
         self._before: Buffers | None = None
 
     def __call__(self, *values: Any) -> Any:
@@ -80,7 +84,7 @@ class _Run:
                 if held[name] is not buffer or buffer._version != version
             ]
             return made
-        with _as_they_were(self._before):
+        with _as_they_were(self._before), self._around():
             return self._forward(*args, **kwargs)
 
 

@@ -48,6 +48,8 @@ class CheckpointReport(Report):
         step_seconds: of the plain step, measured.
         predicted_step_seconds: of the step as it is placed: the plain step, and the forward passes
             that run again.
+        plain_step_fits: whether the plain step fits into memory; where it does not, its peak and
+            its seconds are predicted.
     """
 
     blocks: tuple[BlockReport, ...]
@@ -57,6 +59,7 @@ class CheckpointReport(Report):
     measured_peak_bytes: int | None = None
     step_seconds: float | None = None
     predicted_step_seconds: float | None = None
+    plain_step_fits: bool = True
 
     _undo = staticmethod(lambda: None)
 

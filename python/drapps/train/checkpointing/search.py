@@ -20,6 +20,7 @@ from drapps.train.checkpointing.steps import Step, copy_rate
 from drapps.train.checkpointing.unmeasured import square_root
 
 TRIALS = 8  # placements that are measured
+DOES_NOT_FIT = 2**63 - 1  # the peak of a step that a GPU has no memory for
 CLOSE = 0.1  # a prediction that is off by a larger share leads to another trial
 
 
@@ -66,11 +67,13 @@ class Search:
         self._reasons = reasons_to_keep(self._plain, blocks)
         self._chain = chain_of(self._plain, blocks, self._reasons, rate)
         self._by_name = {block.name: block for block in blocks}
+        self._fits = self._plain.peak is not None
+        self._peak = self._plain.peak or evaluate(self._chain, plain(self._chain)).peak
 
     def within(self, limit: int) -> CheckpointReport:
         """Least added seconds within a limit of the peak, in bytes."""
-        if self._plain.peak <= limit:
-            peak = mib(self._plain.peak)
+        if self._fits and self._peak <= limit:
+            peak = mib(self._peak)
             return self._unchanged(f"the plain step takes {peak}, which is within the limit")
         tried: list[Tried] = []
         target, low, high = limit, 0, 0  # tried limits that were kept, and that were not
@@ -106,7 +109,9 @@ class Search:
         found = self._try(lowest(self._chain, most, self._offload))
         if all(each.action == "keep" for each in found.placement):
             return self._unchanged("no recomputation lowers its peak")
-        if found.measured >= self._plain.peak:
+        if found.measured == DOES_NOT_FIT:
+            return self._unchanged("the GPU has no memory for the placement of least peak")
+        if found.measured >= self._peak:
             return self._unchanged("no recomputation that was tried lowers its measured peak")
         return self._placed(found)
 
@@ -125,12 +130,14 @@ class Search:
         undo = install(self._segments(placement))
         try:
             measured = measured_peak(self._step, self._device)
+        except torch.OutOfMemoryError:
+            measured = DOES_NOT_FIT
         finally:
             undo()
         return Tried(placement, expected.peak, measured, expected.seconds)
 
     def _too_little(self, limit: int, smallest: Tried, tried: Sequence[Tried]) -> MemoryLimitError:
-        least = min(self._plain.peak, *(each.measured for each in (*tried, smallest)))
+        least = min(self._peak, *(each.measured for each in (*tried, smallest)))
         return MemoryLimitError(
             f"no placement keeps the step within memory={limit} bytes: the smallest peak that was "
             f"measured is {least} bytes ({mib(least)}); give more memory, or a smaller batch",
@@ -139,9 +146,9 @@ class Search:
         )
 
     def _unchanged(self, reason: str) -> CheckpointReport:
-        peak, seconds = self._plain.peak, self._plain.step_seconds
+        peak, seconds = self._peak, self._plain.step_seconds
         blocks = self._block_reports(plain(self._chain))
-        return CheckpointReport(blocks, reason, peak, peak, peak, seconds, seconds)
+        return CheckpointReport(blocks, reason, peak, peak, peak, seconds, seconds, self._fits)
 
     def _placed(self, tried: Tried) -> CheckpointReport:
         undo = install(self._segments(tried.placement))
@@ -149,16 +156,21 @@ class Search:
         return CheckpointReport(
             self._block_reports(tried.placement),
             "",
-            self._plain.peak,
+            self._peak,
             tried.predicted,
             tried.measured,
             before,
             before + tried.seconds,
+            self._fits,
         ).undoing(undo)
 
     def _block_reports(self, placement: Placement) -> tuple[BlockReport, ...]:
         numbers = {name: number for number, name in enumerate(self._by_name)}
-        saved = {number: v.saved for v in self._plain.visits for number in v.blocks}
+        saved = {
+            number: self._plain.size(visit.saved)
+            for visit in self._plain.visits
+            for number in visit.blocks
+        }
         segments = iter(range(1, len(placement) + 1))
         found: dict[str, BlockReport] = {}
         for segment in placement:
@@ -170,7 +182,7 @@ class Search:
                         name,
                         segment.action,
                         at,
-                        self._plain.size(saved[number]),
+                        saved[number],
                         self._plain.seconds[number],
                         self._reasons.get(name, ""),
                     )

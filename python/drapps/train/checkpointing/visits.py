@@ -28,6 +28,8 @@ class Visit:
         backward: the most bytes that live in its backward pass.
         plain: it is given tensors and numbers alone.
         changes_input: it changes what it is given, in place.
+        made: bytes that live more when it has run again; None where it did not. `forward` and
+            `again` are of that run then, and above what lived before it.
     """
 
     blocks: tuple[int, ...]
@@ -42,6 +44,7 @@ class Visit:
     backward: int = 0
     plain: bool = True
     changes_input: bool = False
+    made: int | None = None
 
     @property
     def idle(self) -> bool:
@@ -73,18 +76,18 @@ class Profile:
     Attributes:
         visits: in the order of the forward pass.
         sizes: bytes of each storage.
-        peak: the most bytes that live at once.
         seconds: of each block's forward pass, by its number.
-        step_seconds: of the whole step.
+        step_seconds: of the whole step; without the forward passes that run again.
+        peak: the most bytes that live at once; None where blocks were recomputed.
         called: sequences that were called as a whole, by their id.
         changed: numbers of blocks whose input something changes in place when they have run.
     """
 
     visits: Sequence[Visit]
     sizes: dict[int, int]
-    peak: int
     seconds: dict[int, float]
     step_seconds: float
+    peak: int | None
     called: set[int]
     changed: set[int]
 

@@ -16,10 +16,20 @@ from drapps.train.checkpointing.recompute import is_plain
 from drapps.train.checkpointing.visits import Visit, hooked
 
 
-class Watch:
-    """Follows one step."""
+class ForwardIsOver(Exception):  # noqa: N818
+    """A watch has seen what it wanted of a step."""
 
-    def __init__(self, device: torch.device) -> None:
+
+class Watch:
+    """Follows one step.
+
+    Args:
+        device: where the model is.
+        forward_only: nothing is saved for the backward pass, which ends in `ForwardIsOver`.
+    """
+
+    def __init__(self, device: torch.device, forward_only: bool = False) -> None:
+        self._forward_only = forward_only
         self.live = LiveTensors(device)
         self.visits: list[Visit] = []
         self.peak = 0
@@ -34,12 +44,29 @@ class Watch:
         self._begin(())
         parents = {id(each.parent): each.parent for each in blocks if each.parent is not None}
         handles = [each.register_forward_pre_hook(self._call) for each in parents.values()]
-        with hooked(blocks, self._enter, self._leave), self.live:
-            with saved_tensors_hooks(self._pack, self._unpack):
-                yield
-            self._take_peak()
-        for handle in handles:
-            handle.remove()
+        try:
+            with hooked(blocks, self._enter, self._leave), self.live:
+                with saved_tensors_hooks(self._pack, self._unpack):
+                    yield
+                self._take_peak()
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    @contextmanager
+    def again(self, at: int) -> Iterator[None]:
+        """Within, a visit's block runs again for its backward pass."""
+        self._take_peak()
+        self._backward = at
+        before = self.live.live
+        try:
+            yield
+        finally:
+            visit = self.visits[at]
+            self.peak = max(self.peak, self.live.peak)
+            visit.forward = visit.again = self.live.peak - before
+            visit.made = self.live.live - before
+            self.live.mark()
 
     def _call(self, module: nn.Module, _: Any) -> None:
         self.called.add(id(module))
@@ -72,7 +99,7 @@ class Watch:
         visit.changes_input = self._versions != [each._version for each in tensors_in(given)]
         self._begin(())
 
-    def _pack(self, tensor: torch.Tensor) -> tuple[int, torch.Tensor]:
+    def _pack(self, tensor: torch.Tensor) -> tuple[int, torch.Tensor | None]:
         number = self.live.number(tensor)
         if number is not None:
             self._take_peak()
@@ -82,10 +109,12 @@ class Watch:
                 visit.casts.add(number)
             visit.largest = max(visit.largest, self.live.sizes[number])
             visit.again = visit.forward
-        return len(self.visits) - 1, tensor
+        return len(self.visits) - 1, None if self._forward_only else tensor
 
-    def _unpack(self, packed: tuple[int, torch.Tensor]) -> torch.Tensor:
+    def _unpack(self, packed: tuple[int, torch.Tensor | None]) -> torch.Tensor:
         visit, tensor = packed
+        if tensor is None:
+            raise ForwardIsOver
         if visit != self._backward:
             self._take_peak()
             self._backward = visit
