@@ -76,7 +76,7 @@ class Search:
             peak = mib(self._peak)
             return self._unchanged(f"the plain step takes {peak}, which is within the limit")
         tried: list[Tried] = []
-        target, low, high = limit, 0, 0  # tried limits that were kept, and that were not
+        target, low, high = limit, 0, 0  # predictions that leave room, and that do not fit
         for _ in range(TRIALS):
             placement = cheapest(self._chain, target, offload=self._offload)
             if placement is None or any(each.placement == placement for each in tried):
@@ -84,8 +84,8 @@ class Search:
             found = self._try(placement)
             tried.append(found)
             if found.measured > limit:
-                high = target
-                target = max((low + high) // 2, target - (found.measured - limit))
+                high = found.predicted
+                target = max((low + high) // 2, high - (found.measured - limit))
             elif found.measured >= (1 - CLOSE) * found.predicted:
                 break
             else:
@@ -137,10 +137,13 @@ class Search:
         return Tried(placement, expected.peak, measured, expected.seconds)
 
     def _too_little(self, limit: int, smallest: Tried, tried: Sequence[Tried]) -> MemoryLimitError:
-        least = min(self._peak, *(each.measured for each in (*tried, smallest)))
+        measured = [each.measured for each in (*tried, smallest)]
+        least = min([*measured, self._peak] if self._fits else measured)
+        if least == DOES_NOT_FIT:
+            least = smallest.predicted
         return MemoryLimitError(
-            f"no placement keeps the step within memory={limit} bytes: the smallest peak that was "
-            f"measured is {least} bytes ({mib(least)}); give more memory, or a smaller batch",
+            f"no placement keeps the step within memory={limit} bytes: the smallest peak that "
+            f"was found is {least} bytes ({mib(least)}); give more memory, or a smaller batch",
             limit,
             least,
         )
@@ -148,7 +151,8 @@ class Search:
     def _unchanged(self, reason: str) -> CheckpointReport:
         peak, seconds = self._peak, self._plain.step_seconds
         blocks = self._block_reports(plain(self._chain))
-        return CheckpointReport(blocks, reason, peak, peak, peak, seconds, seconds, self._fits)
+        measured = peak if self._fits else None
+        return CheckpointReport(blocks, reason, peak, peak, measured, seconds, seconds, self._fits)
 
     def _placed(self, tried: Tried) -> CheckpointReport:
         undo = install(self._segments(tried.placement))
