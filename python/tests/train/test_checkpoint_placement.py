@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from drapps.train.checkpointing import placement
 from drapps.train.checkpointing.chain import Element, evaluate, plain, segments_from
 from drapps.train.checkpointing.placement import EXACT, cheapest, lowest
 
@@ -144,3 +145,16 @@ def runs_of(cut):
             groups.append([])
         groups[-1].append(number)
     return groups
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_chains_are_placed_about_as_well_as_exactly(seed, monkeypatch):
+    chain = made_chain(random.Random(seed), EXACT + 8)
+    least, whole = evaluate(chain, lowest(chain)).peak, evaluate(chain, plain(chain)).peak
+    for share in (0.3, 0.6):
+        limit = least + int(share * (whole - least))
+        coarse = evaluate(chain, cheapest(chain, limit)).seconds
+        with monkeypatch.context() as patch:
+            patch.setattr(placement, "EXACT", 1000)
+            exact = evaluate(chain, cheapest(chain, limit)).seconds
+        assert exact <= coarse <= 1.05 * exact

@@ -24,7 +24,7 @@ def install(placed: Iterable[Placed]) -> Callable[[], None]:
     for blocks, action in placed:
         first = blocks[0]
         if action == "offload":
-            changed.append((first.module, Offloaded(first.module)))
+            changed += [(each.module, Offloaded(each.module)) for each in blocks]
         elif action == "recompute" and first.parent is not None and len(blocks) > 1:
             _, found = runs.setdefault(id(first.parent), (first.parent, []))
             found.append([each.module for each in blocks])

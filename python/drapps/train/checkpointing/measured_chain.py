@@ -15,14 +15,14 @@ from drapps.train.checkpointing.visits import Profile, Visit
 def reasons_to_keep(profile: Profile, blocks: Sequence[Block]) -> dict[str, str]:
     """Why some blocks cannot be recomputed, in a sentence for each."""
     times = Counter(number for visit in profile.visits for number in visit.blocks)
-    plain_input = {number: visit.plain for visit in profile.visits for number in visit.blocks}
+    visits = {number: visit for visit in profile.visits for number in visit.blocks}
     found = {}
     for number, block in enumerate(blocks):
         if not times[number]:
             found[block.name] = "it does not run in the step"
         elif times[number] > 1:
             found[block.name] = f"it runs {times[number]} times in a step"
-        elif not plain_input[number]:
+        elif not visits[number].plain:
             found[block.name] = (
                 "it is given an object that a run may change, such as a cache of keys and values: "
                 "use_cache = False in the configuration of a Hugging Face model leaves that out"
@@ -31,6 +31,8 @@ def reasons_to_keep(profile: Profile, blocks: Sequence[Block]) -> dict[str, str]
             found[block.name] = "something else has put a forward of its own on it"
         elif number in profile.changed and block.run < 0:
             found[block.name] = "its input is changed in place after it has run"
+        elif visits[number].changes_input and block.run < 0:
+            found[block.name] = "it changes its input in place"
     return found
 
 
@@ -56,6 +58,7 @@ def chain_of(
         above = given[number + 1] - shared if number + 1 < len(visits) else set()
         touched = (visit.saved | given[number]) & shared
         inner = visit.saved - shared - below - above
+        together = bool(own) and id(own[0].parent) in profile.called
         elements.append(
             Element(
                 names=tuple(each.name for each in own),
@@ -68,8 +71,8 @@ def chain_of(
                 cached=profile.size(visit.casts & inner),
                 seconds=sum(profile.seconds[each] for each in visit.blocks),
                 offload_seconds=2 * profile.size(visit.saved) / copy_rate if copy_rate else None,
-                run=own[0].run if own and id(own[0].parent) in profile.called else -1,
-                fixed=not own or any(each.name in reasons for each in own),
+                run=own[0].run if together else -1,
+                fixed=(len(own) != 1 and not together) or any(each.name in reasons for each in own),
                 begins=not visit.changes_input and not profile.changed.intersection(visit.blocks),
             )
         )

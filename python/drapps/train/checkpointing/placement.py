@@ -2,17 +2,16 @@
 
 A label is a placement of the first elements. Of two labels that end alike (with activations kept or
 not, after as many segments) the one that keeps more bytes and is no better in what is minimised can
-be left out, because all that follows depends on the bytes alone. What remains is exact as long as
-bytes are not rounded; they are, upwards, for chains of more than `EXACT` elements, each by at most
-a `GRID`-th of what the plain step keeps, so that the number of labels stays bounded.
+be left out, because all that follows depends on the bytes alone. What remains is exact. For chains
+of more than `EXACT` elements, labels whose bytes differ by less than a part of what the plain step
+keeps are compared as if they kept equally many, so that the work stays bounded: there are
+`COARSEST` to `FINEST` parts, as `EFFORT` allows.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from drapps.train.checkpointing.chain import (
@@ -27,7 +26,9 @@ from drapps.train.checkpointing.chain import (
 )
 
 EXACT = 32
-GRID = 1 << 13
+FINEST = 512
+COARSEST = 48
+EFFORT = 1 << 20  # labels that are made, about
 
 
 class _Label(NamedTuple):
@@ -75,22 +76,27 @@ def lowest(chain: Chain, most: int | None = None, offload: bool = False) -> Plac
 def _search(
     chain: Chain, limit: int | None, most: int | None, offload: bool, by_peak: bool
 ) -> Placement | None:
+    every = [list(segments_from(chain, first, offload)) for first in range(len(chain))]
     grid = 1
     if len(chain) > EXACT:
-        grid = max(1, sum(each.saved + each.input for each in chain) // GRID)
+        parts = EFFORT // (sum(map(len, every)) * ((most or 0) + 1))
+        parts = min(max(parts, COARSEST), FINEST)
+        grid = max(1, sum(each.saved + each.input for each in chain) // parts)
     at: list[dict[tuple[bool, int], list[_Label]]]
     at = [defaultdict(list) for _ in range(len(chain) + 1)]
     at[0][False, 0] = [_Label(0, 0, 0.0, 0.0, None, None)]
     for first in range(len(chain)):
-        choices = list(segments_from(chain, first, offload))
+        choices = [
+            (segment, (costs(chain, segment, False), costs(chain, segment, True)))
+            for segment in every[first]
+        ]
         for (after_kept, count), labels in at[first].items():
-            best = _best(labels)
-            for segment in choices:
+            best = _best(labels, grid)
+            for segment, steps in choices:
                 number = count + (most is not None and segment.action == "recompute")
                 if most is not None and number > most:
                     continue
-                step = costs(chain, segment, after_kept)
-                step = replace(step, kept=math.ceil(step.kept / grid) * grid)
+                step = steps[after_kept]
                 grown = (_after(label, segment, step, by_peak) for label in best)
                 at[segment.last + 1][segment.action == "keep", number] += (
                     label for label in grown if limit is None or label.peak(by_peak) <= limit
@@ -109,11 +115,11 @@ def _after(label: _Label, segment: Segment, step: Step, by_peak: bool) -> _Label
     return _Label(kept, cached, one, other, label, segment)
 
 
-def _best(labels: Iterable[_Label]) -> list[_Label]:
-    """Those that no other beats in bytes and objective."""
+def _best(labels: Iterable[_Label], grid: int) -> list[_Label]:
+    """Those that no other beats in bytes, to the grid, and objective."""
     found: list[_Label] = []
     front: list[_Label] = []  # of these, what may beat one that keeps more
-    for label in sorted(labels, key=lambda each: each[:4]):
+    for label in sorted(labels, key=lambda each: (each.kept // grid, *each[1:4], each.kept)):
         if any(each.cached <= label.cached and each.objective <= label.objective for each in front):
             continue
         found.append(label)
