@@ -1,7 +1,7 @@
 """DRAPPS for the training step: how many samples it has, in which precision, at what rate.
 
 `Step` joins the parts; each is useful by itself: `NoiseScale`, `BatchSchedule`, `WarmupCosine` and
-`Precision`. Nothing here changes numbers unless it is named.
+`Precision`. `checkpoint` trades time for memory. Nothing here changes numbers unless it is named.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ except ImportError as error:
     raise ImportError("drapps.train needs PyTorch: pip install torch") from error
 
 from drapps.train.batch_schedule import BatchSchedule
+from drapps.train.checkpointing import CheckpointReport, MemoryLimitError, checkpoint
 from drapps.train.learning_rate import WarmupCosine, scaled
 from drapps.train.noise import NoiseEstimate, NoiseScale, adascale_gain
 from drapps.train.precision import Precision
@@ -20,6 +21,8 @@ from drapps.train.step import Step
 
 __all__ = [
     "BatchSchedule",
+    "CheckpointReport",
+    "MemoryLimitError",
     "NoiseEstimate",
     "NoiseScale",
     "Precision",
@@ -27,5 +30,6 @@ __all__ = [
     "StepReport",
     "WarmupCosine",
     "adascale_gain",
+    "checkpoint",
     "scaled",
 ]
