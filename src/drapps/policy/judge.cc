@@ -17,16 +17,16 @@ constexpr std::uint64_t kFirstWaitBatches = 32;
 constexpr std::uint64_t kMostWaitNs = 900 * kSecond;
 constexpr std::uint64_t kRestlessNs = 10 * kSecond;
 constexpr std::uint64_t kHeldNs = 8 * kSecond;
-constexpr std::uint64_t kSettleNs = 2 * kSecond;
+constexpr std::uint64_t kJudgeSettleNs = 2 * kSecond;
 constexpr std::uint64_t kFirstKeptNs = 30 * kSecond;
 constexpr std::uint64_t kEventsApartNs = 60 * kSecond;  // those that are closer leave the schedule as it is
 constexpr double kBetter = 0.02;
 constexpr double kMuchSlower = 0.1;
-constexpr double kShift = 0.15;
+constexpr double kKeptShift = 0.15;
 constexpr std::uint32_t kShiftedWindows = 2;
-constexpr std::uint32_t kMostDoublings = 6;
+constexpr std::uint32_t kKeptDoublings = 6;
 
-std::uint64_t doubled(std::uint64_t ns, std::uint32_t times) noexcept { return ns << std::min(times, kMostDoublings); }
+std::uint64_t doubled(std::uint64_t ns, std::uint32_t times) noexcept { return ns << std::min(times, kKeptDoublings); }
 
 }  // namespace
 
@@ -167,13 +167,13 @@ Ruling Judge::go_on(const Observation& seen, const Limits& limits) noexcept {
 Ruling Judge::keep(const Observation& seen, const Limits& limits) noexcept {
   const Settings best = fit_settings(memory_.best, limits);
   const Ruling kept{.settings = best, .why = Reason("the best known settings stay: the policy's were slower")};
-  if (seen.settings != best || seen.time_ns - memory_.kept_ns < kSettleNs) return kept;
+  if (seen.settings != best || seen.time_ns - memory_.kept_ns < kJudgeSettleNs) return kept;
   memory_.own.add(seen);
   if (!memory_.own.complete()) return kept;
   const double step = memory_.own.measure().step_ns;
   memory_.own.restart();
   if (memory_.best_step <= 0) memory_.best_step = step;
-  const bool shifted = std::abs(step / memory_.best_step - 1) > kShift;
+  const bool shifted = std::abs(step / memory_.best_step - 1) > kKeptShift;
   memory_.shifted = shifted ? memory_.shifted + 1 : 0;
   if (memory_.shifted < kShiftedWindows) return kept;
   if (seen.time_ns - memory_.kept_ns < doubled(kFirstKeptNs, memory_.defeats - 1)) return kept;

@@ -4,14 +4,15 @@
 #include <cmath>
 #include <cstddef>
 
+#include "drapps/policy/start.h"
+
 namespace drapps {
 namespace {
 
-constexpr double kWorth = 0.02;
-constexpr double kErrors = 3;
+constexpr double kProbeWorth = 0.02;
+constexpr double kProbeErrors = 3;
 constexpr std::uint32_t kMostLegs = 9;  // A and four times B, A
-constexpr std::uint32_t kMostAsked = 30;
-constexpr std::uint64_t kSettleNs = 500'000'000;
+constexpr std::uint64_t kProbeSettleNs = 500'000'000;
 constexpr std::uint64_t kMostSettleNs = 20'000'000'000;
 constexpr double kPlainly = 0.1;
 constexpr std::uint32_t kPlainlyBlocks = 3;  // of a quarter of a second of steps at least
@@ -20,7 +21,7 @@ constexpr std::uint64_t kLegNs = 5'000'000'000;
 
 /// The longest clock of the knobs in which two settings differ: so long a move may take to show.
 std::uint64_t slowest(const Settings& a, const Settings& b) noexcept {
-  std::uint64_t period = kSettleNs;
+  std::uint64_t period = kProbeSettleNs;
   for (const Knob& knob : knob_table()) {
     if (a[knob.id] != b[knob.id]) period = std::max(period, knob.clock.period_ns);
   }
@@ -113,8 +114,8 @@ Finding Probe::find() const noexcept {
   const double own = mean(0);
   const double others = mean(1);
   const double difference = own - others;
-  if (std::abs(difference) <= kWorth * own) return Finding::kEven;
-  if (std::abs(difference) <= kErrors * std::sqrt(variance(0) + variance(1))) return Finding::kOpen;
+  if (std::abs(difference) <= kProbeWorth * own) return Finding::kEven;
+  if (std::abs(difference) <= kProbeErrors * std::sqrt(variance(0) + variance(1))) return Finding::kOpen;
   return difference > 0 ? Finding::kFaster : Finding::kSlower;
 }
 
