@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from drapps.attributes import attribute_of
 from drapps.errors import DataNotFoundError, PipelineError
 from drapps.pipeline import Pipeline
 from drapps.shards.source import check_label_names
@@ -116,9 +117,9 @@ def _table(dataset: Any) -> Any:
         raise PipelineError(
             f"this holds several datasets ({', '.join(map(str, dataset))}): choose one"
         )
-    data = getattr(dataset, "data", None)
-    table = getattr(data, "table", data)
-    if not hasattr(dataset, "features") or not hasattr(table, "column_names"):
+    data = attribute_of(dataset, "data")
+    table = attribute_of(data, "table", data)
+    if attribute_of(dataset, "features") is None or attribute_of(table, "column_names") is None:
         raise PipelineError(
             f"{type(dataset).__name__} is no datasets.Dataset; a streamed one has no random access:"
             " load it without streaming=True"

@@ -22,7 +22,7 @@ from torch.utils import data
 
 import drapps
 import drapps.torch
-from drapps import _core
+from drapps import _core, hf
 from drapps.errors import PipelineError, SampleError
 from drapps.item_cache.dataset import CachedDataset
 from python.tests.item_datasets import Counted, Killed, Several, Sized, note, noted
@@ -430,3 +430,28 @@ def test_memory_that_was_overwritten_is_an_error(notes):
         memory[place + 30] ^= 255
     with pytest.raises(SampleError, match=r"corrupt.*sample 2.*something has written over"):
         dataset[2]
+
+
+class Raising(data.Dataset):
+    """Its attributes that are not there raise KeyError, and one of them without end."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return index * index
+
+    def __getattr__(self, name):
+        if name == "endless":
+            return self.endless
+        return {}[name]
+
+
+def test_looking_at_a_datasets_attributes_raises_nothing():
+    kept = drapps.cached(Raising(), budget=1 << 20)
+    assert [kept[index] for index in (*range(4), *range(4))] == [0, 1, 4, 9] * 2
+    assert not hasattr(kept, "__getitems__")
+    kept.endless = 3  # of the wrapper: the other has none that can be read
+    assert kept.endless == 3
+    with pytest.raises(PipelineError, match=r"no datasets\.Dataset"):
+        hf.images(Raising())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from drapps import _core
+from drapps.attributes import attribute_of
 from drapps.errors import PipelineError
 from drapps.item_cache.facts import code_of, same_code
 from drapps.item_cache.fingerprint import Fingerprint
@@ -23,6 +24,7 @@ else:  # whoever has datasets of torch has imported it by now
 
 _INTEGERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 _MARKS: dict[type, int] = {kind: mark for mark, kind in enumerate((int, *_INTEGERS))}
+_UNSET = object()
 _OWN = ("dataset", "_keeper", "_fingerprint", "_items")
 _log = logging.getLogger("drapps")
 
@@ -67,7 +69,7 @@ class CachedDataset(_Base):  # type: ignore[type-arg]
     @property
     def __getitems__(self) -> Any:
         """Several items at once, where the other dataset gives them so."""
-        if getattr(self.dataset, "__getitems__", None) is None:
+        if attribute_of(self.dataset, "__getitems__") is None:
             raise AttributeError("__getitems__")
         return self._several
 
@@ -86,7 +88,7 @@ class CachedDataset(_Base):  # type: ignore[type-arg]
         return getattr(self.dataset, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _OWN and hasattr(self.dataset, name):
+        if name not in _OWN and attribute_of(self.dataset, name, _UNSET) is not _UNSET:
             raise AttributeError(
                 f"{name} is the other dataset's, of which items may be kept already: set it there, "
                 "and call drapps.cached again"

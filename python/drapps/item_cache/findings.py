@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from drapps.attributes import attribute_of, attributes_of
 from drapps.item_cache.code import Names, imported_by, is_users, names_in, top_of
 from drapps.item_cache.kinds import generator_classes, global_generators, is_looked_into
 
@@ -96,12 +97,12 @@ class Findings:
 
     def _ours_or_tokenizers(self, value: Any) -> list[Any]:
         if top_of(type(value).__module__) == "drapps":
-            return [getattr(value, "__dict__", {}).get("dataset")]
+            return [attributes_of(value).get("dataset")]
         if top_of(type(value).__module__).startswith("_cython"):  # a function of a library
             self.names.add(str(value.__name__))
             return []
-        model = getattr(value, "model", None)
-        if getattr(value, "dropout", None) or getattr(model, "dropout", None):
+        model = attribute_of(value, "model")
+        if attribute_of(value, "dropout") or attribute_of(model, "dropout"):
             self.miss("it holds a tokenizer that drops merges at random")
         return []
 

@@ -7,6 +7,7 @@ import sys
 from array import array
 from typing import Any
 
+from drapps.attributes import attribute_of
 from drapps.item_cache.blocks import (
     DamagedBlockError,
     NotKept,
@@ -120,7 +121,7 @@ def require_plain(key: Any) -> None:
 
 def named_tuple(kind: type) -> WriteOne | None:
     """How tuples of the named class `kind` are written; None where it is none that others find."""
-    fields = getattr(kind, "_fields", None)
+    fields = attribute_of(kind, "_fields")
     plain = issubclass(kind, tuple) and isinstance(fields, tuple) and kind.__dictoffset__ == 0
     module = "__main__" if kind.__module__ == "__mp_main__" else kind.__module__
     if not plain or _found(module, kind.__qualname__) is not kind:
@@ -138,7 +139,7 @@ def named_tuple(kind: type) -> WriteOne | None:
 def _found(module: str, path: str) -> Any:
     found: Any = sys.modules.get(module)
     for name in path.split("."):
-        found = getattr(found, name, None)
+        found = attribute_of(found, name)
     return found
 
 

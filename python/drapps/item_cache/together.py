@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from drapps import _core
+from drapps.attributes import attribute_of
 from drapps.item_cache.draws import undisturbed
 from drapps.item_cache.making import Making
 from drapps.item_cache.values import Writer
@@ -104,7 +105,7 @@ def _asks_for_each(dataset: Any) -> bool:
     for own in () if torchs is None else (torchs.Subset, torchs.StackDataset):
         if given is own.__getitems__ and kind.__getitem__ is own.__getitem__:
             return all(
-                getattr(inner, "__getitems__", None) is None or _asks_for_each(inner)
+                attribute_of(inner, "__getitems__") is None or _asks_for_each(inner)
                 for inner in _within(dataset)
             )
     return False
