@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from drapps.policy import AUTO, Policy, choice, to_json
 from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.source import Source
-from drapps.spec import Spec
+from drapps.spec import MOST_ROWS, Spec
 from drapps.stream import Stream
 
 if TYPE_CHECKING:
@@ -63,14 +64,9 @@ class Loader:
         """
         self._source = source
         self._spec = spec
-        try:
-            self._native = _core.Loader(
-                source.located(), json.dumps(spec.to_json()), json.dumps(options)
-            )
-            self._native.steps(0, 0)
-        except ValueError as error:
-            raise PipelineError(str(error)) from None
+        self._native = _native(source, spec, options)
         self._options = dict(options)
+        self._frozen = False
         self._policy: Policy = options["policy"] if policy != AUTO else AUTO
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file
@@ -144,6 +140,31 @@ class Loader:
         """The next ``iter()`` takes this epoch number, and goes on in a loaded state of it."""
         self._epochs.pin(epoch)
 
+    def set_batch_size(self, size: int) -> None:
+        """Batches have another size from the next ``iter()`` on.
+
+        A pass that is under way goes on as it began. ``load_state_dict(state_dict())`` before the
+        next ``iter()`` goes on in the middle of its epoch instead, where no sample is left out and
+        none comes twice. Knobs stay where they stand; what `stats` counts, the decision log and a
+        recording belong to the loader as it was.
+
+        Args:
+            size: samples per batch and rank.
+
+        Raises:
+            PipelineError: no such size, or one for which the description makes no sense.
+        """
+        sampler = replace(self._spec.sampler, batch=whole("size", size, 1, MOST_ROWS))
+        spec = replace(self._spec, sampler=sampler)
+        self._options |= {
+            "policy": json.loads(to_json(self._policy)),
+            "settings": self.export_settings(),
+        }
+        self._native = _native(self._source, spec, self._options)
+        self._native.freeze(self._frozen)
+        self._spec = spec
+        self.__dict__.pop("layout", None)
+
     def state_dict(self) -> dict[str, Any]:
         """Where the latest iterator is: JSON-able, and counts the batches it yielded.
 
@@ -202,7 +223,8 @@ class Loader:
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
-        self._native.freeze(flag("frozen", frozen))
+        self._frozen = flag("frozen", frozen)
+        self._native.freeze(self._frozen)
 
     def record(self, path: str | os.PathLike[str]) -> Recording:
         """Records every decision, and all that it was made from, into a new file.
@@ -231,6 +253,20 @@ class Loader:
         return [] if self._latest is None else self._latest.bad_samples()
 
     ledger = old_method("ledger", "bad_samples")
+
+
+def _native(source: Source, spec: Spec, options: Mapping[str, Any]) -> _core.Loader:
+    """What runs.
+
+    Raises:
+        PipelineError: the description makes no sense.
+    """
+    try:
+        made = _core.Loader(source.located(), json.dumps(spec.to_json()), json.dumps(options))
+        made.steps(0, 0)
+    except ValueError as error:
+        raise PipelineError(str(error)) from None
+    return made
 
 
 class LoaderIterator(Iterator[Batch]):

@@ -19,7 +19,7 @@ from drapps.errors import PipelineError
 from drapps.loader_options import loader_options
 from drapps.policy import Policy
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
-from drapps.spec import Decode, Spec
+from drapps.spec import MOST_ROWS, Decode, Spec
 
 if TYPE_CHECKING:
     from drapps.loader import Loader
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 REMAINDERS = ("even", "pad", "drop")
 _MOST_BOXES = 1_000_000
-_MOST_ROWS = 2**31 - 1
 
 
 def image_folder(path: PathLike, extensions: Iterable[str] = EXTENSIONS) -> Pipeline:
@@ -380,7 +379,7 @@ class Pipeline:
             remainder: the last global batch is split unevenly (``even``), filled up with repeated,
                 flagged rows (``pad``), or left out (``drop``).
         """
-        world = arguments.whole("world", world, 1, _MOST_ROWS)
+        world = arguments.whole("world", world, 1, MOST_ROWS)
         rank = arguments.whole("rank", rank, 0)
         if rank >= world:
             raise PipelineError(f"rank={rank} must be below world={world}")
@@ -465,7 +464,7 @@ class Pipeline:
         from drapps.bad_samples import file_at
         from drapps.loader import Loader
 
-        whole = self._sample(batch=arguments.whole("size", size, 1, _MOST_ROWS))
+        whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings, cache, form)

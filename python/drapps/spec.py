@@ -46,6 +46,9 @@ class Mask:
     channel: bool
 
 
+MOST_ROWS = 2**31 - 1  # of a batch
+
+
 @dataclass(frozen=True)
 class Sampler:
     """Which samples stand in which batch of which rank."""

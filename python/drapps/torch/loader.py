@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import BatchSampler, Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps import _core, arguments, state
@@ -413,6 +413,30 @@ class DataLoader(IteratedLoader[T_co]):
         if self._knob is not None:
             self._knob.set_policy(policy)
         self.__dict__["policy"] = policy
+
+    def set_batch_size(self, size: int) -> None:
+        """Batches have another size from the next ``iter()`` on; a pass under way goes on.
+
+        Args:
+            size: samples per batch.
+
+        Raises:
+            PipelineError: no such size; a `batch_sampler` or ``batch_size=None``, which say
+                themselves what a batch is; or persistent workers that have their batches already.
+        """
+        size = arguments.whole("size", size, 1)
+        if self.batch_size is None:
+            raise PipelineError(
+                "this loader has no batch size: its batch_sampler, or the dataset, makes batches"
+            )
+        if self._iterator is not None:
+            raise PipelineError(
+                "persistent workers go on with the batches that they began with: set the size "
+                "before the first iter(), or leave persistent_workers out"
+            )
+        drop_last = self.drop_last
+        self.__dict__["batch_size"] = size
+        self.__dict__["batch_sampler"] = BatchSampler(self.sampler, size, drop_last)
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
