@@ -30,7 +30,7 @@ def test_the_plan_the_settings_and_the_log_have_the_same_parts(loader):
     for _ in loader:
         pass
     explained = loader.explain()
-    assert set(explained) == {"plan", "forms", "decisions"}
+    assert set(explained) == {"plan", "forms", "decisions", "choice"}
     assert set(explained["decisions"]) >= {"policy", "status", "entries", "totals", "stop_reason"}
     plan = explained["plan"]
     assert plan["settings"] == loader.export_settings()
