@@ -202,7 +202,10 @@ bool Judge::restore(std::span<const std::uint64_t> saved) noexcept {
   }
   if (byte(offsetof(Memory, phase)) > 2 || byte(offsetof(Memory, trying)) > 2) return false;
   if (!Probe::is_probe(bytes.data() + offsetof(Memory, probe))) return false;
-  std::memcpy(static_cast<void*>(&memory_), saved.data(), sizeof(Memory));
+  Memory read;
+  std::memcpy(static_cast<void*>(&read), saved.data(), sizeof(Memory));
+  if (read.wait_ns > kMostWaitNs) return false;
+  memory_ = read;
   return true;
 }
 
