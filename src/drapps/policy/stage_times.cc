@@ -24,11 +24,16 @@ StageTimes::Sums StageTimes::sums_of(const Observation& observation) noexcept {
             .wall_ns = 0,
             .reads = observation.storage.waited.count,
             .read_ns = observation.storage.waited.sum,
-            .bytes = observation.storage.bytes};
+            .bytes = observation.storage.bytes,
+            .python_ns = 0,
+            .pythons = 0};
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (!makes_samples(kLanes[i])) continue;
-    sums.cpu_ns += observation.lanes[i].service_cpu.sum;
-    sums.wall_ns += observation.lanes[i].service_wall.sum;
+    const LaneObservation& lane = observation.lanes[i];
+    sums.cpu_ns += lane.service_cpu.sum;
+    const bool python = kLanes[i].role == LaneRole::kPython;
+    (python ? sums.python_ns : sums.wall_ns) += lane.service_wall.sum;
+    if (python) sums.pythons += lane.service_wall.count;
   }
   return sums;
 }
@@ -40,7 +45,8 @@ void StageTimes::take(const Observation& observation, double memory) noexcept {
   const bool goes_on = now.time_ns > before.time_ns && before.time_ns != 0 && now.samples > before.samples &&
                        now.batches > before.batches && now.step_ns >= before.step_ns &&
                        now.stall_ns >= before.stall_ns && now.cpu_ns >= before.cpu_ns &&
-                       now.wall_ns >= before.wall_ns && now.reads >= before.reads && now.read_ns >= before.read_ns &&
+                       now.wall_ns >= before.wall_ns && now.python_ns >= before.python_ns &&
+                       now.pythons >= before.pythons && now.reads >= before.reads && now.read_ns >= before.read_ns &&
                        now.bytes >= before.bytes;
   if (!goes_on) return;
   const auto samples = static_cast<double>(now.samples - before.samples);
@@ -50,7 +56,9 @@ void StageTimes::take(const Observation& observation, double memory) noexcept {
   const auto mix = [&](double& value, double fresh) { value += weight * (std::max(0.0, fresh) - value); };
   const double on_cores = seconds(now.cpu_ns, before.cpu_ns) / samples;
   mix(cpu, on_cores);
-  mix(sleep, seconds(now.wall_ns, before.wall_ns) / samples - on_cores);
+  const auto pythons = static_cast<double>(now.pythons - before.pythons);
+  const double in_python = pythons > 0 ? seconds(now.python_ns, before.python_ns) / pythons : 0;
+  mix(sleep, seconds(now.wall_ns, before.wall_ns) / samples + in_python - on_cores);
   mix(train, (seconds(now.step_ns, before.step_ns) - seconds(now.stall_ns, before.stall_ns)) / samples);
   if (asked > 0) {
     mix(read, seconds(now.read_ns, before.read_ns) / asked);
