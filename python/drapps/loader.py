@@ -18,7 +18,7 @@ from drapps.batch import Batch
 from drapps.deprecation import old_method
 from drapps.epochs import LAST, Epochs
 from drapps.errors import PipelineError
-from drapps.policy import AUTO, Policy, choice, to_json
+from drapps.policy import AUTO, Policy, choice, is_auto, to_json
 from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.source import Source
@@ -67,7 +67,7 @@ class Loader:
         self._native = _native(source, spec, options)
         self._options = dict(options)
         self._frozen = False
-        self._policy: Policy = options["policy"] if policy != AUTO else AUTO
+        self._policy: Policy = AUTO if is_auto(policy) else options["policy"]
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file
         self._epochs = Epochs()
@@ -219,7 +219,7 @@ class Loader:
     def policy(self, policy: Policy) -> None:
         text = to_json(policy)
         self._native.set_policy(text)
-        self._policy = json.loads(text) if policy != AUTO else AUTO
+        self._policy = AUTO if is_auto(policy) else json.loads(text)
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""

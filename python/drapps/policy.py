@@ -18,6 +18,11 @@ DEFAULTS: Mapping[Makers, Policy] = {"threads": "initial", "processes": "trials"
 PASSED: Mapping[Makers, Policy] = {}
 
 
+def is_auto(policy: Any) -> bool:
+    """Whether who decides is left to DRAPPS."""
+    return isinstance(policy, str) and policy == AUTO
+
+
 def chosen(policy: Policy | None, makers: Makers) -> Policy:
     """Who decides, of those that a user may name.
 
@@ -26,7 +31,7 @@ def chosen(policy: Policy | None, makers: Makers) -> Policy:
     """
     if policy is None:
         return DEFAULTS[makers]
-    if policy != AUTO:
+    if not is_auto(policy):
         return policy
     passed = PASSED.get(makers)
     if passed is None:
@@ -36,7 +41,7 @@ def chosen(policy: Policy | None, makers: Makers) -> Policy:
 
 def choice(policy: Policy | None, makers: Makers) -> str:
     """Why that one decides, in a sentence; empty where it was named."""
-    if policy != AUTO:
+    if not is_auto(policy):
         return ""
     if makers in PASSED:
         return f"auto: {name_of(PASSED[makers])} has passed its gate, and has a judge"
