@@ -156,13 +156,11 @@ class Loader:
         """
         sampler = replace(self._spec.sampler, batch=whole("size", size, 1, MOST_ROWS))
         spec = replace(self._spec, sampler=sampler)
-        self._options |= {
-            "policy": json.loads(to_json(self._policy)),
-            "settings": self.export_settings(),
-        }
-        self._native = _native(self._source, spec, self._options)
+        policy = json.loads(to_json(self._policy))
+        options = {**self._options, "policy": policy, "settings": self.export_settings()}
+        self._native = _native(self._source, spec, options)
         self._native.freeze(self._frozen)
-        self._spec = spec
+        self._spec, self._options = spec, options
         self.__dict__.pop("layout", None)
 
     def state_dict(self) -> dict[str, Any]:

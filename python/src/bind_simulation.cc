@@ -149,8 +149,7 @@ void bind_simulation(nb::module_& module) {
              "policy is in JSON (policy/config.h), or empty for settings that stay; knobs are those to begin with that "
              "are other than the default's, by name, in JSON, or a list of such objects, one for each segment: held "
              "without a policy, as far as limits allow. With features, and without a policy, a segment has what a "
-             "learned policy would see of it "
-             "(plant/features.h). Raises ValueError.");
+             "learned policy would see of it (plant/features.h). Raises ValueError.");
   module.def("knob_values", &knob_values, "world"_a,
              "Knobs of a simulated world, in JSON, between whose values there is a choice: every value, by name.");
   module.def("world_fields", &world_fields,

@@ -154,3 +154,15 @@ def test_a_machine_that_is_not_there_is_named(capsys):
 def test_shipped_machines_are_called_as_their_files():
     for name, file in simulation.shipped().items():
         assert simulation.load(name).name == name == Path(file).stem
+
+
+def test_records_may_come_over_a_network(tmp_path):
+    def rate(network):
+        file = tmp_path / f"{len(network)}.yaml"
+        file.write_text(f"name: own\ncores: {{count: 8}}\nnetwork: {network}\n")
+        machine = simulation.load(file)
+        return simulation.simulate(scenario.load("photos-memory"), machine).segments[0].rate
+
+    # a record has 110,000 bytes
+    assert rate("{bandwidth: 22e6, storage: 1}") == pytest.approx(200, rel=0.02)
+    assert rate("{bandwidth: 22e6}") > 1000

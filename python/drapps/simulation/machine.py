@@ -14,7 +14,7 @@ from drapps.scenario.nodes import Node, root_of_named, yaml_files
 from drapps.scenario.reading import root_of_scenario, scenario_of
 from drapps.scenario.scenario import Scenario
 
-GROUPS = ("cores", "storage", "memory", "gpu", "ranks", "remote", "power")
+GROUPS = ("cores", "storage", "network", "memory", "gpu", "ranks", "remote", "power")
 FORMS = ("coefficients", "raw", "raw+lz4", "raw+zstd", "raw+snappy", "prepared")
 _SHIPPED = Path(__file__).with_name("machines")
 _PHOTO = ("bytes", "picture", "decode", "augment", "handover", "decode_gpu", "augment_gpu")

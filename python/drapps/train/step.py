@@ -136,12 +136,13 @@ class Step:
             self._unit = _most_of_ranks(samples, self._device) or 1.0
         weight = samples / self._planned
         if samples > 0 or (ends and _ranks() > 1):
-            if self.noise is not None and samples > 0:
-                self.noise.begin(self.precision.scale * weight)
+            noise = self.noise if samples > 0 else None
+            if noise is not None:
+                noise.begin(self.precision.scale * weight)
             with self._exchange(ends):
                 self.precision.backward(loss * weight)
-            if self.noise is not None and samples > 0:
-                self.noise.end(samples)
+            if noise is not None:
+                noise.end(samples)
         self._seen.append(float(samples))
         return self._make() if ends else False
 

@@ -44,13 +44,12 @@ class Calibration:
         Args:
             parameters: of the policy, by name: docs/reference/policies.md lists them.
         """
-        schema = json.loads(_core.settings_of_processes(1))["schema"]
         world = json.dumps(self.world).encode()
         return {
             "name": "mpc",
             "parameters": parameters,
             "weights": base64.b64encode(world).decode(),
-            "schema": schema,
+            "schema": _core.schema(),
         }
 
     def to_json(self) -> dict[str, Any]:
