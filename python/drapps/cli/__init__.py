@@ -28,6 +28,8 @@ from drapps.cli.parser import Parser, WrongUseError
 from drapps.errors import PipelineError
 from drapps.output import discard_unfinished
 
+_COMMANDS = (calibrate, codecs, lift, pack, play, simulate, trace, transcode, tune_policy)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
@@ -76,17 +78,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser = Parser("drapps", description="Tools for the data that DRAPPS feeds.")
     parser.add_argument("--version", action="version", version=f"drapps {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (
-        calibrate,
-        codecs,
-        lift,
-        pack,
-        play,
-        simulate,
-        trace,
-        transcode,
-        tune_policy,
-    ):
+    for command in _COMMANDS:
         command.register(commands)
     return parser.parse_args(words)
 

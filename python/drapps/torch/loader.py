@@ -24,7 +24,7 @@ from drapps.loader_options import loader_options
 from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording, look_after, record_native
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
-from drapps.torch import generators
+from drapps.torch import generators, stock_arguments
 from drapps.torch.base import IteratedLoader, T_co
 from drapps.torch.in_process import InProcessIterator
 from drapps.torch.iterator import LiftedIterator
@@ -39,7 +39,6 @@ from drapps.torch.python_state import check
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport, stock_report
 from drapps.torch.seeding import base_seed_of
-from drapps.torch.stock_arguments import check_can_iterate, check_stock_arguments, workers_of
 from drapps.torch.worker_iterator import WorkerIterator
 from drapps.worker.process_knob import ProcessKnob
 
@@ -144,8 +143,8 @@ class DataLoader(IteratedLoader[T_co]):
         self._bad_samples_file = file_at(self.bad_samples_file)
         self._given_prefetch = prefetch_factor is not None
         self._auto_workers = isinstance(num_workers, str)
-        workers = workers_of(num_workers)
-        check_stock_arguments(
+        workers = stock_arguments.workers_of(num_workers)
+        stock_arguments.check_stock_arguments(
             workers=workers,
             prefetch_factor=prefetch_factor,
             timeout=timeout,
@@ -214,7 +213,7 @@ class DataLoader(IteratedLoader[T_co]):
         return loader_options(self.policy, *budgets, self.settings, self.cache, self.form)
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
-        check_can_iterate(self)
+        stock_arguments.check_can_iterate(self)
         native = self._prepared()
         self._lasting = native if self.persistent_workers else None
         self._look_after_recording(native)
@@ -369,18 +368,9 @@ class DataLoader(IteratedLoader[T_co]):
         self._look_after_recording(native)
         if isinstance(native, LiftReport):
             iterator = self._latest_workers() if self._latest_workers is not None else None
-            latest = self._latest if isinstance(self._latest, Progress) else None
-            plan: dict[str, Any] = {"path": "python", "reasons": list(native.reasons)}
-            plan |= json.loads(_core.limits())
-            if self._process_knob().processes > 0:
-                plan["settings"] = self._process_knob().settings()
-            if iterator is not None:
-                plan |= iterator.plan()
-            elif latest is not None:
-                plan |= latest.plan
-            log = self._process_knob().log()
-            said = {"plan": plan, "forms": {}, "decisions": log}
-            return Explanation.from_json(said, choice(self.policy, "processes"))
+            latest = self._latest.plan if isinstance(self._latest, Progress) else {}
+            of_pass = latest if iterator is None else iterator.plan()
+            return self._process_knob().explain(native.reasons, of_pass)
         return Explanation.of_native(native.core.explain(), choice(self.policy, "threads"))
 
     def stats(self) -> Stats:
@@ -415,36 +405,22 @@ class DataLoader(IteratedLoader[T_co]):
         self.__dict__["policy"] = policy
 
     def set_batch_size(self, size: int) -> None:
-        """Batches have another size from the next ``iter()`` on; a pass under way goes on.
-
-        Args:
-            size: samples per batch.
+        """Batches have `size` samples from the next ``iter()`` on; a pass under way goes on.
 
         Raises:
-            PipelineError: no such size; a `batch_sampler` or ``batch_size=None``, which say
-                themselves what a batch is; or persistent workers that have their batches already.
+            PipelineError: no such size, a `batch_sampler` or ``batch_size=None``, or persistent
+                workers that have begun.
         """
         size = arguments.whole("size", size, 1)
-        if self.batch_size is None:
-            raise PipelineError(
-                "this loader has no batch size: its batch_sampler, or the dataset, makes batches"
-            )
-        if self._iterator is not None:
-            raise PipelineError(
-                "persistent workers go on with the batches that they began with: set the size "
-                "before the first iter(), or leave persistent_workers out"
-            )
-        drop_last = self.drop_last
-        self.__dict__["batch_size"] = size
-        self.__dict__["batch_sampler"] = BatchSampler(self.sampler, size, drop_last)
+        stock_arguments.check_can_set_batch_size(self)
+        sampler = BatchSampler(self.sampler, size, self.drop_last)
+        self.__dict__ |= {"batch_size": size, "batch_sampler": sampler}
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
         native, frozen = self._prepared(), arguments.flag("frozen", frozen)
-        if isinstance(native, LiftReport):
-            self._process_knob().freeze(frozen)
-        else:
-            native.core.freeze(frozen)
+        who = self._process_knob() if isinstance(native, LiftReport) else native.core
+        who.freeze(frozen)
 
     def record(self, path: str | os.PathLike[str]) -> Recording:
         """As `drapps.Loader.record`: every decision into a new file.

@@ -82,3 +82,20 @@ def check_can_iterate(loader: DataLoader[Any]) -> None:
         )
     if loader.num_workers > 0 and loader.prefetch_factor == 0:
         raise AssertionError("prefetch_factor must be greater than 0 with workers")
+
+
+def check_can_set_batch_size(loader: DataLoader[Any]) -> None:
+    """Raises where another batch size would change nothing.
+
+    Raises:
+        PipelineError: the loader has none, or its persistent workers have begun.
+    """
+    if loader.batch_size is None:
+        raise PipelineError(
+            "this loader has no batch size: its batch_sampler, or the dataset, makes batches"
+        )
+    if loader._iterator is not None:
+        raise PipelineError(
+            "persistent workers go on with the batches that they began with: set the size before "
+            "the first iter(), or leave persistent_workers out"
+        )

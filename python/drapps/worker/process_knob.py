@@ -12,9 +12,9 @@ from drapps import _core
 from drapps.arguments import json_of
 from drapps.arguments import path as path_of
 from drapps.errors import PipelineError
-from drapps.policy import Policy, to_json
+from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording
-from drapps.report import Stats
+from drapps.report import Explanation, Stats
 
 
 @dataclass
@@ -162,6 +162,20 @@ class ProcessKnob:
             for took, position in slowest
         ]
         return Stats.of_core(self.control.stats(), slowest=samples)
+
+    def explain(self, reasons: Sequence[str], of_pass: Mapping[str, Any]) -> Explanation:
+        """What runs and why.
+
+        Args:
+            reasons: for which it is Python code that runs.
+            of_pass: how the latest pass ran; empty before the first.
+        """
+        plan: dict[str, Any] = {"path": "python", "reasons": list(reasons)}
+        plan |= json.loads(_core.limits())
+        if self.processes > 0:
+            plan["settings"] = self.settings()
+        said = {"plan": plan | dict(of_pass), "forms": {}, "decisions": self.log()}
+        return Explanation.from_json(said, choice(self.policy, "processes"))
 
     def log(self) -> dict[str, Any]:
         """The decision log."""

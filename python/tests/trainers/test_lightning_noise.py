@@ -39,7 +39,7 @@ class Module(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=1e-3)
 
 
-def fit(tmp_path, callback, epochs=1, module=None, **options):
+def fit(tmp_path, callback, epochs=1, module=None, size=72, **options):
     trainer = lightning.Trainer(
         accelerator="cpu",
         devices=1,
@@ -52,7 +52,7 @@ def fit(tmp_path, callback, epochs=1, module=None, **options):
         **options,
     )
     module = module or Module()
-    trainer.fit(module, DataLoader(Points(), 8), ckpt_path=None)
+    trainer.fit(module, DataLoader(Points(size), 8))
     return trainer, module
 
 
@@ -91,17 +91,7 @@ def test_checkpoints_hold_it(tmp_path):
 
 def test_steps_of_uneven_batches_are_not_measured(tmp_path):
     callback = NoiseCallback()
-    trainer = lightning.Trainer(
-        accelerator="cpu",
-        max_epochs=1,
-        default_root_dir=tmp_path,
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        accumulate_grad_batches=2,
-        callbacks=[callback],
-    )
-    trainer.fit(Module(), DataLoader(Points(28), 8))  # 8, 8, 8 and 4
+    fit(tmp_path, callback, size=28, accumulate_grad_batches=2)  # 8, 8, 8 and 4
     assert callback.estimate.steps == 1
     assert math.isfinite(callback.estimate.noise)
 
