@@ -59,9 +59,15 @@ TEST(CpuSampler, SumsAreThoseOfTheClock) {
 
 TEST(CpuSampler, PiecesThatSleepAreNotTakenForWork) {
   CpuSampler sampler;
+  const std::uint64_t began = monotonic_ns();
   std::uint64_t sum = 0;
-  for (int i = 0; i < 100; ++i) sum += sampled_piece(sampler, 10'000, std::chrono::microseconds(500));
-  EXPECT_LT(sum, 100 * 250'000u) << "CPU time, where 10 of some 600 µs are work";
+  double share = 1;
+  // 10 of some 600 µs are work; in one of the few pieces that are measured a busy machine may make it much more.
+  for (int i = 1; i <= 10'000 && (i <= 100 || share > 0.4); ++i) {
+    sum += sampled_piece(sampler, 10'000, std::chrono::microseconds(500));
+    share = static_cast<double>(sum) / static_cast<double>(monotonic_ns() - began);
+  }
+  EXPECT_LT(share, 0.4);
 }
 
 TEST(CpuSampler, AnEstimateIsNoMoreThanTheTimeThatPassed) {
