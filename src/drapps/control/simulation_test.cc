@@ -129,6 +129,7 @@ TEST(Simulation, NoPolicyBeatsTheBestSettingsOfAStationaryPlant) {
     World world = random_world(draws);
     world.machine.cores.count = 2 + static_cast<double>(draws.below(3));
     world.machine.gpu.count = 0;
+    world.machine.remote = {};
     world.workload.split = 0;
     world.machine.memory.process = 2e9;
     const Limits limits = limits_of(world);

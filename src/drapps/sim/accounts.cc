@@ -86,6 +86,7 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
   }
 
   const double core = here * cost.cpu_sum;
+  waiting_ += here * (per_sample_wall(cost.cpu_sum, rates.speed) - cost.cpu_sum);
   const double step_core =
       stretch.paused ? 0 : stretch.taken / world.workload.batch * world.consumer.step * world.consumer.cpu;
   other_cores_ += step_core + world.machine.cores.foreign * seconds;
@@ -191,6 +192,7 @@ Observation Accounts::observe(std::uint64_t time_ns, const World& world, const S
     readings.cpu.iowait_mean = at((1 - std::min(1.0, used / cores)) * busy);
     readings.memory.available = at(std::max(0.0, world.machine.memory.limit - static_cast<double>(seen.memory_used)));
     readings.memory.total = at(world.machine.memory.limit);
+    if (world.in_processes()) readings.tasks.processes_wait = at((waiting_ - looked_waiting_) / passed);
     if (world.storage_waits()) readings.disk.data_busy = at(busy);
     if (world.machine.gpu.count > 0) {
       readings.gpu.mean.use = at(1 - std::min(1.0, (totals_.gpu_idle - looked_.gpu_idle) / passed));
@@ -202,6 +204,7 @@ Observation Accounts::observe(std::uint64_t time_ns, const World& world, const S
   looked_ = totals_;
   looked_other_ = other_cores_;
   looked_busy_ = read_busy_;
+  looked_waiting_ = waiting_;
   return seen;
 }
 

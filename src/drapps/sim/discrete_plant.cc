@@ -10,12 +10,22 @@ namespace {
 
 constexpr double kRecent = 0.1;  // weight of a batch in what lately was
 
+/// Makers of a remote machine, and how much of a core each has.
+double makers_of(const RemoteModel& remote) noexcept { return std::max(1.0, std::ceil(remote.cores)); }
+double speed_of(const RemoteModel& remote) noexcept { return remote.cores / makers_of(remote); }
+
 }  // namespace
 
 DiscretePlant::DiscretePlant(const Scenario& scenario, const Settings& settings)
     : SimulatedPlant(scenario, settings), random_(scenario.seed) {
   slots_.assign(static_cast<std::size_t>(std::max(1, settings_[KnobId::kPrefetchDepth])), 0);
   makers_.assign(static_cast<std::size_t>(std::max(1, settings_[maker_knob()])), 0);
+  set_remote(0);
+}
+
+/// Machines that are asked for work from `begin` on; those that nobody wants any more leave at once.
+void DiscretePlant::set_remote(double begin) {
+  far_.resize(static_cast<std::size_t>(settings_[KnobId::kRemoteWorkers] * makers_of(world().machine.remote)), begin);
 }
 
 double DiscretePlant::drawn(double mean, double cv) {
@@ -32,6 +42,7 @@ void DiscretePlant::apply(const Settings& settings) {
   // Those that are free first are the first to leave.
   std::ranges::sort(makers_, std::greater{});
   makers_.resize(static_cast<std::size_t>(std::max(1, settings_[maker_knob()])), time_);
+  set_remote(time_ + world().machine.remote.start);
 }
 
 void DiscretePlant::refresh() {
@@ -79,7 +90,25 @@ double DiscretePlant::read(double from, const SampleCost& cost) {
   return end;
 }
 
+/// By whoever can begin first.
 double DiscretePlant::make(double from, const SampleCost& cost, double cv) {
+  const bool far = !far_.empty() && std::max(from, std::ranges::min(far_)) < std::max(from, std::ranges::min(makers_));
+  return far ? make_far(from, cost, cv) : make_here(from, cost, cv);
+}
+
+double DiscretePlant::make_far(double from, const SampleCost& cost, double cv) {
+  const RemoteModel& remote = world().machine.remote;
+  const double network = world().machine.network.bandwidth / world().machine.ranks.count;
+  const double bandwidth = network > 0 ? std::min(network, remote.bandwidth) : remote.bandwidth;
+  const auto maker = std::ranges::min_element(far_);
+  const double made = std::max(from, *maker) + drawn((cost.cpu_sum + cost.sleep) / speed_of(remote), cv);
+  link_ = std::max(link_, made) + world().workload.row_bytes / bandwidth;
+  rows_far_ += 1;
+  *maker = link_;
+  return link_;
+}
+
+double DiscretePlant::make_here(double from, const SampleCost& cost, double cv) {
   const auto maker = std::ranges::min_element(makers_);
   const double begin = std::max(from, *maker);
   const CoreModel& cores = world().machine.cores;
@@ -106,6 +135,7 @@ double DiscretePlant::make_batch(double from) {
   std::vector<double> read_at(rows);
   for (double& at : read_at) at = read(from, cost);
   std::ranges::sort(read_at);
+  rows_far_ = 0;
   double ready = from;
   for (const double at : read_at) ready = std::max(ready, make(at, cost, cv));
   if (cost.copied > 0) {
@@ -140,12 +170,14 @@ void DiscretePlant::step() {
   const double offloaded = std::max(0.0, batch * rates.cost.gpu - stall);
   const double end = taken + rates.step + offloaded;
   rates.prepare = rates.fetch = batch / std::max(1e-12, end - time_);
+  rates.remote = rates.prepare * rows_far_ / batch;
   Stretch done{.seconds = end - time_,
                .made = batch,
                .taken = batch,
                .stall = stall,
                .ready = static_cast<double>(ready_.size()),
                .makers = static_cast<double>(makers_.size()),
+               .remote = static_cast<double>(settings_[KnobId::kRemoteWorkers]),
                .kept = course_.kept_bytes(settings_),
                .full = stall <= 0};
   accounts_.add(world(), settings_, rates, done);
@@ -153,7 +185,8 @@ void DiscretePlant::step() {
   time_ = end;
   if (consumer.pause > 0 && consumer.pause_every > 0 && trained_ >= consumer.pause_every) {
     trained_ = 0;
-    accounts_.add(world(), settings_, rates, {.seconds = consumer.pause, .makers = done.makers, .paused = true});
+    accounts_.add(world(), settings_, rates,
+                  {.seconds = consumer.pause, .makers = done.makers, .remote = done.remote, .paused = true});
     time_ += consumer.pause;
   }
 }

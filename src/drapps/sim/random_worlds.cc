@@ -58,6 +58,12 @@ World random_world(Draws& draws) {
   world.consumer.cpu = draws.uniform(0, 0.3);
   if (machine.cores.foreign > 0 && draws.coin(0.5)) machine.cores.grouped = 1;
   if (draws.coin(0.3)) workload.handover = drawn(draws, 1e-4, 5e-3);
+  if (draws.coin(0.2)) {
+    machine.remote = {.most = std::round(drawn(draws, 1, 8)),
+                      .cores = std::round(drawn(draws, 1, 16)),
+                      .start = 1,
+                      .bandwidth = made * workload.row_bytes * drawn(draws, 0.3, 6)};
+  }
   return world;
 }
 
