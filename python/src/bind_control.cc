@@ -109,6 +109,9 @@ void bind_control(nb::module_& module) {
       .def(
           "left", [](Self& self, std::uint32_t number) { self.plant().left(number); }, "number"_a)
       .def(
+          "set_batch", [](Self& self, std::uint64_t samples) { self.plant().set_batch(samples); }, "samples"_a,
+          "Batches have so many samples from here on; 0: that is not known.")
+      .def(
           "asks", [](Self& self) { self.plant().asks(); }, "The consumer asks for a batch.")
       .def(
           "waits", [](Self& self) { self.plant().waits(); }, "It waits for processes, until waited().")

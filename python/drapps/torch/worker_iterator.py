@@ -71,6 +71,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._enough = first_processes(loader)
         self._limit = loader._limited()
         self._knob = loader._process_knob()
+        self._samples = loader.batch_size or 0
         self._waiter = ResultWaiter(self._timeout, loader.stall_report)
         with within(self):
             self._start()
@@ -104,6 +105,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         """Starts the processes, and a pass in them; `within` the iterator."""
         watch(self)
         self._control = self._knob.control
+        self._control.set_batch(self._samples)
         self._processes = WorkerProcesses(
             self._job,
             self._context,

@@ -19,6 +19,7 @@ ConsumerObservation ConsumerTimes::observe(std::uint64_t now_ns) {
   const Counts now = counts(now_ns);
   const std::scoped_lock lock(mutex_);
   return {.passes = now.passes,
+          .samples = now.samples,
           .step = spread(now.step, step_before_),
           .stall = spread(now.stall, stall_before_),
           .helped_ns = now.helped_ns,
@@ -45,6 +46,7 @@ void ConsumerClock::asks(std::uint64_t now_ns) {
   const std::uint64_t before = std::exchange(asked_ns_, now_ns);
   if (before != 0) {
     times.counts_.step.record(now_ns - before);
+    times.counts_.samples += batch_;
     if (!std::exchange(stepped_, true)) ++times.counts_.passes;
   } else {
     if (times.ended_ns_ != 0) times.counts_.between_ns += now_ns - std::exchange(times.ended_ns_, 0);

@@ -21,6 +21,7 @@ class ConsumerTimes {
  public:
   struct Counts {
     std::uint64_t passes = 0;      // that have taken their first step
+    std::uint64_t samples = 0;     // that the batches of all counted steps were to have
     HistogramCounts step;          // ns from one asking to the next of its pass
     HistogramCounts stall;         // ns from asking to giving, without what helped; the sum counts waits that go on
     std::uint64_t helped_ns = 0;   // that the consumer worked at batches itself, between the two
@@ -56,6 +57,8 @@ class ConsumerClock {
   ConsumerClock(const ConsumerClock&) = delete;
   ConsumerClock& operator=(const ConsumerClock&) = delete;
 
+  /// Batches have so many samples from here on; 0: that is not known.
+  void set_batch(std::uint64_t samples) noexcept { batch_ = samples; }
   /// A batch is asked for; once more before it was given says nothing new.
   void asks(std::uint64_t now_ns);
   /// It is given, or its error. Without a call of asks() before, nothing.
@@ -72,6 +75,7 @@ class ConsumerClock {
   bool stepped_ = false;        // its first step is counted
   std::uint64_t asked_ns_ = 0;  // last; 0: never in this pass
   std::uint64_t stall_ns_ = 0;  // of the pass, so far
+  std::uint64_t batch_ = 0;
 };
 
 }  // namespace drapps

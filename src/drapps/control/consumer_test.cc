@@ -33,6 +33,19 @@ TEST(Consumer, StepsAndStallsAreOfOnePass) {
   EXPECT_EQ(one.clock.stall_ns(), 90u);
 }
 
+TEST(Consumer, CountsTheSamplesOfWholeSteps) {
+  Consumer one;
+  one.clock.set_batch(32);
+  one.clock.asks(kStart);
+  one.clock.gives(kStart + 1);
+  EXPECT_EQ(one.times->observe(kStart + 2).samples, 0u);  // its step goes on
+  one.clock.asks(kStart + 100);
+  one.clock.set_batch(64);
+  one.clock.gives(kStart + 101);
+  one.clock.asks(kStart + 200);
+  EXPECT_EQ(one.times->observe(kStart + 201).samples, 96u);
+}
+
 TEST(Consumer, ABurstIsShortStepsAndOneLong) {
   Consumer one;
   std::uint64_t now = kStart;

@@ -186,6 +186,7 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
     if (recording_->follow(*client_, samples())) plant_->sample(SampleReservoir::kMost);
   }
   std::unique_ptr<Iterator> iterator(new Iterator(limit_, *std::move(runner), plant_, client_, arena_, first));
+  iterator->consumer_->set_batch(plan_->spec.sampler.batch);
   first_ = std::move(first);
   client_->begin_epoch(pass.epoch);
   // Before what may fail: where it does, the iterator's end takes back both.

@@ -54,6 +54,8 @@ class ProcessPlant final : public Plant {
   void ends();
   /// The processes have had nothing to do: a pass ends or begins, or the consumer was away.
   void idle();
+  /// Batches have so many samples from here on; 0: that is not known.
+  void set_batch(std::uint64_t samples) noexcept { clock_.set_batch(samples); }
   /// Another pass in the same processes.
   void begin_pass();
   /// The setting: as many are wanted.

@@ -63,6 +63,7 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
   auto& consumer = seen.consumer;
   constexpr std::string_view kOutermost = "outermost iterator";
   visit(FieldName{"consumer", "passes", ""}, FieldInfo{"passes", kOutermost, kCounter}, consumer.passes);
+  visit(FieldName{"consumer", "samples", ""}, FieldInfo{"samples", kOutermost, kCounter}, consumer.samples);
   detail::visit_spread(consumer.step, "consumer", "step", {"ns", kOutermost}, visit);
   detail::visit_spread(consumer.stall, "consumer", "stall", {"ns", kOutermost}, visit);
   visit(FieldName{"consumer", "helped", ""}, FieldInfo{"ns", kOutermost, kCounter}, consumer.helped_ns);
@@ -144,7 +145,7 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
 }
 
 /// As many as visit_fields() visits, group by group; a spread is six.
-inline constexpr std::size_t kObservationFields = 3 + (3 + 2 * 6) + kLanes.size() * (1 + 4 * 6) + 8 + (5 + 2 * 6) + 6 +
+inline constexpr std::size_t kObservationFields = 3 + (4 + 2 * 6) + kLanes.size() * (1 + 4 * 6) + 8 + (5 + 2 * 6) + 6 +
                                                   kKnobs + kLanes.size() + 1 + 6 + 5 + kMachineReadings + kMeterMasks;
 
 struct FieldDescription {

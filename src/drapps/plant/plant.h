@@ -49,6 +49,7 @@ struct StorageObservation {
 /// The one who takes the batches, at the outermost iterator.
 struct ConsumerObservation {
   std::uint64_t passes = 0;      // that have taken their first step so far
+  std::uint64_t samples = 0;     // that the batches of all counted steps were to have; 0 where that is not known
   Spread step;                   // ns from one call of next() to the following one: the training step and its wait
   Spread stall;                  // ns waited inside next(); the sum counts a wait that goes on
   std::uint64_t helped_ns = 0;   // worked at batches itself, inside next(); no part of a stall

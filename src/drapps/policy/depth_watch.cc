@@ -94,7 +94,7 @@ Settings go_back(DepthWatch& watch, const Observation& seen) {
 std::optional<Settings> judge(DepthWatch& watch, const Observation& seen, PolicyState& state) {
   const StepMeasure now = watch.window.measure();
   const StepMeasure& then = watch.measured;
-  const double gain = then.step_ns > 0 ? 1 - now.step_ns / then.step_ns : 0;
+  const double gain = then.sample_ns > 0 ? 1 - now.sample_ns / then.sample_ns : 0;
   if (gain <= std::max(kWorth, kErrors * (now.error + then.error))) {
     state.say("io_depth %d was not worth it: step %+.1f %%", seen.settings[KnobId::kIoDepth], -gain * 100);
     return go_back(watch, seen);

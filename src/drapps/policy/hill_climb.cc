@@ -48,7 +48,7 @@ struct Climb {
   StepWindow window;
   StepMeasure base;       // at the settings before the trial
   StepMeasure reference;  // of the present situation; step_ns 0: not measured yet
-  double best_ns;         // fastest step of the present situation: fewer workers are judged against it
+  double best_ns;         // fastest sample of the present situation: fewer workers are judged against it
   Start start;            // over, whatever it came to, with the first measurement
 };
 static_assert(std::is_trivially_copyable_v<Climb> && sizeof(Climb) <= kPolicyMemory);
@@ -62,7 +62,7 @@ bool makes(KnobId id) { return id == KnobId::kWorkers || id == KnobId::kProcesse
 bool apart(double a, double b) { return a > 0 && b > 0 && (a > b * (1 + kShift) || b > a * (1 + kShift)); }
 
 bool shifted(const StepMeasure& now, const StepMeasure& then) {
-  return apart(now.step_ns, then.step_ns) || apart(now.stretch, then.stretch) ||
+  return apart(now.sample_ns, then.sample_ns) || apart(now.stretch, then.stretch) ||
          (now.stall >= kStalled && then.stall < kNotStalled) || (now.stall < kNotStalled && then.stall >= kStalled);
 }
 
@@ -92,7 +92,7 @@ class ClimbDecider {
     climb_.window.add(seen_);
     if (climb_.phase == Phase::kTrial) {
       const bool early = climb_.window.blocks() >= kEarlyBlocks &&
-                         climb_.window.measure().step_ns > climb_.base.step_ns * (1 + kPlainlyWorse);
+                         climb_.window.measure().sample_ns > climb_.base.sample_ns * (1 + kPlainlyWorse);
       return early || climb_.window.complete() ? judge(climb_.window.measure()) : seen_.settings;
     }
     // A window across a change of situation has a wide error; waiting for it to narrow would only delay the answer.
@@ -164,7 +164,7 @@ class ClimbDecider {
     climb_.strange_windows = 0;
     if (climb_.reference.step_ns == 0) {
       climb_.reference = now;
-      climb_.best_ns = now.step_ns;
+      climb_.best_ns = now.sample_ns;
     }
     climb_.base = now;
     return next_trial();
@@ -208,11 +208,11 @@ class ClimbDecider {
 
   Settings judge(const StepMeasure& now) {
     const Trial& trial = climb_.trial;
-    const double gain = 1 - now.step_ns / climb_.base.step_ns;
+    const double gain = 1 - now.sample_ns / climb_.base.sample_ns;
     const double noise = std::max(gain_, kNoiseErrors * std::hypot(now.error, climb_.base.error));
     const bool faster = gain > noise;
     const bool spare = makes(kOrder[trial.at]) && trial.direction < 0 && climb_.base.stall < kNotStalled &&
-                       now.stall < kNotStalled && now.step_ns <= climb_.best_ns * (1 + gain_);
+                       now.stall < kNotStalled && now.sample_ns <= climb_.best_ns * (1 + gain_);
     climb_.favoured[trial.at] = faster || spare ? trial.direction : static_cast<std::int8_t>(-trial.direction);
     if (!faster && !spare) {
       climb_.failed |= bit(trial.at, trial.direction);
@@ -224,7 +224,7 @@ class ClimbDecider {
     }
     climb_.failed = bit(trial.at, -trial.direction);
     climb_.base = climb_.reference = now;
-    climb_.best_ns = faster ? now.step_ns : std::min(climb_.best_ns, now.step_ns);
+    climb_.best_ns = faster ? now.sample_ns : std::min(climb_.best_ns, now.sample_ns);
     climb_.settings = seen_.settings;
     climb_.window.restart();
     climb_.window.add(seen_);

@@ -12,7 +12,7 @@ namespace drapps {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kFirstWaitNs = 8 * kSecond;
+constexpr std::uint64_t kFirstWaitNs = 12 * kSecond;
 constexpr std::uint64_t kFirstWaitBatches = 32;
 constexpr std::uint64_t kMostWaitNs = 900 * kSecond;
 constexpr std::uint64_t kRestlessNs = 10 * kSecond;
@@ -21,10 +21,20 @@ constexpr std::uint64_t kJudgeSettleNs = 2 * kSecond;
 constexpr std::uint64_t kFirstKeptNs = 30 * kSecond;
 constexpr std::uint64_t kEventsApartNs = 60 * kSecond;  // those that are closer leave the schedule as it is
 constexpr double kBetter = 0.02;
+constexpr double kPlainlyBetter = 0.2;  // than settings that were not held for a window
+constexpr double kTooFew = 0.5;         // of the samples that are made now
 constexpr double kMuchSlower = 0.1;
 constexpr double kKeptShift = 0.15;
 constexpr std::uint32_t kShiftedWindows = 2;
+constexpr double kTimesMemory = 8;  // decisions
 constexpr std::uint32_t kKeptDoublings = 6;
+
+/// Whether so many worker processes are too few to be faster, however fast everything else is.
+bool too_few(const Settings& settings, const StageTimes& times, const StepMeasure& now) noexcept {
+  const double service = times.cpu + times.sleep;
+  if (settings[KnobId::kProcesses] <= 0 || service <= 0 || now.step_ns <= 0) return false;
+  return settings[KnobId::kProcesses] / service < kTooFew * times.rows / (now.step_ns * 1e-9);
+}
 
 std::uint64_t doubled(std::uint64_t ns, std::uint32_t times) noexcept { return ns << std::min(times, kKeptDoublings); }
 
@@ -61,6 +71,17 @@ void Judge::ask_again(const Observation& seen) noexcept {
   schedule(seen);
 }
 
+void Judge::know(const Settings& best, double step) noexcept {
+  memory_.best = best;
+  memory_.best_step = step;
+  memory_.rough = false;
+}
+
+void Judge::wait_twice_as_long(const Observation& seen) noexcept {
+  memory_.wait_ns = std::min(kMostWaitNs, 2 * memory_.wait_ns);
+  schedule(seen);
+}
+
 /// The next probe, and every measurement anew.
 void Judge::schedule(const Observation& seen) noexcept {
   Draws draws({.seed = memory_.seed, .position = memory_.probes}, 1);
@@ -91,7 +112,12 @@ void Judge::take_event(const Observation& seen) noexcept {
 
 /// What the settings in force are worth.
 void Judge::watch(const Observation& seen) noexcept {
+  memory_.times.take(seen, kTimesMemory);
   if (seen.settings != memory_.held) {
+    if (memory_.held == memory_.best && memory_.best_step == 0) {
+      memory_.best_step = memory_.own.measure().sample_ns;
+      memory_.rough = true;
+    }
     memory_.held = seen.settings;
     memory_.held_ns = seen.time_ns;
     memory_.measured = {};
@@ -100,18 +126,18 @@ void Judge::watch(const Observation& seen) noexcept {
   memory_.own.add(seen);
   if (memory_.own.complete()) {
     memory_.measured = memory_.own.measure();
-    const double step = memory_.measured.step_ns;
+    const double step = memory_.measured.sample_ns;
     const bool best = memory_.held == memory_.best;
     const bool long_held = seen.time_ns - memory_.held_ns >= kHeldNs;
-    if (long_held && (best || (memory_.best_step > 0 && step < memory_.best_step * (1 - kBetter)))) {
-      memory_.best = memory_.held;
-      memory_.best_step = step;
+    const double margin = memory_.rough ? kPlainlyBetter : kBetter;
+    if (long_held && (best || (memory_.best_step > 0 && step < memory_.best_step * (1 - margin)))) {
+      know(memory_.held, step);
     }
     memory_.own.restart();
   }
   memory_.stretch.add(seen);
   if (memory_.stretch.complete()) {
-    const double step = memory_.stretch.measure().step_ns;
+    const double step = memory_.stretch.measure().sample_ns;
     const bool slow = memory_.best_step > 0 && step > memory_.best_step * (1 + kMuchSlower);
     memory_.slow_ns = !slow ? 0 : memory_.slow_ns != 0 ? memory_.slow_ns : seen.time_ns;
     memory_.stretch.restart();
@@ -129,6 +155,12 @@ Ruling Judge::ask(const Observation& seen, const Limits& limits) noexcept {
   if (memory_.measured.step_ns <= 0 && !restless) return {};
   memory_.trying = Trying::kWaits;
   if (seen.turn != Turn::kOpen) return {};
+  if (too_few(best, memory_.times, memory_.measured)) {
+    know(seen.settings, memory_.measured.sample_ns);
+    memory_.trying = Trying::kNot;
+    wait_twice_as_long(seen);
+    return {};
+  }
   if (!due) memory_.early_ns = seen.time_ns + doubled(kFirstWaitNs, ++memory_.in_vain);
   ++memory_.probes;
   memory_.probe = Probe(seen, best, memory_.measured);
@@ -146,12 +178,11 @@ Ruling Judge::go_on(const Observation& seen, const Limits& limits) noexcept {
   memory_.trying = Trying::kNot;
   const double own = memory_.probe.own_step();
   const double others = memory_.probe.others_step();
-  memory_.wait_ns = std::min(kMostWaitNs, 2 * memory_.wait_ns);
-  schedule(seen);
+  wait_twice_as_long(seen);
   if (finding == Finding::kFaster) {
     memory_.phase = Phase::kKeeps;
     memory_.kept_ns = seen.time_ns;
-    memory_.best_step = others;
+    know(memory_.best, others);
     memory_.shifted = 0;
     ++memory_.defeats;
     return {.settings = fit_settings(memory_.best, limits),
@@ -159,8 +190,8 @@ Ruling Judge::go_on(const Observation& seen, const Limits& limits) noexcept {
                                    (own / others - 1) * 100)};
   }
   memory_.phase = Phase::kAsks;
-  if (finding == Finding::kSlower) memory_.best = memory_.probe.own();
-  if (finding != Finding::kFailed) memory_.best_step = finding == Finding::kSlower ? own : others;
+  if (finding == Finding::kSlower) know(memory_.probe.own(), own);
+  if (finding == Finding::kEven) know(memory_.best, others);
   return {.settings = fit_settings(memory_.probe.own(), limits), .why = Reason("the policy goes on")};
 }
 
@@ -170,9 +201,9 @@ Ruling Judge::keep(const Observation& seen, const Limits& limits) noexcept {
   if (seen.settings != best || seen.time_ns - memory_.kept_ns < kJudgeSettleNs) return kept;
   memory_.own.add(seen);
   if (!memory_.own.complete()) return kept;
-  const double step = memory_.own.measure().step_ns;
+  const double step = memory_.own.measure().sample_ns;
   memory_.own.restart();
-  if (memory_.best_step <= 0) memory_.best_step = step;
+  if (memory_.best_step <= 0) know(best, step);
   const bool shifted = std::abs(step / memory_.best_step - 1) > kKeptShift;
   memory_.shifted = shifted ? memory_.shifted + 1 : 0;
   if (memory_.shifted < kShiftedWindows) return kept;
@@ -196,15 +227,15 @@ bool Judge::restore(std::span<const std::uint64_t> saved) noexcept {
   if (saved.size() != saved_words()) return false;
   const auto bytes = std::as_bytes(saved);
   const auto byte = [&](std::size_t offset) { return std::to_integer<unsigned>(bytes[offset]); };
-  for (const std::size_t offset : {offsetof(Memory, begun), offsetof(Memory, event), offsetof(Memory, own),
-                                   offsetof(Memory, stretch)}) {  // a window begins with a bool
+  for (const std::size_t offset : {offsetof(Memory, begun), offsetof(Memory, event), offsetof(Memory, rough),
+                                   offsetof(Memory, own), offsetof(Memory, stretch)}) {  // a window begins with a bool
     if (byte(offset) > 1) return false;
   }
   if (byte(offsetof(Memory, phase)) > 2 || byte(offsetof(Memory, trying)) > 2) return false;
   if (!Probe::is_probe(bytes.data() + offsetof(Memory, probe))) return false;
   Memory read;
   std::memcpy(static_cast<void*>(&read), saved.data(), sizeof(Memory));
-  if (read.wait_ns > kMostWaitNs) return false;
+  if (read.wait_ns > kMostWaitNs || !read.times.sound()) return false;
   memory_ = read;
   return true;
 }

@@ -1,13 +1,18 @@
 #include "drapps/policy/mpc.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "drapps/plant/knob_range.h"
 #include "drapps/plant/meter_observation.h"
+#include "drapps/policy/depth_watch.h"
 #include "drapps/policy/stage_times.h"
+#include "drapps/policy/start.h"
 #include "drapps/sim/costs.h"
 #include "drapps/sim/fluid_plant.h"
 #include "drapps/sim/world_json.h"
@@ -20,12 +25,15 @@ using sim::World;
 constexpr double kQueued = 1.5;    // times the shortest read, from which reads wait for each other
 constexpr double kForget = 1.02;   // by which the shortest read is believed less in each decision
 constexpr double kAsMany = 0.999;  // of the samples: no fewer
+constexpr double kReserve = 1.3;   // times the worker processes that fill the cores
 
 /// What it remembers. Zero bytes are the beginning.
 struct Fitted {
   StageTimes times;
   double shortest;   // s of a read
   double bandwidth;  // bytes/s where reads wait for each other; 0: they do not
+  Start start;
+  DepthWatch watch;
 };
 static_assert(std::is_trivially_copyable_v<Fitted> && sizeof(Fitted) <= kPolicyMemory);
 
@@ -36,6 +44,17 @@ void look_at_reads(Fitted& known, const Settings& settings) noexcept {
   const double in_flight = times.read * times.reads;  // by Little's law
   const bool deep = in_flight > 0.5 * settings[KnobId::kIoDepth];
   known.bandwidth = deep && times.read > kQueued * known.shortest ? times.reads * times.bytes : 0;
+}
+
+/// Depths as those find them that follow what reads take: of these the model knows a mean alone.
+std::optional<Settings> depths(Fitted& known, const Observation& seen, PolicyState& state) {
+  if (known.start.phase == Start::Phase::kEnded) return watch_depths(known.watch, seen, state);
+  return start_depths(known.start, seen, state);
+}
+
+/// Worker processes that fill the cores, where each waits for something else between; 0 where that is not known.
+double filling(const StageTimes& times, const Limits& limits) noexcept {
+  return times.cpu > 0 ? std::ceil(limits.cpus * (times.cpu + times.sleep) / times.cpu) : 0;
 }
 
 /// s of a training step alone, of which the world knows what makes it longer: samples that accelerators prepare, busy
@@ -117,6 +136,14 @@ class Search {
     }
   }
 
+  /// So many worker processes at once: where samples wait long, notches would take longer than they do.
+  void look_at(double processes) {
+    Settings many = now_;
+    const KnobRange range = range_of(KnobId::kProcesses, limits_);
+    many[KnobId::kProcesses] = range.fit(static_cast<std::int32_t>(std::min(processes, 1e6)));
+    if (many[KnobId::kProcesses] > now_[KnobId::kProcesses]) consider(many);
+  }
+
   double staying() const noexcept { return staying_; }
   double most() const noexcept { return most_; }
   const Settings& best() const noexcept { return best_; }
@@ -168,6 +195,9 @@ Result<std::unique_ptr<Policy>> Mpc::make(const PolicyConfig& config) {
 
 bool Mpc::knows(const PolicyState& state) const noexcept {
   const auto known = state.load<Fitted>();
+  // A window begins with a bool.
+  if (!state.is_bool(offsetof(Fitted, watch) + offsetof(DepthWatch, window))) return false;
+  if (known.start.phase > Start::Phase::kEnded || known.watch.phase > DepthWatch::Phase::kReturn) return false;
   return known.times.sound() && known.shortest >= 0 && known.bandwidth >= 0 && known.shortest < 1e9 &&
          known.bandwidth < 1e18;
 }
@@ -176,7 +206,9 @@ Settings Mpc::decide(const Observation& observation, PolicyState& state) const {
   auto known = state.load<Fitted>();
   known.times.take(observation, memory_);
   look_at_reads(known, observation.settings);
+  const std::optional<Settings> deep = depths(known, observation, state);
   state.store(known);
+  if (deep && *deep != observation.settings) return *deep;
   if (!known.times.known()) {
     state.say("nothing is measured yet");
     return observation.settings;
@@ -188,13 +220,17 @@ Settings Mpc::decide(const Observation& observation, PolicyState& state) const {
                                    KnobId::kPrefetchDepth, KnobId::kDecodeOnGpu, KnobId::kAugmentOnGpu,
                                    KnobId::kRemoteWorkers};
   search.look(world_ == nullptr ? std::span<const KnobId>(kMeasured) : std::span<const KnobId>(kCalibrated));
+  const double filled = state.limits[KnobId::kProcesses] != Bounds{} ? filling(known.times, state.limits) : 0;
+  if (filled > 0) search.look_at(filled);
   const double gain = search.staying() > 0 ? search.most() / search.staying() - 1 : 0;
   const char* const model = world_ == nullptr ? "fitted to what is observed" : "calibrated";
   if (gain > gain_) {
     state.say("the model, %s, sees %.1f %% more samples", model, gain * 100);
     return search.best();
   }
-  if (search.cheapest() != observation.settings) {
+  // What a sample waits for is never known so well that a few processes more than fill the cores are too many.
+  const bool spare = observation.settings[KnobId::kProcesses] >= kReserve * filled;
+  if (search.cheapest() != observation.settings && spare) {
     state.say("the model, %s, sees as many samples with less", model);
     return search.cheapest();
   }

@@ -7,8 +7,10 @@
 //    longer. Where only some of the samples are read, each has the mean of a read.
 // 2. Reads. Where they take longer than the shortest that were seen while as many are in flight as may be, the storage
 //    gives no more bytes: the model has that bandwidth.
+//    Depths begin where the first reads say, and follow them as depth_watch.h does.
 // 3. The moves. Every knob by a notch up or down, and each pair of moves of which one alone helps nothing, such as more
-//    reads with more batches ahead. Each is rolled forward by the fluid plant for `horizon` seconds.
+//    reads with more batches ahead; and as many worker processes as fill the cores. Each is rolled forward by the fluid
+//    plant for `horizon` seconds.
 // 4. The best one is proposed where it takes `gain` more samples than staying. Where nothing does, one that takes as
 //    many with fewer processes or remote machines is.
 //

@@ -15,15 +15,17 @@ constexpr std::uint32_t kMostLegs = 9;  // A and four times B, A
 constexpr std::uint64_t kProbeSettleNs = 500'000'000;
 constexpr std::uint64_t kMostSettleNs = 20'000'000'000;
 constexpr double kPlainly = 0.1;
+constexpr double kElsewhere = 0.5;           // slower than under the same settings before: the effect of something else
 constexpr std::uint32_t kPlainlyBlocks = 3;  // of a quarter of a second of steps at least
 constexpr std::uint64_t kLegs = 3;           // first ones that a leg may take, and some seconds more
 constexpr std::uint64_t kLegNs = 5'000'000'000;
 
-/// The longest clock of the knobs in which two settings differ: so long a move may take to show.
+/// The longest clock of the knobs in which two settings differ: so long a move may take to show. Worker processes say
+/// themselves when they have come and gone.
 std::uint64_t slowest(const Settings& a, const Settings& b) noexcept {
   std::uint64_t period = kProbeSettleNs;
   for (const Knob& knob : knob_table()) {
-    if (a[knob.id] != b[knob.id]) period = std::max(period, knob.clock.period_ns);
+    if (a[knob.id] != b[knob.id] && knob.id != KnobId::kProcesses) period = std::max(period, knob.clock.period_ns);
   }
   return period;
 }
@@ -74,8 +76,11 @@ Finding Probe::look(const Observation& seen) noexcept {
   window_.add(seen);
   const StepMeasure measure = window_.measure();
   const bool theirs = leg_ % 2 != 0;
-  if (theirs && window_.blocks() >= kPlainlyBlocks && measure.step_ns > own_step() * (1 + kPlainly)) {
+  if (theirs && window_.blocks() >= kPlainlyBlocks && measure.sample_ns > own_step() * (1 + kPlainly)) {
     return Finding::kSlower;
+  }
+  if (leg_ > 0 && !theirs && window_.blocks() >= kPlainlyBlocks && measure.sample_ns > own_step() * (1 + kElsewhere)) {
+    return Finding::kFailed;
   }
   if (!window_.complete()) return Finding::kOpen;
   if (leg_ == 0) first_ns_ = seen.time_ns - began_ns_;
@@ -90,9 +95,9 @@ Finding Probe::look(const Observation& seen) noexcept {
 void Probe::end_leg(const StepMeasure& measure) noexcept {
   Legs& legs = legs_[leg_ % 2];
   legs.count += 1;
-  legs.sum += measure.step_ns;
-  legs.squares += measure.step_ns * measure.step_ns;
-  legs.errors += measure.step_ns * measure.error * measure.step_ns * measure.error;
+  legs.sum += measure.sample_ns;
+  legs.squares += measure.sample_ns * measure.sample_ns;
+  legs.errors += measure.sample_ns * measure.error * measure.sample_ns * measure.error;
   ++leg_;
 }
 

@@ -1,15 +1,14 @@
 // Whether other settings are faster than those in force: each is held in turn, and the training's steps are timed.
 //
 // 1. The order is A, B, A: what drifts meanwhile says nothing for either. The first A may be what was measured before.
-// Every leg begins when its settings are in
-//    force, worker processes have started or left, and the batches that were made under the others are taken; its
-//    window is that of step_window.h.
+//    Every leg begins when its settings are in force, worker processes have started or left, and the batches that were
+//    made under the others are taken; its window is that of step_window.h.
 // 2. A difference counts where it is larger than 2 % and than three standard errors. Those come from the windows, and
 //    from how far the legs of the same settings lie apart, so that an event in the middle decides nothing.
 // 3. Where it is larger than 2 % but may be noise, B and A follow once more, up to four times.
 // 4. What is plainly slower costs no more than it must: where the first steps of B take 10 % longer than A did, B has
-// lost. A
-//    leg that takes far longer than the first one is the effect of something else, and ends the probe.
+//    lost. An A that is far slower than the ones before, or a leg that takes far longer than the first, is the effect
+//    of something else, and ends the probe.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ enum class Finding : std::uint8_t {
   kFailed,  // the settings could not be brought in force
 };
 
-/// Plain and trivially copyable. Steps are timed per batch, which the settings do not change.
+/// Plain and trivially copyable.
 class Probe {
  public:
   Probe() = default;

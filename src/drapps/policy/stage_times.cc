@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "drapps/plant/meter_observation.h"
+
 namespace drapps {
 namespace {
+
+constexpr double kOther = 2;  // times, from which something else is measured than before
 
 bool makes_samples(const Lane& lane) noexcept {
   return lane.device == LaneDevice::kCpu && lane.role != LaneRole::kFetch && lane.role != LaneRole::kTransfer;
@@ -12,21 +16,25 @@ bool makes_samples(const Lane& lane) noexcept {
 
 double seconds(std::uint64_t now, std::uint64_t before) noexcept { return static_cast<double>(now - before) * 1e-9; }
 
-}  // namespace
+/// Worker processes that were ready to run and had no core, on average.
+double waiting_for_cores(const Observation& observation) noexcept {
+  const std::size_t place = place_of(kPlaces.tasks.processes_wait);
+  return observation.meters.has(place) ? std::max(0.0, observation.meters.value(place)) : 0;
+}
 
-StageTimes::Sums StageTimes::sums_of(const Observation& observation) noexcept {
-  Sums sums{.time_ns = observation.time_ns,
-            .samples = observation.samples,
-            .batches = observation.batches,
-            .step_ns = observation.consumer.step.sum,
-            .stall_ns = observation.consumer.stall.sum,
-            .cpu_ns = 0,
-            .wall_ns = 0,
-            .reads = observation.storage.waited.count,
-            .read_ns = observation.storage.waited.sum,
-            .bytes = observation.storage.bytes,
-            .python_ns = 0,
-            .pythons = 0};
+StageTimes::Sums sums_of(const Observation& observation) noexcept {
+  StageTimes::Sums sums{.time_ns = observation.time_ns,
+                        .samples = observation.samples,
+                        .batches = observation.batches,
+                        .step_ns = observation.consumer.step.sum,
+                        .stall_ns = observation.consumer.stall.sum,
+                        .cpu_ns = 0,
+                        .wall_ns = 0,
+                        .reads = observation.storage.waited.count,
+                        .read_ns = observation.storage.waited.sum,
+                        .bytes = observation.storage.bytes,
+                        .python_ns = 0,
+                        .pythons = 0};
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (!makes_samples(kLanes[i])) continue;
     const LaneObservation& lane = observation.lanes[i];
@@ -38,10 +46,12 @@ StageTimes::Sums StageTimes::sums_of(const Observation& observation) noexcept {
   return sums;
 }
 
+}  // namespace
+
 void StageTimes::take(const Observation& observation, double memory) noexcept {
   const Sums now = sums_of(observation);
-  const Sums before = last_;
-  last_ = now;
+  const Sums before = last;
+  last = now;
   const bool goes_on = now.time_ns > before.time_ns && before.time_ns != 0 && now.samples > before.samples &&
                        now.batches > before.batches && now.step_ns >= before.step_ns &&
                        now.stall_ns >= before.stall_ns && now.cpu_ns >= before.cpu_ns &&
@@ -53,12 +63,18 @@ void StageTimes::take(const Observation& observation, double memory) noexcept {
   const auto batches = static_cast<double>(now.batches - before.batches);
   const auto asked = static_cast<double>(now.reads - before.reads);
   const double weight = known() ? 1 / memory : 1;
-  const auto mix = [&](double& value, double fresh) { value += weight * (std::max(0.0, fresh) - value); };
+  const auto mix = [&](double& value, double fresh) {
+    fresh = std::max(0.0, fresh);
+    const bool other = fresh > kOther * value || value > kOther * fresh;
+    value += (other ? std::max(weight, 0.5) : weight) * (fresh - value);
+  };
   const double on_cores = seconds(now.cpu_ns, before.cpu_ns) / samples;
   mix(cpu, on_cores);
   const auto pythons = static_cast<double>(now.pythons - before.pythons);
   const double in_python = pythons > 0 ? seconds(now.python_ns, before.python_ns) / pythons : 0;
-  mix(sleep, seconds(now.wall_ns, before.wall_ns) / samples + in_python - on_cores);
+  const double queued =
+      pythons > 0 ? waiting_for_cores(observation) * seconds(now.time_ns, before.time_ns) / samples : 0;
+  mix(sleep, seconds(now.wall_ns, before.wall_ns) / samples + in_python - on_cores - queued);
   mix(train, (seconds(now.step_ns, before.step_ns) - seconds(now.stall_ns, before.stall_ns)) / samples);
   if (asked > 0) {
     mix(read, seconds(now.read_ns, before.read_ns) / asked);

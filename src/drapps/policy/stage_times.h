@@ -7,10 +7,9 @@
 
 namespace drapps {
 
-/// Means over the last decisions, the latest ones most. Plain and trivially copyable: it lives in a policy's memory.
-/// Zero bytes have measured nothing yet.
-class StageTimes {
- public:
+/// Means over the last decisions, the latest ones most, and soon those that are twice what was before, or half. Plain
+/// and trivially copyable: it lives in a policy's memory. Zero bytes have measured nothing yet.
+struct StageTimes {
   /// @param memory  decisions over which is averaged.
   void take(const Observation& observation, double memory) noexcept;
 
@@ -20,7 +19,7 @@ class StageTimes {
 
   // s of a sample.
   double cpu = 0;    // on a core
-  double sleep = 0;  // of a maker, without one
+  double sleep = 0;  // of a maker, without one and without waiting for one where that is known
   double train = 0;  // of the training, without its waits
   double read = 0;   // of a read that waits
   double rows = 0;   // samples of a batch
@@ -28,15 +27,12 @@ class StageTimes {
   double reads = 0;  // a second
   double share = 0;  // of the samples, those that are read so; the others are in some memory
 
- private:
   struct Sums {
     std::uint64_t time_ns, samples, batches, step_ns, stall_ns, cpu_ns, wall_ns, reads, read_ns, bytes;
     std::uint64_t python_ns,
         pythons;  // wall time of Python code, and how often it was taken: once a batch of processes
   };
-  static Sums sums_of(const Observation& observation) noexcept;
-
-  Sums last_{};
+  Sums last{};  // at the observation before
 };
 
 }  // namespace drapps

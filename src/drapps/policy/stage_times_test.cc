@@ -30,6 +30,22 @@ TEST(StageTimes, WorkerProcessesTakeTheTimeOfASampleOnceABatch) {
   EXPECT_EQ(times.rows, 64);
 }
 
+TEST(StageTimes, WaitingForACoreIsNoSleep) {
+  MachineReadings readings{};
+  readings.tasks.processes_wait = {.value = 0.64, .time_ns = 1, .valid = true};
+  StageTimes times;
+  for (std::uint64_t batches = 0; batches < 3; ++batches) {
+    Observation seen = after(batches);
+    LaneObservation& python = seen.lanes[lane_place(LaneRole::kPython)];
+    python.valid = true;
+    python.service_wall = {.count = batches, .sum = batches * 21 * kMillisecond};
+    python.service_cpu = {.count = batches, .sum = seen.samples * kMillisecond};
+    seen.meters = observation_of(readings, seen.time_ns);
+    times.take(seen, 8);
+  }
+  EXPECT_NEAR(times.sleep, 20e-3 - 0.64 * 0.5 / 64, 1e-9);
+}
+
 TEST(StageTimes, ThreadsTakeItOfEachSample) {
   StageTimes times;
   for (std::uint64_t batches = 0; batches < 3; ++batches) {

@@ -27,6 +27,7 @@ bool computes(const Lane& lane) {
 
 StepWindow::Mark StepWindow::mark_of(const Observation& observation) noexcept {
   Mark mark{.steps = observation.consumer.step.count,
+            .samples = observation.consumer.samples,
             .step_ns = observation.consumer.step.sum,
             .stall_ns = observation.consumer.stall.sum,
             .wall_ns = 0,
@@ -37,6 +38,10 @@ StepWindow::Mark StepWindow::mark_of(const Observation& observation) noexcept {
     mark.cpu_ns += observation.lanes[i].service_cpu.sum;
   }
   return mark;
+}
+
+double StepWindow::sample_ns(const Mark& block) noexcept {
+  return static_cast<double>(block.step_ns) / static_cast<double>(block.samples > 0 ? block.samples : block.steps);
 }
 
 bool StepWindow::exceptional(const Observation& observation) noexcept {
@@ -54,18 +59,22 @@ bool StepWindow::exceptional(const Observation& observation) noexcept {
 void StepWindow::add(const Observation& observation) noexcept {
   const Mark now = mark_of(observation);
   longest_ns_ = std::max(longest_ns_, observation.consumer.step.most);
-  if (now.steps < last_.steps || now.step_ns < last_.step_ns || now.stall_ns < last_.stall_ns) begun_ = false;
+  if (now.steps < last_.steps || now.samples < last_.samples || now.step_ns < last_.step_ns ||
+      now.stall_ns < last_.stall_ns) {
+    begun_ = false;
+  }
   if (begun_ && now.step_ns - last_.step_ns < kBlockNs) return;  // the block goes on
   const bool left_out = exceptional(observation);
   if (begun_ && !left_out) {
     const Mark block{.steps = now.steps - last_.steps,
+                     .samples = now.samples - last_.samples,
                      .step_ns = now.step_ns - last_.step_ns,
                      .stall_ns = now.stall_ns - last_.stall_ns,
                      .wall_ns = now.wall_ns >= last_.wall_ns ? now.wall_ns - last_.wall_ns : 0,
                      .cpu_ns = now.cpu_ns >= last_.cpu_ns ? now.cpu_ns - last_.cpu_ns : 0};
-    sum_ = {sum_.steps + block.steps, sum_.step_ns + block.step_ns, sum_.stall_ns + block.stall_ns,
-            sum_.wall_ns + block.wall_ns, sum_.cpu_ns + block.cpu_ns};
-    const double mean = static_cast<double>(block.step_ns) / static_cast<double>(block.steps);
+    sum_ = {sum_.steps + block.steps,       sum_.samples + block.samples, sum_.step_ns + block.step_ns,
+            sum_.stall_ns + block.stall_ns, sum_.wall_ns + block.wall_ns, sum_.cpu_ns + block.cpu_ns};
+    const double mean = sample_ns(block);
     const double off = mean - mean_;
     mean_ += off / ++blocks_;
     squares_ += off * (mean - mean_);
@@ -86,6 +95,7 @@ StepMeasure StepWindow::measure() const noexcept {
   StepMeasure measure;
   if (sum_.steps == 0) return measure;
   measure.step_ns = static_cast<double>(sum_.step_ns) / static_cast<double>(sum_.steps);
+  measure.sample_ns = sample_ns(sum_);
   if (blocks_ > 1 && mean_ > 0) measure.error = std::sqrt(squares_ / (blocks_ - 1) / blocks_) / mean_;
   if (sum_.step_ns > 0) {
     measure.stall = std::min(1.0, static_cast<double>(sum_.stall_ns) / static_cast<double>(sum_.step_ns));

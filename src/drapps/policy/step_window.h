@@ -1,8 +1,8 @@
 // The mean time of a training step over a stretch of a run, with an honest error bar.
 //
 // 1. Observations cut the run into blocks of a decision epoch each, or of several where that is less than a quarter of
-//    a second of steps; a block's mean step is (sum of step times) / (steps). All time here is time of steps: what lies
-//    between two passes belongs to none.
+//    a second of steps; a block's mean is (sum of step times) / (their samples). All time here is time of steps: what
+//    lies between two passes belongs to none.
 // 2. A window is complete after three seconds, eight steps and four blocks: shorter ones are noise (windows of 100 ms
 //    vary by 2 % on a quiet machine, by 14 % beside one burning process).
 // 3. The standard error comes from the spread of the block means. While it is above 1 %, the window grows, to at most
@@ -20,10 +20,12 @@
 namespace drapps {
 
 struct StepMeasure {
-  double step_ns = 0;  // mean time between the consumer's calls
-  double error = 0;    // standard error of that mean, relative to it
-  double stall = 0;    // share of the step time that was waited inside next(), 0 to 1
-  double stretch = 0;  // wall / CPU time of the CPU lanes' work: > 1 where others use the cores; 0 where unknown
+  double step_ns = 0;    // mean time between the consumer's calls
+  double sample_ns = 0;  // the same per sample of the batches, so that another batch is no other speed; per step where
+                         // nobody counts samples
+  double error = 0;      // standard error of sample_ns, relative to it
+  double stall = 0;      // share of the step time that was waited inside next(), 0 to 1
+  double stretch = 0;    // wall / CPU time of the CPU lanes' work: > 1 where others use the cores; 0 where unknown
 };
 
 /// Plain and trivially copyable: it lives in a policy's state. All zero bytes is an empty window that begins with the
@@ -41,8 +43,9 @@ class StepWindow {
 
  private:
   struct Mark {
-    std::uint64_t steps, step_ns, stall_ns, wall_ns, cpu_ns;
+    std::uint64_t steps, samples, step_ns, stall_ns, wall_ns, cpu_ns;
   };
+  static double sample_ns(const Mark& block) noexcept;
   static Mark mark_of(const Observation& observation) noexcept;
   bool exceptional(const Observation& observation) noexcept;
 

@@ -52,6 +52,36 @@ TEST(StepWindow, MeasuresStepStallAndStretch) {
   EXPECT_LT(measure.error, 0.01);
 }
 
+TEST(StepWindow, AnotherBatchIsNoOtherSpeed) {
+  Seen seen;
+  StepWindow window;
+  seen.show(window);
+  std::uint64_t batch = 8;
+  for (int i = 0; !window.complete(); ++i) {
+    ASSERT_LT(i, 100);
+    const auto steps = static_cast<int>(64 / batch);
+    run(seen, steps, 10 * static_cast<double>(batch));
+    seen.consumer.samples += static_cast<std::uint64_t>(steps) * batch;
+    seen.show(window);
+    batch = i % 2 == 0 ? 16 : 8;
+  }
+  const StepMeasure measure = window.measure();
+  EXPECT_NEAR(measure.sample_ns, 10 * kNsPerMs, 0.01 * kNsPerMs);
+  EXPECT_LT(measure.error, 1e-6);
+  EXPECT_GT(measure.step_ns, 80 * kNsPerMs);
+}
+
+TEST(StepWindow, WithoutSamplesItIsTheStepThatCounts) {
+  Seen seen;
+  StepWindow window;
+  for (int i = 0; i < 3; ++i) {
+    seen.show(window);
+    run(seen, 5, 100);
+  }
+  EXPECT_EQ(window.measure().sample_ns, window.measure().step_ns);
+  EXPECT_GT(window.measure().step_ns, 0);
+}
+
 TEST(StepWindow, GrowsWhileTheErrorIsWideButNotForever) {
   Seen seen;
   StepWindow window;
