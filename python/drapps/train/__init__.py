@@ -15,6 +15,7 @@ from drapps.train.batch_schedule import BatchSchedule
 from drapps.train.checkpointing import CheckpointReport, MemoryLimitError, checkpoint
 from drapps.train.learning_rate import WarmupCosine, scaled
 from drapps.train.noise import NoiseEstimate, NoiseScale, adascale_gain
+from drapps.train.planning import PlannedStep, TrainingPlan, checked_precision, plan
 from drapps.train.precision import Precision
 from drapps.train.report import StepReport
 from drapps.train.step import Step
@@ -25,11 +26,15 @@ __all__ = [
     "MemoryLimitError",
     "NoiseEstimate",
     "NoiseScale",
+    "PlannedStep",
     "Precision",
     "Step",
     "StepReport",
+    "TrainingPlan",
     "WarmupCosine",
     "adascale_gain",
+    "checked_precision",
     "checkpoint",
+    "plan",
     "scaled",
 ]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.distributed
 
 from drapps.errors import PipelineError
+from drapps.train import ranks
 from drapps.train.averages import PairAverage
 
 _NORMAL_90 = 1.645  # standard errors of a two-sided 90 % interval
@@ -41,10 +41,11 @@ class NoiseScale:
     """Measures the gradient noise scale while a model trains.
 
     A step needs two micro-batches at least, of this process or of several ranks: their gradients
-    differ by noise alone. With b_i samples in micro-batch i and B in all, the mean of |g_i|² is
-    above |G_B|² by tr Σ · (mean 1 ÷ b_i - 1 ÷ B), where g_i are the means over the samples of a
-    micro-batch and G_B is that over all. Numerator and denominator are averaged apart. A single
-    micro-batch says nothing, and is left out.
+    differ by noise alone. With b_i samples in each of n micro-batches and B in all, the mean of
+    |g_i|² weighted by b_i is above |G_B|² by tr Σ · (n - 1) ÷ B, where g_i are the means over the
+    samples of a micro-batch and G_B is that over all. Numerator and denominator are averaged apart.
+    A single micro-batch says nothing, and is left out. Where samples have weights w, a mean of them
+    is as noisy as that of (Σ w)² ÷ Σ w² which weigh the same.
 
     Squared norms are taken in the backward pass, parameter by parameter, and keep no gradient.
     Source: McCandlish et al., "An Empirical Model of Large-Batch Training", 2018, appendix A.
@@ -78,7 +79,8 @@ class NoiseScale:
         self._preconditioner = preconditioner
         self._weight = 0.0  # of the micro-batch that is under way; 0: none
         self._squares: list[torch.Tensor] = []
-        self._micro: list[tuple[torch.Tensor, float]] = []  # squared norm, samples
+        # Squared norm, sum of the samples' weights, samples that are as good.
+        self._micro: list[tuple[torch.Tensor, float, float]] = []
         self._hooks: list[Any] = []
         for each in self._parameters:
             hook: Any = each.register_hook
@@ -94,11 +96,17 @@ class NoiseScale:
         """A backward pass begins, whose gradients are `weight` times those of the mean loss."""
         self._weight, self._squares = float(weight), []
 
-    def end(self, samples: float) -> None:
-        """It has ended; its loss was the mean over so many samples."""
+    def end(self, samples: float, effective: float | None = None) -> None:
+        """It has ended; its loss was the mean over so many samples.
+
+        Args:
+            samples: how many, or the sum of their weights.
+            effective: (Σ w)² ÷ Σ w² of their weights w; as many as samples where absent.
+        """
         if self._squares:
             total = torch.stack(self._squares).sum() / self._weight**2
-            self._micro.append((total, float(samples)))
+            good = float(samples if effective is None else effective)
+            self._micro.append((total, float(samples), good))
         self._weight, self._squares = 0.0, []
 
     def drop(self) -> None:
@@ -114,19 +122,22 @@ class NoiseScale:
             Whether it has measured anything.
         """
         micro, self._micro = self._micro, []
-        small = [float(square) for square, _ in micro]
-        samples = [count for _, count in micro]
-        sums = [sum(small), sum(1 / count for count in samples), float(len(micro)), sum(samples)]
-        sums = _over_ranks(sums, self._parameters[0].device)
-        count, total = sums[2], sums[3]
+        sums = [
+            float(len(micro)),
+            sum(weight for _, weight, _ in micro),
+            sum(weight * float(square) for square, weight, _ in micro),
+            sum(weight / good for _, weight, good in micro),
+            sum(weight**2 / good for _, weight, good in micro),
+        ]
+        count, whole, *rest = ranks.total(sums, self._parameters[0].device)
         if count < 2:
             return False
+        small, noisy, least = rest[0] / whole, rest[1] / whole, rest[2] / whole**2
         there = [(each, each.grad) for each in self._parameters if each.grad is not None]
         squares = [self._square(parameter, gradient) for parameter, gradient in there]
         large = float(torch.stack(squares).sum()) if squares else 0.0
-        difference = sums[1] / count - 1 / total
-        noise = (sums[0] / count - large) / difference if difference > 0 else math.nan
-        gradient = large - noise / total
+        noise = (small - large) / (noisy - least) if noisy > least else math.nan
+        gradient = large - noise * least
         if not (math.isfinite(noise) and math.isfinite(gradient)):
             return False
         self._average.add(noise, gradient)
@@ -181,16 +192,6 @@ class NoiseScale:
         correction = 1 - group["betas"][1] ** float(state["step"])
         root: torch.Tensor = (state["exp_avg_sq"] / correction).sqrt().add_(group["eps"])
         return root
-
-
-def _over_ranks(sums: list[float], device: torch.device) -> list[float]:
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return sums
-    if torch.distributed.get_world_size() == 1:
-        return sums
-    shared = torch.tensor(sums, dtype=torch.float64, device=device)
-    torch.distributed.all_reduce(shared)
-    return [float(value) for value in shared]
 
 
 def adascale_gain(estimate: NoiseEstimate, batch: float, reference: float) -> float:

@@ -12,7 +12,7 @@ import torch
 from drapps.errors import PipelineError
 
 Kind = Literal["auto", "fp32", "bf16", "fp16"]
-_KINDS = ("auto", "fp32", "bf16", "fp16")
+KINDS = ("auto", "fp32", "bf16", "fp16")
 _WORTH = 1.2  # times as fast, for bf16 on a CPU
 _HISTORY = 1000  # changes of the scale that are remembered
 
@@ -39,8 +39,8 @@ class Precision:
         Raises:
             PipelineError: no such precision.
         """
-        if kind not in _KINDS:
-            raise PipelineError(f"precision={kind!r} is none of {', '.join(_KINDS)}")
+        if kind not in KINDS:
+            raise PipelineError(f"precision={kind!r} is none of {', '.join(KINDS)}")
         self.device = torch.device(device).type
         self.kind, self.why = _chosen(self.device) if kind == "auto" else (kind, "")
         self.scaler = torch.amp.GradScaler(self.device, enabled=self.kind == "fp16")

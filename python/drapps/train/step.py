@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
-import torch.distributed
 
 from drapps.errors import PipelineError
+from drapps.train import ranks
 from drapps.train.batch_schedule import BatchSchedule
 from drapps.train.learning_rate import Scaling, WarmupCosine, scaled
 from drapps.train.noise import NoiseEstimate, NoiseScale, adascale_gain
@@ -110,13 +110,16 @@ class Step:
     def __exit__(self, *_: object) -> None:
         self._context.close()
 
-    def backward(self, loss: torch.Tensor, samples: float, *, last: bool | None = None) -> bool:
+    def backward(
+        self, loss: torch.Tensor, samples: float | torch.Tensor, *, last: bool | None = None
+    ) -> bool:
         """The backward pass of a micro-batch, and the step where that is its last.
 
         Args:
             loss: the mean over the samples.
             samples: of the micro-batch, or tokens: whatever the loss is the mean over. One without
-                any adds nothing.
+                any adds nothing. Where it is a weighted mean, the weights, a tensor of shape
+                (samples,).
             last: whether it ends a step; as the schedule says where absent. Give True with the last
                 batch of an epoch, or call `finish`.
 
@@ -124,8 +127,9 @@ class Step:
             Whether a step was made. The gradients are gone then.
 
         Raises:
-            PipelineError: samples below 0, or a loss that is no single number.
+            PipelineError: samples or weights below 0, or a loss that is no single number.
         """
+        samples, effective = _counted(samples)
         if loss.numel() != 1 or not samples >= 0:
             raise PipelineError(
                 f"a loss of {loss.numel()} numbers over {samples!r} samples: give the mean, and of "
@@ -133,16 +137,16 @@ class Step:
             )
         ends = self.last if last is None else last
         if not self._unit:
-            self._unit = _most_of_ranks(samples, self._device) or 1.0
+            self._unit = ranks.most(samples, self._device) or 1.0
         weight = samples / self._planned
-        if samples > 0 or (ends and _ranks() > 1):
+        if samples > 0 or (ends and ranks.count() > 1):
             noise = self.noise if samples > 0 else None
             if noise is not None:
                 noise.begin(self.precision.scale * weight)
             with self._exchange(ends):
                 self.precision.backward(loss * weight)
             if noise is not None:
-                noise.end(samples)
+                noise.end(samples, effective)
         self._seen.append(float(samples))
         return self._make() if ends else False
 
@@ -171,7 +175,7 @@ class Step:
             PipelineError: several ranks: what is left was not exchanged. Give ``last=True`` with
                 the last batch.
         """
-        if self._seen and _ranks() > 1:
+        if self._seen and ranks.count() > 1:
             raise PipelineError("gradients were not exchanged: give last=True with the last batch")
         return self._make() if self._seen else False
 
@@ -243,7 +247,7 @@ class Step:
     @property
     def _alone(self) -> bool:
         """Whether this step is to measure the noise, and has a single micro-batch by itself."""
-        one = self.batch.accumulation == 1 and _ranks() == 1
+        one = self.batch.accumulation == 1 and ranks.count() == 1
         return self.noise is not None and one and self.steps % _PROBE_EVERY == 0
 
     @property
@@ -262,12 +266,12 @@ class Step:
 
     def _make(self) -> bool:
         seen, self._seen = sum(self._seen), []
-        total = _sum_over_ranks(seen, self._device)
+        total = ranks.total([seen], self._device)[0]
         if total <= 0:
             self._forget()
             return False
         self.precision.unscale(self.optimizer)
-        self._divide(_ranks() * self._planned / total)
+        self._divide(ranks.count() * self._planned / total)
         estimate = _UNKNOWN
         if self.noise is not None:
             self.noise.step()
@@ -304,22 +308,11 @@ class Step:
             self.noise.drop()
 
 
-def _ranks() -> int:
-    there = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return torch.distributed.get_world_size() if there else 1
-
-
-def _sum_over_ranks(value: float, device: torch.device) -> float:
-    return _reduced(value, device, "SUM")
-
-
-def _most_of_ranks(value: float, device: torch.device) -> float:
-    return _reduced(value, device, "MAX")
-
-
-def _reduced(value: float, device: torch.device, how: str) -> float:
-    if _ranks() == 1:
-        return float(value)
-    shared = torch.tensor(float(value), dtype=torch.float64, device=device)
-    torch.distributed.all_reduce(shared, getattr(torch.distributed.ReduceOp, how))
-    return float(shared)
+def _counted(samples: float | torch.Tensor) -> tuple[float, float]:
+    """Samples that a loss is the mean over, and equally weighted ones that would be as noisy."""
+    if not isinstance(samples, torch.Tensor) or samples.ndim == 0:
+        return float(samples), float(samples)
+    if bool((samples < 0).any()):
+        return math.nan, math.nan
+    total, squares = float(samples.sum()), float(samples.square().sum())
+    return total, total**2 / squares if squares > 0 else 0.0

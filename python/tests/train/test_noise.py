@@ -62,6 +62,29 @@ def test_numerator_and_denominator_are_unbiased(sizes):
         assert abs(values.mean() - truth) < 3 * error
 
 
+def test_weighted_samples_count_as_those_that_would_be_as_noisy():
+    model = Linear()
+    noise = NoiseScale(model, average=0.0)
+    generator = torch.Generator().manual_seed(3)
+    mean = torch.full((WIDTH,), 1 / math.sqrt(WIDTH))
+    singles = []
+    for _ in range(1500):
+        model.zero_grad()
+        weights = [5 * torch.rand(size, generator=generator) ** 2 for size in (4, 7)]
+        total = sum(float(each.sum()) for each in weights)
+        for each in weights:
+            samples = mean + torch.randn(len(each), WIDTH, generator=generator)
+            share = float(each.sum()) / total
+            noise.begin(share)
+            (each / each.sum() @ (samples @ model.weight) * share).backward()
+            noise.end(float(each.sum()), float(each.sum() ** 2 / each.square().sum()))
+        assert noise.step()
+        singles.append([noise.estimate.noise, noise.estimate.gradient])
+    for values, truth in zip(torch.tensor(singles).T, (WIDTH, 1.0), strict=True):
+        error = values.std() / math.sqrt(len(values))
+        assert abs(values.mean() - truth) < 3 * error
+
+
 def test_the_scale_of_the_loss_changes_nothing():
     plain, _ = measured([8, 8], 50)
     scaled, _ = measured([8, 8], 50, weight=1024.0)

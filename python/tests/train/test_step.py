@@ -43,6 +43,28 @@ def test_accumulation_is_one_large_batch(sizes):
     assert step.samples == sum(sizes)
 
 
+def test_a_weighted_mean_has_the_weights_for_its_samples():
+    plain, model = model_of(), model_of()
+    (first, second), before = batches([8, 8]), weights(model)
+    scales = [torch.linspace(0.1, 2, 8), torch.full((8,), 3.0)]
+
+    def losses(network, batch):
+        return torch.nn.functional.cross_entropy(network(batch[0]), batch[1], reduction="none")
+
+    whole = [torch.cat(parts) for parts in zip(first, second, strict=True)]
+    both = torch.cat(scales)
+    (losses(plain, whole) @ both / both.sum()).backward()
+    gradient = torch.cat([each.grad.flatten() for each in plain.parameters()])
+    step = train.Step(model, torch.optim.SGD(model.parameters(), 1.0), batch=2, noise=True)
+    for batch, scale in zip((first, second), scales, strict=True):
+        step.backward(losses(model, batch) @ scale / scale.sum(), samples=scale)
+    assert (before - weights(model) - gradient).norm() <= 1e-6 * gradient.norm()
+    assert step.samples == pytest.approx(float(both.sum()))
+    assert step.noise.estimate.steps == 1
+    with pytest.raises(PipelineError, match="over nan samples"):
+        step.backward(losses(model, first).mean(), samples=-scales[0])
+
+
 def test_a_ragged_end_of_an_epoch_is_a_step_of_its_own():
     model = model_of()
     step = train.Step(model, sgd(model), batch=4)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 
+from drapps.batch import Batch
 from drapps.loader import Loader
 from drapps.report import Stats
 from drapps.simulation.calibration.replica import limits_of
@@ -30,15 +31,19 @@ class NativeReplica:
 
     def batches(self) -> Iterator[tuple[int, int]]:
         """As `Replica.batches`."""
+        for batch in self.drawn():
+            columns = batch.numpy().values()
+            first = next(iter(columns))
+            yield len(first), sum(column.nbytes for column in columns)
+            del batch, columns, first
+
+    def drawn(self) -> Generator[Batch, None, None]:
+        """As `Replica.drawn`."""
         assert self._replica is not None
         passing = self._replica.iterate(self._epoch)
         self._epoch += 1
         try:
-            for batch in passing:
-                columns = batch.numpy().values()
-                first = next(iter(columns))
-                yield len(first), sum(column.nbytes for column in columns)
-                del batch, columns, first
+            yield from passing
         finally:
             passing.close()
 

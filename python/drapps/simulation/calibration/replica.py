@@ -7,8 +7,8 @@ touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, Protocol
 
 from drapps.report import Stats
 
@@ -29,6 +29,9 @@ class Replica(Protocol):
 
     def batches(self) -> Iterator[tuple[int, int]]:
         """A pass: samples and bytes of each batch."""
+
+    def drawn(self) -> Generator[Any, None, None]:
+        """A pass: the batches, as the loader gives them."""
 
     def stats(self) -> Stats:
         """Counted since `begin`, or before."""

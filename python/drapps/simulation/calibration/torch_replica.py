@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -87,12 +87,16 @@ class TorchReplica:
 
     def batches(self) -> Iterator[tuple[int, int]]:
         """As `Replica.batches`."""
+        for batch in self.drawn():
+            yield self._loader.batch_size, _bytes_of(batch)
+            del batch
+
+    def drawn(self) -> Generator[Any, None, None]:
+        """As `Replica.drawn`."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="This DataLoader will create")
             passing = iter(self._replica)
-        for batch in passing:
-            yield self._loader.batch_size, _bytes_of(batch)
-            del batch
+        yield from passing
 
     def stats(self) -> Stats:
         """As `Replica.stats`."""
