@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from drapps.errors import PipelineError
 from drapps.train.batch_schedule import BatchSchedule
+from drapps.train.micro_batches import samples_of
 from drapps.train.noise import NoiseEstimate, NoiseScale
 
 
@@ -76,7 +77,7 @@ class NoiseCallback(Callback):
         self, _trainer: Trainer, _module: LightningModule, batch: Any, _number: int
     ) -> None:
         """A micro-batch begins."""
-        self._samples.append(_samples_of(batch))
+        self._samples.append(samples_of(batch))
 
     def on_before_backward(
         self, trainer: Trainer, _module: LightningModule, _loss: torch.Tensor
@@ -120,21 +121,3 @@ class NoiseCallback(Callback):
     def _measuring(self) -> NoiseScale:
         assert self._noise is not None  # since on_fit_start
         return self._noise
-
-
-def _samples_of(batch: Any) -> int:
-    """The length of the first tensor in a batch.
-
-    Raises:
-        PipelineError: there is none.
-    """
-    pending = [batch]
-    while pending:
-        part = pending.pop(0)
-        if isinstance(part, torch.Tensor) and part.ndim > 0:
-            return len(part)
-        if isinstance(part, Mapping):
-            pending.extend(part.values())
-        elif isinstance(part, Sequence) and not isinstance(part, str):
-            pending.extend(part)
-    raise PipelineError("the batch holds no tensor, so nothing says how many samples it has")

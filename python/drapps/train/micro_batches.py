@@ -1,0 +1,123 @@
+"""What the losses of trainers are the mean over, micro-batch by micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed
+
+from drapps.errors import PipelineError
+
+_IGNORED = -100  # the label of tokens that no loss counts
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """A micro-batch of a step under Hugging Face's ``Trainer``.
+
+    Attributes:
+        size: samples, or tokens where the loss is the mean over those.
+        items: tokens of the whole step, which its losses are divided by; None where a loss is the
+            mean over its samples, and then divided by the number of micro-batches.
+        told: the model is given what says so.
+    """
+
+    size: int
+    items: int | None
+    told: bool = True
+
+
+@dataclass(frozen=True)
+class StepSize:
+    """What a step was made of.
+
+    Attributes:
+        samples: of all ranks, or tokens.
+        micro_batches: of each.
+        known: each has entered the gradient with the weight that it was taken to have.
+    """
+
+    samples: float
+    micro_batches: int
+    known: bool
+
+
+class MicroBatches:
+    """Those of the step that is under way.
+
+    A model that is given ``num_items_in_batch`` divides its loss by the tokens of the step. Whether
+    the first token of a row counts among them depends on the model, and is found by what adds up.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[MicroBatch] = []
+        self._first_counts = False
+
+    def begin(self, given: Mapping[str, Any]) -> MicroBatch:
+        """The next one, by what the model is given."""
+        items = given.get("num_items_in_batch")
+        labels = given.get("shift_labels", given.get("labels"))
+        if items is None or not isinstance(labels, torch.Tensor):
+            made = MicroBatch(samples_of(given), None, told=items is None)
+        else:
+            whole = self._first_counts or "shift_labels" in given or labels.ndim < 2
+            counted = labels if whole else labels[..., 1:]
+            made = MicroBatch(int(counted.ne(_IGNORED).sum()), int(items))
+        self._found.append(made)
+        return made
+
+    def end(self, planned: int, device: torch.device, shared: bool) -> StepSize:
+        """No other follows in this step; all ranks come to the same.
+
+        Args:
+            planned: micro-batches of a step.
+            device: where ranks exchange numbers.
+            shared: `items` are those of all ranks together.
+        """
+        found, self._found = self._found, []
+        sizes = [each.size for each in found]
+        items = found[0].items if found else None
+        squares = sum(size * size for size in sizes)
+        untold = not all(each.told for each in found)
+        untold |= items is not None and not shared and sum(sizes) != items
+        size, square, count, ranks, wrong = over_ranks(
+            [sum(sizes), squares, len(sizes), 1.0, float(untold)], device
+        )
+        if items is None:  # all of one size, and as many as their losses were divided by
+            known = not wrong and count * square == size**2 and count == planned * ranks
+            return StepSize(size, len(sizes), known)
+        known = size == items if shared else not wrong
+        if not known:
+            self._first_counts = not self._first_counts
+        return StepSize(size, len(sizes), known)
+
+
+def over_ranks(values: Sequence[float], device: torch.device) -> list[float]:
+    """The sum of each number over all ranks."""
+    there = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if not there or torch.distributed.get_world_size() == 1:
+        return list(values)
+    shared = torch.tensor(values, dtype=torch.float64, device=device)
+    torch.distributed.all_reduce(shared)
+    return [float(each) for each in shared]
+
+
+def samples_of(batch: Any) -> int:
+    """The length of the first tensor in a batch.
+
+    Raises:
+        PipelineError: there is none.
+    """
+    pending = [batch]
+    while pending:
+        part = pending.pop(0)
+        if isinstance(part, torch.Tensor) and part.ndim > 0:
+            return len(part)
+        if isinstance(part, Mapping):
+            pending.extend(part.values())
+        elif isinstance(part, Sequence) and not isinstance(part, str):
+            pending.extend(part)
+    raise PipelineError("the batch holds no tensor, so nothing says how many samples it has")
