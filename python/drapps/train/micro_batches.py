@@ -60,10 +60,11 @@ class MicroBatches:
         """The next one, by what the model is given."""
         items = given.get("num_items_in_batch")
         labels = given.get("shift_labels", given.get("labels"))
-        if items is None or not isinstance(labels, torch.Tensor):
-            made = MicroBatch(samples_of(given), None, told=items is None)
+        told = isinstance(labels, torch.Tensor)
+        if items is None or not told or labels.ndim < 2:  # equal samples, whoever divides by them
+            made = MicroBatch(samples_of(given), None, told or items is None)
         else:
-            whole = self._first_counts or "shift_labels" in given or labels.ndim < 2
+            whole = self._first_counts or "shift_labels" in given
             counted = labels if whole else labels[..., 1:]
             made = MicroBatch(int(counted.ne(_IGNORED).sum()), int(items))
         self._found.append(made)
