@@ -23,11 +23,13 @@ class MicroBatch:
         items: tokens of the whole step, which its losses are divided by; None where a loss is the
             mean over its samples, and then divided by the number of micro-batches.
         told: the model is given what says so.
+        other: its size with the first token of each row where `size` is without, or the other way.
     """
 
     size: int
     items: int | None
     told: bool = True
+    other: int = -1
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,10 @@ class MicroBatches:
         if items is None or not told or labels.ndim < 2:  # equal samples, whoever divides by them
             made = MicroBatch(samples_of(given), None, told or items is None)
         else:
-            whole = self._first_counts or "shift_labels" in given
-            counted = labels if whole else labels[..., 1:]
-            made = MicroBatch(int(counted.ne(_IGNORED).sum()), int(items))
+            counted = labels.ne(_IGNORED)
+            sizes = [int(counted[..., 1:].sum()), int(counted.sum())]
+            which = "shift_labels" in given or self._first_counts
+            made = MicroBatch(sizes[which], int(items), other=sizes[not which])
         self._found.append(made)
         return made
 
@@ -82,16 +85,18 @@ class MicroBatches:
         sizes = [each.size for each in found]
         items = found[0].items if found else None
         squares = sum(size * size for size in sizes)
-        untold = not all(each.told for each in found)
-        untold |= items is not None and not shared and sum(sizes) != items
-        size, square, count, ranks, wrong = over_ranks(
-            [sum(sizes), squares, len(sizes), 1.0, float(untold)], device
-        )
+        other = sum(each.other for each in found)
+        numbers = [sum(sizes), other, squares, len(sizes), 1]
+        if items is not None and not shared:
+            numbers += [sum(sizes) != items, other != items]
+        else:
+            numbers += [not all(each.told for each in found), 0]
+        size, otherwise, square, count, ranks, wrong, other_wrong = over_ranks(numbers, device)
         if items is None:  # all of one size, and as many as their losses were divided by
             known = not wrong and count * square == size**2 and count == planned * ranks
             return StepSize(size, len(sizes), known)
         known = size == items if shared else not wrong
-        if not known:
+        if not known and (otherwise == items if shared else not other_wrong):
             self._first_counts = not self._first_counts
         return StepSize(size, len(sizes), known)
 

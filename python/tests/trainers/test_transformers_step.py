@@ -38,6 +38,16 @@ class Points(torch.utils.data.Dataset):
         return {"points": self.points[index], "labels": self.labels[index]}
 
 
+class Stream(torch.utils.data.IterableDataset):
+    """Without a length."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        return (self.rows[number] for number in range(len(self.rows)))
+
+
 class Classifier(torch.nn.Module):
     def __init__(self, dropout=0.0):
         super().__init__()
@@ -236,6 +246,27 @@ def test_measuring_changes_nothing(trainer, clip):
     assert seen[0][1] == seen[1][1]
 
 
+@pytest.mark.parametrize("texts", [False, True])
+def test_an_epoch_that_ends_amid_a_step_changes_nothing(trainer, texts):
+    seen = []
+    for callback in (None, StepCallback()):
+        made = trainer(
+            callback,
+            model=llama() if texts else Classifier(),
+            dataset=Stream(Texts(14) if texts else Points(14)),  # four batches
+            cls=transformers.Trainer,
+            gradient_accumulation_steps=3,
+            max_grad_norm=0.05,
+            max_steps=6,
+        )
+        made.train()
+        assert made.args.max_grad_norm == 0.05
+        seen.append(weights(made.model))
+    assert torch.equal(*seen)
+    assert callback.steps == 6
+    assert 0 < callback.estimate.steps < 6
+
+
 def test_the_logs_and_the_report_have_it(trainer):
     callback = StepCallback(average=0.5)
     made = trainer(callback, gradient_accumulation_steps=3, num_train_epochs=3)
@@ -360,14 +391,10 @@ def test_what_does_not_go_together_is_said(trainer):
         both = StepCallback(segments="sqrt")
         trainer(both, gpt()[0], Texts(), gradient_checkpointing=True).train()
 
-    class Stream(torch.utils.data.IterableDataset):
-        def __iter__(self):
-            return iter(Points()[number] for number in range(36))
-
     with pytest.raises(PipelineError, match="__len__"):
         made = trainer(
             StepCallback(moving()),
-            dataset=Stream(),
+            dataset=Stream(Points()),
             cls=transformers.Trainer,
             max_steps=4,
             gradient_accumulation_steps=2,
@@ -408,6 +435,46 @@ def test_precision_is_the_trainers(trainer, kind):
     assert math.isfinite(callback.estimate.noise)
     with pytest.raises(PipelineError, match="none of auto"):
         precision_arguments("fp8")
+
+
+class HalfTrainer(Trainer):
+    """Computes in fp16 on a CPU, which Accelerate does on GPUs alone."""
+
+    def create_accelerator_and_postprocess(self):
+        super().create_accelerator_and_postprocess()
+        self.accelerator.state._mixed_precision = "fp16"
+        self.accelerator.native_amp = True
+        self.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+
+
+class Failing(Classifier):
+    """One of its losses is not finite."""
+
+    calls = 0
+
+    def forward(self, points, labels):
+        self.calls += 1
+        made = super().forward(points, labels)
+        return {"loss": made["loss"] * (math.inf if self.calls == 5 else 1.0)}
+
+
+def test_the_scale_of_the_loss_and_steps_that_it_skips(trainer):
+    plain, callback = StepCallback(), StepCallback()
+    trainer(plain, gradient_accumulation_steps=3, learning_rate=0.0).train()
+    made = trainer(callback, cls=HalfTrainer, gradient_accumulation_steps=3, learning_rate=0.0)
+    made.train()
+    assert callback.report().precision == "fp16"
+    assert callback.report().scale == 1024.0
+    assert callback.estimate.steps == plain.estimate.steps == 3
+    assert callback.estimate.noise == pytest.approx(plain.estimate.noise, rel=0.05)
+    for optimizer in ("adamw_torch", "adamw_torch_fused"):
+        skipping = StepCallback()
+        options = {"gradient_accumulation_steps": 3, "optim": optimizer}
+        made = trainer(skipping, Failing(), cls=HalfTrainer, **options)
+        made.train()
+        assert (skipping.steps, skipping.skipped, skipping.estimate.steps) == (2, 1, 2)
+        assert skipping.report().scale == 512.0
+        assert torch.isfinite(weights(made.model)).all()
 
 
 def trained(trainer, callback):

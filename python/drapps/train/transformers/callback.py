@@ -89,7 +89,7 @@ class StepCallback(TrainerCallback, ExportableState):
         return StepReport(
             steps=self.steps,
             samples=self.samples,
-            accumulation=history[-1][1],
+            accumulation=self._accumulation,
             batches=[list(each) for each in history],
             noise=self.estimate,
             precision=self._precision,
@@ -165,7 +165,14 @@ class StepCallback(TrainerCallback, ExportableState):
     ) -> None:
         """A step was made, or came to nothing."""
         count = 1 if self._nominal is None else self._nominal.add(self._times)
-        if getattr(optimizer, "step_was_skipped", False):
+        told = getattr(
+            optimizer, "step_was_skipped", False
+        )  # the Trainer, which moves no rate then
+        plain = isinstance(lr_scheduler, LRScheduler)
+        if plain and not told and not isinstance(lr_scheduler, ReduceLROnPlateau):
+            for _more in range(count - 1):
+                lr_scheduler.step()
+        if told or self._watching.came_to_nothing:
             self.skipped += 1
             return
         size = self._watching.size
@@ -174,11 +181,6 @@ class StepCallback(TrainerCallback, ExportableState):
         if self.schedule is not None and size.micro_batches:
             batch = size.samples / size.micro_batches * self.schedule.accumulation
             self.schedule.step(self._watching.noise.estimate, batch)
-        if isinstance(lr_scheduler, LRScheduler) and not isinstance(
-            lr_scheduler, ReduceLROnPlateau
-        ):
-            for _more in range(count - 1):
-                lr_scheduler.step()
 
     def on_log(self, *_: Any, logs: dict[str, Any] | None = None, **__: Any) -> None:
         """Adds the micro-batches of a step, and the noise scale where it is known."""
@@ -258,4 +260,4 @@ class StepCallback(TrainerCallback, ExportableState):
             args.gradient_accumulation_steps = self.schedule.least
         if self.checkpointing is not None:
             self.checkpointing.undo()
-        self._state = self._nominal = None
+        self._state = self._nominal = self._steps_before_saving = None

@@ -44,6 +44,7 @@ class Watch:
         self._micro = MicroBatches()
         self._open: MicroBatch | None = None  # its backward pass is to come
         self._clip: float | None = None
+        self._scale_before = self.scale
         self._warned = False
         self._hook = model.register_forward_pre_hook(self._begin, with_kwargs=True)
 
@@ -58,6 +59,7 @@ class Watch:
         The Trainer clips gradients before anybody sees them. So it does not, up to `end_step`,
         which clips by the same norm.
         """
+        self._clip_again()  # where a step has come to nothing
         self._clip, self._args.max_grad_norm = self._args.max_grad_norm, 0.0
 
     def end_micro_batch(self) -> None:
@@ -77,9 +79,18 @@ class Watch:
             self.noise.step()
         else:
             self.noise.drop()
+        self._scale_before = self.scale
         self._clip_again()
         if args.max_grad_norm > 0:
             torch.nn.utils.clip_grad_norm_(self._model.parameters(), args.max_grad_norm)
+
+    @property
+    def came_to_nothing(self) -> bool:
+        """Whether a gradient of the step was not finite, so that the optimizer has done nothing.
+
+        Accelerate does not notice where a fused optimizer looks at them itself.
+        """
+        return self.scale < self._scale_before
 
     def close(self) -> None:
         """Looks no more."""
