@@ -87,14 +87,43 @@ class BatchSchedule:
         with Path(path).open("x", encoding="utf-8") as file:
             json.dump({"batch_schedule": self.history}, file)
 
+    def arguments(self) -> dict[str, Any]:
+        """What makes another one like it, as JSON."""
+        names = ("most", "least", "share", "warmup", "every")
+        return {**{name: getattr(self, name) for name in names}, "replay": self._replay}
+
     def state_dict(self) -> dict[str, Any]:
         """Where it is, and how it came there."""
         return {"steps": self.steps, "history": [list(each) for each in self.history]}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from there."""
+    def load_state_dict(self, state: Mapping[str, Any], *, ranks: tuple[int, int] = (1, 1)) -> None:
+        """Goes on from there.
+
+        Args:
+            state: of one like it.
+            ranks: that there were, and that there are. All ranks together go on with as many
+                micro-batches in a step; where `least` is `most`, each goes on with that many.
+
+        Raises:
+            PipelineError: so many cannot be shared by the ranks.
+        """
         self.history = _history(state["history"])
+        if ranks[0] != ranks[1]:
+            self.history[-1][1] = self._shared_by(self.history[-1][1], *ranks)
         self.steps, self.accumulation = int(state["steps"]), self.history[-1][1]
+
+    def _shared_by(self, accumulation: int, before: int, now: int) -> int:
+        """What so many micro-batches of each rank are when there is another number of ranks."""
+        if self.least == self.most:
+            return self.least
+        wanted = accumulation * before
+        if wanted % now or not self.least <= wanted // now <= self.most:
+            raise PipelineError(
+                f"a step of the state has {wanted} micro-batches on {before} ranks, and {now} "
+                f"ranks have {self.least} to {self.most} each: give least= and most= for these "
+                "ranks, or smaller micro-batches"
+            )
+        return wanted // now
 
     def _change(self, accumulation: int) -> None:
         if accumulation != self.accumulation:

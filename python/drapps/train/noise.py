@@ -12,6 +12,7 @@ import torch
 from drapps.errors import PipelineError
 from drapps.train import ranks
 from drapps.train.averages import PairAverage
+from drapps.train.sharded import refuse_sharded
 
 _NORMAL_90 = 1.645  # standard errors of a two-sided 90 % interval
 
@@ -67,12 +68,16 @@ class NoiseScale:
                 measured in; the plain gradients where absent.
 
         Raises:
-            PipelineError: a decay outside 0 to 1, or no parameter requires a gradient.
+            PipelineError: a decay outside 0 to 1, no parameter requires a gradient, or each rank
+                has a part of them alone.
         """
         if not 0 <= average < 1:
             raise PipelineError(f"average={average!r} is no decay: give a number from 0 to below 1")
         parameters = model.parameters() if isinstance(model, torch.nn.Module) else model
         self._parameters = [each for each in parameters if each.requires_grad]
+        refuse_sharded(
+            model if isinstance(model, torch.nn.Module) else self._parameters, preconditioner
+        )
         if not self._parameters:
             raise PipelineError("no parameter of the model requires a gradient: nothing to measure")
         self._average = PairAverage(average)

@@ -16,6 +16,7 @@ from drapps.train.learning_rate import Scaling, WarmupCosine, scaled
 from drapps.train.noise import NoiseEstimate, NoiseScale, adascale_gain
 from drapps.train.precision import Kind, Precision
 from drapps.train.report import StepReport
+from drapps.train.sharded import refuse_sharded
 
 _UNKNOWN = NoiseEstimate(0, math.nan, math.nan, math.nan, 0.0, math.inf)
 _PROBE_EVERY = 20  # steps
@@ -69,6 +70,7 @@ class Step:
         Raises:
             PipelineError: parts that do not go together; the message says which.
         """
+        refuse_sharded(model, optimizer)
         if isinstance(batch, int):
             batch = BatchSchedule(most=batch, least=batch)
         if scaling != "none" and learning_rate is None:
@@ -210,6 +212,7 @@ class Step:
             "samples": self.samples,
             "reference": self.reference,
             "unit": self._unit,
+            "ranks": ranks.count(),
             "batch": self.batch.state_dict(),
             "precision": self.precision.state_dict(),
         }
@@ -219,10 +222,11 @@ class Step:
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from there; load the optimizer's state before.
+        """Goes on from there, on any number of ranks; load the optimizer's state before.
 
         Raises:
-            PipelineError: it is of a step with other parts.
+            PipelineError: it is of a step with other parts, or of micro-batches that these ranks
+                cannot share.
         """
         for name in ("noise", "learning_rate"):
             part = getattr(self, name)
@@ -232,7 +236,7 @@ class Step:
             if part is not None:
                 part.load_state_dict(state[name])
         self.precision.load_state_dict(state["precision"])
-        self.batch.load_state_dict(state["batch"])
+        self.batch.load_state_dict(state["batch"], ranks=(int(state["ranks"]), ranks.count()))
         self.steps, self.samples = int(state["steps"]), float(state["samples"])
         self.reference, self._unit = state["reference"], float(state["unit"])
 

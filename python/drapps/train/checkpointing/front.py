@@ -11,6 +11,7 @@ from torch import nn
 from drapps.arguments import Bytes, byte_count, whole
 from drapps.errors import PipelineError
 from drapps.train.checkpointing.blocks import Block, blocks_of
+from drapps.train.checkpointing.compiled import compiled_in, is_budgeted, within_budget
 from drapps.train.checkpointing.forwards import FORWARDS
 from drapps.train.checkpointing.installing import install
 from drapps.train.checkpointing.report import BlockReport, CheckpointReport
@@ -45,6 +46,9 @@ def checkpoint(
     number of blocks. Blocks that no ``Sequential`` runs cannot share a segment; there ``"sqrt"``
     stands for as many segments as blocks.
 
+    A model that is compiled already recomputes what torch's compiler chooses: `memory` is then kept
+    by the largest ``activation_memory_budget`` whose measured peak is within it.
+
     Args:
         model: to change. Only the attribute ``forward`` of some modules is set; names of
             parameters, modules and ``state_dict()`` stay.
@@ -77,6 +81,10 @@ def checkpoint(
     limit = None if memory is None else byte_count("memory", memory)
     if segments is not None and segments != "sqrt":
         segments = whole("segments", segments, 1)
+    compiled = compiled_in(model)
+    if compiled and limit is not None and not _is_checkpointed(model):
+        with undisturbed(model):
+            return within_budget(compiled, step_of(model, example), device_of(model), limit)
     blocks = blocks_of(model)
     reason = _reason(model, blocks)
     if reason:
@@ -88,14 +96,23 @@ def checkpoint(
         return search.within(limit) if limit is not None else search.in_segments(segments)
 
 
+def _is_checkpointed(model: nn.Module) -> bool:
+    """Whether it is changed already."""
+    placed = any(isinstance(each.__dict__.get("forward"), FORWARDS) for each in model.modules())
+    return placed or is_budgeted(model)
+
+
 def _reason(model: nn.Module, blocks: Sequence[Block]) -> str:
     """Why nothing can be done with a model; empty where something can."""
-    if any(hasattr(each, "_orig_mod") for each in model.modules()):
-        return "the model is compiled already: checkpoint it first, and compile it then"
+    if _is_checkpointed(model):
+        return "it is checkpointed already: undo() that first"
+    if compiled_in(model):
+        return (
+            "the model is compiled already: give memory=, or checkpoint it first, and compile it "
+            "then"
+        )
     if any(isinstance(each, torch.jit.ScriptModule) for each in model.modules()):
         return "the model is a TorchScript one, whose blocks cannot be given another forward"
-    if any(isinstance(each.__dict__.get("forward"), FORWARDS) for each in model.modules()):
-        return "it is checkpointed already: undo() that first"
     if len(blocks) < 2:
         return "the model has no Sequential or ModuleList of two blocks or more"
     return ""

@@ -49,7 +49,10 @@ class CheckpointReport(Report):
         predicted_step_seconds: of the step as it is placed: the plain step, and the forward passes
             that run again.
         plain_step_fits: whether the plain step fits into memory; where it does not, its peak and
-            its seconds are predicted.
+            its seconds are predicted, or None of a model that is compiled.
+        budget: of a model that is compiled: the share of the activations that its code keeps, of
+            those that it keeps by itself; None of others.
+        measured_step_seconds: of such a model, with the budget.
     """
 
     blocks: tuple[BlockReport, ...]
@@ -60,6 +63,8 @@ class CheckpointReport(Report):
     step_seconds: float | None = None
     predicted_step_seconds: float | None = None
     plain_step_fits: bool = True
+    budget: float | None = None
+    measured_step_seconds: float | None = None
 
     _undo = staticmethod(lambda: None)
 
@@ -85,7 +90,11 @@ class CheckpointReport(Report):
 
     def __str__(self) -> str:
         width = max([len(each.name) for each in self.blocks] + [len("block")])
-        lines = [f"{'block':<{width}}  {'action':<12}  {'activations':>12}  {'forward':>10}"]
+        lines = []
+        if self.blocks:
+            lines = [f"{'block':<{width}}  {'action':<12}  {'activations':>12}  {'forward':>10}"]
+        if self.budget is not None:
+            lines.append(f"budget {self.budget:g} of the activations that compiled code keeps")
         for each in self.blocks:
             action = each.action + ("" if each.segment is None else f" {each.segment}")
             size = "" if each.activation_bytes is None else mib(each.activation_bytes)
@@ -97,12 +106,17 @@ class CheckpointReport(Report):
         if self.step_seconds is not None and self.predicted_step_seconds is not None:
             after = f"{self.predicted_step_seconds * 1e3:.1f} ms predicted"
             lines.append(f"step   {self.step_seconds * 1e3:.1f} ms plain, {after}")
+        elif self.step_seconds is not None and self.measured_step_seconds is not None:
+            after = f"{self.measured_step_seconds * 1e3:.1f} ms measured"
+            lines.append(f"step   {self.step_seconds * 1e3:.1f} ms plain, {after}")
         if self.reason:
             lines.append(f"unchanged: {self.reason}")
         return "\n".join(lines)
 
     def _placed_peak(self) -> str:
-        if self.predicted_peak_bytes is None or self.measured_peak_bytes is None:
+        if self.measured_peak_bytes is None:
             return ""
         measured = mib(self.measured_peak_bytes)
+        if self.predicted_peak_bytes is None:
+            return f", {measured} measured"
         return f", {mib(self.predicted_peak_bytes)} predicted, {measured} measured"
