@@ -1,7 +1,7 @@
 """The training step, with all of its parts: `python examples/train_everything.py DIR`.
 
-DIR holds one folder of pictures per class. The loader's batch is the micro-batch; how many of them
-make a step follows the noise of the gradient.
+DIR holds one folder of pictures per class. A plan chooses the micro-batch, which is the loader's
+batch, and the precision; how many of them make a step follows the noise of the gradient.
 """
 
 import sys
@@ -10,6 +10,11 @@ import torch
 
 import drapps
 from drapps import train
+
+
+def loss_of(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The mean over the pictures of a batch."""
+    return torch.nn.functional.cross_entropy(model(batch["image"]), batch["label"])
 
 
 def main(root: str) -> None:
@@ -21,11 +26,10 @@ def main(root: str) -> None:
     model(torch.zeros(1, 3, 32, 32))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 
-    step = train.Step(
-        model,
-        optimizer,
+    plan = train.plan(model, loader, optimizer, loss=loss_of, memory="1GiB", seconds=10)
+    print(plan)
+    step = plan.step(
         batch=train.BatchSchedule(most=8, warmup=4, every=4),
-        precision="auto",
         learning_rate=train.WarmupCosine(optimizer, warmup=16, total=3 * 40),
         scaling="sqrt",
         clip=1.0,
@@ -33,7 +37,7 @@ def main(root: str) -> None:
     for _ in range(3):
         for batch in loader.torch():
             with step:
-                loss = torch.nn.functional.cross_entropy(model(batch["image"]), batch["label"])
+                loss = loss_of(model, batch)
             step.backward(loss, samples=len(batch["label"]))
         step.finish()
     print(step.report())

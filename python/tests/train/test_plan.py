@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 import drapps.torch  # noqa: E402
 from drapps import PipelineError, train  # noqa: E402
+from drapps.train.planning.optimizer_cost import optimizer_cost  # noqa: E402
 from python.tests.ranks import run_ranks  # noqa: E402
 from python.tests.train.models import batches, loss_of, model_of, sgd, weights  # noqa: E402
 
@@ -88,6 +89,29 @@ def test_a_plan_is_carried_out():
     for part in ("chosen", "binds", "noise scale", "goodput", chosen.precision):
         assert part in text
     assert json.loads(json.dumps(found.to_json()))["chosen"]["samples"] == chosen.samples
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam"])
+def test_the_cost_of_an_optimizer_is_that_of_its_kind(kind):
+    model = model_of()
+    optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.01)
+    cost = optimizer_cost(model, optimizer)
+    loss_of(model, next(batches([8]))).backward()
+    optimizer.step()
+    states = [each for state in optimizer.state.values() for each in state.values()]
+    kept = sum(each.nbytes for each in states if isinstance(each, torch.Tensor))
+    assert cost.state == pytest.approx(kept, rel=0.01)
+    assert cost.seconds > 0
+
+
+def test_an_optimizer_of_which_no_other_can_be_made_is_noted():
+    class Odd(torch.optim.SGD):
+        def __init__(self, model):
+            super().__init__(model.parameters(), 0.1)
+
+    model = model_of()
+    found = train.plan(model, LOADERS["stock"](), Odd(model), noise=64.0, **QUICK)
+    assert any("optimizer's cost is not known" in note for note in found.notes)
 
 
 def test_a_batch_that_cannot_be_set_is_said():

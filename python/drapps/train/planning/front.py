@@ -18,7 +18,8 @@ from drapps.train.planning import choice, measuring
 from drapps.train.planning.carrying_out import Work, planned
 from drapps.train.planning.drawing import drawn_from
 from drapps.train.planning.model import StepModel
-from drapps.train.planning.probing import Loss, Probe, loss_of, optimizer_cost
+from drapps.train.planning.optimizer_cost import optimizer_cost
+from drapps.train.planning.probing import Loss, Probe, loss_of
 from drapps.train.planning.report import TrainingPlan
 from drapps.train.precision import Kind
 

@@ -24,7 +24,6 @@ Loss = Callable[[torch.nn.Module, Any], torch.Tensor]
 _TIMED = 3  # steps, of which the fastest counts
 _LONG = 1.0  # seconds of a step, of which one is enough
 _PARTS = 4  # micro-batches that a batch is cut into for the noise
-_COPIED = 64 << 20  # bytes of parameters, with which the optimizer is timed
 
 
 @dataclass(frozen=True)
@@ -161,51 +160,3 @@ def loss_of(model: torch.nn.Module, batch: Any) -> torch.Tensor:
             "that gives the mean loss of the batch"
         )
     return loss
-
-
-@dataclass(frozen=True)
-class OptimizerCost:
-    """What an optimizer takes.
-
-    Attributes:
-        seconds: of its step.
-        state: bytes that it keeps.
-    """
-
-    seconds: float
-    state: float
-
-
-def optimizer_cost(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer
-) -> OptimizerCost | None:
-    """Timed on copies of some parameters, with another optimizer of its kind.
-
-    Returns:
-        None where none can be made.
-    """
-    trained = [each for each in model.parameters() if each.requires_grad]
-    total = sum(each.nbytes for each in trained)
-    copies: list[torch.nn.Parameter] = []
-    copied = 0
-    for each in sorted(trained, key=lambda one: one.nbytes):
-        if copied and copied + each.nbytes > _COPIED:
-            break
-        copies.append(torch.nn.Parameter(torch.zeros_like(each)))
-        copied += each.nbytes
-    device = device_of(model)
-    try:
-        twin: Any = type(optimizer)(copies, **optimizer.defaults)
-        for one in copies:
-            one.grad = torch.zeros_like(one)
-        twin.step()
-        times = []
-        for _ in range(_TIMED):
-            begun = now(device)
-            twin.step()
-            times.append(now(device) - begun)
-        kept = [each for state in twin.state.values() for each in state.values()]
-        state = sum(each.nbytes for each in kept if isinstance(each, torch.Tensor))
-    except (TypeError, ValueError, RuntimeError):
-        return None
-    return OptimizerCost(min(times) * total / copied, state * total / copied)
