@@ -69,6 +69,7 @@ def small(text, seconds=1.0):
     return parse(f"name: small\nabout: For tests.\n{SMALL}}}\nseconds: {seconds}\n{text}", "small")
 
 
+@pytest.mark.full
 def test_each_segment_is_measured_under_every_kind_of_loader():
     scenario = small("consumer: {step: 0.01}\nevents: [{at: 0.5, storage: {latency: 0.001}}]")
     held = {"workers": 1, "io_depth": 32}

@@ -17,6 +17,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <new>
 #include <random>
 #include <thread>
@@ -93,9 +94,9 @@ class Told {
     for (std::string& variable : variables_) environment.push_back(variable.data());
     environment.push_back(nullptr);
     EXPECT_EQ(::posix_spawnp(&pid_, name, nullptr, nullptr, arguments.data(), environment.data()), 0);
-    // The call returns before the new program has its environment.
+    // The call returns before the new program has its environment: that is the test's own at first, and none then.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (std::ifstream(path()).peek() == EOF && std::chrono::steady_clock::now() < deadline) {
+    while (told() != content() && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
@@ -105,6 +106,10 @@ class Told {
   }
   Told(const Told&) = delete;
   Told& operator=(const Told&) = delete;
+  std::string told() const {
+    std::ifstream file(path());
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
   std::string path() const { return "/proc/" + std::to_string(pid_) + "/environ"; }
   std::string content() const {
     std::string all;
