@@ -28,7 +28,7 @@ from drapps.item_cache.dataset import CachedDataset
 from python.tests.item_datasets import Counted, Killed, Several, Sized, note, noted
 
 LOADERS = [data.DataLoader, drapps.torch.DataLoader]
-METHODS = ["fork", "forkserver", "spawn"]
+METHODS = ["fork", "forkserver", pytest.param("spawn", marks=pytest.mark.full)]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -54,7 +54,7 @@ def flat(batches):
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-@pytest.mark.parametrize("method", [None, "fork", pytest.param("spawn", marks=pytest.mark.full)])
+@pytest.mark.parametrize("method", [None, *METHODS])
 def test_each_item_is_made_once_and_is_what_it_is_without(notes, tmp_path, loader, method):
     options = {"num_workers": 2, "multiprocessing_context": method} if method else {}
     expected = flat(loader(Counted(tmp_path / "other"), 7))
