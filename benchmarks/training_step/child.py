@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,4 +24,6 @@ def begin(_spec: dict[str, Any]) -> feed.Answering:
 
 
 if __name__ == "__main__":
+    # Torch advises against more workers than cores; the probe finds out.
+    warnings.filterwarnings("ignore", message="This DataLoader will create")
     feed.converse(begin)

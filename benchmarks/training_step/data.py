@@ -15,7 +15,7 @@ from benchmarks.small_samples import data as fashion
 
 FOLDER = ROOT / "build/bench/training-step"
 _PACKAGE = "python3-doc"
-_TEXTS = "python3*/html/_sources/**/*.rst.txt"
+_TEXTS = "python3-doc/html/_sources/**/*.rst.txt"
 _HELD_OUT_EVERY = 20  # files
 
 

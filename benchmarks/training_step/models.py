@@ -52,7 +52,7 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """A causal language model of bytes."""
 
-    def __init__(self, context: int, width: int = 128, layers: int = 4, heads: int = 4) -> None:
+    def __init__(self, context: int, width: int = 96, layers: int = 3, heads: int = 4) -> None:
         super().__init__()
         self.tokens, self.places = nn.Embedding(VOCABULARY, width), nn.Embedding(context, width)
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))

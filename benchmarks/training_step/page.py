@@ -32,7 +32,8 @@ def html(content: Mapping[str, Any]) -> str:
         "<h1>The training step</h1>",
         _paragraph(
             f"{content['date'][:10]}, commit {content['commit'][:12]}, {machine['cpu']}, "
-            f"{machine['cores']} cores. Ratios are medians over the seeds, with 95 % intervals."
+            f"{machine['cores']} cores. Ratios are medians over the seeds, with 95 % intervals, "
+            "which reach from the least to the most where there are fewer than six seeds."
         ),
     ]
     for device in _DEVICES:

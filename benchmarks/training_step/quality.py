@@ -52,15 +52,18 @@ class Quality:
     def grid(self) -> dict[str, dict[Cell, Answer]]:
         """A training of baseline and everything in each cell."""
         cells = [(batch, rate) for batch in self._settings.batches for rate in self._settings.rates]
-        jobs: dict[Key, Mapping[str, Any]] = {
-            ("grid", self._task, arm, *cell): self._job(arm, GRID_SEED, cell)
+        keys = {
+            arm: {cell: ("grid", self._task, arm, *cell) for cell in cells}
             for arm in (BASELINE, ALL)
-            for cell in cells
+        }
+        jobs: dict[Key, Mapping[str, Any]] = {
+            key: self._job(arm, GRID_SEED, cell)
+            for arm, mine in keys.items()
+            for cell, key in mine.items()
         }
         answers = self._bench.ask_all(jobs)
         return {
-            arm: {cell: answers[("grid", self._task, arm, *cell)] for cell in cells}
-            for arm in (BASELINE, ALL)
+            arm: {cell: answers[key] for cell, key in mine.items()} for arm, mine in keys.items()
         }
 
     @cached_property

@@ -70,10 +70,10 @@ FULL = Settings(
     seeds=100,
     tasks={
         "image": TaskSettings(120_000, 20, 5_000, (32, 64, 128), (0.025, 0.05, 0.1)),
-        "text": TaskSettings(20_000, 20, 1_000, (8, 16, 32), (1e-3, 2e-3, 4e-3)),
+        "text": TaskSettings(16_000, 20, 1_000, (8, 16, 32), (1e-3, 2e-3, 4e-3)),
     },
     side=224,
-    context=128,
+    context=256,
     pairs=60,
     rank_rounds=6,
     cell_s=2.0,

@@ -16,7 +16,7 @@ from drapps import train
 
 WARMUP = 0.05  # of a run's samples
 MOST = 8  # micro-batches of a step
-_SCHEDULE = {"warmup": 10, "every": 20}  # measured steps, steps: runs are short
+_FIRST, _EVERY = 10, 20  # measured steps before the batch may change, steps between changes
 _WARM_STEPS = 3  # that count for nothing
 
 Work = Callable[[Batch], None]
@@ -133,7 +133,7 @@ def _step(
     return train.Step(
         model,
         optimizer,
-        batch=train.BatchSchedule(most=MOST, **_SCHEDULE) if arm.batch else 1,
+        batch=train.BatchSchedule(most=MOST, warmup=_FIRST, every=_EVERY) if arm.batch else 1,
         precision=precision if arm.precision else "fp32",
         learning_rate=schedule,
         scaling=task.scaling if arm.scaling else "none",

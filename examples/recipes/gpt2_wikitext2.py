@@ -2,7 +2,7 @@
 
 DATA is your copy: the folder with wiki.train.raw and wiki.valid.raw (or .tokens), or any text file,
 the last twentieth of which is held out. --tokenizer is a folder with the files of a tokenizer of
-transformers; without one a token is a byte. Needs torch and transformers.
+transformers; without one a token is a byte. Needs torch and transformers, and in practice a GPU.
 """
 
 import math

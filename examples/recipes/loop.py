@@ -45,7 +45,7 @@ def fit(
     step = train.Step(
         model,
         optimizer,
-        batch=train.BatchSchedule(most=told.most, warmup=50),
+        batch=train.BatchSchedule(most=told.most, warmup=20),
         precision=told.precision,
         learning_rate=train.WarmupCosine(
             optimizer, warmup=0.05 * samples, total=samples, quantum=told.batch

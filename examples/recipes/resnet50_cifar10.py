@@ -2,7 +2,7 @@
 
 DATA is your copy: the folder of the "python version" (data_batch_1 to data_batch_5, test_batch), or
 one with a folder of pictures per class, in train/ and test/ or by themselves. The python version is
-pickled, so only open files that you trust. Needs torch and torchvision.
+pickled, so only open files that you trust. Needs torch and torchvision, and in practice a GPU.
 """
 
 import pickle
