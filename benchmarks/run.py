@@ -31,14 +31,15 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
-    several = "(cache, image-peers, python-cached, python-dataset, storage)"
+    several = "(cache, image-peers, python-cached, python-dataset, storage, training-step)"
     parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")
+    parser.add_argument("--full", action="store_true", help="all of it (training-step)")
     options = parser.parse_args()
     names = options.scenarios or DEFAULT
     if unknown := [name for name in names if name not in SCENARIOS]:
         parser.error(f"there is no scenario {', '.join(unknown)}")
-    more = {name: value for name in ("fresh", "only") if (value := getattr(options, name))}
+    more = {name: value for name in ("fresh", "only", "full") if (value := getattr(options, name))}
     scenarios = [
         importlib.import_module(f"benchmarks.{name.replace('-', '_')}.scenario") for name in names
     ]

@@ -262,6 +262,7 @@ FRAMEWORKS = [
     "python/tests/test_examples.py",
     "python/tests/test_jax.py",
     "python/tests/test_jax_devices.py",
+    "python/tests/test_recipes.py",
     "python/tests/test_streaming_datasets.py",
     "python/tests/test_tensorflow.py",
     "python/tests/test_tensorflow_import.py",

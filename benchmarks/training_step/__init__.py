@@ -1,0 +1,1 @@
+"""Scenario training-step: what the parts of drapps.train are worth, and what they cost."""
