@@ -1,4 +1,4 @@
-"""The goodput of every cell of a grid, by brute force: what a plan is compared with.
+"""The goodput of every cell of a grid, by brute force, and of what a plan chooses without one.
 
 Goodput is samples per second times Pollux' statistical efficiency: at a noise scale φ, a sample of
 a step of B is worth (φ + B₀) ÷ (φ + B) of one of a step of B₀.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from drapps import train
 CHECKPOINTS = ("none", "sqrt")
 _PRECISIONS = ("fp32", "bf16")
 _LEAST_STEPS = 3
+_PLAN_BATCHES = 8
+_TURNS = 6
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Cell:
     samples_per_s: float
     efficiency: float
     goodput: float
+
+    @property
+    def step(self) -> tuple[int, int, str, str]:
+        """What it is."""
+        return self.micro_batch, self.accumulation, self.precision, self.checkpoints
 
     @property
     def name(self) -> str:
@@ -98,10 +105,53 @@ def best(cells: Sequence[Cell]) -> Cell:
     return max(cells, key=lambda cell: cell.goodput)
 
 
+def planned(
+    task: Task, device: torch.device, cells: Sequence[Cell], job: Mapping[str, Any]
+) -> Cell:
+    """What `drapps.train.plan` chooses within the range of the grid; its rate is its prediction."""
+    torch.manual_seed(1)
+    model = task.model().to(device)
+    loader = torch.utils.data.DataLoader(task.dataset, job["reference"])
+    batches = list(itertools.islice(loader, _PLAN_BATCHES))
+    samples = [cell.micro_batch * cell.accumulation for cell in cells]
+    plan = train.plan(
+        model,
+        batches,
+        task.optimizer(model, 1e-4),
+        loss=lambda model, batch: task.loss_of(model, [each.to(device) for each in batch]),
+        noise=job["noise_scale"],
+        reference=job["reference"],
+        least=min(samples),
+        most=max(samples),
+        precision=_PRECISIONS,  # type: ignore[arg-type]
+    )
+    chosen = plan.chosen
+    return Cell(
+        chosen.micro_batch,
+        chosen.accumulation,
+        chosen.precision,
+        "none",
+        chosen.samples_per_second,
+        chosen.efficiency,
+        chosen.goodput,
+    )
+
+
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    """For `child`: the cells as dictionaries."""
+    """For `child`: the cells as dictionaries; what a plan chooses, and its share of the best one.
+
+    The two are measured in turn, for what is best of many is so by luck, too.
+    """
     task, device = load(job.pop("task")), torch.device(job.pop("device"))
-    return {"cells": [asdict(cell) for cell in goodputs(task, device, **job)]}
+    cells = goodputs(task, device, **job)
+    chosen, grids = planned(task, device, cells, job), best(cells)
+    pair, rates = (chosen, grids), [0.0, 0.0]
+    for turn in range(2 * _TURNS):
+        side = (turn + turn // 2) % 2  # one, the other, the other, the one
+        rates[side] += _samples_per_s(task, device, pair[side].step, job["seconds"])
+    share = rates[0] * chosen.efficiency / (rates[1] * grids.efficiency)
+    found = {"cells": [asdict(cell) for cell in cells], "planned": asdict(chosen)}
+    return {**found, "share": 1.0 if chosen.step == grids.step else share}
 
 
 def measure(bench: Bench, task: str, reference: int, noise_scale: float) -> list[Cell]:
@@ -129,6 +179,9 @@ def measure(bench: Bench, task: str, reference: int, noise_scale: float) -> list
         if (cell.micro_batch * cell.accumulation, cell.precision, cell.checkpoints)
         == (reference, "fp32", "none")
     )
+    figures = bench.result.figures[bench.name(f"goodput_{task}")]
+    figures[f"planned: {Cell(**answer['planned']).name}"] = answer["planned"]
+    bench.result.ratios[bench.name(f"plan_over_best_goodput_{task}")] = answer["share"]
     name = bench.name(f"best_goodput_over_baseline_{task}")
     bench.result.ratios[name] = best(cells).goodput / plain.goodput
     return cells

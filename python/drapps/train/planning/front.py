@@ -38,6 +38,7 @@ def plan(
     noise: NoiseScale | NoiseEstimate | float | None = None,
     rate: float | None = None,
     reference: int | None = None,
+    least: int | None = None,
     most: int | None = None,
     precision: Kind | Sequence[Kind] | None = None,
     seconds: float = 60.0,
@@ -67,8 +68,9 @@ def plan(
             the parameters as they are; where it cannot be, steps keep their samples.
         rate: samples a second that the loader makes for a rank, as a simulation says; measured
             where absent.
-        reference: samples of a step, over all ranks, that the learning rate was tuned for, the
-            fewest that are considered; the loader's batch of each rank where absent.
+        reference: samples of a step, over all ranks, that the learning rate was tuned for; the
+            loader's batch of each rank where absent.
+        least: samples of a step, over all ranks, that are considered; the reference where absent.
         most: samples of a step, over all ranks, that are considered; 16 times the reference where
             absent.
         precision: to choose from; fp32 and what the device is made for where absent. One whose
@@ -90,6 +92,7 @@ def plan(
     count = ranks.count()
     today = drawn.samples * count
     reference = today if reference is None else whole("reference", reference, 1)
+    least = reference if least is None else whole("least", least, 1, reference)
     most = _MORE * reference if most is None else whole("most", most, reference)
     notes: list[str] = []
 
@@ -121,5 +124,5 @@ def plan(
         count,
     )
     micros = measuring.sizes_to_choose_from(stages)
-    wanted = choice.Wanted(target, limit, scale, reference, reference, most, micros)
+    wanted = choice.Wanted(target, limit, scale, reference, least, most, micros)
     return planned(stages, wanted, Work(model, loader, optimizer, loss, drawn.samples), notes)
