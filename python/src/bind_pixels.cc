@@ -1,6 +1,7 @@
 // Pixels that are made when they are asked for: drapps._core.Pixels, for what stands in Pillow's place in worker
 // processes.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
@@ -24,6 +25,7 @@ namespace drapps {
 namespace {
 
 using nb::literals::operator""_a;
+using Floats = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Region = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
 /// One per thread, so that the pictures of a process follow each other through the same memory.
@@ -89,9 +91,20 @@ class Pixels {
     const std::size_t size = interleaved_size({view.height, view.width}, pixel_bytes);
     nb::bytes out = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
     if (!out.is_valid()) throw nb::python_error();
-    auto* data = static_cast<std::uint8_t*>(const_cast<void*>(out.data()));  // not seen by anyone yet
+    auto* data = reinterpret_cast<std::uint8_t*>(PyBytes_AsString(out.ptr()));  // which nobody has seen yet
     interleave(view, pixel_bytes, fourth, {data, size});
     return out;
+  }
+
+  void to_floats(const Region& rect, std::uint8_t orientation, bool gray, const Floats& out) const {
+    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
+    const ImageView view = checked(source_.file.empty() ? work() : without_gil(work));
+    const auto channels = static_cast<std::int32_t>(out.shape(0));
+    const bool fits = out.shape(1) == static_cast<std::size_t>(view.height) &&
+                      out.shape(2) == static_cast<std::size_t>(view.width) &&
+                      (channels == view.channels || (channels == 3 && view.channels == 1));
+    if (!fits) throw nb::value_error("floats of another shape");
+    divide_by_255(view, channels, out.data());
   }
 
  private:
@@ -106,7 +119,7 @@ class Pixels {
     Pixels pixels;
     pixels.buffer_ = std::make_unique<ImageBuffer>(MemoryLedger::unlimited());
     pixels.source_.planes = checked(without_gil([&]() -> Result<ImageView> {
-      const Result<ImageView> view = work();
+      Result<ImageView> view = work();
       if (!view.ok()) return view;
       Result<ImageView> own = pixels.buffer_->reshape(view->channels, view->height, view->width);
       if (own.ok()) kernel::copy(*own, *view);
@@ -139,7 +152,9 @@ void bind_pixels(nb::module_& module) {
            "The same, then resized as Pillow does, bilinear or bicubic, in the pass order of Pillow 13 or of those "
            "before.")
       .def("interleaved", &Pixels::interleaved, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "fourth"_a,
-           "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.");
+           "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
+      .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
+           "The same divided by 255, into (channels, height, width), as torchvision's to_tensor.");
 }
 
 }  // namespace drapps

@@ -9,7 +9,7 @@ import random
 import pytest
 from PIL import Image, JpegImagePlugin
 
-from drapps.accelerate import patching
+from drapps.accelerate import patching, tensors
 from drapps.accelerate.tally import BY_PILLOW, Counts
 from python.tests.picture_files import large_file
 from python.tests.picture_sequences import PILLOW, Sequence, torchvision_steps, whole
@@ -34,6 +34,7 @@ def patched():
     counts = Counted()
     patches = patching.patch(counts)
     assert patches is not None, counts.words
+    tensors.patch(patches)
     try:
         yield counts
     finally:

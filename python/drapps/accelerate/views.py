@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from drapps import _core
 
@@ -176,6 +177,10 @@ class View:
         """Its pixels as Pillow's tobytes() gives them."""
         size = 3 if self.mode == "RGB" else 1
         return self.source.pixels().interleaved(self.rect, self.turn, self.gray, size, 0)
+
+    def to_floats(self, out: Any) -> None:
+        """Its pixels divided by 255, into an array of (channels, height, width)."""
+        self.source.pixels().to_floats(self.rect, self.turn, self.gray, out)
 
     def for_pillow(self) -> tuple[bytes, str]:
         """Its pixels as Pillow holds them, and the raw mode by which it takes them."""

@@ -9,6 +9,7 @@
 #include "drapps/decode/check.h"
 #include "drapps/decode/orient.h"
 #include "drapps/kernel/color.h"
+#include "drapps/kernel/normalize.h"
 #include "drapps/kernel/planes.h"
 
 namespace drapps {
@@ -55,7 +56,7 @@ Result<ImageView> PixelMaker::make(const PixelSource& source, const PixelPart& p
 
 Result<ImageView> PixelMaker::resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target) {
   if (target.extent.height <= 0 || target.extent.width <= 0) return invalid("a picture has at least one pixel");
-  const Result<ImageView> view = make(source, part);
+  Result<ImageView> view = make(source, part);
   if (!view.ok()) return view;
   Result<ImageView> out = resized_.reshape(view->channels, target.extent.height, target.extent.width);
   if (!out.ok()) return out;
@@ -84,6 +85,15 @@ void interleave(ConstImageView in, std::int32_t pixel_bytes, std::uint8_t fourth
       }
     }
   }
+}
+
+void divide_by_255(ConstImageView in, std::int32_t channels, float* out) {
+  static const kernel::Normalizer normalizer = kernel::Normalizer::unit(kernel::Scaling::kDivide);
+  if (in.channels != channels) {  // the same plane each time
+    in.channels = channels;
+    in.plane_stride = 0;
+  }
+  normalizer.store(out, in, {Dtype::kFloat32, Layout::kNchw});
 }
 
 }  // namespace drapps

@@ -80,4 +80,8 @@ constexpr std::size_t interleaved_size(Extent extent, std::int32_t pixel_bytes) 
 /// @param out  interleaved_size() bytes.
 void interleave(ConstImageView in, std::int32_t pixel_bytes, std::uint8_t fourth, std::span<std::uint8_t> out);
 
+/// Writes x / 255 plane after plane, as torchvision's to_tensor does: as many planes as there are, or three equal ones
+/// of one.
+void divide_by_255(ConstImageView in, std::int32_t channels, float* out);
+
 }  // namespace drapps

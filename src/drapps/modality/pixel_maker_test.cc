@@ -134,5 +134,16 @@ TEST(PixelMaker, InterleavesPlanesWithAFourthByte) {
   EXPECT_THAT(one, ElementsAre(0, 1));
 }
 
+TEST(PixelMaker, DividesPlanesBy255) {
+  std::vector<std::uint8_t> planes(3 * 64 + kPadding);
+  for (std::size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<std::uint8_t>(i);
+  std::array<float, 6> floats{};
+  const auto part = [](int value) { return static_cast<float>(value) / 255.0F; };
+  divide_by_255(ImageView{planes.data(), 3, 1, 2, 64, 64}, 3, floats.data());
+  EXPECT_THAT(floats, ElementsAre(part(0), part(1), part(64), part(65), part(128), part(129)));
+  divide_by_255(ImageView{planes.data(), 1, 1, 2, 64, 64}, 3, floats.data());
+  EXPECT_THAT(floats, ElementsAre(part(0), part(1), part(0), part(1), part(0), part(1)));
+}
+
 }  // namespace
 }  // namespace drapps
