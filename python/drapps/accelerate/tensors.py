@@ -10,6 +10,7 @@ from typing import Any
 
 from drapps.accelerate.late import LatePixels
 from drapps.accelerate.patches import Patches, is_own
+from drapps.attributes import attribute_of
 
 FUNCTIONAL = "torchvision.transforms.functional"
 
@@ -25,11 +26,13 @@ def patch(patches: Patches) -> None:
 def _to_tensor(plain: Any) -> Callable[[Any], Any]:
     import torch
 
+    is_tracing = attribute_of(torch.jit, "is_tracing")
+
     @functools.wraps(plain)
     def to_tensor(pic: Any) -> Any:
         held = getattr(pic, "_im", None)
         view = held.view if type(held) is LatePixels else None
-        if view is None or torch.get_default_dtype() is not torch.float32 or torch.jit.is_tracing():
+        if view is None or torch.get_default_dtype() is not torch.float32 or is_tracing():
             return plain(pic)
         width, height = view.size
         if height * width == 1:
