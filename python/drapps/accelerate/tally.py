@@ -51,25 +51,29 @@ class Counts:
 class Tally:
     """A row of counts for each process of a pool."""
 
-    def __init__(self, rows: int) -> None:
-        """Takes memory for so many processes.
+    def __init__(self, rows: int, memory: Descriptor | None = None) -> None:
+        """Takes memory for so many processes, or maps what another process has taken.
 
         Raises:
             OSError: the system gives none.
         """
-        self.memory = Descriptor(os.memfd_create("drapps-pictures", os.MFD_CLOEXEC))
-        self._rows = rows
-        os.ftruncate(self.memory.fd, rows * _WORDS * _WORD)
+        size = rows * _WORDS * _WORD
+        if memory is None:
+            memory = Descriptor(os.memfd_create("drapps-pictures", os.MFD_CLOEXEC))
+            os.ftruncate(memory.fd, size)
+        self._rows, self._memory = rows, memory
+        self._words = memoryview(mmap.mmap(memory.fd, size)).cast("Q")
+
+    def __reduce__(self) -> Any:
+        return Tally, (self._rows, self._memory)
 
     def of_process(self, number: int) -> Counts:
         """The row of a process."""
-        words = memoryview(mmap.mmap(self.memory.fd, self._rows * _WORDS * _WORD)).cast("Q")
-        return Counts(words[number * _WORDS : (number + 1) * _WORDS])
+        return Counts(self._words[number * _WORDS : (number + 1) * _WORDS])
 
     def sums(self) -> dict[str, int]:
         """Of all processes; ``left_alone`` is the reason of one that has one, else 0."""
-        size = self._rows * _WORDS * _WORD
-        words = memoryview(os.pread(self.memory.fd, size, 0)).cast("Q")
+        words = memoryview(bytes(self._words)).cast("Q")
         found = {name: sum(words[place::_WORDS]) for place, name in enumerate(_NAMES)}
         return {**found, "left_alone": max(words[_REASON::_WORDS], default=0)}
 
