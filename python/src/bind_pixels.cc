@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +14,10 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "drapps/base/caught.h"
+#include "drapps/kernel/normalize.h"
 #include "drapps/kernel/planes.h"
 #include "drapps/modality/pixel_maker.h"
 #include "shared.h"
@@ -26,6 +29,8 @@ namespace {
 
 using nb::literals::operator""_a;
 using Floats = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using FlatFloats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstFlatFloats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Region = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
 /// One per thread, so that the pictures of a process follow each other through the same memory.
@@ -133,6 +138,19 @@ class Pixels {
   PixelSource source_;
 };
 
+void normalize_floats(const FlatFloats& out, const ConstFlatFloats& in, const std::vector<double>& mean,
+                      const std::vector<double>& std, bool interleaved) {
+  const std::size_t channels = mean.size(), size = in.shape(0);
+  if (channels == 0 || channels > kernel::Normalizer::kMaxChannels || std.size() != channels || size % channels != 0 ||
+      out.shape(0) != size) {
+    throw nb::value_error("1 to 4 means and deviations, and as many floats as before");
+  }
+  const std::vector<float> means(mean.begin(), mean.end()), stds(std.begin(), std.end());
+  const WithoutGil release;
+  kernel::normalize_floats(out.data(), in.data(), size / channels, interleaved ? Layout::kNhwc : Layout::kNchw, means,
+                           stds);
+}
+
 }  // namespace
 
 void bind_pixels(nb::module_& module) {
@@ -155,6 +173,8 @@ void bind_pixels(nb::module_& module) {
            "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
       .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
            "The same divided by 255, into (channels, height, width), as torchvision's to_tensor.");
+  module.def("normalize_floats", &normalize_floats, "out"_a, "floats"_a, "mean"_a, "std"_a, "interleaved"_a,
+             "(floats - mean) / std by channel, as torch does it, of planes or of interleaved pixels.");
 }
 
 }  // namespace drapps

@@ -256,6 +256,26 @@ def torchvision_steps(
     ]
 
 
+def normalized(transforms: Any, to_floats: Step) -> Step:
+    """A picture as floats, normalised by numbers of all kinds."""
+
+    def step(rng: random.Random, image: Any) -> Any:
+        floats = to_floats(rng, image)
+        count = rng.choice([1, 3, 3, floats.shape[0], floats.shape[0]])
+        mean, std = ([rng.uniform(-1, 1) for _ in range(count)] for _ in "ab")
+        if rng.random() < 0.2:
+            std[0] = rng.choice([0.0, 1e-50, float("nan"), 2, -1.0])
+        options = {"inplace": True} if rng.random() < 0.2 else {}
+        kind = rng.choice([list, list, tuple, torch.tensor])
+        normalize = transforms.Normalize(mean, std, **options)
+        if kind is not list:
+            normalize.mean, normalize.std = kind(mean), kind(std)
+        made = normalize(floats)
+        return made, floats, type(made).__name__
+
+    return step
+
+
 class Sequence:
     """One random sequence: its file, and the calls that its seed says."""
 

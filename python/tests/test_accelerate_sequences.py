@@ -7,12 +7,13 @@ import io
 import random
 
 import pytest
+import torch
 from PIL import Image, JpegImagePlugin
 
-from drapps.accelerate import patching, tensors
+from drapps.accelerate import patching
 from drapps.accelerate.tally import BY_PILLOW, Counts
 from python.tests.picture_files import large_file
-from python.tests.picture_sequences import PILLOW, Sequence, torchvision_steps, whole
+from python.tests.picture_sequences import PILLOW, Sequence, normalized, torchvision_steps, whole
 
 QUICK, FULL = 250, 18_000  # sequences of each kind
 SHARES = 20  # tests among which the full ones are divided
@@ -34,7 +35,8 @@ def patched():
     counts = Counted()
     patches = patching.patch(counts)
     assert patches is not None, counts.words
-    tensors.patch(patches)
+    for then in patching.TENSORS.values():
+        then(patches)
     try:
         yield counts
     finally:
@@ -43,10 +45,17 @@ def patched():
 
 @pytest.fixture(scope="module")
 def steps(v1, v2):
-    first = torchvision_steps(v1.functional, v1, [lambda _, image: v1.functional.to_tensor(image)])
-    tensors = [lambda _, image: v2.functional.to_image(image)]
-    tensors.append(lambda _, image: v2.ToDtype(dtype=None)(v2.ToImage()(image)))
-    second = torchvision_steps(v2.functional, v2, tensors)
+    def to_tensor(_, image):
+        return v1.functional.to_tensor(image)
+
+    def to_image(_, image):
+        return v2.functional.to_image(image)
+
+    def to_floats(_, image):
+        return v2.ToDtype(torch.float32, scale=True)(v2.ToImage()(image))
+
+    first = torchvision_steps(v1.functional, v1, [to_tensor, normalized(v1, to_tensor)])
+    second = torchvision_steps(v2.functional, v2, [to_image, to_floats, normalized(v2, to_floats)])
     return {
         "pillow": PILLOW,
         "v1": [*PILLOW[:8], *((3 * weight, step) for weight, step in first)],

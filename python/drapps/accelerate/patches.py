@@ -12,12 +12,20 @@ class Patches:
     """Keeps what was there; `undo` is for tests, since a worker process only ends."""
 
     def __init__(self) -> None:
-        self._before: list[tuple[Any, str, Any]] = []
+        self._before: list[tuple[Any, Any, Any]] = []
 
-    def put(self, owner: Any, name: str, value: Any) -> None:
-        """Sets an attribute of a class or a module."""
-        self._before.append((owner, name, vars(owner).get(name, _NOTHING)))
-        setattr(owner, name, value)
+    def put(self, owner: Any, name: Any, value: Any) -> None:
+        """Sets an attribute of a class or a module, or what a dictionary has under a key."""
+        held = owner if isinstance(owner, dict) else vars(owner)
+        self._before.append((owner, name, held.get(name, _NOTHING)))
+        self._set(owner, name, value)
+
+    @staticmethod
+    def _set(owner: Any, name: Any, value: Any) -> None:
+        if isinstance(owner, dict):
+            owner[name] = value
+        else:
+            setattr(owner, name, value)
 
     def undo(self) -> None:
         """All is as it was."""
@@ -25,7 +33,7 @@ class Patches:
             if value is _NOTHING:
                 delattr(owner, name)
             else:
-                setattr(owner, name, value)
+                self._set(owner, name, value)
         self._before.clear()
 
 

@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 
-from drapps.accelerate import methods, tensors
+from drapps.accelerate import methods, normalizing, tensors
 from drapps.accelerate.importing import once_imported
 from drapps.accelerate.opening import Opening
 from drapps.accelerate.patches import Patches, is_own
@@ -16,6 +16,11 @@ from drapps.accelerate.tally import Counts
 _PLUGIN = "PIL.JpegImagePlugin"
 _NO_PROPERTY, _OTHERWISE, _REPLACED = 1, 2, 3  # of tally.LEFT_ALONE
 _ALL_GO_THROUGH = ("_new", "load", "frombytes", "tobytes")
+TENSORS: dict[str, Callable[[Patches], None]] = {
+    tensors.FUNCTIONAL: tensors.patch,
+    normalizing.FIRST: normalizing.patch_first,
+    normalizing.SECOND: normalizing.patch_second,
+}
 _METHODS: dict[str, Callable[..., methods.Method]] = {
     "copy": methods.copy,
     "convert": methods.convert,
@@ -29,7 +34,8 @@ _METHODS: dict[str, Callable[..., methods.Method]] = {
 def begin(counts: Counts) -> None:
     """In a worker process, before it makes samples: now, or as soon as a library is imported."""
     once_imported(_PLUGIN, functools.partial(patch, counts))
-    once_imported(tensors.FUNCTIONAL, functools.partial(tensors.patch, Patches()))
+    for name, then in TENSORS.items():
+        once_imported(name, functools.partial(then, Patches()))
 
 
 def patch(counts: Counts) -> Patches | None:
