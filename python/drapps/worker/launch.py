@@ -99,6 +99,7 @@ def _begun(launch: Launch) -> _core.Board:
     # Where all cores are busy, the threads that train go first.
     os.nice(_NICER)
     _core.take_long_slices()
+    _core.keep_freed_memory()
     # What was inherited stays. A full collection would visit all of it, and so copy its pages: in a
     # process that had imported torch the first one took 75 ms, and mostly came before a batch did.
     gc.freeze()
