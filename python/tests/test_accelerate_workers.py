@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,62 @@ def test_nothing_of_it_is_in_this_process(photos):
 def test_what_a_dataset_replaces_in_its_worker_is_called(photos):
     made, _ = batches(Replaced(photos), batch_size=1)
     assert {tuple(batch.shape) for batch in made} == {(1, 8, 8, 3)}
+
+
+def test_why_pillow_is_left_alone_is_said(photos, monkeypatch):
+    plain = Image.Image.load
+    monkeypatch.setattr(Image.Image, "load", lambda self: plain(self))
+    _, loader = batches(Photos(photos), batch_size=1, multiprocessing_context="fork")
+    assert "functions of Pillow that all pictures go through were replaced" in str(loader.lifted())
+    assert set(loader.explain().plan.pictures) == {"left_alone"}
+
+
+class Threaded(Photos):
+    """Threads of its own make a sample."""
+
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index])
+        image.load()
+        boxes = [(each, each, each + 40, each + 30) for each in range(16)]
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(lambda box: np.asarray(image.crop(box).resize((31, 23))), boxes))
+        return np.stack([np.asarray(Image.fromarray(each).convert("RGB")) for each in made])
+
+
+def test_threads_of_a_dataset_share_a_picture(photos):
+    with_it, loader = batches(Threaded(photos), batch_size=1)
+    assert loader.explain().plan.pictures["native"] > 0
+    assert same(
+        [[each] for each in with_it],
+        [[each] for each in batches(Threaded(photos), batch_size=1, num_workers=0)[0]],
+    )
+
+
+class Keeping(Photos):
+    """Keeps pictures on itself, and says what memory they take."""
+
+    def __getitem__(self, index):
+        before = _own_bytes()
+        kept = []
+        for _ in range(300):
+            image = Image.open(self.paths[0])
+            image.load()
+            kept += [image, image.crop((0, 0, 20, 20))]
+        return _own_bytes() - before
+
+
+def _own_bytes():
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def test_pictures_that_are_kept_take_no_more_memory_than_pillows(tmp_path):
+    smooth = Image.linear_gradient("L").resize((400, 300)).convert("RGB")
+    smooth.save(tmp_path / "a.jpg", quality=90)
+    ours = int(batches(Keeping(tmp_path), batch_size=1, num_workers=1)[0][0])
+    theirs = int(batches(Keeping(tmp_path), batch_size=1, num_workers=1, accelerate=False)[0][0])
+    assert theirs > 300 * 400 * 300 * 4
+    assert ours < theirs
 
 
 class Cropped(Photos):

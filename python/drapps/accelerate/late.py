@@ -35,8 +35,9 @@ class LatePixels:
         """Pillow's core image of these pixels, always the same."""
         view = self.view
         if view is not None:
-            self._core = _in_pillow(view)
-            self.view = None
+            core = _in_pillow(view)
+            if self.view is view:  # no other thread was quicker
+                self._core, self.view = core, None
         return self._core
 
     def __getattr__(self, name: str) -> Any:

@@ -80,8 +80,9 @@ class Source:
 
     def pixels(self) -> _core.Pixels:
         """What pixels are made of now."""
-        if self._make is not None:
-            self._take(self._make())
+        make = self._make  # which another thread may call, too
+        if make is not None:
+            self._take(make())
             self._make = None
         pixels = self._pixels
         assert pixels is not None
