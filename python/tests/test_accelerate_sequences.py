@@ -15,7 +15,7 @@ from drapps.accelerate.tally import BY_PILLOW, Counts
 from python.tests.picture_files import large_file
 from python.tests.picture_sequences import PILLOW, Sequence, normalized, torchvision_steps, whole
 
-QUICK, FULL = 250, 18_000  # sequences of each kind
+QUICK, FULL = 700, 18_000  # sequences of each kind
 SHARES = 20  # tests among which the full ones are divided
 
 

@@ -7,12 +7,12 @@ namespace drapps::kernel {
 namespace {
 
 // A period of interleaved pixels that fills vectors of any width.
-constexpr std::size_t kPixels = 16;
+constexpr std::size_t kPeriod = 16;
 
 template <std::size_t kChannels>
 void interleaved(float* out, const float* in, std::size_t pixels, std::span<const float> mean,
                  std::span<const float> std) noexcept {
-  constexpr std::size_t kRun = kPixels * kChannels;
+  constexpr std::size_t kRun = kPeriod * kChannels;
   std::array<float, kRun> means, stds;
   for (std::size_t i = 0; i < kRun; ++i) {
     means[i] = mean[i % kChannels];
