@@ -6,13 +6,14 @@ import io
 import os
 import subprocess
 import sys
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 from torch.utils import data
 
 import drapps
@@ -31,6 +32,9 @@ class Photos(data.Dataset):
 
     def __len__(self):
         return len(self.paths)
+
+    def __iter__(self):
+        return (self[index] for index in range(len(self)))
 
     def __getitem__(self, index):
         with Image.open(self.paths[index]) as image:
@@ -51,6 +55,29 @@ class Pairs(Photos):
         gray = image.convert("L").resize((33, 21), Image.Resampling.BILINEAR)
         flipped = crops[1].transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         return np.stack([np.array(each) for each in (crops[0], flipped)]), np.array(gray)
+
+
+class Zipped(Photos):
+    """Gray pictures, from members of an archive that each process opens."""
+
+    archive = None
+
+    def __getitem__(self, index):
+        if self.archive is None:
+            self.archive = zipfile.ZipFile(self.paths[0].parent / "all.txt")
+        with self.archive.open(f"{index}") as file, Image.open(file) as image:
+            upright = ImageOps.exif_transpose(image).convert("L")
+        return np.asarray(upright.crop((2, 3, 70, 60)).resize((37, 29), 2)), upright.size
+
+
+class Stream(data.IterableDataset):
+    """The same as a stream."""
+
+    def __init__(self, folder):
+        self.inner = Zipped(folder)
+
+    def __iter__(self):
+        return iter(self.inner)
 
 
 class Replaced(Photos):
@@ -107,12 +134,15 @@ def test_batches_are_the_same_and_pictures_are_counted(start, photos, v1):
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("kind", [Photos, Pairs])
+@pytest.mark.parametrize("kind", [Photos, Pairs, Zipped, Stream])
 def test_whole_datasets_are_the_same(kind, start, tmp_path):
     for number, sampling in enumerate(("4:4:4", "4:2:0", "4:2:2", "gray")):
         (tmp_path / f"{number}.jpg").write_bytes(jpeg(sampling, 90 + number, 111, quality=60))
         progressive = jpeg(sampling, 75, 80 + number, progressive=True)
         (tmp_path / f"{number}p.jpg").write_bytes(progressive)
+    with zipfile.ZipFile(tmp_path / "all.txt", "w") as archive:
+        for number, path in enumerate(sorted(tmp_path.glob("*.jpg"))):
+            archive.write(path, f"{number}")
     options = {"multiprocessing_context": start, "num_workers": 1}
     with_it, loader = batches(kind(tmp_path), batch_size=1, **options)
     assert same(with_it, batches(kind(tmp_path), num_workers=0, batch_size=1)[0])
