@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from drapps.accelerate import methods, normalizing, tensors
 from drapps.accelerate.importing import once_imported
@@ -33,9 +35,15 @@ _METHODS: dict[str, Callable[..., methods.Method]] = {
 
 def begin(counts: Counts) -> None:
     """In a worker process, before it makes samples: now, or as soon as a library is imported."""
-    once_imported(_PLUGIN, functools.partial(patch, counts))
+    once_imported(_PLUGIN, functools.partial(_or_leave_alone, patch, counts))
     for name, then in TENSORS.items():
-        once_imported(name, functools.partial(then, Patches()))
+        once_imported(name, functools.partial(_or_leave_alone, then, Patches()))
+
+
+def _or_leave_alone(then: Callable[[Any], Any], given: Any) -> None:
+    """A library that is built otherwise than all that are known stays as it is."""
+    with contextlib.suppress(AttributeError, ImportError, LookupError, TypeError, ValueError):
+        then(given)
 
 
 def patch(counts: Counts) -> Patches | None:
@@ -49,11 +57,11 @@ def patch(counts: Counts) -> Patches | None:
         return None
     own = is_own(image_module, image_module.new, core_image.fget, core_image.fset)
     own = own and is_own(image_module, *(vars(image).get(name) for name in _ALL_GO_THROUGH))
-    load_file = vars(file_module.ImageFile)["load"]
+    load_file = vars(file_module.ImageFile).get("load")
     if not own or not is_own(file_module, load_file) or "load" in vars(jpeg):
         counts.leave_alone(_REPLACED)
         return None
-    left = [name for name in _METHODS if not is_own(image_module, vars(image)[name])]
+    left = [name for name in _METHODS if not is_own(image_module, vars(image).get(name))]
     if not proof_of(image_module, jpeg).holds:
         counts.leave_alone(_OTHERWISE)
         return None
@@ -61,7 +69,7 @@ def patch(counts: Counts) -> Patches | None:
     for name, make in _METHODS.items():
         if name not in left:  # a function that a user has put there stays
             more = (pillow13(image_module),) if name == "resize" else ()
-            patches.put(image, name, make(vars(image)[name], opening, *more))
+            patches.put(image, name, make(vars(image).get(name), opening, *more))
     patches.put(image, "load", methods.load(vars(image)["load"]))
     getter = methods.core_image(core_image.fget)
     patches.put(image, "im", property(getter, core_image.fset, core_image.fdel))
