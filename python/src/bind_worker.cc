@@ -1,5 +1,5 @@
 // Worker processes: drapps._core.{Board, Work, ProcessStatus, process_start_time,
-// take_long_slices}.
+// take_long_slices, keep_freed_memory}.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "board_side.h"
+#include "drapps/base/heap.h"
 #include "drapps/exec/slices.h"
 #include "shared.h"
 
@@ -410,6 +411,8 @@ void bind_worker(nb::module_& module) {
              "When a process began, in clock ticks since the machine did; 0 where no such process runs.");
   module.def("take_long_slices", &take_long_slices,
              "Asks for long turns on a core for the calling thread, which those with shorter ones interrupt at once.");
+  module.def("keep_freed_memory", &keep_freed_memory,
+             "Has malloc keep the memory of a batch that was freed for the next one.");
 }
 
 }  // namespace drapps

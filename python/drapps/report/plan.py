@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from drapps.accelerate.tally import described
 from drapps.report.base import Report, mib, page
 
 
@@ -60,6 +61,8 @@ class Plan(Report):
         stolen_by: Python: what an idle process takes over: ``sample``, ``batch``, or ``nobody``.
         shared_lists: Python: lists of the dataset that all processes share.
         slowest: Python: the slowest samples of living processes, ``[seconds, position]`` each.
+        pictures: Python: JPEG files that worker processes have opened with Pillow, by what became
+            of them: ``native``, ``resized`` (of those), or the reason why Pillow decodes them.
     """
 
     path: str
@@ -83,6 +86,7 @@ class Plan(Report):
     stolen_by: str | None = None
     shared_lists: Sequence[str] | None = None
     slowest: Sequence[Sequence[float]] | None = None
+    pictures: Mapping[str, int] | None = None
 
     _OLD_KEYS: ClassVar[Mapping[str, str]] = {"engine": "path"}
 
@@ -114,6 +118,8 @@ class Plan(Report):
             yield "lanes", f"{mode}: {', '.join(lanes)}"
         if self.own_state:
             yield "own state", ", ".join(self.own_state)
+        if self.pictures:
+            yield "pictures", described(self.pictures)
         if self.first_batch is not None:
             parts = [
                 f"{name.removesuffix('_s')} {s * 1e3:.1f} ms"

@@ -9,6 +9,7 @@ import torch.utils.data
 
 if TYPE_CHECKING:
     from drapps import _core
+    from drapps.accelerate.acceleration import Acceleration
     from drapps.torch.native import Native, Pass
     from drapps.torch.progress import Progress
     from drapps.worker.process_knob import ProcessKnob
@@ -38,6 +39,10 @@ class IteratedLoader(torch.utils.data.DataLoader[T_co]):
     @abstractmethod
     def _process_knob(self) -> ProcessKnob:
         """What is decided about the worker processes."""
+
+    @abstractmethod
+    def _accelerated(self) -> Acceleration | None:
+        """What makes the pictures of worker processes natively; None where nothing does."""
 
     @abstractmethod
     def _limited(self) -> _core.BudgetLimit:

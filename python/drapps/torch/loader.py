@@ -14,6 +14,7 @@ from torch.utils.data import BatchSampler, Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps import _core, arguments, state
+from drapps.accelerate.acceleration import Acceleration
 from drapps.arguments import Bytes
 from drapps.attributes import method_of
 from drapps.bad_samples import file_at
@@ -39,6 +40,7 @@ from drapps.torch.python_state import check
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport, stock_report
 from drapps.torch.seeding import base_seed_of
+from drapps.torch.starting import in_threads
 from drapps.torch.worker_iterator import WorkerIterator
 from drapps.worker.process_knob import ProcessKnob
 
@@ -80,6 +82,8 @@ class DataLoader(IteratedLoader[T_co]):
         share_lists: lists of more than 64 MiB among the dataset's attributes become a
             `drapps.worker.lists.SharedList` when workers first start, so that they are not copied
             into each; ``explain()["plan"]["shared_lists"]`` names them.
+        accelerate: False leaves Pillow as it is in worker processes; otherwise the JPEG files that
+            a Python dataset opens with it are decoded natively, byte for byte the same.
 
     ``num_workers`` is the number of *virtual* workers: ids, seeds and `get_worker_info` stay as
     they are while the number of processes behind them changes; ``"auto"`` leaves it to the loader.
@@ -115,6 +119,7 @@ class DataLoader(IteratedLoader[T_co]):
         on_worker_death: str = "raise",
         stall_report: float = 60.0,
         share_lists: bool = True,
+        accelerate: bool = True,
         settings: Mapping[str, Any] | None = None,
         cache: Literal["auto", "off"] | Bytes = "auto",
         form: str = "auto",
@@ -134,6 +139,7 @@ class DataLoader(IteratedLoader[T_co]):
         self.on_worker_death = arguments.one_of("on_worker_death", on_worker_death, DEATHS)
         self.stall_report = arguments.seconds("stall_report", stall_report)
         self.share_lists = arguments.flag("share_lists", share_lists)
+        self.accelerate = arguments.flag("accelerate", accelerate)
         self.settings = settings
         self._options()
         self.bad_samples_file = old_keyword(
@@ -163,6 +169,7 @@ class DataLoader(IteratedLoader[T_co]):
         self._knob: ProcessKnob | None = None
         self._recording: Recording | None = None
         self._limit: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
+        self._acceleration: tuple[int, Acceleration] | None = None  # likewise
         super().__init__(
             dataset,
             batch_size,
@@ -186,7 +193,9 @@ class DataLoader(IteratedLoader[T_co]):
     def lifted(self) -> LiftReport:
         """Whether the native path runs, what of the loader it took over, and what not and why."""
         native = self._prepared()
-        return native if isinstance(native, LiftReport) else native.recipe.report
+        if not isinstance(native, LiftReport):
+            return native.recipe.report
+        return native if self._acceleration is None else native.with_pictures(self._counted())
 
     def _prepared(self) -> Native | LiftReport:
         """The native loader for the dataset and transforms as they are now, or why none.
@@ -370,6 +379,8 @@ class DataLoader(IteratedLoader[T_co]):
             iterator = self._latest_workers() if self._latest_workers is not None else None
             latest = self._latest.plan if isinstance(self._latest, Progress) else {}
             of_pass = latest if iterator is None else iterator.plan()
+            pictures = self._counted()
+            of_pass = {**of_pass, "pictures": pictures} if pictures else of_pass
             return self._process_knob().explain(native.reasons, of_pass)
         return Explanation.of_native(native.core.explain(), choice(self.policy, "threads"))
 
@@ -473,6 +484,18 @@ class DataLoader(IteratedLoader[T_co]):
             self._limit = (os.getpid(), _core.limit_cpus(self.cpu_budget))
         return self._limit[1]
 
+    def _accelerated(self) -> Acceleration | None:
+        """What makes the pictures of worker processes natively, counted as long as it lives."""
+        if not self.accelerate or in_threads(self):
+            return None
+        if self._acceleration is None or self._acceleration[0] != os.getpid():
+            self._acceleration = (os.getpid(), Acceleration())
+        return self._acceleration[1]
+
+    def _counted(self) -> dict[str, int]:
+        """What became of pictures in worker processes."""
+        return {} if self._acceleration is None else self._acceleration[1].counts()
+
     def memory(self) -> MemoryReport:
         """As `drapps.Loader.memory`: of this process, all its loaders together."""
         return MemoryReport.from_json(_core.memory())
@@ -494,6 +517,7 @@ class DataLoader(IteratedLoader[T_co]):
             "_recording": None,
             "_iterator": None,
             "_limit": None,
+            "_acceleration": None,
             "_epochs": copy.copy(self._epochs),
         }
         return {**self.__dict__, **own}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from drapps.accelerate.tally import described
 from drapps.report.base import Report
 
 
@@ -23,6 +25,8 @@ class LiftReport(Report):
         torch_resizes: the arithmetics in which tensors are resized, as by the installed torch.
         cache: what is kept of the files from epoch to epoch; empty where nothing lies in files.
         notes: what else differs from the stock loader.
+        pictures: of Python code in worker processes: how many were decoded natively, and how many
+            by Pillow and why; empty before the first, and where nothing is to be said.
     """
 
     native: bool
@@ -34,6 +38,11 @@ class LiftReport(Report):
     notes: tuple[str, ...] = ()
     torch_resizes: tuple[str, ...] = ()
     cache: str = ""
+    pictures: str = ""
+
+    def with_pictures(self, counts: Mapping[str, int]) -> LiftReport:
+        """The same, with what became of pictures."""
+        return replace(self, pictures=described(counts))
 
     def __bool__(self) -> bool:
         return self.native
@@ -53,6 +62,8 @@ class LiftReport(Report):
         else:
             lines = ["not lifted: the dataset's own Python code runs"]
             lines += [f"  because {reason}" for reason in self.reasons]
+            if self.pictures:
+                lines.append(f"  Python dataset: {self.pictures}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 

@@ -72,6 +72,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._limit = loader._limited()
         self._knob = loader._process_knob()
         self._samples = loader.batch_size or 0
+        self._acceleration = loader._accelerated()
         self._waiter = ResultWaiter(self._timeout, loader.stall_report)
         with within(self):
             self._start()
@@ -113,6 +114,7 @@ class WorkerIterator(_BaseDataLoaderIter):
             self._recovery,
             self._num_workers,
             self._prefetch,
+            self._acceleration,
         )
         self._ended: Ended | None = None
         self._transfer = TransferThread(self._pin_memory_device) if self._pin_memory else None

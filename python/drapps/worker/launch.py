@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from drapps import _core
+from drapps.accelerate.acceleration import Accelerated
 from drapps.worker.child import Worker
 from drapps.worker.descriptor import Descriptor
 from drapps.worker.job import Job
@@ -49,6 +50,7 @@ class Launch:
         die_with_parent: the kernel kills it with the thread that forked it.
         job: the user's code.
         replay: commands, and positions, that it carries out again before all else, for nobody.
+        accelerated: how its pictures are made natively; None where they are not.
     """
 
     memory: Descriptor
@@ -60,6 +62,7 @@ class Launch:
     die_with_parent: bool
     job: SentJob
     replay: tuple[Any, ...]
+    accelerated: Accelerated | None = None
 
     def attach(self) -> _core.Board:
         """The worker's side of the board."""
@@ -81,6 +84,8 @@ def main(launch: Launch) -> None:
         board = _begun(launch)
     except Exception as error:
         raise SystemExit(launch.not_begun(error)) from None
+    if launch.accelerated is not None:
+        launch.accelerated.begin(launch.number)
     try:
         Worker(board, launch.job.job, launch.worker).run(launch.replay)
     except KeyboardInterrupt:  # no traceback, and the parent sees which signal it was
@@ -94,6 +99,7 @@ def _begun(launch: Launch) -> _core.Board:
     # Where all cores are busy, the threads that train go first.
     os.nice(_NICER)
     _core.take_long_slices()
+    _core.keep_freed_memory()
     # What was inherited stays. A full collection would visit all of it, and so copy its pages: in a
     # process that had imported torch the first one took 75 ms, and mostly came before a batch did.
     gc.freeze()

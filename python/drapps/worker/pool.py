@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drapps import _core
+from drapps.accelerate.acceleration import Accelerated
 from drapps.errors import PipelineError
 from drapps.worker.descriptor import Descriptor
 from drapps.worker.launch import STACKS_SIGNAL, Launch, SentJob, main
@@ -63,6 +64,7 @@ class ProcessPool:
         job: what they run.
         context: of multiprocessing, which starts them.
         control: is told who comes and who goes.
+        accelerated: what they are given to make pictures natively; None where they do not.
         running: the processes by their numbers, with those that are ending.
         processes: the same as multiprocessing has them; after the end those that were the last.
     """
@@ -71,6 +73,7 @@ class ProcessPool:
     job: SentJob
     context: Any
     control: _core.ProcessControl
+    accelerated: Accelerated | None = None
     running: dict[int, WorkerProcess] = field(default_factory=dict)
     processes: list[Any] = field(default_factory=list)
     _poll: Any = field(default_factory=select.poll)
@@ -112,6 +115,7 @@ class ProcessPool:
             die_with_parent=self._forks_from_main(),
             job=self.job,
             replay=replay,
+            accelerated=self.accelerated,
         )
         process = self.context.Process(target=main, args=(launch,), daemon=True)
         try:

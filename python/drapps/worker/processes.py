@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from drapps import _core
+from drapps.accelerate.acceleration import Acceleration
 from drapps.errors import WorkerStartError
 from drapps.worker.assignment import Assignment
 from drapps.worker.autoscaler import Autoscaler
@@ -43,6 +44,7 @@ class WorkerProcesses:
         recovery: Callable[[ProcessPool, Assignment], Recovery],
         workers: int,
         window: int,
+        acceleration: Acceleration | None = None,
     ) -> None:
         """Prepares what `start` needs.
 
@@ -53,6 +55,7 @@ class WorkerProcesses:
             recovery: what becomes of deaths.
             workers: the number of virtual workers.
             window: batches that are asked for ahead.
+            acceleration: what makes their pictures natively; None where nothing does.
 
         Raises:
             WorkerStartError: a limit of the system is reached.
@@ -62,7 +65,9 @@ class WorkerProcesses:
         self.board = board_of(numbers, 2 * window + 4 * numbers)
         self._knob = assignment.knob
         self.control = self._knob.control
-        self.pool = ProcessPool(self.board, job, context, self.control)
+        self._acceleration = acceleration
+        accelerated = None if acceleration is None else acceleration.for_pool(numbers)
+        self.pool = ProcessPool(self.board, job, context, self.control, accelerated)
         self.assignment = assignment
         self.recovery = recovery(self.pool, assignment)
         self._workers = workers
@@ -167,3 +172,5 @@ class WorkerProcesses:
         """Ends them all: by force where they have not ended in so many seconds."""
         self.control.detach(self.board)
         self.pool.shut_down(grace)
+        if self._acceleration is not None and self.pool.accelerated is not None:
+            self._acceleration.ended(self.pool.accelerated)

@@ -80,6 +80,17 @@ Result<ImageView> Decoder::decode(std::span<const std::uint8_t> bytes, const Ima
   return upright;
 }
 
+Result<std::optional<SoundJpeg>> Decoder::judge(std::span<const std::uint8_t> bytes) {
+  const Result<ImageFormat> format = sniff(bytes);
+  if (!format.ok() || *format != ImageFormat::kJpeg) return std::optional<SoundJpeg>();
+  const Result<ImageInfo> info = jpeg::inspect(bytes, {});
+  if (!info.ok() || info->irregular) return std::optional<SoundJpeg>();
+  const Result<std::int32_t> channels = state_->jpeg.channels_for_certain(bytes, *info);
+  if (!channels.ok()) return channels.error();
+  if (*channels == 0) return std::optional<SoundJpeg>();
+  return std::optional(SoundJpeg{*info, *channels});
+}
+
 void Decoder::reset() noexcept {
   state_->jpeg.reset();
   state_->coefficients.reset();

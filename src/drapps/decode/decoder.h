@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "drapps/base/memory_ledger.h"
@@ -28,6 +29,13 @@
 #include "drapps/kernel/level.h"
 
 namespace drapps {
+
+/// A JPEG of which headers and structure have shown that Pillow reads it without an error, whatever its entropy-coded
+/// data hold.
+struct SoundJpeg {
+  ImageInfo info;
+  std::int32_t channels = 3;  // 1 gray, 3 YCbCr
+};
 
 /// Used by one thread at a time. All memory is charged to the ledger and kept from picture to picture, so that JPEG and
 /// PNG allocate nothing in the steady state; libwebp takes its working memory from malloc.
@@ -49,6 +57,10 @@ class Decoder {
   /// @param memory null, or where what this decode learns of a JPEG is kept for the next one of the same file.
   Result<ImageView> decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
                            const DecodeOptions& options, ImageBuffer& out, const jpeg::IndexUse* memory = nullptr);
+
+  /// Whether these are the bytes of such a JPEG. Nothing for any other picture, whose verdict takes decoding, and for
+  /// what is no picture. kResourceExhausted where there is no memory.
+  Result<std::optional<SoundJpeg>> judge(std::span<const std::uint8_t> bytes);
 
   /// Frees all memory; the next picture takes it anew.
   void reset() noexcept;

@@ -94,4 +94,10 @@ class Normalizer {
   bool raw_;
 };
 
+/// out = (in - mean[c]) / std[c] for floats, each step rounded to float32 as torch does it. `in` and `out` have so many
+/// pixels for each channel, in the same layout, and may be the same; mean and std have the same 1 … kMaxChannels
+/// values.
+void normalize_floats(float* out, const float* in, std::size_t pixels, Layout layout, std::span<const float> mean,
+                      std::span<const float> std) noexcept;
+
 }  // namespace drapps::kernel

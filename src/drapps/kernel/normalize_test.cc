@@ -131,5 +131,24 @@ TEST(Normalize, WhatCannotBeMadeIsRefused) {
   EXPECT_TRUE(Normalizer::raw().check(4, {Dtype::kInt64, Layout::kNhwc}).ok());
 }
 
+TEST(NormalizeFloats, SubtractsAndDividesInEitherLayout) {
+  const std::vector<float> mean{0.5F, 0.25F, 0.1F, -1.0F}, std{0.3F, 2.0F, 0.7F, 1e-3F};
+  for (std::size_t channels = 1; channels <= 4; ++channels) {
+    for (const std::size_t pixels : {1, 15, 16, 17, 100}) {
+      for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+        std::vector<float> in(channels * pixels), expected(in.size());
+        for (std::size_t i = 0; i < in.size(); ++i) {
+          in[i] = static_cast<float>(i * 37 % 101) / 255.0F;
+          const std::size_t c = layout == Layout::kNchw ? i / pixels : i % channels;
+          expected[i] = (in[i] - mean[c]) / std[c];
+        }
+        const std::span<const float> means(mean), stds(std);
+        normalize_floats(in.data(), in.data(), pixels, layout, means.first(channels), stds.first(channels));
+        EXPECT_EQ(in, expected) << channels << " channels, " << pixels << " pixels";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace drapps::kernel

@@ -59,6 +59,15 @@ Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const ImageIn
   return true;
 }
 
+Result<std::int32_t> Reader::channels_for_certain(std::span<const std::uint8_t> bytes, const ImageInfo& info) {
+  if (info.irregular) return 0;
+  const std::optional<Frame> frame = read_frame(bytes);
+  if (!frame || frame->extent != info.stored) return 0;
+  const Result<bool> ready = scan_.begin(bytes, *frame, nullptr);
+  if (!ready.ok()) return ready.error();
+  return *ready ? frame->components : 0;
+}
+
 void Reader::reset() noexcept {
   scan_.reset();
   renderer_.reset();

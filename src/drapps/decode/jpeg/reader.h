@@ -26,6 +26,10 @@ class Reader {
   Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region, const ImageView& out,
               const IndexUse* memory = nullptr);
 
+  /// 1 or 3 for a regular file that libjpeg cannot refuse, since its headers, tables and the order of its markers are
+  /// right: damage of entropy-coded data only makes it warn. 0 for any other, which libjpeg may refuse or not.
+  Result<std::int32_t> channels_for_certain(std::span<const std::uint8_t> bytes, const ImageInfo& info);
+
   /// Frees all memory.
   void reset() noexcept;
 

@@ -1,0 +1,1 @@
+"""Scenario own-datasets: datasets as people write them, unmodified; see scenario.md."""

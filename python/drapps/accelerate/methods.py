@@ -1,0 +1,179 @@
+"""Methods of Pillow's images that go on with a view, and of what they do otherwise Pillow's own.
+
+Each is made of the method that it takes the place of, and calls that for all that it does not know:
+other modes, filters and arguments, and images whose pixels are there.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from drapps.accelerate.late import LateAccess, LatePixels
+from drapps.accelerate.opening import Opening
+
+_LARGE = 1 << 26  # pixels of which Pillow says at once whether there is memory for them
+_FILTERS = {2: False, 3: True}  # BILINEAR, BICUBIC: which of them is bicubic
+
+Method = Callable[..., Any]
+
+
+def core_image(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The property ``im``."""
+
+    def im(self: Any) -> Any:
+        held = self._im
+        if type(held) is LatePixels:
+            held = self._im = held.made()
+            return held
+        return plain(self)
+
+    return im
+
+
+def load_file(plain: Method, opening: Opening) -> Method:
+    """``JpegImageFile.load``."""
+
+    @functools.wraps(plain)
+    def load(self: Any) -> Any:
+        late = opening.loaded_late(self)
+        return plain(self) if late is None else LateAccess(late)
+
+    return load
+
+
+def load(plain: Method) -> Method:
+    """``Image.load``."""
+
+    @functools.wraps(plain)
+    def load(self: Any) -> Any:
+        held = self._im
+        if type(held) is LatePixels and held.view is not None and self.palette is None:
+            return LateAccess(held)
+        return plain(self)
+
+    return load
+
+
+def copy(plain: Method, opening: Opening) -> Method:
+    """``Image.copy``."""
+
+    @functools.wraps(plain)
+    def copy(self: Any) -> Any:
+        if opening.may_be_late(self) and (view := opening.view_of(self)) is not None:
+            return self._new(LatePixels(view))
+        return plain(self)
+
+    return copy
+
+
+def convert(plain: Method, opening: Opening) -> Method:
+    """``Image.convert``."""
+
+    @functools.wraps(plain)
+    def convert(self: Any, mode: Any = None, matrix: Any = None, *more: Any, **options: Any) -> Any:
+        known = isinstance(mode, str) and mode in ("RGB", "L") and matrix is None
+        if known and opening.may_be_late(self) and "transparency" not in self.info:
+            view = opening.view_of(self)
+            if view is not None:
+                return (
+                    self.copy()
+                    if mode == self.mode
+                    else self._new(LatePixels(view.converted(mode)))
+                )
+        return plain(self, mode, matrix, *more, **options)
+
+    return convert
+
+
+def crop(plain: Method, opening: Opening) -> Method:
+    """``Image.crop``."""
+
+    @functools.wraps(plain)
+    def crop(self: Any, box: Any = None) -> Any:
+        if box is not None and opening.may_be_late(self):
+            place = _within(box, self.size)
+            if place is not None and (view := opening.view_of(self)) is not None:
+                return self._new(LatePixels(view.cropped(*place)))
+        return plain(self, box)
+
+    return crop
+
+
+def _within(box: Any, size: tuple[int, int]) -> tuple[int, int, int, int] | None:
+    """A box as Pillow rounds it; None for one that is the whole picture, or leaves it."""
+    try:
+        left, top, right, bottom = map(int, map(round, box))
+        whole = box == (0, 0, *size)
+    except Exception:  # Pillow says what is wrong
+        return None
+    inside = 0 <= left < right <= size[0] and 0 <= top < bottom <= size[1]
+    return (left, top, right, bottom) if inside and not whole else None
+
+
+def transpose(plain: Method, opening: Opening) -> Method:
+    """``Image.transpose``."""
+
+    @functools.wraps(plain)
+    def transpose(self: Any, method: Any) -> Any:
+        if isinstance(method, int) and 0 <= method <= 6 and opening.may_be_late(self):
+            view = opening.view_of(self)
+            if view is not None:
+                return self._new(LatePixels(view.transposed(method)))
+        return plain(self, method)
+
+    return transpose
+
+
+def resize(plain: Method, opening: Opening, pillow13: bool) -> Method:
+    """``Image.resize``."""
+
+    @functools.wraps(plain)
+    def resize(
+        self: Any, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None
+    ) -> Any:
+        if reducing_gap is None and opening.may_be_late(self):
+            target = _target(size)
+            bicubic = _bicubic(resample)
+            whole = box is None or (type(box) is tuple and box == (0, 0, *self.size))
+            if target is None or bicubic is None or not whole:
+                return plain(self, size, resample, box, reducing_gap)
+            if (view := opening.view_of(self)) is not None:
+                if target == self.size:
+                    return self.copy()
+                opening.note_resize(view)
+                return self._new(LatePixels(view.resized(*target, bicubic, pillow13)))
+        return plain(self, size, resample, box, reducing_gap)
+
+    return resize
+
+
+def _target(size: Any) -> tuple[int, int] | None:
+    try:
+        width, height = map(operator.index, size)
+    except Exception:  # Pillow says what is wrong
+        return None
+    return (width, height) if width > 0 < height and width * height <= _LARGE else None
+
+
+def _bicubic(resample: Any) -> bool | None:
+    """Whether it is that or bilinear; None for any other filter."""
+    if resample is None:
+        return True
+    return _FILTERS.get(int(resample)) if isinstance(resample, int) else None
+
+
+def tobytes(plain: Method, opening: Opening) -> Method:
+    """``Image.tobytes``."""
+
+    @functools.wraps(plain)
+    def tobytes(self: Any, encoder_name: Any = "raw", *args: Any) -> Any:
+        if encoder_name == "raw" and not args and opening.may_be_late(self):
+            view = opening.view_of(self)
+            if view is not None:
+                return view.interleaved()
+        return plain(self, encoder_name, *args)
+
+    return tobytes

@@ -1,0 +1,180 @@
+// Pixels that are made when they are asked for: drapps._core.Pixels, for what stands in Pillow's place in worker
+// processes.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "drapps/base/caught.h"
+#include "drapps/kernel/normalize.h"
+#include "drapps/kernel/planes.h"
+#include "drapps/modality/pixel_maker.h"
+#include "shared.h"
+
+namespace nb = nanobind;
+
+namespace drapps {
+namespace {
+
+using nb::literals::operator""_a;
+using Floats = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using FlatFloats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstFlatFloats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Region = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+
+/// One per thread, so that the pictures of a process follow each other through the same memory.
+PixelMaker& maker() {
+  thread_local PixelMaker instance(MemoryLedger::unlimited());  // NOLINT(clang-diagnostic-exit-time-destructors)
+  return instance;
+}
+
+/// The value, or MemoryError where there is none, or ValueError.
+template <class T>
+T checked(Result<T> result) {
+  if (result.ok()) return std::move(result).value();
+  const Error& error = result.error();
+  const bool memory = error.code == ErrorCode::kResourceExhausted;
+  PyErr_SetString(memory ? PyExc_MemoryError : PyExc_ValueError, error.message.c_str());
+  throw nb::python_error();
+}
+
+template <class Work>
+auto without_gil(const Work& work) {
+  const WithoutGil release;
+  return catching(work);
+}
+
+/// The bytes of a JPEG, or planes.
+class Pixels {
+ public:
+  static std::optional<Pixels> judged(nb::bytes file) {
+    const std::span<const std::uint8_t> bytes(static_cast<const std::uint8_t*>(file.data()), file.size());
+    const std::optional<SoundJpeg> jpeg = checked(without_gil([&] { return maker().judge(bytes); }));
+    if (!jpeg) return std::nullopt;
+    Pixels pixels;
+    pixels.source_ = {.file = bytes, .jpeg = *jpeg, .planes = {}};
+    pixels.file_ = std::move(file);
+    return pixels;
+  }
+
+  std::int32_t height() const { return source_.extent().height; }
+  std::int32_t width() const { return source_.extent().width; }
+  std::int32_t channels() const { return source_.channels(); }
+  std::size_t nbytes() const {
+    return source_.file.empty() ? interleaved_size(source_.extent(), source_.channels()) : source_.file.size();
+  }
+  bool is_file() const { return !source_.file.empty(); }
+
+  Pixels planes(const Region& rect, std::uint8_t orientation, bool gray) const {
+    return kept([&] { return maker().make(source_, part_of(rect, orientation, gray)); });
+  }
+
+  Pixels resized(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t height, std::int32_t width,
+                 bool bicubic, bool pillow13) const {
+    const PixelTarget target{.extent = {height, width},
+                             .filter = bicubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear,
+                             .order = pillow13 ? kernel::PassOrder::kPillow13 : kernel::PassOrder::kHorizontalFirst};
+    return kept([&] { return maker().resize(source_, part_of(rect, orientation, gray), target); });
+  }
+
+  nb::bytes interleaved(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes,
+                        std::uint8_t fourth) const {
+    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
+    const ImageView view = checked(source_.file.empty() ? work() : without_gil(work));
+    if (pixel_bytes != 1 && pixel_bytes != 3 && pixel_bytes != 4) throw nb::value_error("pixels of 1, 3 or 4 bytes");
+    const std::size_t size = interleaved_size({view.height, view.width}, pixel_bytes);
+    nb::bytes out = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+    if (!out.is_valid()) throw nb::python_error();
+    auto* data = reinterpret_cast<std::uint8_t*>(PyBytes_AsString(out.ptr()));  // which nobody has seen yet
+    interleave(view, pixel_bytes, fourth, {data, size});
+    return out;
+  }
+
+  void to_floats(const Region& rect, std::uint8_t orientation, bool gray, const Floats& out) const {
+    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
+    const ImageView view = checked(source_.file.empty() ? work() : without_gil(work));
+    const auto channels = static_cast<std::int32_t>(out.shape(0));
+    const bool fits = out.shape(1) == static_cast<std::size_t>(view.height) &&
+                      out.shape(2) == static_cast<std::size_t>(view.width) &&
+                      (channels == view.channels || (channels == 3 && view.channels == 1));
+    if (!fits) throw nb::value_error("floats of another shape");
+    divide_by_255(view, channels, out.data());
+  }
+
+ private:
+  static PixelPart part_of(const Region& rect, std::uint8_t orientation, bool gray) {
+    const auto [top, left, height, width] = rect;
+    return {.rect = {top, left, height, width}, .orientation = orientation, .gray = gray};
+  }
+
+  /// Planes of its own, with what `work` has made.
+  template <class Work>
+  static Pixels kept(const Work& work) {
+    Pixels pixels;
+    pixels.buffer_ = std::make_unique<ImageBuffer>(MemoryLedger::unlimited());
+    pixels.source_.planes = checked(without_gil([&]() -> Result<ImageView> {
+      Result<ImageView> view = work();
+      if (!view.ok()) return view;
+      Result<ImageView> own = pixels.buffer_->reshape(view->channels, view->height, view->width);
+      if (own.ok()) kernel::copy(*own, *view);
+      return own;
+    }));
+    return pixels;
+  }
+
+  nb::object file_;  // whose bytes the source reads
+  std::unique_ptr<ImageBuffer> buffer_;
+  PixelSource source_;
+};
+
+void normalize_floats(const FlatFloats& out, const ConstFlatFloats& in, const std::vector<double>& mean,
+                      const std::vector<double>& std, bool interleaved) {
+  const std::size_t channels = mean.size(), size = in.shape(0);
+  if (channels == 0 || channels > kernel::Normalizer::kMaxChannels || std.size() != channels || size % channels != 0 ||
+      out.shape(0) != size) {
+    throw nb::value_error("1 to 4 means and deviations, and as many floats as before");
+  }
+  const std::vector<float> means(mean.begin(), mean.end()), stds(std.begin(), std.end());
+  const WithoutGil release;
+  kernel::normalize_floats(out.data(), in.data(), size / channels, interleaved ? Layout::kNhwc : Layout::kNchw, means,
+                           stds);
+}
+
+}  // namespace
+
+void bind_pixels(nb::module_& module) {
+  nb::class_<Pixels>(module, "Pixels",
+                     "What pixels are made of: the bytes of a JPEG, or planes. Rectangles are (top, left, height, "
+                     "width) of it as it is stored; turn is the EXIF orientation that is undone.")
+      .def_static("judged", &Pixels::judged, "file"_a,
+                  "Of a JPEG that Pillow reads without an error, whatever its entropy-coded data hold; None for any "
+                  "other, whose verdict takes decoding.")
+      .def_prop_ro("height", &Pixels::height)
+      .def_prop_ro("width", &Pixels::width)
+      .def_prop_ro("channels", &Pixels::channels, "1 or 3.")
+      .def_prop_ro("nbytes", &Pixels::nbytes, "Memory that is kept.")
+      .def_prop_ro("is_file", &Pixels::is_file, "Not decoded yet.")
+      .def("planes", &Pixels::planes, "rect"_a, "turn"_a, "gray"_a, "Planes of a part, turned, and gray where asked.")
+      .def("resized", &Pixels::resized, "rect"_a, "turn"_a, "gray"_a, "height"_a, "width"_a, "bicubic"_a, "pillow13"_a,
+           "The same, then resized as Pillow does, bilinear or bicubic, in the pass order of Pillow 13 or of those "
+           "before.")
+      .def("interleaved", &Pixels::interleaved, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "fourth"_a,
+           "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
+      .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
+           "The same divided by 255, into (channels, height, width), as torchvision's to_tensor.");
+  module.def("normalize_floats", &normalize_floats, "out"_a, "floats"_a, "mean"_a, "std"_a, "interleaved"_a,
+             "(floats - mean) / std by channel, as torch does it, of planes or of interleaved pixels.");
+}
+
+}  // namespace drapps

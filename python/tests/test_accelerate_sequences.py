@@ -1,0 +1,235 @@
+"""Random sequences of calls on pictures: with our methods in Pillow's place all is as without."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+
+import pytest
+import torch
+from PIL import Image, JpegImagePlugin
+
+from drapps.accelerate import patching
+from drapps.accelerate.tally import BY_PILLOW, Counts
+from python.tests.picture_files import large_file
+from python.tests.picture_sequences import PILLOW, Sequence, normalized, torchvision_steps, whole
+
+QUICK, FULL = 700, 18_000  # sequences of each kind
+SHARES = 20  # tests among which the full ones are divided
+
+
+class Counted(Counts):
+    """Counts of this process."""
+
+    def __init__(self):
+        self.words = [0] * 16
+        super().__init__(self.words)
+
+    def __getitem__(self, name):
+        return self.words[self._places[name]]
+
+
+@contextlib.contextmanager
+def patched():
+    counts = Counted()
+    patches = patching.patch(counts)
+    assert patches is not None, counts.words
+    for then in patching.TENSORS.values():
+        then(patches)
+    try:
+        yield counts
+    finally:
+        patches.undo()
+
+
+@pytest.fixture(scope="module")
+def steps(v1, v2):
+    def to_tensor(_, image):
+        return v1.functional.to_tensor(image)
+
+    def to_image(_, image):
+        return v2.functional.to_image(image)
+
+    def to_floats(_, image):
+        return v2.ToDtype(torch.float32, scale=True)(v2.ToImage()(image))
+
+    first = torchvision_steps(v1.functional, v1, [to_tensor, normalized(v1, to_tensor)])
+    second = torchvision_steps(v2.functional, v2, [to_image, to_floats, normalized(v2, to_floats)])
+    return {
+        "pillow": PILLOW,
+        "v1": [*PILLOW[:8], *((3 * weight, step) for weight, step in first)],
+        "v2": [*PILLOW[:8], *((3 * weight, step) for weight, step in second)],
+    }
+
+
+def compare(seeds, steps, folder):
+    total = [0] * 16
+    for seed in seeds:
+        sequence = Sequence(seed, steps, folder)
+        without = sequence.run()
+        with patched() as counts:
+            found = sequence.run()
+        total = [a + b for a, b in zip(total, counts.words, strict=True)]
+        assert found == without, f"seed {seed}"
+    return total
+
+
+@pytest.mark.parametrize("kind", ["pillow", "v1", "v2"])
+def test_random_sequences_show_nothing_of_it(kind, steps, tmp_path):
+    native, resized, *by_pillow = compare(range(QUICK), steps[kind], tmp_path)
+    assert native > QUICK / 3
+    assert resized > QUICK / 20
+    assert kind != "pillow" or all(by_pillow[: len(BY_PILLOW)])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("kind", ["pillow", "v1", "v2"])
+def test_many_random_sequences_show_nothing_of_it(kind, share, steps, tmp_path):
+    compare(range(QUICK + share, QUICK + FULL, SHARES), steps[kind], tmp_path)
+
+
+def test_all_is_as_it_was_behind_a_test():
+    before = {name: vars(Image.Image)[name] for name in ("crop", "im", "load", "resize", "tobytes")}
+    with patched():
+        assert vars(Image.Image)["crop"] is not before["crop"]
+        assert "load" in vars(JpegImagePlugin.JpegImageFile)
+    assert all(vars(Image.Image)[name] is value for name, value in before.items())
+    assert "load" not in vars(JpegImagePlugin.JpegImageFile)
+
+
+class Reads(io.BytesIO):
+    """Keeps what is asked of it."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.asked = []
+
+    def read(self, size=-1):
+        self.asked.append(size)
+        return super().read(size)
+
+
+@pytest.mark.parametrize("behind", [b"", bytes(300_000)])
+def test_of_what_a_user_has_opened_as_much_is_read_as_pillow_reads(behind):
+    data = large_file() + behind
+    places = []
+    for how in (contextlib.nullcontext, patched):
+        with how() as counts:
+            file = Reads(data)
+            Image.open(file).load()
+            places.append((file.asked, file.tell()))
+            assert counts is None or counts["native"] == 1
+    assert places[0] == places[1]
+    assert places[0][1] < len(data) or not behind
+
+
+def decoded(monkeypatch):
+    """Keeps which parts of files are decoded."""
+    from drapps import _core
+    from drapps.accelerate import views
+
+    parts = []
+
+    class Watched:
+        def __init__(self, pixels):
+            self._pixels = pixels
+
+        def __getattr__(self, name):
+            value = getattr(self._pixels, name)
+            if name not in ("planes", "resized", "interleaved") or not self._pixels.is_file:
+                return value
+
+            def call(rect, *more):
+                parts.append((name, rect))
+                return value(rect, *more)
+
+            return call
+
+    original = views.View.of_file.__func__
+    monkeypatch.setattr(
+        views.View, "of_file", classmethod(lambda cls, pixels: original(cls, Watched(pixels)))
+    )
+    assert _core.Pixels
+    return parts
+
+
+def test_loading_makes_no_pixels_and_a_crop_that_is_resized_is_decoded_alone(monkeypatch):
+    parts = decoded(monkeypatch)
+    data = large_file()
+    with patched() as counts:
+        image = Image.open(io.BytesIO(data))
+        image.load()
+        part = image.convert("RGB").crop((10, 20, 310, 220)).resize((250, 190), 2).transpose(0)
+        assert parts == []
+        assert type(part) is Image.Image
+        pixels = part.tobytes()
+        assert parts == [("resized", (20, 10, 200, 300))]
+        assert counts["native"] == counts["resized"] == 1
+    plain = Image.open(io.BytesIO(data)).crop((10, 20, 310, 220)).resize((250, 190), 2).transpose(0)
+    assert pixels == plain.tobytes()
+
+
+def test_many_parts_of_a_picture_are_cut_from_one_that_is_decoded(monkeypatch):
+    parts = decoded(monkeypatch)
+    data, rng = large_file(), random.Random(1)
+    boxes = [(rng.randint(0, 50), rng.randint(0, 50), 300, 250) for _ in range(8)]
+    with patched():
+        image = Image.open(io.BytesIO(data))
+        made = [whole(image.crop(box).resize((40, 30), 2)) for box in boxes]
+    assert len(parts) == 2, "a part, and then all of it"
+    plain = Image.open(io.BytesIO(data))
+    assert made == [whole(plain.crop(box).resize((40, 30), 2)) for box in boxes]
+
+
+def test_a_small_part_that_is_kept_keeps_no_large_file():
+    with patched():
+        image = Image.open(io.BytesIO(large_file()))
+        part = image.crop((5, 5, 25, 25))
+        small = image.resize((20, 20), 2)
+        assert part._im.view.source.nbytes <= 4 * 400
+        assert small._im.view.source.nbytes <= 4 * 400
+
+
+def test_a_function_of_the_users_stays_his(monkeypatch):
+    called = []
+    plain = Image.Image.resize
+
+    def mine(self, *args, **options):
+        called.append(args)
+        return plain(self, *args, **options)
+
+    monkeypatch.setattr(Image.Image, "resize", mine)
+    with patched() as counts:
+        assert vars(Image.Image)["resize"] is mine
+        Image.open(io.BytesIO(large_file())).crop((0, 0, 50, 60)).resize((9, 9))
+        assert counts["native"] == 1
+        assert counts["resized"] == 0
+    assert called
+
+
+@pytest.mark.parametrize("name", ["load", "_new", "tobytes"])
+def test_what_all_pictures_go_through_is_left_alone_where_a_user_has_replaced_it(name, monkeypatch):
+    plain = vars(Image.Image)[name]
+    monkeypatch.setattr(Image.Image, name, lambda self, *args: plain(self, *args))
+    counts = Counted()
+    assert patching.patch(counts) is None
+    assert 3 in counts.words
+
+
+def test_a_pillow_that_decodes_otherwise_is_left_alone(monkeypatch):
+    from drapps.accelerate import proof
+
+    monkeypatch.setattr(proof, "_known", None)
+    monkeypatch.setattr(proof, "_is", lambda *_: False)
+    counts = Counted()
+    assert patching.patch(counts) is None
+    assert 2 in counts.words
+
+
+def test_a_pillow_without_the_property_is_left_alone(monkeypatch):
+    monkeypatch.delattr(Image.Image, "im")
+    counts = Counted()
+    assert patching.patch(counts) is None
+    assert 1 in counts.words

@@ -1,0 +1,99 @@
+#include "drapps/modality/pixel_maker.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+
+#include "drapps/decode/check.h"
+#include "drapps/decode/orient.h"
+#include "drapps/kernel/color.h"
+#include "drapps/kernel/normalize.h"
+#include "drapps/kernel/planes.h"
+
+namespace drapps {
+namespace {
+
+constexpr std::uint8_t kUpright = 1, kMirrored = 2, kUpsideDown = 4, kFirstTransposed = 5, kLast = 8;
+
+Error invalid(const char* message) {
+  return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kAugment, .message = message};
+}
+
+}  // namespace
+
+Result<ImageView> PixelMaker::stored(const PixelSource& source, const PixelPart& part) {
+  DRAPPS_RETURN_IF_ERROR(check_region(part.rect, source.extent()));
+  const bool gray = part.gray && source.channels() == 3;
+  if (!source.file.empty()) {
+    const bool one = gray || source.jpeg.channels == 1;
+    const DecodeOptions options{.color = one ? ColorMode::kGray : ColorMode::kRgb};
+    return decoder_.decode(source.file, source.jpeg.info, part.rect, options, decoded_);
+  }
+  const ImageView view = source.planes.crop(part.rect);
+  if (!gray) return view;
+  Result<ImageView> made = gray_.reshape(1, view.height, view.width);
+  if (made.ok()) kernel::grayscale(*made, view);
+  return made;
+}
+
+Result<ImageView> PixelMaker::make(const PixelSource& source, const PixelPart& part) {
+  if (part.orientation < kUpright || part.orientation > kLast) return invalid("an orientation is 1 to 8");
+  Result<ImageView> view = stored(source, part);
+  if (!view.ok() || part.orientation == kUpright) return view;
+  const bool transposed = part.orientation >= kFirstTransposed;
+  Result<ImageView> turned =
+      turned_.reshape(view->channels, transposed ? view->width : view->height, transposed ? view->height : view->width);
+  if (!turned.ok()) return turned;
+  switch (part.orientation) {
+    case kMirrored: kernel::flip_horizontal(*turned, *view); break;
+    case kUpsideDown: kernel::flip_vertical(*turned, *view); break;
+    default: orient(*turned, *view, part.orientation);
+  }
+  return turned;
+}
+
+Result<ImageView> PixelMaker::resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target) {
+  if (target.extent.height <= 0 || target.extent.width <= 0) return invalid("a picture has at least one pixel");
+  Result<ImageView> view = make(source, part);
+  if (!view.ok()) return view;
+  Result<ImageView> out = resized_.reshape(view->channels, target.extent.height, target.extent.width);
+  if (!out.ok()) return out;
+  DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order));
+  return out;
+}
+
+void interleave(ConstImageView in, std::int32_t pixel_bytes, std::uint8_t fourth, std::span<std::uint8_t> out) {
+  assert(out.size() >= interleaved_size({in.height, in.width}, pixel_bytes));
+  const auto width = static_cast<std::size_t>(in.width);
+  const std::size_t row_bytes = width * static_cast<std::size_t>(pixel_bytes);
+  constexpr std::size_t kRun = 1024;  // pixels of the fourth byte, made once
+  std::array<std::uint8_t, kRun> same;
+  same.fill(fourth);
+  const std::int32_t second = in.channels == 1 ? 0 : 1, third = in.channels == 1 ? 0 : 2;
+  std::uint8_t* next = out.data();
+  for (std::int32_t y = 0; y < in.height; ++y, next += row_bytes) {
+    const std::uint8_t *r = in.row(0, y), *g = in.row(second, y), *b = in.row(third, y);
+    if (pixel_bytes == 1) {
+      std::memcpy(next, r, width);
+    } else if (pixel_bytes == 3) {
+      kernel::interleave3(next, r, g, b, width);
+    } else {
+      for (std::size_t x = 0; x < width; x += kRun) {
+        kernel::interleave4(next + 4 * x, r + x, g + x, b + x, same.data(), std::min(kRun, width - x));
+      }
+    }
+  }
+}
+
+void divide_by_255(ConstImageView in, std::int32_t channels, float* out) {
+  static const kernel::Normalizer normalizer = kernel::Normalizer::unit(kernel::Scaling::kDivide);
+  if (in.channels != channels) {  // the same plane each time
+    in.channels = channels;
+    in.plane_stride = 0;
+  }
+  normalizer.store(out, in, {Dtype::kFloat32, Layout::kNchw});
+}
+
+}  // namespace drapps

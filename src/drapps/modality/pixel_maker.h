@@ -1,0 +1,87 @@
+// Pictures whose pixels are made when somebody asks for them: of the bytes of a JPEG, or of planes that were made of it
+// before. A front that answers for a picture library keeps a source and what is to be read of it, and has no more made
+// than that.
+//
+// Pixels equal Pillow's byte for byte: those of its decoder, convert("L"), transpose() and resize().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "drapps/base/memory_ledger.h"
+#include "drapps/base/result.h"
+#include "drapps/data/image.h"
+#include "drapps/data/picture.h"
+#include "drapps/decode/decoder.h"
+#include "drapps/kernel/resize.h"
+
+namespace drapps {
+
+/// What pixels are made of. It owns nothing.
+struct PixelSource {
+  std::span<const std::uint8_t> file;  // of a JPEG that judge() has found sound; empty where there are planes
+  SoundJpeg jpeg;                      // what it has found
+  ImageView planes;                    // one or three, which are only read
+
+  std::int32_t channels() const noexcept { return file.empty() ? planes.channels : jpeg.channels; }
+  Extent extent() const noexcept { return file.empty() ? Extent{planes.height, planes.width} : jpeg.info.extent; }
+};
+
+/// A part of a source, and how it is turned.
+struct PixelPart {
+  Rect rect;                     // of the source as it is stored
+  std::uint8_t orientation = 1;  // as EXIF counts them: what is done to turn the rectangle upright
+  bool gray = false;             // one plane, as convert("L") makes it of three
+};
+
+/// What a part is resized to.
+struct PixelTarget {
+  Extent extent;
+  kernel::Filter filter = kernel::Filter::kBilinear;
+  kernel::PassOrder order = kernel::PassOrder::kHorizontalFirst;
+};
+
+/// For one thread at a time. All memory is charged to the ledger and kept from picture to picture.
+class PixelMaker {
+ public:
+  explicit PixelMaker(MemoryLedger& ledger)
+      : decoder_(ledger), decoded_(ledger), gray_(ledger), turned_(ledger), resized_(ledger), resizer_(ledger) {}
+
+  /// As Decoder::judge.
+  Result<std::optional<SoundJpeg>> judge(std::span<const std::uint8_t> file) { return decoder_.judge(file); }
+
+  /// The pixels of a part: a view of the source's memory, or of this object's until the next call. kInvalidArgument
+  /// for a part that is empty or does not lie within the source, or an orientation that is none of 1 … 8;
+  /// kResourceExhausted without memory.
+  Result<ImageView> make(const PixelSource& source, const PixelPart& part);
+  /// The same, then resized; kInvalidArgument for an empty target, too.
+  Result<ImageView> resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target);
+
+ private:
+  Result<ImageView> stored(const PixelSource& source, const PixelPart& part);
+
+  Decoder decoder_;
+  ImageBuffer decoded_;
+  ImageBuffer gray_;
+  ImageBuffer turned_;
+  ImageBuffer resized_;
+  kernel::Resizer resizer_;
+};
+
+/// Bytes of a picture whose pixels lie one after another.
+constexpr std::size_t interleaved_size(Extent extent, std::int32_t pixel_bytes) noexcept {
+  return static_cast<std::size_t>(extent.height) * static_cast<std::size_t>(extent.width) *
+         static_cast<std::size_t>(pixel_bytes);
+}
+
+/// Writes the pixels of one or three planes one after another, `pixel_bytes` each: 1, of one plane; 3, R, G and B,
+/// which are equal where there is one plane; 4, the same with `fourth` behind them.
+/// @param out  interleaved_size() bytes.
+void interleave(ConstImageView in, std::int32_t pixel_bytes, std::uint8_t fourth, std::span<std::uint8_t> out);
+
+/// Writes x / 255 plane after plane, as torchvision's to_tensor does: as many planes as there are, or three equal ones
+/// of one.
+void divide_by_255(ConstImageView in, std::int32_t channels, float* out);
+
+}  // namespace drapps

@@ -1,0 +1,149 @@
+#include "drapps/modality/pixel_maker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "drapps/decode/orient.h"
+#include "drapps/decode/testing.h"
+#include "drapps/kernel/color.h"
+
+namespace drapps {
+namespace {
+
+using testing::Bytes;
+using ::testing::ElementsAre;
+using testing::encode_jpeg;
+
+constexpr Extent kExtent{61, 83};
+constexpr Rect kWhole{0, 0, 61, 83};
+
+std::vector<std::uint8_t> pixels_of(const ImageView& view) {
+  std::vector<std::uint8_t> pixels;
+  for (std::int32_t c = 0; c < view.channels; ++c) {
+    for (std::int32_t y = 0; y < view.height; ++y) {
+      pixels.insert(pixels.end(), view.row(c, y), view.row(c, y) + view.width);
+    }
+  }
+  return pixels;
+}
+
+/// A file, and its planes.
+class PixelMakerTest : public ::testing::TestWithParam<int> {
+ protected:
+  PixelMakerTest() : file_(encode_jpeg(kExtent, {.channels = GetParam(), .horizontal = 1, .vertical = 1})) {
+    from_file_ = {.file = file_, .jpeg = **maker_.judge(file_), .planes = {}};
+    const auto options = DecodeOptions{.color = GetParam() == 3 ? ColorMode::kRgb : ColorMode::kGray};
+    from_planes_.planes = *decoder_.decode(file_, from_file_.jpeg.info, kWhole, options, planes_);
+  }
+
+  Bytes file_;
+  PixelMaker maker_{MemoryLedger::unlimited()};
+  Decoder decoder_{MemoryLedger::unlimited()};
+  ImageBuffer planes_{MemoryLedger::unlimited()};
+  PixelSource from_file_, from_planes_;
+};
+
+TEST_P(PixelMakerTest, PartsOfFilesAndOfPlanesAreTheSame) {
+  for (const Rect& rect : {kWhole, Rect{0, 0, 1, 1}, Rect{17, 30, 25, 41}, Rect{60, 82, 1, 1}}) {
+    for (std::uint8_t orientation = 1; orientation <= 8; ++orientation) {
+      const bool swapped = orientation >= 5;
+      ImageBuffer buffer(MemoryLedger::unlimited());
+      const ImageView expected = *buffer.reshape(GetParam(), swapped ? rect.width : rect.height,  //
+                                                 swapped ? rect.height : rect.width);
+      orient(expected, from_planes_.planes.crop(rect), orientation);
+      for (const PixelSource* source : {&from_file_, &from_planes_}) {
+        const Result<ImageView> made = maker_.make(*source, {.rect = rect, .orientation = orientation});
+        ASSERT_TRUE(made.ok());
+        EXPECT_EQ(pixels_of(*made), pixels_of(expected)) << int{orientation};
+      }
+    }
+  }
+}
+
+TEST_P(PixelMakerTest, GrayIsMadeOfColours) {
+  ImageBuffer buffer(MemoryLedger::unlimited());
+  const ImageView expected = *buffer.reshape(1, kExtent.height, kExtent.width);
+  kernel::grayscale(expected, from_planes_.planes);
+  for (const PixelSource* source : {&from_file_, &from_planes_}) {
+    const Result<ImageView> made = maker_.make(*source, {.rect = kWhole, .gray = true});
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(pixels_of(*made), pixels_of(GetParam() == 3 ? expected : from_planes_.planes));
+  }
+}
+
+TEST_P(PixelMakerTest, APartIsResizedAsIfItWereAPicture) {
+  const Rect rect{11, 7, 40, 60};
+  const PixelTarget target{.extent = {19, 72}, .filter = kernel::Filter::kBicubic};
+  ImageBuffer buffer(MemoryLedger::unlimited());
+  const ImageView expected = *buffer.reshape(GetParam(), 19, 72);
+  kernel::Resizer resizer(MemoryLedger::unlimited());
+  ASSERT_TRUE(resizer.resize(expected, from_planes_.planes.crop(rect), target.filter, target.order).ok());
+  for (const PixelSource* source : {&from_file_, &from_planes_}) {
+    const Result<ImageView> made = maker_.resize(*source, {.rect = rect}, target);
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(pixels_of(*made), pixels_of(expected));
+  }
+}
+
+TEST_P(PixelMakerTest, RefusesWhatIsNoPart) {
+  for (const PixelSource* source : {&from_file_, &from_planes_}) {
+    for (const Rect& rect : {Rect{0, 0, 0, 3}, Rect{-1, 0, 2, 2}, Rect{60, 0, 2, 2}, Rect{0, 83, 1, 1}}) {
+      EXPECT_EQ(maker_.make(*source, {.rect = rect}).error().code, ErrorCode::kInvalidArgument);
+    }
+    EXPECT_FALSE(maker_.make(*source, {.rect = kWhole, .orientation = 0}).ok());
+    EXPECT_FALSE(maker_.make(*source, {.rect = kWhole, .orientation = 9}).ok());
+    EXPECT_FALSE(maker_.resize(*source, {.rect = kWhole}, {.extent = {0, 4}}).ok());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Channels, PixelMakerTest, ::testing::Values(1, 3));
+
+TEST(PixelMaker, FindsNoOtherFileSound) {
+  PixelMaker maker(MemoryLedger::unlimited());
+  const Bytes sound = encode_jpeg(kExtent, {.horizontal = 2, .vertical = 2});
+  ASSERT_TRUE(maker.judge(sound)->has_value());
+  EXPECT_EQ((*maker.judge(sound))->channels, 3);
+  EXPECT_FALSE(maker.judge(encode_jpeg(kExtent, {.progressive = true}))->has_value());
+  EXPECT_FALSE(maker.judge(encode_jpeg(kExtent, {.channels = 4}))->has_value());
+  EXPECT_FALSE(maker.judge({})->has_value());
+  for (std::size_t size = 0; size < sound.size(); size += 13) {
+    EXPECT_FALSE(maker.judge(std::span(sound).first(size))->has_value()) << size;
+  }
+}
+
+TEST(PixelMaker, InterleavesPlanesWithAFourthByte) {
+  std::vector<std::uint8_t> planes(3 * 64 + kPadding);
+  for (std::size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<std::uint8_t>(i);
+  const ImageView view{planes.data(), 3, 1, 2, 64, 64};
+  std::array<std::uint8_t, 8> four{};
+  interleave(view, 4, 255, four);
+  EXPECT_THAT(four, ElementsAre(0, 64, 128, 255, 1, 65, 129, 255));
+  std::array<std::uint8_t, 6> three{};
+  interleave(view, 3, 0, three);
+  EXPECT_THAT(three, ElementsAre(0, 64, 128, 1, 65, 129));
+  const ImageView gray{planes.data(), 1, 1, 2, 64, 64};
+  interleave(gray, 3, 0, three);
+  EXPECT_THAT(three, ElementsAre(0, 0, 0, 1, 1, 1));
+  std::array<std::uint8_t, 2> one{};
+  interleave(gray, 1, 0, one);
+  EXPECT_THAT(one, ElementsAre(0, 1));
+}
+
+TEST(PixelMaker, DividesPlanesBy255) {
+  std::vector<std::uint8_t> planes(3 * 64 + kPadding);
+  for (std::size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<std::uint8_t>(i);
+  std::array<float, 6> floats{};
+  const auto part = [](int value) { return static_cast<float>(value) / 255.0F; };
+  divide_by_255(ImageView{planes.data(), 3, 1, 2, 64, 64}, 3, floats.data());
+  EXPECT_THAT(floats, ElementsAre(part(0), part(1), part(64), part(65), part(128), part(129)));
+  divide_by_255(ImageView{planes.data(), 1, 1, 2, 64, 64}, 3, floats.data());
+  EXPECT_THAT(floats, ElementsAre(part(0), part(1), part(0), part(1), part(0), part(1)));
+}
+
+}  // namespace
+}  // namespace drapps
