@@ -56,7 +56,7 @@ CUT = Settings(
     seeds=2,
     tasks={
         "image": TaskSettings(12_000, 8, 1_000, (64,), (0.05, 0.1)),
-        "text": TaskSettings(2_400, 8, 200, (16,), (2e-3, 4e-3)),
+        "text": TaskSettings(1_600, 8, 200, (16,), (2e-3, 4e-3)),
     },
     side=64,
     context=32,
@@ -72,7 +72,7 @@ FULL = Settings(
         "image": TaskSettings(120_000, 20, 5_000, (32, 64, 128), (0.025, 0.05, 0.1)),
         "text": TaskSettings(16_000, 20, 1_000, (8, 16, 32), (1e-3, 2e-3, 4e-3)),
     },
-    side=224,
+    side=160,
     context=256,
     pairs=60,
     rank_rounds=6,
