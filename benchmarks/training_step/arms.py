@@ -16,7 +16,7 @@ class Arm:
         loader: ``drapps`` or ``torch``.
         batch: `BatchSchedule`, from the noise scale.
         scaling: the learning rate follows the batch.
-        precision: what `Precision("auto")` has chosen, instead of fp32.
+        precision: what `checked_precision` has chosen, instead of fp32.
     """
 
     name: str

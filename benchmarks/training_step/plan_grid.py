@@ -118,7 +118,7 @@ def planned(
         model,
         batches,
         task.optimizer(model, 1e-4),
-        loss=lambda model, batch: task.loss_of(model, [each.to(device) for each in batch]),
+        loss=task.loss_of,
         noise=job["noise_scale"],
         reference=job["reference"],
         least=min(samples),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,8 +82,10 @@ class NoiseScale:
             raise PipelineError("no parameter of the model requires a gradient: nothing to measure")
         self._average = PairAverage(average)
         self._preconditioner = preconditioner
+        groups = [] if preconditioner is None else preconditioner.param_groups
+        self._groups = {id(each): group for group in groups for each in group["params"]}
         self._weight = 0.0  # of the micro-batch that is under way; 0: none
-        self._squares: list[torch.Tensor] = []
+        self._norms: list[torch.Tensor] = []  # of the gradients that are there
         # Squared norm, sum of the samples' weights, samples that are as good.
         self._micro: list[tuple[torch.Tensor, float, float]] = []
         self._hooks: list[Any] = []
@@ -99,7 +101,7 @@ class NoiseScale:
 
     def begin(self, weight: float) -> None:
         """A backward pass begins, whose gradients are `weight` times those of the mean loss."""
-        self._weight, self._squares = float(weight), []
+        self._weight, self._norms = float(weight), []
 
     def end(self, samples: float, effective: float | None = None) -> None:
         """It has ended; its loss was the mean over so many samples.
@@ -108,11 +110,11 @@ class NoiseScale:
             samples: how many, or the sum of their weights.
             effective: (Σ w)² ÷ Σ w² of their weights w; as many as samples where absent.
         """
-        if self._squares:
-            total = torch.stack(self._squares).sum() / self._weight**2
+        if self._norms:
+            total = torch.stack(self._norms).square().sum() / self._weight**2
             good = float(samples if effective is None else effective)
             self._micro.append((total, float(samples), good))
-        self._weight, self._squares = 0.0, []
+        self._weight, self._norms = 0.0, []
 
     def drop(self) -> None:
         """The step comes to nothing: what was measured of it is forgotten."""
@@ -138,9 +140,8 @@ class NoiseScale:
         if count < 2:
             return False
         small, noisy, least = rest[0] / whole, rest[1] / whole, rest[2] / whole**2
-        there = [(each, each.grad) for each in self._parameters if each.grad is not None]
-        squares = [self._square(parameter, gradient) for parameter, gradient in there]
-        large = float(torch.stack(squares).sum()) if squares else 0.0
+        norms = self._norms_of_all()
+        large = float(torch.stack(list(norms)).square().sum()) if norms else 0.0
         noise = (small - large) / (noisy - least) if noisy > least else math.nan
         gradient = large - noise * least
         if not (math.isfinite(noise) and math.isfinite(gradient)):
@@ -170,12 +171,20 @@ class NoiseScale:
     def _hook_of(self, parameter: torch.nn.Parameter) -> Any:
         def hook(gradient: torch.Tensor) -> None:
             if self._weight != 0:
-                self._squares.append(self._square(parameter, gradient))
+                self._norms.append(self._norm(parameter, gradient))
 
         return hook
 
-    def _square(self, parameter: torch.nn.Parameter, gradient: torch.Tensor) -> torch.Tensor:
-        """The squared norm of a gradient, in float32, as the preconditioner has it."""
+    def _norms_of_all(self) -> Sequence[torch.Tensor]:
+        """Of the gradients that the optimizer will see."""
+        there = [(each, each.grad) for each in self._parameters if each.grad is not None]
+        gradients = [gradient for _, gradient in there]
+        if self._preconditioner is None and not any(each.is_sparse for each in gradients):
+            return torch._foreach_norm(gradients, 2, dtype=torch.float32) if gradients else []
+        return [self._norm(parameter, gradient) for parameter, gradient in there]
+
+    def _norm(self, parameter: torch.nn.Parameter, gradient: torch.Tensor) -> torch.Tensor:
+        """The norm of a gradient, in float32, as the preconditioner has it."""
         values = gradient.detach()
         if values.is_sparse:
             values = values.coalesce().values()
@@ -183,7 +192,7 @@ class NoiseScale:
         if scale is not None and not gradient.is_sparse:
             values = values / scale
         norm: torch.Tensor = torch.linalg.vector_norm(values, dtype=torch.float32)
-        return norm.square()
+        return norm
 
     def _second_moment(self, parameter: torch.nn.Parameter) -> torch.Tensor | None:
         """What Adam divides its step by; None before its first."""
@@ -192,8 +201,7 @@ class NoiseScale:
         state = self._preconditioner.state.get(parameter)
         if not state or "exp_avg_sq" not in state:
             return None
-        groups = self._preconditioner.param_groups
-        group = next(each for each in groups if any(parameter is one for one in each["params"]))
+        group = self._groups[id(parameter)]
         correction = 1 - group["betas"][1] ** float(state["step"])
         root: torch.Tensor = (state["exp_avg_sq"] / correction).sqrt().add_(group["eps"])
         return root
