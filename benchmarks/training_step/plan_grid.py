@@ -18,6 +18,7 @@ import torch
 from benchmarks.training_step.bench import Bench
 from benchmarks.training_step.tasks import Batch, Task, load
 from drapps import train
+from drapps.train.planning.model import efficiency
 
 CHECKPOINTS = ("none", "sqrt")
 _PRECISIONS = ("fp32", "bf16")
@@ -60,11 +61,6 @@ class Cell:
         return f"{batch}, {self.precision}, checkpoints {self.checkpoints}"
 
 
-def efficiency(noise_scale: float, reference: float, batch: float) -> float:
-    """What a sample of a step of `batch` is worth, in those of a step of `reference`."""
-    return (noise_scale + reference) / (noise_scale + batch)
-
-
 def goodputs(
     task: Task,
     device: torch.device,
@@ -95,7 +91,7 @@ def goodputs(
         micro_batches, accumulations, precisions, checkpoints
     ):
         rate = _samples_per_s(task, device, (micro, number, kind, placed), seconds)
-        worth = efficiency(noise_scale, reference, micro * number)
+        worth = efficiency(noise_scale, micro * number, reference)
         cells.append(Cell(micro, number, kind, placed, rate, worth, rate * worth))
     return cells
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from drapps.accelerate import patching, proof
 from drapps.accelerate.proof import Proof
-from drapps.accelerate.tally import Tally, described
+from drapps.accelerate.tally import Tally
 
 SWITCH = "DRAPPS_ACCELERATE"
 
@@ -32,9 +32,10 @@ class Accelerated:
 
 
 class Acceleration:
-    """Of one loader, in one process: what its pools count, from its first pass on."""
+    """Of one loader: what its pools count in this process, from its first pass on."""
 
     def __init__(self) -> None:
+        self._maker = os.getpid()
         self._ended: Counter[str] = Counter()
         self._left_alone = 0
         self._running: list[Tally] = []
@@ -44,6 +45,7 @@ class Acceleration:
 
         Where the system gives no memory to count in, pictures stay Pillow's, too.
         """
+        self._forget_the_parents()
         if os.environ.get(SWITCH) == "0":
             return None
         try:
@@ -66,14 +68,17 @@ class Acceleration:
 
     def counts(self) -> dict[str, int]:
         """Of all processes together; empty before a picture was opened."""
+        self._forget_the_parents()
         sums = Counter(self._ended)
         for tally in self._running:
             self._take(sums, tally)
         found = {name: number for name, number in sums.items() if number}
         return {**found, "left_alone": self._left_alone} if self._left_alone else found
 
-    def __str__(self) -> str:
-        return described(self.counts())
+    def _forget_the_parents(self) -> None:
+        """In a child of a fork the pools are the parent's."""
+        if self._maker != os.getpid():
+            Acceleration.__init__(self)
 
 
 def _proof_here() -> Proof | None:

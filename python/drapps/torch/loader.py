@@ -1,4 +1,8 @@
-"""``drapps.torch.DataLoader``: torch's, lifted to the native path where that is certain."""
+"""``drapps.torch.DataLoader``: torch's, lifted to the native path where that is certain.
+
+Over 500 lines: it has every member of torch's loader and of `drapps.Loader`, with what each
+argument means.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +173,7 @@ class DataLoader(IteratedLoader[T_co]):
         self._knob: ProcessKnob | None = None
         self._recording: Recording | None = None
         self._limit: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
-        self._acceleration: tuple[int, Acceleration] | None = None  # likewise
+        self._acceleration = Acceleration()
         super().__init__(
             dataset,
             batch_size,
@@ -195,7 +199,7 @@ class DataLoader(IteratedLoader[T_co]):
         native = self._prepared()
         if not isinstance(native, LiftReport):
             return native.recipe.report
-        return native if self._acceleration is None else native.with_pictures(self._counted())
+        return native.with_pictures(self._acceleration.counts())
 
     def _prepared(self) -> Native | LiftReport:
         """The native loader for the dataset and transforms as they are now, or why none.
@@ -379,7 +383,7 @@ class DataLoader(IteratedLoader[T_co]):
             iterator = self._latest_workers() if self._latest_workers is not None else None
             latest = self._latest.plan if isinstance(self._latest, Progress) else {}
             of_pass = latest if iterator is None else iterator.plan()
-            pictures = self._counted()
+            pictures = self._acceleration.counts()
             of_pass = {**of_pass, "pictures": pictures} if pictures else of_pass
             return self._process_knob().explain(native.reasons, of_pass)
         return Explanation.of_native(native.core.explain(), choice(self.policy, "threads"))
@@ -486,15 +490,7 @@ class DataLoader(IteratedLoader[T_co]):
 
     def _accelerated(self) -> Acceleration | None:
         """What makes the pictures of worker processes natively, counted as long as it lives."""
-        if not self.accelerate or in_threads(self):
-            return None
-        if self._acceleration is None or self._acceleration[0] != os.getpid():
-            self._acceleration = (os.getpid(), Acceleration())
-        return self._acceleration[1]
-
-    def _counted(self) -> dict[str, int]:
-        """What became of pictures in worker processes."""
-        return {} if self._acceleration is None else self._acceleration[1].counts()
+        return self._acceleration if self.accelerate and not in_threads(self) else None
 
     def memory(self) -> MemoryReport:
         """As `drapps.Loader.memory`: of this process, all its loaders together."""
@@ -517,7 +513,7 @@ class DataLoader(IteratedLoader[T_co]):
             "_recording": None,
             "_iterator": None,
             "_limit": None,
-            "_acceleration": None,
+            "_acceleration": Acceleration(),
             "_epochs": copy.copy(self._epochs),
         }
         return {**self.__dict__, **own}

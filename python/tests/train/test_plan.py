@@ -157,6 +157,22 @@ def _peak(model, samples):
         )
 
 
+def test_a_model_with_batch_norm_never_gets_a_single_sample():
+    model = torch.nn.Sequential(*model_of(), torch.nn.BatchNorm1d(4))
+    for size in (2, 4):
+        loader = drapps.torch.DataLoader(Samples(32), size)
+        found = train.plan(model, loader, sgd(model), memory="1GiB", most=2 * size, **QUICK)
+        assert all(each.micro_batch >= 2 for each in (found.chosen, *found.alternatives))
+
+
+def test_what_cannot_be_carried_out_changes_nothing():
+    model, loader = model_of(), LOADERS["in-process"]()
+    found = train.plan(model, loader, sgd(model), noise=1e6, most=256, **QUICK)
+    with pytest.raises(PipelineError, match="scaling='linear'"):
+        found.step(scaling="linear")
+    assert loader.batch_size == 16
+
+
 def test_it_is_made_again_where_something_has_moved_by_two():
     model = model_of()
     found = train.plan(model, LOADERS["stock"](), sgd(model), noise=64.0, rate=1e5, **QUICK)

@@ -11,19 +11,7 @@ from drapps import PipelineError, train  # noqa: E402
 from drapps.torch import DataLoader  # noqa: E402
 from drapps.train.lightning import NoiseCallback  # noqa: E402
 from python.tests.train.models import loss_of, model_of  # noqa: E402
-
-
-class Points(torch.utils.data.Dataset):
-    def __init__(self, size=72):
-        generator = torch.Generator().manual_seed(1)
-        self.points = torch.randn(size, 8, generator=generator)
-        self.labels = torch.randint(4, (size,), generator=generator)
-
-    def __len__(self):
-        return len(self.points)
-
-    def __getitem__(self, index):
-        return self.points[index], self.labels[index]
+from python.tests.trainers.points import Points  # noqa: E402
 
 
 class Module(lightning.LightningModule):
@@ -61,7 +49,7 @@ def test_the_noise_is_what_a_plain_loop_measures(tmp_path):
     _, module = fit(tmp_path, callback, accumulate_grad_batches=3)
     model = model_of()
     step = train.Step(model, torch.optim.SGD(model.parameters(), lr=1e-3), batch=3, noise=True)
-    for batch in DataLoader(Points(), 8):
+    for batch in DataLoader(Points(72), 8):
         step.backward(loss_of(model, batch), samples=8)
     assert callback.estimate.steps == step.noise.estimate.steps == 3
     assert callback.estimate.noise == pytest.approx(step.noise.estimate.noise, rel=1e-4)

@@ -17,25 +17,19 @@ from drapps.train.transformers.nominal_steps import NominalSteps  # noqa: E402
 from python.tests.ranks import run_ranks  # noqa: E402
 from python.tests.train.checkpointed import gpt  # noqa: E402
 from python.tests.train.models import loss_of, model_of, weights  # noqa: E402
+from python.tests.trainers.points import Points  # noqa: E402
 from python.tests.trainers.texts import Texts, llama  # noqa: E402
 
 torch.set_num_threads(1)
 CALLBACK = "StepCallback"
 
 
-class Points(torch.utils.data.Dataset):
-    """For a model that gives the mean over its samples."""
-
-    def __init__(self, size=36):
-        generator = torch.Generator().manual_seed(1)
-        self.points = torch.randn(size, 8, generator=generator)
-        self.labels = torch.randint(4, (size,), generator=generator)
-
-    def __len__(self):
-        return len(self.points)
+class NamedPoints(Points):
+    """As models of transformers are given them."""
 
     def __getitem__(self, index):
-        return {"points": self.points[index], "labels": self.labels[index]}
+        points, label = super().__getitem__(index)
+        return {"points": points, "labels": label}
 
 
 class Stream(torch.utils.data.IterableDataset):
@@ -88,7 +82,7 @@ def trainer(tmp_path, accelerate, monkeypatch):
         return cls(
             model=model or Classifier(),
             args=arguments,
-            train_dataset=dataset or Points(),
+            train_dataset=dataset or NamedPoints(),
             callbacks=[] if callback is None else [callback],
         )
 
@@ -108,7 +102,7 @@ def test_the_noise_is_what_a_plain_loop_measures(trainer):
     optimizer = torch.optim.AdamW(model.parameters(), 1e-2, weight_decay=0.0)
     step = train.Step(model, optimizer, batch=3, noise=True, clip=1.0)
     rates = [1e-2, 1e-2 * 2 / 3, 1e-2 / 3]
-    data = Points()
+    data = NamedPoints()
     for first in range(0, 36, 4):
         optimizer.param_groups[0]["lr"] = rates[step.steps]
         batch = data.points[first : first + 4], data.labels[first : first + 4]
@@ -253,7 +247,7 @@ def test_an_epoch_that_ends_amid_a_step_changes_nothing(trainer, texts):
         made = trainer(
             callback,
             model=llama() if texts else Classifier(),
-            dataset=Stream(Texts(14) if texts else Points(14)),  # four batches
+            dataset=Stream(Texts(14) if texts else NamedPoints(14)),  # four batches
             cls=transformers.Trainer,
             gradient_accumulation_steps=3,
             max_grad_norm=0.05,
@@ -394,7 +388,7 @@ def test_what_does_not_go_together_is_said(trainer):
     with pytest.raises(PipelineError, match="__len__"):
         made = trainer(
             StepCallback(moving()),
-            dataset=Stream(Points()),
+            dataset=Stream(NamedPoints()),
             cls=transformers.Trainer,
             max_steps=4,
             gradient_accumulation_steps=2,

@@ -29,8 +29,8 @@ struct StageTimes {
 
   struct Sums {
     std::uint64_t time_ns, samples, batches, step_ns, stall_ns, cpu_ns, wall_ns, reads, read_ns, bytes;
-    std::uint64_t python_ns,
-        pythons;  // wall time of Python code, and how often it was taken: once a batch of processes
+    // Wall time of Python code, and how often it was taken: once a batch of processes.
+    std::uint64_t python_ns, pythons;
   };
   Sums last{};  // at the observation before
 };

@@ -14,14 +14,20 @@ Observation after(std::uint64_t batches) {
   return seen;
 }
 
+/// One sample of each batch took 21 ms; each took 1 ms of a core.
+Observation in_processes(std::uint64_t batches) {
+  Observation seen = after(batches);
+  LaneObservation& python = seen.lanes[lane_place(LaneRole::kPython)];
+  python.valid = true;
+  python.service_wall = {.count = batches, .sum = batches * 21 * kMillisecond};
+  python.service_cpu = {.count = batches, .sum = seen.samples * kMillisecond};
+  return seen;
+}
+
 TEST(StageTimes, WorkerProcessesTakeTheTimeOfASampleOnceABatch) {
   StageTimes times;
   for (std::uint64_t batches = 0; batches < 3; ++batches) {
-    Observation seen = after(batches);
-    LaneObservation& python = seen.lanes[lane_place(LaneRole::kPython)];
-    python.valid = true;
-    python.service_wall = {.count = batches, .sum = batches * 21 * kMillisecond};
-    python.service_cpu = {.count = batches, .sum = seen.samples * kMillisecond};
+    Observation seen = in_processes(batches);
     times.take(seen, 8);
   }
   EXPECT_NEAR(times.cpu, 1e-3, 1e-9);
@@ -35,11 +41,7 @@ TEST(StageTimes, WaitingForACoreIsNoSleep) {
   readings.tasks.processes_wait = {.value = 0.64, .time_ns = 1, .valid = true};
   StageTimes times;
   for (std::uint64_t batches = 0; batches < 3; ++batches) {
-    Observation seen = after(batches);
-    LaneObservation& python = seen.lanes[lane_place(LaneRole::kPython)];
-    python.valid = true;
-    python.service_wall = {.count = batches, .sum = batches * 21 * kMillisecond};
-    python.service_cpu = {.count = batches, .sum = seen.samples * kMillisecond};
+    Observation seen = in_processes(batches);
     seen.meters = observation_of(readings, seen.time_ns);
     times.take(seen, 8);
   }

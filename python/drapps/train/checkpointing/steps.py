@@ -13,7 +13,7 @@ from torch import nn
 from drapps.errors import PipelineError
 from drapps.train.checkpointing.memory import tensors_in
 
-Step = Callable[[], None]
+Step = Callable[[], object]
 
 
 def step_of(model: nn.Module, example: Any) -> Step:

@@ -12,7 +12,7 @@ import torch
 
 from drapps.errors import PipelineError
 from drapps.report.base import mib
-from drapps.train.checkpointing import checkpoint
+from drapps.train.checkpointing import CheckpointReport, checkpoint
 from drapps.train.planning import choice
 from drapps.train.planning.drawing import passing
 from drapps.train.planning.model import StepModel
@@ -102,25 +102,31 @@ def _none_fits(stages: StepModel, wanted: choice.Wanted) -> str:
 
 
 def _carried_out(work: Work, step: PlannedStep, room: float, options: dict[str, Any]) -> Step:
-    """Sets loader and model, and makes the `Step`."""
-    if step.micro_batch != work.batch:
-        loader: Any = work.loader
-        if not hasattr(loader, "set_batch_size"):
-            raise PipelineError(
-                f"the batch of {type(loader).__name__} cannot be set: make it with "
-                f"batch_size={step.micro_batch}, and plan again"
-            )
-        loader.set_batch_size(step.micro_batch)
-    if step.recomputed:
-        _checkpoint(work, step, room)
-    return Step(
-        work.model,
-        work.optimizer,
-        **{"batch": step.accumulation, "precision": step.precision, **options},
-    )
+    """Sets loader and model, and makes the `Step`; where that fails both are as they were."""
+    loader: Any = work.loader
+    other = step.micro_batch != work.batch
+    if other and not hasattr(loader, "set_batch_size"):
+        raise PipelineError(
+            f"the batch of {type(loader).__name__} cannot be set: make it with "
+            f"batch_size={step.micro_batch}, and plan again"
+        )
+    placed = _checkpoint(work, step, room) if step.recomputed else None
+    try:
+        made = Step(
+            work.model,
+            work.optimizer,
+            **{"batch": step.accumulation, "precision": step.precision, **options},
+        )
+        if other:
+            loader.set_batch_size(step.micro_batch)
+    except BaseException:
+        if placed is not None:
+            placed.undo()
+        raise
+    return made
 
 
-def _checkpoint(work: Work, step: PlannedStep, room: float) -> None:
+def _checkpoint(work: Work, step: PlannedStep, room: float) -> CheckpointReport:
     batches: list[Any] = []
     with passing(work.loader) as given:
         for batch in given:
@@ -130,7 +136,4 @@ def _checkpoint(work: Work, step: PlannedStep, room: float) -> None:
                 break
     example = probe.batch(step.micro_batch)
     once = partial(probe.step, example, Precision(step.precision, probe.device))
-    if step.recomputed < 1:
-        checkpoint(work.model, once, memory=int(room))
-    else:
-        checkpoint(work.model, once)
+    return checkpoint(work.model, once, memory=int(room) if step.recomputed < 1 else None)

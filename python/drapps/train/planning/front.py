@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import nn
 
 from drapps.arguments import Bytes, one_of, positive, whole
 from drapps.train import ranks
@@ -24,7 +23,6 @@ from drapps.train.planning.report import TrainingPlan
 from drapps.train.precision import Kind
 
 _MORE = 16  # times the reference, that a step has samples at most
-_BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 def plan(
@@ -110,7 +108,7 @@ def plan(
     recomputing = measuring.measured_recomputing(probe, notes) if limited else None
     if cost is None:
         notes.append("the optimizer's cost is not known: another of its kind cannot be made")
-    if any(isinstance(each, _BATCH_NORMS) for each in model.modules()):
+    if probe.normalises:
         notes.append("batch norm sees micro-batches: other ones change its statistics")
     if math.isnan(scale):
         notes.append("the noise scale is not known, so steps keep their samples")
@@ -123,6 +121,6 @@ def plan(
         ranks.most(overlap, probe.device),
         count,
     )
-    micros = measuring.sizes_to_choose_from(stages)
+    micros = measuring.sizes_to_choose_from(stages, probe.least)
     wanted = choice.Wanted(target, limit, scale, reference, least, most, micros)
     return planned(stages, wanted, Work(model, loader, optimizer, loss, drawn.samples), notes)

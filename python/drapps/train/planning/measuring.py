@@ -68,7 +68,7 @@ def by_size(probe: Probe, kind: Kind, most: int, spent: Callable[[], bool]) -> d
         size *= 2
     fits = any(math.isfinite(each.seconds) for each in found.values())
     size = probe.samples // 2
-    while size and not (fits and (len(found) > DOUBLINGS or spent())):
+    while size >= probe.least and not (fits and (len(found) > DOUBLINGS or spent())):
         found[size] = probe.measure(probe.batch(size), kind)
         fits = fits or math.isfinite(found[size].seconds)
         size //= 2
@@ -123,7 +123,7 @@ def measured_overlap(
 def measured_recomputing(probe: Probe, notes: list[str]) -> Recomputing | None:
     """By the least peak that checkpoints reach, at the loader's batch or below."""
     size = probe.samples
-    while size:
+    while size >= probe.least:
         batch = probe.batch(size)
         precision = Precision("fp32", probe.device)
         try:
@@ -148,8 +148,9 @@ def fixed_bytes(model: torch.nn.Module) -> float:
     return float(parameters + sum(each.nbytes for each in model.buffers()))
 
 
-def sizes_to_choose_from(stages: StepModel) -> tuple[int, ...]:
-    """Micro-batches that were measured, and halves of the smallest of them."""
+def sizes_to_choose_from(stages: StepModel, fewest: int) -> tuple[int, ...]:
+    """Micro-batches that were measured, and halves of the smallest, of `fewest` samples or more."""
     sizes = {size for kind in stages.kinds for size in stages.measured[kind]}
     least = min(sizes, default=0)
-    return tuple(sorted(sizes | {least >> times for times in range(DOUBLINGS + 1)} - {0}))
+    halves = {least >> times for times in range(DOUBLINGS + 1)}
+    return tuple(sorted(sizes | {size for size in halves if size >= fewest}))

@@ -6,10 +6,11 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
-import torch.distributed
+from torch import nn
 
 from drapps.errors import PipelineError
 from drapps.train import ranks
@@ -23,6 +24,7 @@ Loss = Callable[[torch.nn.Module, Any], torch.Tensor]
 
 _TIMED = 3  # steps, of which the fastest counts
 _LONG = 1.0  # seconds of a step, of which one is enough
+_BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _PARTS = 4  # micro-batches that a batch is cut into for the noise
 
 
@@ -46,12 +48,18 @@ class Probe:
         model: that is trained.
         loss: gives the mean loss of a batch.
         batches: to measure with, of one number of samples each.
+
+    Attributes:
+        normalises: it has batch norm.
+        least: samples of a micro-batch that the model takes.
     """
 
     def __init__(self, model: torch.nn.Module, loss: Loss, batches: Sequence[Any]) -> None:
         self.model, self.loss, self.batches = model, loss, batches
         self.device = device_of(model)
         self.samples = samples_of(batches[0])
+        self.normalises = any(isinstance(each, _BATCH_NORMS) for each in model.modules())
+        self.least = 2 if self.normalises else 1  # of a single sample there is no variance
 
     def moved(self, batch: Any) -> Any:
         """A batch where the model is."""
@@ -82,7 +90,7 @@ class Probe:
         try:
             self.step(batch, precision)
             times = self._times(batch, precision)
-            peak = measured_peak(lambda: _nothing(self.step(batch, precision)), self.device)
+            peak = measured_peak(partial(self.step, batch, precision), self.device)
             found = Measured(min(times), float(peak))
         except torch.OutOfMemoryError:
             found = Measured(math.inf, math.inf)
@@ -99,7 +107,7 @@ class Probe:
         """What a micro-batch takes longer where ranks exchange gradients."""
         if ranks.count() == 1 or not hasattr(self.model, "no_sync"):
             return 0.0
-        batch, precision = self.batch(1), Precision("fp32", self.device)
+        batch, precision = self.batch(self.samples), Precision("fp32", self.device)
         self.step(batch, precision, last=True)
         alone = min(self._times(batch, precision))
         shared = min(self._times(batch, precision, last=True))
@@ -115,7 +123,7 @@ class Probe:
                     if each.grad is not None:
                         each.grad.zero_()
                 size = samples_of(batch)
-                count = min(_PARTS, size)
+                count = max(1, min(_PARTS, size // self.least))
                 for at in range(count):
                     part = part_of(batch, at * size // count, (at + 1) * size // count)
                     samples = samples_of(part)
@@ -139,10 +147,6 @@ class Probe:
         begun = now(self.device)
         self.step(batch, precision, last)
         return now(self.device) - begun
-
-
-def _nothing(_: object) -> None:
-    """For what gives something and is asked for nothing."""
 
 
 def loss_of(model: torch.nn.Module, batch: Any) -> torch.Tensor:
