@@ -145,7 +145,10 @@ class Run:
                 counts.passed += 1
         if status and not counts.failed:  # for example, no test was found
             counts.failed = 1
-            self.failures.append(f"{junit.stem}: exit status {status}")
+            said = Path(self.log.name).read_text(errors="replace").split("\n$ ")[-1]
+            crash = said.find("Fatal Python error")  # the stack of each thread follows
+            end = said[crash : crash + 5000] if crash >= 0 else said[-600:]
+            self.failures.append(f"{junit.stem}: exit status {status}\n{end}")
         self.counts += counts
 
     def pytest(self, *words: str, **env: str) -> None:
