@@ -145,6 +145,29 @@ TEST(Judge, AnEventGivesThePolicyAnotherChance) {
   EXPECT_EQ(result.segments.back().settings[KnobId::kWorkers], 4);
 }
 
+TEST(Judge, TooFewProcessesAreNotTriedWhenSamplesBeginToSleep) {
+  World awake;
+  awake.machine.cores.count = 4;
+  awake.workload.stages[kPythonStage].cpu = 1e-3;
+  awake.consumer.step = 0.1;
+  World asleep = awake;
+  asleep.workload.stages[kPythonStage].sleep = 0.015;
+  Scenario scenario = stationary(awake, 90);
+  scenario.segments.push_back({.begin = 30, .world = asleep, .name = "asleep"});
+  Settings two = start_of(awake);
+  two[KnobId::kProcesses] = 2;
+  const auto samples = [&](bool judged, double period) {
+    const auto wanted = [&](double seconds, const Observation&) {
+      Settings more = two;
+      if (seconds > 32) more[KnobId::kProcesses] = static_cast<int>(seconds / period) % 2 == 0 ? 12 : 13;
+      return more;
+    };
+    return samples_of(run(scenario, std::make_unique<Timed>(wanted, judged), two));
+  };
+  EXPECT_GT(samples(true, 1000), 0.99 * samples(false, 1000));
+  EXPECT_GT(samples(true, 2), 0.99 * samples(false, 2));  // held, measured, and let go
+}
+
 TEST(Judge, AProbeLeavesWhatThePolicyRemembers) {
   const World world = busy_world();
   const Settings start = with_workers(start_of(world), 4);

@@ -29,13 +29,6 @@ constexpr std::uint32_t kShiftedWindows = 2;
 constexpr double kTimesMemory = 8;  // decisions
 constexpr std::uint32_t kKeptDoublings = 6;
 
-/// Whether so many worker processes are too few to be faster, however fast everything else is.
-bool too_few(const Settings& settings, const StageTimes& times, const StepMeasure& now) noexcept {
-  const double service = times.cpu + times.sleep;
-  if (settings[KnobId::kProcesses] <= 0 || service <= 0 || now.step_ns <= 0) return false;
-  return settings[KnobId::kProcesses] / service < kTooFew * times.rows / (now.step_ns * 1e-9);
-}
-
 std::uint64_t doubled(std::uint64_t ns, std::uint32_t times) noexcept { return ns << std::min(times, kKeptDoublings); }
 
 }  // namespace
@@ -110,19 +103,33 @@ void Judge::take_event(const Observation& seen) noexcept {
   often ? schedule(seen) : ask_again(seen);
 }
 
+/// Whether so many worker processes are too few to be faster than a sample in so long, however fast everything else is.
+bool Judge::too_few(const Observation& seen, const Settings& settings, double sample_ns) const noexcept {
+  const double service = memory_.times.cpu + memory_.times.sleep;
+  if (settings[KnobId::kProcesses] <= 0 || service <= 0 || sample_ns <= 0) return false;
+  const double made = (seen.consumer.samples > 0 ? 1 : memory_.times.rows) / (sample_ns * 1e-9);  // a second
+  return settings[KnobId::kProcesses] / service < kTooFew * made;
+}
+
+/// What is in force changes. What the best settings were worth last counts, where it is much less than before.
+void Judge::leave(const Observation& seen) noexcept {
+  if (memory_.held == memory_.best) {
+    const double last = memory_.own.measure().sample_ns;
+    if (memory_.best_step == 0 || last > memory_.best_step * (1 + kKeptShift)) {
+      memory_.best_step = last;
+      memory_.rough = true;
+    }
+  }
+  memory_.held = seen.settings;
+  memory_.held_ns = seen.time_ns;
+  memory_.measured = {};
+  memory_.own.restart();
+}
+
 /// What the settings in force are worth.
 void Judge::watch(const Observation& seen) noexcept {
   memory_.times.take(seen, kTimesMemory);
-  if (seen.settings != memory_.held) {
-    if (memory_.held == memory_.best && memory_.best_step == 0) {
-      memory_.best_step = memory_.own.measure().sample_ns;
-      memory_.rough = true;
-    }
-    memory_.held = seen.settings;
-    memory_.held_ns = seen.time_ns;
-    memory_.measured = {};
-    memory_.own.restart();
-  }
+  if (seen.settings != memory_.held) leave(seen);
   memory_.own.add(seen);
   if (memory_.own.complete()) {
     memory_.measured = memory_.own.measure();
@@ -144,23 +151,32 @@ void Judge::watch(const Observation& seen) noexcept {
   }
 }
 
+/// The policy's settings are the best known without a probe, or with half of one.
+Ruling Judge::win(const Observation& seen, const Settings& own, double step) noexcept {
+  know(own, step);
+  memory_.phase = Phase::kAsks;
+  memory_.trying = Trying::kNot;
+  wait_twice_as_long(seen);
+  return {};
+}
+
 Ruling Judge::ask(const Observation& seen, const Limits& limits) noexcept {
   watch(seen);
   const Settings best = fit_settings(memory_.best, limits);
-  const bool due = seen.time_ns >= memory_.due_ns && seen.batches >= memory_.due_batches;
-  const bool early = memory_.slow_ns != 0 && seen.time_ns >= memory_.early_ns;
-  if (!(due || early) || seen.settings == best) return {};
-  // A policy that is on its way somewhere is let go there; one that never stays is held where it is.
-  const bool restless = seen.time_ns >= kRestlessNs + (due ? memory_.due_ns : memory_.slow_ns);
-  if (memory_.measured.step_ns <= 0 && !restless) return {};
-  memory_.trying = Trying::kWaits;
-  if (seen.turn != Turn::kOpen) return {};
-  if (too_few(best, memory_.times, memory_.measured)) {
-    know(seen.settings, memory_.measured.sample_ns);
-    memory_.trying = Trying::kNot;
-    wait_twice_as_long(seen);
+  if (seen.settings == best) {
+    if (seen.time_ns - memory_.held_ns >= kHeldNs) memory_.left_ns = 0;
     return {};
   }
+  if (memory_.left_ns == 0) memory_.left_ns = seen.time_ns;
+  const bool due = seen.time_ns >= memory_.due_ns && seen.batches >= memory_.due_batches;
+  const bool early = memory_.slow_ns != 0 && seen.time_ns >= memory_.early_ns;
+  if (!(due || early)) return {};
+  // A policy that is on its way somewhere is let go there; one that never stays is held where it is.
+  const std::uint64_t since = std::max(memory_.left_ns, due ? memory_.due_ns : memory_.slow_ns);
+  if (memory_.measured.step_ns <= 0 && seen.time_ns < since + kRestlessNs) return {};
+  memory_.trying = Trying::kWaits;
+  if (seen.turn != Turn::kOpen) return {};
+  if (too_few(seen, best, memory_.measured.sample_ns)) return win(seen, seen.settings, memory_.measured.sample_ns);
   if (!due) memory_.early_ns = seen.time_ns + doubled(kFirstWaitNs, ++memory_.in_vain);
   ++memory_.probes;
   memory_.probe = Probe(seen, best, memory_.measured);
@@ -170,8 +186,14 @@ Ruling Judge::ask(const Observation& seen, const Limits& limits) noexcept {
 
 Ruling Judge::go_on(const Observation& seen, const Limits& limits) noexcept {
   memory_.trying = Trying::kTries;
+  memory_.times.take(seen, kTimesMemory);
   const Finding finding = seen.turn == Turn::kTaken ? Finding::kFailed : memory_.probe.look(seen);
   if (finding == Finding::kOpen) {
+    const Settings others = fit_settings(memory_.best, limits);
+    const bool measured = memory_.probe.wanted() == others && seen.settings == memory_.probe.own();
+    if (measured && too_few(seen, others, memory_.probe.own_step())) {
+      return win(seen, memory_.probe.own(), memory_.probe.own_step());
+    }
     return {.settings = fit_settings(memory_.probe.wanted(), limits),
             .why = Reason("the policy's settings are compared with the best known")};
   }

@@ -2,13 +2,14 @@
 //
 // 1. The best known settings are, of those that were held for eight seconds without an event, the ones with the
 //    least time of a sample; at first those of the start. Where these were left before they were measured for a
-//    window, others have to be a fifth faster.
+//    window, or soon after they had become slower, others have to be a fifth faster.
 // 2. While the policy decides, its settings are compared with them now and then (probe.h): at drawn times on a
 //    schedule that doubles from twelve seconds, or 32 batches, to a quarter of an hour, and earlier where whole windows
 //    are a tenth slower than the best settings were. It begins once the policy's settings have been held for a window,
-//    or ten seconds later. Settings whose worker processes could not make half of the samples that are made now, by
-//    what one takes, have lost without one. A probe takes the loader's turn, and jumps there and back past the guard's
-//    notches; budgets bind, and broken signals hold. The policy is not asked meanwhile, and what it remembers stays.
+//    or ten seconds after it is due and they are others than the best. Settings whose worker processes could not make
+//    half of the samples that are made now, by what one takes, have lost without being tried. A probe takes the
+//    loader's turn, and jumps there and back past the guard's notches; budgets bind, and broken signals hold. The
+//    policy is not asked meanwhile, and what it remembers stays.
 // 3. Where the best known settings win they stay, and the policy is not asked any more. Where the policy's win they
 //    are the best known.
 // 4. An event gives the policy another chance: a step that is for two windows 15 % off what it was, other bounds of a
@@ -58,13 +59,14 @@ class Judge {
     Trying trying = Trying::kNot;
     bool begun = false;
     bool event = false;  // to be taken in with the next observation
-    bool rough = false;  // best_step is of less than a window
+    bool rough = false;  // best_step is of less than a window, or of one in which it changed
     std::uint32_t probes = 0, in_vain = 0, defeats = 0, shifted = 0;
     std::uint64_t seed = 0, seen_ns = 0, event_ns = 0;
     std::uint64_t due_ns = 0, due_batches = 0, wait_ns = 0, early_ns = 0;  // of probes; none is early before the last
     std::uint64_t slow_ns =
         0;  // since when windows of the policy's are much slower than the best settings; 0: they are not
     std::uint64_t held_ns = 0, kept_ns = 0;  // since when
+    std::uint64_t left_ns = 0;               // since when the policy does not stay with the best settings; 0: it does
     Settings held, best;
     double best_step = 0;     // ns; 0: not known
     StepMeasure measured;     // of the settings in force; its step is 0 where they were not held long enough
@@ -79,7 +81,10 @@ class Judge {
   void wait_twice_as_long(const Observation& seen) noexcept;
   void know(const Settings& best, double step) noexcept;
   void ask_again(const Observation& seen) noexcept;
+  void leave(const Observation& seen) noexcept;
+  bool too_few(const Observation& seen, const Settings& settings, double sample_ns) const noexcept;
   void watch(const Observation& seen) noexcept;
+  Ruling win(const Observation& seen, const Settings& own, double step) noexcept;
   Ruling ask(const Observation& seen, const Limits& limits) noexcept;
   Ruling go_on(const Observation& seen, const Limits& limits) noexcept;
   Ruling keep(const Observation& seen, const Limits& limits) noexcept;
