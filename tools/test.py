@@ -257,21 +257,23 @@ STATES = [
 # A fork copies page tables, and huge pages have small ones: a sixth less work in these suites.
 FORKS = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 # They import so much that every fork in one process with them takes several times as long.
-# Those that fork under the stock loader come first: the others leave threads behind.
-FRAMEWORKS = [
+TRAINERS = [
     "python/tests/test_hf_loader.py",
     "python/tests/test_hf.py",
     "python/tests/test_docs.py",
     "python/tests/test_examples.py",
-    "python/tests/test_jax.py",
-    "python/tests/test_jax_devices.py",
     "python/tests/test_recipes.py",
     "python/tests/test_streaming_datasets.py",
+    "python/tests/trainers",
+]
+# They leave threads behind, and libraries that few trainings have in one process with torch's.
+OTHERS = [
+    "python/tests/test_jax.py",
+    "python/tests/test_jax_devices.py",
     "python/tests/test_tensorflow.py",
     "python/tests/test_tensorflow_import.py",
     "python/tests/test_tensorflow_keras.py",
     "python/tests/test_tensorflow_lift.py",
-    "python/tests/trainers",
 ]
 
 
@@ -294,7 +296,7 @@ CONTROL = [
 
 def python(run: Run) -> None:
     """Test the Python package."""
-    apart = ["tests/layering", *CONTRACT, *PROCESSES, *STATES, *FRAMEWORKS, *CONTROL]
+    apart = ["tests/layering", *CONTRACT, *PROCESSES, *STATES, *TRAINERS, *OTHERS, *CONTROL]
     run.pytest("python/tests", "tests", *(f"--ignore={path}" for path in apart))
 
 
@@ -305,7 +307,8 @@ def control(run: Run) -> None:
 
 def frameworks(run: Run) -> None:
     """Test the fronts of other frameworks, trainers, examples and the code in the docs."""
-    run.pytest(*FRAMEWORKS, **FORKS)
+    run.pytest(*TRAINERS, **FORKS)
+    run.pytest(*OTHERS, **FORKS)
 
 
 def contract(run: Run) -> None:
