@@ -81,11 +81,12 @@ def changed() -> set[Path]:
 
 
 def last_full_run() -> str:
-    """The commit of the newest kept result of a full run in which nothing failed."""
+    """The commit of the newest kept full run that found nothing to mend in any source."""
     for path in sorted((ROOT / "tests/results").glob("*-full.json"), reverse=True):
         kept = json.loads(path.read_text())
         commit = str(kept["commit"])
-        if not kept["total"]["failed"] and git("merge-base", commit, "HEAD").strip() == commit:
+        clean = {row["suite"]: row["passed"] and not row["failed"] for row in kept["suites"]}
+        if clean.get("lint") and git("merge-base", commit, "HEAD").strip() == commit:
             return commit
     return ""
 
