@@ -89,8 +89,9 @@ def pairs(actions):
 def test_a_script_ends_as_with_stock(runner, kind, state, way):
     texts = [script(loader, kind, state, WAYS[way]) for loader in ("stock", "default")]
     stock, ours = map(outcome, runner.run(texts, whole=True))
-    assert not stock[2]
-    assert ours == stock
+    # Stock's workers stay where its process is killed before they have asked who started them.
+    assert not ours[2]
+    assert ours[:2] == stock[:2]
 
 
 @pytest.mark.full
