@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from drapps.torch.ahead import AheadStream
+
 KIND = "drapps.Loader"
 _FAR = 2**63 - 1  # behind every position
 
@@ -71,7 +73,9 @@ class Loader:
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file
         self._epochs = Epochs()
-        self._latest: Stream | None = None  # outlives its iterator: it knows where that stood
+        self._latest: Stream | AheadStream | None = (
+            None  # outlives its iterator: it knows where that stood
+        )
 
     def __iter__(self) -> LoaderIterator:
         warn(self._native)
@@ -132,9 +136,28 @@ class Loader:
         """One pass over the next epoch as dictionaries of writable arrays, without a copy."""
         return (batch.numpy() for batch in self)
 
-    def torch(self) -> Iterator[dict[str, torch.Tensor]]:
-        """One pass over the next epoch as dictionaries of ``torch.Tensor``, without a copy."""
-        return (batch.torch() for batch in self)
+    def torch(self, device: torch.device | str | None = None) -> Iterator[dict[str, torch.Tensor]]:
+        """One pass over the next epoch as dictionaries of ``torch.Tensor``.
+
+        Args:
+            device: where they are, copied there from pinned memory ahead of the step that takes
+                them; where absent, in the batch's own memory, without a copy.
+
+        Raises:
+            PipelineError: no such device.
+        """
+        if device is None:
+            return (batch.torch() for batch in self)
+        from drapps.torch import destination, on_device, transfer
+
+        wanted = destination.device_of(device)
+        if wanted is None:
+            return self.torch()
+        thread = transfer.TransferThread(destination.device_memory(wanted))
+        warn(self._native)
+        stream = on_device.ahead(self._stream(*self._epochs.take()), thread)
+        self._latest = stream
+        return on_device.DeviceIterator(stream, thread, self._state, self._ended)
 
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` takes this epoch number, and goes on in a loaded state of it."""

@@ -47,6 +47,50 @@ def test_pinned_batches_reach_the_device_unchanged(photos, workers):
         assert torch.equal(pinned_label.to("cuda").cpu(), label)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_arrive_on_the_device(photos, workers):
+    plain = list(loader_of(photos))
+    there = list(loader_of(photos, device="cuda", num_workers=workers))
+    assert len(plain) == len(there) > 0
+    for (image, label), (other_image, other_label) in zip(plain, there, strict=True):
+        assert other_image.device == other_label.device == torch.device("cuda:0")
+        assert torch.equal(other_image.cpu(), image)
+        assert torch.equal(other_label.cpu(), label)
+
+
+def test_memory_is_used_again_only_when_its_last_use_has_ended():
+    import drapps.torch
+
+    rows = torch.arange(512, dtype=torch.float32).repeat_interleave(1 << 16).reshape(512, -1)
+    dataset = torch.utils.data.TensorDataset(rows)
+    loader = drapps.torch.DataLoader(dataset, 4, num_workers=2, device="cuda")
+    weights = torch.eye(4, device="cuda")
+    other = torch.cuda.Stream()
+    sums = []
+    for number, (batch,) in enumerate(loader):
+        with torch.cuda.stream(other if number % 2 else torch.cuda.current_stream()):
+            if number % 2:
+                other.wait_stream(torch.cuda.default_stream())
+                batch.record_stream(other)
+            torch.cuda._sleep(20_000_000)  # the host is far ahead of the device
+            sums.append((weights @ batch)[:, ::4096].sum(dim=1))
+        del batch
+    torch.cuda.synchronize()
+    assert torch.cat(sums).tolist() == [16.0 * index for index in range(512)]
+
+
+def test_a_native_loader_gives_tensors_on_the_device():
+    import numpy as np
+
+    import drapps
+
+    def loader():
+        return drapps.arrays({"x": np.arange(4000).reshape(1000, 4)}).batch(8)
+
+    found = [batch["x"].cpu() for batch in loader().torch("cuda")]
+    assert torch.equal(torch.cat(found), torch.cat([batch["x"] for batch in loader().torch()]))
+
+
 # A script, because what it defines belongs to __main__ and the device is in use before the loader.
 PARENT = """
 import torch
@@ -69,6 +113,9 @@ if __name__ == "__main__":
             sums += (batch.to("cuda", non_blocking=True) @ weights).tolist()
         assert sums == [1000.0 * index for index in range(400)]
     assert loader.explain()["plan"]["start_method"] == "forkserver"
+    loader = drapps.torch.DataLoader(Own(), 8, num_workers=4, device="cuda")
+    sums = [value for batch in loader for value in (batch @ weights).tolist()]
+    assert sums == [1000.0 * index for index in range(400)]
     print("done")
 """
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from torch.utils import data  # noqa: E402
 
 import drapps.torch  # noqa: E402
-from drapps.torch import transfer  # noqa: E402
+from drapps.torch import destination  # noqa: E402
 
 
 def _threads():
@@ -50,7 +50,7 @@ def pins(monkeypatch):
     monkeypatch.setattr(accelerator, "current_device_index", lambda: 0)
     monkeypatch.setattr(accelerator, "set_device_index", lambda _: None)
     pins = Pins()
-    monkeypatch.setattr(transfer, "pin_memory", pins)
+    monkeypatch.setattr(destination, "pin_memory", pins)
     return pins
 
 

@@ -25,6 +25,7 @@ class IteratedLoader(torch.utils.data.DataLoader[T_co]):
     on_worker_death: str
     stall_report: float
     share_lists: bool
+    _device: torch.device | None  # of the batches
     _auto_workers: bool  # ``num_workers="auto"``
     _given_prefetch: bool  # `prefetch_factor` was set
 

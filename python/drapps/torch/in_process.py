@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import IterDataPipe, MapDataPipe
-from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import (
     _BaseDataLoaderIter,
     _DatasetKind,
@@ -15,6 +14,7 @@ from torch.utils.data.dataloader import (
 )
 from torch.utils.data.graph_settings import apply_random_seed, apply_sharding
 
+from drapps.torch.destination import at_once, destination_of
 from drapps.torch.own_numbers import numbers_of
 from drapps.torch.streams import fetcher_at, state_owner
 from drapps.torch.told_state import LiveState, ToldState
@@ -30,6 +30,7 @@ class InProcessIterator(_SingleProcessDataLoaderIter):
         _BaseDataLoaderIter.__init__(self, loader)
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self._destination = destination_of(loader._device, self)
         progress = self._progress = loader._begin_pass(int(self._base_seed))
         self._sampler_iter = progress.indices(self._sampler_iter)
         if isinstance(self._dataset, IterDataPipe) and progress.seed is not None:
@@ -68,9 +69,7 @@ class InProcessIterator(_SingleProcessDataLoaderIter):
             raise
         if progress.is_stream:
             progress.advanced(0, self._state, self._dataset_fetcher.ended)
-        if self._pin_memory:
-            return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
-        return data
+        return at_once(self._destination, data)
 
     def _fetched(self, index: Any, sampler_state: ToldState | None) -> Any:
         try:

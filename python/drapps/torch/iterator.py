@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data._utils.pin_memory import pin_memory
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from drapps.torch.ahead import AheadStream, tensors_of
+from drapps.torch.destination import at_once, destination_of
 from drapps.torch.pictures import warn_of_large
-from drapps.torch.pinned import PinnedStream, tensors_of
 from drapps.torch.transfer import TransferThread
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ class LiftedIterator(_BaseDataLoaderIter):
         self._pass = loader._begin(int(self._base_seed), native)
         self._stream: AnyStream | None = None
         self._marks: ConsumerMarks | None = None
+        self._destination = destination_of(loader._device, self)
         self._transfer: TransferThread | None = None
         if self._num_workers > 0:
-            if self._pin_memory:
-                self._transfer = TransferThread(self._pin_memory_device)
+            if self._destination is not None:
+                self._transfer = TransferThread(self._destination)
             self.stream()  # as stock workers, which read ahead from here on
 
     def __del__(self) -> None:
@@ -58,7 +59,7 @@ class LiftedIterator(_BaseDataLoaderIter):
         """The native iterator, begun at first use."""
         if self._stream is None:
             self._stream = self._pass.begin(self._transfer)
-            if self._pin_memory and not isinstance(self._stream, PinnedStream):
+            if self._destination is not None and not isinstance(self._stream, AheadStream):
                 self._stream.consumed_outside()
                 self._marks = self._stream
         return self._stream
@@ -89,9 +90,6 @@ class LiftedIterator(_BaseDataLoaderIter):
         finally:
             self._pass.stepped()
             warn_of_large(stream.large_pictures())
-        if isinstance(stream, PinnedStream):
+        if isinstance(stream, AheadStream):
             return data
-        data = tensors_of(data)
-        if self._pin_memory:
-            return pin_memory(data, self._pin_memory_device)  # type: ignore[no-untyped-call]
-        return data
+        return at_once(self._destination, tensors_of(data))

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
+import torch
 from torch.utils.data import BatchSampler, Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -31,6 +32,7 @@ from drapps.recording import Recording, look_after, record_native
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.torch import generators, stock_arguments
 from drapps.torch.base import IteratedLoader, T_co
+from drapps.torch.destination import device_of
 from drapps.torch.in_process import InProcessIterator
 from drapps.torch.iterator import LiftedIterator
 from drapps.torch.lifting import recipe_of
@@ -88,6 +90,7 @@ class DataLoader(IteratedLoader[T_co]):
             into each; ``explain()["plan"]["shared_lists"]`` names them.
         accelerate: False leaves Pillow as it is in worker processes; otherwise the JPEG files that
             a Python dataset opens with it are decoded natively, byte for byte the same.
+        device: batches arrive on it, copied ahead from pinned memory: ``"cuda"``, ``"cuda:1"``.
 
     ``num_workers`` is the number of *virtual* workers: ids, seeds and `get_worker_info` stay as
     they are while the number of processes behind them changes; ``"auto"`` leaves it to the loader.
@@ -124,6 +127,7 @@ class DataLoader(IteratedLoader[T_co]):
         stall_report: float = 60.0,
         share_lists: bool = True,
         accelerate: bool = True,
+        device: torch.device | str | int | None = None,
         settings: Mapping[str, Any] | None = None,
         cache: Literal["auto", "off"] | Bytes = "auto",
         form: str = "auto",
@@ -144,6 +148,7 @@ class DataLoader(IteratedLoader[T_co]):
         self.stall_report = arguments.seconds("stall_report", stall_report)
         self.share_lists = arguments.flag("share_lists", share_lists)
         self.accelerate = arguments.flag("accelerate", accelerate)
+        self.device, self._device = device, None if device is None else device_of(device)
         self.settings = settings
         self._options()
         self.bad_samples_file = old_keyword(

@@ -15,12 +15,12 @@ from drapps.errors import PipelineError, StateError
 from drapps.report import BadSample
 from drapps.source import Source
 from drapps.stream import Stream
+from drapps.torch.ahead import AheadStream
 from drapps.torch.broken_order import BrokenOrderStream
 from drapps.torch.generators import States, fields
 from drapps.torch.lifting import Recipe
 from drapps.torch.native_order import Consumed, Kind, NativeOrder, StockDraws
 from drapps.torch.pictures import read_foreign
-from drapps.torch.pinned import PinnedStream
 from drapps.torch.recognise import NotLifted
 from drapps.torch.transfer import TransferThread
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from drapps.source import Int64Array
 
 KIND = "drapps.torch.DataLoader"
-AnyStream: TypeAlias = Stream | BrokenOrderStream | PinnedStream
+AnyStream: TypeAlias = Stream | BrokenOrderStream | AheadStream
 
 
 class Native:
@@ -138,7 +138,7 @@ class Pass:
             if self._start == 0:
                 raise
             raise StateError(f"the state's position is {self._start}: {error}") from None
-        self._stream = stream if transfer is None else PinnedStream(stream, transfer)
+        self._stream = stream if transfer is None else AheadStream(stream, transfer)
         self._draws = StockDraws(order)
         self._asks(self._start // order.batch_size + self.native.recipe.ahead)
         return self._stream

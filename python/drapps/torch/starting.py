@@ -41,8 +41,9 @@ def context_of(loader: IteratedLoader[Any]) -> tuple[Any, bool]:
         return ThreadContext(), False
     if loader.multiprocessing_context is not None:
         return loader.multiprocessing_context, False
-    # A CUDA context does not survive a fork.
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    # A CUDA context does not survive a fork; that of the batches' device comes with the first one.
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    if used or (loader._device is not None and loader._device.type == "cuda"):
         return SlimServerContext(), True
     return torch.multiprocessing.get_context(), False
 

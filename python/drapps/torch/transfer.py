@@ -1,4 +1,4 @@
-"""The transfer thread: it copies batches into pinned memory ahead of the step that takes them."""
+"""The transfer thread: it brings batches where they are used ahead of the step that takes them."""
 
 from __future__ import annotations
 
@@ -8,61 +8,74 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import torch
-from torch._utils import ExceptionWrapper
-from torch.utils.data._utils.pin_memory import pin_memory
 
 from drapps.errors import WorkerStartError
+from drapps.torch.destination import Destination
 from drapps.torch.worker_reports import ReportedBatch
 
-AHEAD = 2  # batches in pinned memory that nobody has asked for yet
+AHEAD = 2  # batches at their destination that nobody has asked for yet
+
+
+@dataclasses.dataclass(frozen=True)
+class Transfer:
+    """A batch on its way."""
+
+    batch: Future[Any]
+    destination: Destination
+
+    def wait(self) -> None:
+        """Until it is there, or has failed. May be interrupted."""
+        self.batch.exception()
+
+    def taken(self) -> Any:
+        """The batch, for the calling thread. Raises what making it raised.
+
+        An ``ExceptionWrapper`` takes the place of a batch that cannot be brought there.
+        """
+        return _within(self.batch.result(), self.destination.take)
 
 
 class TransferThread:
-    """Makes batches and pins them, one after the other, beside the training step."""
+    """Makes batches and brings them to their destination, one after the other."""
 
-    def __init__(self, device: str | None) -> None:
-        """Pins for the current device, whose type is `device`.
+    def __init__(self, destination: Destination) -> None:
+        """Begins with the first batch.
 
         Raises:
             WorkerStartError: the system makes no thread.
         """
-        index = torch.accelerator.current_device_index()
-        self._device = device
-        self._where = f"in pin memory thread for device {index}"
-        self._thread = ThreadPoolExecutor(1, "drapps-transfer", _begin, (index,))
+        self._destination = destination
+        self._thread = ThreadPoolExecutor(1, "drapps-transfer", _begin, (destination,))
         try:
             self._thread.submit(int)  # makes the thread, while there is no batch to lose
         except RuntimeError as error:
             raise WorkerStartError(
-                f"the system makes no thread that pins memory ({error}): set pin_memory=False, or "
-                "raise the limit on processes (ulimit -u)"
+                f"the system makes no thread that pins memory ({error}): set pin_memory=False and "
+                "no device, or raise the limit on processes (ulimit -u)"
             ) from error
 
-    def submit(self, make: Callable[[], Any]) -> Future[Any]:
-        """Begins with what `make` gives: a batch, or a `ReportedBatch` with it.
+    def submit(self, make: Callable[[], Any]) -> Transfer:
+        """Begins with what `make` gives: a batch, or a `ReportedBatch` with it."""
+        put = self._thread.submit(lambda: _within(make(), self._destination.put))
+        return Transfer(put, self._destination)
 
-        The result is the same in pinned memory; an ``ExceptionWrapper`` takes the place of a batch
-        that does not let itself be pinned.
-        """
-        return self._thread.submit(self._transfer, make)
-
-    def _transfer(self, make: Callable[[], Any]) -> Any:
-        data = make()
-        if isinstance(data, ReportedBatch):
-            return dataclasses.replace(data, data=self._pinned(data.data))
-        return self._pinned(data)
-
-    def _pinned(self, data: Any) -> Any:
-        try:
-            return pin_memory(data, self._device)  # type: ignore[no-untyped-call]
-        except Exception:
-            return ExceptionWrapper(where=self._where)  # type: ignore[no-untyped-call]
+    def failed(self, error: BaseException) -> Transfer:
+        """In the place of a batch whose making has failed."""
+        batch: Future[Any] = Future()
+        batch.set_exception(error)
+        return Transfer(batch, self._destination)
 
     def close(self) -> None:
         """Forgets what it has not begun."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _begin(device_index: int) -> None:
+def _within(data: Any, act: Callable[[Any], Any]) -> Any:
+    if isinstance(data, ReportedBatch):
+        return dataclasses.replace(data, data=act(data.data))
+    return act(data)
+
+
+def _begin(destination: Destination) -> None:
     torch.set_num_threads(1)  # of this thread: the copy shall not take all cores
-    torch.accelerator.set_device_index(device_index)
+    destination.begin()

@@ -6,7 +6,6 @@ import functools
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from torch._utils import ExceptionWrapper
 
 from drapps import _core
 from drapps.torch.progress import Progress
-from drapps.torch.transfer import AHEAD, TransferThread
+from drapps.torch.transfer import AHEAD, Transfer, TransferThread
 from drapps.worker.commands import BeginPass, MakeBatch, SentCommand
 from drapps.worker.job import ResultKind
 from drapps.worker.serialise import load
@@ -22,16 +21,16 @@ from drapps.worker.serialise import load
 
 @dataclass
 class Result:
-    """What has come of a command, and its way into pinned memory, if it takes that."""
+    """What has come of a command, and its way to its destination, if it has one."""
 
     sent: SentCommand
     kind: int
     parts: list[Any]
-    transfer: Future[Any] | None
+    transfer: Transfer | None
 
     def value(self) -> Any:
         """What the process has sent."""
-        return load(self.parts) if self.transfer is None else self.transfer.result()
+        return load(self.parts) if self.transfer is None else self.transfer.taken()
 
     def delivered(self, data: Any) -> Any:
         """The batch `data`; a failure is raised."""
@@ -79,7 +78,7 @@ class CommandWindow:
             self._board.cancel(sent.ticket)
 
     def next(self, wait: Callable[[], SentCommand]) -> Result:
-        """The next result, in pinned memory where that is wanted; more are on their way there.
+        """The next result, at its destination where it has one; more are on their way there.
 
         Args:
             wait: waits for a command to be done, and gives it.
@@ -93,7 +92,7 @@ class CommandWindow:
                 break
             self._take(sent)
         if taken[0].transfer is not None:
-            taken[0].transfer.exception()  # waits, and may be interrupted
+            taken[0].transfer.wait()
         result = taken.popleft()
         if isinstance(result.sent.command, BeginPass):
             self._beginnings -= 1

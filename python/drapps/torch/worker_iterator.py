@@ -15,6 +15,7 @@ from torch.utils.data import _utils as stock_utils
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps.item_cache.dataset import uncached
+from drapps.torch.destination import destination_of
 from drapps.torch.exiting import leave_at_end, watch, within
 from drapps.torch.job import TorchJob
 from drapps.torch.requests import Depth, Requests
@@ -73,6 +74,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._knob = loader._process_knob()
         self._samples = loader.batch_size or 0
         self._acceleration = loader._accelerated()
+        self._destination = destination_of(loader._device, self)
         self._waiter = ResultWaiter(self._timeout, loader.stall_report)
         with within(self):
             self._start()
@@ -117,7 +119,7 @@ class WorkerIterator(_BaseDataLoaderIter):
             self._acceleration,
         )
         self._ended: Ended | None = None
-        self._transfer = TransferThread(self._pin_memory_device) if self._pin_memory else None
+        self._transfer = None if self._destination is None else TransferThread(self._destination)
         self._closed = False
         try:
             self._processes.start(self._enough())

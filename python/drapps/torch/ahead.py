@@ -1,10 +1,10 @@
-"""A native stream whose batches are pinned ahead of the step that takes them."""
+"""A native stream whose batches reach their destination ahead of the step that takes them."""
 
 from __future__ import annotations
 
 import functools
 from collections import deque
-from concurrent.futures import Future
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from drapps import _core
 from drapps.report import BadSample
 from drapps.stream import Stream
 from drapps.torch.broken_order import BrokenOrderStream
-from drapps.torch.transfer import AHEAD, TransferThread
+from drapps.torch.transfer import AHEAD, Transfer, TransferThread
 
 
 def tensors_of(batch: _core.Batch) -> list[torch.Tensor]:
@@ -28,28 +28,34 @@ def tensors_of(batch: _core.Batch) -> list[torch.Tensor]:
 class _Taken:
     """A batch on its way, and where the stream stands behind it."""
 
-    batch: Future[Any]
+    batch: Transfer
     place: tuple[int, int]
     left: int
 
 
-class PinnedStream:
-    """As `Stream`, but for lists of tensors. Batches that are ready are pinned before their turn.
+class AheadStream:
+    """As `Stream`, but for what is made of its batches, which are sent ahead where they are ready.
 
     Attributes:
         place: where to go on after the batches yielded: (epoch, position).
         left: steps that are still to come.
     """
 
-    def __init__(self, stream: Stream | BrokenOrderStream, transfer: TransferThread) -> None:
+    def __init__(
+        self,
+        stream: Stream | BrokenOrderStream,
+        transfer: TransferThread,
+        make: Callable[[_core.Batch], Any] = tensors_of,
+    ) -> None:
         self._stream = stream
+        self._make = make
         stream.consumed_outside()
         self._transfer = transfer
         self._taken: deque[_Taken] = deque()
         self.place, self.left = stream.place, stream.left
 
     def next(self) -> Any:
-        """The next batch, pinned. Raises what `Stream.next` raises, or what pinning it raised."""
+        """The next batch. Raises what `Stream.next` raises, or what bringing it there raised."""
         self._stream.asks()
         try:
             return self._next()
@@ -61,24 +67,22 @@ class PinnedStream:
             self._take()
         while len(self._taken) <= AHEAD and self._stream.ready:
             self._take()
-        self._taken[0].batch.exception()  # waits, and may be interrupted
+        self._taken[0].batch.wait()
         taken = self._taken.popleft()
         self.place, self.left = taken.place, taken.left
-        batch = taken.batch.result()
+        batch = taken.batch.taken()
         if isinstance(batch, ExceptionWrapper):
             batch.reraise()  # type: ignore[no-untyped-call]
         return batch
 
     def _take(self) -> None:
         """Sends the next batch on its way; what fails is raised when its turn has come."""
-        batch: Future[Any]
         try:
-            batch = self._transfer.submit(functools.partial(tensors_of, self._stream.next()))
+            batch = self._transfer.submit(functools.partial(self._make, self._stream.next()))
         except StopIteration:
             raise
         except Exception as error:
-            batch = Future()
-            batch.set_exception(error)
+            batch = self._transfer.failed(error)
         self._taken.append(_Taken(batch, self._stream.place, self._stream.left))
 
     def bad_samples(self) -> list[BadSample]:
