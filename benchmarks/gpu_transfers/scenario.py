@@ -12,12 +12,19 @@ from benchmarks.contestant import ContestantError
 NAME = "gpu-transfers"
 WANTED = 0.95
 BATCHES, ROWS, FLOATS = 50, 64, 150 << 10
+_PINNED, _THERE = {"pin_memory": True}, {"device": "cuda"}
+CASES = (
+    ("lifted", True, _PINNED),
+    ("processes", False, _PINNED),
+    ("lifted_device", True, _THERE),
+    ("processes_device", False, _THERE),
+)
 _WIDTH = 8192  # of the matrices that the training step multiplies
 _SLOWER = 2.0  # times as long as the copies takes the training step
 
 
 def measure(count: int, seconds: float) -> report.Result:
-    """Measures both paths in `count` rounds, each over steps of about `seconds` in all.
+    """Measures each case in `count` rounds, over steps of about `seconds` in all.
 
     Raises:
         ContestantError: there is no CUDA device.
@@ -28,21 +35,21 @@ def measure(count: int, seconds: float) -> report.Result:
         raise ContestantError(f"{NAME} needs a CUDA device, and torch sees none")
     result = report.Result(NAME)
     rows = torch.rand(BATCHES * ROWS, FLOATS)
-    for case, lift in (("lifted", True), ("processes", False)):
-        rounds = [_round(rows, lift, seconds) for _ in range(count)]
+    for case, lift, options in CASES:
+        rounds = [_round(rows, lift, options, seconds) for _ in range(count)]
         result.rounds[case] = {"drapps": rounds}
         result.add_ratio(f"overlapped_{case}", [each["overlapped"] for each in rounds])
         result.wanted[f"overlapped_{case}"] = WANTED
     return result
 
 
-def _round(rows: Any, lift: bool, seconds: float) -> dict[str, float]:
+def _round(rows: Any, lift: bool, options: dict[str, Any], seconds: float) -> dict[str, float]:
     """Seconds per step of the copies alone, of the training alone, and of both."""
     from torch.utils.data import TensorDataset
 
     from drapps.torch import DataLoader
 
-    loader = DataLoader(TensorDataset(rows), ROWS, num_workers=2, pin_memory=True, lift=lift)
+    loader = DataLoader(TensorDataset(rows), ROWS, num_workers=2, lift=lift, **options)
     copy_s = _copy_s(rows[:ROWS].clone())
     step = _training(_SLOWER * copy_s)
     steps = max(10, int(seconds / (_SLOWER * copy_s)))
@@ -95,7 +102,7 @@ def _endless(loader: Any) -> Iterator[Any]:
 
 
 def _per_step(step: Callable[[], None], batches: Iterator[Any]) -> float:
-    """Seconds per step; the next batch is copied on a stream of its own meanwhile."""
+    """Seconds per step; meanwhile, a batch that is not there yet is copied on another stream."""
     import torch
 
     copies = torch.cuda.Stream()
@@ -104,7 +111,7 @@ def _per_step(step: Callable[[], None], batches: Iterator[Any]) -> float:
     began = time.perf_counter()
     for batch in batches:
         step()
-        if batch is not None:
+        if batch is not None and not batch.is_cuda:
             with torch.cuda.stream(copies):
                 batch.to("cuda", non_blocking=True)
         torch.cuda.synchronize()
