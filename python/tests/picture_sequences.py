@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import pickle
@@ -286,23 +287,16 @@ class Sequence:
         self._file = any_file(rng)
         self._length = rng.choice([0, 1, 2, 3, 4, 5, 8])
 
-    def run(self) -> list[Any]:
-        """All that can be seen of it."""
+    def run(self, within: contextlib.AbstractContextManager[Any] | None = None) -> list[Any]:
+        """All that can be seen of it: of the calls, `within` something, and then of the images."""
         rng, record = random.Random(self._seed + 1), []
         path = self._folder / rng.choice(["a.jpg", "a.png", "a"])
         path.write_bytes(self._file)
         torch.manual_seed(self._seed)
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            opened, file = self._open(rng, path, record)
-            images = [] if opened is None else [opened]
-            for _ in range(self._length if images else 0):
-                image, step = rng.choice(images[-3:]), rng.choice(self._steps)
-                result = self._tried(record, lambda i=image, s=step: s(rng, i))
-                images += [each for each in _flat(result) if isinstance(each, Image.Image)]
-                record.append([seen(each) for each in images])
-                if file is not None and not file.closed:
-                    record.append(file.tell())
+            with within or contextlib.nullcontext():
+                images, file = self._calls(rng, path, record)
             rng.shuffle(images)
             for image in images:
                 self._tried(record, lambda i=image: whole(i))
@@ -313,6 +307,18 @@ class Sequence:
                 image.close()
         record += [(each.category, plain(str(each.message))) for each in warned]
         return record
+
+    def _calls(self, rng: random.Random, path: Path, record: list[Any]) -> tuple[list[Any], Any]:
+        opened, file = self._open(rng, path, record)
+        images = [] if opened is None else [opened]
+        for _ in range(self._length if images else 0):
+            image, step = rng.choice(images[-3:]), rng.choice(self._steps)
+            result = self._tried(record, lambda i=image, s=step: s(rng, i))
+            images += [each for each in _flat(result) if isinstance(each, Image.Image)]
+            record.append([seen(each) for each in images])
+            if file is not None and not file.closed:
+                record.append(file.tell())
+        return images, file
 
     def _open(self, rng: random.Random, path: Path, record: list[Any]) -> tuple[Any, Any]:
         kind = rng.choice(["path", "path", "bytes", "file"])

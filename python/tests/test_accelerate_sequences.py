@@ -11,6 +11,8 @@ import torch
 from PIL import Image, JpegImagePlugin
 
 from drapps.accelerate import patching
+from drapps.accelerate.here import Region, hooks
+from drapps.accelerate.patches import Patches
 from drapps.accelerate.tally import BY_PILLOW, Counts
 from python.tests.picture_files import large_file
 from python.tests.picture_sequences import PILLOW, Sequence, normalized, torchvision_steps, whole
@@ -32,9 +34,8 @@ class Counted(Counts):
 
 @contextlib.contextmanager
 def patched():
-    counts = Counted()
-    patches = patching.patch(counts)
-    assert patches is not None, counts.words
+    counts, patches = Counted(), Patches()
+    assert patching.patch(counts, patches), counts.words
     for then in patching.TENSORS.values():
         then(patches)
     try:
@@ -63,13 +64,25 @@ def steps(v1, v2):
     }
 
 
-def compare(seeds, steps, folder):
+@contextlib.contextmanager
+def sample_here():
+    """As a process makes a sample that is not a worker of ours; behind it nothing is patched."""
+    with Region(counts := Counted()):
+        yield counts
+    assert hooks._users == 0
+
+
+def compare(seeds, steps, folder, here=False):
     total = [0] * 16
     for seed in seeds:
         sequence = Sequence(seed, steps, folder)
         without = sequence.run()
-        with patched() as counts:
-            found = sequence.run()
+        if here:
+            found = sequence.run(within := Counting(sample_here()))
+            counts = within.counts
+        else:
+            with patched() as counts:
+                found = sequence.run()
         total = [a + b for a, b in zip(total, counts.words, strict=True)]
         assert found == without, f"seed {seed}"
     return total
@@ -83,20 +96,47 @@ def test_random_sequences_show_nothing_of_it(kind, steps, tmp_path):
     assert kind != "pillow" or all(by_pillow[: len(BY_PILLOW)])
 
 
+class Counting:
+    """A context that keeps what it gives."""
+
+    def __init__(self, context):
+        self._context = context
+
+    def __enter__(self):
+        self.counts = self._context.__enter__()
+
+    def __exit__(self, *raised):
+        return self._context.__exit__(*raised)
+
+
+@pytest.mark.parametrize("kind", ["pillow", "v1", "v2"])
+def test_nor_do_they_where_a_sample_is_made_in_the_users_process(kind, steps, tmp_path):
+    before = held_by_pillow()
+    seeds = range(10_000, 10_000 + QUICK // 3)
+    native, resized, *_ = compare(seeds, steps[kind], tmp_path, here=True)
+    assert native > len(seeds) / 3
+    assert resized > len(seeds) / 40
+    assert held_by_pillow() == before
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("kind", ["pillow", "v1", "v2"])
 def test_many_random_sequences_show_nothing_of_it(kind, share, steps, tmp_path):
-    compare(range(QUICK + share, QUICK + FULL, SHARES), steps[kind], tmp_path)
+    compare(range(QUICK + share, QUICK + FULL, SHARES), steps[kind], tmp_path, share % 3 == 0)
 
 
-def test_all_is_as_it_was_behind_a_test():
-    before = {name: vars(Image.Image)[name] for name in ("crop", "im", "load", "resize", "tobytes")}
-    with patched():
-        assert vars(Image.Image)["crop"] is not before["crop"]
+def held_by_pillow():
+    return dict(vars(Image.Image)), dict(vars(JpegImagePlugin.JpegImageFile))
+
+
+@pytest.mark.parametrize("how", [patched, sample_here])
+def test_all_is_as_it_was_behind_it(how):
+    before = held_by_pillow()
+    with how():
+        assert vars(Image.Image)["crop"] is not before[0]["crop"]
         assert "load" in vars(JpegImagePlugin.JpegImageFile)
-    assert all(vars(Image.Image)[name] is value for name, value in before.items())
-    assert "load" not in vars(JpegImagePlugin.JpegImageFile)
+    assert held_by_pillow() == before
 
 
 class Reads(io.BytesIO):
@@ -214,7 +254,7 @@ def test_what_all_pictures_go_through_is_left_alone_where_a_user_has_replaced_it
     plain = vars(Image.Image)[name]
     monkeypatch.setattr(Image.Image, name, lambda self, *args: plain(self, *args))
     counts = Counted()
-    assert patching.patch(counts) is None
+    assert not patching.patch(counts, Patches())
     assert 3 in counts.words
 
 
@@ -224,12 +264,12 @@ def test_a_pillow_that_decodes_otherwise_is_left_alone(monkeypatch):
     monkeypatch.setattr(proof, "_known", None)
     monkeypatch.setattr(proof, "_is", lambda *_: False)
     counts = Counted()
-    assert patching.patch(counts) is None
+    assert not patching.patch(counts, Patches())
     assert 2 in counts.words
 
 
 def test_a_pillow_without_the_property_is_left_alone(monkeypatch):
     monkeypatch.delattr(Image.Image, "im")
     counts = Counted()
-    assert patching.patch(counts) is None
+    assert not patching.patch(counts, Patches())
     assert 1 in counts.words

@@ -1,4 +1,4 @@
-"""What a loader has of accelerated pictures, and what it gives to its worker processes."""
+"""What a loader has of accelerated pictures, and what it gives to its workers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 from drapps.accelerate import patching, proof
+from drapps.accelerate.here import Region, hooks
 from drapps.accelerate.proof import Proof
 from drapps.accelerate.tally import Tally
 
@@ -15,24 +16,31 @@ SWITCH = "DRAPPS_ACCELERATE"
 
 
 class Accelerated:
-    """What the worker processes of a pool are given.
+    """What the workers of a pool are given, or an iterator in its user's process.
 
     Attributes:
         tally: where they count.
+        here: they work in the process of the loader.
     """
 
-    def __init__(self, tally: Tally, known: Proof | None) -> None:
+    def __init__(self, tally: Tally, known: Proof | None, here: bool) -> None:
         self.tally = tally
+        self.here = here
         self._known = known
 
     def begin(self, number: int) -> None:
         """In the worker process of this number: from now on its pictures are made natively."""
+        hooks.forget()
         proof.adopt(self._known)
         patching.begin(self.tally.of_process(number))
 
+    def sample(self, number: int) -> Region:
+        """In the process of the loader: what is made within it is made by the worker `number`."""
+        return Region(self.tally.of_process(number))
+
 
 class Acceleration:
-    """Of one loader: what its pools count in this process, from its first pass on."""
+    """Of one loader: what its workers count in this process, from its first pass on."""
 
     def __init__(self) -> None:
         self._maker = os.getpid()
@@ -40,10 +48,11 @@ class Acceleration:
         self._left_alone = 0
         self._running: list[Tally] = []
 
-    def for_pool(self, numbers: int) -> Accelerated | None:
-        """What processes of up to so many numbers are given; None where it is switched off.
+    def for_workers(self, numbers: int, here: bool = False) -> Accelerated | None:
+        """What workers of up to so many numbers are given; None where it is switched off.
 
-        Where the system gives no memory to count in, pictures stay Pillow's, too.
+        Processes, or threads of this process (`here`), for which `ended` is to be called. Where the
+        system gives no memory to count in, pictures stay Pillow's, too.
         """
         self._forget_the_parents()
         if os.environ.get(SWITCH) == "0":
@@ -53,13 +62,17 @@ class Acceleration:
         except OSError:
             return None
         self._running.append(tally)
-        return Accelerated(tally, _proof_here())
+        if here:
+            hooks.join()
+        return Accelerated(tally, None if here else _proof_here(), here)
 
     def ended(self, accelerated: Accelerated) -> None:
-        """The processes of a pool are gone; what they have counted stays."""
+        """The workers are gone; what they have counted stays."""
         if accelerated.tally in self._running:
             self._running.remove(accelerated.tally)
             self._take(self._ended, accelerated.tally)
+            if accelerated.here:
+                hooks.leave()
 
     def _take(self, into: Counter[str], tally: Tally) -> None:
         sums = tally.sums()
@@ -70,7 +83,7 @@ class Acceleration:
         """Of all processes together; empty before a picture was opened."""
         self._forget_the_parents()
         sums = Counter(self._ended)
-        for tally in self._running:
+        for tally in tuple(self._running):
             self._take(sums, tally)
         found = {name: number for name, number in sums.items() if number}
         return {**found, "left_alone": self._left_alone} if self._left_alone else found

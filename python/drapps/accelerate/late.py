@@ -14,7 +14,7 @@ class LatePixels:
         view: what is to be made; None once it is.
     """
 
-    __slots__ = ("_core", "view")
+    __slots__ = ("__weakref__", "_core", "view")
     readonly = 0
 
     def __init__(self, view: View) -> None:

@@ -63,7 +63,7 @@ def copy(plain: Method, opening: Opening) -> Method:
     @functools.wraps(plain)
     def copy(self: Any) -> Any:
         if opening.may_be_late(self) and (view := opening.view_of(self)) is not None:
-            return self._new(LatePixels(view))
+            return opening.image(self, view)
         return plain(self)
 
     return copy
@@ -78,11 +78,9 @@ def convert(plain: Method, opening: Opening) -> Method:
         if known and opening.may_be_late(self) and "transparency" not in self.info:
             view = opening.view_of(self)
             if view is not None:
-                return (
-                    self.copy()
-                    if mode == self.mode
-                    else self._new(LatePixels(view.converted(mode)))
-                )
+                if mode == self.mode:
+                    return self.copy()
+                return opening.image(self, view.converted(mode))
         return plain(self, mode, matrix, *more, **options)
 
     return convert
@@ -96,7 +94,7 @@ def crop(plain: Method, opening: Opening) -> Method:
         if box is not None and opening.may_be_late(self):
             place = _within(box, self.size)
             if place is not None and (view := opening.view_of(self)) is not None:
-                return self._new(LatePixels(view.cropped(*place)))
+                return opening.image(self, view.cropped(*place))
         return plain(self, box)
 
     return crop
@@ -121,7 +119,7 @@ def transpose(plain: Method, opening: Opening) -> Method:
         if isinstance(method, int) and 0 <= method <= 6 and opening.may_be_late(self):
             view = opening.view_of(self)
             if view is not None:
-                return self._new(LatePixels(view.transposed(method)))
+                return opening.image(self, view.transposed(method))
         return plain(self, method)
 
     return transpose
@@ -144,7 +142,7 @@ def resize(plain: Method, opening: Opening, pillow13: bool) -> Method:
                 if target == self.size:
                     return self.copy()
                 opening.note_resize(view)
-                return self._new(LatePixels(view.resized(*target, bicubic, pillow13)))
+                return opening.image(self, view.resized(*target, bicubic, pillow13))
         return plain(self, size, resample, box, reducing_gap)
 
     return resize

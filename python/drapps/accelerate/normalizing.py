@@ -22,7 +22,7 @@ def patch_first(patches: Patches) -> None:
     module = sys.modules[FIRST]
     plain: Any = vars(module).get("normalize")
     if is_own(module, plain):
-        patches.put(module, "normalize", _normalizing(plain))
+        patches.put(module, "normalize", _normalizing(plain), plain)
 
 
 def patch_second(patches: Patches) -> None:
@@ -38,8 +38,8 @@ def patch_second(patches: Patches) -> None:
     known = is_own(module, plain) and is_own(utils, wrapped)
     if known and kernels.get(_tensor()) is plain and attribute_of(images, "__wrapped__") is plain:
         made = _normalizing(plain)
-        patches.put(kernels, _tensor(), made)
-        patches.put(kernels, tv_tensors.Image, wrapped(made))
+        patches.put(kernels, _tensor(), made, plain)
+        patches.put(kernels, tv_tensors.Image, wrapped(made), images)
 
 
 def _tensor() -> Any:

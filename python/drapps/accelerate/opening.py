@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from drapps import _core
@@ -16,9 +17,16 @@ _END = b"\xff\xd9"  # the marker
 class Opening:
     """Reads files as Pillow's load() does, and judges them."""
 
-    def __init__(self, image_module: Any, kind: Any, counts: Counts) -> None:
-        """Of images of exactly the class `kind`."""
+    def __init__(
+        self,
+        image_module: Any,
+        kind: Any,
+        counts: Counts,
+        note: Callable[[LatePixels, Any], None] | None = None,
+    ) -> None:
+        """Of images of exactly the class `kind`; `note` is told what is late, and of whom."""
         self._kind = kind
+        self._note = note
         self._decoders: dict[str, Any] = image_module.DECODERS
         self._counts = counts
 
@@ -34,6 +42,14 @@ class Opening:
         """Whether the pixels may not be there yet."""
         held = image._im
         return type(held) is LatePixels or (held is None and type(image) is self._kind)
+
+    def image(self, like: Any, view: View) -> Any:
+        """An image like another one, of a view."""
+        late = LatePixels(view)
+        image = like._new(late)
+        if self._note is not None:
+            self._note(late, image)
+        return image
 
     def note_resize(self, view: View) -> None:
         """A view is resized."""
@@ -56,6 +72,8 @@ class Opening:
         if image._exclusive_fp and image._close_exclusive_fp_after_loading:
             image.fp.close()
         image.fp = None
+        if self._note is not None:
+            self._note(late, image)
         return late
 
     def _judged(self, image: Any) -> _core.Pixels | None:

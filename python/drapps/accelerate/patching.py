@@ -1,4 +1,4 @@
-"""Puts our methods in the place of Pillow's, in a worker process, once Pillow is imported."""
+"""Puts our methods in the place of Pillow's and torchvision's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from drapps.accelerate import methods, normalizing, tensors
 from drapps.accelerate.importing import once_imported
@@ -35,43 +34,62 @@ _METHODS: dict[str, Callable[..., methods.Method]] = {
 
 def begin(counts: Counts) -> None:
     """In a worker process, before it makes samples: now, or as soon as a library is imported."""
-    once_imported(_PLUGIN, functools.partial(_or_leave_alone, patch, counts))
-    for name, then in TENSORS.items():
-        once_imported(name, functools.partial(_or_leave_alone, then, Patches()))
+    for name in (_PLUGIN, *TENSORS):
+        once_imported(name, functools.partial(put_in_place, name, counts, Patches()))
 
 
-def _or_leave_alone(then: Callable[[Any], Any], given: Any) -> None:
-    """A library that is built otherwise than all that are known stays as it is."""
+def importable() -> set[str]:
+    """What is imported by now of the modules that something is put in."""
+    if "PIL.Image" in sys.modules and _PLUGIN not in sys.modules:
+        sys.modules["PIL.Image"].preinit()  # as it does when a file is opened
+    return {name for name in (_PLUGIN, *TENSORS) if name in sys.modules}
+
+
+def put_in_place(
+    name: str, counts: Counts, patches: Patches, note: Callable[..., None] | None = None
+) -> None:
+    """In the module of this name; one that is built otherwise than all known stays as it is."""
     with contextlib.suppress(AttributeError, ImportError, LookupError, TypeError, ValueError):
-        then(given)
+        if name == _PLUGIN:
+            patch(counts, patches, note)
+        else:
+            TENSORS[name](patches)
 
 
-def patch(counts: Counts) -> Patches | None:
-    """Has Pillow's images go on with views; None where this Pillow is left alone."""
+def patch(counts: Counts, patches: Patches, note: Callable[..., None] | None = None) -> bool:
+    """Has Pillow's images go on with views; False where this Pillow is left alone.
+
+    Args:
+        counts: what becomes of pictures.
+        patches: by which all is put there.
+        note: is told of all pixels that are late, and of which image.
+    """
     image_module, file_module = sys.modules["PIL.Image"], sys.modules["PIL.ImageFile"]
     image: type = image_module.Image
     jpeg: type = sys.modules[_PLUGIN].JpegImageFile
     core_image = vars(image).get("im")
     if not isinstance(core_image, property) or core_image.fget is None:
         counts.leave_alone(_NO_PROPERTY)
-        return None
+        return False
     own = is_own(image_module, image_module.new, core_image.fget, core_image.fset)
     own = own and is_own(image_module, *(vars(image).get(name) for name in _ALL_GO_THROUGH))
     load_file = vars(file_module.ImageFile).get("load")
     if not own or not is_own(file_module, load_file) or "load" in vars(jpeg):
         counts.leave_alone(_REPLACED)
-        return None
+        return False
     left = [name for name in _METHODS if not is_own(image_module, vars(image).get(name))]
     if not proof_of(image_module, jpeg).holds:
         counts.leave_alone(_OTHERWISE)
-        return None
-    patches, opening = Patches(), Opening(image_module, jpeg, counts)
+        return False
+    opening = Opening(image_module, jpeg, counts, note)
     for name, make in _METHODS.items():
         if name not in left:  # a function that a user has put there stays
             more = (pillow13(image_module),) if name == "resize" else ()
-            patches.put(image, name, make(vars(image).get(name), opening, *more))
-    patches.put(image, "load", methods.load(vars(image)["load"]))
+            plain = vars(image).get(name)
+            patches.put(image, name, make(plain, opening, *more), plain)
+    plain = vars(image)["load"]
+    patches.put(image, "load", methods.load(plain), plain)
     getter = methods.core_image(core_image.fget)
     patches.put(image, "im", property(getter, core_image.fset, core_image.fdel))
-    patches.put(jpeg, "load", methods.load_file(load_file, opening))
-    return patches
+    patches.put(jpeg, "load", methods.load_file(load_file, opening), load_file)
+    return True

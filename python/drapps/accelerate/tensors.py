@@ -20,7 +20,7 @@ def patch(patches: Patches) -> None:
     functional: ModuleType = sys.modules[FUNCTIONAL]
     plain = vars(functional).get("to_tensor")
     if is_own(functional, plain):
-        patches.put(functional, "to_tensor", _to_tensor(plain))
+        patches.put(functional, "to_tensor", _to_tensor(plain), plain)
 
 
 def _to_tensor(plain: Any) -> Callable[[Any], Any]:

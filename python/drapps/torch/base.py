@@ -43,7 +43,7 @@ class IteratedLoader(torch.utils.data.DataLoader[T_co]):
 
     @abstractmethod
     def _accelerated(self) -> Acceleration | None:
-        """What makes the pictures of worker processes natively; None where nothing does."""
+        """What makes the pictures of Python code natively; None where nothing does."""
 
     @abstractmethod
     def _limited(self) -> _core.BudgetLimit:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +24,7 @@ from drapps.torch.streams import fetcher_at, state_owner
 from drapps.torch.told_state import LiveState, ToldState
 
 if TYPE_CHECKING:
+    from drapps.accelerate.acceleration import Acceleration
     from drapps.torch.base import IteratedLoader
 
 
@@ -41,6 +46,9 @@ class InProcessIterator(_SingleProcessDataLoaderIter):
         start = progress.starts().get(0, {})
         size = [None] * (loader.batch_size or 1) if self._auto_collation else None
         at = functools.partial(fetcher_at, self._new_fetcher, self._dataset, start, size)
+        self._within: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+        self._ended: Callable[[], Any] = lambda: None
+        self._accelerate(loader._accelerated())
         self._numbers = numbers_of(progress)
         self._dataset_fetcher = self._numbers.begin(at, start)
         self._state: ToldState | None = None
@@ -48,6 +56,14 @@ class InProcessIterator(_SingleProcessDataLoaderIter):
             self._dataset_fetcher.ended = start.get("ended", False)
             owner = state_owner(self._dataset_fetcher)
             self._state = None if owner is None else LiveState(owner)
+
+    def _accelerate(self, acceleration: Acceleration | None) -> None:
+        """Has pictures made natively while a batch is."""
+        accelerated = None if acceleration is None else acceleration.for_workers(1, here=True)
+        if acceleration is not None and accelerated is not None:
+            self._within = functools.partial(accelerated.sample, 0)
+            ended = self._ended = weakref.finalize(self, acceleration.ended, accelerated)
+            ended.atexit = False
 
     def _new_fetcher(self) -> Any:
         return _DatasetKind.create_fetcher(  # type: ignore[no-untyped-call]
@@ -66,6 +82,7 @@ class InProcessIterator(_SingleProcessDataLoaderIter):
             data = self._fetched(index, sampler_state)
         except StopIteration:
             progress.over = True
+            self._ended()
             raise
         if progress.is_stream:
             progress.advanced(0, self._state, self._dataset_fetcher.ended)
@@ -73,7 +90,8 @@ class InProcessIterator(_SingleProcessDataLoaderIter):
 
     def _fetched(self, index: Any, sampler_state: ToldState | None) -> Any:
         try:
-            data = self._numbers.fetch(self._dataset_fetcher, index)
+            with self._within():
+                data = self._numbers.fetch(self._dataset_fetcher, index)
         except StopIteration:
             raise
         except Exception:

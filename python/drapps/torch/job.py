@@ -6,6 +6,7 @@ import copy
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -75,7 +76,7 @@ class TorchJob(ABC):
     _told: dict[str, bytes] = field(default_factory=dict)  # random states, with what may not arrive
     _states: Any = None  # random ones, while it is not its turn
 
-    def in_thread(self) -> Self:
+    def in_thread(self, within: Callable[[], AbstractContextManager[None]]) -> Self:  # noqa: ARG002
         """A copy over the same dataset."""
         return copy.copy(self)
 

@@ -88,8 +88,9 @@ class DataLoader(IteratedLoader[T_co]):
         share_lists: lists of more than 64 MiB among the dataset's attributes become a
             `drapps.worker.lists.SharedList` when workers first start, so that they are not copied
             into each; ``explain()["plan"]["shared_lists"]`` names them.
-        accelerate: False leaves Pillow as it is in worker processes; otherwise the JPEG files that
-            a Python dataset opens with it are decoded natively, byte for byte the same.
+        accelerate: the JPEG files that a Python dataset opens with Pillow are decoded natively,
+            byte for byte the same, in worker processes; True: also on worker threads and in this
+            process, while they make samples; False: nowhere.
         device: batches arrive on it, copied ahead from pinned memory: ``"cuda"``, ``"cuda:1"``.
 
     ``num_workers`` is the number of *virtual* workers: ids, seeds and `get_worker_info` stay as
@@ -126,7 +127,7 @@ class DataLoader(IteratedLoader[T_co]):
         on_worker_death: str = "raise",
         stall_report: float = 60.0,
         share_lists: bool = True,
-        accelerate: bool = True,
+        accelerate: bool | None = None,
         device: torch.device | str | int | None = None,
         settings: Mapping[str, Any] | None = None,
         cache: Literal["auto", "off"] | Bytes = "auto",
@@ -147,7 +148,8 @@ class DataLoader(IteratedLoader[T_co]):
         self.on_worker_death = arguments.one_of("on_worker_death", on_worker_death, DEATHS)
         self.stall_report = arguments.seconds("stall_report", stall_report)
         self.share_lists = arguments.flag("share_lists", share_lists)
-        self.accelerate = arguments.flag("accelerate", accelerate)
+        given = accelerate is not None
+        self.accelerate = arguments.flag("accelerate", accelerate) if given else None
         self.device, self._device = device, None if device is None else device_of(device)
         self.settings = settings
         self._options()
@@ -494,8 +496,10 @@ class DataLoader(IteratedLoader[T_co]):
         return self._limit[1]
 
     def _accelerated(self) -> Acceleration | None:
-        """What makes the pictures of worker processes natively, counted as long as it lives."""
-        return self._acceleration if self.accelerate and not in_threads(self) else None
+        """What makes the pictures of Python code natively, counted as long as it lives."""
+        here = self.num_workers == 0 or in_threads(self)
+        wanted = not here if self.accelerate is None else self.accelerate
+        return self._acceleration if wanted else None
 
     def memory(self) -> MemoryReport:
         """As `drapps.Loader.memory`: of this process, all its loaders together."""

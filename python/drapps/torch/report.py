@@ -25,8 +25,8 @@ class LiftReport(Report):
         torch_resizes: the arithmetics in which tensors are resized, as by the installed torch.
         cache: what is kept of the files from epoch to epoch; empty where nothing lies in files.
         notes: what else differs from the stock loader.
-        pictures: of Python code in worker processes: how many were decoded natively, and how many
-            by Pillow and why; empty before the first, and where nothing is to be said.
+        pictures: of Python code: how many were decoded natively, and how many by Pillow and why;
+            empty before the first, and where nothing is to be said.
     """
 
     native: bool

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import random
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,9 +92,12 @@ class ThreadSeeds(SampleSeeds):
 class ThreadJob(MapJob):
     """A `MapJob` for threads, which leaves the process as it is."""
 
-    def in_thread(self) -> ThreadJob:
+    _within: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+
+    def in_thread(self, within: Callable[[], AbstractContextManager[None]]) -> ThreadJob:
         """A copy with generators of its own."""
         job = copy.copy(self)
+        job._within = within
         assert isinstance(self.numbers, ThreadSeeds)
         job.numbers = self.numbers.of(job)
         return job
@@ -100,6 +105,21 @@ class ThreadJob(MapJob):
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:  # noqa: ARG002
         """Prepares nothing but what is this thread's."""
         self._fetcher = self._new_fetcher()
+
+    def sample(self, index: Any, worker: int, epoch: int, position: int) -> Any:
+        """``dataset[index]`` by the virtual worker, with the position's random numbers."""
+        with self._within():
+            return super().sample(index, worker, epoch, position)
+
+    def collate(self, samples: list[Any], worker: int, epoch: int, position: int) -> Any:
+        """The user's collate function; its random numbers are those of the first position."""
+        with self._within():
+            return super().collate(samples, worker, epoch, position)
+
+    def whole(self, index: Any, worker: int, epoch: int, position: int) -> Any:
+        """A batch by the stock fetcher."""
+        with self._within():
+            return super().whole(index, worker, epoch, position)
 
     def _become(self, worker: int) -> None:
         """Seeding tells the thread who it is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -35,8 +36,12 @@ class Job(Protocol):
     One object per process, but for virtual workers that came from another one: they have one each.
     """
 
-    def in_thread(self) -> Job:
-        """The same for one thread, where threads take the place of processes."""
+    def in_thread(self, within: Callable[[], AbstractContextManager[None]]) -> Job:
+        """The same for one thread, where threads take the place of processes.
+
+        Args:
+            within: gives what samples are made in.
+        """
 
     def start(self, worker: int, allocate: Callable[[int], Any]) -> None:
         """Prepares the process, which begins as this virtual worker.

@@ -17,6 +17,7 @@ from drapps.worker.commands import ANY_PROCESS, BeginPass, MakeBatch, SentComman
 from drapps.worker.launch import SentJob
 from drapps.worker.pool import ProcessPool, board_of
 from drapps.worker.recovery import Recovery
+from drapps.worker.threads import ThreadContext
 
 _PROCESSES_PER_CORE = 64  # that there are process numbers for
 _MOST_PROCESSES = 1024
@@ -66,7 +67,8 @@ class WorkerProcesses:
         self._knob = assignment.knob
         self.control = self._knob.control
         self._acceleration = acceleration
-        accelerated = None if acceleration is None else acceleration.for_pool(numbers)
+        here = isinstance(context, ThreadContext)
+        accelerated = None if acceleration is None else acceleration.for_workers(numbers, here)
         self.pool = ProcessPool(self.board, job, context, self.control, accelerated)
         self.assignment = assignment
         self.recovery = recovery(self.pool, assignment)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
 import traceback
+from contextlib import AbstractContextManager
 from typing import Any
 
 from drapps.errors import WorkerStartError
@@ -54,11 +56,18 @@ class WorkerThread(threading.Thread):
             except Exception as error:
                 code = launch.not_begun(error)
                 return
-            Worker(board, launch.job.job.in_thread(), launch.worker).run(launch.replay)
+            job = launch.job.job.in_thread(self._within)
+            Worker(board, job, launch.worker).run(launch.replay)
             code = 0
         finally:
             self.exitcode = code
             os.eventfd_write(self.ended.fd, 1)
+
+    def _within(self) -> AbstractContextManager[None]:
+        accelerated = self._launch.accelerated
+        if accelerated is None:
+            return contextlib.nullcontext()
+        return accelerated.sample(self._launch.number)
 
     def kill(self) -> None:
         """Nothing: a thread ends after its sample."""
