@@ -1,5 +1,6 @@
 #include "drapps/text/pretokenize/cut.h"
 
+#include "drapps/text/pretokenize/cut_kernels.h"
 #include "drapps/text/pretokenize/match.h"
 
 namespace drapps::text {
@@ -18,17 +19,32 @@ std::size_t cut_one_by_one(const std::uint8_t* text, std::size_t size, std::uint
   return n;
 }
 
-}  // namespace
-
-Cut cut_of(Pattern pattern, kernel::Level /*level*/) noexcept {
+Cut CutKernels::* member_of(Pattern pattern) noexcept {
   switch (pattern) {
-    case Pattern::kGpt2: return cut_one_by_one<match_gpt2>;
-    case Pattern::kCl100k: return cut_one_by_one<match_cl100k>;
-    case Pattern::kCl100kTail: return cut_one_by_one<match_cl100k_tail>;
-    case Pattern::kQwen2: return cut_one_by_one<match_qwen2>;
+    case Pattern::kGpt2: return &CutKernels::gpt2;
+    case Pattern::kCl100k: return &CutKernels::cl100k;
+    case Pattern::kCl100kTail: return &CutKernels::cl100k_tail;
+    case Pattern::kQwen2: return &CutKernels::qwen2;
     case Pattern::kO200k: break;
   }
-  return cut_one_by_one<match_o200k>;
+  return &CutKernels::o200k;
+}
+
+}  // namespace
+
+const CutKernels kCutPortable = {
+    .gpt2 = cut_one_by_one<match_gpt2>,
+    .cl100k = cut_one_by_one<match_cl100k>,
+    .cl100k_tail = cut_one_by_one<match_cl100k_tail>,
+    .qwen2 = cut_one_by_one<match_qwen2>,
+    .o200k = cut_one_by_one<match_o200k>,
+};
+
+Cut cut_of(Pattern pattern, kernel::Level level) noexcept {
+  const auto member = member_of(pattern);
+  if (level >= kernel::Level::kAvx512 && kCutAvx512.*member != nullptr) return kCutAvx512.*member;
+  if (level >= kernel::Level::kAvx2 && kCutAvx2.*member != nullptr) return kCutAvx2.*member;
+  return kCutPortable.*member;
 }
 
 }  // namespace drapps::text
