@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from drapps.shards.webdataset import webdataset
     from drapps.simulation.calibration.live import calibrate
     from drapps.storage import emulate
+    from drapps.text.tokenizer import Tokenizer, tokenizer
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,7 @@ _HOMES = {
     "WorkerDiedError": "drapps.errors",
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
+    "Tokenizer": "drapps.text.tokenizer",
     "arrays": "drapps.pipeline",
     "calibrate": "drapps.simulation.calibration.live",
     "cached": "drapps.item_cache.cached",
@@ -59,6 +61,7 @@ _HOMES = {
     "images": "drapps.pipeline",
     "litdata": "drapps.shards.packed",
     "mds": "drapps.shards.packed",
+    "tokenizer": "drapps.text.tokenizer",
     "transcode": "drapps.forms",
     "webdataset": "drapps.shards.webdataset",
 }
@@ -75,6 +78,7 @@ __all__ = [
     "PipelineError",
     "SampleError",
     "StateError",
+    "Tokenizer",
     "WorkerDiedError",
     "WorkerStartError",
     "__version__",
@@ -87,6 +91,7 @@ __all__ = [
     "images",
     "litdata",
     "mds",
+    "tokenizer",
     "transcode",
     "webdataset",
 ]

@@ -1,0 +1,127 @@
+"""What a tokenizer is made from: files, and the tokenizers of other libraries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from drapps.errors import DataNotFoundError, PipelineError
+from drapps.text.stock import Stock, StockTiktoken, StockTokenizers
+
+if TYPE_CHECKING:
+    from drapps._core import TextTokenizer
+
+
+class Source(NamedTuple):
+    """A tokenizer as it was found.
+
+    Attributes:
+        native: ours, or the reason why it would not be exact.
+        stock: makes the one that it is from.
+        ranks: whether that is of tiktoken.
+        specials: its special tokens that are found on request.
+    """
+
+    native: TextTokenizer | str
+    stock: Callable[[], Stock]
+    ranks: bool = False
+    specials: frozenset[str] = frozenset()
+
+
+def read_source(source: Any) -> Source:
+    """The tokenizer that `source` is, or is the file of."""
+    if isinstance(source, (str, os.PathLike)):
+        return _of_file(Path(source))
+    if hasattr(source, "backend_tokenizer"):
+        return _of_tokenizers(_without_limits(source.backend_tokenizer))
+    module = type(source).__module__.split(".")[0]
+    if module == "tokenizers" and hasattr(source, "to_str"):
+        return _of_tokenizers(source)
+    if module == "tiktoken" and hasattr(source, "_mergeable_ranks"):
+        return _of_tiktoken(source)
+    raise PipelineError(
+        f"a tokenizer is made from a tokenizer.json, or a tokenizer of transformers, tokenizers or "
+        f"tiktoken, and not from {type(source).__name__}"
+    )
+
+
+def _of_file(path: Path) -> Source:
+    if path.suffix == ".tiktoken":
+        raise PipelineError(
+            f"{path}: a file of ranks has no pattern and no special tokens; "
+            "make a tiktoken.Encoding with them, and pass that"
+        )
+    if path.is_dir():
+        path = path / "tokenizer.json"
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise DataNotFoundError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise PipelineError(f"{path}: {error.strerror}") from error
+    native = _read_json(content, str(path))
+
+    def stock() -> Stock:
+        tokenizers = _tokenizers(f"{path}: {native}")
+        try:
+            return StockTokenizers(tokenizers.Tokenizer.from_str(content.decode()))
+        except Exception as error:
+            raise PipelineError(f"{path}: `tokenizers` cannot read it either: {error}") from error
+
+    return Source(native, stock)
+
+
+def _of_tokenizers(tokenizer: Any) -> Source:
+    native: TextTokenizer | str
+    if tokenizer.encode_special_tokens:
+        native = "encode_special_tokens"
+    else:
+        native = _read_json(tokenizer.to_str().encode(), "the tokenizer")
+    return Source(native, lambda: StockTokenizers(tokenizer))
+
+
+def _of_tiktoken(encoding: Any) -> Source:
+    from drapps import _core
+
+    specials = encoding._special_tokens
+    as_bytes = {text.encode(): number for text, number in specials.items()}
+    try:
+        native = cast(
+            "TextTokenizer | str",
+            _core.TextTokenizer.from_ranks(encoding._mergeable_ranks, encoding._pat_str, as_bytes),
+        )
+    except (ValueError, RuntimeError) as error:
+        raise PipelineError(f"{encoding!r}: {error}") from None
+    return Source(native, lambda: StockTiktoken(encoding), True, frozenset(specials))
+
+
+def _read_json(content: bytes, name: str) -> TextTokenizer | str:
+    from drapps import _core
+
+    try:
+        return cast("TextTokenizer | str", _core.TextTokenizer.from_json(content))
+    except ValueError as error:
+        raise PipelineError(f"{name}: {error}") from None
+
+
+def _without_limits(tokenizer: Any) -> Any:
+    """The same, without the truncation and the padding of the last call."""
+    if tokenizer.truncation is None and tokenizer.padding is None:
+        return tokenizer
+    copy = type(tokenizer).from_str(tokenizer.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy
+
+
+def _tokenizers(why: str) -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise PipelineError(
+            f"{why} is not reproduced here, and `tokenizers`, which would take its place, "
+            "is not installed: pip install tokenizers"
+        ) from error
+    return tokenizers

@@ -1,0 +1,180 @@
+"""Tokenizers whose ids equal those of `tokenizers` and `tiktoken`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drapps.arguments import whole
+from drapps.errors import PipelineError
+from drapps.text.sources import Source, read_source
+from drapps.text.stock import Allowed, Stock, Text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Encoded:
+    """The ids of many texts, one behind the other.
+
+    Attributes:
+        ids: int32, those of all texts.
+        offsets: int64, one more than there are texts: those of text *i* are
+            ``ids[offsets[i]:offsets[i + 1]]``, which ``encoded[i]`` gives too.
+    """
+
+    __slots__ = ("ids", "offsets")
+
+    def __init__(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
+        self.ids = ids
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> NDArray[np.int32]:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"there are {len(self)} texts, and no text {index}")
+        index %= len(self)
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def __repr__(self) -> str:
+        return f"Encoded({len(self)} texts, {len(self.ids)} ids)"
+
+
+class Tokenizer:
+    """Text to ids and back. Made by :func:`drapps.tokenizer`; may be used from any thread.
+
+    Attributes:
+        native: whether the work is done by DRAPPS itself. If not, the library that the tokenizer
+            is from does it.
+        reason: why it is not native; empty if it is.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        read: Source = read_source(source)
+        self._make_stock = read.stock
+        self._made_stock: Stock | None = None
+        self._ranks = read.ranks
+        self._specials = read.specials
+        self._core = None if isinstance(read.native, str) else read.native
+        self.native = self._core is not None
+        self.reason = read.native if isinstance(read.native, str) else ""
+        if not self.native:
+            self._stock  # noqa: B018  # so that what nobody can read is an error here
+
+    def encode(
+        self, text: Text, add_special_tokens: bool = True, *, allowed_special: Allowed = None
+    ) -> list[int]:
+        """The ids of a text.
+
+        Args:
+            text: a str, or bytes of UTF-8. What is none is read as U+FFFD.
+            add_special_tokens: put the tokens of the template around it, such as that of its
+                beginning.
+            allowed_special: of tiktoken's special tokens those that are found in the text, or
+                ``"all"``. The others, and by default all, are ordinary text.
+        """
+        wanted = self._wanted(allowed_special)
+        if self._core is None:
+            return self._stock.encode(text, add_special_tokens, wanted)
+        ids: list[int] = self._core.encode(text, add_special_tokens, wanted)
+        return ids
+
+    def encode_batch(
+        self,
+        texts: Iterable[Text],
+        threads: int | None = None,
+        *,
+        add_special_tokens: bool = True,
+        allowed_special: Allowed = None,
+    ) -> Encoded:
+        """The ids of many texts, as arrays. Other threads may run Python meanwhile.
+
+        Args:
+            texts: each as in :meth:`encode`.
+            threads: how many work at once; by default as many as this process has cores, where
+                there is enough to do. The ids are the same.
+            add_special_tokens: as in :meth:`encode`.
+            allowed_special: as in :meth:`encode`.
+        """
+        if isinstance(texts, (str, bytes)):
+            raise PipelineError("encode_batch takes a list of texts; for one text there is encode")
+        if threads is not None:
+            whole("threads", threads, 1, 1024)
+        wanted = self._wanted(allowed_special)
+        if self._core is not None:
+            ids, offsets = self._core.encode_batch(texts, threads or 0, add_special_tokens, wanted)
+            return Encoded(ids, offsets)
+        lists = [self._stock.encode(text, add_special_tokens, wanted) for text in texts]
+        ends = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+        flat = np.fromiter((number for each in lists for number in each), np.int32, int(ends[-1]))
+        return Encoded(flat, ends)
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
+        """The text of ids.
+
+        Args:
+            ids: a list or an array. An id without a token is left out, as `tokenizers` does it; of
+                a tokenizer of tiktoken it is an error.
+            skip_special_tokens: leave special tokens out; tiktoken's never are.
+        """
+        numbers = [int(number) for number in ids]
+        if self._core is None or not self._core.decodes:
+            return self._stock.decode(numbers, skip_special_tokens)
+        skip = skip_special_tokens and not self._ranks
+        try:
+            text: str = self._core.decode(numbers, skip, not self._ranks)
+        except ValueError as error:
+            raise PipelineError(str(error)) from None
+        return text
+
+    @property
+    def vocab_size(self) -> int:
+        """How many tokens there are, as the library counts them."""
+        return self._stock.vocab_size if self._core is None else int(self._core.vocab_size)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any]]:
+        return tokenizer, (self._source,)
+
+    def __repr__(self) -> str:
+        how = f"pattern {self._core.pattern}" if self._core is not None else self.reason
+        return f"Tokenizer({self.vocab_size} tokens, {'' if self.native else 'not '}native: {how})"
+
+    @property
+    def _stock(self) -> Stock:
+        if self._made_stock is None:
+            self._made_stock = self._make_stock()
+        return self._made_stock
+
+    def _wanted(self, allowed: Allowed) -> list[str] | None:
+        if allowed is None:
+            return None
+        if not self._ranks:
+            raise PipelineError("allowed_special is of tiktoken's tokenizers only")
+        if isinstance(allowed, str):
+            if allowed != "all":
+                raise PipelineError(f"allowed_special={allowed!r} must be 'all', or a set of texts")
+            return sorted(self._specials)
+        return [text for text in allowed if text in self._specials]
+
+
+def tokenizer(source: Any) -> Tokenizer:
+    """A tokenizer whose ids are those of the library that `source` is from, made much faster.
+
+    Native are byte-level BPE models with the patterns of GPT-2, cl100k, Llama 3, o200k and Qwen 2.
+    What would not be reproduced to the id is left to the library itself: then ``native`` is False,
+    and ``reason`` says what stood in the way.
+
+    Args:
+        source: path of a ``tokenizer.json`` or its folder, a ``tokenizers.Tokenizer``, a
+            ``PreTrainedTokenizerFast``, or a ``tiktoken.Encoding``.
+
+    Raises:
+        PipelineError: for a file that is damaged, or no tokenizer.
+        DataNotFoundError: for a file that is not there.
+    """
+    return Tokenizer(source)

@@ -1,0 +1,88 @@
+#include "drapps/text/bpe/build_model.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "drapps/text/bpe/merger.h"
+
+namespace drapps::text {
+namespace {
+
+/// Copies the tokens into the model, and gives the copies.
+std::vector<TokenBytes> adopt(BpeModel& model, const std::vector<TokenBytes>& tokens) {
+  std::size_t size = 0;
+  for (const TokenBytes& token : tokens) size += token.bytes.size();
+  model.bytes.resize(size);  // moved with its memory: `whole` looks into it
+  model.byte_ids.fill(-1);
+  std::vector<TokenBytes> copies;
+  copies.reserve(tokens.size());
+  char* to = model.bytes.data();
+  for (const TokenBytes& token : tokens) {
+    std::copy(token.bytes.begin(), token.bytes.end(), to);
+    copies.push_back({{to, token.bytes.size()}, token.id});
+    to += token.bytes.size();
+    if (token.bytes.size() == 1) model.byte_ids[static_cast<std::uint8_t>(token.bytes[0])] = token.id;
+  }
+  return copies;
+}
+
+TokenTable table_of(const std::vector<TokenBytes>& tokens) {
+  TokenTable table(tokens.size());
+  for (const TokenBytes& token : tokens) table.insert(token.bytes, token.id);
+  return table;
+}
+
+}  // namespace
+
+BpeModel model_of_merges(const std::vector<TokenBytes>& tokens, const std::vector<MergeRule>& merges,
+                         bool whole_words) {
+  BpeModel model;
+  std::vector<TokenBytes> copies = adopt(model, tokens);
+  model.pairs = PairTable(merges.size());
+  model.ranks = static_cast<std::uint32_t>(merges.size());
+  for (std::uint32_t rank = 0; rank < model.ranks; ++rank) {
+    const MergeRule& rule = merges[rank];
+    model.pairs.insert(rule.left, rule.right, {.rank = rank, .id = rule.merged});
+  }
+  if (!whole_words) {
+    Merger merger(model);
+    std::vector<TokenId> ids;
+    const auto led_elsewhere = [&](const TokenBytes& token) {
+      ids.resize(token.bytes.size());
+      return merger.merge(token.bytes, ids.data()) != 1 || ids[0] != token.id;
+    };
+    std::erase_if(copies, led_elsewhere);
+  }
+  model.whole = table_of(copies);
+  return model;
+}
+
+BpeModel model_of_ranks(const std::vector<TokenBytes>& tokens) {
+  BpeModel model;
+  std::vector<TokenBytes> copies = adopt(model, tokens);
+  model.whole = table_of(copies);
+  model.ranks = static_cast<std::uint32_t>(copies.size());
+  std::sort(copies.begin(), copies.end(), [](const TokenBytes& a, const TokenBytes& b) { return a.id < b.id; });
+
+  struct Pair {
+    TokenId left;
+    TokenId right;
+    Merge merge;
+  };
+  std::vector<Pair> pairs;
+  for (std::uint32_t rank = 0; rank < model.ranks; ++rank) {
+    const TokenBytes& token = copies[rank];
+    for (std::size_t cut = 1; cut < token.bytes.size(); ++cut) {
+      const TokenId left = model.whole.find(token.bytes.substr(0, cut));
+      if (left < 0) continue;
+      const TokenId right = model.whole.find(token.bytes.substr(cut));
+      if (right >= 0) pairs.push_back({left, right, {.rank = rank, .id = token.id}});
+    }
+  }
+  model.pairs = PairTable(pairs.size());
+  for (const Pair& pair : pairs) model.pairs.insert(pair.left, pair.right, pair.merge);
+  return model;
+}
+
+}  // namespace drapps::text

@@ -1,0 +1,162 @@
+#include "drapps/text/bpe/encoder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "drapps/text/bpe/build_model.h"
+
+namespace drapps::text {
+namespace {
+
+/// A vocabulary as training makes them: each merge joins two tokens that are there.
+struct Made {
+  std::vector<std::string> tokens;
+  std::vector<MergeRule> merges;
+
+  std::vector<TokenBytes> views() const {
+    std::vector<TokenBytes> views;
+    for (std::size_t id = 0; id < tokens.size(); ++id) views.push_back({tokens[id], static_cast<TokenId>(id)});
+    return views;
+  }
+};
+
+Made made_vocabulary(std::mt19937& random, std::size_t merges, const std::string& alphabet) {
+  Made made;
+  for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));
+  std::map<std::string, TokenId> ids;
+  std::vector<TokenId> usable;
+  for (const char c : alphabet) usable.push_back(static_cast<std::uint8_t>(c));
+  while (made.merges.size() < merges) {
+    const TokenId left = usable[random() % usable.size()];
+    const TokenId right = usable[random() % usable.size()];
+    const std::string both = made.tokens[left] + made.tokens[right];
+    if (both.size() > 24) continue;
+    auto [at, added] = ids.try_emplace(both, static_cast<TokenId>(made.tokens.size()));
+    if (added) made.tokens.push_back(both);
+    usable.push_back(at->second);
+    made.merges.push_back({left, right, at->second});
+  }
+  std::shuffle(made.merges.begin(), made.merges.end(), random);  // ranks in no order: a merge may bring a lower rank
+  return made;
+}
+
+/// The lowest rank, and among equals the leftmost, again and again.
+std::vector<TokenId> naive(const Made& made, const std::string& word) {
+  std::map<std::pair<TokenId, TokenId>, std::pair<std::size_t, TokenId>> ranks;
+  for (std::size_t rank = 0; rank < made.merges.size(); ++rank) {
+    const MergeRule& rule = made.merges[rank];
+    ranks[{rule.left, rule.right}] = {rank, rule.merged};
+  }
+  std::vector<TokenId> ids;
+  for (const char c : word) ids.push_back(static_cast<std::uint8_t>(c));
+  for (;;) {
+    std::size_t best = made.merges.size();
+    std::size_t place = 0;
+    TokenId merged = 0;
+    for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+      const auto found = ranks.find({ids[i], ids[i + 1]});
+      if (found != ranks.end() && found->second.first < best) {
+        best = found->second.first;
+        merged = found->second.second;
+        place = i;
+      }
+    }
+    if (best == made.merges.size()) return ids;
+    ids[place] = merged;
+    ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  }
+}
+
+std::string made_word(std::mt19937& random, const std::string& alphabet, std::size_t size) {
+  std::string word;
+  while (word.size() < size) word += alphabet[random() % alphabet.size()];
+  return word;
+}
+
+std::vector<TokenId> encoded(Encoder& encoder, const std::string& text) {
+  IdBuffer ids;
+  encoder.encode(text, ids);
+  return {ids.data(), ids.data() + ids.size()};
+}
+
+TEST(Merger, MergesAsTheDefinitionSays) {
+  std::mt19937 random(7);
+  for (const char* alphabet : {"ab", "abcdefgh"}) {
+    const Made made = made_vocabulary(random, 200, alphabet);
+    const BpeModel model = model_of_merges(made.views(), made.merges, false);
+    Merger merger(model);
+    for (int round = 0; round < 400; ++round) {
+      const std::size_t size = round % 4 == 0 ? Merger::kShort - 2 + random() % 400 : 1 + random() % Merger::kShort;
+      const std::string word = made_word(random, alphabet, size);
+      std::vector<TokenId> ids(word.size());
+      ids.resize(merger.merge(word, ids.data()));
+      ASSERT_EQ(ids, naive(made, word)) << word;
+    }
+  }
+}
+
+TEST(Encoder, GivesTheSameWithWarmCaches) {
+  std::mt19937 random(8);
+  const Made made = made_vocabulary(random, 300, "abcdef");
+  const BpeModel model = model_of_merges(made.views(), made.merges, false);
+  Encoder warm(model, cut_of(Pattern::kGpt2));
+  for (int round = 0; round < 300; ++round) {
+    std::string text;
+    std::vector<TokenId> wanted;
+    for (std::size_t words = random() % 40; words > 0; --words) {
+      const std::string word = made_word(random, "abcdef", 1 + random() % 40);
+      const std::vector<TokenId> ids = naive(made, word);
+      text += word + "\n";
+      wanted.insert(wanted.end(), ids.begin(), ids.end());
+      wanted.push_back('\n');
+    }
+    ASSERT_EQ(encoded(warm, text), wanted);
+  }
+}
+
+TEST(Encoder, TakesWholeWordsOnlyWhereTheModelSaysSo) {
+  Made made;
+  for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));
+  made.tokens.insert(made.tokens.end(), {"ab", "bc", "abc"});
+  made.merges = {{'b', 'c', 257}, {'a', 'b', 256}, {256, 'c', 258}};  // b c comes first: abc is not reached
+  const BpeModel by_merges = model_of_merges(made.views(), made.merges, false);
+  const BpeModel whole = model_of_merges(made.views(), made.merges, true);
+  const BpeModel ranks = model_of_ranks(made.views());
+  Encoder first(by_merges, cut_of(Pattern::kGpt2));
+  Encoder second(whole, cut_of(Pattern::kGpt2));
+  Encoder third(ranks, cut_of(Pattern::kGpt2));
+  EXPECT_EQ(encoded(first, "abc"), (std::vector<TokenId>{'a', 257}));
+  EXPECT_EQ(encoded(second, "abc"), (std::vector<TokenId>{258}));
+  EXPECT_EQ(encoded(second, "abcd"), (std::vector<TokenId>{'a', 257, 'd'}));
+  EXPECT_EQ(encoded(third, "abcd"), (std::vector<TokenId>{258, 'd'}));  // any two neighbours that are a token together
+}
+
+TEST(Encoder, LeavesOutBytesWithoutAToken) {
+  Made made;
+  made.tokens = {"a", "b", "ab"};
+  made.merges = {{0, 1, 2}};
+  const BpeModel model = model_of_merges(made.views(), made.merges, false);
+  Encoder encoder(model, cut_of(Pattern::kGpt2));
+  EXPECT_EQ(encoded(encoder, "axb"), (std::vector<TokenId>{2}));
+  EXPECT_TRUE(encoded(encoder, "xyz").empty());
+}
+
+TEST(Encoder, MergesMegabytesOfOneLetter) {
+  Made made;
+  for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));
+  made.tokens.insert(made.tokens.end(), {"aa", "aaaa"});
+  made.merges = {{'a', 'a', 256}, {256, 256, 257}};
+  const BpeModel model = model_of_merges(made.views(), made.merges, false);
+  Encoder encoder(model, cut_of(Pattern::kGpt2));
+  const std::vector<TokenId> ids = encoded(encoder, std::string(4000003, 'a'));
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 257), 1000000);
+  EXPECT_EQ(ids.size(), 1000002u);
+}
+
+}  // namespace
+}  // namespace drapps::text

@@ -1,0 +1,29 @@
+// A byte-level BPE model: what its tokens are and how they merge.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drapps/text/bpe/pair_table.h"
+#include "drapps/text/bpe/token_table.h"
+
+namespace drapps::text {
+
+/// Immutable once made; shared by all threads.
+struct BpeModel {
+  /// The bytes of the tokens; `whole` looks into them.
+  std::string bytes;
+  /// The id of each single byte, or -1: `tokenizers` leaves such bytes out.
+  std::array<TokenId, 256> byte_ids{};
+  PairTable pairs;
+  /// One more than the highest rank.
+  std::uint32_t ranks = 0;
+  /// Tokens that a pretoken of just their bytes becomes: all of them where the model takes words whole, else those that
+  /// the merges lead to.
+  TokenTable whole;
+};
+
+}  // namespace drapps::text

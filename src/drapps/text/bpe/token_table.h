@@ -1,0 +1,59 @@
+// From a token's bytes to its id.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "drapps/text/bpe/pair_table.h"
+
+namespace drapps::text {
+
+/// A hash of a few bytes; not for what an attacker may choose.
+inline std::uint64_t hash_bytes(std::string_view bytes) noexcept {
+  std::uint64_t hash = bytes.size() * 0x9E3779B97F4A7C15U;
+  const char* p = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; left -= 8, p += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8);
+    hash = std::rotl((hash ^ word) * 0x9FB21C651E98DF25U, 29);
+  }
+  std::uint64_t word = 0;
+  std::memcpy(&word, p, left);
+  hash = (hash ^ word) * 0x9FB21C651E98DF25U;
+  return (hash ^ hash >> 32) * 0x9E3779B97F4A7C15U;
+}
+
+/// A flat hash table from bytes to ids. The bytes belong to others, and stay where they are while it lives.
+class TokenTable {
+ public:
+  explicit TokenTable(std::size_t tokens = 0)
+      : slots_(std::bit_ceil(2 * tokens + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
+
+  /// The last id of the same bytes counts. Requires id >= 0, and no more tokens than the table was made for.
+  void insert(std::string_view bytes, TokenId id) noexcept { slots_[find_slot(bytes)] = {bytes, id}; }
+
+  /// -1 for bytes that are no token.
+  TokenId find(std::string_view bytes) const noexcept { return slots_[find_slot(bytes)].id; }
+
+ private:
+  struct Slot {
+    std::string_view bytes;
+    TokenId id = -1;
+  };
+
+  std::size_t find_slot(std::string_view bytes) const noexcept {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = hash_bytes(bytes) >> shift_;
+    while (slots_[at].id >= 0 && slots_[at].bytes != bytes) at = (at + 1) & mask;
+    return at;
+  }
+
+  std::vector<Slot> slots_;
+  int shift_;
+};
+
+}  // namespace drapps::text

@@ -1,0 +1,30 @@
+#include "drapps/text/bpe/word_cache.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace drapps::text {
+
+WordCache::WordCache() {
+  constexpr std::size_t kBytes = 2 * kLines * sizeof(Entry);
+  void* const memory = std::aligned_alloc(kBytes, kBytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  madvise(memory, kBytes, MADV_HUGEPAGE);  // where the system has such pages for it
+  std::memset(memory, 0, kBytes);          // no pretoken is of size 0
+  entries_.reset(static_cast<Entry*>(memory));
+}
+
+void WordCache::insert(const WordKey& key, const TokenId* ids, std::size_t size) noexcept {
+  Entry* const entry = line(key);
+  entry[1] = entry[0];
+  entry[0].key = key;
+  std::copy_n(ids, size, entry[0].ids);
+  entry[0].size = static_cast<std::uint32_t>(size);
+}
+
+void WordCache::Free::operator()(Entry* entries) const noexcept { std::free(entries); }
+
+}  // namespace drapps::text

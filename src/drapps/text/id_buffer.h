@@ -1,0 +1,65 @@
+// Ids on their way to an array: memory that grows in place where the system can do that.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "drapps/text/bpe/pair_table.h"
+
+namespace drapps::text {
+
+/// Like a vector of ids, but what is reserved is not written before its time.
+class IdBuffer {
+ public:
+  IdBuffer() = default;
+  ~IdBuffer() { std::free(data_); }
+  IdBuffer(IdBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  IdBuffer& operator=(IdBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+
+  TokenId* data() noexcept { return data_; }
+  const TokenId* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+
+  /// Where the next ids go; room for `n` of them. Throws std::bad_alloc.
+  TokenId* reserve(std::size_t n) {
+    if (capacity_ - size_ < n) grow(n);
+    return data_ + size_;
+  }
+  /// Ids up to `end` of what reserve() gave have been written.
+  void written_to(const TokenId* end) noexcept { size_ = static_cast<std::size_t>(end - data_); }
+  void push_back(TokenId id) { *reserve(1) = id, ++size_; }
+
+  /// The memory, for std::free(), without what was reserved in vain.
+  TokenId* release() noexcept {
+    void* const fitting = std::realloc(data_, (size_ + 1) * sizeof(TokenId));
+    TokenId* const ids = fitting != nullptr ? static_cast<TokenId*>(fitting) : data_;
+    data_ = nullptr;
+    size_ = capacity_ = 0;
+    return ids;
+  }
+
+ private:
+  void grow(std::size_t n) {
+    const std::size_t capacity = size_ + n + capacity_ / 2 + 1024;
+    void* const larger = std::realloc(data_, capacity * sizeof(TokenId));
+    if (larger == nullptr) throw std::bad_alloc();
+    data_ = static_cast<TokenId*>(larger);
+    capacity_ = capacity;
+  }
+
+  TokenId* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace drapps::text

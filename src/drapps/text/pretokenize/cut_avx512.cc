@@ -1,0 +1,57 @@
+#include "drapps/kernel/avx512.h"
+
+#include <algorithm>
+
+#include "drapps/text/pretokenize/cut_kernels.h"
+#include "drapps/text/pretokenize/cut_masks.h"
+#include "drapps/text/pretokenize/match.h"
+
+namespace drapps::text {
+namespace {
+
+class Avx512Bytes {
+ public:
+  Avx512Bytes(const std::uint8_t* p, std::size_t n) noexcept
+      : bytes_(n >= 64 ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi8((std::uint64_t{1} << n) - 1, p)) {}
+
+  ByteMasks masks() const noexcept {
+    const std::uint64_t space = is(' ');
+    return {.letter = below(_mm512_or_si512(bytes_, _mm512_set1_epi8(0x20)), 'a', 26),
+            .digit = below(bytes_, '0', 10),
+            .space = space,
+            .white = below(bytes_, '\t', 5) | space,
+            .newline = is('\n') | is('\r'),
+            .apostrophe = is('\''),
+            .high = _mm512_movepi8_mask(bytes_)};
+  }
+
+  ContractionMasks contractions(bool any_case) const noexcept {
+    const Avx512Bytes folded(any_case ? _mm512_or_si512(bytes_, _mm512_set1_epi8(0x20)) : bytes_);
+    return {.single = folded.is('s') | folded.is('t') | folded.is('m') | folded.is('d'),
+            .before_e = folded.is('r') | folded.is('v'),
+            .e = folded.is('e'),
+            .l = folded.is('l')};
+  }
+
+ private:
+  explicit Avx512Bytes(__m512i bytes) noexcept : bytes_(bytes) {}
+
+  std::uint64_t is(char c) const noexcept { return _mm512_cmpeq_epi8_mask(bytes_, _mm512_set1_epi8(c)); }
+  static std::uint64_t below(__m512i bytes, char from, char count) noexcept {
+    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(bytes, _mm512_set1_epi8(from)), _mm512_set1_epi8(count));
+  }
+
+  __m512i bytes_;
+};
+
+}  // namespace
+
+const CutKernels kCutAvx512 = {
+    .gpt2 = cut_blocks<Avx512Bytes, Gpt2Begins, match_gpt2>,
+    .cl100k = cut_blocks<Avx512Bytes, Cl100kBegins<3>, match_cl100k>,
+    .cl100k_tail = cut_blocks<Avx512Bytes, Cl100kBegins<3>, match_cl100k_tail>,
+    .qwen2 = cut_blocks<Avx512Bytes, Cl100kBegins<1>, match_qwen2>,
+    .o200k = nullptr,
+};
+
+}  // namespace drapps::text

@@ -1,0 +1,149 @@
+// Where pretokens begin in 64 bytes of ASCII, a bit for each byte. For *_avx2.cc and *_avx512.cc, which include it
+// after their intrinsics; all of it has internal linkage, as each of them compiles it for its level.
+//
+// Bit 0 is known to begin a pretoken. What lies behind the bytes is not known, so each function lowers `last`, the
+// last bit whose answer is certain.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace drapps::text {
+namespace {
+
+/// Which of 64 bytes are what. Bits of bytes that are not ASCII are in none but `high`.
+struct ByteMasks {
+  std::uint64_t letter;
+  std::uint64_t digit;
+  std::uint64_t space;    // ' ' alone
+  std::uint64_t white;    // white space, ' ' too
+  std::uint64_t newline;  // \r and \n
+  std::uint64_t apostrophe;
+  std::uint64_t high;
+
+  std::uint64_t other() const noexcept { return ~(letter | digit | white); }
+};
+
+/// The letters of which contractions consist: s t m d, r v, e, l.
+struct ContractionMasks {
+  std::uint64_t single;
+  std::uint64_t before_e;
+  std::uint64_t e;
+  std::uint64_t l;
+};
+
+/// First bits of the runs of a mask.
+inline std::uint64_t firsts(std::uint64_t mask) noexcept { return mask & ~(mask << 1); }
+
+/// Splits contractions off: `begins` holds the apostrophes at which pretokens begin.
+inline std::uint64_t with_contractions(std::uint64_t begins, std::uint64_t apostrophe,
+                                       const ContractionMasks& is) noexcept {
+  const std::uint64_t at = begins & apostrophe;
+  const std::uint64_t two = at & (is.single >> 1);
+  const std::uint64_t three = at & (((is.before_e >> 1) & (is.e >> 2)) | ((is.l >> 1) & (is.l >> 2)));
+  return (begins & ~((two | three) << 1)) | two << 2 | three << 3;
+}
+
+/// The pattern of GPT-2.
+struct Gpt2Begins {
+  static constexpr bool kAnyCase = false;  // of contractions
+
+  static std::uint64_t find(const ByteMasks& is, unsigned /*top*/, unsigned& /*last*/) noexcept {
+    const std::uint64_t words = firsts(is.letter) | firsts(is.digit) | firsts(is.other());
+    const std::uint64_t white = is.white & ~((is.white << 1) & (is.white >> 1));
+    return (words & ~(is.space << 1)) | white | 1;
+  }
+};
+
+/// cl100k and its kin, with at most so many digits.
+template <int kDigits>
+struct Cl100kBegins {
+  static constexpr bool kAnyCase = true;
+
+  static std::uint64_t find(const ByteMasks& is, unsigned top, unsigned& last) noexcept {
+    const std::uint64_t other = is.other();
+    // Newlines behind punctuation belong to it.
+    const std::uint64_t taken = is.newline & ~(is.newline + (is.newline & (other << 1)));
+    const std::uint64_t white = is.white & ~taken;
+    const std::uint64_t blank = white & ~is.newline;
+    // Of a run of white space the part up to its last newline is one pretoken, what follows but its last character
+    // another, and the last character goes with what is behind it.
+    const std::uint64_t last_blank = blank & ~(blank >> 1) & ~(is.newline >> 1);
+    const std::uint64_t first_blank = firsts(blank);
+    const std::uint64_t behind = (blank + first_blank) & ~blank;  // one bit for each run, in the same order
+    const std::uint64_t to_word = _pdep_u64(_pext_u64(~is.newline, behind), first_blank);
+    const std::uint64_t spaces = firsts(white) | last_blank | (to_word & (is.newline << 1));
+    if (blank >> top & 1) {  // how this run goes on is not known
+      const unsigned first = top + 1 - static_cast<unsigned>(std::countl_one(blank << (63 - top)));
+      const bool certain = firsts(white) >> first & 1;
+      const unsigned limit = certain ? first : first == 0 ? 0 : first - 1;
+      if (limit < last) last = limit;
+    }
+    const std::uint64_t punctuation = firsts(other) & ~(is.space << 1);
+    const std::uint64_t words = firsts(is.letter) & ~((blank | punctuation) << 1);
+    return spaces | punctuation | words | digits(is.digit) | 1;
+  }
+
+ private:
+  static std::uint64_t digits(std::uint64_t digit) noexcept {
+    if (kDigits == 1) return digit;
+    const std::uint64_t third = digit & (digit << 1) & (digit << 2);
+    std::uint64_t all = firsts(digit);
+    for (std::uint64_t more = all; (more = (more << 3) & third) != 0;) all |= more;
+    return all;
+  }
+};
+
+/// Writes `base` plus the number of each bit, the lowest first.
+inline std::uint32_t* write_bits(std::uint64_t bits, std::uint32_t base, std::uint32_t* out) noexcept {
+  std::uint32_t* const end = out + std::popcount(bits);
+  while (bits != 0) {  // eight at a time, beyond the last bit too: a step has room for 64
+    for (int i = 0; i < 8; ++i) {
+      out[i] = base + static_cast<std::uint32_t>(_tzcnt_u64(bits));
+      bits = _blsr_u64(bits);
+    }
+    out += 8;
+  }
+  return end;
+}
+
+/// A Cut that takes ASCII 64 bytes at a time and asks the matcher for all else.
+/// @tparam Bytes  of the level: Bytes(p, n) reads min(n, 64) bytes, masks() and contractions(any_case) say what they
+/// are.
+template <class Bytes, class Begins, auto kMatch>
+std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t* ends, std::size_t capacity) noexcept {
+  constexpr std::ptrdiff_t kFew = 16;  // that the matcher does at least as well
+  const std::uint8_t* const end = text + size;
+  const std::uint8_t* p = text;
+  std::uint32_t* out = ends;
+  std::uint32_t* const full = ends + capacity;
+  while (p < end && out < full) {
+    if (end - p >= kFew && full - out >= 64) {
+      const Bytes bytes(p, static_cast<std::size_t>(end - p));
+      const ByteMasks masks = bytes.masks();
+      const unsigned known =
+          static_cast<unsigned>(std::min<std::size_t>(std::countr_zero(masks.high), static_cast<std::size_t>(end - p)));
+      if (known >= 4) {
+        unsigned last = std::min(60U, known - 3);
+        std::uint64_t begins = Begins::find(masks, std::min(known, 64U) - 1, last);
+        if (masks.apostrophe & begins) {
+          begins = with_contractions(begins, masks.apostrophe, bytes.contractions(Begins::kAnyCase));
+        }
+        begins &= (std::uint64_t{2} << last) - 2;
+        if (begins != 0) {
+          out = write_bits(begins, static_cast<std::uint32_t>(p - text), out);
+          p = text + out[-1];
+          continue;
+        }
+      }
+    }
+    do {
+      p = kMatch(p, end);
+      *out++ = static_cast<std::uint32_t>(p - text);
+    } while (p < end && out < full && *p >= 0x80);
+  }
+  return static_cast<std::size_t>(out - ends);
+}
+
+}  // namespace
+}  // namespace drapps::text

@@ -1,0 +1,68 @@
+#include "drapps/text/pretokenize/pattern.h"
+
+#include "drapps/text/pretokenize/match.h"
+
+namespace drapps::text {
+namespace {
+
+struct Known {
+  std::string_view regex;
+  Pattern pattern;
+  bool tokenizers;  // whether it means that to `tokenizers`
+};
+
+constexpr Known kKnown[] = {
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", Pattern::kGpt2, true},
+    {R"('s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", Pattern::kGpt2, true},
+    {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", Pattern::kGpt2, true},
+    {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)", Pattern::kGpt2, false},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+     R"(\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::kCl100k, true},
+    {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|)"
+     R"(\s*[\r\n]|\s+(?!\S)|\s+)",
+     Pattern::kCl100k, false},
+    {R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|)"
+     R"(\s*[\r\n]|\s+(?!\S)|\s)",
+     Pattern::kCl100kTail, false},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+     R"(\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::kQwen2, true},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+     R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     Pattern::kO200k, true},
+};
+
+}  // namespace
+
+std::optional<Pattern> pattern_of(std::string_view regex, Oracle oracle) noexcept {
+  for (const Known& known : kKnown) {
+    if (regex == known.regex && (oracle == Oracle::kTiktoken || known.tokenizers)) return known.pattern;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(Pattern pattern) noexcept {
+  switch (pattern) {
+    case Pattern::kGpt2: return "gpt2";
+    case Pattern::kCl100k: return "cl100k";
+    case Pattern::kCl100kTail: return "cl100k-tail";
+    case Pattern::kQwen2: return "qwen2";
+    case Pattern::kO200k: break;
+  }
+  return "o200k";
+}
+
+Match match_of(Pattern pattern) noexcept {
+  switch (pattern) {
+    case Pattern::kGpt2: return match_gpt2;
+    case Pattern::kCl100k: return match_cl100k;
+    case Pattern::kCl100kTail: return match_cl100k_tail;
+    case Pattern::kQwen2: return match_qwen2;
+    case Pattern::kO200k: break;
+  }
+  return match_o200k;
+}
+
+}  // namespace drapps::text

@@ -1,0 +1,71 @@
+#include "drapps/text/pretokenize/pattern.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace drapps::text {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> matches(Pattern pattern, const std::string& text) {
+  const auto* p = reinterpret_cast<const std::uint8_t*>(text.data());
+  const std::uint8_t* const end = p + text.size();
+  std::vector<std::string> found;
+  while (p < end) {
+    const std::uint8_t* const next = match_of(pattern)(p, end);
+    found.emplace_back(p, next);
+    p = next;
+  }
+  return found;
+}
+
+// What the regular expressions give, as the module `regex` says.
+TEST(Patterns, OfGpt2) {
+  const auto gpt2 = [](const std::string& text) { return matches(Pattern::kGpt2, text); };
+  EXPECT_THAT(gpt2("Hello  world's 'tis\n\n x"), ElementsAre("Hello", " ", " world", "'s", " '", "tis", "\n\n", " x"));
+  EXPECT_THAT(gpt2("it'S 12345 a  "), ElementsAre("it", "'", "S", " 12345", " a", "  "));
+  EXPECT_THAT(gpt2("\t\tif (x)"), ElementsAre("\t", "\t", "if", " (", "x", ")"));
+  EXPECT_THAT(gpt2("'s''s"), ElementsAre("'s", "''", "s"));
+  EXPECT_THAT(gpt2("a\u3000b \u00E9t\u00E9"), ElementsAre("a", "\u3000", "b", " \u00E9t\u00E9"));
+}
+
+TEST(Patterns, OfCl100k) {
+  const auto cl100k = [](const std::string& text) { return matches(Pattern::kCl100k, text); };
+  EXPECT_THAT(cl100k("it'S 12345 (x) ((y"), ElementsAre("it", "'S", " ", "123", "45", " (", "x", ")", " ((", "y"));
+  EXPECT_THAT(cl100k("a.\n\n  b\n "), ElementsAre("a", ".\n\n", " ", " b", "\n", " "));
+  EXPECT_THAT(cl100k("x \n\t y\tz"), ElementsAre("x", " \n", "\t", " y", "\tz"));
+  EXPECT_THAT(cl100k("don'\u017F"), ElementsAre("don", "'\u017F"));
+  EXPECT_THAT(matches(Pattern::kQwen2, "123"), ElementsAre("1", "2", "3"));
+}
+
+TEST(Patterns, OfNewerTiktokenTakeTheTailAtOnce) {
+  EXPECT_THAT(matches(Pattern::kCl100kTail, "a \n  \nb \n  "), ElementsAre("a", " \n  \n", "b", " \n  "));
+  EXPECT_THAT(matches(Pattern::kCl100k, "b \n  "), ElementsAre("b", " \n", "  "));
+}
+
+TEST(Patterns, OfO200k) {
+  const auto o200k = [](const std::string& text) { return matches(Pattern::kO200k, text); };
+  EXPECT_THAT(o200k("HelloWorld it's HTMLParser"), ElementsAre("Hello", "World", " it's", " HTMLParser"));
+  EXPECT_THAT(o200k("ABC\u4E2DDE \u0301AB //\n/x"), ElementsAre("ABC\u4E2D", "DE", " \u0301", "AB", " //\n/", "x"));
+  EXPECT_THAT(o200k("!\u0301A 1234"), ElementsAre("!\u0301", "A", " ", "123", "4"));
+}
+
+TEST(Patterns, AreKnownToTheLetter) {
+  const std::string llama =
+      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+      R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+  EXPECT_EQ(pattern_of(llama, Oracle::kTokenizers), Pattern::kCl100k);
+  EXPECT_EQ(pattern_of(llama + " ", Oracle::kTokenizers), std::nullopt);
+  const std::string tail =
+      R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|)"
+      R"(\s*[\r\n]|\s+(?!\S)|\s)";
+  EXPECT_EQ(pattern_of(tail, Oracle::kTiktoken), Pattern::kCl100kTail);
+  EXPECT_EQ(pattern_of(tail, Oracle::kTokenizers), std::nullopt);  // there, $ is the end of a line
+}
+
+}  // namespace
+}  // namespace drapps::text

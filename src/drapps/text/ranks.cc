@@ -1,0 +1,64 @@
+#include "drapps/text/ranks.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "drapps/base/caught.h"
+
+namespace drapps::text {
+namespace {
+
+constexpr TokenId kIdGaps = 1 << 20;
+
+Error refused_ranks(std::string reason) { return {.code = ErrorCode::kUnsupported, .message = std::move(reason)}; }
+
+/// Puts bytes at their id; false where another token has it.
+bool place(std::vector<std::string>& decoded, const TokenBytes& token) {
+  const auto at = static_cast<std::size_t>(token.id);
+  if (at >= decoded.size()) decoded.resize(at + 1);
+  if (!decoded[at].empty()) return false;
+  decoded[at] = token.bytes;
+  return true;
+}
+
+Result<TokenizerParts> make(const std::vector<TokenBytes>& ranks, std::string_view regex,
+                            const std::vector<TokenBytes>& specials) {
+  TokenizerParts parts;
+  const auto pattern = pattern_of(regex, Oracle::kTiktoken);
+  if (!pattern) return refused_ranks("the pattern " + std::string(regex));
+  parts.pattern = *pattern;
+  parts.added_on_request = true;
+  const auto most = static_cast<TokenId>(std::min<std::size_t>(ranks.size() + specials.size(), 1 << 30)) + kIdGaps;
+  for (const auto* tokens : {&ranks, &specials}) {
+    for (const TokenBytes& token : *tokens) {
+      if (token.id < 0) return invalid("the id " + std::to_string(token.id) + " is below zero");
+      if (token.id >= most) return refused_ranks("ids with gaps, such as " + std::to_string(token.id));
+      if (token.bytes.empty()) return refused_ranks("a token without a byte");
+      if (!place(parts.decoded, token)) return refused_ranks("two tokens with the id " + std::to_string(token.id));
+    }
+  }
+  parts.vocabulary = parts.decoded.size();
+  parts.model = model_of_ranks(ranks);
+  const auto& bytes = parts.model.byte_ids;
+  if (std::find(bytes.begin(), bytes.end(), -1) != bytes.end()) return refused_ranks("no token for some byte");
+  for (const TokenBytes& special : specials) {
+    for (const TokenBytes& other : specials) {
+      if (special.id != other.id && other.bytes.starts_with(special.bytes)) {
+        return refused_ranks("the special token " + std::string(special.bytes) + ", with which " +
+                             std::string(other.bytes) + " begins");
+      }
+    }
+    parts.added.push_back({.content = std::string(special.bytes), .id = special.id});
+  }
+  return parts;
+}
+
+}  // namespace
+
+Result<TokenizerParts> parts_of_ranks(const std::vector<TokenBytes>& ranks, std::string_view regex,
+                                      const std::vector<TokenBytes>& specials) {
+  return catching([&] { return make(ranks, regex, specials); });
+}
+
+}  // namespace drapps::text

@@ -1,0 +1,120 @@
+#include "drapps/text/tokenizer_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "drapps/base/caught.h"
+#include "drapps/text/json_added.h"
+#include "drapps/text/json_model.h"
+
+namespace drapps::text {
+namespace {
+
+using Json = nlohmann::json;
+
+bool is_unset(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() || found->is_null();
+}
+
+/// Whether a member of `object` is this, or absent and this by default.
+template <class T>
+bool has(const Json& object, const char* name, const T& value, bool by_default) {
+  const auto found = object.find(name);
+  return found == object.end() ? by_default : *found == value;
+}
+
+Error refused(std::string reason) { return {.code = ErrorCode::kUnsupported, .message = std::move(reason)}; }
+
+/// What `part` says its type is, for messages.
+std::string type_of(const Json& part) {
+  const auto type = part.is_object() ? part.find("type") : part.end();
+  return part.is_object() && type != part.end() && type->is_string() ? type->get<std::string>() : part.dump();
+}
+
+Result<Pattern> pattern_of_split(const Json& split) {
+  const bool all_kept = (has(split, "behavior", "Isolated", false) && has(split, "invert", false, false)) ||
+                        (has(split, "behavior", "Removed", false) && has(split, "invert", true, false));
+  if (!all_kept) return refused("a Split that does not keep the matches of its pattern apart");
+  const auto pattern = split.find("pattern");
+  if (pattern == split.end() || !pattern->is_object() || !pattern->contains("Regex") ||
+      !(*pattern)["Regex"].is_string()) {
+    return refused("a Split by a string");
+  }
+  const auto& regex = (*pattern)["Regex"].get_ref<const std::string&>();
+  if (const auto known = pattern_of(regex, Oracle::kTokenizers)) return *known;
+  return refused("the pattern " + regex);
+}
+
+Result<Pattern> read_pattern(const Json& file) {
+  if (is_unset(file, "pre_tokenizer")) return refused("no pre_tokenizer");
+  const Json& top = file["pre_tokenizer"];
+  std::vector<Json> steps{top};
+  if (top.is_object() && has(top, "type", "Sequence", false)) {
+    const auto inner = top.find("pretokenizers");
+    if (inner == top.end() || !inner->is_array()) return refused("the pre_tokenizer " + top.dump());
+    steps = inner->get<std::vector<Json>>();
+  }
+  if (steps.empty() || type_of(steps.back()) != "ByteLevel") {
+    return refused("the pre_tokenizer " + type_of(steps.empty() ? top : steps.back()));
+  }
+  const Json& bytes = steps.back();
+  if (!has(bytes, "add_prefix_space", false, false)) return refused("add_prefix_space of ByteLevel");
+  const bool own_pattern = has(bytes, "use_regex", true, true);
+  if (steps.size() == 1 && own_pattern) return Pattern::kGpt2;
+  if (steps.size() == 2 && !own_pattern && type_of(steps[0]) == "Split") return pattern_of_split(steps[0]);
+  std::string chain;
+  for (const Json& step : steps) chain += (chain.empty() ? "" : ", ") + type_of(step);
+  return refused("the pre_tokenizers " + chain);
+}
+
+bool no_normalizer(const Json& file) {
+  if (is_unset(file, "normalizer")) return true;
+  const Json& normalizer = file["normalizer"];
+  return normalizer.is_object() && has(normalizer, "type", "Sequence", false) &&
+         has(normalizer, "normalizers", Json::array(), false);
+}
+
+Result<TokenizerParts> read(const Json& file) {
+  if (!file.is_object()) return Error{.code = ErrorCode::kCorrupt, .message = "is no JSON object"};
+  if (is_unset(file, "model") || !file["model"].is_object()) {
+    return Error{.code = ErrorCode::kCorrupt, .message = "has no model; is it a tokenizer.json?"};
+  }
+  TokenizerParts parts;
+  if (!no_normalizer(file)) return refused("the normalizer " + type_of(file["normalizer"]));
+  if (!is_unset(file, "truncation")) return refused("truncation");
+  if (!is_unset(file, "padding")) return refused("padding");
+  auto pattern = read_pattern(file);
+  if (!pattern.ok()) return std::move(pattern).error();
+  parts.pattern = *pattern;
+  DRAPPS_RETURN_IF_ERROR(read_json_model(file["model"], parts));
+  const auto added = file.find("added_tokens");
+  if (added != file.end() && !added->is_null()) DRAPPS_RETURN_IF_ERROR(read_json_added(*added, file["model"], parts));
+  parts.decodes = !is_unset(file, "decoder") && type_of(file["decoder"]) == "ByteLevel";
+  const auto post = file.find("post_processor");
+  if (post != file.end() && !post->is_null()) DRAPPS_RETURN_IF_ERROR(read_json_post_processor(*post, parts));
+  return parts;
+}
+
+}  // namespace
+
+Result<TokenizerParts> parse_tokenizer_json(std::string_view json) {
+  if (json.size() > kMaxJson) {
+    return Error{.code = ErrorCode::kTooLarge,
+                 .message = "has " + std::to_string(json.size()) + " bytes, and the most that are read are " +
+                            std::to_string(kMaxJson)};
+  }
+  return catching([&]() -> Result<TokenizerParts> {
+    try {
+      return read(Json::parse(json));
+    } catch (const Json::parse_error& error) {
+      const bool ended = error.byte > json.size();
+      return Error{.code = ended ? ErrorCode::kTruncated : ErrorCode::kCorrupt,
+                   .message = ended ? "ends in the middle of its JSON" : "is no JSON there",
+                   .offset = static_cast<std::int64_t>(error.byte == 0 ? 0 : error.byte - 1)};
+    }
+  });
+}
+
+}  // namespace drapps::text

@@ -1,0 +1,123 @@
+#include "drapps/text/tokenizer_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "drapps/text/byte_chars.h"
+
+namespace drapps::text {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// A tokenizer.json of a vocabulary of a few letters, with a part of it replaced.
+std::string file_with(const std::string& part = "", const std::string& by = "") {
+  std::string json = R"({"normalizer": null, "truncation": null, "padding": null,
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
+    "decoder": {"type": "ByteLevel"},
+    "post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+      "special_tokens": {"<s>": {"id": "<s>", "ids": [6], "tokens": ["<s>"]}}},
+    "added_tokens": [{"id": 6, "content": "<s>", "lstrip": true, "rstrip": false, "normalized": false,
+                      "single_word": false, "special": true}],
+    "model": {"type": "BPE", "dropout": null, "unk_token": null, "ignore_merges": false,
+      "vocab": {"a": 0, "b": 1, "Ġ": 2, "ab": 3, "Ġab": 4, "c": 5}, "merges": ["a b", ["Ġ", "ab"]]}})";
+  if (!part.empty()) json.replace(json.find(part), part.size(), by);
+  return json;
+}
+
+std::vector<TokenId> ids_of(const Tokenizer& tokenizer, const std::string& text, bool specials = false) {
+  auto encoded = tokenizer.encode({text}, 1, {.specials = specials});
+  if (!encoded.ok()) return {};
+  return {encoded->ids.data(), encoded->ids.data() + encoded->ids.size()};
+}
+
+TEST(TokenizerJson, IsReadWhole) {
+  auto parts = parse_tokenizer_json(file_with());
+  ASSERT_TRUE(parts.ok()) << parts.error().message;
+  const Tokenizer tokenizer(std::move(parts).value());
+  EXPECT_EQ(tokenizer.vocabulary(), 7u);
+  EXPECT_THAT(ids_of(tokenizer, "ab ab c"), ElementsAre(3, 4, 2, 5));
+  EXPECT_THAT(ids_of(tokenizer, "ab  <s>ab", true), ElementsAre(6, 3, 6, 3));
+  EXPECT_EQ(tokenizer.decode({6, 3, 4, 99}, true, true).value(), "ab ab");
+  EXPECT_EQ(tokenizer.decode({6, 3}, false, true).value(), "<s>ab");
+  EXPECT_FALSE(tokenizer.decode({99}, false, false).ok());
+}
+
+TEST(TokenizerJson, ThreadsAndTextsDoNotShow) {
+  auto parts = parse_tokenizer_json(file_with());
+  ASSERT_TRUE(parts.ok());
+  const Tokenizer tokenizer(std::move(parts).value());
+  std::vector<std::string_view> texts;
+  for (int i = 0; i < 100; ++i) texts.insert(texts.end(), {"ab", "", "ab <s> cab", "c"});
+  const auto one = tokenizer.encode(texts, 1, {});
+  for (const unsigned threads : {0u, 2u, 7u, 1000u}) {
+    const auto many = tokenizer.encode(texts, threads, {});
+    ASSERT_TRUE(many.ok());
+    EXPECT_EQ(many->offsets, one->offsets);
+    EXPECT_TRUE(std::equal(many->ids.data(), many->ids.data() + many->ids.size(), one->ids.data()));
+  }
+}
+
+TEST(TokenizerJson, RefusesWhatWouldNotBeExact) {
+  const std::pair<const char*, const char*> changes[] = {
+      {R"("normalizer": null)", R"("normalizer": {"type": "NFKC"})"},
+      {R"("truncation": null)", R"("truncation": {"max_length": 8})"},
+      {R"("add_prefix_space": false)", R"("add_prefix_space": true)"},
+      {R"("type": "ByteLevel")", R"("type": "Whitespace")"},
+      {R"("type": "BPE")", R"("type": "WordPiece")"},
+      {R"("dropout": null)", R"("dropout": 0.1)"},
+      {R"("unk_token": null)", R"("unk_token": "a")"},
+      {R"("single_word": false)", R"("single_word": true)"},
+      {R"({"id": 6, "content")", R"({"id": 9, "content")"},
+      {R"("c": 5)", R"("c": 4)"},
+      {R"("type": "TemplateProcessing")", R"("type": "BertProcessing")"},
+  };
+  for (const auto& [part, by] : changes) {
+    const auto parts = parse_tokenizer_json(file_with(part, by));
+    ASSERT_FALSE(parts.ok()) << by;
+    EXPECT_EQ(parts.error().code, ErrorCode::kUnsupported) << by << parts.error().message;
+    EXPECT_FALSE(parts.error().message.empty());
+  }
+}
+
+TEST(TokenizerJson, SaysWhatIsDamaged) {
+  const std::tuple<const char*, const char*, const char*> changes[] = {
+      {R"("a b")", R"("a b c")", "merge 0 that is no pair"},
+      {R"(["Ġ", "ab"])", R"(["Ġ", "x"])", "'x' in merge 1"},
+      {R"("ab": 3)", R"("ab": -3)", "'ab' the id -3"},
+      {R"("ab": 3)", R"("ab": 5000000000)", "5000000000"},
+      {R"("ab": 3, "Ġab": 4)", R"("ab": 3)", "'Ġab' in merge 1"},
+      {R"("vocab")", R"("vocabulary")", "no vocabulary"},
+      {R"("model")", R"("modal")", "has no model"},
+      {R"("content": "<s>")", R"("contents": "<s>")", "added token without content"},
+      {R"("ids": [6])", R"("ids": [-6])", "id -6"},
+  };
+  for (const auto& [part, by, said] : changes) {
+    const auto parts = parse_tokenizer_json(file_with(part, by));
+    ASSERT_FALSE(parts.ok()) << by;
+    EXPECT_EQ(parts.error().code, ErrorCode::kCorrupt) << by;
+    EXPECT_THAT(parts.error().message, HasSubstr(said));
+  }
+  const std::string whole = file_with();
+  for (std::size_t size = 0; size < whole.size(); size += 7) {
+    const auto parts = parse_tokenizer_json(std::string_view(whole).substr(0, size));
+    ASSERT_FALSE(parts.ok()) << size;
+    EXPECT_NE(parts.error().code, ErrorCode::kUnsupported) << size;
+  }
+}
+
+TEST(ByteChars, AreGpt2s) {
+  std::string bytes;
+  EXPECT_TRUE(to_bytes("aĠĊ\u00E9\u0143", bytes));
+  EXPECT_EQ(bytes, "a \n\xE9\xAD");
+  EXPECT_FALSE(to_bytes("\u4E2D", bytes));
+  EXPECT_FALSE(to_bytes("a b", bytes));
+}
+
+}  // namespace
+}  // namespace drapps::text
