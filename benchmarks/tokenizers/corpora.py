@@ -22,6 +22,7 @@ from benchmarks.contestant import ROOT, ContestantError
 from benchmarks.tokenizers import markup
 
 PLACE = ROOT / "build/bench/tokenizers"
+_LONG = 30_000  # letters, after which a document ends: a dictionary in one file is none
 _HELP = "usr/share/libreoffice/help"
 _MANUAL = "usr/share/man"
 
@@ -87,16 +88,22 @@ CORPORA: dict[str, Corpus] = {
     "german": _help("de", *_manuals("de", "manpages-de")),
     "french": _help("fr", *_manuals("fr", "manpages-fr")),
     "spanish": _help("es", *_manuals("es", "manpages-es")),
-    "italian": _help("it"),
+    "italian": _help("it", *_manuals("it", "manpages-it")),
     "portuguese": _help("pt-br", folder="pt-BR"),
-    "polish": _help("pl"),
-    "russian": _help("ru"),
-    "turkish": _help("tr"),
+    "polish": _help("pl", *_manuals("pl", "manpages-pl")),
+    "russian": _help("ru", *_manuals("ru", "manpages-ru")),
+    "turkish": _help("tr", *_manuals("tr", "manpages-tr")),
     "hindi": _help("hi"),
-    "vietnamese": _help("vi"),
+    "vietnamese": _help("vi", *_manuals("vi", "manpages-vi")),
     "greek": _help("el"),
+    "czech": _help("cs", *_manuals("cs", "manpages-cs")),
+    "dutch": _help("nl", *_manuals("nl", "manpages-nl")),
 }
 LANGUAGES = tuple(name for name in CORPORA if name not in ("english", "code"))
+MIXED = (
+    *("chinese", "japanese", "german", "french", "spanish", "italian"),
+    *("portuguese", "polish", "russian", "turkish", "greek", "czech"),
+)
 
 # What little text a cut needs: one package of each.
 CUT: dict[str, Corpus] = {
@@ -135,11 +142,14 @@ def documents(file: Path) -> list[bytes]:
 
 
 def _documents(corpus: Corpus, seen: set[str]) -> Iterator[str]:
-    """A document for each file, of the paragraphs that no document before it has."""
+    """A document for each file or piece of it, of the paragraphs that none before it has."""
     for part in corpus.parts:
         for found in _files(part):
-            kept = []
+            kept: list[str] = []
             for each in markup.paragraphs(found):
+                if sum(map(len, kept)) > _LONG:
+                    yield "\n\n".join(kept)
+                    kept = []
                 if each not in seen and not (corpus.dense and _sparse(each)):
                     kept.append(each)
                 seen.add(each)

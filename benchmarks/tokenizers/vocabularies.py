@@ -50,6 +50,16 @@ def real(name: str) -> Path:
     return file
 
 
+def without_template(file: Path) -> Path:
+    """The same tokenizer.json without what adds special tokens to a text."""
+    plain = file.with_name("plain.json")
+    if not plain.is_file():
+        content = json.loads(file.read_text(encoding="utf-8"))
+        content["post_processor"] = None
+        _put(plain, json.dumps(content, ensure_ascii=False))
+    return plain
+
+
 @cache
 def trained(pattern: str, size: int, text: Path) -> Path:
     """The tokenizer.json of so many tokens that `tokenizers` trains on the text.

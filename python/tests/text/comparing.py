@@ -78,7 +78,7 @@ class _Tokenizers:
         return [each.ids for each in self._tokenizer.encode_batch_fast(list(texts))]
 
     def decode(self, ids: list[int]) -> str:
-        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
+        return str(self._tokenizer.decode(ids))
 
 
 class _Tiktoken:

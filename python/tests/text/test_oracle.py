@@ -1,6 +1,6 @@
 """The ids of `drapps.tokenizer` are its oracle's: `tokenizers` of a tokenizer.json, else tiktoken.
 
-The quick run reads the project's own text and generated strings; the full one real text in sixteen
+The quick run reads the project's own text and generated strings; the full one real text in many
 languages and every code point too.
 """
 
