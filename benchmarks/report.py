@@ -148,25 +148,32 @@ def _git(*words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
+# Heads, keys of figures, factors and digits; a column that no figure has is left out.
+_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
+    ("samples/s", "samples_per_s", 1, 0),
+    ("CPU ms/sample", "cpu_s_per_sample", 1e3, 3),
+    ("p99 gap ms", "p99_gap_s", 1e3, 1),
+    ("first batch ms", "first_batch_s", 1e3, 0),
+    ("MB/s", "mb_per_s", 1, 1),
+    ("cold MB/s", "cold_mb_per_s", 1, 1),
+    ("load ms", "load_s", 1e3, 0),
+    ("peak MiB", "peak_bytes", 1 / MIB, 0),
+)
+
+
 def table(result: Result) -> str:
     """All figures and ratios as text."""
-    heads = ("samples/s", "CPU ms/sample", "p99 gap ms", "first batch ms", "peak MiB")
     rows = [
         (f"{case} {name}", f) for case, all_ in result.figures.items() for name, f in all_.items()
     ]
+    columns = [each for each in _COLUMNS if any(row.get(each[1]) is not None for _, row in rows)]
     width = 2 + max(20, *(len(name) for name in [*result.ratios, *(name for name, _ in rows)]))
-    lines = [f"{'':<{width}}" + "".join(f"{head:>16}" for head in heads)]
+    lines = [f"{'':<{width}}" + "".join(f"{head:>16}" for head, *_ in columns)]
     for name, figure in rows:
         if "cannot_run" in figure:
             lines.append(f"{name:<{width}}  cannot run: {figure['cannot_run']}")
             continue
-        cells = (
-            _text(figure.get("samples_per_s"), 1, 0),
-            _text(figure.get("cpu_s_per_sample"), 1e3, 3),
-            _text(figure.get("p99_gap_s"), 1e3, 1),
-            _text(figure.get("first_batch_s"), 1e3, 0),
-            _text(figure.get("peak_bytes"), 1 / MIB, 0),
-        )
+        cells = (_text(figure.get(key), scale, digits) for _, key, scale, digits in columns)
         lines.append(f"{name:<{width}}" + "".join(f"{cell:>16}" for cell in cells))
     lines.append("")
     for name, value in result.ratios.items():

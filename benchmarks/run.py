@@ -27,14 +27,16 @@ def main() -> int:
     parser.add_argument(
         "--rounds",
         type=int,
-        help="default 5; of cache 1, image-peers and storage 3, python-cached 6, python-dataset 9",
+        help="default 5; of cache 1, image-peers, storage and tokenizers 3, python-cached 6, "
+        "python-dataset 9",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
-    several = "(cache, image-peers, python-cached, python-dataset, storage, training-step)"
+    many = ("cache", "image-peers", "python-cached", "python-dataset", "storage", "tokenizers")
+    several = f"({', '.join(many)}, training-step)"
     parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")
-    parser.add_argument("--full", action="store_true", help="all of it (training-step)")
+    parser.add_argument("--full", action="store_true", help="all of it (tokenizers, training-step)")
     options = parser.parse_args()
     names = options.scenarios or DEFAULT
     if unknown := [name for name in names if name not in SCENARIOS]:

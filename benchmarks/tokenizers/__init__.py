@@ -1,0 +1,1 @@
+"""Scenario tokenizers: text to ids, against every tokenizer that gives the same ids."""

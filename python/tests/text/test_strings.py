@@ -1,0 +1,36 @@
+"""What the sweep of the oracle is made of."""
+
+import unicodedata
+
+from python.tests.text import strings
+from python.tests.text.comparing import smallest
+
+
+def test_generated_strings_have_every_category_and_depend_on_their_seed_alone():
+    found = list(strings.drawn(seed=1, count=4000))
+    letters = set("".join(found))
+    categories = {unicodedata.category(letter) for letter in letters}
+    assert categories == {unicodedata.category(c) for c in strings.code_points()}
+    assert letters >= {*strings.SPACES, *strings.JOINERS, "\0"}
+    assert "" in found
+    assert max(map(len, found)) > 1000
+    assert list(strings.drawn(seed=1, count=4000)) == found
+    assert list(strings.drawn(seed=2, count=10)) != found[:10]
+
+
+def test_each_letter_comes_in_each_context():
+    found = list(strings.neighbourhoods("xyz", 2))
+    assert len(found) == 2 * len(strings.CONTEXTS)
+    assert found[:2] == ["x\ny", "z"]
+    assert any("\u4e2dx\u6587\n\u4e2dy\u6587" in each for each in found)
+
+
+def test_samples_have_the_ends_of_every_class():
+    found = set(strings.samples(3))
+    assert found >= {letters[0] for letters in strings.classes().values()}
+    assert found >= {letters[-1] for letters in strings.classes().values()}
+
+
+def test_what_differs_is_shortened():
+    text = "some text, then a\u0301 mark, then more " * 20
+    assert smallest(text, lambda some: "\u0301" in some and "x" in some) in ("x\u0301", "\u0301x")
