@@ -5,7 +5,7 @@ ARGS ?=
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full soak bench bench-peers headroom bench-control bench-builds fuzz lint format wheel docs clean
+.PHONY: help demo test test-full soak bench bench-peers headroom bench-control bench-builds fuzz lint format wheel gpu-kit gpu-check docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\): *## *\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -61,6 +61,13 @@ format:  ## format all C++ and Python
 wheel:  ## wheels for every CPython >= 3.10 here into dist/, each tried in a clean environment
 	@$(setup) dev wheel
 	@$(python) tools/wheel.py
+
+gpu-kit:  ## what a machine with a GPU, torch and no network needs for gpu-check, into build/gpu-kit/
+	@$(setup) dev wheel
+	@$(python) -m tools.gpu_kit
+
+gpu-check:  ## check on the GPU of this machine what build/gpu-kit/ holds; ARGS="--results DIR"
+	@python3 build/gpu-kit/check.py $(ARGS)
 
 docs:  ## the documentation into build/docs/, its links and its spelling checked
 	@$(setup) dev docs extension

@@ -10,7 +10,7 @@ from PIL import Image
 
 from drapps import _core
 
-_core._register_test_policies()
+getattr(_core, "_register_test_policies", lambda: None)()  # which no wheel has
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs with &
 
 
