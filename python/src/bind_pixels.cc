@@ -31,6 +31,8 @@ using nb::literals::operator""_a;
 using Floats = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using FlatFloats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstFlatFloats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FlatBytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstFlatBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Region = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
 /// One per thread, so that the pictures of a process follow each other through the same memory.
@@ -90,8 +92,7 @@ class Pixels {
 
   nb::bytes interleaved(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes,
                         std::uint8_t fourth) const {
-    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
-    const ImageView view = checked(source_.file.empty() ? work() : without_gil(work));
+    const ImageView view = made(rect, orientation, gray);
     if (pixel_bytes != 1 && pixel_bytes != 3 && pixel_bytes != 4) throw nb::value_error("pixels of 1, 3 or 4 bytes");
     const std::size_t size = interleaved_size({view.height, view.width}, pixel_bytes);
     nb::bytes out = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
@@ -101,9 +102,29 @@ class Pixels {
     return out;
   }
 
+  void to_bytes(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes,
+                const FlatBytes& out) const {
+    const ImageView view = made(rect, orientation, gray);
+    const bool fits = (pixel_bytes == 1 || pixel_bytes == 3) &&
+                      out.shape(0) == interleaved_size({view.height, view.width}, pixel_bytes);
+    if (!fits) throw nb::value_error("pixels of 1 or 3 bytes, and as many bytes as they have");
+    interleave(view, pixel_bytes, 0, {out.data(), out.shape(0)});
+  }
+
+  void to_normalized(const Region& rect, std::uint8_t orientation, bool gray, const std::vector<double>& mean,
+                     const std::vector<double>& std, const FlatFloats& out) const {
+    const ImageView view = made(rect, orientation, gray);
+    const auto channels = static_cast<std::int32_t>(mean.size());
+    if (out.shape(0) != interleaved_size({view.height, view.width}, channels)) {
+      throw nb::value_error("as many floats as there are means for each pixel");
+    }
+    const std::vector<float> means(mean.begin(), mean.end()), stds(std.begin(), std.end());
+    const Status status = maker().normalize(view, means, stds, out.data());
+    if (!status.ok()) throw nb::value_error(status.error().message.c_str());
+  }
+
   void to_floats(const Region& rect, std::uint8_t orientation, bool gray, const Floats& out) const {
-    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
-    const ImageView view = checked(source_.file.empty() ? work() : without_gil(work));
+    const ImageView view = made(rect, orientation, gray);
     const auto channels = static_cast<std::int32_t>(out.shape(0));
     const bool fits = out.shape(1) == static_cast<std::size_t>(view.height) &&
                       out.shape(2) == static_cast<std::size_t>(view.width) &&
@@ -116,6 +137,12 @@ class Pixels {
   static PixelPart part_of(const Region& rect, std::uint8_t orientation, bool gray) {
     const auto [top, left, height, width] = rect;
     return {.rect = {top, left, height, width}, .orientation = orientation, .gray = gray};
+  }
+
+  /// The GIL stays where nothing is decoded.
+  ImageView made(const Region& rect, std::uint8_t orientation, bool gray) const {
+    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
+    return checked(source_.file.empty() ? work() : without_gil(work));
   }
 
   /// Planes of its own, with what `work` has made.
@@ -171,8 +198,19 @@ void bind_pixels(nb::module_& module) {
            "before.")
       .def("interleaved", &Pixels::interleaved, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "fourth"_a,
            "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
+      .def("to_bytes", &Pixels::to_bytes, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "out"_a,
+           "The same as interleaved, 1 or 3 bytes for each pixel, into an array.")
+      .def("to_normalized", &Pixels::to_normalized, "rect"_a, "turn"_a, "gray"_a, "mean"_a, "std"_a, "out"_a,
+           "The same divided by 255, as torchvision's v2.ToDtype, then (x - mean) / std, pixel after pixel.")
       .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
            "The same divided by 255, into (channels, height, width), as torchvision's to_tensor.");
+  module.def(
+      "scale_bytes",
+      [](const FlatFloats& out, const ConstFlatBytes& in) {
+        if (out.shape(0) != in.shape(0)) throw nb::value_error("as many floats as bytes");
+        scale_bytes({in.data(), in.shape(0)}, out.data());
+      },
+      "out"_a, "bytes"_a, "Divides by 255, as torchvision's v2.ToDtype.");
   module.def("normalize_floats", &normalize_floats, "out"_a, "floats"_a, "mean"_a, "std"_a, "interleaved"_a,
              "(floats - mean) / std by channel, as torch does it, of planes or of interleaved pixels.");
 }

@@ -277,6 +277,29 @@ def normalized(transforms: Any, to_floats: Step) -> Step:
     return step
 
 
+def composed(v2: Any) -> Step:
+    """The transforms that make numbers of a picture, together, with others before and behind."""
+
+    def step(rng: random.Random, image: Any) -> Any:
+        torch.manual_seed(rng.getrandbits(32))
+        scale = rng.choice([True, True, True, False, 1])
+        dtype = rng.choice([torch.float32, torch.float32, torch.float32, torch.float64])
+        count = rng.choice([3, 3, 3, 1])
+        mean, std = ([rng.uniform(0.1, 1) for _ in range(count)] for _ in "ab")
+        normalize = v2.Normalize(mean, std, inplace=rng.random() < 0.2)
+        three = [v2.ToImage(), v2.ToDtype(dtype, scale=scale), normalize]
+        before = [v2.RandomResizedCrop(rng.randint(1, 40)), v2.RandomHorizontalFlip()]
+        behind = [v2.RandomErasing(), v2.ToPureTensor()]
+        parts = [*before[: rng.randint(0, 2)], *three, *behind[: rng.randint(0, 2)]]
+        if rng.random() < 0.1:
+            rng.shuffle(parts)
+        given = (image, 3) if rng.random() < 0.1 else (image,)
+        made = v2.Compose(parts)(*given)
+        return type(made).__name__, made, getattr(made, "requires_grad", None)
+
+    return step
+
+
 class Sequence:
     """One random sequence: its file, and the calls that its seed says."""
 

@@ -15,7 +15,14 @@ from drapps.accelerate.here import Region, hooks
 from drapps.accelerate.patches import Patches
 from drapps.accelerate.tally import BY_PILLOW, Counts
 from python.tests.picture_files import large_file
-from python.tests.picture_sequences import PILLOW, Sequence, normalized, torchvision_steps, whole
+from python.tests.picture_sequences import (
+    PILLOW,
+    Sequence,
+    composed,
+    normalized,
+    torchvision_steps,
+    whole,
+)
 
 QUICK, FULL = 700, 18_000  # sequences of each kind
 SHARES = 20  # tests among which the full ones are divided
@@ -36,8 +43,9 @@ class Counted(Counts):
 def patched():
     counts, patches = Counted(), Patches()
     assert patching.patch(counts, patches), counts.words
-    for then in patching.TENSORS.values():
-        then(patches)
+    for takers in patching.TENSORS.values():
+        for then in takers:
+            then(patches)
     try:
         yield counts
     finally:
@@ -56,7 +64,8 @@ def steps(v1, v2):
         return v2.ToDtype(torch.float32, scale=True)(v2.ToImage()(image))
 
     first = torchvision_steps(v1.functional, v1, [to_tensor, normalized(v1, to_tensor)])
-    second = torchvision_steps(v2.functional, v2, [to_image, to_floats, normalized(v2, to_floats)])
+    more = [to_image, to_floats, normalized(v2, to_floats), composed(v2)]
+    second = torchvision_steps(v2.functional, v2, more)
     return {
         "pillow": PILLOW,
         "v1": [*PILLOW[:8], *((3 * weight, step) for weight, step in first)],

@@ -183,6 +183,15 @@ class View:
         """Its pixels divided by 255, into an array of (channels, height, width)."""
         self.source.pixels().to_floats(self.rect, self.turn, self.gray, out)
 
+    def to_bytes(self, out: Any) -> None:
+        """Its pixels as `interleaved` gives them, into a flat array."""
+        size = 3 if self.mode == "RGB" else 1
+        self.source.pixels().to_bytes(self.rect, self.turn, self.gray, size, out)
+
+    def to_normalized(self, mean: Any, std: Any, out: Any) -> None:
+        """Its pixels as numbers, which torchvision's second interface makes, into a flat array."""
+        self.source.pixels().to_normalized(self.rect, self.turn, self.gray, mean, std, out)
+
     def for_pillow(self) -> tuple[bytes, str]:
         """Its pixels as Pillow holds them, and the raw mode by which it takes them."""
         if self.mode == "L":

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
 #include "drapps/data/image.h"
 #include "drapps/data/picture.h"
 #include "drapps/decode/decoder.h"
+#include "drapps/kernel/normalize.h"
 #include "drapps/kernel/resize.h"
 
 namespace drapps {
@@ -57,6 +59,10 @@ class PixelMaker {
   Result<ImageView> make(const PixelSource& source, const PixelPart& part);
   /// The same, then resized; kInvalidArgument for an empty target, too.
   Result<ImageView> resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target);
+  /// Writes (x / 255 - mean[c]) / std[c] of a picture, pixel after pixel, x scaled as torchvision's v2.ToDtype.
+  /// Of one plane as many equal channels as there are means. kInvalidArgument as Normalizer::standard, and for other
+  /// channels than the picture has.
+  Status normalize(ConstImageView in, std::span<const float> mean, std::span<const float> std, float* out);
 
  private:
   Result<ImageView> stored(const PixelSource& source, const PixelPart& part);
@@ -67,6 +73,8 @@ class PixelMaker {
   ImageBuffer turned_;
   ImageBuffer resized_;
   kernel::Resizer resizer_;
+  std::vector<float> numbers_;  // means and deviations of the last picture
+  std::optional<kernel::Normalizer> normalizer_;
 };
 
 /// Bytes of a picture whose pixels lie one after another.
@@ -83,5 +91,9 @@ void interleave(ConstImageView in, std::int32_t pixel_bytes, std::uint8_t fourth
 /// Writes x / 255 plane after plane, as torchvision's to_tensor does: as many planes as there are, or three equal ones
 /// of one.
 void divide_by_255(ConstImageView in, std::int32_t channels, float* out);
+
+/// Writes x · (1 / 255 rounded to float32), as torchvision's v2.ToDtype does it.
+/// @param out  as many numbers.
+void scale_bytes(std::span<const std::uint8_t> in, float* out) noexcept;
 
 }  // namespace drapps
