@@ -29,6 +29,7 @@ _METHODS: dict[str, Callable[..., methods.Method]] = {
     "copy": methods.copy,
     "convert": methods.convert,
     "crop": methods.crop,
+    "reduce": methods.reduce,
     "resize": methods.resize,
     "tobytes": methods.tobytes,
     "transpose": methods.transpose,

@@ -69,7 +69,13 @@ Result<ImageView> PixelMaker::resize(const PixelSource& source, const PixelPart&
   if (!view.ok()) return view;
   Result<ImageView> out = resized_.reshape(view->channels, target.extent.height, target.extent.width);
   if (!out.ok()) return out;
-  DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order));
+  if (target.box) {
+    const Rect read = target.box->read();
+    if (read.height != view->height || read.width != view->width) return invalid("a box reads another part");
+    DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order, *target.box));
+  } else {
+    DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order));
+  }
   return out;
 }
 

@@ -42,6 +42,7 @@ struct PixelTarget {
   Extent extent;
   kernel::Filter filter = kernel::Filter::kBilinear;
   kernel::PassOrder order = kernel::PassOrder::kHorizontalFirst;
+  std::optional<kernel::ResizeBox> box;  // of a picture of which the part, once it is turned, is what the box reads
 };
 
 /// For one thread at a time. All memory is charged to the ledger and kept from picture to picture.
@@ -57,7 +58,7 @@ class PixelMaker {
   /// for a part that is empty or does not lie within the source, or an orientation that is none of 1 … 8;
   /// kResourceExhausted without memory.
   Result<ImageView> make(const PixelSource& source, const PixelPart& part);
-  /// The same, then resized; kInvalidArgument for an empty target, too.
+  /// The same, then resized; kInvalidArgument for an empty target, too, and for another part than a box reads.
   Result<ImageView> resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target);
   /// Writes (x / 255 - mean[c]) / std[c] of a picture, pixel after pixel, x scaled as torchvision's v2.ToDtype.
   /// Of one plane as many equal channels as there are means. kInvalidArgument as Normalizer::standard, and for other

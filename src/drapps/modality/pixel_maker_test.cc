@@ -90,6 +90,22 @@ TEST_P(PixelMakerTest, APartIsResizedAsIfItWereAPicture) {
   }
 }
 
+TEST_P(PixelMakerTest, ABoxIsResizedOfWhatItReads) {
+  const kernel::ResizeBox box(kExtent, {11.5F, 7, 60.25F, 50}, {19, 72}, kernel::Filter::kBicubic);
+  const PixelTarget target{.extent = {19, 72}, .filter = kernel::Filter::kBicubic, .box = box};
+  ImageBuffer buffer(MemoryLedger::unlimited());
+  const ImageView expected = *buffer.reshape(GetParam(), 19, 72);
+  kernel::Resizer resizer(MemoryLedger::unlimited());
+  const ImageView read = from_planes_.planes.crop(box.read());
+  ASSERT_TRUE(resizer.resize(expected, read, target.filter, target.order, box).ok());
+  for (const PixelSource* source : {&from_file_, &from_planes_}) {
+    const Result<ImageView> made = maker_.resize(*source, {.rect = box.read()}, target);
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(pixels_of(*made), pixels_of(expected));
+    EXPECT_EQ(maker_.resize(*source, {.rect = kWhole}, target).error().code, ErrorCode::kInvalidArgument);
+  }
+}
+
 TEST_P(PixelMakerTest, NormalizesAsTorchvisionDoes) {
   const std::vector<float> mean{0.485F, 0.456F, 0.406F}, std{0.229F, 0.224F, 0.225F};
   const auto channels = static_cast<std::size_t>(GetParam());
