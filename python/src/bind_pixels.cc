@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,7 +32,26 @@ using nb::literals::operator""_a;
 using Floats = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using FlatFloats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstFlatFloats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FlatBytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstFlatBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Region = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+
+using Size = std::tuple<std::int32_t, std::int32_t>;     // width, height
+using Box = std::tuple<double, double, double, double>;  // left, top, right, bottom
+using Boxed = std::tuple<Size, Box>;                     // of a picture of this size
+
+kernel::Filter filter_of(bool bicubic) { return bicubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear; }
+
+kernel::ResizeBox box_of(const Boxed& boxed, Extent out, bool bicubic) {
+  const auto& [size, box] = boxed;
+  const auto [width, height] = size;
+  const std::array<float, 4> edges{static_cast<float>(std::get<0>(box)), static_cast<float>(std::get<1>(box)),
+                                   static_cast<float>(std::get<2>(box)), static_cast<float>(std::get<3>(box))};
+  const bool within = edges[0] >= 0 && edges[0] < edges[2] && edges[2] <= static_cast<float>(width) && edges[1] >= 0 &&
+                      edges[1] < edges[3] && edges[3] <= static_cast<float>(height);
+  if (!within || out.width <= 0 || out.height <= 0) throw nb::value_error("a box with an area, within the picture");
+  return {{height, width}, edges, out, filter_of(bicubic)};
+}
 
 /// One per thread, so that the pictures of a process follow each other through the same memory.
 PixelMaker& maker() {
@@ -81,17 +101,19 @@ class Pixels {
   }
 
   Pixels resized(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t height, std::int32_t width,
-                 bool bicubic, bool pillow13) const {
-    const PixelTarget target{.extent = {height, width},
-                             .filter = bicubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear,
-                             .order = pillow13 ? kernel::PassOrder::kPillow13 : kernel::PassOrder::kHorizontalFirst};
+                 bool bicubic, bool pillow13, const std::optional<Boxed>& boxed) const {
+    const Extent extent{height, width};
+    const auto box = boxed ? std::optional(box_of(*boxed, extent, bicubic)) : std::nullopt;
+    const PixelTarget target{.extent = extent,
+                             .filter = filter_of(bicubic),
+                             .order = pillow13 ? kernel::PassOrder::kPillow13 : kernel::PassOrder::kHorizontalFirst,
+                             .box = box};
     return kept([&] { return maker().resize(source_, part_of(rect, orientation, gray), target); });
   }
 
   nb::bytes interleaved(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes,
                         std::uint8_t fourth) const {
-    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
-    const ImageView view = checked(source_.file.empty() ? work() : without_gil(work));
+    const ImageView view = made(rect, orientation, gray);
     if (pixel_bytes != 1 && pixel_bytes != 3 && pixel_bytes != 4) throw nb::value_error("pixels of 1, 3 or 4 bytes");
     const std::size_t size = interleaved_size({view.height, view.width}, pixel_bytes);
     nb::bytes out = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
@@ -101,9 +123,29 @@ class Pixels {
     return out;
   }
 
+  void to_bytes(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes,
+                const FlatBytes& out) const {
+    const ImageView view = made(rect, orientation, gray);
+    const bool fits = (pixel_bytes == 1 || pixel_bytes == 3) &&
+                      out.shape(0) == interleaved_size({view.height, view.width}, pixel_bytes);
+    if (!fits) throw nb::value_error("pixels of 1 or 3 bytes, and as many bytes as they have");
+    interleave(view, pixel_bytes, 0, {out.data(), out.shape(0)});
+  }
+
+  void to_normalized(const Region& rect, std::uint8_t orientation, bool gray, const std::vector<double>& mean,
+                     const std::vector<double>& std, const FlatFloats& out) const {
+    const ImageView view = made(rect, orientation, gray);
+    const auto channels = static_cast<std::int32_t>(mean.size());
+    if (out.shape(0) != interleaved_size({view.height, view.width}, channels)) {
+      throw nb::value_error("as many floats as there are means for each pixel");
+    }
+    const std::vector<float> means(mean.begin(), mean.end()), stds(std.begin(), std.end());
+    const Status status = maker().normalize(view, means, stds, out.data());
+    if (!status.ok()) throw nb::value_error(status.error().message.c_str());
+  }
+
   void to_floats(const Region& rect, std::uint8_t orientation, bool gray, const Floats& out) const {
-    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
-    const ImageView view = checked(source_.file.empty() ? work() : without_gil(work));
+    const ImageView view = made(rect, orientation, gray);
     const auto channels = static_cast<std::int32_t>(out.shape(0));
     const bool fits = out.shape(1) == static_cast<std::size_t>(view.height) &&
                       out.shape(2) == static_cast<std::size_t>(view.width) &&
@@ -116,6 +158,12 @@ class Pixels {
   static PixelPart part_of(const Region& rect, std::uint8_t orientation, bool gray) {
     const auto [top, left, height, width] = rect;
     return {.rect = {top, left, height, width}, .orientation = orientation, .gray = gray};
+  }
+
+  /// The GIL stays where nothing is decoded.
+  ImageView made(const Region& rect, std::uint8_t orientation, bool gray) const {
+    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
+    return checked(source_.file.empty() ? work() : without_gil(work));
   }
 
   /// Planes of its own, with what `work` has made.
@@ -167,12 +215,31 @@ void bind_pixels(nb::module_& module) {
       .def_prop_ro("is_file", &Pixels::is_file, "Not decoded yet.")
       .def("planes", &Pixels::planes, "rect"_a, "turn"_a, "gray"_a, "Planes of a part, turned, and gray where asked.")
       .def("resized", &Pixels::resized, "rect"_a, "turn"_a, "gray"_a, "height"_a, "width"_a, "bicubic"_a, "pillow13"_a,
+           "boxed"_a = nb::none(),
            "The same, then resized as Pillow does, bilinear or bicubic, in the pass order of Pillow 13 or of those "
-           "before.")
+           "before; or a box of a picture, given with its size, of which it is what read_by says.")
       .def("interleaved", &Pixels::interleaved, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "fourth"_a,
            "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
+      .def("to_bytes", &Pixels::to_bytes, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "out"_a,
+           "The same as interleaved, 1 or 3 bytes for each pixel, into an array.")
+      .def("to_normalized", &Pixels::to_normalized, "rect"_a, "turn"_a, "gray"_a, "mean"_a, "std"_a, "out"_a,
+           "The same divided by 255, as torchvision's v2.ToDtype, then (x - mean) / std, pixel after pixel.")
       .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
            "The same divided by 255, into (channels, height, width), as torchvision's to_tensor.");
+  module.def(
+      "read_by",
+      [](const Boxed& boxed, const Size& out, bool bicubic) {
+        const Rect read = box_of(boxed, {std::get<1>(out), std::get<0>(out)}, bicubic).read();
+        return std::tuple(read.left, read.top, read.left + read.width, read.top + read.height);
+      },
+      "boxed"_a, "out"_a, "bicubic"_a, "What a resize of a box reads of the picture: left, top, right, bottom.");
+  module.def(
+      "scale_bytes",
+      [](const FlatFloats& out, const ConstFlatBytes& in) {
+        if (out.shape(0) != in.shape(0)) throw nb::value_error("as many floats as bytes");
+        scale_bytes({in.data(), in.shape(0)}, out.data());
+      },
+      "out"_a, "bytes"_a, "Divides by 255, as torchvision's v2.ToDtype.");
   module.def("normalize_floats", &normalize_floats, "out"_a, "floats"_a, "mean"_a, "std"_a, "interleaved"_a,
              "(floats - mean) / std by channel, as torch does it, of planes or of interleaved pixels.");
 }

@@ -70,6 +70,20 @@ def _box(rng: random.Random, size: tuple[int, int]) -> Any:
     return rng.choice([tuple, tuple, tuple, list])(box)
 
 
+def _float_box(rng: random.Random, size: tuple[int, int]) -> tuple[float, ...]:
+    """One that lies within, most of the time."""
+    edges = [sorted(rng.uniform(0, side) for _ in "ab") for side in size]
+    if rng.random() < 0.3:
+        edges[rng.randint(0, 1)] = [0, size[0]]
+    left, right, top, bottom = *edges[0], *edges[1]
+    return left, top, right, bottom
+
+
+def _reduce(rng: random.Random, image: Any) -> Any:
+    factor = rng.choice([1, 2, 3, (2, 3), [1, 2], (1, 1), 0, 2.0])
+    return image.reduce(factor, _box(rng, image.size) if rng.random() < 0.6 else None)
+
+
 def _size(rng: random.Random, size: tuple[int, int]) -> Any:
     kind = rng.random()
     if kind < 0.1:
@@ -85,10 +99,13 @@ def _size(rng: random.Random, size: tuple[int, int]) -> Any:
 def _resize(rng: random.Random, image: Any) -> Any:
     filters = [0, 1, 2, 2, 2, 3, 3, 4, 5, None, Image.Resampling.BILINEAR, 99, "x", [2]]
     size, options = _size(rng, image.size), {}
-    if rng.random() < 0.15:
+    kind = rng.random()
+    if kind < 0.15:
         options["box"] = _box(rng, image.size)
-    if rng.random() < 0.1:
-        options["reducing_gap"] = rng.choice([0.5, 1.0, 2.0, 3.0])
+    elif kind < 0.4:
+        options["box"] = _float_box(rng, image.size)
+    if rng.random() < 0.2:
+        options["reducing_gap"] = rng.choice([0.5, 1, 1.0, 1.2, 2.0, 3.0, None, "x"])
     return image.resize(size, rng.choice(filters), **options)
 
 
@@ -170,7 +187,7 @@ PILLOW: list[tuple[int, Step]] = [
     (2, lambda rng, image: image.rotate(rng.choice([0, 90, 180, 270, 33]), expand=True)),
     (1, lambda rng, image: image.thumbnail((rng.randint(1, 70), rng.randint(1, 70)))),
     (1, lambda rng, image: image.draft(rng.choice([None, "L", "RGB"]), (20, 20))),
-    (1, lambda rng, image: image.reduce(rng.randint(1, 3))),
+    (3, _reduce),
     (2, lambda rng, image: image.getpixel(_point(rng, image))),
     (2, lambda rng, image: image.putpixel(_point(rng, image), 3)),
     (2, _access),
@@ -273,6 +290,29 @@ def normalized(transforms: Any, to_floats: Step) -> Step:
             normalize.mean, normalize.std = kind(mean), kind(std)
         made = normalize(floats)
         return made, floats, type(made).__name__
+
+    return step
+
+
+def composed(v2: Any) -> Step:
+    """The transforms that make numbers of a picture, together, with others before and behind."""
+
+    def step(rng: random.Random, image: Any) -> Any:
+        torch.manual_seed(rng.getrandbits(32))
+        scale = rng.choice([True, True, True, False, 1])
+        dtype = rng.choice([torch.float32, torch.float32, torch.float32, torch.float64])
+        count = rng.choice([3, 3, 3, 1])
+        mean, std = ([rng.uniform(0.1, 1) for _ in range(count)] for _ in "ab")
+        normalize = v2.Normalize(mean, std, inplace=rng.random() < 0.2)
+        three = [v2.ToImage(), v2.ToDtype(dtype, scale=scale), normalize]
+        before = [v2.RandomResizedCrop(rng.randint(1, 40)), v2.RandomHorizontalFlip()]
+        behind = [v2.RandomErasing(), v2.ToPureTensor()]
+        parts = [*before[: rng.randint(0, 2)], *three, *behind[: rng.randint(0, 2)]]
+        if rng.random() < 0.1:
+            rng.shuffle(parts)
+        given = (image, 3) if rng.random() < 0.1 else (image,)
+        made = v2.Compose(parts)(*given)
+        return type(made).__name__, made, getattr(made, "requires_grad", None)
 
     return step
 

@@ -15,7 +15,14 @@ from drapps.accelerate.here import Region, hooks
 from drapps.accelerate.patches import Patches
 from drapps.accelerate.tally import BY_PILLOW, Counts
 from python.tests.picture_files import large_file
-from python.tests.picture_sequences import PILLOW, Sequence, normalized, torchvision_steps, whole
+from python.tests.picture_sequences import (
+    PILLOW,
+    Sequence,
+    composed,
+    normalized,
+    torchvision_steps,
+    whole,
+)
 
 QUICK, FULL = 700, 18_000  # sequences of each kind
 SHARES = 20  # tests among which the full ones are divided
@@ -36,9 +43,10 @@ class Counted(Counts):
 def patched():
     counts, patches = Counted(), Patches()
     assert patching.patch(counts, patches), counts.words
-    for then in patching.TENSORS.values():
-        then(patches)
     try:
+        for name in patching.imported():
+            for then in patching.TENSORS.get(name, ()):
+                then(patches)
         yield counts
     finally:
         patches.undo()
@@ -56,7 +64,8 @@ def steps(v1, v2):
         return v2.ToDtype(torch.float32, scale=True)(v2.ToImage()(image))
 
     first = torchvision_steps(v1.functional, v1, [to_tensor, normalized(v1, to_tensor)])
-    second = torchvision_steps(v2.functional, v2, [to_image, to_floats, normalized(v2, to_floats)])
+    more = [to_image, to_floats, normalized(v2, to_floats), composed(v2)]
+    second = torchvision_steps(v2.functional, v2, more)
     return {
         "pillow": PILLOW,
         "v1": [*PILLOW[:8], *((3 * weight, step) for weight, step in first)],
@@ -209,6 +218,37 @@ def test_loading_makes_no_pixels_and_a_crop_that_is_resized_is_decoded_alone(mon
         assert counts["native"] == counts["resized"] == 1
     plain = Image.open(io.BytesIO(data)).crop((10, 20, 310, 220)).resize((250, 190), 2).transpose(0)
     assert pixels == plain.tobytes()
+
+
+@pytest.mark.parametrize("gap", [None, 1.1])
+def test_of_a_box_that_is_resized_what_it_reads_is_decoded(monkeypatch, gap):
+    parts, data = decoded(monkeypatch), large_file()
+    box = (30.5, 40.25, 130.0, 99)
+
+    def resized():
+        image = Image.open(io.BytesIO(data)).transpose(0)
+        return image.resize((99, 64), 2, box, gap).tobytes()
+
+    with patched() as counts:
+        pixels = resized()
+        assert parts == [("resized", (40, 400 - 131, 60, 101))]
+        assert counts["native"] == counts["resized"] == 1
+    assert pixels == resized()
+
+
+def test_of_a_box_that_is_reduced_no_more_is_decoded(monkeypatch):
+    parts, data = decoded(monkeypatch), large_file()
+
+    def resized():
+        image = Image.open(io.BytesIO(data))
+        return image.resize((20, 20), 3, (100, 100, 300, 250.5), 2.0).tobytes()
+
+    with patched():
+        pixels = resized()
+        [(name, (top, left, height, width))] = parts
+    assert (name, height < 200, width < 250) == ("interleaved", True, True)
+    assert (top, left) > (80, 80)
+    assert pixels == resized()
 
 
 def test_many_parts_of_a_picture_are_cut_from_one_that_is_decoded(monkeypatch):

@@ -75,9 +75,10 @@ class Hooks:
         """One user more; all that can be is put in place, of libraries imported by now."""
         with self._lock:
             self._users += 1
-            for name in patching.importable() - self._put:
-                self._put.add(name)
-                patching.put_in_place(name, _CountsHere(self), self._patches, note)
+            for name in patching.imported():
+                if name not in self._put:
+                    self._put.add(name)
+                    patching.put_in_place(name, _CountsHere(self), self._patches, note)
 
     def leave(self) -> None:
         """One user less; behind the last one all is as it was."""

@@ -13,8 +13,10 @@ from typing import Any
 
 from drapps.accelerate.late import LateAccess, LatePixels
 from drapps.accelerate.opening import Opening
+from drapps.accelerate.views import Box
 
 _LARGE = 1 << 26  # pixels of which Pillow says at once whether there is memory for them
+_LEAST = 1 / 64  # of a pixel, that a box is wide and high
 _FILTERS = {2: False, 3: True}  # BILINEAR, BICUBIC: which of them is bicubic
 
 Method = Callable[..., Any]
@@ -132,20 +134,64 @@ def resize(plain: Method, opening: Opening, pillow13: bool) -> Method:
     def resize(
         self: Any, size: Any, resample: Any = None, box: Any = None, reducing_gap: Any = None
     ) -> Any:
-        if reducing_gap is None and opening.may_be_late(self):
-            target = _target(size)
-            bicubic = _bicubic(resample)
-            whole = box is None or (type(box) is tuple and box == (0, 0, *self.size))
-            if target is None or bicubic is None or not whole:
+        if opening.may_be_late(self):
+            target, bicubic = _target(size), _bicubic(resample)
+            part = (0, 0, *self.size) if box is None else _part(box, self.size)
+            if target is None or bicubic is None or part is None:
+                return plain(self, size, resample, box, reducing_gap)
+            if not _in_one_step(reducing_gap, part, target):
                 return plain(self, size, resample, box, reducing_gap)
             if (view := opening.view_of(self)) is not None:
-                if target == self.size:
+                whole = part == (0, 0, *self.size)
+                if target == self.size and whole:
                     return self.copy()
                 opening.note_resize(view)
-                return opening.image(self, view.resized(*target, bicubic, pillow13))
+                how = (*target, bicubic, pillow13, None if whole else part)
+                return opening.image(self, view.resized(*how))
         return plain(self, size, resample, box, reducing_gap)
 
     return resize
+
+
+def _part(box: Any, size: tuple[int, int]) -> Box | None:
+    """A box of numbers that has an area and lies within; None for any other."""
+    numbers = type(box) is tuple and len(box) == 4 and {*map(type, box)} <= {int, float}
+    if not numbers:
+        return None
+    left, top, right, bottom = box
+    inside = 0 <= left <= right - _LEAST and right <= size[0]
+    inside = inside and 0 <= top <= bottom - _LEAST and bottom <= size[1]
+    return (left, top, right, bottom) if inside else None
+
+
+def _in_one_step(gap: Any, box: Box, size: tuple[int, int]) -> bool:
+    """Whether Pillow does not reduce first."""
+    if gap is None:
+        return True
+    if type(gap) not in (int, float) or not gap >= 1:
+        return False
+    return all((box[2 + k] - box[k]) / size[k] / gap < 2 for k in (0, 1))
+
+
+def _reduces(factor: Any) -> bool:
+    """Whether it is more than one, by Pillow's rules."""
+    factors = factor if type(factor) is tuple else (factor, factor)
+    return {*map(type, factors)} == {int} and factors != (1, 1)
+
+
+def reduce(plain: Method, opening: Opening) -> Method:
+    """``Image.reduce``."""
+
+    @functools.wraps(plain)
+    def reduce(self: Any, factor: Any, box: Any = None) -> Any:
+        known = type(box) is tuple and {*map(type, box)} == {int} and _reduces(factor)
+        if known and opening.may_be_late(self):
+            place = _within(box, self.size)
+            if place is not None and (view := opening.view_of(self)) is not None:
+                return plain(opening.image(self, view.cropped(*place)), factor)
+        return plain(self, factor, box)
+
+    return reduce
 
 
 def _target(size: Any) -> tuple[int, int] | None:

@@ -27,17 +27,22 @@ def patch_first(patches: Patches) -> None:
 
 def patch_second(patches: Patches) -> None:
     """That of the second, of plain tensors and of its own images."""
+    module: Any = sys.modules[SECOND]
+    plain = vars(module).get("normalize_image")
+    if is_own(module, plain):
+        put_kernel(patches, vars(module).get("normalize"), plain, _normalizing(plain))
+
+
+def put_kernel(patches: Patches, functional: Any, plain: Any, made: Any) -> None:
+    """Has a function of the second interface call `made`, unless a user has put one there."""
     from torchvision import tv_tensors
     from torchvision.transforms.v2.functional import _utils as utils
 
-    module: Any = sys.modules[SECOND]
-    plain = vars(module).get("normalize_image")
-    kernels = attribute_of(utils, "_KERNEL_REGISTRY", {}).get(vars(module).get("normalize"), {})
+    kernels = attribute_of(utils, "_KERNEL_REGISTRY", {}).get(functional, {})
     wrapped = attribute_of(utils, "_kernel_tv_tensor_wrapper")
     images = kernels.get(tv_tensors.Image)
-    known = is_own(module, plain) and is_own(utils, wrapped)
-    if known and kernels.get(_tensor()) is plain and attribute_of(images, "__wrapped__") is plain:
-        made = _normalizing(plain)
+    known = is_own(utils, wrapped) and kernels.get(_tensor()) is plain
+    if known and attribute_of(images, "__wrapped__") is plain:
         patches.put(kernels, _tensor(), made, plain)
         patches.put(kernels, tv_tensors.Image, wrapped(made), images)
 
@@ -56,12 +61,12 @@ def _normalizing(plain: _Normalize) -> _Normalize:
     @functools.wraps(plain)
     def normalize(image: Any, mean: Any, std: Any, inplace: Any = False) -> Any:
         if type(image) is torch.Tensor and image.dtype is torch.float32 and not inplace:
-            interleaved = _is_interleaved(image)
-            known = interleaved is not None and _are_numbers(mean, std, image.shape[0])
+            interleaved = is_interleaved(image)
+            known = interleaved is not None and are_numbers(mean, std, image.shape[0])
             if known and not image.requires_grad and not is_tracing():
                 try:
                     made = torch.empty_like(image)
-                    out, floats = (_flat(each, bool(interleaved)) for each in (made, image))
+                    out, floats = (flat(each, bool(interleaved)) for each in (made, image))
                 except (RuntimeError, TypeError):  # no memory of its own that others may read
                     return plain(image, mean, std, inplace)
                 _core.normalize_floats(out, floats, mean, std, bool(interleaved))
@@ -71,7 +76,7 @@ def _normalizing(plain: _Normalize) -> _Normalize:
     return normalize
 
 
-def _is_interleaved(image: Any) -> bool | None:
+def is_interleaved(image: Any) -> bool | None:
     """Whether a picture's channels lie together, or one after the other; None for any other."""
     if image.device.type != "cpu" or image.ndim != 3 or min(image.shape) < 2:
         return None
@@ -83,8 +88,8 @@ def _is_interleaved(image: Any) -> bool | None:
     return True if image.stride() == (1, width * channels, channels) else None
 
 
-def _are_numbers(mean: Any, std: Any, channels: int) -> bool:
-    """Of an ordinary size, which no rounding to float32 makes zero or infinite."""
+def are_numbers(mean: Any, std: Any, channels: int) -> bool:
+    """So many means and deviations, of which no rounding to float32 makes zero or infinite."""
     return all(
         type(values) in (list, tuple)
         and len(values) == channels
@@ -93,5 +98,10 @@ def _are_numbers(mean: Any, std: Any, channels: int) -> bool:
     ) and all(abs(each) > 1 / _MOST for each in std)
 
 
-def _flat(image: Any, interleaved: bool) -> Any:
+def flat(image: Any, interleaved: bool) -> Any:
+    """Its numbers as they lie, as an array.
+
+    Raises:
+        RuntimeError, TypeError: it has no memory that others may read.
+    """
     return (image.permute(1, 2, 0) if interleaved else image).view(-1).numpy()

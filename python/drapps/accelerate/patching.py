@@ -7,7 +7,7 @@ import functools
 import sys
 from collections.abc import Callable
 
-from drapps.accelerate import methods, normalizing, tensors
+from drapps.accelerate import composing, methods, normalizing, scaling, tensors
 from drapps.accelerate.importing import once_imported
 from drapps.accelerate.opening import Opening
 from drapps.accelerate.patches import Patches, is_own
@@ -17,15 +17,19 @@ from drapps.accelerate.tally import Counts
 _PLUGIN = "PIL.JpegImagePlugin"
 _NO_PROPERTY, _OTHERWISE, _REPLACED = 1, 2, 3  # of tally.LEFT_ALONE
 _ALL_GO_THROUGH = ("_new", "load", "frombytes", "tobytes")
-TENSORS: dict[str, Callable[[Patches], None]] = {
-    tensors.FUNCTIONAL: tensors.patch,
-    normalizing.FIRST: normalizing.patch_first,
-    normalizing.SECOND: normalizing.patch_second,
+# In this order: each may look at what is there already.
+TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
+    tensors.FUNCTIONAL: (tensors.patch,),
+    tensors.SECOND: (tensors.patch_second,),
+    normalizing.FIRST: (normalizing.patch_first,),
+    normalizing.SECOND: (normalizing.patch_second, scaling.patch),
+    composing.MODULE: (composing.patch,),
 }
 _METHODS: dict[str, Callable[..., methods.Method]] = {
     "copy": methods.copy,
     "convert": methods.convert,
     "crop": methods.crop,
+    "reduce": methods.reduce,
     "resize": methods.resize,
     "tobytes": methods.tobytes,
     "transpose": methods.transpose,
@@ -38,22 +42,21 @@ def begin(counts: Counts) -> None:
         once_imported(name, functools.partial(put_in_place, name, counts, Patches()))
 
 
-def importable() -> set[str]:
-    """What is imported by now of the modules that something is put in."""
+def imported() -> list[str]:
+    """What is imported by now of the modules that something is put in, in the order of that."""
     if "PIL.Image" in sys.modules and _PLUGIN not in sys.modules:
         sys.modules["PIL.Image"].preinit()  # as it does when a file is opened
-    return {name for name in (_PLUGIN, *TENSORS) if name in sys.modules}
+    return [name for name in (_PLUGIN, *TENSORS) if name in sys.modules]
 
 
 def put_in_place(
     name: str, counts: Counts, patches: Patches, note: Callable[..., None] | None = None
 ) -> None:
     """In the module of this name; one that is built otherwise than all known stays as it is."""
-    with contextlib.suppress(AttributeError, ImportError, LookupError, TypeError, ValueError):
-        if name == _PLUGIN:
-            patch(counts, patches, note)
-        else:
-            TENSORS[name](patches)
+    takers = TENSORS.get(name) or (lambda into: patch(counts, into, note),)
+    for then in takers:
+        with contextlib.suppress(AttributeError, ImportError, LookupError, TypeError, ValueError):
+            then(patches)
 
 
 def patch(counts: Counts, patches: Patches, note: Callable[..., None] | None = None) -> bool:

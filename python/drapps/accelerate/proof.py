@@ -11,6 +11,7 @@ from drapps.accelerate.samples import SAMPLES
 from drapps.accelerate.views import View
 
 _BOX = (5, 3, 42, 33)
+_INNER = (3.25, 2, 30, 27.5)  # of that
 _SIZES = ((24, 19), (61, 44), (30, 9))
 _FILTERS = {2: False, 3: True}  # BILINEAR and BICUBIC: which of them is bicubic
 
@@ -79,6 +80,11 @@ def _same(image_module: Any, jpeg: Any, sample: str) -> bool:
     pairs += [(view.transposed(method), core.transpose(method)) for method in range(7)]
     pairs += [
         (part.resized(*size, bicubic, order), crop.resize(size, number, (0, 0, *crop.size)))
+        for size in _SIZES
+        for number, bicubic in _FILTERS.items()
+    ]
+    pairs += [
+        (part.resized(*size, bicubic, order, _INNER), crop.resize(size, number, _INNER))
         for size in _SIZES
         for number, bicubic in _FILTERS.items()
     ]

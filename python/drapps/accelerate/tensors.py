@@ -10,17 +10,34 @@ from typing import Any
 
 from drapps.accelerate.late import LatePixels
 from drapps.accelerate.patches import Patches, is_own
+from drapps.accelerate.views import View
 from drapps.attributes import attribute_of
 
 FUNCTIONAL = "torchvision.transforms.functional"
+SECOND = "torchvision.transforms.v2.functional._type_conversion"
 
 
 def patch(patches: Patches) -> None:
-    """Has ``to_tensor`` take views, unless a user has put one of his own in its place."""
+    """Has both functions take views, unless a user has put one of his own in its place."""
     functional: ModuleType = sys.modules[FUNCTIONAL]
-    plain = vars(functional).get("to_tensor")
-    if is_own(functional, plain):
-        patches.put(functional, "to_tensor", _to_tensor(plain), plain)
+    for name, make in (("to_tensor", _to_tensor), ("pil_to_tensor", _pil_to_tensor)):
+        plain = vars(functional).get(name)
+        if is_own(functional, plain):
+            patches.put(functional, name, make(plain), plain)
+
+
+def patch_second(patches: Patches) -> None:
+    """The same of what the second interface has imported by name."""
+    conversion: ModuleType = sys.modules[SECOND]
+    plain = vars(conversion).get("pil_to_tensor")
+    if is_own(sys.modules[FUNCTIONAL], plain):
+        patches.put(conversion, "pil_to_tensor", _pil_to_tensor(plain), plain)
+
+
+def view_behind(image: Any) -> View | None:
+    """What is not made yet of an image; None where the pixels are there, and of anything else."""
+    held = getattr(image, "_im", None)
+    return held.view if type(held) is LatePixels else None
 
 
 def _to_tensor(plain: Any) -> Callable[[Any], Any]:
@@ -30,8 +47,7 @@ def _to_tensor(plain: Any) -> Callable[[Any], Any]:
 
     @functools.wraps(plain)
     def to_tensor(pic: Any) -> Any:
-        held = getattr(pic, "_im", None)
-        view = held.view if type(held) is LatePixels else None
+        view = view_behind(pic)
         if view is None or torch.get_default_dtype() is not torch.float32 or is_tracing():
             return plain(pic)
         width, height = view.size
@@ -46,3 +62,23 @@ def _to_tensor(plain: Any) -> Callable[[Any], Any]:
         return made
 
     return to_tensor
+
+
+def _pil_to_tensor(plain: Any) -> Callable[[Any], Any]:
+    import numpy as np
+    import torch
+
+    is_tracing = attribute_of(torch.jit, "is_tracing")
+
+    @functools.wraps(plain)
+    def pil_to_tensor(pic: Any) -> Any:
+        view = view_behind(pic)
+        if view is None or is_tracing():
+            return plain(pic)
+        width, height = view.size
+        channels = 3 if view.mode == "RGB" else 1
+        pixels = np.empty((height, width, 3) if channels == 3 else (height, width), np.uint8)
+        view.to_bytes(pixels.reshape(-1))
+        return torch.as_tensor(pixels).view(height, width, channels).permute((2, 0, 1))
+
+    return pil_to_tensor

@@ -8,6 +8,7 @@ from typing import Any
 from drapps import _core
 
 Rect = tuple[int, int, int, int]  # top, left, height, width
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 UPRIGHT = 1
 # By EXIF orientation: rows and columns are exchanged; stored rows, and columns, are mirrored.
@@ -58,8 +59,8 @@ class Source:
         self._asked = False
 
     @classmethod
-    def resized(cls, view: View, width: int, height: int, how: tuple[bool, bool]) -> Source:
-        """The whole of a view, in another size; made when it is asked for."""
+    def resized(cls, view: View, width: int, height: int, how: tuple[Any, ...]) -> Source:
+        """The whole of a view, or of a box, in another size; made when it is asked for."""
         source = cls.__new__(cls)
         source.width, source.height, source.nbytes = width, height, view.source.nbytes
         source._pixels = None
@@ -136,6 +137,9 @@ class View:
 
     def cropped(self, left: int, top: int, right: int, bottom: int) -> View:
         """A part of it, which lies within."""
+        return self._part(left, top, right, bottom)._lean()
+
+    def _part(self, left: int, top: int, right: int, bottom: int) -> View:
         first, second, height, width = top, left, bottom - top, right - left
         swapped, rows, columns = _TURNS[self.turn]
         if swapped:
@@ -146,7 +150,7 @@ class View:
         if columns:
             second = all_width - second - width
         rect = (all_first + first, all_second + second, height, width)
-        return View(self.source, rect, self.mode, self.turn, self.gray, self.fourth)._lean()
+        return View(self.source, rect, self.mode, self.turn, self.gray, self.fourth)
 
     def transposed(self, method: int) -> View:
         """As Pillow's transpose() turns it."""
@@ -158,9 +162,16 @@ class View:
         gray = self.gray or mode == "L"
         return View(self.source, self.rect, mode, self.turn, gray, _FOURTH)._lean()
 
-    def resized(self, width: int, height: int, bicubic: bool, pillow13: bool) -> View:
-        """In another size, by Pillow's arithmetic."""
-        source = Source.resized(self, width, height, (bicubic, pillow13))
+    def resized(
+        self, width: int, height: int, bicubic: bool, pillow13: bool, box: Box | None = None
+    ) -> View:
+        """In another size, or a box of it, by Pillow's arithmetic."""
+        part, boxed = self, None
+        if box is not None:
+            boxed = (self.size, box)
+            read = _core.read_by(boxed, (width, height), bicubic)
+            part = self._part(*read)
+        source = Source.resized(part, width, height, (bicubic, pillow13, boxed))
         view = View(source, (0, 0, height, width), self.mode, fourth=0)
         if source.nbytes > view.pillow_bytes:
             source.pixels()
@@ -182,6 +193,15 @@ class View:
     def to_floats(self, out: Any) -> None:
         """Its pixels divided by 255, into an array of (channels, height, width)."""
         self.source.pixels().to_floats(self.rect, self.turn, self.gray, out)
+
+    def to_bytes(self, out: Any) -> None:
+        """Its pixels as `interleaved` gives them, into a flat array."""
+        size = 3 if self.mode == "RGB" else 1
+        self.source.pixels().to_bytes(self.rect, self.turn, self.gray, size, out)
+
+    def to_normalized(self, mean: Any, std: Any, out: Any) -> None:
+        """Its pixels as numbers, which torchvision's second interface makes, into a flat array."""
+        self.source.pixels().to_normalized(self.rect, self.turn, self.gray, mean, std, out)
 
     def for_pillow(self) -> tuple[bytes, str]:
         """Its pixels as Pillow holds them, and the raw mode by which it takes them."""

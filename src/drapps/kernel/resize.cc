@@ -15,7 +15,32 @@ void copy_picture(ImageView out, ConstImageView in) noexcept {
   }
 }
 
+Status checked(ImageView out, ConstImageView in) {
+  if (in.width > 0 && in.height > 0 && out.width > 0 && out.height > 0 && in.channels == out.channels) {
+    return ok_status();
+  }
+  return Error{.code = ErrorCode::kInvalidArgument,
+               .stage = Stage::kAugment,
+               .message = "a picture of " + std::to_string(in.height) + " x " + std::to_string(in.width) +
+                          " cannot be resized to " + std::to_string(out.height) + " x " + std::to_string(out.width) +
+                          "; both need at least one pixel and the same channels"};
+}
+
+/// Nothing is to be done along it.
+bool stays(const Span& span, std::int32_t out) noexcept {
+  return out == span.whole && span.begin == 0 && span.end == static_cast<float>(span.whole);
+}
+
+Span part_of(float begin, float end, std::int32_t whole, std::int32_t out, Filter filter) noexcept {
+  const Span span{begin, end, whole, 0, whole};
+  return stays(span, out) ? span : read_by(span, out, filter);
+}
+
 }  // namespace
+
+ResizeBox::ResizeBox(Extent whole, std::array<float, 4> box, Extent out, Filter filter) noexcept
+    : across_(part_of(box[0], box[2], whole.width, out.width, filter)),
+      down_(part_of(box[1], box[3], whole.height, out.height, filter)) {}
 
 const ResizeKernels& resize_kernels(Level level) noexcept {
   switch (level) {
@@ -28,31 +53,30 @@ const ResizeKernels& resize_kernels(Level level) noexcept {
 }
 
 Status Resizer::resize(ImageView out, ConstImageView in, Filter filter, PassOrder order, Arithmetic arithmetic) {
-  if (in.width <= 0 || in.height <= 0 || out.width <= 0 || out.height <= 0 || in.channels != out.channels) {
-    return Error{.code = ErrorCode::kInvalidArgument,
-                 .stage = Stage::kAugment,
-                 .message = "a picture of " + std::to_string(in.height) + " x " + std::to_string(in.width) +
-                            " cannot be resized to " + std::to_string(out.height) + " x " + std::to_string(out.width) +
-                            "; both need at least one pixel and the same channels"};
-  }
+  DRAPPS_RETURN_IF_ERROR(checked(out, in));
   if (arithmetic == Arithmetic::kTorchFloat) return floats_.resize(out, in);
-  const bool vertical_first = arithmetic == Arithmetic::kPillow && order == PassOrder::kPillow13 &&
-                              out.height < in.height &&
-                              2 * (std::int64_t{in.width} - out.width) < std::int64_t{in.height} - out.height;
-  return run(out, in, filter, arithmetic, vertical_first);
+  if (arithmetic != Arithmetic::kPillow) order = PassOrder::kHorizontalFirst;
+  return run(out, in, filter, arithmetic, order, Span::all(in.width), Span::all(in.height));
 }
 
-Status Resizer::run(ImageView out, ConstImageView in, Filter filter, Arithmetic arithmetic, bool vertical_first) {
-  const bool across = out.width != in.width;
-  const bool down = out.height != in.height;
+Status Resizer::resize(ImageView out, ConstImageView in, Filter filter, PassOrder order, const ResizeBox& box) {
+  DRAPPS_RETURN_IF_ERROR(checked(out, in));
+  return run(out, in, filter, Arithmetic::kPillow, order, box.across(), box.down());
+}
+
+Status Resizer::run(ImageView out, ConstImageView in, Filter filter, Arithmetic arithmetic, PassOrder order,
+                    const Span& wide, const Span& high) {
+  const bool across = !stays(wide, out.width);
+  const bool down = !stays(high, out.height);
   if (!across && !down) {
     copy_picture(out, in);
     return ok_status();
   }
+  const bool vertical_first = order == PassOrder::kPillow13 && out.height < high.whole &&
+                              2 * (std::int64_t{wide.whole} - out.width) < std::int64_t{high.whole} - out.height;
   const ResizeKernels& kernels = resize_kernels(level_);
-  if (across)
-    DRAPPS_RETURN_IF_ERROR(horizontal_.make(in.width, out.width, filter, arithmetic, Pass::kHorizontal, level_));
-  if (down) DRAPPS_RETURN_IF_ERROR(vertical_.make(in.height, out.height, filter, arithmetic, Pass::kVertical, level_));
+  if (across) DRAPPS_RETURN_IF_ERROR(horizontal_.make(wide, out.width, filter, arithmetic, Pass::kHorizontal, level_));
+  if (down) DRAPPS_RETURN_IF_ERROR(vertical_.make(high, out.height, filter, arithmetic, Pass::kVertical, level_));
 
   // One plane at a time, so that what lies between the passes stays in the nearest caches.
   const std::int32_t middle_width = vertical_first ? in.width : out.width;

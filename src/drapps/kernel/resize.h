@@ -6,11 +6,13 @@
 // throughout (resize_float.h). Every SIMD level gives the same bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
 #include "drapps/data/image.h"
+#include "drapps/data/picture.h"
 #include "drapps/kernel/level.h"
 #include "drapps/kernel/resize_float.h"
 #include "drapps/kernel/resize_plan.h"
@@ -21,6 +23,22 @@ namespace drapps::kernel {
 enum class PassOrder : std::uint8_t {
   kHorizontalFirst,  // Pillow up to 12
   kPillow13,         // vertical first where out_h < h and 2 * (w - out_w) < h - out_h, else horizontal
+};
+
+/// A part of a picture whose edges need not lie between pixels, as Pillow's resize() takes it as `box`. Of the picture
+/// only the pixels of `read` are there.
+class ResizeBox {
+ public:
+  /// The box has an area, and lies within the picture; out is what it is resized to.
+  ResizeBox(Extent whole, std::array<float, 4> left_top_right_bottom, Extent out, Filter filter) noexcept;
+
+  /// The pixels that the resize reads.
+  Rect read() const noexcept { return {down_.first, across_.first, down_.pixels, across_.pixels}; }
+  const Span& across() const noexcept { return across_; }
+  const Span& down() const noexcept { return down_; }
+
+ private:
+  Span across_, down_;
 };
 
 /// Resizes pictures one after another, keeping its plans and its memory. For one thread at a time.
@@ -36,11 +54,16 @@ class Resizer {
   Status resize(ImageView out, ConstImageView in, Filter filter, PassOrder order,
                 Arithmetic arithmetic = Arithmetic::kPillow);
 
+  /// The same of a box of a picture, by Pillow's arithmetic: `in` has the pixels of box.read(), and out has the size
+  /// that the box was made for, as is the filter.
+  Status resize(ImageView out, ConstImageView in, Filter filter, PassOrder order, const ResizeBox& box);
+
   /// Frees all memory.
   void reset() noexcept;
 
  private:
-  Status run(ImageView out, ConstImageView in, Filter filter, Arithmetic arithmetic, bool vertical_first);
+  Status run(ImageView out, ConstImageView in, Filter filter, Arithmetic arithmetic, PassOrder order, const Span& wide,
+             const Span& high);
 
   PackedAxis horizontal_;
   PackedAxis vertical_;

@@ -46,20 +46,35 @@ struct Geometry {
 };
 
 template <class Kernel>
-Geometry geometry(std::int32_t in, std::int32_t out) noexcept {
-  const double scale = static_cast<double>(in) / out;
+Geometry geometry(const Span& span, std::int32_t out) noexcept {
+  const double scale = static_cast<double>(span.end - span.begin) / out;
   const double stretch = std::max(scale, 1.0);
   const double support = Kernel::kSupport * stretch;
   // The difference of two floors is at most the ceiling of the width; the millionth covers their roundings.
   return {scale, stretch, support, static_cast<std::int32_t>(std::ceil(2 * support + 1e-6))};
 }
 
+Geometry geometry(const Span& span, std::int32_t out, Filter filter) noexcept {
+  return filter == Filter::kBilinear ? geometry<Bilinear>(span, out) : geometry<Bicubic>(span, out);
+}
+
+/// The taps of the output whose middle is there.
+struct Taps {
+  std::int32_t low, high;
+};
+
+Taps taps_at(double center, double support, std::int32_t whole) noexcept {
+  return {std::max(static_cast<std::int32_t>(center - support + 0.5), 0),
+          std::min(static_cast<std::int32_t>(center + support + 0.5), whole)};
+}
+
 /// Eight outputs side by side in every inner loop, for the compiler to make vectors of: a plan costs as much as a
 /// tenth of its resize. Taps past an output's count are zeros, which change no sum.
 constexpr std::int32_t kSide = 8;
 
-/// What a plan is made in. The first four are the plan itself.
+/// What a plan is made in. The middle four are the plan itself.
 struct Draft {
+  Span span;
   Axis axis;
   std::int32_t* first;
   std::int32_t* count;
@@ -79,18 +94,18 @@ template <class Kernel>
 [[gnu::always_inline]] inline void weigh(Geometry g, const Draft& draft, std::int32_t i0, double* block,
                                          Side& divisor) noexcept {
   const Axis& axis = draft.axis;
+  const Span span = draft.span;
   const double inverse = 1.0 / g.stretch;
   const std::int32_t outputs = std::min(kSide, axis.out - i0);
   Side center, begin, taps, sum;
   for (std::int32_t k = 0; k < kSide; ++k) {
-    center[k] = (i0 + k + 0.5) * g.scale;
-    const std::int32_t low = std::max(static_cast<std::int32_t>(center[k] - g.support + 0.5), 0);
-    const std::int32_t high = std::min(static_cast<std::int32_t>(center[k] + g.support + 0.5), axis.in);
+    center[k] = span.begin + (i0 + k + 0.5) * g.scale;
+    const auto [low, high] = taps_at(center[k], g.support, span.whole);
     begin[k] = low;
     taps[k] = high - low;
     sum[k] = 0.0;
     if (k < outputs) {
-      draft.first[i0 + k] = low;
+      draft.first[i0 + k] = low - span.first;
       draft.count[i0 + k] = high - low;
     }
   }
@@ -218,15 +233,23 @@ std::int32_t most_taps(const Geometry& g, std::int32_t in, Filter filter, Arithm
 
 }  // namespace
 
-Status PackedAxis::make(std::int32_t in, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass,
+Span read_by(Span span, std::int32_t out, Filter filter) noexcept {
+  const Geometry g = geometry(span, out, filter);
+  const double first = span.begin + 0.5 * g.scale, last = span.begin + (out - 1 + 0.5) * g.scale;
+  span.first = taps_at(first, g.support, span.whole).low;
+  span.pixels = taps_at(last, g.support, span.whole).high - span.first;
+  return span;
+}
+
+Status PackedAxis::make(const Span& span, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass,
                         Level level) {
-  if (axis_.in == in && axis_.out == out && filter_ == filter && arithmetic_ == arithmetic && pass_ == pass &&
+  if (span_ == span && axis_.out == out && filter_ == filter && arithmetic_ == arithmetic && pass_ == pass &&
       level_ == level) {
     return ok_status();
   }
   axis_ = Axis{};
-  const Geometry g = filter == Filter::kBilinear ? geometry<Bilinear>(in, out) : geometry<Bicubic>(in, out);
-  const std::int32_t stride = (most_taps(g, in, filter, arithmetic) + 3) / 4 * 4;
+  const Geometry g = geometry(span, out, filter);
+  const std::int32_t stride = (most_taps(g, span.whole, filter, arithmetic) + 3) / 4 * 4;
   const auto outputs = static_cast<std::size_t>(out);
   const auto per_output = static_cast<std::size_t>(stride);
   // PyTorch's bits depend on all weights, so these are kept until the last is known.
@@ -240,12 +263,13 @@ Status PackedAxis::make(std::int32_t in, std::int32_t out, Filter filter, Arithm
   auto* weights = reinterpret_cast<std::int32_t*>(plain_.data() + raw_size);
   auto* first = weights + outputs * per_output;
   auto* count = first + outputs;
-  Draft draft{{in, out, stride, first, count, weights}, first, count, weights, raw};
+  Draft draft{span, {span.pixels, out, stride, first, count, weights}, first, count, weights, raw};
   fill(g, draft, filter, arithmetic);
   const ResizeKernels& kernels = resize_kernels(level);
   DRAPPS_RETURN_IF_ERROR(packed_.ensure(kernels.packed_size(draft.axis, pass)));
   kernels.pack(packed_.data(), draft.axis, pass);
   axis_ = draft.axis;
+  span_ = span;
   filter_ = filter;
   arithmetic_ = arithmetic;
   pass_ = pass;

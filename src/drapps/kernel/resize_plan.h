@@ -42,6 +42,21 @@ enum class Arithmetic : std::uint8_t { kPillow, kTorch, kTorchNoAntialias, kTorc
 
 inline constexpr int kWeightBits = 22;
 
+/// What of a line of pixels is resized, as Pillow's box says it, and which of its pixels are there to be read.
+struct Span {
+  float begin = 0;          // within the line, and
+  float end = 0;            // behind begin
+  std::int32_t whole = 0;   // pixels of the line
+  std::int32_t first = 0;   // pixel that is there: the first
+  std::int32_t pixels = 0;  // how many are
+
+  static constexpr Span all(std::int32_t pixels) noexcept { return {0, static_cast<float>(pixels), pixels, 0, pixels}; }
+  bool operator==(const Span&) const = default;
+};
+
+/// The same span with the pixels that an axis of Pillow's reads of it.
+Span read_by(Span span, std::int32_t out, Filter filter) noexcept;
+
 /// What two signed digits of 8 bits can hold.
 inline constexpr std::int32_t kNarrow = 127 * 256 + 127;
 
@@ -68,7 +83,11 @@ class PackedAxis {
   explicit PackedAxis(MemoryLedger& ledger) noexcept : plain_(ledger), packed_(ledger) {}
 
   /// kResourceExhausted as Buffer::ensure; the sizes are positive.
-  Status make(std::int32_t in, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass, Level level);
+  Status make(std::int32_t in, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass, Level level) {
+    return make(Span::all(in), out, filter, arithmetic, pass, level);
+  }
+  /// Of a part of a line, by Pillow's arithmetic; the pixels that are there are those of read_by, or more.
+  Status make(const Span& span, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass, Level level);
 
   const Axis& axis() const noexcept { return axis_; }
   const std::uint8_t* packed() const noexcept { return packed_.data(); }
@@ -78,6 +97,7 @@ class PackedAxis {
   Buffer plain_;
   Buffer packed_;
   Axis axis_;
+  Span span_;
   Filter filter_ = Filter::kBilinear;
   Arithmetic arithmetic_ = Arithmetic::kPillow;
   Pass pass_ = Pass::kHorizontal;

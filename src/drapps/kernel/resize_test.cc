@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "drapps/kernel/planes.h"
 #include "drapps/kernel/test_picture.h"
 
 namespace drapps::kernel {
@@ -105,6 +106,55 @@ TEST(Resize, TheOrdersDifferOnlyWherePillow13RunsTheVerticalPassFirst) {
   EXPECT_TRUE(differ({300, 250, 224, 224}));   // 2 * 26 < 76
   EXPECT_FALSE(differ({276, 250, 224, 224}));  // 2 * 26 = 52
   EXPECT_FALSE(differ({100, 50, 224, 224}));   // does not shrink
+}
+
+/// Which part of a picture, to which size.
+struct Boxed {
+  std::array<float, 4> box;
+  Extent out;
+};
+
+constexpr Extent kWhole{97, 131};
+constexpr std::array kBoxes{Boxed{{0, 0, 131, 97}, {40, 30}},          Boxed{{10, 20, 110, 77}, {57, 100}},
+                            Boxed{{0.25F, 3.5F, 130.75F, 9}, {90, 9}}, Boxed{{60, 40, 62.5F, 43}, {224, 224}},
+                            Boxed{{0, 5, 131, 60}, {20, 131}},         Boxed{{7, 0, 90, 97}, {97, 1}},
+                            Boxed{{0, 0, 131, 97}, {97, 131}},         Boxed{{130, 96, 131, 97}, {5, 3}}};
+
+/// Of a box the pixels that are read are enough, and the same come of all of the picture.
+TEST(Resize, OfABoxNoMoreIsReadThanItSays) {
+  TestPicture in(3, kWhole.height, kWhole.width);
+  in.randomize(7);
+  for (const Level level : supported_levels()) {
+    for (const Boxed& each : kBoxes) {
+      for (const Filter filter : {Filter::kBilinear, Filter::kBicubic}) {
+        for (const PassOrder order : {PassOrder::kHorizontalFirst, PassOrder::kPillow13}) {
+          const ResizeBox box(kWhole, each.box, each.out, filter);
+          const Rect read = box.read();
+          TestPicture alone(3, read.height, read.width), found(3, each.out.height, each.out.width);
+          copy(alone.view(), in.view().crop(read));
+          Resizer resizer(MemoryLedger::unlimited(), level), reference(MemoryLedger::unlimited(), Level::kPortable);
+          ASSERT_TRUE(resizer.resize(found.view(), alone.view(), filter, order, box).ok());
+          TestPicture expected(3, each.out.height, each.out.width);
+          ASSERT_TRUE(reference.resize(expected.view(), in.view().crop(read), filter, order, box).ok());
+          EXPECT_TRUE(found == expected) << name_of(level);
+          EXPECT_TRUE(found.guards_hold());
+        }
+      }
+    }
+  }
+}
+
+TEST(Resize, ABoxOfAllIsThePictureAndOneOfWholePixelsReadsBesideIt) {
+  TestPicture in(1, kWhole.height, kWhole.width), found(1, 40, 30), expected(1, 40, 30);
+  in.randomize(8);
+  Resizer resizer(MemoryLedger::unlimited());
+  const ResizeBox all(kWhole, {0, 0, 131, 97}, {40, 30}, Filter::kBicubic);
+  EXPECT_EQ(all.read(), (Rect{0, 0, 97, 131}));
+  ASSERT_TRUE(resizer.resize(found.view(), in.view(), Filter::kBicubic, PassOrder::kPillow13, all).ok());
+  ASSERT_TRUE(resizer.resize(expected.view(), in.view(), Filter::kBicubic, PassOrder::kPillow13).ok());
+  EXPECT_TRUE(found == expected);
+  const ResizeBox part(kWhole, {20, 30, 40, 50}, {10, 10}, Filter::kBilinear);
+  EXPECT_EQ(part.read(), (Rect{29, 19, 22, 22}));
 }
 
 TEST(Resize, AnEmptyPictureIsRefused) {

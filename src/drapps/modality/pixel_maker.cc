@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "drapps/decode/check.h"
 #include "drapps/decode/orient.h"
@@ -19,6 +20,14 @@ constexpr std::uint8_t kUpright = 1, kMirrored = 2, kUpsideDown = 4, kFirstTrans
 
 Error invalid(const char* message) {
   return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kAugment, .message = message};
+}
+
+/// So many channels of one.
+ConstImageView repeated(ConstImageView in, std::int32_t channels) noexcept {
+  if (in.channels != 1 || channels == 1) return in;
+  in.channels = channels;
+  in.plane_stride = 0;
+  return in;
 }
 
 }  // namespace
@@ -60,8 +69,30 @@ Result<ImageView> PixelMaker::resize(const PixelSource& source, const PixelPart&
   if (!view.ok()) return view;
   Result<ImageView> out = resized_.reshape(view->channels, target.extent.height, target.extent.width);
   if (!out.ok()) return out;
-  DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order));
+  if (target.box) {
+    const Rect read = target.box->read();
+    if (read.height != view->height || read.width != view->width) return invalid("a box reads another part");
+    DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order, *target.box));
+  } else {
+    DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order));
+  }
   return out;
+}
+
+Status PixelMaker::normalize(ConstImageView in, std::span<const float> mean, std::span<const float> std, float* out) {
+  constexpr kernel::RowFormat kFormat{Dtype::kFloat32, Layout::kNhwc};
+  std::vector<float> numbers(mean.begin(), mean.end());
+  numbers.insert(numbers.end(), std.begin(), std.end());
+  if (!normalizer_ || numbers != numbers_ || mean.size() != std.size()) {
+    Result<kernel::Normalizer> made = kernel::Normalizer::standard(mean, std, kernel::Scaling::kReciprocal);
+    if (!made.ok()) return made.error();
+    normalizer_ = *made;
+    numbers_ = std::move(numbers);
+  }
+  in = repeated(in, static_cast<std::int32_t>(mean.size()));
+  DRAPPS_RETURN_IF_ERROR(normalizer_->check(in.channels, kFormat));
+  normalizer_->store(out, in, kFormat);
+  return ok_status();
 }
 
 void interleave(ConstImageView in, std::int32_t pixel_bytes, std::uint8_t fourth, std::span<std::uint8_t> out) {
@@ -89,11 +120,12 @@ void interleave(ConstImageView in, std::int32_t pixel_bytes, std::uint8_t fourth
 
 void divide_by_255(ConstImageView in, std::int32_t channels, float* out) {
   static const kernel::Normalizer normalizer = kernel::Normalizer::unit(kernel::Scaling::kDivide);
-  if (in.channels != channels) {  // the same plane each time
-    in.channels = channels;
-    in.plane_stride = 0;
-  }
-  normalizer.store(out, in, {Dtype::kFloat32, Layout::kNchw});
+  normalizer.store(out, repeated(in, channels), {Dtype::kFloat32, Layout::kNchw});
+}
+
+void scale_bytes(std::span<const std::uint8_t> in, float* out) noexcept {
+  constexpr auto kScale = static_cast<float>(1.0 / 255);
+  for (std::size_t i = 0; i < in.size(); ++i) out[i] = static_cast<float>(in[i]) * kScale;
 }
 
 }  // namespace drapps

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
 #include "drapps/data/image.h"
 #include "drapps/data/picture.h"
 #include "drapps/decode/decoder.h"
+#include "drapps/kernel/normalize.h"
 #include "drapps/kernel/resize.h"
 
 namespace drapps {
@@ -40,6 +42,7 @@ struct PixelTarget {
   Extent extent;
   kernel::Filter filter = kernel::Filter::kBilinear;
   kernel::PassOrder order = kernel::PassOrder::kHorizontalFirst;
+  std::optional<kernel::ResizeBox> box;  // of a picture of which the part, once it is turned, is what the box reads
 };
 
 /// For one thread at a time. All memory is charged to the ledger and kept from picture to picture.
@@ -55,8 +58,12 @@ class PixelMaker {
   /// for a part that is empty or does not lie within the source, or an orientation that is none of 1 … 8;
   /// kResourceExhausted without memory.
   Result<ImageView> make(const PixelSource& source, const PixelPart& part);
-  /// The same, then resized; kInvalidArgument for an empty target, too.
+  /// The same, then resized; kInvalidArgument for an empty target, too, and for another part than a box reads.
   Result<ImageView> resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target);
+  /// Writes (x / 255 - mean[c]) / std[c] of a picture, pixel after pixel, x scaled as torchvision's v2.ToDtype.
+  /// Of one plane as many equal channels as there are means. kInvalidArgument as Normalizer::standard, and for other
+  /// channels than the picture has.
+  Status normalize(ConstImageView in, std::span<const float> mean, std::span<const float> std, float* out);
 
  private:
   Result<ImageView> stored(const PixelSource& source, const PixelPart& part);
@@ -67,6 +74,8 @@ class PixelMaker {
   ImageBuffer turned_;
   ImageBuffer resized_;
   kernel::Resizer resizer_;
+  std::vector<float> numbers_;  // means and deviations of the last picture
+  std::optional<kernel::Normalizer> normalizer_;
 };
 
 /// Bytes of a picture whose pixels lie one after another.
@@ -83,5 +92,9 @@ void interleave(ConstImageView in, std::int32_t pixel_bytes, std::uint8_t fourth
 /// Writes x / 255 plane after plane, as torchvision's to_tensor does: as many planes as there are, or three equal ones
 /// of one.
 void divide_by_255(ConstImageView in, std::int32_t channels, float* out);
+
+/// Writes x · (1 / 255 rounded to float32), as torchvision's v2.ToDtype does it.
+/// @param out  as many numbers.
+void scale_bytes(std::span<const std::uint8_t> in, float* out) noexcept;
 
 }  // namespace drapps

@@ -90,6 +90,51 @@ TEST_P(PixelMakerTest, APartIsResizedAsIfItWereAPicture) {
   }
 }
 
+TEST_P(PixelMakerTest, ABoxIsResizedOfWhatItReads) {
+  const kernel::ResizeBox box(kExtent, {11.5F, 7, 60.25F, 50}, {19, 72}, kernel::Filter::kBicubic);
+  const PixelTarget target{.extent = {19, 72}, .filter = kernel::Filter::kBicubic, .box = box};
+  ImageBuffer buffer(MemoryLedger::unlimited());
+  const ImageView expected = *buffer.reshape(GetParam(), 19, 72);
+  kernel::Resizer resizer(MemoryLedger::unlimited());
+  const ImageView read = from_planes_.planes.crop(box.read());
+  ASSERT_TRUE(resizer.resize(expected, read, target.filter, target.order, box).ok());
+  for (const PixelSource* source : {&from_file_, &from_planes_}) {
+    const Result<ImageView> made = maker_.resize(*source, {.rect = box.read()}, target);
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(pixels_of(*made), pixels_of(expected));
+    EXPECT_EQ(maker_.resize(*source, {.rect = kWhole}, target).error().code, ErrorCode::kInvalidArgument);
+  }
+}
+
+TEST_P(PixelMakerTest, NormalizesAsTorchvisionDoes) {
+  const std::vector<float> mean{0.485F, 0.456F, 0.406F}, std{0.229F, 0.224F, 0.225F};
+  const auto channels = static_cast<std::size_t>(GetParam());
+  const auto means = std::span(mean).first(channels), stds = std::span(std).first(channels);
+  const std::vector<std::uint8_t> planes = pixels_of(from_planes_.planes);
+  const std::size_t area = planes.size() / channels;
+  std::vector<float> scaled(planes.size()), found(planes.size());
+  scale_bytes(planes, scaled.data());
+  ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, stds, found.data()).ok());
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t i = 0; i < area; ++i) {
+      const float x = static_cast<float>(planes[c * area + i]) * static_cast<float>(1.0 / 255);
+      ASSERT_EQ(scaled[c * area + i], x);
+      ASSERT_EQ(found[i * channels + c], (x - mean[c]) / std[c]);
+    }
+  }
+  const std::vector<float> others{1.0F, 1.0F, 2.0F};  // the same picture by other numbers
+  ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, std::span(others).first(channels), found.data()).ok());
+  EXPECT_EQ(found[0], scaled[0] - mean[0]);
+  EXPECT_FALSE(maker_.normalize(from_planes_.planes, means, std::span(others).first(2), found.data()).ok());
+  EXPECT_FALSE(maker_.normalize(from_planes_.planes, {}, {}, found.data()).ok());
+  const ImageView one = {from_planes_.planes.data, 1, 2, 2, from_planes_.planes.row_stride, 0};
+  std::array<float, 12> three{};
+  ASSERT_TRUE(maker_.normalize(one, std::array{0.0F, 0.0F, 1.0F}, others, three.data()).ok());
+  EXPECT_EQ(three[0], scaled[0]);
+  EXPECT_EQ(three[1], scaled[0]);
+  EXPECT_EQ(three[2], (scaled[0] - 1) / 2);
+}
+
 TEST_P(PixelMakerTest, RefusesWhatIsNoPart) {
   for (const PixelSource* source : {&from_file_, &from_planes_}) {
     for (const Rect& rect : {Rect{0, 0, 0, 3}, Rect{-1, 0, 2, 2}, Rect{60, 0, 2, 2}, Rect{0, 83, 1, 1}}) {
