@@ -45,7 +45,7 @@ class Encoded:
 
 
 class Tokenizer:
-    """Text to ids and back. Made by :func:`drapps.tokenizer`; may be used from any thread.
+    """Text to ids and back. Made by `drapps.tokenizer`; may be used from any thread.
 
     Attributes:
         native: whether the work is done by DRAPPS itself. If not, the library that the tokenizer
@@ -95,11 +95,11 @@ class Tokenizer:
         """The ids of many texts, as arrays. Other threads may run Python meanwhile.
 
         Args:
-            texts: each as in :meth:`encode`.
+            texts: each as in `encode`.
             threads: how many work at once; by default as many as this process has cores, where
                 there is enough to do. The ids are the same.
-            add_special_tokens: as in :meth:`encode`.
-            allowed_special: as in :meth:`encode`.
+            add_special_tokens: as in `encode`.
+            allowed_special: as in `encode`.
         """
         if isinstance(texts, (str, bytes)):
             raise PipelineError("encode_batch takes a list of texts; for one text there is encode")

@@ -22,12 +22,14 @@ class Encoder {
   void encode(std::string_view text, IdBuffer& out);
 
  private:
+  /// Writes the ids of a pretoken that words_ does not have.
   TokenId* look_up(std::string_view pretoken, TokenId* out);
 
   const BpeModel& model_;
   const Cut cut_;
   Merger merger_;
   WordCache words_;
+  PhraseCache phrases_;
 };
 
 }  // namespace drapps::text

@@ -34,10 +34,14 @@ class TokenTable {
       : slots_(std::bit_ceil(2 * tokens + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
 
   /// The last id of the same bytes counts. Requires id >= 0, and no more tokens than the table was made for.
-  void insert(std::string_view bytes, TokenId id) noexcept { slots_[find_slot(bytes)] = {bytes, id}; }
+  void insert(std::string_view bytes, TokenId id) noexcept {
+    slots_[find_slot(bytes, hash_bytes(bytes))] = {bytes, id};
+  }
 
   /// -1 for bytes that are no token.
-  TokenId find(std::string_view bytes) const noexcept { return slots_[find_slot(bytes)].id; }
+  TokenId find(std::string_view bytes) const noexcept { return find(bytes, hash_bytes(bytes)); }
+  /// The same where hash_bytes(bytes) is at hand.
+  TokenId find(std::string_view bytes, std::uint64_t hash) const noexcept { return slots_[find_slot(bytes, hash)].id; }
 
  private:
   struct Slot {
@@ -45,9 +49,9 @@ class TokenTable {
     TokenId id = -1;
   };
 
-  std::size_t find_slot(std::string_view bytes) const noexcept {
+  std::size_t find_slot(std::string_view bytes, std::uint64_t hash) const noexcept {
     const std::size_t mask = slots_.size() - 1;
-    std::size_t at = hash_bytes(bytes) >> shift_;
+    std::size_t at = hash >> shift_;
     while (slots_[at].id >= 0 && slots_[at].bytes != bytes) at = (at + 1) & mask;
     return at;
   }

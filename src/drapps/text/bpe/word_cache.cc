@@ -17,8 +17,8 @@ WordCache::WordCache() {
   entries_.reset(static_cast<Entry*>(memory));
 }
 
-void WordCache::insert(const WordKey& key, const TokenId* ids, std::size_t size) noexcept {
-  Entry* const entry = line(key);
+void WordCache::insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept {
+  Entry* const entry = entries_.get() + place;
   entry[1] = entry[0];
   entry[0].key = key;
   std::copy_n(ids, size, entry[0].ids);
@@ -26,5 +26,17 @@ void WordCache::insert(const WordKey& key, const TokenId* ids, std::size_t size)
 }
 
 void WordCache::Free::operator()(Entry* entries) const noexcept { std::free(entries); }
+
+PhraseCache::PhraseCache() : entries_(std::make_unique<Entry[]>(std::size_t{1} << kBits)) {}
+
+void PhraseCache::insert(std::string_view pretoken, std::uint64_t hash, const TokenId* ids,
+                         std::size_t tokens) noexcept {
+  if (pretoken.size() > kMaxSize || tokens == 0 || tokens > kMaxIds) return;
+  Entry& entry = at(hash);
+  entry.size = static_cast<std::uint16_t>(pretoken.size());
+  entry.tokens = static_cast<std::uint16_t>(tokens);
+  std::copy_n(ids, tokens, entry.ids);
+  std::copy_n(pretoken.data(), pretoken.size(), entry.bytes);
+}
 
 }  // namespace drapps::text

@@ -32,11 +32,19 @@ struct WordKey {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
 
-  /// Reads 16 bytes from `p`. Requires 1 <= size <= kMaxSize.
-  static WordKey of(const std::uint8_t* p, std::size_t size) noexcept {
+  /// The key of `size` bytes at `p`; one that no pretoken has where they are too many. Up to `end`, 16 bytes are read.
+  static WordKey of(const std::uint8_t* p, std::size_t size, const std::uint8_t* end) noexcept {
+    size = size <= kMaxSize ? size : 0;
     WordKey key;
-    std::memcpy(&key.low, p, 8);
-    std::memcpy(&key.high, p + 8, 8);
+    if (end - p >= 16) [[likely]] {
+      std::memcpy(&key.low, p, 8);
+      std::memcpy(&key.high, p + 8, 8);
+    } else {
+      std::uint8_t copy[16] = {};
+      std::memcpy(copy, p, size);
+      std::memcpy(&key.low, copy, 8);
+      std::memcpy(&key.high, copy + 8, 8);
+    }
     key.low &= kWordMasks[size].low;
     key.high = (key.high & kWordMasks[size].high) | std::uint64_t{size} << 56;
     return key;
@@ -45,10 +53,10 @@ struct WordKey {
     const std::uint64_t mixed = (low ^ (high * 0x9FB21C651E98DF25U)) * 0x9E3779B97F4A7C15U;
     return mixed ^ mixed >> 32;
   }
-  bool operator==(const WordKey&) const = default;
+  bool is(const WordKey& other) const noexcept { return ((low ^ other.low) | (high ^ other.high)) == 0; }
 };
 
-/// Short pretokens of few ids: a table of 2 MiB, two entries to a cache line, so that frequent words stay in the caches
+/// Short pretokens of few ids: a table of 4 MiB, two entries to a cache line, so that frequent words stay in the caches
 /// next to the core. A pretoken that is not found is put in, and what was used least in its line leaves.
 class WordCache {
  public:
@@ -62,24 +70,29 @@ class WordCache {
 
   WordCache();
 
+  /// Where a pretoken is, if it is known. Fetches that place for a find() soon after.
+  std::uint32_t place_of(const WordKey& key) const noexcept {
+    const auto place = static_cast<std::uint32_t>(key.hash() & (kLines - 1)) * 2;
+    __builtin_prefetch(entries_.get() + place);
+    return place;
+  }
+
   /// Copies the ids and a word of rubbish to `out`; their number, or 0 where the pretoken is not known.
-  std::size_t find(const WordKey& key, TokenId* out) const noexcept {
-    const Entry* entry = line(key);
-    if (entry->key != key) [[unlikely]] {
-      ++entry;
-      if (entry->key != key) return 0;
+  std::size_t find(const WordKey& key, std::uint32_t place, TokenId* out) const noexcept {
+    const Entry* entry = entries_.get() + place;
+    entry += static_cast<std::size_t>(!entry->key.is(key));  // no branch: which of the two it is cannot be foreseen
+    if (!entry->key.is(key)) [[unlikely]] {
+      return 0;
     }
     std::memcpy(out, entry->ids, sizeof(entry->ids) + sizeof(entry->size));
     return entry->size;
   }
 
-  void insert(const WordKey& key, const TokenId* ids, std::size_t size) noexcept;
+  void insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept;
 
  private:
-  static constexpr unsigned kLineBits = 15;
+  static constexpr unsigned kLineBits = 16;
   static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
-
-  Entry* line(const WordKey& key) const noexcept { return entries_.get() + 2 * (key.hash() & (kLines - 1)); }
 
   struct Free {
     void operator()(Entry* entries) const noexcept;
@@ -87,5 +100,40 @@ class WordCache {
   std::unique_ptr<Entry[], Free> entries_;
 };
 static_assert(sizeof(WordCache::Entry) == 32);
+
+/// Longer pretokens, and those of more ids: lines of dashes, long words, runs of Chinese. Each has one place, 128 bytes
+/// of a table of 1 MiB; who comes last has it.
+class PhraseCache {
+ public:
+  static constexpr std::size_t kMaxSize = 64;
+  static constexpr std::size_t kMaxIds = 15;
+
+  PhraseCache();
+
+  /// Copies the ids to `out`; their number, or 0 where the pretoken is not known.
+  std::size_t find(std::string_view pretoken, std::uint64_t hash, TokenId* out) const noexcept {
+    const Entry& entry = at(hash);
+    if (entry.size != pretoken.size() || std::memcmp(entry.bytes, pretoken.data(), pretoken.size()) != 0) return 0;
+    std::memcpy(out, entry.ids, entry.tokens * sizeof(TokenId));
+    return entry.tokens;
+  }
+
+  /// Keeps them if they are few enough, and at least one.
+  void insert(std::string_view pretoken, std::uint64_t hash, const TokenId* ids, std::size_t tokens) noexcept;
+
+ private:
+  static constexpr unsigned kBits = 13;
+  struct alignas(64) Entry {
+    std::uint16_t size;
+    std::uint16_t tokens;
+    TokenId ids[kMaxIds];
+    char bytes[kMaxSize];
+  };
+  static_assert(sizeof(Entry) == 128);
+
+  Entry& at(std::uint64_t hash) const noexcept { return entries_[hash >> (64 - kBits)]; }
+
+  std::unique_ptr<Entry[]> entries_;
+};
 
 }  // namespace drapps::text

@@ -117,8 +117,8 @@ std::size_t cut_blocks(const std::uint8_t* text, std::size_t size, std::uint32_t
   const std::uint8_t* p = text;
   std::uint32_t* out = ends;
   std::uint32_t* const full = ends + capacity;
-  while (p < end && out < full) {
-    if (end - p >= kFew && full - out >= 64) {
+  while (p < end && full - out >= static_cast<std::ptrdiff_t>(kCutStep)) {
+    if (end - p >= kFew) {
       const Bytes bytes(p, static_cast<std::size_t>(end - p));
       const ByteMasks masks = bytes.masks();
       const unsigned known =
