@@ -7,7 +7,7 @@ languages and every code point too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -169,10 +169,13 @@ def test_each_class_of_code_points_in_each_neighbourhood(subject, sides):
 
 @pytest.mark.full
 @pytest.mark.parametrize("subject", CUTTING, ids=str)
-def test_each_code_point_in_each_neighbourhood(subject, sides):
+def test_each_code_point_in_its_neighbourhoods(subject, sides):
     both = made(subject, sides)
-    found = strings.neighbourhoods(strings.code_points(), 512)
-    while batch := list(islice(found, 500)):
+    found = chain(
+        strings.neighbourhoods(strings.code_points(), 256, strings.FEW_CONTEXTS),
+        strings.neighbourhoods(strings.samples(per_class=200), 16),
+    )
+    while batch := list(islice(found, 1000)):
         both.compare(batch)
 
 
