@@ -19,7 +19,7 @@ pytest.importorskip("tiktoken")
 pytest.importorskip("quicktok", reason="the real vocabularies come with quicktok-v1")
 
 from benchmarks.contestant import ROOT
-from benchmarks.tokenizers import corpora, vocabularies
+from benchmarks.tokenizers import corpora, hostile, vocabularies
 from python.tests.text import strings
 from python.tests.text.comparing import Sides, Subject, ours
 
@@ -197,6 +197,22 @@ def test_twelve_languages_have_three_megabytes():
     ours_is_there()
     sizes = {name: corpora.ensure(name).stat().st_size for name in corpora.LANGUAGES}
     assert sum(size >= 3 * MB for size in sizes.values()) >= 12, sizes
+
+
+@pytest.mark.parametrize("size", [4096, pytest.param(hostile.SIZES[0], marks=pytest.mark.full)])
+@pytest.mark.parametrize("subject", FULL, ids=str)
+def test_hostile_inputs(subject, size, sides):
+    both = made(subject, sides)
+    found = (hostile.make(name, size).decode("utf-8", "replace") for name in hostile.INPUTS)
+    both.compare(list(found))
+
+
+@pytest.mark.parametrize("subject", QUICK, ids=str)
+def test_what_a_tokenizer_has_met_before_changes_nothing(subject, sides):
+    both, texts = made(subject, sides), list(strings.drawn(seed=6, count=300))
+    fresh = Sides(subject)
+    first = fresh.ids(texts)
+    assert fresh.ids(texts[::-1])[::-1] == fresh.ids(texts) == first == both.ids(texts)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
