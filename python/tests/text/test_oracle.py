@@ -6,6 +6,7 @@ languages and every code point too.
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -21,7 +22,7 @@ pytest.importorskip("quicktok", reason="the real vocabularies come with quicktok
 from benchmarks.contestant import ROOT
 from benchmarks.tokenizers import corpora, hostile, vocabularies
 from python.tests.text import strings
-from python.tests.text.comparing import Sides, Subject, ours
+from python.tests.text.comparing import Sides, Subject, encoded, ours
 
 MB = 1_000_000
 
@@ -91,7 +92,7 @@ QUICK = [
     real("llama3"),
 ]
 LARGE = [
-    *map(real, vocabularies.REAL),
+    *map(real, ("cl100k", "o200k", "qwen3")),
     *(
         large(each, size)
         for each in vocabularies.HUGGING_FACE
@@ -220,6 +221,15 @@ def test_what_a_tokenizer_has_met_before_changes_nothing(subject, sides):
 def test_any_number_of_threads_gives_the_same_ids(subject, threads, sides):
     texts = [*own(subject, sides)[:20], *INSIDE, *strings.drawn(seed=7, count=200)]
     made(subject, sides).compare(texts, threads=threads)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("subject", [QUICK[0], QUICK[-2]], ids=str)
+def test_another_process_gives_the_same_ids(subject, method, sides):
+    both, texts = made(subject, sides), list(strings.drawn(seed=12, count=100))
+    wanted = both.ids(texts, threads=2)
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply_async(encoded, (both.ours, texts)).get(timeout=300) == wanted
 
 
 @pytest.mark.parametrize("subject", QUICK, ids=str)
