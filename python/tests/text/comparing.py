@@ -85,7 +85,12 @@ class _Tiktoken:
         self._encoding = encoding
 
     def ids(self, texts: Sequence[str]) -> Ids:
-        return [self._encoding.encode(text, disallowed_special=()) for text in texts]
+        return list(map(self.encode, texts))
+
+    def encode(self, text: str, **allowed: Any) -> list[int]:
+        """The ids of a text; special tokens are ordinary text unless they are allowed."""
+        ids: list[int] = self._encoding.encode(text, disallowed_special=(), **allowed)
+        return ids
 
     def decode(self, ids: list[int]) -> str:
         return str(self._encoding.decode(ids))

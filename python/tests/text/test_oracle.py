@@ -278,6 +278,20 @@ def test_strings_that_hypothesis_finds(subject, sides):
     same()
 
 
+@pytest.mark.parametrize("allowed", ["all", {"<|endoftext|>"}, {"<|fim_prefix|>", "none"}, set()])
+def test_special_tokens_of_tiktoken_are_found_where_they_are_allowed(allowed, sides):
+    both = made(real_encoding("cl100k"), sides)
+    tokens = ["<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|endofprompt|>", "<|endof"]
+    around = list(strings.drawn(seed=13, count=100))
+    texts = [
+        *tokens,
+        "".join(tokens),
+        *map("{}<|endoftext|>{}<|fim_prefix|>".format, around, around),
+    ]
+    wanted = [both.stock.encode(text, allowed_special=allowed) for text in texts]
+    assert [both.ours.encode(text, allowed_special=allowed) for text in texts] == wanted
+
+
 def test_a_rank_file_alone_is_refused():
     ours_is_there()
     ranks = vocabularies.ranks_of("cl100k")
