@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -134,8 +133,3 @@ def _asking(text: Path) -> Callable[[str], Callable[[Contestant], Answer]]:
 def mb_per_s(answer: Answer) -> float:
     """Of text, of one measurement."""
     return float(answer["bytes"] / answer["seconds"] / 1e6)
-
-
-def median(values: Sequence[float]) -> float:
-    """Of the rounds."""
-    return statistics.median(values)

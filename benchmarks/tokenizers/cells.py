@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.contestant import Answer
 from benchmarks.tokenizers import texts
-from benchmarks.tokenizers.bench import Bench, mb_per_s, median
+from benchmarks.tokenizers.bench import Bench, mb_per_s
 from benchmarks.tokenizers.contestants import ENTRIES, OURS, REFERENCE, Entry
 from benchmarks.tokenizers.settings import GPT2, WANTED, WANTED_COLD, WANTED_MB_PER_S
 
@@ -48,7 +49,8 @@ def _report(
     bench: Bench, case: str, equal: dict[str, str | int], warm: Rounds, cold: Rounds
 ) -> None:
     figures: dict[str, dict[str, Any]] = {}
-    for name, differs in equal.items():
+    for name in [entry.name for entry in ENTRIES if entry.name in equal]:
+        differs = equal[name]
         if isinstance(differs, str):
             figures[name] = {"cannot_run": differs}
             continue

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
+from statistics import median
 from typing import Any
 
 from benchmarks.contestant import Answer, ContestantError
+from benchmarks.image_peers.case import refusing
 from benchmarks.tokenizers import texts
-from benchmarks.tokenizers.bench import CORES, Bench, mb_per_s, median
+from benchmarks.tokenizers.bench import CORES, Bench, mb_per_s
 from benchmarks.tokenizers.contestants import ENTRIES, OURS, REFERENCE, Entry
 from benchmarks.tokenizers.hostile import INPUTS
 from benchmarks.tokenizers.settings import (
@@ -29,45 +31,58 @@ def hostile(bench: Bench) -> None:
     short, long = bench.settings.hostile
     slowest, growth, memory = [], [], []
     for name in INPUTS:
-        case = f"hostile {name}"
-        figures: dict[str, Any] = {}
-        digests: dict[str, Any] = {}
-        for entry in ENTRIES:
-            if entry.name in bench.refused or not entry.can(_VOCABULARY):
-                continue
-            try:
-                sizes = bench.settings.hostile if entry.name == OURS else (short,)
-                found = [_rounds(bench, entry, name, size) for size in sizes]
-            except ContestantError as error:
-                figures[entry.name] = {"cannot_run": str(error)}
-                continue
-            digests[entry.name] = found[0][0]["digests"]
-            figures[entry.name] = {
-                f"mb_per_s_at_{size}": median([mb_per_s(each) for each in rounds])
-                for size, rounds in zip(sizes, found, strict=True)
-            }
-            if entry.name == OURS:
-                rates = list(figures[OURS].values())
-                slowest.append(min(rates))
-                growth.append(rates[0] / rates[1])
-                memory.append(max(each["peak_bytes"] / each["bytes"] for each in found[1]))
-                figures[OURS]["peak_bytes_per_byte"] = memory[-1]
-            figures[entry.name]["mb_per_s"] = figures[entry.name][f"mb_per_s_at_{sizes[-1]}"]
-        for entry_name, found_ids in digests.items():
-            same = found_ids == digests.get(REFERENCE)
-            figures[entry_name]["documents_that_differ"] = 0 if same else 1
-        bench.result.figures[case] = figures
-        if OURS in digests and digests[OURS] != digests.get(REFERENCE, digests[OURS]):
+        answers, refused = _answers(bench, name)
+        figures: dict[str, Any] = {each: {"cannot_run": why} for each, why in refused.items()}
+        for contestant, (first, *_) in answers.items():
+            figures[contestant] = _figures(answers[contestant])
+            if REFERENCE in answers:
+                differs = first[0]["digests"] != answers[REFERENCE][0][0]["digests"]
+                figures[contestant]["documents_that_differ"] = int(differs)
+        if figures.get(OURS, {}).get("documents_that_differ"):
             figures[OURS] = {"cannot_run": f"its ids are not those of {REFERENCE}"}
-            slowest[-1] = 0.0  # what is wrong has no speed
-    if slowest:
-        result = bench.result
-        result.ratios["hostile_slowest_mb_per_s"] = min(slowest)
-        result.wanted["hostile_slowest_mb_per_s"] = WANTED_HOSTILE_MB_PER_S
+        names = [entry.name for entry in ENTRIES if entry.name in figures]
+        bench.result.figures[f"hostile {name}"] = {each: figures[each] for each in names}
+        ours = figures.get(OURS, {})
+        rates = [ours.get(f"mb_per_s_at_{size}", 0.0) for size in (short, long)]
+        slowest.append(min(rates))  # 0 of what has no figures
+        if all(rates):
+            growth.append(rates[0] / rates[1])
+            memory.append(ours["peak_bytes_per_byte"])
+    result = bench.result
+    result.ratios["hostile_slowest_mb_per_s"] = min(slowest)
+    result.wanted["hostile_slowest_mb_per_s"] = WANTED_HOSTILE_MB_PER_S
+    if growth:
         result.ratios[f"hostile_time_per_byte_{long}_over_{short}"] = max(growth)
         result.limits[f"hostile_time_per_byte_{long}_over_{short}"] = MOST_HOSTILE_GROWTH
         result.ratios["hostile_peak_bytes_per_byte"] = max(memory)
         result.limits["hostile_peak_bytes_per_byte"] = MOST_HOSTILE_BYTES
+
+
+def _answers(bench: Bench, name: str) -> tuple[dict[str, list[list[Answer]]], dict[str, str]]:
+    """Of each contestant the rounds at each size; and why others have none."""
+    found: dict[str, list[list[Answer]]] = {}
+    refused = dict(bench.refused)
+    for entry in ENTRIES:
+        if entry.name not in refused and entry.can(_VOCABULARY):
+            sizes = bench.settings.hostile if entry.name == OURS else bench.settings.hostile[:1]
+            with refusing(entry.name, refused):
+                found[entry.name] = [_rounds(bench, entry, name, size) for size in sizes]
+    return found, refused
+
+
+def _figures(sizes: list[list[Answer]]) -> dict[str, Any]:
+    """Of the rounds at each size; the peak is that of the last one."""
+    last = sizes[-1]
+    return {
+        **{f"mb_per_s_at_{_size(each)}": median(map(mb_per_s, each)) for each in sizes},
+        "mb_per_s": median(map(mb_per_s, last)),
+        "peak_bytes_per_byte": max(each["peak_bytes"] / each["bytes"] for each in last),
+    }
+
+
+def _size(rounds: list[Answer]) -> int:
+    """The size that was asked for, of which whole characters may leave some bytes out."""
+    return int(-(-rounds[0]["bytes"] // 16) * 16)
 
 
 def _rounds(bench: Bench, entry: Entry, name: str, size: int) -> list[Answer]:

@@ -37,7 +37,7 @@ class Settings:
 GPT2 = "gpt2"  # a stand-in with its pattern and its size
 MIXED = "languages"
 LOADED = "o200k"
-PLAINTEXT = ("english", "code", MIXED, "chinese", "japanese")
+TEXTS = ("english", "code", MIXED, "chinese", "japanese")
 
 CUT = Settings(
     "cut",
@@ -58,8 +58,8 @@ FULL = Settings(
     settled=10_000_000,
     cells=(
         (GPT2, "english"),
-        *(("cl100k", text) for text in PLAINTEXT),
-        *(("llama3", text) for text in PLAINTEXT),
+        *(("cl100k", text) for text in TEXTS),
+        *(("llama3", text) for text in TEXTS),
         ("o200k", MIXED),
         ("qwen3", MIXED),
     ),

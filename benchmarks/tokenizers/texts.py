@@ -7,7 +7,6 @@ build/bench/tokenizers/hostile/NAME-SIZE               one document
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,7 @@ def timed(settings: Settings, name: str) -> Path:
     """Documents of a text."""
     file = _folder(settings) / f"{name}-timed.txt"
     if not file.is_file():
-        _put(file, islice_bytes(_own(settings, name), settings.timed))
+        _put(file, _first_bytes(_own(settings, name), settings.timed))
     return file
 
 
@@ -29,12 +28,12 @@ def warm(settings: Settings, name: str, size: int) -> Path:
     file = _folder(settings) / f"{name}-warm-{size}.txt"
     if not file.is_file():
         rest = _own(settings, name)
-        skipped = sum(1 for _ in islice_bytes(_own(settings, name), settings.timed))
-        own = list(islice_bytes(islice(rest, skipped, None), size))
+        skipped = sum(1 for _ in _first_bytes(_own(settings, name), settings.timed))
+        own = list(_first_bytes(islice(rest, skipped, None), size))
         left = size - sum(map(len, own))
         kinds = [kind for kind in _known(settings) if kind not in _parts(settings, name)]
         others = _in_turn([_documents(settings, kind) for kind in kinds])
-        _put(file, [*islice_bytes(others, left), *own])
+        _put(file, [*_first_bytes(others, left), *own])
     return file
 
 
@@ -53,19 +52,11 @@ def vocabulary(settings: Settings, name: str) -> Path:
     text = _folder(settings) / f"training-{settings.train}.txt"
     if not text.is_file():
         kinds = [_documents(settings, kind) for kind in settings.train_on]
-        _put(text, islice_bytes(_in_turn(kinds), settings.train))
+        _put(text, _first_bytes(_in_turn(kinds), settings.train))
     return vocabularies.trained(GPT2, 50_257, text)
 
 
-def digest(files: Iterable[Path]) -> str:
-    """Of what the files have."""
-    found = hashlib.sha256()
-    for file in files:
-        found.update(file.read_bytes())
-    return found.hexdigest()
-
-
-def islice_bytes(documents: Iterable[bytes], size: int) -> Iterator[bytes]:
+def _first_bytes(documents: Iterable[bytes], size: int) -> Iterator[bytes]:
     """So many bytes of documents, the last one cut where a character ends."""
     left = size
     for document in documents:

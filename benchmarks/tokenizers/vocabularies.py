@@ -17,7 +17,6 @@ import random
 import struct
 from collections.abc import Iterator
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -282,8 +281,3 @@ def _put(file: Path, content: str) -> None:
     new = file.with_suffix(".part")
     new.write_text(content, encoding="utf-8")
     new.replace(file)
-
-
-def version() -> str:
-    """Of the package that carries the real vocabularies."""
-    return metadata.version("quicktok-v1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,10 @@ class Subject:
 class Sides:
     """Both sides of a subject."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, native: bool = True) -> None:
         source = subject.source()
         self.ours = ours(source)
-        assert self.ours.native, f"{subject}: {self.ours.reason}"
+        assert self.ours.native or not native, f"{subject}: {self.ours.reason}"
         self.stock = _Tokenizers(source) if isinstance(source, Path) else _Tiktoken(source)
 
     def compare(self, texts: Sequence[str], **options: Any) -> int:
@@ -50,11 +51,7 @@ class Sides:
 
     def ids(self, texts: Sequence[str | bytes], **options: Any) -> Ids:
         """Ours, text by text."""
-        encoded = self.ours.encode_batch(list(texts), **options)
-        assert (encoded.ids.dtype, encoded.offsets.dtype) == (np.int32, np.int64)
-        assert len(encoded.offsets) == len(texts) + 1
-        rows = np.split(encoded.ids, encoded.offsets[1:-1]) if texts else []
-        return [row.tolist() for row in rows]
+        return encoded(self.ours, texts, **options)
 
     def _difference(self, text: str) -> str:
         def differs(some: str) -> bool:
@@ -88,10 +85,23 @@ class _Tiktoken:
         self._encoding = encoding
 
     def ids(self, texts: Sequence[str]) -> Ids:
-        return [self._encoding.encode(text, disallowed_special=()) for text in texts]
+        return list(map(self.encode, texts))
+
+    def encode(self, text: str, **allowed: Any) -> list[int]:
+        """The ids of a text; special tokens are ordinary text unless they are allowed."""
+        ids: list[int] = self._encoding.encode(text, disallowed_special=(), **allowed)
+        return ids
 
     def decode(self, ids: list[int]) -> str:
         return str(self._encoding.decode(ids))
+
+
+def encoded(tokenizer: Any, texts: Sequence[str | bytes], **options: Any) -> Ids:
+    """The ids of texts in a batch, text by text."""
+    found = tokenizer.encode_batch(list(texts), **options)
+    assert (found.ids.dtype, found.offsets.dtype) == (np.int32, np.int64)
+    assert len(found.offsets) == len(texts) + 1
+    return [found.ids[begin:end].tolist() for begin, end in pairwise(found.offsets)]
 
 
 def ours(source: Any) -> Any:

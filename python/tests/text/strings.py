@@ -6,7 +6,7 @@ import random
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u180e" + "".join(
@@ -44,6 +44,7 @@ CONTEXTS = (
         "\0{c}\0",
     ),
 )
+FEW_CONTEXTS = ("a{c}b", " {c}", "1{c}2", "!{c}?", "{c} \n", "'{c}", "A{c}a", "{c}{c}")
 
 
 @cache
@@ -81,9 +82,11 @@ def samples(per_class: int) -> str:
     return "".join(dict.fromkeys(kept))
 
 
-def neighbourhoods(letters: str, together: int) -> Iterator[str]:
+def neighbourhoods(
+    letters: str, together: int, contexts: Sequence[str] = CONTEXTS
+) -> Iterator[str]:
     """Each letter in each context: so many letters to a string, a context to each."""
-    for context in CONTEXTS:
+    for context in contexts:
         for begin in range(0, len(letters), together):
             yield "\n".join(context.format(c=c) for c in letters[begin : begin + together])
 

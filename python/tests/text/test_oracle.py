@@ -6,8 +6,9 @@ languages and every code point too.
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ pytest.importorskip("tiktoken")
 pytest.importorskip("quicktok", reason="the real vocabularies come with quicktok-v1")
 
 from benchmarks.contestant import ROOT
-from benchmarks.tokenizers import corpora, vocabularies
+from benchmarks.tokenizers import corpora, hostile, vocabularies
 from python.tests.text import strings
-from python.tests.text.comparing import Sides, Subject, ours
+from python.tests.text.comparing import Sides, Subject, encoded, ours
 
 MB = 1_000_000
 
@@ -91,7 +92,7 @@ QUICK = [
     real("llama3"),
 ]
 LARGE = [
-    *map(real, vocabularies.REAL),
+    *map(real, ("cl100k", "o200k", "qwen3")),
     *(
         large(each, size)
         for each in vocabularies.HUGGING_FACE
@@ -169,10 +170,13 @@ def test_each_class_of_code_points_in_each_neighbourhood(subject, sides):
 
 @pytest.mark.full
 @pytest.mark.parametrize("subject", CUTTING, ids=str)
-def test_each_code_point_in_each_neighbourhood(subject, sides):
+def test_each_code_point_in_its_neighbourhoods(subject, sides):
     both = made(subject, sides)
-    found = strings.neighbourhoods(strings.code_points(), 512)
-    while batch := list(islice(found, 500)):
+    found = chain(
+        strings.neighbourhoods(strings.code_points(), 256, strings.FEW_CONTEXTS),
+        strings.neighbourhoods(strings.samples(per_class=200), 16),
+    )
+    while batch := list(islice(found, 1000)):
         both.compare(batch)
 
 
@@ -186,7 +190,7 @@ def test_real_text(subject, corpus, sides):
         size += len(document)
         if size >= 3 * MB:
             break
-    assert made(subject, sides).compare(texts) > MB
+    assert made(subject, sides).compare(texts) > MB // 2
 
 
 @pytest.mark.full
@@ -196,11 +200,36 @@ def test_twelve_languages_have_three_megabytes():
     assert sum(size >= 3 * MB for size in sizes.values()) >= 12, sizes
 
 
+@pytest.mark.parametrize("size", [4096, pytest.param(hostile.SIZES[0], marks=pytest.mark.full)])
+@pytest.mark.parametrize("subject", FULL, ids=str)
+def test_hostile_inputs(subject, size, sides):
+    both = made(subject, sides)
+    found = (hostile.make(name, size).decode("utf-8", "replace") for name in hostile.INPUTS)
+    both.compare(list(found))
+
+
+@pytest.mark.parametrize("subject", QUICK, ids=str)
+def test_what_a_tokenizer_has_met_before_changes_nothing(subject, sides):
+    both, texts = made(subject, sides), list(strings.drawn(seed=6, count=300))
+    fresh = Sides(subject)
+    first = fresh.ids(texts)
+    assert fresh.ids(texts[::-1])[::-1] == fresh.ids(texts) == first == both.ids(texts)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("subject", QUICK, ids=str)
 def test_any_number_of_threads_gives_the_same_ids(subject, threads, sides):
     texts = [*own(subject, sides)[:20], *INSIDE, *strings.drawn(seed=7, count=200)]
     made(subject, sides).compare(texts, threads=threads)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("subject", [QUICK[0], QUICK[-2]], ids=str)
+def test_another_process_gives_the_same_ids(subject, method, sides):
+    both, texts = made(subject, sides), list(strings.drawn(seed=12, count=100))
+    wanted = both.ids(texts, threads=2)
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply_async(encoded, (both.ours, texts)).get(timeout=300) == wanted
 
 
 @pytest.mark.parametrize("subject", QUICK, ids=str)
@@ -247,6 +276,20 @@ def test_strings_that_hypothesis_finds(subject, sides):
         both.compare(texts)
 
     same()
+
+
+@pytest.mark.parametrize("allowed", ["all", {"<|endoftext|>"}, {"<|fim_prefix|>", "none"}, set()])
+def test_special_tokens_of_tiktoken_are_found_where_they_are_allowed(allowed, sides):
+    both = made(real_encoding("cl100k"), sides)
+    tokens = ["<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|endofprompt|>", "<|endof"]
+    around = list(strings.drawn(seed=13, count=100))
+    texts = [
+        *tokens,
+        "".join(tokens),
+        *map("{}<|endoftext|>{}<|fim_prefix|>".format, around, around),
+    ]
+    wanted = [both.stock.encode(text, allowed_special=allowed) for text in texts]
+    assert [both.ours.encode(text, allowed_special=allowed) for text in texts] == wanted
 
 
 def test_a_rank_file_alone_is_refused():
