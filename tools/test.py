@@ -355,7 +355,7 @@ def tsan(run: Run) -> None:
     flags = "halt_on_error=1 second_deadlock_stack=1 die_after_fork=0"
     options = {"TSAN_OPTIONS": f"{flags} suppressions={suppressed}"}
     layers = ["shm", "exec", "storage", "source", "deliver", "worker", "cache", "pipeline"]
-    layers += ["trace", "control"]
+    layers += ["trace", "control", "text"]
     run.gtest("tsan", layers, **options)
     threaded = "--gtest_filter=MemoryIndexStore*"  # all of decode that has threads
     run.gtest("tsan", ["decode"], threaded, **options)
