@@ -123,12 +123,16 @@ class Pixels {
     return out;
   }
 
-  void to_bytes(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes,
-                const FlatBytes& out) const {
-    const ImageView view = made(rect, orientation, gray);
+  void to_bytes(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes, const FlatBytes& out,
+                bool backwards) const {
+    ImageView view = made(rect, orientation, gray);
     const bool fits = (pixel_bytes == 1 || pixel_bytes == 3) &&
                       out.shape(0) == interleaved_size({view.height, view.width}, pixel_bytes);
     if (!fits) throw nb::value_error("pixels of 1 or 3 bytes, and as many bytes as they have");
+    if (backwards) {
+      view.data = view.plane(view.channels - 1);
+      view.plane_stride = -view.plane_stride;
+    }
     interleave(view, pixel_bytes, 0, {out.data(), out.shape(0)});
   }
 
@@ -220,8 +224,8 @@ void bind_pixels(nb::module_& module) {
            "before; or a box of a picture, given with its size, of which it is what read_by says.")
       .def("interleaved", &Pixels::interleaved, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "fourth"_a,
            "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
-      .def("to_bytes", &Pixels::to_bytes, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "out"_a,
-           "The same as interleaved, 1 or 3 bytes for each pixel, into an array.")
+      .def("to_bytes", &Pixels::to_bytes, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "out"_a, "backwards"_a = false,
+           "The same as interleaved, 1 or 3 bytes for each pixel, into an array; backwards, blue comes first.")
       .def("to_normalized", &Pixels::to_normalized, "rect"_a, "turn"_a, "gray"_a, "mean"_a, "std"_a, "out"_a,
            "The same divided by 255, as torchvision's v2.ToDtype, then (x - mean) / std, pixel after pixel.")
       .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,

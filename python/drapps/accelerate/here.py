@@ -52,8 +52,12 @@ class _CountsHere(Counts):
         if _thread.region is not None:
             _thread.region.counts.add(name)
 
+    def note(self, name: str) -> None:
+        """Of this process; each that makes samples says so."""
+        self._hooks.notes.add(name)
+
     def leave_alone(self, reason: int) -> None:
-        """A library stays as it is in this process; each that makes samples says so."""
+        """Pillow stays as it is in this process; each that makes samples says so."""
         self._hooks.left_alone = reason
 
 
@@ -61,11 +65,13 @@ class Hooks:
     """All that is put in the place of something in this process.
 
     Attributes:
-        left_alone: why a library is left as it is; 0 where none is.
+        left_alone: why Pillow is left as it is; 0 where it is not.
+        notes: what else is to be counted of this process.
     """
 
     def __init__(self) -> None:
         self.left_alone = 0
+        self.notes: set[str] = set()
         self._lock = threading.RLock()  # an iterator that is collected leaves wherever that is
         self._users = 0
         self._patches = Patches(_here_alone)
@@ -90,6 +96,7 @@ class Hooks:
     def _take_away(self) -> None:
         self._patches.undo()
         self._put.clear()
+        self.notes.clear()
         self.left_alone = 0
 
     def forget(self) -> None:
@@ -127,6 +134,8 @@ class Region:
         hooks.join()
         if hooks.left_alone:
             self.counts.leave_alone(hooks.left_alone)
+        for name in tuple(hooks.notes):
+            self.counts.note(name)
         self._outer, _thread.region = _thread.region, self
 
     def __exit__(self, *_: object) -> None:

@@ -1,13 +1,14 @@
-"""Puts our methods in the place of Pillow's and torchvision's."""
+"""Puts our functions in the place of Pillow's, torchvision's and OpenCV's."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from drapps.accelerate import composing, methods, normalizing, scaling, tensors
+from drapps.accelerate import composing, methods, normalizing, opencv, scaling, tensors
 from drapps.accelerate.importing import once_imported
 from drapps.accelerate.opening import Opening
 from drapps.accelerate.patches import Patches, is_own
@@ -25,6 +26,7 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     normalizing.SECOND: (normalizing.patch_second, scaling.patch),
     composing.MODULE: (composing.patch,),
 }
+_MODULES = (_PLUGIN, *TENSORS, opencv.MODULE)
 _METHODS: dict[str, Callable[..., methods.Method]] = {
     "copy": methods.copy,
     "convert": methods.convert,
@@ -38,7 +40,7 @@ _METHODS: dict[str, Callable[..., methods.Method]] = {
 
 def begin(counts: Counts) -> None:
     """In a worker process, before it makes samples: now, or as soon as a library is imported."""
-    for name in (_PLUGIN, *TENSORS):
+    for name in _MODULES:
         once_imported(name, functools.partial(put_in_place, name, counts, Patches()))
 
 
@@ -46,14 +48,18 @@ def imported() -> list[str]:
     """What is imported by now of the modules that something is put in, in the order of that."""
     if "PIL.Image" in sys.modules and _PLUGIN not in sys.modules:
         sys.modules["PIL.Image"].preinit()  # as it does when a file is opened
-    return [name for name in (_PLUGIN, *TENSORS) if name in sys.modules]
+    return [name for name in _MODULES if name in sys.modules]
 
 
 def put_in_place(
     name: str, counts: Counts, patches: Patches, note: Callable[..., None] | None = None
 ) -> None:
     """In the module of this name; one that is built otherwise than all known stays as it is."""
-    takers = TENSORS.get(name) or (lambda into: patch(counts, into, note),)
+    takers: Iterable[Callable[[Patches], Any]] = TENSORS.get(name, ())
+    if name == _PLUGIN:
+        takers = (lambda into: patch(counts, into, note),)
+    elif name == opencv.MODULE:
+        takers = (functools.partial(opencv.patch, counts),)
     for then in takers:
         with contextlib.suppress(AttributeError, ImportError, LookupError, TypeError, ValueError):
             then(patches)

@@ -10,7 +10,8 @@ from typing import Any
 from drapps.worker.descriptor import Descriptor
 
 # What is counted: pictures that our decoder makes, of those the ones that are resized in one go
-# with that, and pictures that Pillow makes, by the reason.
+# with that, pictures that Pillow makes, by the reason, those that OpenCV makes, and processes whose
+# OpenCV decodes otherwise.
 BY_PILLOW = {
     "progressive": "progressive",
     "CMYK": "CMYK",
@@ -18,7 +19,7 @@ BY_PILLOW = {
     "other_size_or_mode": "asked for in another size or mode",
     "damaged_or_rare": "damaged, or of a rare kind",
 }
-_NAMES = ("native", "resized", *BY_PILLOW)
+_NAMES = ("native", "resized", *BY_PILLOW, "by_opencv", "opencv_differs")
 # Why a process has left Pillow as it is.
 LEFT_ALONE = (
     "",
@@ -42,6 +43,10 @@ class Counts:
     def add(self, name: str) -> None:
         """One more."""
         self._words[self._places[name]] += 1
+
+    def note(self, name: str) -> None:
+        """There is one, or are more."""
+        self._words[self._places[name]] = 1
 
     def leave_alone(self, reason: int) -> None:
         """Pillow stays as it is in this process, for one of the reasons of `LEFT_ALONE`."""
@@ -80,11 +85,18 @@ class Tally:
 
 def described(counts: Mapping[str, int]) -> str:
     """Counts as a sentence; empty where there are none."""
+    parts = [_of_pictures(counts)]
     if counts.get("left_alone", 0):
-        return f"pictures are decoded by Pillow: {LEFT_ALONE[counts['left_alone']]}"
-    native = counts.get("native", 0)
+        parts.append(f"pictures are decoded by Pillow: {LEFT_ALONE[counts['left_alone']]}")
+    if counts.get("opencv_differs", 0):
+        parts.append("those of cv2 by OpenCV, which decodes them otherwise")
+    return "; ".join(filter(None, parts))
+
+
+def _of_pictures(counts: Mapping[str, int]) -> str:
+    native, by_opencv = counts.get("native", 0), counts.get("by_opencv", 0)
     by_pillow = {text: counts[name] for name, text in BY_PILLOW.items() if counts.get(name, 0)}
-    if not native and not by_pillow:
+    if not native and not by_pillow and not by_opencv:
         return ""
     said = f"{native:,} pictures decoded natively"
     if native and counts.get("resized", 0):
@@ -92,4 +104,4 @@ def described(counts: Mapping[str, int]) -> str:
     if by_pillow:
         reasons = ", ".join(f"{number:,} {text}" for text, number in by_pillow.items())
         said += f"; {sum(by_pillow.values()):,} by Pillow ({reasons})"
-    return said
+    return f"{said}; {by_opencv:,} by OpenCV" if by_opencv else said

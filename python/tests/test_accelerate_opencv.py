@@ -1,0 +1,162 @@
+"""cv2.imread and cv2.imdecode: natively, and all as it is without."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+from torch.utils import data
+
+import drapps.torch
+from drapps.accelerate import exif, opencv
+from drapps.accelerate.here import Region
+from drapps.accelerate.tally import Tally, described
+from python.tests.decode_files import jpeg
+from python.tests.picture_files import any_file, large_file, photograph
+
+QUICK, FULL = 400, 20_000
+FLAGS = [-1, -1, 0, 1, 1, 1, 1, 2, 4, 16, 17, 128, 129, 256, 256, 384, 257, 3, 1.0, None, "x"]
+
+
+@pytest.fixture
+def natively():
+    """Has a call made as a sample of ours; with what was counted of all of them."""
+    tally = Tally(1)
+
+    def call(act):
+        with Region(tally.of_process(0)):
+            return act()
+
+    call.counts = tally.sums
+    return call
+
+
+def seen(act):
+    """What a call gives, or how it fails."""
+    try:
+        made = act()
+    except Exception as error:
+        return type(error), str(error)
+    if made is None:
+        return None
+    flags = (made.flags.writeable, made.flags.owndata, made.flags.c_contiguous)
+    return made.dtype, made.shape, made.strides, flags, made.base is None, made.tobytes()
+
+
+def call_of(rng, folder):
+    """A call of one of the two, of a file of any kind."""
+    content = photograph(rng) if rng.random() < 0.5 else any_file(rng)
+    args = [rng.choice(FLAGS)] if rng.random() < 0.8 else []
+    options = {"flags": args.pop()} if args and rng.random() < 0.1 else {}
+    if rng.random() < 0.5:
+        path = folder / rng.choice(["a.jpg", "a.png", "missing.jpg", "ä b"])
+        if path.name != "missing.jpg":
+            path.write_bytes(content)
+        name = rng.choice([str(path), str(path), path, str(path).encode(), 7])
+        return lambda: cv2.imread(name, *args, **options)
+    buffer = np.frombuffer(content, np.uint8)
+    given = rng.choice([buffer, buffer, buffer, buffer[None], buffer[::2], content, list(content)])
+    return lambda: cv2.imdecode(given, *args, **options)
+
+
+def compare(seeds, natively, folder):
+    for seed in seeds:
+        call = call_of(random.Random(seed), folder)
+        assert natively(lambda call=call: seen(call)) == seen(call), f"seed {seed}"
+
+
+def test_random_calls_show_nothing_of_it(natively, tmp_path):
+    compare(range(QUICK), natively, tmp_path)
+    assert natively.counts()["native"] > QUICK / 10
+    assert natively.counts()["by_opencv"] > QUICK / 50
+
+
+@pytest.mark.full
+def test_many_random_calls_show_nothing_of_it(natively, tmp_path):
+    compare(range(QUICK, FULL), natively, tmp_path)
+
+
+@pytest.mark.parametrize("turn", range(10))
+def test_orientations_are_followed_as_opencv_does(natively, turn, tmp_path):
+    given = exif.with_orientation(jpeg("4:2:0", 33, 50), turn)
+    path = tmp_path / "a.jpg"
+    path.write_bytes(given)
+    for flags in (1, 128 | 1, -1):
+        made = natively(lambda flags=flags: cv2.imread(str(path), flags))
+        assert np.array_equal(made, cv2.imread(str(path), flags))
+    assert natively.counts()["native"] == (3 if 1 <= turn <= 8 else 2)
+
+
+def with_exif(**options):
+    out = io.BytesIO()
+    held = Image.Exif()
+    held[0x0112] = 6
+    held[0x0110] = "a camera of this name"
+    Image.new("RGB", (20, 30)).save(out, "JPEG", exif=held.tobytes(**options))
+    return out.getvalue()
+
+
+def test_orientations_are_read_where_all_agree_on_them():
+    plain = jpeg("4:4:4", 20, 30)
+    assert exif.orientation_in(plain) == 1
+    assert exif.orientation_in(with_exif()) == 6
+    assert exif.orientation_in(exif.with_orientation(plain, 3)) == 3
+    twice = exif.with_orientation(exif.with_orientation(plain, 3), 3)
+    for unusual in (
+        exif.with_orientation(plain, 0),
+        exif.with_orientation(plain, 9),
+        twice,
+        plain[:100],
+        with_exif().replace(b"II*\0", b"JJ*\0").replace(b"MM\0*", b"JJ\0*"),
+        with_exif().replace(b"Exif\0\0", b"Exif\0\1"),
+    ):
+        assert exif.orientation_in(unusual) is None
+
+
+class Photos(data.Dataset):
+    """As people write them who use OpenCV."""
+
+    def __init__(self, folder):
+        self.paths = sorted(map(str, Path(folder).rglob("*.jpg")))
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        image = cv2.cvtColor(cv2.imread(self.paths[index]), cv2.COLOR_BGR2RGB)
+        again = cv2.imdecode(np.fromfile(self.paths[index], np.uint8), cv2.IMREAD_COLOR)
+        return cv2.resize(image, (24, 20)), again[:20, :20]
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", None])
+def test_a_dataset_gives_the_same_and_is_counted(start, photos):
+    options = {"multiprocessing_context": start, "num_workers": 2 if start else 0}
+    loader = drapps.torch.DataLoader(Photos(photos), 2, accelerate=True, **options)
+    plain = drapps.torch.DataLoader(Photos(photos), 2, accelerate=False, **options)
+    for ours, theirs in zip(loader, plain, strict=True):
+        assert all(map(np.array_equal, ours, theirs))
+    assert loader.explain().plan.pictures == {"native": 2 * len(loader.dataset)}
+    assert type(cv2.imread).__name__ == "builtin_function_or_method"
+
+
+def test_an_opencv_that_decodes_otherwise_is_left_alone_and_named(natively, monkeypatch):
+    monkeypatch.setattr(opencv, "_same", lambda *_: False)
+    buffer = np.frombuffer(large_file(), np.uint8)
+    natively(lambda: cv2.imdecode(buffer, 1))
+    assert natively.counts()["native"] == 0
+    assert "by OpenCV, which decodes them otherwise" in described(natively.counts())
+
+
+def test_a_function_of_the_users_stays_his(natively, monkeypatch):
+    monkeypatch.setattr(cv2, "imread", lambda *_: "mine")
+    buffer = np.frombuffer(large_file(), np.uint8)
+    assert natively(lambda: (cv2.imread("a.jpg"), cv2.imdecode(buffer, 1).shape)) == (
+        "mine",
+        (300, 400, 3),
+    )
+    assert natively.counts()["native"] == 1
