@@ -23,10 +23,12 @@ class Subject:
     Attributes:
         name: of the test.
         source: gives what `drapps.tokenizer` takes: a path, or an encoding of tiktoken.
+        native: whether it must not be left to the library that it is from.
     """
 
     name: str
     source: Callable[[], Any]
+    native: bool = True
 
     def __str__(self) -> str:
         return self.name
@@ -35,10 +37,10 @@ class Subject:
 class Sides:
     """Both sides of a subject."""
 
-    def __init__(self, subject: Subject, native: bool = True) -> None:
+    def __init__(self, subject: Subject) -> None:
         source = subject.source()
         self.ours = ours(source)
-        assert self.ours.native or not native, f"{subject}: {self.ours.reason}"
+        assert self.ours.native or not subject.native, f"{subject}: {self.ours.reason}"
         self.stock = _Tokenizers(source) if isinstance(source, Path) else _Tiktoken(source)
 
     def compare(self, texts: Sequence[str], **options: Any) -> int:

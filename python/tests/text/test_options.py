@@ -143,12 +143,12 @@ def changed(change: Change, folder: Any) -> Subject:
     change(file)
     path = folder / "tokenizer.json"
     path.write_text(json.dumps(file))
-    return Subject("changed", lambda: path)
+    return Subject("changed", lambda: path, native=False)
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_ids_are_the_oracles_under_every_option(name, tmp_path):
-    sides = Sides(changed(CHANGES[name], tmp_path), native=False)
+    sides = Sides(changed(CHANGES[name], tmp_path))
     sides.compare([*INSIDE, *ADDED, *strings.drawn(seed=21, count=300)])
     assert sides.ours.native != bool(sides.ours.reason)
 

@@ -73,7 +73,8 @@ def pairs_encoding(pattern: str) -> Subject:
 
 
 def real(name: str) -> Subject:
-    return Subject(name, lambda: vocabularies.real(name))
+    native = name != "qwen3"  # which has a normalizer
+    return Subject(name, lambda: vocabularies.real(name), native)
 
 
 def real_encoding(name: str) -> Subject:
