@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,12 +14,12 @@ namespace drapps::text {
 /// Immutable once made; shared by all threads.
 struct BpeModel {
   /// The bytes of the tokens; `whole` looks into them.
-  std::string bytes;
+  std::vector<char> bytes;
   /// The id of each single byte, or -1: `tokenizers` leaves such bytes out.
   std::array<TokenId, 256> byte_ids{};
   PairTable pairs;
-  /// One more than the highest rank.
-  std::uint32_t ranks = 0;
+  /// By rank: what its pair becomes.
+  std::vector<TokenId> merged;
   /// Tokens that a pretoken of just their bytes becomes: all of them where the model takes words whole, else those that
   /// the merges lead to.
   TokenTable whole;

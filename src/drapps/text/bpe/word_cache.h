@@ -57,7 +57,8 @@ struct WordKey {
 };
 
 /// Short pretokens of few ids: a table of 4 MiB, two entries to a cache line, so that frequent words stay in the caches
-/// next to the core. A pretoken that is not found is put in, and what was used least in its line leaves.
+/// next to the core. A pretoken that is not found is put in second place, and once in a while what was there moves to
+/// the first: words that come early are frequent ones, and stay.
 class WordCache {
  public:
   static constexpr std::size_t kMaxIds = 3;
@@ -91,6 +92,7 @@ class WordCache {
   void insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept;
 
  private:
+  static constexpr std::uint32_t kStay = 8;
   static constexpr unsigned kLineBits = 16;
   static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
 
@@ -98,6 +100,7 @@ class WordCache {
     void operator()(Entry* entries) const noexcept;
   };
   std::unique_ptr<Entry[], Free> entries_;
+  std::uint32_t inserted_ = 0;
 };
 static_assert(sizeof(WordCache::Entry) == 32);
 
