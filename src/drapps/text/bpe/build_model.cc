@@ -44,6 +44,8 @@ BpeModel model_of_merges(const std::vector<TokenBytes>& tokens, const std::vecto
     model.pairs.insert(rule.left, rule.right, static_cast<std::uint32_t>(model.merged.size()));
     model.merged.push_back(rule.merged);
   }
+  model.boundaries = Boundaries(copies);
+  model.whole_by_merges = !whole_words;
   if (!whole_words) {
     Merger merger(model);
     std::vector<TokenId> ids;
@@ -61,6 +63,8 @@ BpeModel model_of_ranks(const std::vector<TokenBytes>& tokens) {
   BpeModel model;
   std::vector<TokenBytes> copies = adopt(model, tokens);
   model.whole = table_of(copies);
+  model.whole_by_merges = false;
+  model.boundaries = Boundaries(copies);
   std::sort(copies.begin(), copies.end(), [](const TokenBytes& a, const TokenBytes& b) { return a.id < b.id; });
 
   struct Pair {

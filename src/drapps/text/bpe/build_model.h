@@ -10,12 +10,6 @@
 
 namespace drapps::text {
 
-/// A token's bytes and id.
-struct TokenBytes {
-  std::string_view bytes;
-  TokenId id;
-};
-
 /// Which two ids merge into which; earlier ones have lower ranks.
 struct MergeRule {
   TokenId left;

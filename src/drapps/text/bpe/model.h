@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "drapps/text/bpe/boundaries.h"
 #include "drapps/text/bpe/pair_table.h"
 #include "drapps/text/bpe/token_table.h"
 
@@ -23,6 +24,9 @@ struct BpeModel {
   /// Tokens that a pretoken of just their bytes becomes: all of them where the model takes words whole, else those that
   /// the merges lead to.
   TokenTable whole;
+  /// Whether `whole` holds only what the merges lead to, and so serves parts of pretokens too.
+  bool whole_by_merges = true;
+  Boundaries boundaries;
 };
 
 }  // namespace drapps::text

@@ -49,6 +49,8 @@ struct WordKey {
     key.high = (key.high & kWordMasks[size].high) | std::uint64_t{size} << 56;
     return key;
   }
+  /// The key of the same bytes as a part of a pretoken, which may have other ids.
+  WordKey as_part() const noexcept { return {low, high | std::uint64_t{1} << 63}; }
   std::uint64_t hash() const noexcept {
     const std::uint64_t mixed = (low ^ (high * 0x9FB21C651E98DF25U)) * 0x9E3779B97F4A7C15U;
     return mixed ^ mixed >> 32;
