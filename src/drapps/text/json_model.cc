@@ -34,7 +34,6 @@ bool is_true(const ModelJson& model, const char* name) {
 Result<std::vector<std::string_view>> read_vocabulary(const ModelJson& model, TokenTable& ids) {
   const auto vocabulary = model.find("vocab");
   if (vocabulary == model.end() || !vocabulary->is_object()) return corrupt_model("has no vocabulary in its model");
-  constexpr std::uint64_t kGaps = 1 << 20;
   ids = TokenTable(vocabulary->size());
   std::vector<std::string_view> strings;
   for (const auto& item : vocabulary->items()) {
@@ -45,10 +44,7 @@ Result<std::vector<std::string_view>> read_vocabulary(const ModelJson& model, To
                            ", which is no number of 32 bits");
     }
     const auto id = number.get<std::uint64_t>();
-    if (id >= vocabulary->size() + kGaps) {
-      return refused_model("a vocabulary of " + std::to_string(vocabulary->size()) + " tokens with the id " +
-                           std::to_string(id));
-    }
+    if (id >= kMaxMergeIds) return refused_model("the id " + std::to_string(id) + ", beyond a million tokens");
     if (token.empty()) return refused_model("a token without a character");
     if (id >= strings.size()) strings.resize(id + 1);
     if (!strings[id].empty()) return refused_model("two tokens with the id " + std::to_string(id));
@@ -74,6 +70,7 @@ std::optional<std::pair<std::string_view, std::string_view>> halves(const ModelJ
 Result<std::vector<MergeRule>> read_merges(const ModelJson& model, const TokenTable& ids) {
   const auto merges = model.find("merges");
   if (merges == model.end() || !merges->is_array()) return corrupt_model("has no merges in its model");
+  if (merges->size() >= kMaxRanks) return refused_model(std::to_string(merges->size()) + " merges");
   std::vector<MergeRule> rules;
   rules.reserve(merges->size());
   std::string together;

@@ -9,8 +9,6 @@
 namespace drapps::text {
 namespace {
 
-constexpr TokenId kIdGaps = 1 << 20;
-
 Error refused_ranks(std::string reason) { return {.code = ErrorCode::kUnsupported, .message = std::move(reason)}; }
 
 /// Puts bytes at their id; false where another token has it.
@@ -29,11 +27,12 @@ Result<TokenizerParts> make(const std::vector<TokenBytes>& ranks, std::string_vi
   if (!pattern) return refused_ranks("the pattern " + std::string(regex));
   parts.pattern = *pattern;
   parts.added_on_request = true;
-  const auto most = static_cast<TokenId>(std::min<std::size_t>(ranks.size() + specials.size(), 1 << 30)) + kIdGaps;
   for (const auto* tokens : {&ranks, &specials}) {
     for (const TokenBytes& token : *tokens) {
       if (token.id < 0) return invalid("the id " + std::to_string(token.id) + " is below zero");
-      if (token.id >= most) return refused_ranks("ids with gaps, such as " + std::to_string(token.id));
+      if (static_cast<std::uint32_t>(token.id) >= kMaxMergeIds) {
+        return refused_ranks("the id " + std::to_string(token.id) + ", beyond a million tokens");
+      }
       if (token.bytes.empty()) return refused_ranks("a token without a byte");
       if (!place(parts.decoded, token)) return refused_ranks("two tokens with the id " + std::to_string(token.id));
     }

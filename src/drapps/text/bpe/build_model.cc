@@ -13,7 +13,7 @@ namespace {
 std::vector<TokenBytes> adopt(BpeModel& model, const std::vector<TokenBytes>& tokens) {
   std::size_t size = 0;
   for (const TokenBytes& token : tokens) size += token.bytes.size();
-  model.bytes.resize(size);  // moved with its memory: `whole` looks into it
+  model.bytes.resize(size);  // a vector moves with its memory: `whole` looks into it
   model.byte_ids.fill(-1);
   std::vector<TokenBytes> copies;
   copies.reserve(tokens.size());
@@ -40,11 +40,12 @@ BpeModel model_of_merges(const std::vector<TokenBytes>& tokens, const std::vecto
   BpeModel model;
   std::vector<TokenBytes> copies = adopt(model, tokens);
   model.pairs = PairTable(merges.size());
-  model.ranks = static_cast<std::uint32_t>(merges.size());
-  for (std::uint32_t rank = 0; rank < model.ranks; ++rank) {
-    const MergeRule& rule = merges[rank];
-    model.pairs.insert(rule.left, rule.right, {.rank = rank, .id = rule.merged});
+  for (const MergeRule& rule : merges) {
+    model.pairs.insert(rule.left, rule.right, static_cast<std::uint32_t>(model.merged.size()));
+    model.merged.push_back(rule.merged);
   }
+  model.boundaries = Boundaries(copies);
+  model.whole_by_merges = !whole_words;
   if (!whole_words) {
     Merger merger(model);
     std::vector<TokenId> ids;
@@ -62,26 +63,28 @@ BpeModel model_of_ranks(const std::vector<TokenBytes>& tokens) {
   BpeModel model;
   std::vector<TokenBytes> copies = adopt(model, tokens);
   model.whole = table_of(copies);
-  model.ranks = static_cast<std::uint32_t>(copies.size());
+  model.whole_by_merges = false;
+  model.boundaries = Boundaries(copies);
   std::sort(copies.begin(), copies.end(), [](const TokenBytes& a, const TokenBytes& b) { return a.id < b.id; });
 
   struct Pair {
     TokenId left;
     TokenId right;
-    Merge merge;
+    std::uint32_t rank;
   };
   std::vector<Pair> pairs;
-  for (std::uint32_t rank = 0; rank < model.ranks; ++rank) {
-    const TokenBytes& token = copies[rank];
+  for (const TokenBytes& token : copies) {
+    const auto rank = static_cast<std::uint32_t>(model.merged.size());
+    model.merged.push_back(token.id);
     for (std::size_t cut = 1; cut < token.bytes.size(); ++cut) {
       const TokenId left = model.whole.find(token.bytes.substr(0, cut));
       if (left < 0) continue;
       const TokenId right = model.whole.find(token.bytes.substr(cut));
-      if (right >= 0) pairs.push_back({left, right, {.rank = rank, .id = token.id}});
+      if (right >= 0) pairs.push_back({left, right, rank});
     }
   }
   model.pairs = PairTable(pairs.size());
-  for (const Pair& pair : pairs) model.pairs.insert(pair.left, pair.right, pair.merge);
+  for (const Pair& pair : pairs) model.pairs.insert(pair.left, pair.right, pair.rank);
   return model;
 }
 

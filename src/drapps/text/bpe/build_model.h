@@ -10,12 +10,6 @@
 
 namespace drapps::text {
 
-/// A token's bytes and id.
-struct TokenBytes {
-  std::string_view bytes;
-  TokenId id;
-};
-
 /// Which two ids merge into which; earlier ones have lower ranks.
 struct MergeRule {
   TokenId left;
@@ -24,7 +18,8 @@ struct MergeRule {
 };
 
 /// A model whose merges are written out. With `whole_words`, a pretoken that is a token is that token, whatever the
-/// merges say; without, that is found out for each token. Requires tokens of different bytes that are not empty.
+/// merges say; without, that is found out for each token. Requires tokens of different bytes that are not empty,
+/// and ids and merges below kMaxMergeIds and kMaxRanks.
 BpeModel model_of_merges(const std::vector<TokenBytes>& tokens, const std::vector<MergeRule>& merges, bool whole_words);
 
 /// A model of ranks, as tiktoken has them: two neighbours merge if their bytes together are a token, lowest id first,

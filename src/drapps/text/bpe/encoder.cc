@@ -1,7 +1,9 @@
 #include "drapps/text/bpe/encoder.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
+
+#include "drapps/text/unicode/utf8.h"
 
 namespace drapps::text {
 namespace {
@@ -20,6 +22,7 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
   std::array<std::uint32_t, kBatch> places;
   const auto* batch = reinterpret_cast<const std::uint8_t*>(text.data());
   const std::uint8_t* const end = batch + text.size();
+  end_ = end;
   while (batch < end) {
     const std::size_t n = cut_(batch, static_cast<std::size_t>(end - batch), ends.data(), kBatch);
     std::uint32_t begin = 0;
@@ -57,8 +60,44 @@ TokenId* Encoder::look_up(std::string_view pretoken, TokenId* out) {
     *out = whole;
     return out + 1;
   }
-  const std::size_t tokens = merger_.merge(pretoken, out);
-  phrases_.insert(pretoken, hash, out, tokens);
+  TokenId* const end = merge_parts(pretoken, out);
+  phrases_.insert(pretoken, hash, out, static_cast<std::size_t>(end - out));
+  return end;
+}
+
+TokenId* Encoder::merge_parts(std::string_view pretoken, TokenId* out) {
+  const auto is_ascii = [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; };
+  if (std::all_of(pretoken.begin(), pretoken.end(), is_ascii)) return out + merger_.merge(pretoken, out);
+  const auto* const p = reinterpret_cast<const std::uint8_t*>(pretoken.data());
+  std::size_t begin = 0;  // of the part
+  std::size_t at = 0;     // a character
+  std::size_t size = decode_utf8(p).size;
+  while (at + size < pretoken.size()) {
+    const std::size_t next = at + size;
+    const std::size_t next_size = decode_utf8(p + next).size;
+    if (!model_.boundaries.crossed(pretoken.substr(at, size), pretoken.substr(next, next_size))) {
+      out = merge_part(pretoken.substr(begin, next - begin), out);
+      begin = next;
+    }
+    at = next;
+    size = next_size;
+  }
+  return merge_part(pretoken.substr(begin), out);
+}
+
+TokenId* Encoder::merge_part(std::string_view part, TokenId* out) {
+  if (part.size() > WordKey::kMaxSize) return out + merger_.merge(part, out);
+  const WordKey key = WordKey::of(reinterpret_cast<const std::uint8_t*>(part.data()), part.size(), end_).as_part();
+  const std::uint32_t place = words_.place_of(key);
+  if (const std::size_t known = words_.find(key, place, out); known != 0) return out + known;
+  std::size_t tokens = 0;
+  if (const TokenId whole = model_.whole_by_merges ? model_.whole.find(part) : -1; whole >= 0) {
+    *out = whole;
+    tokens = 1;
+  } else {
+    tokens = merger_.merge(part, out);
+  }
+  if (tokens - 1 < WordCache::kMaxIds) words_.insert(key, place, out, tokens);
   return out + tokens;
 }
 

@@ -25,11 +25,16 @@ class Encoder {
   /// Writes the ids of a pretoken that words_ does not have.
   TokenId* look_up(std::string_view pretoken, TokenId* out);
 
+  /// The same, merging it by its parts.
+  TokenId* merge_parts(std::string_view pretoken, TokenId* out);
+  TokenId* merge_part(std::string_view part, TokenId* out);
+
   const BpeModel& model_;
   const Cut cut_;
   Merger merger_;
   WordCache words_;
   PhraseCache phrases_;
+  const std::uint8_t* end_ = nullptr;  // of the text
 };
 
 }  // namespace drapps::text

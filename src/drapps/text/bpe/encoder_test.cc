@@ -136,6 +136,43 @@ TEST(Encoder, TakesWholeWordsOnlyWhereTheModelSaysSo) {
   EXPECT_EQ(encoded(third, "abcd"), (std::vector<TokenId>{258, 'd'}));  // any two neighbours that are a token together
 }
 
+TEST(Encoder, CutsPretokensOnlyWhereNoTokenReachesOver) {
+  const std::vector<std::string> chars = {"\u4E2D", "\u6587", "\u5B57", "\u00E9", "\u0416", "a", "\U00020000"};
+  std::string alphabet;
+  for (const std::string& each : chars) alphabet += each;
+  std::mt19937 random(9);
+  for (int vocabulary = 0; vocabulary < 30; ++vocabulary) {
+    // Few merges leave most boundaries free; merges of any bytes make tokens that begin and end within characters.
+    const Made made = made_vocabulary(random, 5 + random() % 120, alphabet);
+    const BpeModel by_merges = model_of_merges(made.views(), made.merges, false);
+    const BpeModel whole = model_of_merges(made.views(), made.merges, true);
+    Encoder first(by_merges, cut_of(Pattern::kGpt2));
+    Encoder second(whole, cut_of(Pattern::kGpt2));
+    for (int round = 0; round < 150; ++round) {
+      std::string word;
+      for (std::size_t left = 1 + random() % (round % 10 == 0 ? 150 : 12); left > 0; --left) {
+        word += chars[random() % chars.size()];
+      }
+      const std::vector<TokenId> ids = naive(made, word);
+      ASSERT_EQ(encoded(first, word), ids) << word;
+      const auto token = std::find(made.tokens.begin(), made.tokens.end(), word);
+      const auto id = static_cast<TokenId>(token - made.tokens.begin());
+      ASSERT_EQ(encoded(second, word), token != made.tokens.end() ? std::vector<TokenId>{id} : ids) << word;
+    }
+  }
+}
+
+TEST(Boundaries, AreCrossedByTokensThatReachOverThem) {
+  const Boundaries boundaries({{"\u4E2D\u6587", 0}, {"\x87\u5B57", 1}, {"\u00E9\xE4", 2}, {"ab", 3}});
+  EXPECT_TRUE(boundaries.crossed("\u4E2D", "\u6587"));
+  EXPECT_FALSE(boundaries.crossed("\u6587", "\u4E2D"));
+  EXPECT_TRUE(boundaries.crossed("\u6587", "\u5B57"));  // whose last byte is 87
+  EXPECT_FALSE(boundaries.crossed("\u4E2D", "\u5B57"));
+  EXPECT_TRUE(boundaries.crossed("\u00E9", "\u4E2D"));  // whose first byte is E4
+  EXPECT_FALSE(boundaries.crossed("\u00E9", "\u5B57"));
+  EXPECT_TRUE(boundaries.crossed("x", "y"));
+}
+
 TEST(Encoder, LeavesOutBytesWithoutAToken) {
   Made made;
   made.tokens = {"a", "b", "ab"};

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 
 namespace drapps::text {
 namespace {
 
+static_assert(kMaxRanks <= 1 << 22, "a rank and a place of 8 bits are an int32");
 constexpr std::uint32_t kNoList = ~std::uint32_t{0};
 /// Releases what a long pretoken took, unless it is little.
 template <class T>
@@ -28,37 +30,54 @@ std::size_t Merger::merge(std::string_view pretoken, TokenId* out) {
 }
 
 std::size_t Merger::merge_short(std::size_t n, TokenId* out) {
-  std::array<std::uint32_t, kShort> ranks;
-  std::array<TokenId, kShort> merged;
-  const auto look_up = [&](std::size_t i) {
-    const Merge merge = model_.pairs.find(out[i], out[i + 1]);
-    ranks[i] = merge.rank;
-    merged[i] = merge.id;
+  // A pair is its rank and, in the low byte, its place: the least of all is the one to merge. Tokens stay at the place
+  // of their first byte.
+  constexpr std::int32_t kNoPair = std::numeric_limits<std::int32_t>::max();
+  std::array<std::int32_t, kShort + 1> pairs;
+  std::array<std::uint8_t, kShort + 1> next;
+  std::array<std::uint8_t, kShort + 1> previous;
+  const auto look_up = [&](std::size_t left, std::size_t right) {
+    const std::uint32_t rank = model_.pairs.find(out[left], out[right]);
+    pairs[left] = rank == PairTable::kNone ? kNoPair : static_cast<std::int32_t>(rank << 8 | left);
   };
-  for (std::size_t i = 0; i + 1 < n; ++i) look_up(i);
-  while (n > 1) {
-    const std::size_t pairs = n - 1;
-    std::uint32_t best = ranks[0];
-    for (std::size_t i = 1; i < pairs; ++i) best = std::min(best, ranks[i]);
-    if (best == Merge::kNone) break;
-    const std::size_t i =
-        static_cast<std::size_t>(std::find(ranks.begin(), ranks.begin() + pairs, best) - ranks.begin());
-    out[i] = merged[i];
-    std::copy(out + i + 2, out + n, out + i + 1);
-    --n;
-    if (i + 1 < n) {
-      std::copy(ranks.begin() + i + 2, ranks.begin() + pairs, ranks.begin() + i + 1);
-      std::copy(merged.begin() + i + 2, merged.begin() + pairs, merged.begin() + i + 1);
-      look_up(i);
-    }
-    if (i > 0) look_up(i - 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    next[i] = static_cast<std::uint8_t>(i + 1);
+    previous[i] = static_cast<std::uint8_t>(i - 1);
+    if (i + 1 < n) look_up(i, i + 1);
   }
-  return n;
+  for (std::size_t i = n - 1; i < (n + 3) / 4 * 4; ++i) pairs[i] = kNoPair;
+  // Four at a time, but not as vectors, which would have to wait until what was just written is in the cache.
+  const auto pair = [&](std::size_t i) -> std::int32_t { return static_cast<const volatile std::int32_t&>(pairs[i]); };
+  for (;;) {
+    std::array<std::int32_t, 4> lane{kNoPair, kNoPair, kNoPair, kNoPair};
+    for (std::size_t i = 0; i < n; i += 4) {
+      lane[0] = std::min(lane[0], pair(i));
+      lane[1] = std::min(lane[1], pair(i + 1));
+      lane[2] = std::min(lane[2], pair(i + 2));
+      lane[3] = std::min(lane[3], pair(i + 3));
+    }
+    const std::int32_t least = std::min(std::min(lane[0], lane[1]), std::min(lane[2], lane[3]));
+    if (least == kNoPair) break;
+    const std::size_t place = least & 0xFF;
+    const std::size_t right = next[place];
+    const std::size_t behind = next[right];
+    out[place] = model_.merged[static_cast<std::uint32_t>(least) >> 8];
+    next[place] = static_cast<std::uint8_t>(behind);
+    pairs[place] = pairs[right] = kNoPair;
+    if (behind < n) {
+      previous[behind] = static_cast<std::uint8_t>(place);
+      look_up(place, behind);
+    }
+    if (place > 0) look_up(previous[place], place);
+  }
+  std::size_t tokens = 0;
+  for (std::size_t i = 0; i < n; i = next[i]) out[tokens++] = out[i];
+  return tokens;
 }
 
 void Merger::note(std::uint32_t place, std::uint32_t rank) {
   ranks_[place] = rank;
-  if (rank == Merge::kNone) return;
+  if (rank == PairTable::kNone) return;
   std::uint32_t& list = list_of_[rank];
   if (list == kNoList) {
     if (free_.empty()) {
@@ -79,29 +98,29 @@ void Merger::join(std::uint32_t place) {
   const std::uint32_t right = next_[place];
   const std::uint32_t behind = next_[right];
   const auto end = static_cast<std::uint32_t>(ids_.size());
-  ids_[place] = model_.pairs.find(ids_[place], ids_[right]).id;
+  ids_[place] = model_.merged[ranks_[place]];
   next_[place] = behind;
-  ranks_[right] = Merge::kNone;
+  ranks_[right] = PairTable::kNone;
   ids_[right] = -1;
   if (behind < end) {
     previous_[behind] = place;
-    note(place, model_.pairs.find(ids_[place], ids_[behind]).rank);
+    note(place, model_.pairs.find(ids_[place], ids_[behind]));
   } else {
-    ranks_[place] = Merge::kNone;
+    ranks_[place] = PairTable::kNone;
   }
-  if (place > 0) note(previous_[place], model_.pairs.find(ids_[previous_[place]], ids_[place]).rank);
+  if (place > 0) note(previous_[place], model_.pairs.find(ids_[previous_[place]], ids_[place]));
 }
 
 std::size_t Merger::merge_long(std::size_t n, TokenId* out) {
-  list_of_.resize(model_.ranks, kNoList);
+  list_of_.resize(model_.merged.size(), kNoList);
   ids_.assign(out, out + n);
-  ranks_.assign(n, Merge::kNone);
+  ranks_.assign(n, PairTable::kNone);
   next_.resize(n);
   previous_.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
     next_[i] = static_cast<std::uint32_t>(i + 1);
     previous_[i] = static_cast<std::uint32_t>(i - 1);
-    if (i + 1 < n) note(static_cast<std::uint32_t>(i), model_.pairs.find(ids_[i], ids_[i + 1]).rank);
+    if (i + 1 < n) note(static_cast<std::uint32_t>(i), model_.pairs.find(ids_[i], ids_[i + 1]));
   }
   while (!heap_.empty()) {
     const std::uint32_t rank = heap_.front();

@@ -15,7 +15,7 @@ namespace drapps::text {
 class Merger {
  public:
   /// Longest pretoken that is merged by looking through all pairs.
-  static constexpr std::size_t kShort = 128;
+  static constexpr std::size_t kShort = 255;
 
   explicit Merger(const BpeModel& model) noexcept : model_(model) {}
 

@@ -3,10 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "drapps/text/bpe/boundaries.h"
 #include "drapps/text/bpe/pair_table.h"
 #include "drapps/text/bpe/token_table.h"
 
@@ -15,15 +15,18 @@ namespace drapps::text {
 /// Immutable once made; shared by all threads.
 struct BpeModel {
   /// The bytes of the tokens; `whole` looks into them.
-  std::string bytes;
+  std::vector<char> bytes;
   /// The id of each single byte, or -1: `tokenizers` leaves such bytes out.
   std::array<TokenId, 256> byte_ids{};
   PairTable pairs;
-  /// One more than the highest rank.
-  std::uint32_t ranks = 0;
+  /// By rank: what its pair becomes.
+  std::vector<TokenId> merged;
   /// Tokens that a pretoken of just their bytes becomes: all of them where the model takes words whole, else those that
   /// the merges lead to.
   TokenTable whole;
+  /// Whether `whole` holds only what the merges lead to, and so serves parts of pretokens too.
+  bool whole_by_merges = true;
+  Boundaries boundaries;
 };
 
 }  // namespace drapps::text

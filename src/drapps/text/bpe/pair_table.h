@@ -1,6 +1,7 @@
 // Which two neighbouring tokens merge, into what, and how early.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -9,47 +10,65 @@ namespace drapps::text {
 
 using TokenId = std::int32_t;
 
-/// The merge of two tokens; lower ranks merge first.
-struct Merge {
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  std::uint32_t rank = kNone;
-  TokenId id = -1;
-};
+/// Ids of tokens that merge are below this, and so are ranks.
+inline constexpr std::uint32_t kMaxMergeIds = 1 << 20;
+inline constexpr std::uint32_t kMaxRanks = 1 << 22;
 
-/// A flat hash table from (left, right) to their merge, half empty, probed in line.
+/// A hash table from two neighbouring tokens to the rank of their merge; lower ranks merge first. A pair and its rank
+/// are one word, eight of them a cache line, half of which are empty. Looking a pair up goes over its line without a
+/// branch, because whether two tokens merge cannot be foreseen.
 class PairTable {
  public:
-  explicit PairTable(std::size_t pairs = 0)
-      : slots_(std::bit_ceil(2 * pairs + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  /// Requires ids >= 0, and no more pairs than the table was made for. A pair's last merge counts.
-  void insert(TokenId left, TokenId right, Merge merge) noexcept {
-    Slot& slot = slots_[find_slot(key(left, right))];
-    slot = {key(left, right), merge};
+  explicit PairTable(std::size_t pairs = 0)
+      : lines_(std::bit_ceil(pairs / 4 + 1)), shift_(64 - std::countr_zero(lines_.size())) {}
+
+  /// Requires ids and ranks below the limits, and no more pairs than the table was made for. A pair's last rank counts.
+  void insert(TokenId left, TokenId right, std::uint32_t rank) noexcept {
+    const std::uint64_t key = key_of(left, right);
+    for (std::size_t at = line_of(key);; at = (at + 1) & (lines_.size() - 1)) {
+      for (std::uint64_t& word : lines_[at].words) {
+        if (word != kEmpty && word >> kRankBits != key >> kRankBits) continue;
+        word = key | rank;
+        return;
+      }
+    }
   }
 
-  /// kNone's rank where the two do not merge.
-  Merge find(TokenId left, TokenId right) const noexcept { return slots_[find_slot(key(left, right))].merge; }
+  /// kNone where the two do not merge.
+  std::uint32_t find(TokenId left, TokenId right) const noexcept {
+    const std::uint64_t key = key_of(left, right);
+    for (std::size_t at = line_of(key);; at = (at + 1) & (lines_.size() - 1)) {
+      const Line& line = lines_[at];
+      std::uint64_t least = kEmpty;  // a word of this pair is its rank above the key; all others are far from it
+      for (const std::uint64_t word : line.words) least = std::min(least, word - key);
+      if (least < std::uint64_t{1} << kRankBits) return static_cast<std::uint32_t>(least);
+      if (line.words[kWords - 1] == kEmpty) [[likely]] {
+        return kNone;
+      }
+    }
+  }
 
  private:
-  struct Slot {
-    std::uint64_t key = kEmpty;
-    Merge merge{};
+  static constexpr int kWords = 8;
+  static constexpr int kRankBits = 22;
+  static constexpr int kIdBits = 21;
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};  // the key of ids that no token has
+  struct alignas(64) Line {
+    std::uint64_t words[kWords] = {kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty, kEmpty};
   };
-  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
 
-  static std::uint64_t key(TokenId left, TokenId right) noexcept {
-    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
+  static std::uint64_t key_of(TokenId left, TokenId right) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(left)} << (kIdBits + kRankBits) |
+           std::uint64_t{static_cast<std::uint32_t>(right)} << kRankBits;
   }
-  std::size_t find_slot(std::uint64_t key) const noexcept {
-    const std::size_t mask = slots_.size() - 1;
-    std::uint64_t mixed = (key ^ key >> 29) * 0x9E3779B97F4A7C15U;
-    std::size_t at = mixed >> shift_;
-    while (slots_[at].key != key && slots_[at].key != kEmpty) at = (at + 1) & mask;
-    return at;
+  std::size_t line_of(std::uint64_t key) const noexcept {
+    const std::uint64_t mixed = (key ^ key >> 31) * 0x9E3779B97F4A7C15U;
+    return lines_.size() == 1 ? 0 : mixed >> shift_;
   }
 
-  std::vector<Slot> slots_;
+  std::vector<Line> lines_;
   int shift_;
 };
 

@@ -35,7 +35,8 @@ class TokenTable {
 
   /// The last id of the same bytes counts. Requires id >= 0, and no more tokens than the table was made for.
   void insert(std::string_view bytes, TokenId id) noexcept {
-    slots_[find_slot(bytes, hash_bytes(bytes))] = {bytes, id};
+    const std::uint64_t hash = hash_bytes(bytes);
+    slots_[find_slot(bytes, hash)] = {bytes, static_cast<std::uint32_t>(hash), id};
   }
 
   /// -1 for bytes that are no token.
@@ -46,13 +47,15 @@ class TokenTable {
  private:
   struct Slot {
     std::string_view bytes;
+    std::uint32_t tag = 0;  // of the hash: tells nearly all others apart
     TokenId id = -1;
   };
 
   std::size_t find_slot(std::string_view bytes, std::uint64_t hash) const noexcept {
     const std::size_t mask = slots_.size() - 1;
+    const auto tag = static_cast<std::uint32_t>(hash);
     std::size_t at = hash >> shift_;
-    while (slots_[at].id >= 0 && slots_[at].bytes != bytes) at = (at + 1) & mask;
+    while (slots_[at].id >= 0 && (slots_[at].tag != tag || slots_[at].bytes != bytes)) at = (at + 1) & mask;
     return at;
   }
 

@@ -19,10 +19,11 @@ WordCache::WordCache() {
 
 void WordCache::insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept {
   Entry* const entry = entries_.get() + place;
-  entry[1] = entry[0];
-  entry[0].key = key;
-  std::copy_n(ids, size, entry[0].ids);
-  entry[0].size = static_cast<std::uint32_t>(size);
+  if (++inserted_ % kStay == 0) entry[0] = entry[1];
+  Entry& last = entry[1];
+  last.key = key;
+  std::copy_n(ids, size, last.ids);
+  last.size = static_cast<std::uint32_t>(size);
 }
 
 void WordCache::Free::operator()(Entry* entries) const noexcept { std::free(entries); }

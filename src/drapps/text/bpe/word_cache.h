@@ -49,6 +49,8 @@ struct WordKey {
     key.high = (key.high & kWordMasks[size].high) | std::uint64_t{size} << 56;
     return key;
   }
+  /// The key of the same bytes as a part of a pretoken, which may have other ids.
+  WordKey as_part() const noexcept { return {low, high | std::uint64_t{1} << 63}; }
   std::uint64_t hash() const noexcept {
     const std::uint64_t mixed = (low ^ (high * 0x9FB21C651E98DF25U)) * 0x9E3779B97F4A7C15U;
     return mixed ^ mixed >> 32;
@@ -57,7 +59,8 @@ struct WordKey {
 };
 
 /// Short pretokens of few ids: a table of 4 MiB, two entries to a cache line, so that frequent words stay in the caches
-/// next to the core. A pretoken that is not found is put in, and what was used least in its line leaves.
+/// next to the core. A pretoken that is not found is put in second place, and once in a while what was there moves to
+/// the first: words that come early are frequent ones, and stay.
 class WordCache {
  public:
   static constexpr std::size_t kMaxIds = 3;
@@ -91,6 +94,7 @@ class WordCache {
   void insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept;
 
  private:
+  static constexpr std::uint32_t kStay = 8;
   static constexpr unsigned kLineBits = 16;
   static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
 
@@ -98,6 +102,7 @@ class WordCache {
     void operator()(Entry* entries) const noexcept;
   };
   std::unique_ptr<Entry[], Free> entries_;
+  std::uint32_t inserted_ = 0;
 };
 static_assert(sizeof(WordCache::Entry) == 32);
 

@@ -1,0 +1,56 @@
+#include "drapps/text/bpe/boundaries.h"
+
+namespace drapps::text {
+namespace {
+
+bool is_continuation(char byte) noexcept { return (static_cast<std::uint8_t>(byte) & 0xC0) == 0x80; }
+
+std::size_t size_by_lead(char lead) noexcept {
+  const auto byte = static_cast<std::uint8_t>(lead);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+/// Calls visit(left, right) for each boundary between characters within a token, unless both are ASCII.
+template <class Visit>
+void for_each_boundary(std::string_view token, const Visit& visit) {
+  std::size_t left = 0;
+  for (std::size_t at = 1; at < token.size(); ++at) {
+    if (is_continuation(token[at])) continue;
+    std::size_t end = at + 1;
+    while (end < token.size() && is_continuation(token[end])) ++end;
+    const bool ascii = at - left == 1 && static_cast<std::uint8_t>(token[left] | token[at]) < 0x80;
+    if (!ascii && at - left <= 4 && end - at <= 4) visit(token.substr(left, at - left), token.substr(at, end - at));
+    left = at;
+  }
+}
+
+}  // namespace
+
+Boundaries::Boundaries(const std::vector<TokenBytes>& tokens) : partial_(std::size_t{1} << 16) {
+  std::size_t boundaries = 0;
+  for (const TokenBytes& token : tokens) {
+    for_each_boundary(token.bytes, [&](std::string_view, std::string_view) { ++boundaries; });
+  }
+  seen_.resize(std::bit_ceil(16 * boundaries + 64) / 64);
+  shift_ = 64 - std::countr_zero(seen_.size() * 64);
+  for (const TokenBytes& token : tokens) {
+    for_each_boundary(token.bytes, [&](std::string_view left, std::string_view right) {
+      const std::uint64_t bit = key_of(left, right) >> shift_;
+      seen_[bit >> 6] |= std::uint64_t{1} << (bit & 63);
+      if (is_continuation(left.front()) || right.size() < size_by_lead(right.front())) {
+        partial_[pair(left.back(), right.front())] = true;
+      }
+    });
+  }
+}
+
+bool Boundaries::crossed_partly(std::string_view left, std::string_view right) const noexcept {
+  for (std::size_t from = 0; from < left.size(); ++from) {
+    for (std::size_t size = 1; size <= right.size(); ++size) {
+      if (has(left.substr(from), right.substr(0, size))) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace drapps::text
