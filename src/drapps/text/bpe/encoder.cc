@@ -52,22 +52,20 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
 
 TokenId* Encoder::look_up(std::string_view pretoken, TokenId* out) {
   const std::uint64_t hash = hash_bytes(pretoken);
-  const bool remembered = pretoken.size() <= PhraseCache::kMaxSize;
-  if (remembered) {
-    if (const std::size_t known = phrases_.find(pretoken, hash, out); known != 0) return out + known;
-  }
+  if (const std::size_t known = phrases_.find(pretoken, hash, false, out); known != 0) return out + known;
   if (const TokenId whole = model_.whole.find(pretoken, hash); whole >= 0) {
     *out = whole;
     return out + 1;
   }
-  TokenId* const end = merge_parts(pretoken, out);
-  phrases_.insert(pretoken, hash, out, static_cast<std::size_t>(end - out));
-  return end;
+  if (merge_parts(pretoken, out)) return out;
+  const std::size_t tokens = merger_.merge(pretoken, out);
+  phrases_.insert(pretoken, hash, false, out, tokens);
+  return out + tokens;
 }
 
-TokenId* Encoder::merge_parts(std::string_view pretoken, TokenId* out) {
+bool Encoder::merge_parts(std::string_view pretoken, TokenId*& out) {
   const auto is_ascii = [](char byte) { return static_cast<std::uint8_t>(byte) < 0x80; };
-  if (std::all_of(pretoken.begin(), pretoken.end(), is_ascii)) return out + merger_.merge(pretoken, out);
+  if (std::all_of(pretoken.begin(), pretoken.end(), is_ascii)) return false;
   const auto* const p = reinterpret_cast<const std::uint8_t*>(pretoken.data());
   std::size_t begin = 0;  // of the part
   std::size_t at = 0;     // a character
@@ -82,11 +80,19 @@ TokenId* Encoder::merge_parts(std::string_view pretoken, TokenId* out) {
     at = next;
     size = next_size;
   }
-  return merge_part(pretoken.substr(begin), out);
+  if (begin == 0) return false;
+  out = merge_part(pretoken.substr(begin), out);
+  return true;
 }
 
 TokenId* Encoder::merge_part(std::string_view part, TokenId* out) {
-  if (part.size() > WordKey::kMaxSize) return out + merger_.merge(part, out);
+  if (part.size() > WordKey::kMaxSize) {
+    const std::uint64_t hash = hash_bytes(part);
+    if (const std::size_t known = phrases_.find(part, hash, true, out); known != 0) return out + known;
+    const std::size_t tokens = merger_.merge(part, out);
+    phrases_.insert(part, hash, true, out, tokens);
+    return out + tokens;
+  }
   const WordKey key = WordKey::of(reinterpret_cast<const std::uint8_t*>(part.data()), part.size(), end_).as_part();
   const std::uint32_t place = words_.place_of(key);
   if (const std::size_t known = words_.find(key, place, out); known != 0) return out + known;

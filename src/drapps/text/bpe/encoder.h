@@ -25,8 +25,9 @@ class Encoder {
   /// Writes the ids of a pretoken that words_ does not have.
   TokenId* look_up(std::string_view pretoken, TokenId* out);
 
-  /// The same, merging it by its parts.
-  TokenId* merge_parts(std::string_view pretoken, TokenId* out);
+  /// Writes the ids that its parts merge to; `out` becomes their end. False, and nothing done, where it has but one
+  /// part.
+  bool merge_parts(std::string_view pretoken, TokenId*& out);
   TokenId* merge_part(std::string_view part, TokenId* out);
 
   const BpeModel& model_;

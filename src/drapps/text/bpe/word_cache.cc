@@ -30,11 +30,12 @@ void WordCache::Free::operator()(Entry* entries) const noexcept { std::free(entr
 
 PhraseCache::PhraseCache() : entries_(std::make_unique<Entry[]>(std::size_t{1} << kBits)) {}
 
-void PhraseCache::insert(std::string_view pretoken, std::uint64_t hash, const TokenId* ids,
+void PhraseCache::insert(std::string_view pretoken, std::uint64_t hash, bool part, const TokenId* ids,
                          std::size_t tokens) noexcept {
   if (pretoken.size() > kMaxSize || tokens == 0 || tokens > kMaxIds) return;
   Entry& entry = at(hash);
-  entry.size = static_cast<std::uint16_t>(pretoken.size());
+  entry.size = static_cast<std::uint8_t>(pretoken.size());
+  entry.part = part;
   entry.tokens = static_cast<std::uint16_t>(tokens);
   std::copy_n(ids, tokens, entry.ids);
   std::copy_n(pretoken.data(), pretoken.size(), entry.bytes);

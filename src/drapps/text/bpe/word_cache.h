@@ -115,21 +115,26 @@ class PhraseCache {
 
   PhraseCache();
 
-  /// Copies the ids to `out`; their number, or 0 where the pretoken is not known.
-  std::size_t find(std::string_view pretoken, std::uint64_t hash, TokenId* out) const noexcept {
+  /// Copies the ids to `out`; their number, or 0 where the pretoken is not known. The same bytes as a part of a
+  /// pretoken may have other ids.
+  std::size_t find(std::string_view pretoken, std::uint64_t hash, bool part, TokenId* out) const noexcept {
     const Entry& entry = at(hash);
-    if (entry.size != pretoken.size() || std::memcmp(entry.bytes, pretoken.data(), pretoken.size()) != 0) return 0;
+    if (entry.size != pretoken.size() || entry.part != part ||
+        std::memcmp(entry.bytes, pretoken.data(), pretoken.size()) != 0)
+      return 0;
     std::memcpy(out, entry.ids, entry.tokens * sizeof(TokenId));
     return entry.tokens;
   }
 
   /// Keeps them if they are few enough, and at least one.
-  void insert(std::string_view pretoken, std::uint64_t hash, const TokenId* ids, std::size_t tokens) noexcept;
+  void insert(std::string_view pretoken, std::uint64_t hash, bool part, const TokenId* ids,
+              std::size_t tokens) noexcept;
 
  private:
   static constexpr unsigned kBits = 13;
   struct alignas(64) Entry {
-    std::uint16_t size;
+    std::uint8_t size;
+    bool part;
     std::uint16_t tokens;
     TokenId ids[kMaxIds];
     char bytes[kMaxSize];
