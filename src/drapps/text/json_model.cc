@@ -22,7 +22,8 @@ Error refused_model(std::string reason) { return {.code = ErrorCode::kUnsupporte
 
 bool absent_or_empty(const ModelJson& model, const char* name) {
   const auto found = model.find(name);
-  return found == model.end() || found->is_null() || *found == "" || *found == 0.0;
+  if (found == model.end() || found->is_null()) return true;
+  return found->is_string() ? found->get_ref<const std::string&>().empty() : *found == 0.0;
 }
 
 bool is_true(const ModelJson& model, const char* name) {

@@ -58,7 +58,7 @@ struct WordKey {
   bool is(const WordKey& other) const noexcept { return ((low ^ other.low) | (high ^ other.high)) == 0; }
 };
 
-/// Short pretokens of few ids: a table of 4 MiB, two entries to a cache line, so that frequent words stay in the caches
+/// Short pretokens of few ids: a table of 8 MiB, two entries to a cache line, so that frequent words stay in the caches
 /// next to the core. A pretoken that is not found is put in second place, and once in a while what was there moves to
 /// the first: words that come early are frequent ones, and stay.
 class WordCache {
@@ -95,7 +95,7 @@ class WordCache {
 
  private:
   static constexpr std::uint32_t kStay = 8;
-  static constexpr unsigned kLineBits = 16;
+  static constexpr unsigned kLineBits = 17;
   static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
 
   struct Free {

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 namespace drapps::text {
-namespace {
+namespace {  // NOLINT(google-build-namespaces)
 
 /// Which of 64 bytes are what. Bits of bytes that are not ASCII are in none but `high`.
 struct ByteMasks {
