@@ -39,7 +39,8 @@ WRONG = {
     "on_worker_death": NO_NAMES,
     "stall_report": (None, "x", b"", -1, NAN, True, [], {}),
     "share_lists": NO_FLAGS,
-    "accelerate": NO_FLAGS,
+    "accelerate": NO_FLAGS[1:],  # None is the default
+    "device": (b"", "x", "", "cuda:-1", "meta", NAN, [], {}, object()),
     "settings": ("x", b"", 1, True, NAN, [], {}, {1: 2}, {"knobs": b""}, {"knobs": NAN}),
     "cache": (None, *NO_BYTES, "always"),
     "form": NO_NAMES,
