@@ -73,9 +73,8 @@ class Loader:
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file
         self._epochs = Epochs()
-        self._latest: Stream | AheadStream | None = (
-            None  # outlives its iterator: it knows where that stood
-        )
+        # Outlives its iterator: it knows where that stood.
+        self._latest: Stream | AheadStream | None = None
 
     def __iter__(self) -> LoaderIterator:
         warn(self._native)

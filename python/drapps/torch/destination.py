@@ -151,7 +151,7 @@ class DeviceMemory(Destination):
             self._warned = True
             warnings.warn(
                 f"{self._device} has no memory left for batches ahead of the training step: they "
-                "are copied when they are taken; a smaller model, batch or device= alone helps",
+                "are copied when they are taken; a smaller batch or model leaves room",
                 RuntimeWarning,
                 stacklevel=2,
             )

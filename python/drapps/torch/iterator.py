@@ -29,10 +29,10 @@ class LiftedIterator(_BaseDataLoaderIter):
 
     def __init__(self, loader: IteratedLoader[Any], native: Native) -> None:
         super().__init__(loader)
+        self._destination = destination_of(loader._device, self)
         self._pass = loader._begin(int(self._base_seed), native)
         self._stream: AnyStream | None = None
         self._marks: ConsumerMarks | None = None
-        self._destination = destination_of(loader._device, self)
         self._transfer: TransferThread | None = None
         if self._num_workers > 0:
             if self._destination is not None:

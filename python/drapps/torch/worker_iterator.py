@@ -60,6 +60,7 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._prefetch = self._prefetch_factor * self._num_workers  # batches
         held = uncached(self._dataset)
         self._shared_lists = share_large_lists(held, Dataset) if loader.share_lists else []
+        self._destination = destination_of(loader._device, self)
         self._progress = loader._begin_pass(int(self._base_seed))
         self._base_seed = self._progress.base_seed
         self._share_seed()
@@ -74,7 +75,6 @@ class WorkerIterator(_BaseDataLoaderIter):
         self._knob = loader._process_knob()
         self._samples = loader.batch_size or 0
         self._acceleration = loader._accelerated()
-        self._destination = destination_of(loader._device, self)
         self._waiter = ResultWaiter(self._timeout, loader.stall_report)
         with within(self):
             self._start()
