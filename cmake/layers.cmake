@@ -4,7 +4,7 @@
 # program <name>_test, x_bench.cc to the benchmark <name>_bench. A layer sees the layers declared before it.
 # A layer may be headers only. Files of one kind may be compiled together (DRAPPS_UNITY_BUILD), so what has internal
 # linkage in them needs names of its own within the layer. `ctest -L <name>` runs the tests of one layer.
-set(DRAPPS_TEST_LAYERS "" CACHE STRING "layers whose tests are built; empty for all")
+set(DRAPPS_TEST_FILES "" CACHE STRING "regular expressions for the tests that are built, as layer/name; empty for all")
 
 set_property(GLOBAL PROPERTY DRAPPS_LAYERS "")
 
@@ -24,6 +24,10 @@ function(drapps_layer name)
   set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER tests EXCLUDE REGEX "_stand_in_test\\.cc$")  # a library of its own, which tests load
+  if(DRAPPS_TEST_FILES)
+    list(JOIN DRAPPS_TEST_FILES "|" chosen)
+    list(FILTER tests INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(${chosen})")
+  endif()
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cc$")
   drapps_simd_flags(${sources})
@@ -43,7 +47,7 @@ function(drapps_layer name)
   endif()
   set_property(GLOBAL APPEND PROPERTY DRAPPS_LAYERS drapps_${name})
 
-  if(DRAPPS_BUILD_TESTS AND tests AND (NOT DRAPPS_TEST_LAYERS OR name IN_LIST DRAPPS_TEST_LAYERS))
+  if(DRAPPS_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     drapps_compile_together(${name}_test all tests)
     # Most of a test's time is the compiler's; but what compares pixels runs long where sanitizers watch it at -O0.
