@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "drapps/source/array.h"
+#include "drapps/source/encoded.h"
 #include "drapps/source/packed.h"
 #include "drapps/source/permutation.h"
 #include "drapps/source/shard_source.h"
