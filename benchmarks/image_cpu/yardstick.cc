@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "benchmarks/program.h"
-#include "drapps/augment/random_resized_crop.h"
+#include "drapps/augment/picture/random_resized_crop.h"
 #include "drapps/base/clock.h"
 #include "drapps/decode/crc32.h"
 #include "drapps/decode/jpeg/structure.h"

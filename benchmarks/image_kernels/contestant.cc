@@ -1,6 +1,6 @@
 #include "benchmarks/image_kernels/contestant.h"
 
-#include "drapps/augment/geometry.h"
+#include "drapps/augment/picture/geometry.h"
 #include "drapps/decode/jpeg/coefficients.h"
 #include "drapps/decode/jpeg/reader.h"
 #include "drapps/decode/jpeg/structure.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "benchmarks/program.h"
-#include "drapps/augment/random_resized_crop.h"
+#include "drapps/augment/picture/random_resized_crop.h"
 #include "drapps/base/philox.h"
 
 namespace drapps::bench {

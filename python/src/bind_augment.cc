@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "drapps/augment/ops.h"
+#include "drapps/augment/picture/ops.h"
 #include "shared.h"
 
 namespace nb = nanobind;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "drapps/source/array.h"
+#include "drapps/source/encoded.h"
 #include "drapps/source/packed.h"
 #include "drapps/source/permutation.h"
 #include "drapps/source/shard_source.h"
@@ -325,7 +326,7 @@ void bind_source(nb::module_& module) {
           [](const SharedSource& self, std::uint64_t index) {
             if (index >= self.source->size()) throw nb::index_error("no such sample");
             const Hint hint = self.source->hint(index);
-            return nb::make_tuple(hint.bytes, hint.pixels);
+            return nb::make_tuple(hint.bytes, hint.work);
           },
           "index"_a, "(bytes, pixels) of a record, 0 where not yet known.")
       .def("storage_identity", &storage_identity,

@@ -52,6 +52,27 @@ def test_the_control_plane_is_below_all_data_plane_folders() -> None:
 
 
 @pytest.mark.parametrize(
+    "header",
+    [
+        "storage/location.h",
+        "source/source.h",
+        "cache/keeper.h",
+        "modality/modality.h",
+        "pipeline/metrics.h",
+        "pipeline/plan.h",
+        "pipeline/prepare.h",
+        "pipeline/runner.h",
+        "pipeline/sample_log.h",
+        "pipeline/task.h",
+        "trace/samples.h",
+    ],
+)
+def test_what_all_modalities_share_names_none_of_them(header: str) -> None:
+    text = (ROOT / "src/drapps" / header).read_text()
+    assert re.findall(r"picture|pixel|decoder|jpeg|image|text", text, re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize(
     ("include", "complaint"),
     [
         ('#include "drapps/lower/x.h"', "includes drapps/lower/x.h"),

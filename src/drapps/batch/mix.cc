@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "drapps/augment/checks.h"
+#include "drapps/augment/picture/checks.h"
 
 namespace drapps {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "drapps/augment/op.h"
+#include "drapps/augment/picture/op.h"
 #include "drapps/batch/mix_draws.h"
 #include "drapps/batch/tensor_format.h"
 #include "drapps/kernel/normalize.h"

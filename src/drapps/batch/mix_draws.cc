@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "drapps/augment/checks.h"
+#include "drapps/augment/picture/checks.h"
 #include "drapps/base/exact_math.h"
 
 namespace drapps {

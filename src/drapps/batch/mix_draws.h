@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "drapps/augment/fields.h"
+#include "drapps/augment/picture/fields.h"
 #include "drapps/base/philox.h"
 #include "drapps/base/result.h"
 #include "drapps/data/image.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "drapps/augment/checks.h"
+#include "drapps/augment/picture/checks.h"
 #include "drapps/batch/erase.h"
 
 namespace drapps {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "drapps/augment/testing.h"
+#include "drapps/augment/picture/testing.h"
 #include "drapps/base/exact_math.h"
 
 namespace drapps {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "drapps/augment/checks.h"
+#include "drapps/augment/picture/checks.h"
 #include "drapps/kernel/normalize.h"
 
 namespace drapps {

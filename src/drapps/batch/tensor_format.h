@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "drapps/augment/fields.h"
-#include "drapps/augment/op.h"
+#include "drapps/augment/picture/fields.h"
+#include "drapps/augment/picture/op.h"
 #include "drapps/base/result.h"
 #include "drapps/data/dtype.h"
 

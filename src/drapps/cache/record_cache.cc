@@ -48,13 +48,13 @@ RecordIdentity RecordCache::in_form(const RecordIdentity& plain, RecordPart part
   return {plain.high ^ made_with.high, plain.low ^ made_with.low};
 }
 
-bool RecordCache::knows(std::uint64_t index) noexcept {
+bool RecordCache::knows(std::uint64_t record) noexcept {
   if (!wish_.form || tier_.empty()) return false;
   bool any = false;
   for (std::size_t i = 0; i < forms_.size(); ++i) {
     const auto part = static_cast<RecordPart>(i);
-    const Location at = source_->locate(index, part);
-    const RecordIdentity as_bytes = plain(index, part, at);
+    const Location at = source_->locate(record, part);
+    const RecordIdentity as_bytes = plain(record, part, at);
     const bool kept = tier_.has(in_form(as_bytes, part, form(part))) ||
                       (form(part) != FormId::kBytes && fetched(at) && tier_.has(as_bytes));
     if (!kept && fetched(at)) return false;
@@ -80,88 +80,106 @@ std::array<double, kForms> RecordCache::shares() noexcept {
 }
 
 /// The part in its form or as bytes, with the identity that its file has now.
-View RecordCache::find_part(Request& request, RecordPart part) noexcept {
-  const Location& at = request.at[part];
+View RecordCache::find_part(const Request& request, RecordPart part) noexcept {
+  const Location& at = request.read.at[part];
   const FormId wanted = form(part);
   if (!fetched(at) && wanted == FormId::kBytes) return {};
-  const RecordIdentity as_bytes = plain(request.index, part, at);
+  const RecordIdentity as_bytes = plain(request.record, part, at);
   const RecordIdentity made = in_form(as_bytes, part, wanted);
   if (!fetched(at)) return tier_.get({made, 0, member_.number});
   if (!tier_.has(made) && (wanted == FormId::kBytes || !tier_.has(as_bytes))) return {};
   struct stat status{};
   if (::stat(at.path, &status) != 0) return {};
   const std::uint64_t state = state_of(status);
-  request.identity[part] = at.shard == nullptr ? identity_of(status) : at.shard->record_identity(at.offset, at.length);
-  request.state[part] = state;
+  request.read.identity[part] =
+      at.shard == nullptr ? identity_of(status) : at.shard->record_identity(at.offset, at.length);
+  request.read.state[part] = state;
   View view = tier_.get({made, state, member_.number});
   return view || wanted == FormId::kBytes ? std::move(view) : tier_.get({as_bytes, state, member_.number});
 }
 
-bool RecordCache::find(Request& request) noexcept {
+bool RecordCache::find(const Request& request) noexcept {
   if (!wish_.form || tier_.empty()) return false;
   bool any = false;
-  for (RecordPart part = kFirstPart; part < request.parts; ++part) {
-    View& view = request.kept[part];
+  for (RecordPart part = kFirstPart; part < request.read.parts; ++part) {
+    View& view = request.kept.views[part];
     view = find_part(request, part);
     any |= static_cast<bool>(view);
     if (view) {
-      request.bytes[part] = view.bytes();
-    } else if (!fetched(request.at[part]) && !request.at[part].bytes.empty()) {
-      request.bytes[part] = request.at[part].bytes;
-      request.identity[part] = {.size = request.bytes[part].size()};
+      request.read.bytes[part] = view.bytes();
+    } else if (!fetched(request.read.at[part]) && !request.read.at[part].bytes.empty()) {
+      request.read.bytes[part] = request.read.at[part].bytes;
+      request.read.identity[part] = {.size = request.read.bytes[part].size()};
     } else {
       any = false;
       break;
     }
   }
-  any ? static_cast<void>(hits_.fetch_add(1, std::memory_order_relaxed)) : request.unpin();
+  any ? static_cast<void>(hits_.fetch_add(1, std::memory_order_relaxed)) : request.kept.unpin();
   return any;
 }
 
 bool RecordCache::wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept {
   const std::size_t room = tier_.room();
   if (!wish_.form || room < bytes || room <= room_in_vain_.load(std::memory_order_relaxed)) return false;
-  const View& kept = request.kept[part];
+  const View& kept = request.kept.views[part];
   const bool there = kept && kept.form() == form(part);
-  const Location& at = request.at[part];
-  if (there || at.entry.form == Entry::Form::kDecoded) return false;
+  const Location& at = request.read.at[part];
+  if (there || at.contents.decoded) return false;
   if (!fetched(at)) return form(part) != FormId::kBytes;
-  if (!kept && request.state[part] == kUnknownState) return false;
+  if (!kept && request.read.state[part] == kUnknownState) return false;
   // What the page cache has let go by the next pass is not there to be had for nothing.
   const bool lost = !source_->storage().page_cached() || passes_.load(std::memory_order_relaxed) > 1;
-  return wish_.always || kept || (request.waited && lost);
+  return wish_.always || kept || (request.read.waited && lost);
 }
 
-void RecordCache::keep(Request& request, RecordPart part, FormId form, std::span<const std::uint8_t> entry,
-                       std::uint64_t saved_ns) {
-  const Location& at = request.at[part];
-  const RecordIdentity as_bytes = plain(request.index, part, at);
-  const std::uint64_t state = fetched(at) ? request.state[part] : 0;
-  const std::uint64_t read_ns = fetched(at) && !request.kept[part] ? request.wall_ns : 0;
+void RecordCache::keep(const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+                       const Making& making) {
+  const FormId wanted = form(part);
+  encode_ns_[static_cast<std::size_t>(wanted)].fetch_add(making.encode_ns, std::memory_order_relaxed);
+  if (making.made) return keep_as(wanted, request, part, entry, making.saved_ns);
+  if (wanted == FormId::kCoefficients) keep_bytes(request, part);
+}
+
+/// Keeps a copy of an entry; see Tier::offer(). Where the part was kept as bytes, those go.
+void RecordCache::keep_as(FormId form, const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+                          std::uint64_t saved_ns) {
+  const Location& at = request.read.at[part];
+  const RecordIdentity as_bytes = plain(request.record, part, at);
+  const std::uint64_t state = fetched(at) ? request.read.state[part] : 0;
+  const std::uint64_t read_ns = fetched(at) && !request.kept.views[part] ? request.read.wall_ns : 0;
   const Admission admission =
       tier_.offer({in_form(as_bytes, part, form), state, member_.number}, form, entry.size(), saved_ns + read_ns,
                   [&](std::span<std::uint8_t> place) { std::ranges::copy(entry, place.begin()); });
   if (admission == Admission::kAdmitted) {
-    request.admitted[part] = form;
+    request.kept.admitted[part] = form;
     refused_.store(0, std::memory_order_relaxed);
   } else if (admission == Admission::kFull && refused_.fetch_add(1, std::memory_order_relaxed) + 1 >= kMostRefused) {
     room_in_vain_.store(tier_.room(), std::memory_order_relaxed);
   }
-  if (form != FormId::kBytes && request.kept[part] && admission != Admission::kFull) tier_.drop(as_bytes);
+  if (form != FormId::kBytes && request.kept.views[part] && admission != Admission::kFull) tier_.drop(as_bytes);
 }
 
-void RecordCache::keep_bytes(Request& request, RecordPart part) {
-  const auto bytes = request.bytes[part];
-  if (!fetched(request.at[part]) || request.kept[part] || !wants(request, part, bytes.size())) return;
-  keep(request, part, FormId::kBytes, bytes, 0);
+void RecordCache::keep_bytes(const Request& request, RecordPart part) {
+  const auto bytes = request.read.bytes[part];
+  if (!fetched(request.read.at[part]) || request.kept.views[part] || !wants(request, part, bytes.size())) return;
+  keep_as(FormId::kBytes, request, part, bytes, 0);
 }
 
+void RecordCache::decoded(const Request& request) {
+  for (RecordPart part = kFirstPart; part < request.read.parts; ++part) {
+    if (form(part) == FormId::kBytes) keep_bytes(request, part);
+  }
+  keep_whole(request);
+}
+
+/// What was kept of a record goes again where another part of it found no room.
 void RecordCache::keep_whole(const Request& request) noexcept {
-  const bool some = std::ranges::any_of(request.admitted, [](const auto& form) { return form.has_value(); });
-  if (request.parts == 1 || !some || knows(request.index)) return;
-  for (RecordPart part = kFirstPart; part < request.parts; ++part) {
-    const std::optional<FormId>& form = request.admitted[part];
-    if (form) tier_.drop(in_form(plain(request.index, part, request.at[part]), part, *form));
+  const bool some = std::ranges::any_of(request.kept.admitted, [](const auto& form) { return form.has_value(); });
+  if (request.read.parts == 1 || !some || knows(request.record)) return;
+  for (RecordPart part = kFirstPart; part < request.read.parts; ++part) {
+    const std::optional<FormId>& form = request.kept.admitted[part];
+    if (form) tier_.drop(in_form(plain(request.record, part, request.read.at[part]), part, *form));
   }
 }
 

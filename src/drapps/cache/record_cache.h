@@ -14,28 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "drapps/cache/keeper.h"
 #include "drapps/cache/tier.h"
 #include "drapps/source/source.h"
-#include "drapps/storage/reader.h"
 
 namespace drapps::cache {
-
-class RecordCache;
-
-/// A request for a record that may be kept.
-struct Request : ReadRequest {
-  std::uint64_t index = 0;       // of the record
-  RecordCache* cache = nullptr;  // where it may be, or null
-  bool waited = false;           // storage made its reader wait
-  std::array<View, kMaxParts> kept;
-  std::array<std::optional<FormId>, kMaxParts> admitted;  // parts that were kept since it was asked for, and how
-
-  /// Its parts are no longer needed.
-  void unpin() noexcept {
-    for (View& view : kept) view.reset();
-    admitted = {};
-  }
-};
 
 /// What a loader wants of the cache.
 struct Wish {
@@ -45,7 +28,7 @@ struct Wish {
 };
 
 /// All members may be called from any thread, for different requests at once.
-class RecordCache {
+class RecordCache final : public Keeper {
  public:
   /// @param tier       outlives this.
   /// @param source     of files, or of bytes in memory.
@@ -53,43 +36,25 @@ class RecordCache {
   ///                   kept as bytes.
   RecordCache(Tier& tier, std::shared_ptr<const Source> source, const Wish& wish,
               const std::vector<std::optional<std::string>>& made_with);
-  ~RecordCache();
+  ~RecordCache() override;
   RecordCache(const RecordCache&) = delete;
   RecordCache& operator=(const RecordCache&) = delete;
 
   /// One more pass begins.
   void begin_pass() noexcept { passes_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// Whether all parts of a record are kept; their files are not looked at.
-  bool knows(std::uint64_t index) noexcept;
-  /// Answers a request, whose `at` and `parts` are set, from what is kept: `bytes` (of a part that is kept as bytes),
-  /// `identity`, and `kept`. False, and nothing is answered, where a part is missing or its file has changed.
-  bool find(Request& request) noexcept;
-
-  /// In which form a part is kept.
-  FormId form(RecordPart part) const noexcept { return forms_[part].form; }
-  /// Whether a part that was fetched is to be kept in its form, and there is room for some `bytes`. Not where entries
-  /// of unforeseen size were made in vain for as much room as there is.
-  bool wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept;
-  /// Keeps a copy of an entry of a part; see Tier::offer(). Where it was kept as bytes, those go.
-  /// @param saved_ns  of work that having it saves, beside reading the record.
-  void keep(Request& request, RecordPart part, FormId form, std::span<const std::uint8_t> entry,
-            std::uint64_t saved_ns);
-  /// The same with the bytes that were read of it.
-  void keep_bytes(Request& request, RecordPart part);
-  /// After the last keep(): what was kept of a record goes again where another part of it found no room.
-  void keep_whole(const Request& request) noexcept;
+  bool knows(std::uint64_t record) noexcept override;
+  bool find(const Request& request) noexcept override;
+  FormId form(RecordPart part) const noexcept override { return forms_[part].form; }
+  bool wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept override;
+  void decoded(const Request& request) override;
 
   /// Of this loader's records, by FormId: the share whose first part is kept in that form now. Of a large source some
   /// thousand records, evenly spread, stand for all.
   std::array<double, kForms> shares() noexcept;
   /// Requests that it answered.
   std::uint64_t hits() const noexcept { return hits_.load(std::memory_order_relaxed); }
-  /// CPU time was spent on bringing a part into a form, whether it was admitted or not.
-  void encoded(FormId form, std::uint64_t cpu_ns) noexcept {
-    encode_ns_[static_cast<std::size_t>(form)].fetch_add(cpu_ns, std::memory_order_relaxed);
-  }
-  /// All of that.
+  /// CPU time that was spent on bringing parts into a form, whether they were admitted or not.
   std::uint64_t encode_ns(FormId form) const noexcept {
     return encode_ns_[static_cast<std::size_t>(form)].load(std::memory_order_relaxed);
   }
@@ -102,7 +67,13 @@ class RecordCache {
 
   RecordIdentity plain(std::uint64_t index, RecordPart part, const Location& at) const noexcept;
   RecordIdentity in_form(const RecordIdentity& plain, RecordPart part, FormId form) const noexcept;
-  View find_part(Request& request, RecordPart part) noexcept;
+  View find_part(const Request& request, RecordPart part) noexcept;
+  void keep(const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+            const Making& making) override;
+  void keep_as(FormId form, const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+               std::uint64_t saved_ns);
+  void keep_bytes(const Request& request, RecordPart part);
+  void keep_whole(const Request& request) noexcept;
 
   Tier& tier_;
   const std::shared_ptr<const Source> source_;

@@ -11,6 +11,7 @@
 #include "drapps/plant/knob_range.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/policies_test.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {

@@ -205,8 +205,8 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
                       .settings = settings,
                       .engine = engine,
                       .arena = arena_->take(),
-                      .indexes = cache_->indexes(),
-                      .cache = cache_->records(),
+                      .learned = cache_->learned(),
+                      .keeper = cache_->records(),
                       .weights = options_.weights,
                       .ahead = pass.ahead});
 }
@@ -312,7 +312,7 @@ Recording::Samples Loader::samples() const {
       batch.samples.push_back({.index = sample.record,
                                .position = sample.position,
                                .bytes = sample.bytes,
-                               .known = sample.index,
+                               .known = sample.known,
                                .cpu_ns = sample.cpu_ns,
                                .wall_ns = sample.wall_ns});
     }

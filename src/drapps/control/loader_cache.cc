@@ -68,23 +68,24 @@ Result<CacheOptions> cache_options(const json& budget, const json& form) {
 LoaderCache::LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr<Source>& source,
                          const CacheOptions& options)
     : store_(engine.cache()) {
-  if (!options.on || source->is_rows()) return;
+  if (!options.on || source->rows() != nullptr) return;
   const cache::Wish wish{
       .budget = options.budget.value_or(default_budget(engine, plan)), .form = options.form, .always = options.chosen};
   records_ = std::make_shared<cache::RecordCache>(
       store_, source, wish,
       options.form ? made_with(plan, *source, *options.form) : std::vector<std::optional<std::string>>());
   if (!options.index) return;
-  indexes_ = std::make_shared<jpeg::MemoryIndexStore>(store_.ledger(), source->size(), wish.budget);
+  for (const auto& part : plan.parts) {
+    learned_ = part->new_store(store_.ledger(), source->size(), wish.budget);
+    if (learned_ == nullptr) continue;
+    learner_ = part;
+    break;
+  }
 }
 
 json LoaderCache::to_json() const {
   json root = json::object();
-  if (indexes_ != nullptr) {
-    const auto known = indexes_->statistics();
-    root["jpeg_index"] = {{"samples", known.records},     {"complete", known.complete}, {"entries", known.entries},
-                          {"coverage", known.coverage()}, {"bytes", indexes_->bytes()}, {"refused", known.refused}};
-  }
+  if (learned_ != nullptr) learner_->report(*learned_, root);
   if (records_ == nullptr) return root;
   const cache::StoreStatistics kept = store_.statistics();
   const auto shares = records_->shares();

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "drapps/cache/record_cache.h"
-#include "drapps/decode/jpeg/index_memory.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/plan.h"
+#include "drapps/source/learned.h"
 
 namespace drapps {
 
@@ -36,7 +36,7 @@ class LoaderCache {
   /// Null where nothing is kept of the records.
   const std::shared_ptr<cache::RecordCache>& records() const noexcept { return records_; }
   /// Null where nothing is kept of what decoding learns.
-  const std::shared_ptr<jpeg::MemoryIndexStore>& indexes() const noexcept { return indexes_; }
+  const std::shared_ptr<LearnedStore>& learned() const noexcept { return learned_; }
 
   /// By form: which share of this loader's records is kept in it, and over all loaders of the process how many parts of
   /// records, in how many bytes, and how much time they save in each pass; "cache" has the sums; "jpeg_index" what is
@@ -46,7 +46,8 @@ class LoaderCache {
  private:
   cache::Store& store_;
   std::shared_ptr<cache::RecordCache> records_;
-  std::shared_ptr<jpeg::MemoryIndexStore> indexes_;  // behind records_: it has a share of their budget
+  std::shared_ptr<const PartPlan> learner_;  // the part whose store that is
+  std::shared_ptr<LearnedStore> learned_;    // behind records_: it has a share of their budget
 };
 
 }  // namespace drapps

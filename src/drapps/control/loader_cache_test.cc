@@ -8,6 +8,7 @@
 
 #include "drapps/control/loader.h"
 #include "drapps/modality/test_pictures.h"
+#include "drapps/source/encoded.h"
 #include "drapps/storage/emulated_storage.h"
 #include "drapps/storage/testing.h"
 

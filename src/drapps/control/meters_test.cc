@@ -11,6 +11,7 @@
 #include "drapps/control/fake_plant_test.h"
 #include "drapps/meter/nvml_machine_test.h"
 #include "drapps/meter/system_tree_test.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {

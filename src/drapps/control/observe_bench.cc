@@ -14,6 +14,7 @@
 #include "drapps/policy/decider.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/registry.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {

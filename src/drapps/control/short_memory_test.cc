@@ -26,6 +26,7 @@
 #include "drapps/decode/testing.h"
 #include "drapps/modality/picture.h"
 #include "drapps/source/array.h"
+#include "drapps/source/encoded.h"
 
 namespace {
 

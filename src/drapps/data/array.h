@@ -58,15 +58,4 @@ struct PictureArray {
   }
 };
 
-/// In which form a part of a record is fetched, and so behind which stage it enters a plan.
-struct Entry {
-  enum class Form : std::uint8_t {
-    kEncoded,  // the bytes of a file; its format says how they are decoded (a picture's, or JPEG coefficients)
-    kDecoded,  // as decoding leaves it: a picture's pixels, uint8, as `pixels` says
-  };
-  Form form = Form::kEncoded;
-  std::uint32_t ops = 0;  // of the plan's first ones, whose output a decoded part is; they draw nothing
-  PixelLayout pixels;
-};
-
 }  // namespace drapps

@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <span>
 
+#include "drapps/base/attachment.h"
 #include "drapps/base/result.h"
 #include "drapps/data/image.h"
 
 namespace drapps {
 
-class ForeignReader {
+class ForeignReader : public Attachment {
  public:
-  virtual ~ForeignReader() = default;
-
   /// The whole picture as three planes in `out`. Called by many workers at once.
   virtual Result<ImageView> read(std::span<const std::uint8_t> bytes, ImageBuffer& out) const noexcept = 0;
 };

@@ -1,6 +1,7 @@
 #include "drapps/modality/columns.h"
 
 #include "drapps/kernel/gather.h"
+#include "drapps/source/array.h"
 
 namespace drapps {
 namespace {
@@ -19,7 +20,9 @@ void add_number(BatchColumns& columns, bool is_rows, const char* name, Dtype dty
 }  // namespace
 
 void BatchColumns::add_arrays(const Source& source) {
-  for (const Array& array : source.arrays()) {
+  const ArraySource* const rows = source.rows();
+  if (rows == nullptr) return;
+  for (const Array& array : rows->arrays()) {
     const std::size_t column = layout.add(array.name, array.dtype, array.row_shape);
     gatherers.push_back(
         {column,
@@ -38,28 +41,28 @@ void BatchColumns::add_labels(const Source& source) {
     if (i == 0 && first_label) {
       first_label->column = add(labels[i].name, Dtype::kFloat32, first_label->row_shape,
                                 [&values, write = first_label->write](const Sample& sample, std::byte* row) {
-                                  write(values[sample.index], row);
+                                  write(values[sample.asked.record], row);
                                   return ok_status();
                                 });
     } else {
       add_number<std::int64_t>(labels[i].name, Dtype::kInt64,
-                               [&values](const Sample& sample) { return values[sample.index]; });
+                               [&values](const Sample& sample) { return values[sample.asked.record]; });
     }
   }
 }
 
 void BatchColumns::add_origin(const Source& source) {
-  const bool rows = source.is_rows();
+  const bool rows = source.rows() != nullptr;
   drapps::add_number<std::int64_t>(
-      *this, rows, "index", Dtype::kInt64, [](const Sample& sample) { return sample.index; },
+      *this, rows, "index", Dtype::kInt64, [](const Sample& sample) { return sample.asked.record; },
       [](const RowRun& run, std::size_t i) { return run.records[i]; });
   drapps::add_number<std::int64_t>(
-      *this, rows, "position", Dtype::kInt64, [](const Sample& sample) { return sample.row.position; },
+      *this, rows, "position", Dtype::kInt64, [](const Sample& sample) { return sample.asked.row.position; },
       [](const RowRun& run, std::size_t i) { return run.first_position + i; });
   drapps::add_number<std::uint8_t>(
       *this, rows, "flags", Dtype::kUint8,
       [](const Sample& sample) {
-        return (sample.row.padded ? kFlagPadded : 0) | (sample.replaced ? kFlagReplaced : 0);
+        return (sample.asked.row.padded ? kFlagPadded : 0) | (sample.asked.replaced ? kFlagReplaced : 0);
       },
       [](const RowRun& run, std::size_t i) { return i < run.real ? std::uint8_t{0} : kFlagPadded; });
 }

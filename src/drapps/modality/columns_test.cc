@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "drapps/source/array.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {
@@ -61,10 +62,10 @@ TEST(BatchColumns, RowsOfSamplesSayWhichRecordTheyAre) {
   EXPECT_TRUE(columns.gatherers.empty());
   std::vector<std::byte> slot(columns.layout.bytes());
   Sample sample;
-  sample.index = 1;
-  sample.row.position = 9;
-  sample.row.padded = true;
-  sample.replaced = true;
+  sample.asked.record = 1;
+  sample.asked.row.position = 9;
+  sample.asked.row.padded = true;
+  sample.asked.replaced = true;
   for (const ColumnWriter& writer : columns.writers) {
     ASSERT_TRUE(writer.write(sample, columns.layout.row(slot.data(), writer.column, 0)).ok());
   }

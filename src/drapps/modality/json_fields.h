@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "drapps/augment/fields.h"
+#include "drapps/augment/picture/fields.h"
 #include "drapps/base/result.h"
 
 namespace drapps {

@@ -1,7 +1,7 @@
 // Kinds of data that samples are made of.
 //
-// The samples of a pipeline have named parts, each of one kind, its modality: a picture with its mask and its boxes,
-// say. A modality is a few files and an entry in modalities.cc, and is made of these types:
+// The samples of a pipeline have named parts, each of one kind, its modality. A modality is a few files and an entry in
+// modalities.cc, and is made of these types:
 //
 //   Modality    the kind: its name, and how a description is read
 //   PartSpec    a description of one part
@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,12 +19,12 @@
 #include <string_view>
 #include <vector>
 
+#include "drapps/base/attachment.h"
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/philox.h"
 #include "drapps/base/result.h"
-#include "drapps/cache/record_cache.h"
-#include "drapps/decode/foreign.h"
-#include "drapps/decode/jpeg/index.h"
+#include "drapps/cache/keeper.h"
+#include "drapps/source/learned.h"
 #include "drapps/source/sampler.h"
 #include "drapps/source/source.h"
 
@@ -47,14 +48,31 @@ struct Workspace {
   }
 };
 
-/// One record on its way from the reader to its row of a batch.
-struct Sample : cache::Request {
+/// Which record a sample is made of.
+struct Asked {
+  Sampler::Row row;          // what the order asks for
+  std::uint64_t record = 0;  // the row's, or one that stands in for it
+  bool replaced = false;     // another record stands in
+};
+
+/// What is known of a record once it is decoded.
+struct Decoded {
+  Learned known = Learned::kNothing;  // of it, when decoding began
+  std::uint64_t work = 0;             // units, as its modality counts them; 0 where it counts none
+};
+
+/// One record on its way from the reader to its row of a batch: a value for each stage, which that stage alone fills.
+struct Sample {
   Source* source = nullptr;
-  Sampler::Row row;
-  bool replaced = false;                                   // another record stands in for it
-  jpeg::IndexKnown index_known = jpeg::IndexKnown::kNone;  // when its picture was decoded
-  std::uint64_t pixels = 0;                                // of its picture, once that was opened
-  Workspace* workspace = nullptr;                          // from decoding to the end
+  cache::Keeper* keeper = nullptr;  // what may have it, or null
+  Asked asked;
+  ReadRequest* read = nullptr;
+  cache::Kept kept;
+  Decoded decoded;
+  Workspace* workspace = nullptr;  // from decoding to the end
+
+  /// Of what may have it.
+  cache::Request request() noexcept { return {asked.record, *read, kept}; }
 };
 
 /// What the ops of a part draw with, at one coordinate.
@@ -87,9 +105,16 @@ class PartPlan {
   /// The same for what stands behind the source's labels.
   virtual void add_target_columns(BatchColumns& /*columns*/) {}
 
-  /// @param indexes  of the source's pictures, which decoding learns and uses; or null.
+  /// A store for what decoding learns of so many records, within some bytes; null where there is nothing to learn.
+  virtual std::shared_ptr<LearnedStore> new_store(MemoryLedger& /*ledger*/, std::uint64_t /*records*/,
+                                                  std::size_t /*budget*/) const {
+    return nullptr;
+  }
+  /// Adds to a report what such a store of its own knows.
+  virtual void report(const LearnedStore& /*learned*/, nlohmann::json& /*root*/) const {}
+  /// @param learned  of the source's records, by a store of this part's kind or of another's; or null.
   virtual std::unique_ptr<PartState> new_state(MemoryLedger& ledger,
-                                               const std::shared_ptr<jpeg::IndexStore>& indexes) const = 0;
+                                               const std::shared_ptr<LearnedStore>& learned) const = 0;
   /// From what was fetched to what the first op reads.
   virtual Status decode(Sample& sample, const PartDraws& draws) const = 0;
   /// Every op that is still to come, in order.
@@ -103,10 +128,12 @@ class PartPlan {
 
   /// How many ops draw, batch ops among them: the parts behind draw with other numbers.
   virtual std::size_t ordinals() const noexcept = 0;
-  /// Leading ops that draw nothing: the output of any of them may be what is fetched (Entry::ops).
+  /// Leading ops that draw nothing: the output of any of them may be what is fetched (Contents::ops).
   virtual std::size_t fixed_ops() const noexcept = 0;
   /// What else than its file shows in the record's part as it is kept in a form; nothing where it is kept as bytes.
   virtual std::optional<std::string> made_with(cache::FormId /*form*/) const { return {}; }
+  /// Units of work from which on a sample is large, which is reported; see Decoded::work.
+  virtual std::uint64_t large_work() const noexcept { return std::numeric_limits<std::uint64_t>::max(); }
   /// What explain() says of it.
   virtual nlohmann::json stages() const = 0;
 
@@ -142,10 +169,10 @@ struct SamplePart {
 struct Modality {
   std::string_view name;
   /// kInvalidArgument names the field that is missing, unknown or of the wrong type.
-  /// @param where    names the object in messages.
-  /// @param foreign  reads what nothing here reads, or null; part of the description that JSON cannot hold.
+  /// @param where     names the object in messages.
+  /// @param attached  what JSON cannot hold of the description, or null.
   Result<std::shared_ptr<const PartSpec>> (*parse)(const nlohmann::json& fields, const std::string& where,
-                                                   const std::shared_ptr<const ForeignReader>& foreign);
+                                                   const std::shared_ptr<const Attachment>& attached);
 };
 
 }  // namespace drapps

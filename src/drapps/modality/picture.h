@@ -10,14 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "drapps/augment/ops.h"
+#include "drapps/augment/picture/ops.h"
 #include "drapps/batch/mix.h"
 #include "drapps/batch/row.h"
 #include "drapps/decode/decoder.h"
+#include "drapps/decode/foreign.h"
+#include "drapps/decode/jpeg/index.h"
 #include "drapps/decode/types.h"
 #include "drapps/modality/columns.h"
 #include "drapps/modality/modality.h"
 #include "drapps/modality/picture_forms.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 
@@ -66,7 +69,7 @@ struct PicturePart final : PartSpec, PictureFields {
 
   explicit PicturePart(PictureFields fields) : PictureFields(std::move(fields)) {}
   static Result<std::shared_ptr<const PartSpec>> parse(const nlohmann::json& fields, const std::string& where,
-                                                       const std::shared_ptr<const ForeignReader>& foreign);
+                                                       const std::shared_ptr<const Attachment>& attached);
   std::string_view modality() const noexcept override { return kModality; }
   nlohmann::json to_json() const override;
   Result<std::shared_ptr<PartPlan>> plan(const std::string& name, std::size_t place,
@@ -108,7 +111,11 @@ class PicturePlan final : public PartPlan {
   Status add_columns(BatchColumns& columns) override;
   void add_target_columns(BatchColumns& columns) override;
   std::unique_ptr<PartState> new_state(MemoryLedger& ledger,
-                                       const std::shared_ptr<jpeg::IndexStore>& indexes) const override;
+                                       const std::shared_ptr<LearnedStore>& learned) const override;
+  std::shared_ptr<LearnedStore> new_store(MemoryLedger& ledger, std::uint64_t records,
+                                          std::size_t budget) const override;
+  void report(const LearnedStore& learned, nlohmann::json& root) const override;
+  std::uint64_t large_work() const noexcept override { return static_cast<std::uint64_t>(kManyPixels); }
   Status decode(Sample& sample, const PartDraws& draws) const override;
   Status augment(Sample& sample, const PartDraws& draws) const override;
   bool finishes() const noexcept override { return mixer_.has_value(); }
@@ -132,8 +139,10 @@ class PicturePlan final : public PartPlan {
   PictureState& state(const Sample& sample) const noexcept { return static_cast<PictureState&>(state_of(sample)); }
   Status gather(const RowRun& run, std::size_t& next, std::byte* first) const;
   Rect first_region(Extent whole, const PartDraws& draws) const;
-  bool keeps_pixels(const Sample& sample, Extent extent) const noexcept;
-  bool keeps_prepared(const Sample& sample) const noexcept;
+  bool keeps_pixels(Sample& sample, Extent extent) const noexcept;
+  bool keeps_prepared(Sample& sample) const noexcept;
+  void keep_image(Sample& sample, std::uint64_t saved_ns) const;
+  void keep_coefficients(Sample& sample) const;
   Status cut(Picture& picture, const PartDraws& draws) const;
   Status decode_image(Sample& sample, const PartDraws& draws) const;
   Status enter_kept(Sample& sample, const PartDraws& draws) const;

@@ -1,8 +1,5 @@
 #include "drapps/modality/picture_forms.h"
 
-#include "drapps/base/caught.h"
-#include "drapps/base/clock.h"
-
 namespace drapps {
 namespace {
 
@@ -37,19 +34,6 @@ std::size_t PictureForms::least_bytes(cache::FormId form, std::int32_t channels,
   return form == cache::FormId::kRaw || form == cache::FormId::kPrepared ? bytes : bytes / 4;
 }
 
-void PictureForms::keep(cache::Request& request, RecordPart part, ConstImageView image, std::uint64_t saved_ns) {
-  const cache::FormId form = request.cache->form(part);
-  const std::uint64_t begun = thread_cpu_ns();
-  // A lack of memory is no failure of the sample.
-  static_cast<void>(catching([&]() -> Status {
-    const auto made = encode(form, image);
-    if (!made.ok()) return made.error();
-    request.cache->keep(request, part, form, *made, saved_ns);
-    return ok_status();
-  }));
-  request.cache->encoded(form, thread_cpu_ns() - begun);
-}
-
 Result<std::span<const std::uint8_t>> PictureForms::encode(cache::FormId form, ConstImageView image) {
   const cache::ArrayView array{.shape = shape_of(image.channels, {image.height, image.width}),
                                .data = image.data,
@@ -61,15 +45,9 @@ Result<std::span<const std::uint8_t>> PictureForms::encode(cache::FormId form, C
   return std::span<const std::uint8_t>(encoded_.data(), *bytes);
 }
 
-void PictureForms::keep_coefficients(cache::Request& request, RecordPart part) {
-  if (request.cache == nullptr || request.cache->form(part) != cache::FormId::kCoefficients) return;
-  if (request.kept[part] && request.kept[part].form() == cache::FormId::kCoefficients) return;
-  if (!request.cache->wants(request, part, request.bytes[part].size())) return;
-  const std::uint64_t begun = thread_cpu_ns();
-  const Status made = catching([&] { return transcoder_.transcode(request.bytes[part], coefficients_); });
-  request.cache->encoded(cache::FormId::kCoefficients, thread_cpu_ns() - begun);
-  if (!made.ok()) return request.cache->keep_bytes(request, part);
-  request.cache->keep(request, part, cache::FormId::kCoefficients, coefficients_, 0);
+Result<std::span<const std::uint8_t>> PictureForms::coefficients(std::span<const std::uint8_t> file) {
+  DRAPPS_RETURN_IF_ERROR(transcoder_.transcode(file, coefficients_));
+  return std::span<const std::uint8_t>(coefficients_);
 }
 
 Result<Extent> PictureForms::extent(std::span<const std::uint8_t> entry) {

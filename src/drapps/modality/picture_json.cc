@@ -91,9 +91,9 @@ json write_object(const Fields& fields) {
 }  // namespace
 
 Result<std::shared_ptr<const PartSpec>> PicturePart::parse(const json& fields, const std::string& where,
-                                                           const std::shared_ptr<const ForeignReader>& foreign) {
+                                                           const std::shared_ptr<const Attachment>& attached) {
   PictureFields part;
-  part.foreign = foreign;
+  part.foreign = std::dynamic_pointer_cast<const ForeignReader>(attached);
   for (const auto& [key, value] : fields.items()) {
     Status status = ok_status();
     if (key == "decode") {

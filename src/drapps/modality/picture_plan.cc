@@ -5,6 +5,7 @@
 #include "drapps/kernel/gather.h"
 #include "drapps/kernel/pixels.h"
 #include "drapps/modality/picture.h"
+#include "drapps/source/array.h"
 
 namespace drapps {
 namespace {
@@ -13,9 +14,15 @@ namespace {
 constexpr std::size_t kPicturesAhead = 4;
 constexpr std::size_t kBytesAhead = 1024;
 
+/// Those of a source of rows, or null.
+const PictureArray* pictures_of(const Source& source) {
+  const ArraySource* const rows = source.rows();
+  return rows == nullptr ? nullptr : rows->pictures();
+}
+
 /// What the decoder makes of any record of the source, or what its array of pictures holds.
 PictureSpec decoded(const PicturePart& spec, const std::string& name, const Source& source) {
-  if (const PictureArray* pictures = source.pictures()) {
+  if (const PictureArray* pictures = pictures_of(source)) {
     return {.channels = pictures->layout.channels, .extent = pictures->layout.extent, .fixed = true};
   }
   return {.channels = spec.decode.color == ColorMode::kRgb ? 3 : 1,
@@ -63,7 +70,7 @@ Result<std::vector<PictureSpec>> infer_all(const PicturePart& spec, const std::s
 
 Result<std::shared_ptr<PartPlan>> PicturePart::plan(const std::string& name, std::size_t place,
                                                     const Source& source) const {
-  if (!source.is_rows() || source.pictures() != nullptr) return PicturePlan::make(*this, name, place, source);
+  if (source.rows() == nullptr || pictures_of(source) != nullptr) return PicturePlan::make(*this, name, place, source);
   if (!ops.empty()) {
     return invalid("op 1 (" + std::string(tag_of(ops[0])) + ") has no pictures to work on: say which array holds them");
   }
@@ -78,7 +85,7 @@ Result<std::shared_ptr<PartPlan>> PicturePlan::make(const PicturePart& spec, con
   const PictureSpec last = stages->back();
   auto writer = PictureWriter::make(spec.tensor, last);
   if (!writer.ok()) return std::move(writer).error();
-  const PictureArray* pictures = source.pictures();
+  const PictureArray* pictures = pictures_of(source);
   std::shared_ptr<PicturePlan> plan(
       new PicturePlan(spec, pictures != nullptr ? pictures->name : name, place, source, *std::move(stages), *writer));
   if (last.has_mask) {
@@ -106,7 +113,7 @@ Result<std::shared_ptr<PartPlan>> PicturePlan::make(const PicturePart& spec, con
 Status PicturePlan::add_columns(BatchColumns& columns) {
   auto shape = spec_.tensor.infer(stages_.back());
   if (!shape.ok()) return std::move(shape).error();
-  if (source_.is_rows() && spec_.ops.empty()) {
+  if (source_.rows() != nullptr && spec_.ops.empty()) {
     image_column_ = columns.layout.add(name_, spec_.tensor.dtype, *std::move(shape));
     columns.gatherers.push_back({image_column_, [this](const RowRun& run, std::size_t& next, std::byte* first) {
                                    return gather(run, next, first);
@@ -141,7 +148,7 @@ void PicturePlan::add_target_columns(BatchColumns& columns) {
                 return ok_status();
               });
   columns.add("box_labels", Dtype::kInt64, {spec_.max_boxes}, [this, room](const Sample& sample, std::byte* row) {
-    write_box_values(state(sample).picture, source_.boxes(sample.index).labels,
+    write_box_values(state(sample).picture, source_.boxes(sample.asked.record).labels,
                      {reinterpret_cast<std::int64_t*>(row), room});
     return ok_status();
   });
@@ -151,7 +158,7 @@ void PicturePlan::add_target_columns(BatchColumns& columns) {
 
 /// Pictures that nothing is done to: their bytes become numbers on the way from the array to the batch.
 Status PicturePlan::gather(const RowRun& run, std::size_t& next, std::byte* first) const {
-  const PictureArray& all = *source_.pictures();
+  const PictureArray& all = *pictures_of(source_);
   const auto pixels =
       static_cast<std::size_t>(all.layout.extent.height) * static_cast<std::size_t>(all.layout.extent.width);
   const std::size_t bytes = std::min(pixels * static_cast<std::size_t>(all.layout.channels), kBytesAhead);

@@ -5,9 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "drapps/augment/geometry.h"
+#include "drapps/augment/picture/geometry.h"
 #include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/test_pass.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {
@@ -18,14 +19,17 @@ constexpr std::uint32_t kPictures = 11;
 class EnteredPictures final : public Source {
  public:
   EnteredPictures(std::vector<std::vector<std::uint8_t>> planes, std::vector<Extent> extents, std::uint32_t ops)
-      : Source(planes.size()), planes_(std::move(planes)), extents_(std::move(extents)), ops_(ops) {}
+      : Source(planes.size(), Hint{}, {kImageName}),
+        planes_(std::move(planes)),
+        extents_(std::move(extents)),
+        ops_(ops) {}
 
   Location locate(std::uint64_t index, RecordPart) const noexcept override {
     const Extent extent = extents_[index];
     const std::ptrdiff_t plane = std::ptrdiff_t{extent.height} * extent.width;
     return {.path = nullptr,
             .bytes = planes_[index],
-            .entry = {.form = Entry::Form::kDecoded, .ops = ops_, .pixels = {3, extent, plane, extent.width, 1}}};
+            .contents = {.decoded = true, .ops = ops_, .layout = {3, extent, plane, extent.width, 1}}};
   }
   std::string name(std::uint64_t index, RecordPart) const override { return "entered[" + std::to_string(index) + "]"; }
 

@@ -56,7 +56,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   SampleTask* pick();
   WorkFound nothing() const;
   const std::vector<PlanLane>& lanes() const;
-  const PlanLane& lane_of(const SampleTask& task) const { return plan_->lanes.of(task.fused)[task.lane]; }
+  const PlanLane& lane_of(const SampleTask& task) const { return plan_->lanes.of(task.way.fused)[task.way.lane]; }
   bool can_start_next();
   void add_task();
   void add_workspace(SampleTask& task);

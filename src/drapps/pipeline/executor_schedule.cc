@@ -16,7 +16,7 @@ constexpr std::uint64_t kProbeEvery = 64;
 
 /// Orders a heap so that the earliest sample is on top.
 bool later(const SampleTask* a, const SampleTask* b) noexcept {
-  return a->step != b->step ? a->step > b->step : a->row_in_batch > b->row_in_batch;
+  return a->place.step != b->place.step ? a->place.step > b->place.step : a->place.row > b->place.row;
 }
 
 }  // namespace
@@ -67,23 +67,11 @@ void Executor::add_task() {
 SampleTask* Executor::start_next() {
   SampleTask* task = free_tasks_.back();
   free_tasks_.pop_back();
-  task->step = fetch_step_;
-  task->row_in_batch = fetch_row_;
-  task->row = sampler_.row(fetch_step_, fetch_row_);
-  task->source = source_.get();
-  task->cache = cache_.get();
-  task->index = task->row.index;
-  task->fresh = true;
-  task->read_failed = false;
-  task->starved_ns = 0;
-  task->replaced = false;
-  task->replacements = 0;
-  task->measured = started_++ % Metrics::kKernelSampling == 0;
-  task->kernel_cpu_ns = 0;
-  task->index_known = jpeg::IndexKnown::kNone;
-  task->pixels = 0;
-  task->service_ns.fill(0);
-  task->service_cpu_ns = 0;
+  const Sampler::Row row = sampler_.row(fetch_step_, fetch_row_);
+  task->sample.source = source_.get();
+  task->sample.keeper = keeper_.get();
+  task->begin({.row = row, .record = row.index}, {.step = fetch_step_, .row = fetch_row_},
+              started_++ % Metrics::kKernelSampling == 0);
   if (++fetch_row_ == sampler_.batch(fetch_step_).rows) {
     fetch_row_ = 0;
     ++fetch_step_;
@@ -93,7 +81,7 @@ SampleTask* Executor::start_next() {
 
 void Executor::enqueue(std::vector<SampleTask*>& queue, std::size_t place, SampleTask& task) {
   metrics_[place].queue_length.record(queue.size());
-  task.queued_ns = monotonic_ns();
+  task.way.queued_ns = monotonic_ns();
   queue.push_back(&task);
   std::push_heap(queue.begin(), queue.end(), later);
 }
@@ -102,7 +90,7 @@ SampleTask* Executor::dequeue(std::vector<SampleTask*>& queue, std::size_t place
   std::pop_heap(queue.begin(), queue.end(), later);
   SampleTask* task = queue.back();
   queue.pop_back();
-  metrics_[place].wait.record(monotonic_ns() - task->queued_ns);
+  metrics_[place].wait.record(monotonic_ns() - task->way.queued_ns);
   return task;
 }
 
@@ -118,7 +106,7 @@ SampleTask* Executor::pick() {
     no_slot_ |= !open && step < window_.end();
     return open;
   };
-  const bool queued = room && !ready_.empty() && opens(ready_.front()->step);
+  const bool queued = room && !ready_.empty() && opens(ready_.front()->place.step);
   const bool next = room && !queued && warm_ && can_start_next() && opens(fetch_step_);
   LaneSet ready;
   for (const std::size_t place : inner_) ready[place] = !queues_[place].empty();
@@ -132,11 +120,11 @@ SampleTask* Executor::pick() {
     return task;
   }
   SampleTask* task = next ? start_next() : dequeue(ready_, entry);
-  task->fused = &lanes == &plan_->lanes.fused;
-  task->lane = 0;
-  task->inside = lanes.size() > 1;
-  if (task->inside) ++inside_;
-  task->slot = window_.slot(task->step);
+  task->way.fused = &lanes == &plan_->lanes.fused;
+  task->way.lane = 0;
+  task->way.inside = lanes.size() > 1;
+  if (task->way.inside) ++inside_;
+  task->place.slot = window_.slot(task->place.step);
   lend_workspace(*task);
   begin(*task, entry);
   return task;
@@ -150,7 +138,7 @@ WorkFound Executor::nothing() const {
   // What is ready is for others: lanes have their cap, or those behind the first are full.
   if (std::any_of(inner_.begin(), inner_.end(), waits_in)) return WorkFound::kNothing;
   if (!ready_.empty()) {
-    return ready_.front()->step < window_.end() ? WorkFound::kNothing : WorkFound::kWindow;
+    return ready_.front()->place.step < window_.end() ? WorkFound::kNothing : WorkFound::kWindow;
   }
   if (reading_ > 0) return WorkFound::kStorage;
   return fetch_step_ < window_.steps() && fetch_step_ >= window_.end() ? WorkFound::kWindow : WorkFound::kNothing;
@@ -158,14 +146,14 @@ WorkFound Executor::nothing() const {
 
 /// The task becomes a job of its lane.
 void Executor::begin(SampleTask& task, std::size_t place) {
-  task.place = place;
+  task.way.place = place;
   stride_.begin(place);
 }
 
 /// It is no job any more, of any lane.
 void Executor::end(SampleTask& task) {
-  stride_.end(task.place);
-  if (std::exchange(task.inside, false)) --inside_;
+  stride_.end(task.way.place);
+  if (std::exchange(task.way.inside, false)) --inside_;
 }
 
 Executor::Reads Executor::read_ahead() {
@@ -175,7 +163,7 @@ Executor::Reads Executor::read_ahead() {
          fetch_step_ < window_.end() && can_start_next()) {
     SampleTask* task = start_next();
     // What is kept needs no reader: its worker takes it from the cache.
-    if (started_ % kProbeEvery == 0 || (cache_ != nullptr && cache_->knows(task->index))) {
+    if (started_ % kProbeEvery == 0 || (keeper_ != nullptr && keeper_->knows(task->sample.asked.record))) {
       enter(*task);
       continue;
     }
@@ -200,19 +188,19 @@ void Executor::saw_read(bool at_once) {
 /// A free one, if there is any.
 void Executor::lend_workspace(SampleTask& task) {
   if (free_workspaces_.empty()) return;
-  task.workspace = free_workspaces_.back();
+  task.sample.workspace = free_workspaces_.back();
   free_workspaces_.pop_back();
 }
 
 void Executor::add_workspace(SampleTask& task) {
   free_workspaces_.reserve(workspaces_.size() + 1);
   workspaces_.push_back(std::make_unique<Workspace>(preparer_.new_workspace(engine_.memory(MemoryUse::kWorkspaces))));
-  task.workspace = workspaces_.back().get();
+  task.sample.workspace = workspaces_.back().get();
 }
 
 void Executor::return_workspace(SampleTask& task) {
-  if (task.workspace == nullptr) return;
-  free_workspaces_.push_back(std::exchange(task.workspace, nullptr));
+  if (task.sample.workspace == nullptr) return;
+  free_workspaces_.push_back(std::exchange(task.sample.workspace, nullptr));
 }
 
 void Executor::free_memory() noexcept {
@@ -223,7 +211,7 @@ void Executor::free_memory() noexcept {
 }
 
 bool Executor::alone(const SampleTask& task) const {
-  return stride_.jobs() == 1 && reading_ == 0 && inside_ == (task.inside ? 1u : 0u);
+  return stride_.jobs() == 1 && reading_ == 0 && inside_ == (task.way.inside ? 1u : 0u);
 }
 
 }  // namespace drapps

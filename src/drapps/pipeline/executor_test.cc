@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "drapps/modality/test_pictures.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {
@@ -145,7 +146,7 @@ TEST_F(ExecutorTest, TheStreamIsTheSameWhileEveryKnobMoves) {
 /// Files that cannot be read at once, nor at all; notes which of them were asked for.
 class Unreadable final : public Source {
  public:
-  Unreadable() : Source(kSamples) {}
+  Unreadable() : Source(kSamples, Hint{}, {kImageName}) {}
   Location locate(std::uint64_t record, RecordPart) const noexcept override {
     asked_[record] = true;
     return {.path = "/", .bytes = {}};
@@ -171,7 +172,7 @@ TEST_F(ExecutorTest, NothingIsReadAheadOfTheBatchesUnderWay) {
 /// Notes the most workers that ask at once where a record lies, which takes them a while.
 class Crowded final : public Source {
  public:
-  explicit Crowded(std::shared_ptr<Source> of) : Source(of->size()), of_(std::move(of)) {}
+  explicit Crowded(std::shared_ptr<Source> of) : Source(of->size(), Hint{}, {kImageName}), of_(std::move(of)) {}
   Location locate(std::uint64_t record, RecordPart part) const noexcept override {
     const int now = ++asking_;
     for (int most = most_; most < now && !most_.compare_exchange_weak(most, now);) {
@@ -363,7 +364,7 @@ TEST_F(ExecutorTest, TheRamBudgetHoldsAndTheStreamIsTheSame) {
 /// Empty records, whose names nobody can tell.
 class Nameless final : public Source {
  public:
-  Nameless() : Source(kSamples) {}
+  Nameless() : Source(kSamples, Hint{}, {kImageName}) {}
   Location locate(std::uint64_t, RecordPart) const noexcept override { return {}; }
   std::string name(std::uint64_t, RecordPart) const override { throw std::runtime_error("no name"); }
 };

@@ -7,7 +7,6 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
-#include "drapps/decode/types.h"
 #include "drapps/pipeline/executor.h"
 #include "drapps/pipeline/fetch.h"
 
@@ -38,21 +37,21 @@ WorkFound Executor::run_one() noexcept {
 
 void Executor::submit(const Reads& reads) {
   for (std::size_t i = 0; i < reads.count; ++i) {
-    ask(*reads.request[i]);
-    reader_->submit(*reads.request[i]);
+    ask(reads.request[i]->sample);
+    reader_->submit(reads.request[i]->read);
   }
 }
 
 void Executor::work(SampleTask& task) {
   Status status = ok_status();
-  if (task.fresh && !fetch(task, status)) return;
+  if (task.fetch.fresh && !fetch(task, status)) return;
   if (status.ok()) {
     // A late lane may have passed the task on before its work returns.
-    const std::size_t place = task.place;
+    const std::size_t place = task.way.place;
     const bool late = lane_of(task).late;
     LaneTimer timer(place);
     if (late) {
-      task.begun_ns = timer.begun_ns();
+      task.way.begun_ns = timer.begun_ns();
       const std::scoped_lock lock(mutex_);
       ++late_;
     }
@@ -60,7 +59,7 @@ void Executor::work(SampleTask& task) {
     const LaneTime spent = timer.end();
     if (!late) {
       metrics_[place].service_wall.record(spent.wall_ns);
-      task.served(place, spent);
+      task.times.served(place, spent);
     }
     metrics_[place].service_cpu.record(spent.cpu_ns);
     {
@@ -74,9 +73,9 @@ void Executor::work(SampleTask& task) {
 }
 
 void Executor::lane_ended(SampleTask& task, Status status) noexcept {
-  const LaneTime spent{.wall_ns = monotonic_ns() - task.begun_ns};
-  metrics_[task.place].service_wall.record(spent.wall_ns);
-  task.served(task.place, spent);
+  const LaneTime spent{.wall_ns = monotonic_ns() - task.way.begun_ns};
+  metrics_[task.way.place].service_wall.record(spent.wall_ns);
+  task.times.served(task.way.place, spent);
   settle(task, std::move(status));
   const std::scoped_lock lock(mutex_);
   if (--late_ == 0) none_late_.notify_all();
@@ -98,8 +97,8 @@ void Executor::settle(SampleTask& task, Status status) {
 void Executor::pass_on(SampleTask& task) {
   {
     const std::scoped_lock lock(mutex_);
-    stride_.end(task.place);
-    task.lane = lane_of(task).next;
+    stride_.end(task.way.place);
+    task.way.lane = lane_of(task).next;
     const std::size_t place = lane_of(task).place;
     enqueue(queues_[place], place, task);
   }
@@ -107,7 +106,7 @@ void Executor::pass_on(SampleTask& task) {
 }
 
 Status Executor::run_lane(SampleTask& task) {
-  if (task.workspace == nullptr) {
+  if (task.sample.workspace == nullptr) {
     const std::scoped_lock lock(mutex_);
     add_workspace(task);
   }
@@ -116,12 +115,12 @@ Status Executor::run_lane(SampleTask& task) {
 
 /// All that comes before a device, whatever lane the task was in.
 Status Executor::prepare(SampleTask& task) {
-  task.fused = true;
-  task.lane = 0;
+  task.way.fused = true;
+  task.way.lane = 0;
   const std::size_t place = lane_of(task).place;
   LaneTimer timer(place);
   Status status = run_lane(task);
-  task.served(place, timer.end());
+  task.times.served(place, timer.end());
   return status;
 }
 
@@ -130,41 +129,41 @@ Status Executor::fetch_waiting(SampleTask& task) {
   WorkerClock* const clock = WorkerClock::mine();
   if (clock != nullptr) clock->enter(WorkerClock::kStorage);
   Status status = catching([&] {
-    return fetch_now(task, [this] {
+    return fetch_now(task.sample, [this] {
       const std::scoped_lock lock(mutex_);
       return stopping_;
     });
   });
   if (clock != nullptr) clock->enter(WorkerClock::kOther);
-  task.served(kFetch, {.wall_ns = task.wall_ns, .cpu_ns = task.cpu_ns});
+  task.times.served(kFetch, {.wall_ns = task.read.wall_ns, .cpu_ns = task.read.cpu_ns});
   return status;
 }
 
 /// Reads what needs no waiting. False where it does: the reader has the task then.
 bool Executor::fetch(SampleTask& task, Status& status) {
   // What the reader failed at is read here once more, waiting if need be: its error is the sample's.
-  if (task.read_failed) {
+  if (task.fetch.failed) {
     status = fetch_waiting(task);
-    task.fresh = false;
+    task.fetch.fresh = false;
     return true;
   }
-  task.waited = false;
-  if (ask_cache(task)) {
+  task.read.waited = false;
+  if (ask_keeper(task.sample)) {
     metrics_.read.mark();
-    task.fresh = false;
+    task.fetch.fresh = false;
     return true;
   }
   WorkerClock* const clock = WorkerClock::mine();
   if (clock != nullptr) clock->enter(WorkerClock::lane(kFetch));
-  const bool waits = !source_->storage().try_read(task);
-  if (clock != nullptr) clock->leave_lane(waits ? 0 : task.cpu_ns);
+  const bool waits = !source_->storage().try_read(task.read);
+  if (clock != nullptr) clock->leave_lane(waits ? 0 : task.read.cpu_ns);
   if (!waits) {
     metrics_.read.mark();
-    metrics_[kFetch].service_wall.record(task.wall_ns);
-    metrics_[kFetch].service_cpu.record(task.cpu_ns);
-    task.served(kFetch, {.wall_ns = task.wall_ns, .cpu_ns = task.cpu_ns});
-    task.fresh = false;
-    remember(task);
+    metrics_[kFetch].service_wall.record(task.read.wall_ns);
+    metrics_[kFetch].service_cpu.record(task.read.cpu_ns);
+    task.times.served(kFetch, {.wall_ns = task.read.wall_ns, .cpu_ns = task.read.cpu_ns});
+    task.fetch.fresh = false;
+    remember(task.sample);
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -174,17 +173,17 @@ bool Executor::fetch(SampleTask& task, Status& status) {
     end(task);
     queue_read();
   }
-  reader_->submit(task);
+  reader_->submit(task.read);
   return false;
 }
 
 void Executor::read_done(ReadRequest& request, Status status) noexcept {
-  auto& task = static_cast<SampleTask&>(request);
-  task.waited = true;
-  if (status.ok()) remember(task);
+  SampleTask& task = *static_cast<SampleTask::TaskRead&>(request).task;
+  task.read.waited = true;
+  if (status.ok()) remember(task.sample);
   metrics_.read.mark();
   LaneMetrics& lane = metrics_[kFetch];
-  task.served(kFetch, {.wall_ns = request.wall_ns, .cpu_ns = request.cpu_ns});
+  task.times.served(kFetch, {.wall_ns = request.wall_ns, .cpu_ns = request.cpu_ns});
   lane.service_wall.record(request.wall_ns);
   lane.service_cpu.record(request.cpu_ns);
   if (request.begun_ns >= request.first_try_ns) lane.wait.record(request.begun_ns - request.first_try_ns);
@@ -195,7 +194,7 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
     const std::scoped_lock lock(mutex_);
     --reading_;
     // A failed read is tried once more by the worker that takes the task, which knows what to do about errors.
-    task.fresh = task.read_failed = !status.ok();
+    task.fetch.fresh = task.fetch.failed = !status.ok();
     enter(task);
     if (!stopping_) reads = read_ahead();
   }
@@ -205,13 +204,13 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
 
 /// Brings a task back to where it was before its bytes were read, with no memory of its own.
 void Executor::renew(SampleTask& task) {
-  if (task.workspace != nullptr) task.workspace->reset();
+  if (task.sample.workspace != nullptr) task.sample.workspace->reset();
   for (Buffer& buffer : task.buffers) buffer.reset();
-  task.unpin();
-  task.index = task.row.index;
-  task.replaced = false;
-  task.replacements = 0;
-  task.fresh = true;
+  task.sample.kept.unpin();
+  const Sampler::Row row = task.sample.asked.row;
+  task.sample.asked = {.row = row, .record = row.index};
+  task.fetch.replacements = 0;
+  task.fetch.fresh = true;
 }
 
 /// Leaves a task until memory may have come back; see resume_starved().
@@ -236,12 +235,12 @@ bool Executor::starve(SampleTask& task, Status& status) {
     // What waits was read ahead of need; it is read again.
     for (SampleTask* waiting : ready_) {
       for (Buffer& buffer : waiting->buffers) buffer.reset();
-      waiting->fresh = true;
+      waiting->fetch.fresh = true;
     }
   }
   engine_.workers().release_idle(*this);
   status = fetch_waiting(task);
-  task.fresh = false;
+  task.fetch.fresh = false;
   if (status.ok()) status = catching([&] { return prepare(task); });
   // Asked only now, because another executor may have begun meanwhile.
   const bool shared = exhausted(status) && engine_.workers().release_idle(*this);
@@ -251,10 +250,10 @@ bool Executor::starve(SampleTask& task, Status& status) {
     const std::scoped_lock lock(mutex_);
     solo_ = false;
     // Batches that land before this one, and other executors, will still release memory.
-    const bool front = task.step == window_.front();
-    if (front && window_.awaited(task.step) && task.starved_ns == 0) task.starved_ns = monotonic_ns();
-    const bool patient =
-        shared && (task.starved_ns == 0 || monotonic_ns() - task.starved_ns < BatchWindow::kMemoryPatienceNs);
+    const bool front = task.place.step == window_.front();
+    if (front && window_.awaited(task.place.step) && task.fetch.starved_ns == 0) task.fetch.starved_ns = monotonic_ns();
+    const bool patient = shared && (task.fetch.starved_ns == 0 ||
+                                    monotonic_ns() - task.fetch.starved_ns < BatchWindow::kMemoryPatienceNs);
     aside = exhausted(status) && (!front || patient);
     if (aside) {
       renew(task);
@@ -271,9 +270,9 @@ void Executor::resume_starved() {
 }
 
 Status Executor::replace(SampleTask& task, Error first) {
-  task.replaced = true;
-  while (task.replacements < kReplacements) {
-    preparer_.replace(task, task.replacements++);
+  task.sample.asked.replaced = true;
+  while (task.fetch.replacements < kReplacements) {
+    preparer_.replace(task, task.fetch.replacements++);
     Status status = fetch_waiting(task);
     if (status.ok()) status = prepare(task);
     if (status.ok()) status = window_.report(first);
@@ -284,33 +283,34 @@ Status Executor::replace(SampleTask& task, Error first) {
 }
 
 void Executor::log(const SampleTask& task, bool good) noexcept {
-  const auto& lanes = task.service_ns;
+  const auto& lanes = task.times.service_ns;
   if (!metrics_.log.wants(std::accumulate(lanes.begin(), lanes.end(), std::uint64_t{0}))) return;
-  metrics_.log.add({.record = task.index,
-                    .position = task.row.position,
+  metrics_.log.add({.record = task.sample.asked.record,
+                    .position = task.sample.asked.row.position,
                     .epoch = sampler_.epoch(),
-                    .bytes = good ? task.bytes_read() : 0,
-                    .index = task.index_known,
-                    .cpu_ns = task.service_cpu_ns,
+                    .bytes = good ? task.read.bytes_read() : 0,
+                    .known = task.sample.decoded.known,
+                    .cpu_ns = task.times.service_cpu_ns,
                     .wall_ns = lanes});
 }
 
 void Executor::finish(SampleTask& task, Status status) {
   metrics_.made.mark();
   log(task, status.ok());
-  if (task.pixels > static_cast<std::uint64_t>(kManyPixels)) metrics_.large.add(task.row.position, task.pixels);
-  task.unpin();
-  if (task.measured) metrics_.kernel_cpu_sampled.fetch_add(task.kernel_cpu_ns, std::memory_order_relaxed);
+  const std::uint64_t work = task.sample.decoded.work;
+  if (work > plan_->large_work) metrics_.large.add(task.sample.asked.row.position, work);
+  task.sample.kept.unpin();
+  if (task.times.measured) metrics_.kernel_cpu_sampled.fetch_add(task.times.kernel_cpu_ns, std::memory_order_relaxed);
   std::optional<FailedRow> failed;
   if (!status.ok()) {
     Status told = window_.report(status.error());
-    failed.emplace(task.row_in_batch, std::move(told.ok() ? status : told).error());
+    failed.emplace(task.place.row, std::move(told.ok() ? status : told).error());
   }
   bool landed = false;
   bool resumed = false;
   {
     Lock lock(mutex_);
-    landed = window_.finish(lock, task.step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
+    landed = window_.finish(lock, task.place.step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
     return_workspace(task);
     end(task);
     free_tasks_.push_back(&task);

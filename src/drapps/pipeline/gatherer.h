@@ -24,7 +24,7 @@ namespace drapps {
 
 class Gatherer final : public WindowRunner {
  public:
-  /// Requires parts.arena and parts.source->is_rows().
+  /// Requires parts.arena and parts.source->rows().
   static Result<std::unique_ptr<Gatherer>> make(const RunnerParts& parts);
   ~Gatherer() override;
 

@@ -1,5 +1,6 @@
 // The filling half of the gatherer: from rows of arrays to rows of a slot.
 #include "drapps/pipeline/gatherer.h"
+#include "drapps/source/array.h"
 #include "drapps/storage/read_file.h"
 
 namespace drapps {
@@ -8,7 +9,7 @@ void Gatherer::gather(const Run& run, Hand& hand) {
   hand.records.resize(run.rows);
   sampler_.indices(run.step, run.first, hand.records);
   hand.rows = hand.records;
-  source_->to_rows(hand.rows);
+  source_->rows()->to_rows(hand.rows);
   const Sampler::Batch batch = sampler_.batch(run.step);
   const std::uint32_t real = batch.rows - batch.padded;
   const RowRun rows{.records = hand.records,
@@ -35,18 +36,19 @@ void Gatherer::gather_column(const ColumnGatherer& column, const Run& run, const
 /// What has writers, row by row.
 void Gatherer::prepare_rows(const Run& run, const RowRun& rows, Hand& hand) {
   SampleTask& task = hand.task;
-  task.source = source_.get();
-  task.workspace = &hand.workspace;
-  task.slot = run.slot;
+  Sample& sample = task.sample;
+  sample.source = source_.get();
+  sample.workspace = &hand.workspace;
   const auto prepare = [&]() -> Status {
-    task.at[kFirstPart] = source_->locate(task.index, kFirstPart);
-    DRAPPS_RETURN_IF_ERROR(answer_from_memory(task, kFirstPart));
+    task.read.at[kFirstPart] = source_->locate(sample.asked.record, kFirstPart);
+    DRAPPS_RETURN_IF_ERROR(answer_from_memory(task.read, kFirstPart));
     return preparer_.prepare(task);
   };
   for (std::size_t i = 0; i < run.rows; ++i) {
-    task.index = hand.records[i];
-    task.row = {.position = rows.first_position + i, .index = task.index, .padded = i >= rows.real};
-    task.row_in_batch = run.first + static_cast<std::uint32_t>(i);
+    const std::uint64_t record = hand.records[i];
+    task.begin(
+        {.row = {.position = rows.first_position + i, .index = record, .padded = i >= rows.real}, .record = record},
+        {.step = run.step, .row = run.first + static_cast<std::uint32_t>(i), .slot = run.slot}, false);
     Status status = prepare();
     if (exhausted(status)) {
       hand.workspace.reset();

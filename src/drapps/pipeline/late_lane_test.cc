@@ -13,6 +13,7 @@
 #include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/executor.h"
 #include "drapps/pipeline/test_pass.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {
@@ -53,11 +54,11 @@ class ToyDevice {
       const UnderWay one = under_way_.back();
       under_way_.pop_back();
       lock.unlock();
-      if (failing_ == kAll || one.task->index == failing_) {
+      if (failing_ == kAll || one.task->sample.asked.record == failing_) {
         one.sink->lane_ended(*one.task, Error{.code = ErrorCode::kCorrupt, .message = "the toy refuses it"});
         continue;
       }
-      auto* pixels = reinterpret_cast<std::uint8_t*>(one.task->slot) + offset + one.task->row_in_batch * row_bytes;
+      auto* pixels = reinterpret_cast<std::uint8_t*>(one.task->place.slot) + offset + one.task->place.row * row_bytes;
       for (std::size_t i = 0; i < row_bytes; ++i) pixels[i] = static_cast<std::uint8_t>(~pixels[i]);
       one.sink->lane_ended(*one.task, ok_status());
     }

@@ -8,7 +8,7 @@
 #include "drapps/base/clock.h"
 #include "drapps/base/histogram.h"
 #include "drapps/base/lane.h"
-#include "drapps/pipeline/large_pictures.h"
+#include "drapps/pipeline/large_samples.h"
 #include "drapps/pipeline/sample_log.h"
 
 namespace drapps {
@@ -40,7 +40,7 @@ class FirstTime {
 struct Metrics {
   std::array<LaneMetrics, kLanes.size()> lanes;
   mutable SampleLog log;                    // whoever may look may say what it keeps
-  mutable LargePictures large;              // likewise, and who takes them
+  mutable LargeSamples large;               // likewise, and who takes them
   FirstTime read;                           // of a record, from where waiting is possible
   FirstTime made;                           // of a sample
   std::atomic<std::uint64_t> helped_ns{0};  // that the taker worked at batches itself, inside next()

@@ -1,5 +1,6 @@
 #include "drapps/pipeline/plan.h"
 
+#include <algorithm>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -35,13 +36,14 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
     if (*planned != nullptr) parts.push_back(*std::move(planned));
   }
   Plan plan{{.layout = BatchLayout(spec.sampler.batch)}, std::move(spec), {parts.begin(), parts.end()}, sample_lanes()};
+  for (const auto& part : parts) plan.large_work = std::min(plan.large_work, part->large_work());
   for (const auto& part : parts) DRAPPS_RETURN_IF_ERROR(part->add_columns(plan));
   plan.add_arrays(source);
   plan.add_labels(source);
   for (const auto& part : parts) part->add_target_columns(plan);
   plan.add_origin(source);
   // Rows are gathered many at a time, which is not split.
-  if (source.is_rows()) plan.lanes.split.clear();
+  if (source.rows() != nullptr) plan.lanes.split.clear();
   return std::make_shared<const Plan>(std::move(plan));
 }
 

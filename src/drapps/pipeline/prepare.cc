@@ -11,9 +11,9 @@ namespace {
 /// Adds the thread-CPU time of its scope to a sample that is measured.
 class KernelTimer {
  public:
-  explicit KernelTimer(SampleTask& task) noexcept : task_(task), start_(task.measured ? thread_cpu_ns() : 0) {}
+  explicit KernelTimer(SampleTask& task) noexcept : task_(task), start_(task.times.measured ? thread_cpu_ns() : 0) {}
   ~KernelTimer() {
-    if (task_.measured) task_.kernel_cpu_ns += thread_cpu_ns() - start_;
+    if (task_.times.measured) task_.times.kernel_cpu_ns += thread_cpu_ns() - start_;
   }
   KernelTimer(const KernelTimer&) = delete;
   KernelTimer& operator=(const KernelTimer&) = delete;
@@ -38,22 +38,22 @@ PlanLanes sample_lanes() {
 
 Workspace Preparer::new_workspace(MemoryLedger& ledger) const {
   Workspace workspace;
-  for (const auto& part : plan_->parts) workspace.states.push_back(part->new_state(ledger, indexes_));
+  for (const auto& part : plan_->parts) workspace.states.push_back(part->new_state(ledger, learned_));
   return workspace;
 }
 
 Error Preparer::named(Error error, const SampleTask& task, RecordPart part) const {
-  if (error.path.empty()) error.path = source_->name(task.index, part);
-  error.index = static_cast<std::int64_t>(task.index);
+  if (error.path.empty()) error.path = source_->name(task.sample.asked.record, part);
+  error.index = static_cast<std::int64_t>(task.sample.asked.record);
   return error;
 }
 
 Status Preparer::each_part(SampleTask& task, Step step) const {
-  const Coordinate at = coordinate(task.row.position);
+  const Coordinate at = coordinate(task.sample.asked.row.position);
   const KernelTimer timer(task);
   std::size_t ordinals = 0;
   for (const auto& part : plan_->parts) {
-    Status status = (*part.*step)(task, PartDraws(at, ordinals));
+    Status status = (*part.*step)(task.sample, PartDraws(at, ordinals));
     if (!status.ok()) return named(std::move(status).error(), task, part->of());
     ordinals += part->ordinals();
   }
@@ -62,11 +62,7 @@ Status Preparer::each_part(SampleTask& task, Step step) const {
 
 Status Preparer::decode(SampleTask& task) const {
   Status status = each_part(task, &PartPlan::decode);
-  if (!status.ok() || task.cache == nullptr) return status;
-  for (RecordPart part = kFirstPart; part < task.parts; ++part) {
-    if (task.cache->form(part) == cache::FormId::kBytes) task.cache->keep_bytes(task, part);
-  }
-  task.cache->keep_whole(task);
+  if (status.ok() && task.sample.keeper != nullptr) task.sample.keeper->decoded(task.sample.request());
   return status;
 }
 
@@ -75,7 +71,7 @@ Status Preparer::augment(SampleTask& task) const { return each_part(task, &PartP
 Status Preparer::collate(SampleTask& task) const {
   const KernelTimer timer(task);
   for (const ColumnWriter& writer : plan_->writers) {
-    Status status = writer.write(task, plan_->layout.row(task.slot, writer.column, task.row_in_batch));
+    Status status = writer.write(task.sample, plan_->layout.row(task.place.slot, writer.column, task.place.row));
     if (!status.ok()) return named(std::move(status).error(), task, writer.part);
   }
   return ok_status();
@@ -97,7 +93,7 @@ void Preparer::finish(std::byte* slot, std::uint64_t step, std::uint32_t rows) c
 }
 
 void Preparer::replace(SampleTask& task, std::uint32_t attempt) const {
-  task.index = sampler_.replacement(task.row.position, attempt);
+  task.sample.asked.record = sampler_.replacement(task.sample.asked.row.position, attempt);
 }
 
 }  // namespace drapps

@@ -14,14 +14,14 @@ class Preparer {
  public:
   /// @param sampler outlives the preparer.
   /// @param seed    of the ops, beside the order's.
-  /// @param indexes of the source's pictures, which decoding learns and uses; or null.
+  /// @param learned of the source's records, which decoding learns and uses; or null.
   Preparer(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, const Sampler& sampler, std::uint64_t seed,
-           std::shared_ptr<jpeg::IndexStore> indexes)
+           std::shared_ptr<LearnedStore> learned)
       : plan_(std::move(plan)),
         source_(std::move(source)),
         sampler_(sampler),
         seed_(seed),
-        indexes_(std::move(indexes)) {}
+        learned_(std::move(learned)) {}
 
   /// What the plan's parts work in.
   Workspace new_workspace(MemoryLedger& ledger) const;
@@ -55,7 +55,7 @@ class Preparer {
   std::shared_ptr<Source> source_;
   const Sampler& sampler_;
   const std::uint64_t seed_;
-  const std::shared_ptr<jpeg::IndexStore> indexes_;
+  const std::shared_ptr<LearnedStore> learned_;
 };
 
 }  // namespace drapps

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Runner>> make_runner(RunnerParts parts) {
     if (!arena.ok()) return std::move(arena).error();
     parts.arena = *std::move(arena);
   }
-  return parts.source->is_rows() ? make<Gatherer>(parts) : make<Executor>(parts);
+  return parts.source->rows() != nullptr ? make<Gatherer>(parts) : make<Executor>(parts);
 }
 
 }  // namespace drapps

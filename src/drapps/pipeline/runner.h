@@ -11,13 +11,13 @@
 #include "drapps/base/knob.h"
 #include "drapps/base/lane.h"
 #include "drapps/base/result.h"
-#include "drapps/cache/record_cache.h"
-#include "drapps/decode/jpeg/index.h"
+#include "drapps/cache/keeper.h"
 #include "drapps/deliver/slot_arena.h"
 #include "drapps/pipeline/batch_window.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/metrics.h"
 #include "drapps/pipeline/plan.h"
+#include "drapps/source/learned.h"
 #include "drapps/source/sampler.h"
 #include "drapps/source/source.h"
 #include "drapps/source/upcoming.h"
@@ -32,11 +32,11 @@ struct RunnerParts {
   std::uint64_t seed = 0;  // of the ops, beside the order's
   Settings settings;       // to begin with
   Engine& engine;
-  std::shared_ptr<SlotArena> arena;                // of slots as large as the plan's layout; null: one of its own
-  std::shared_ptr<jpeg::IndexStore> indexes = {};  // what one pass learns of pictures for the next, or null
-  std::shared_ptr<cache::RecordCache> cache = {};  // where records are kept, or null
-  WeightUse weights = WeightUse::kShare;           // what the lanes' weights say where the plan is split
-  bool ahead = true;                               // false: rows of arrays are read when their batch is asked for
+  std::shared_ptr<SlotArena> arena;            // of slots as large as the plan's layout; null: one of its own
+  std::shared_ptr<LearnedStore> learned = {};  // what one pass learns of records for the next, or null
+  std::shared_ptr<cache::Keeper> keeper = {};  // what keeps records, or null
+  WeightUse weights = WeightUse::kShare;       // what the lanes' weights say where the plan is split
+  bool ahead = true;                           // false: rows of arrays are read when their batch is asked for
 };
 
 /// One pass. next() has one caller at a time; everything else may be called from any thread, at any moment.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "drapps/base/lane.h"
-#include "drapps/decode/jpeg/index.h"
+#include "drapps/source/learned.h"
 
 namespace drapps {
 
@@ -21,10 +21,10 @@ struct SampleTimes {
   std::uint64_t record = 0;    // its index; of a run the first one
   std::uint64_t position = 0;  // in the order of the epoch; likewise
   std::uint32_t epoch = 0;
-  std::uint32_t rows = 1;   // of the run
-  std::uint64_t bytes = 0;  // of all parts of its record; 0 for rows of arrays, and where it failed
-  jpeg::IndexKnown index = jpeg::IndexKnown::kNone;    // of its JPEG, when decoding began
-  std::uint64_t cpu_ns = 0;                            // in all lanes
+  std::uint32_t rows = 1;             // of the run
+  std::uint64_t bytes = 0;            // of all parts of its record; 0 for rows of arrays, and where it failed
+  Learned known = Learned::kNothing;  // of its record, when it was decoded
+  std::uint64_t cpu_ns = 0;           // in all lanes
   std::array<std::uint64_t, kLanes.size()> wall_ns{};  // of service, in the order of kLanes: no wait for a turn
 
   /// Of all lanes, per row.

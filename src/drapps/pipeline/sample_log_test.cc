@@ -11,6 +11,7 @@
 
 #include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/test_pass.h"
+#include "drapps/source/encoded.h"
 #include "drapps/storage/emulated_storage.h"
 #include "drapps/storage/testing.h"
 
@@ -198,7 +199,7 @@ TEST_F(LoggedPass, TheStageThatWasSlowIsNamed) {
     ASSERT_LT(each.record, kLogged);
     EXPECT_EQ(each.bytes, bytes_[each.record]);
     EXPECT_EQ(each.record, each.position);  // of an order that is not shuffled
-    EXPECT_EQ(each.index, jpeg::IndexKnown::kNone);
+    EXPECT_EQ(each.known, Learned::kNothing);
   }
 }
 

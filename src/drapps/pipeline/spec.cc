@@ -23,7 +23,7 @@ void sampler_fields(V& v, SamplerSpec& sampler) {
   v("remainder", sampler.remainder);
 }
 
-Status parse_parts(const json& parts, const std::shared_ptr<const ForeignReader>& foreign, PipelineSpec& spec) {
+Status parse_parts(const json& parts, const std::shared_ptr<const Attachment>& attached, PipelineSpec& spec) {
   if (!parts.is_object()) return invalid("parts is not an object");
   for (const auto& [name, described] : parts.items()) {
     const std::string where = "parts." + name;
@@ -34,7 +34,7 @@ Status parse_parts(const json& parts, const std::shared_ptr<const ForeignReader>
     if (modality == nullptr) return invalid(where + " is of an unknown modality, " + described["modality"].dump());
     json fields = described;
     fields.erase("modality");
-    auto part = modality->parse(fields, where, foreign);
+    auto part = modality->parse(fields, where, attached);
     if (!part.ok()) {
       Error error = std::move(part).error();
       if (!error.message.starts_with(where)) error.message.insert(0, where + ": ");
@@ -50,7 +50,7 @@ Status parse_parts(const json& parts, const std::shared_ptr<const ForeignReader>
 
 }  // namespace
 
-Result<PipelineSpec> parse_spec(std::string_view text, const std::shared_ptr<const ForeignReader>& foreign) {
+Result<PipelineSpec> parse_spec(std::string_view text, const std::shared_ptr<const Attachment>& attached) {
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) return invalid("the pipeline description is not a JSON object");
   PipelineSpec spec;
@@ -77,11 +77,11 @@ Result<PipelineSpec> parse_spec(std::string_view text, const std::shared_ptr<con
     }
   }
   if (!picture.empty() || !root.contains("parts")) {
-    auto part = PicturePart::parse(picture, "the pipeline description", foreign);
+    auto part = PicturePart::parse(picture, "the pipeline description", attached);
     if (!part.ok()) return std::move(part).error();
     spec.parts.push_back({kPicturePart, *std::move(part)});
   }
-  if (root.contains("parts")) DRAPPS_RETURN_IF_ERROR(parse_parts(root["parts"], foreign, spec));
+  if (root.contains("parts")) DRAPPS_RETURN_IF_ERROR(parse_parts(root["parts"], attached, spec));
   return spec;
 }
 

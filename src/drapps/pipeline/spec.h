@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "drapps/augment/fields.h"
+#include "drapps/augment/picture/fields.h"
+#include "drapps/base/attachment.h"
 #include "drapps/base/result.h"
-#include "drapps/decode/foreign.h"
 #include "drapps/modality/modality.h"
 #include "drapps/source/sampler.h"
 
@@ -44,8 +44,8 @@ struct PipelineSpec {
 /// Reads a description. "parts" are an object by name, of objects with "modality" and that one's fields; the fields of
 /// a picture may stand beside "parts" instead, for a part named "image". kInvalidArgument names the field that is
 /// missing, unknown or of the wrong type; unknown versions are refused. Values are checked by Plan::make, not here.
-/// @param foreign  reads what nothing here reads, or null; not in the JSON.
-Result<PipelineSpec> parse_spec(std::string_view json, const std::shared_ptr<const ForeignReader>& foreign = nullptr);
+/// @param attached  what JSON cannot hold of the description, or null.
+Result<PipelineSpec> parse_spec(std::string_view json, const std::shared_ptr<const Attachment>& attached = nullptr);
 
 /// The description as JSON, with every field; parse_spec reads it.
 std::string to_json(const PipelineSpec& spec);

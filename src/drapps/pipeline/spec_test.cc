@@ -5,6 +5,7 @@
 
 #include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/plan.h"
+#include "drapps/source/encoded.h"
 
 namespace drapps {
 namespace {

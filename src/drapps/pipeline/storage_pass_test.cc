@@ -9,6 +9,7 @@
 
 #include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/test_pass.h"
+#include "drapps/source/encoded.h"
 #include "drapps/storage/emulated_storage.h"
 #include "drapps/storage/testing.h"
 

@@ -12,6 +12,7 @@
 #include "drapps/modality/modalities.h"
 #include "drapps/modality/test_pictures.h"
 #include "drapps/pipeline/test_pass.h"
+#include "drapps/source/encoded.h"
 #include "drapps/storage/testing.h"
 
 namespace drapps {
@@ -36,7 +37,7 @@ struct ToyBytes final : PartSpec {
   Result<std::shared_ptr<PartPlan>> plan(const std::string& name, std::size_t place,
                                          const Source& source) const override;
   static Result<std::shared_ptr<const PartSpec>> parse(const nlohmann::json& object, const std::string& where,
-                                                       const std::shared_ptr<const ForeignReader>&) {
+                                                       const std::shared_ptr<const Attachment>&) {
     auto part = std::make_shared<ToyBytes>();
     JsonReader reader(object, where);
     part->fields(reader);
@@ -66,16 +67,17 @@ class ToyBytesPlan final : public PartPlan {
   }
   void add_target_columns(BatchColumns& columns) override {
     columns.add_number<std::int64_t>(name_ + "_bytes", Dtype::kInt64,
-                                     [this](const Sample& sample) { return sample.bytes[of()].size(); });
+                                     [this](const Sample& sample) { return sample.read->bytes[of()].size(); });
   }
-  std::unique_ptr<PartState> new_state(MemoryLedger&, const std::shared_ptr<jpeg::IndexStore>&) const override {
+  std::unique_ptr<PartState> new_state(MemoryLedger&, const std::shared_ptr<LearnedStore>&) const override {
     return std::make_unique<ToyBytesState>();
   }
   Status decode(Sample& sample, const PartDraws&) const override {
-    if (sample.bytes[of()].front() == '!') {
+    if (sample.read->bytes[of()].front() == '!') {
       return Error{.code = ErrorCode::kCorrupt, .stage = Stage::kDecode, .message = "the toy does not like it"};
     }
-    state(sample).bytes.assign(reinterpret_cast<const char*>(sample.bytes[of()].data()), sample.bytes[of()].size());
+    state(sample).bytes.assign(reinterpret_cast<const char*>(sample.read->bytes[of()].data()),
+                               sample.read->bytes[of()].size());
     return ok_status();
   }
   Status augment(Sample& sample, const PartDraws& draws) const override {

@@ -19,9 +19,9 @@ WindowRunner::WindowRunner(RunnerParts parts)
     : plan_(std::move(parts.plan)),
       source_(std::move(parts.source)),
       sampler_(std::move(parts.sampler)),
-      indexes_(std::move(parts.indexes)),
-      cache_(std::move(parts.cache)),
-      preparer_(plan_, source_, sampler_, parts.seed, indexes_),
+      learned_(std::move(parts.learned)),
+      keeper_(std::move(parts.keeper)),
+      preparer_(plan_, source_, sampler_, parts.seed, learned_),
       engine_(parts.engine),
       arena_(std::move(parts.arena)),
       window_(plan_, arena_, pass(), metrics_),
@@ -98,13 +98,13 @@ Upcoming WindowRunner::upcoming() const {
     sampler_.indices(at, 0, indices);
     for (const std::uint64_t index : indices) {
       const Hint hint = source_->hint(index);
-      const bool indexed = indexes_ != nullptr && indexes_->knows_all(index);
+      const bool learned = learned_ != nullptr && learned_->knows_all(index);
       upcoming.add({.samples = 1,
                     .sized = hint.bytes > 0 ? 1u : 0u,
                     .bytes = hint.bytes,
-                    .seen = hint.pixels > 0 ? 1u : 0u,
-                    .pixels = hint.pixels,
-                    .indexed = indexed ? 1u : 0u});
+                    .seen = hint.work > 0 ? 1u : 0u,
+                    .pixels = hint.work,
+                    .indexed = learned ? 1u : 0u});
     }
   };
   if (step < end) look(step);

@@ -52,8 +52,8 @@ class WindowRunner : public Runner, public WorkerClient {
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
   const Sampler sampler_;
-  const std::shared_ptr<jpeg::IndexStore> indexes_;
-  const std::shared_ptr<cache::RecordCache> cache_;
+  const std::shared_ptr<LearnedStore> learned_;
+  const std::shared_ptr<cache::Keeper> keeper_;
   const Preparer preparer_;
   Engine& engine_;
   const std::shared_ptr<SlotArena> arena_;

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "drapps/source/encoded.h"
+
 namespace drapps {
 namespace {
 
@@ -38,10 +40,11 @@ std::uint64_t pixels_of(const std::optional<PictureArray>& picture) {
   return static_cast<std::uint64_t>(height) * static_cast<std::uint64_t>(width);
 }
 
-std::uint64_t bytes_of(const std::vector<Array>& arrays, const std::optional<PictureArray>& picture) {
+/// What each record costs.
+Hint cost_of(const std::vector<Array>& arrays, const std::optional<PictureArray>& picture) {
   std::uint64_t bytes = picture ? pixels_of(picture) * static_cast<std::uint64_t>(picture->layout.channels) : 0;
   for (const Array& array : arrays) bytes += array.row_bytes();
-  return bytes;
+  return {.bytes = Hint::saturated(bytes), .work = Hint::saturated(pixels_of(picture))};
 }
 
 }  // namespace
@@ -75,7 +78,7 @@ Result<std::unique_ptr<ArraySource>> ArraySource::make(std::vector<Array> arrays
 
 ArraySource::ArraySource(std::uint64_t size, std::vector<Array> columns, std::optional<PictureArray> picture,
                          std::shared_ptr<const std::vector<std::uint64_t>> subset, std::shared_ptr<const void> owner)
-    : Source(size, bytes_of(columns, picture), pixels_of(picture)),
+    : Source(size, cost_of(columns, picture), {kImageName}),
       columns_(std::move(columns)),
       picture_(std::move(picture)),
       subset_(std::move(subset)),
@@ -91,8 +94,7 @@ void ArraySource::to_rows(std::span<std::uint64_t> indices) const noexcept {
 Location ArraySource::locate(std::uint64_t index, RecordPart /*part*/) const noexcept {
   if (picture_) {
     const std::uint8_t* first = picture_->row(row(index));
-    return {
-        .path = nullptr, .bytes = {first, end_}, .entry = {.form = Entry::Form::kDecoded, .pixels = picture_->layout}};
+    return {.path = nullptr, .bytes = {first, end_}, .contents = {.decoded = true, .layout = picture_->layout}};
   }
   const Array& first = columns_.front();
   const std::byte* data = first.data + static_cast<std::ptrdiff_t>(row(index)) * first.stride;

@@ -28,10 +28,13 @@ class ArraySource final : public Source {
                                                    std::shared_ptr<const std::vector<std::uint64_t>> subset,
                                                    std::shared_ptr<const void> owner);
 
-  bool is_rows() const noexcept override { return true; }
-  void to_rows(std::span<std::uint64_t> indices) const noexcept override;
-  std::span<const Array> arrays() const noexcept override { return columns_; }
-  const PictureArray* pictures() const noexcept override { return picture_ ? &*picture_ : nullptr; }
+  const ArraySource* rows() const noexcept override { return this; }
+  /// Turns indices of records into those of their rows, in place.
+  void to_rows(std::span<std::uint64_t> indices) const noexcept;
+  /// Those whose rows are columns of a batch as they are.
+  std::span<const Array> arrays() const noexcept { return columns_; }
+  /// The pictures of all records, or null.
+  const PictureArray* pictures() const noexcept { return picture_ ? &*picture_ : nullptr; }
   /// The pixels of the record's picture and all that is readable behind them; without pictures, the record's row of the
   /// first array.
   Location locate(std::uint64_t index, RecordPart part) const noexcept override;

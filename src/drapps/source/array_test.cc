@@ -61,8 +61,8 @@ void expect_pictures(const PictureArray& all) {
                       y * all.layout.row_stride + x * all.layout.pixel_stride];
     };
     const Location at = source->locate(row, kFirstPart);
-    ASSERT_EQ(at.entry.form, Entry::Form::kDecoded);
-    const ImageView picture = *kernel::planes_of(at.entry.pixels, at.bytes, copy);
+    ASSERT_TRUE(at.contents.decoded);
+    const ImageView picture = *kernel::planes_of(at.contents.layout, at.bytes, copy);
     ASSERT_EQ(picture.height, extent.height);
     ASSERT_EQ(picture.width, extent.width);
     for (std::int32_t c = 0; c < channels; ++c) {
@@ -70,7 +70,7 @@ void expect_pictures(const PictureArray& all) {
         for (std::int32_t x = 0; x < extent.width; ++x) ASSERT_EQ(picture.row(c, y)[x], byte(c, y, x));
       }
     }
-    const ImageView flat = *kernel::lines_of(at.entry.pixels, at.bytes, copy);
+    const ImageView flat = *kernel::lines_of(at.contents.layout, at.bytes, copy);
     ASSERT_EQ(flat.height, 1);
     for (std::int32_t c = 0; c < channels; ++c) {
       for (std::int32_t i = 0; i < flat.width; ++i) {
@@ -117,7 +117,7 @@ TEST(ArraySource, ReadsNothingBehindTheLastPicture) {
   for (std::uint64_t row = 0; row < rows; ++row) {
     const Location at = source->locate(row, kFirstPart);
     for (const auto view : {&kernel::planes_of, &kernel::lines_of}) {
-      const ImageView seen = *view(at.entry.pixels, at.bytes, copy);
+      const ImageView seen = *view(at.contents.layout, at.bytes, copy);
       // What kernels may do: kPadding bytes from the end of each row on.
       const volatile std::uint8_t* end = seen.row(0, seen.height - 1) + seen.width;
       for (std::size_t i = 0; i < kPadding; ++i) static_cast<void>(end[i]);

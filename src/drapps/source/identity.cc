@@ -73,10 +73,10 @@ std::string to_string(const RecordIdentity& identity) {
 }
 
 RecordIdentity identity_of(const Location& location) noexcept {
-  if (location.path == nullptr && location.entry.form == Entry::Form::kDecoded) {
+  if (location.path == nullptr && location.contents.decoded) {
     IdentityHash hash("decoded");
-    hash.add_number(location.entry.ops);
-    hash.add_pixels(location.entry.pixels, location.bytes.data());
+    hash.add_number(location.contents.ops);
+    hash.add_pixels(location.contents.layout, location.bytes.data());
     return hash.done();
   }
   if (location.path == nullptr) {

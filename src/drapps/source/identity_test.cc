@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "drapps/source/array.h"
+#include "drapps/source/encoded.h"
 #include "drapps/source/shard_source.h"
 
 namespace drapps {
@@ -133,7 +134,7 @@ TEST(Hints, SizesThatAreKnownWithoutReadingAreThereFromTheStart) {
   const Array labels{.name = "x", .dtype = Dtype::kInt64, .data = nullptr, .stride = 8, .rows = 2};
   const Hint hint = (*ArraySource::make({labels}, pictures, nullptr, nullptr))->hint(1);
   EXPECT_EQ(hint.bytes, 68u);
-  EXPECT_EQ(hint.pixels, 20u);
+  EXPECT_EQ(hint.work, 20u);
   EXPECT_EQ((*FileSource::make(list_of({"/a"})))->hint(0).bytes, 0u);
 }
 

@@ -11,6 +11,7 @@
 
 #include "drapps/base/clock.h"
 #include "drapps/base/unique_handle.h"
+#include "drapps/source/encoded.h"
 #include "drapps/source/shard_source.h"
 #include "drapps/storage/file_window.h"
 #include "drapps/storage/reader.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "drapps/source/encoded.h"
 #include "drapps/source/source.h"
 #include "drapps/storage/shard.h"
 

@@ -8,6 +8,7 @@
 
 #include <deque>
 
+#include "drapps/source/encoded.h"
 #include "drapps/storage/file_window.h"
 #include "drapps/storage/testing.h"
 

@@ -1,4 +1,5 @@
 #include "drapps/source/source.h"
+#include "drapps/source/encoded.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -127,11 +128,11 @@ TEST(SourceTest, BoxesThatDoNotAddUpAreRefused) {
 TEST(SourceTest, HintsAreWhatWasSeenAndSaturate) {
   const auto source = std::move(*FileSource::make(paths({"a", "b"})));
   EXPECT_EQ(source->hint(0).bytes, 0u);
-  EXPECT_EQ(source->hint(0).pixels, 0u);
+  EXPECT_EQ(source->hint(0).work, 0u);
   source->remember_bytes(0, 1234);
-  source->remember_pixels(0, std::uint64_t{1} << 33);
+  source->remember_work(0, std::uint64_t{1} << 33);
   EXPECT_EQ(source->hint(0).bytes, 1234u);
-  EXPECT_EQ(source->hint(0).pixels, UINT32_MAX);
+  EXPECT_EQ(source->hint(0).work, UINT32_MAX);
   EXPECT_EQ(source->hint(1).bytes, 0u);
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "drapps/data/array.h"
+#include "drapps/data/contents.h"
 
 namespace drapps {
 
@@ -23,7 +23,7 @@ struct Location {
   Shard* shard = nullptr;               // of a part that is a range of the file at `path`; null for a whole file
   std::uint64_t offset = 0;             // of the range, in bytes
   std::uint64_t length = 0;
-  Entry entry;  // what the bytes are
+  Contents contents;  // what the bytes are
 };
 
 }  // namespace drapps

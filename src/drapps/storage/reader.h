@@ -38,6 +38,7 @@ struct ReadRequest {
   std::uint64_t begun_ns = 0;      // when its I/O began, of the last try; CLOCK_MONOTONIC, 0 where none did
   std::uint64_t wall_ns = 0;       // from the start of its I/O to its end; waiting for its turn is not in it
   std::uint64_t cpu_ns = 0;        // of the I/O thread
+  bool waited = false;             // the caller's note: storage made it wait
 
   // The reader's, while it holds the request.
   ReadRequest* next = nullptr;

@@ -118,8 +118,8 @@ SampleRead Decoder::read_sample(Cursor& in) const {
   sample.position = in.number();
   sample.bytes = in.number();
   const std::uint8_t known = in.byte();
-  if (known > static_cast<std::uint8_t>(jpeg::IndexKnown::kComplete)) in.fail();
-  sample.known = in.ok() ? static_cast<jpeg::IndexKnown>(known) : jpeg::IndexKnown::kNone;
+  if (known > static_cast<std::uint8_t>(Learned::kAll)) in.fail();
+  sample.known = in.ok() ? static_cast<Learned>(known) : Learned::kNothing;
   sample.cpu_ns = in.number();
   const std::uint64_t lanes = in.number();
   if (lanes_ < 64 && lanes >> lanes_ != 0) in.fail();

@@ -39,7 +39,7 @@ struct LimitsChanged {
 
 struct SampleRead {
   std::uint64_t index = 0, position = 0, bytes = 0;
-  jpeg::IndexKnown known = jpeg::IndexKnown::kNone;
+  Learned known = Learned::kNothing;
   std::uint64_t cpu_ns = 0;
   std::vector<std::pair<std::uint8_t, std::uint64_t>> wall_ns;  // place of the lane in the header's list, and ns
 };

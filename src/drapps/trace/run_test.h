@@ -112,7 +112,7 @@ class SimulatedRun {
       SampleRecord sample{.index = draws.below(14'000'000),
                           .position = 600 * turn_ + i,
                           .bytes = 50'000 + draws.below(200'000),
-                          .known = jpeg::IndexKnown::kComplete,
+                          .known = Learned::kAll,
                           .cpu_ns = 2'000'000 + draws.below(4'000'000)};
       for (std::size_t lane = 0; lane < 3; ++lane) sample.wall_ns[lane] = 100'000 + draws.below(4'000'000);
       batch.samples.push_back(sample);

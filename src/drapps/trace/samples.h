@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drapps/base/lane.h"
-#include "drapps/decode/jpeg/index.h"
+#include "drapps/source/learned.h"
 
 namespace drapps::trace {
 
@@ -14,7 +14,7 @@ struct SampleRecord {
   std::uint64_t index = 0;     // of the record in its source
   std::uint64_t position = 0;  // in the epoch
   std::uint64_t bytes = 0;     // of the record
-  jpeg::IndexKnown known = jpeg::IndexKnown::kNone;
+  Learned known = Learned::kNothing;
   std::uint64_t cpu_ns = 0;                            // CPU time of the threads that made it
   std::array<std::uint64_t, kLanes.size()> wall_ns{};  // on each lane; 0: it was not there
 };

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "drapps/augment/fields.h"
+#include "drapps/augment/picture/fields.h"
 
 namespace drapps::cache {
 

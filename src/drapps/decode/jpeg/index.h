@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "drapps/source/learned.h"
 #include "drapps/storage/file_identity.h"
 
 namespace drapps::jpeg {
@@ -49,10 +50,8 @@ struct IndexKey {
 };
 
 /// Keeps indexes from epoch to epoch. All members may be called from any thread, for different records at once.
-class IndexStore {
+class IndexStore : public LearnedStore {
  public:
-  virtual ~IndexStore() = default;
-
   /// MCUs per entry for a picture of that many: 8 where memory allows it for every record, else mcus_across.
   virtual std::uint32_t group(std::uint32_t mcus_across, std::uint32_t mcus_down) const noexcept = 0;
 
@@ -62,22 +61,13 @@ class IndexStore {
 
   /// Keeps a copy where it says more than what is known, and where memory allows.
   virtual void offer(const IndexKey& key, const IndexShape& shape, std::span<const IndexEntry> entries) = 0;
-
-  /// Whether all of the record is known, of whatever file it was then.
-  virtual bool knows_all(std::uint64_t /*record*/) const noexcept { return false; }
-
-  /// Memory in use.
-  virtual std::size_t bytes() const noexcept = 0;
 };
-
-/// How much of its index a picture had.
-enum class IndexKnown : std::uint8_t { kNone, kPartial, kComplete };
 
 /// What one decode is to remember and where.
 struct IndexUse {
   IndexStore* store = nullptr;
   IndexKey key;
-  IndexKnown* known = nullptr;  // told what there was when decoding began, or null
+  Learned* known = nullptr;  // told what there was when decoding began, or null
 };
 
 }  // namespace drapps::jpeg

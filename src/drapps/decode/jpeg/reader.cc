@@ -43,9 +43,7 @@ Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const ImageIn
     index_.shape = shape;
     known = index_.entries.size();
     if (memory->known != nullptr) {
-      *memory->known = known == 0                 ? IndexKnown::kNone
-                       : known == shape.entries() ? IndexKnown::kComplete
-                                                  : IndexKnown::kPartial;
+      *memory->known = known == 0 ? Learned::kNothing : known == shape.entries() ? Learned::kAll : Learned::kPart;
     }
   }
   Result<bool> ready = scan_.begin(bytes, *frame, memory == nullptr ? nullptr : &index_);

@@ -110,11 +110,11 @@ TEST_F(JpegReaderIndex, SaysHowMuchOfItThereWasBefore) {
   ASSERT_TRUE(twins_.open(file));
   OneIndex index(true);
   ASSERT_EQ(twins_.compare(0, {17, 20, 30, 8}, &index), "");
-  EXPECT_EQ(twins_.had, IndexKnown::kNone);
+  EXPECT_EQ(twins_.had, Learned::kNothing);
   ASSERT_EQ(twins_.compare(0, twins_.all(), &index), "");
-  EXPECT_EQ(twins_.had, IndexKnown::kPartial);
+  EXPECT_EQ(twins_.had, Learned::kPart);
   ASSERT_EQ(twins_.compare(0, {17, 20, 30, 8}, &index), "");
-  EXPECT_EQ(twins_.had, IndexKnown::kComplete);
+  EXPECT_EQ(twins_.had, Learned::kAll);
 }
 
 TEST_F(JpegReaderIndex, OfAnotherPictureIsNotUsedAndReplaced) {

@@ -97,7 +97,7 @@ class Twins {
     return difference(turbo_.read(file_, info_, region, *out), *out, region);
   }
 
-  IndexKnown had = IndexKnown::kNone;  // of the index, when Reader last began with one
+  Learned had = Learned::kNothing;  // of the index, when Reader last began with one
 
  private:
   std::string difference(const Status& status, const ImageView& out, const Rect& region) const {

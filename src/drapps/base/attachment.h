@@ -1,0 +1,12 @@
+// What belongs to a description and that JSON cannot hold.
+#pragma once
+
+namespace drapps {
+
+/// Each modality knows its own kinds of them.
+class Attachment {
+ public:
+  virtual ~Attachment() = default;
+};
+
+}  // namespace drapps

@@ -1,0 +1,17 @@
+// What bytes are that somebody else made.
+#pragma once
+
+#include <cstdint>
+
+#include "drapps/data/array.h"
+
+namespace drapps {
+
+/// In which form a part of a record is fetched, and so behind which stage it enters a plan.
+struct Contents {
+  bool decoded = false;  // as decoding leaves them, laid out as `layout` says; else the bytes of a file, which say more
+  std::uint32_t ops = 0;  // of the plan's first ones, whose output a decoded part is; they draw nothing
+  PixelLayout layout;     // of a decoded picture's uint8
+};
+
+}  // namespace drapps
