@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,44 +10,35 @@
 
 #include "drapps/text/bpe/build_model.h"
 #include "drapps/text/byte_chars.h"
+#include "drapps/text/json_read.h"
+#include "drapps/text/refusal.h"
 
 namespace drapps::text {
 namespace {
 
-using ModelJson = nlohmann::json;
-
-Error corrupt_model(std::string message) { return {.code = ErrorCode::kCorrupt, .message = std::move(message)}; }
-Error refused_model(std::string reason) { return {.code = ErrorCode::kUnsupported, .message = std::move(reason)}; }
-
-bool absent_or_empty(const ModelJson& model, const char* name) {
+bool absent_or_empty(const Json& model, const char* name) {
   const auto found = model.find(name);
   if (found == model.end() || found->is_null()) return true;
   return found->is_string() ? found->get_ref<const std::string&>().empty() : *found == 0.0;
 }
 
-bool is_true(const ModelJson& model, const char* name) {
-  const auto found = model.find(name);
-  return found != model.end() && *found == true;
-}
-
 /// The strings of the vocabulary by id.
-Result<std::vector<std::string_view>> read_vocabulary(const ModelJson& model, TokenTable& ids) {
+Result<std::vector<std::string_view>> read_vocabulary(const Json& model, TokenTable& ids) {
   const auto vocabulary = model.find("vocab");
-  if (vocabulary == model.end() || !vocabulary->is_object()) return corrupt_model("has no vocabulary in its model");
+  if (vocabulary == model.end() || !vocabulary->is_object()) return corrupt("has no vocabulary in its model");
   ids = TokenTable(vocabulary->size());
   std::vector<std::string_view> strings;
   for (const auto& item : vocabulary->items()) {
     const std::string& token = item.key();
-    const ModelJson& number = item.value();
+    const Json& number = item.value();
     if (!number.is_number_unsigned() || number.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
-      return corrupt_model("gives the token '" + token + "' the id " + number.dump() +
-                           ", which is no number of 32 bits");
+      return corrupt("gives the token '" + token + "' the id " + number.dump() + ", which is no number of 32 bits");
     }
     const auto id = number.get<std::uint64_t>();
-    if (id >= kMaxMergeIds) return refused_model("the id " + std::to_string(id) + ", beyond a million tokens");
-    if (token.empty()) return refused_model("a token without a character");
+    if (id >= kMaxMergeIds) return refused("the id " + std::to_string(id) + ", beyond a million tokens");
+    if (token.empty()) return refused("a token without a character");
     if (id >= strings.size()) strings.resize(id + 1);
-    if (!strings[id].empty()) return refused_model("two tokens with the id " + std::to_string(id));
+    if (!strings[id].empty()) return refused("two tokens with the id " + std::to_string(id));
     strings[id] = token;
     ids.insert(token, static_cast<TokenId>(id));
   }
@@ -56,7 +46,7 @@ Result<std::vector<std::string_view>> read_vocabulary(const ModelJson& model, To
 }
 
 /// The two strings of a merge, "a b" or ["a", "b"].
-std::optional<std::pair<std::string_view, std::string_view>> halves(const ModelJson& merge) {
+std::optional<std::pair<std::string_view, std::string_view>> halves(const Json& merge) {
   if (merge.is_string()) {
     const std::string_view both = merge.get_ref<const std::string&>();
     const std::size_t space = both.find(' ');
@@ -68,22 +58,22 @@ std::optional<std::pair<std::string_view, std::string_view>> halves(const ModelJ
                    std::string_view(merge[1].get_ref<const std::string&>())};
 }
 
-Result<std::vector<MergeRule>> read_merges(const ModelJson& model, const TokenTable& ids) {
+Result<std::vector<MergeRule>> read_merges(const Json& model, const TokenTable& ids) {
   const auto merges = model.find("merges");
-  if (merges == model.end() || !merges->is_array()) return corrupt_model("has no merges in its model");
-  if (merges->size() >= kMaxRanks) return refused_model(std::to_string(merges->size()) + " merges");
+  if (merges == model.end() || !merges->is_array()) return corrupt("has no merges in its model");
+  if (merges->size() >= kMaxRanks) return refused(std::to_string(merges->size()) + " merges");
   std::vector<MergeRule> rules;
   rules.reserve(merges->size());
   std::string together;
-  for (const ModelJson& merge : *merges) {
+  for (const Json& merge : *merges) {
     const auto both = halves(merge);
     const std::string number = "merge " + std::to_string(rules.size());
-    if (!both) return corrupt_model("has a " + number + " that is no pair of strings");
+    if (!both) return corrupt("has a " + number + " that is no pair of strings");
     together.assign(both->first).append(both->second);
     const MergeRule rule{ids.find(both->first), ids.find(both->second), ids.find(together)};
     const auto& missing = rule.left < 0 ? both->first : rule.right < 0 ? both->second : std::string_view(together);
     if (rule.left < 0 || rule.right < 0 || rule.merged < 0) {
-      return corrupt_model("names '" + std::string(missing) + "' in " + number + ", which is not in its vocabulary");
+      return corrupt("names '" + std::string(missing) + "' in " + number + ", which is not in its vocabulary");
     }
     rules.push_back(rule);
   }
@@ -92,14 +82,14 @@ Result<std::vector<MergeRule>> read_merges(const ModelJson& model, const TokenTa
 
 }  // namespace
 
-Status read_json_model(const ModelJson& model, TokenizerParts& parts) {
+Status read_json_model(const Json& model, TokenizerParts& parts) {
   const auto type = model.find("type");
   if (type == model.end() || *type != "BPE") {
-    return refused_model("the model " + (type == model.end() ? "without a type" : type->dump()));
+    return refused("the model " + (type == model.end() ? "without a type" : type->dump()));
   }
-  if (!absent_or_empty(model, "dropout")) return refused_model("dropout");
-  if (!absent_or_empty(model, "continuing_subword_prefix")) return refused_model("continuing_subword_prefix");
-  if (!absent_or_empty(model, "end_of_word_suffix")) return refused_model("end_of_word_suffix");
+  if (!absent_or_empty(model, "dropout")) return refused("dropout");
+  if (!absent_or_empty(model, "continuing_subword_prefix")) return refused("continuing_subword_prefix");
+  if (!absent_or_empty(model, "end_of_word_suffix")) return refused("end_of_word_suffix");
 
   TokenTable ids;
   auto strings = read_vocabulary(model, ids);
@@ -123,9 +113,8 @@ Status read_json_model(const ModelJson& model, TokenizerParts& parts) {
   parts.model = model_of_merges(tokens, *merges, is_true(model, "ignore_merges"));
   const auto& bytes = parts.model.byte_ids;
   const bool all_bytes = std::find(bytes.begin(), bytes.end(), -1) == bytes.end();
-  if (!all_bytes && !absent_or_empty(model, "unk_token"))
-    return refused_model("unk_token without a token for each byte");
-  if (!all_bytes && is_true(model, "byte_fallback")) return refused_model("byte_fallback");
+  if (!all_bytes && !absent_or_empty(model, "unk_token")) return refused("unk_token without a token for each byte");
+  if (!all_bytes && is_true(model, "byte_fallback")) return refused("byte_fallback");
   return ok_status();
 }
 
