@@ -30,7 +30,7 @@ class Request(NamedTuple):
         texts: the first text of each row.
         seconds: the other, or nothing.
         options: how they become rows.
-        tensors: "pt", "np", or nothing for lists.
+        tensors: `"pt"`, `"np"`, or nothing for lists.
         lengths: whether the length of each row is wanted.
         alone: whether it is one text, which gives one row and no list of rows.
     """

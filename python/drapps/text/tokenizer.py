@@ -65,7 +65,7 @@ class Tokenizer:
         """The ids of many texts, as arrays. Other threads may run Python meanwhile.
 
         Args:
-            texts: each as in `encode`. Of a column of Arrow (pyarrow's, or any other that has its
+            texts: each as in `encode`. Of a column of Arrow (of `pyarrow`, or any other that has its
                 C interface) of strings or binary the texts are not copied.
             threads: how many work at once, of the workers that loaders share and within their
                 budgets; by default as many as the budget has cores, where there is enough to do.
