@@ -266,13 +266,11 @@ nb::list encode(const TextTokenizer& tokenizer, const nb::object& text, bool spe
   return ids;
 }
 
-nb::str decode(const TextTokenizer& tokenizer, const std::vector<std::int64_t>& ids, bool skip_special, bool lenient) {
+nb::bytes decode_bytes(const TextTokenizer& tokenizer, const std::vector<std::int64_t>& ids, bool skip_special,
+                       bool lenient) {
   auto bytes = tokenizer.decode(ids, skip_special, lenient);
   if (!bytes.ok()) throw nb::value_error(bytes.error().message.c_str());
-  auto said =
-      nb::steal<nb::str>(PyUnicode_DecodeUTF8(bytes->data(), static_cast<Py_ssize_t>(bytes->size()), "replace"));
-  if (!said.is_valid()) throw nb::python_error();
-  return said;
+  return nb::bytes(bytes->data(), bytes->size());
 }
 
 }  // namespace
@@ -301,6 +299,7 @@ void bind_text(nb::module_& module) {
       .def(
           "pad", [](RowOptions& self, const std::string& how) { self.padding = padding_of(how); }, "strategy"_a,
           "Pad rows: longest or max_length, which is length.");
+  module.attr("TEXT_MAX_JSON") = text::kMaxJson;
   module.def("text_documents", &documents, "text"_a, "separator"_a,
              "Where the documents of a text begin and end that a separator holds apart.");
   nb::class_<TextTokenizer>(module, "TextTokenizer", "A byte-level BPE tokenizer of the core.")
@@ -315,7 +314,7 @@ void bind_text(nb::module_& module) {
       .def("rows", &rows, "texts"_a, "seconds"_a.none(), "options"_a,
            "The columns of a batch of texts, or pairs, by name; or why only the stock tokenizer can answer.")
       .def("encode", &encode, "text"_a, "specials"_a, "allowed"_a.none(), "The ids of one text.")
-      .def("decode", &decode, "ids"_a, "skip_special"_a, "lenient"_a, "The text of ids.")
+      .def("decode_bytes", &decode_bytes, "ids"_a, "skip_special"_a, "lenient"_a, "The bytes of the text of ids.")
       .def_prop_ro("decodes", &TextTokenizer::decodes, "Whether decode() does what the library does.")
       .def_prop_ro("vocab_size", &TextTokenizer::vocabulary, "How many tokens there are.")
       .def_prop_ro(

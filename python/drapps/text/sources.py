@@ -57,6 +57,8 @@ def read_source(source: Any) -> Source:
 
 
 def _content_of(path: Path) -> Content:
+    from drapps import _core
+
     if path.suffix == ".tiktoken":
         raise PipelineError(
             f"{path}: a file of ranks has no pattern and no special tokens; "
@@ -65,6 +67,12 @@ def _content_of(path: Path) -> Content:
     if path.is_dir():
         path = path / "tokenizer.json"
     try:
+        size = path.stat().st_size
+        if size > _core.TEXT_MAX_JSON:
+            raise PipelineError(
+                f"{path}: has {size} bytes, and the most that are read are {_core.TEXT_MAX_JSON}; "
+                "is it a tokenizer.json?"
+            )
         content = path.read_bytes()
     except FileNotFoundError:
         raise DataNotFoundError(f"{path}: there is no such file") from None

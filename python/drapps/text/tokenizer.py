@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from drapps.errors import PipelineError
 from drapps.text.buffers import file_chunk, texts_in
+from drapps.text.decode_stream import DecodeStream
 from drapps.text.encoded import Encoded, check_threads, encode_natively, flat, listed
 from drapps.text.fast import fast_tokenizer
 from drapps.text.sources import Source, read_source
@@ -65,7 +66,7 @@ class Tokenizer:
         """The ids of many texts, as arrays. Other threads may run Python meanwhile.
 
         Args:
-            texts: each as in `encode`. Of a column of Arrow (of `pyarrow`, or any other that has its
+            texts: each as in `encode`. Of a column of Arrow (of `pyarrow`, or any other with its
                 C interface) of strings or binary the texts are not copied.
             threads: how many work at once, of the workers that loaders share and within their
                 budgets; by default as many as the budget has cores, where there is enough to do.
@@ -117,15 +118,17 @@ class Tokenizer:
                 a tokenizer of tiktoken it is an error.
             skip_special_tokens: leave special tokens out; tiktoken's never are.
         """
-        numbers = [int(number) for number in ids]
-        if self._core is None or not self._core.decodes:
-            return self._stock.decode(numbers, skip_special_tokens)
-        skip = skip_special_tokens and not self._ranks
-        try:
-            text: str = self._core.decode(numbers, skip, not self._ranks)
-        except ValueError as error:
-            raise PipelineError(str(error)) from None
-        return text
+        if not self._decodes:
+            return self._stock.decode([int(number) for number in ids], skip_special_tokens)
+        return self._bytes_of(ids, skip_special_tokens).decode("utf-8", "replace")
+
+    def stream(self, skip_special_tokens: bool = True) -> DecodeStream:
+        """Text of ids that come one after the other, as a model makes them.
+
+        Args:
+            skip_special_tokens: as in `decode`.
+        """
+        return DecodeStream(self._bytes_of if self._decodes else self.decode, skip_special_tokens)
 
     @property
     def vocab_size(self) -> int:
@@ -138,6 +141,19 @@ class Tokenizer:
     def __repr__(self) -> str:
         how = f"pattern {self._core.pattern}" if self._core is not None else self.reason
         return f"Tokenizer({self.vocab_size} tokens, {'' if self.native else 'not '}native: {how})"
+
+    @property
+    def _decodes(self) -> bool:
+        return self._core is not None and self._core.decodes
+
+    def _bytes_of(self, ids: Iterable[int], skip_special_tokens: bool) -> bytes:
+        assert self._core is not None
+        numbers = [int(number) for number in ids]
+        skip = skip_special_tokens and not self._ranks
+        try:
+            return bytes(self._core.decode_bytes(numbers, skip, not self._ranks))
+        except ValueError as error:
+            raise PipelineError(str(error)) from None
 
     @property
     def _stock(self) -> Stock:

@@ -16,15 +16,21 @@ bool starts_with_space(const std::string& content) {
   return content.find_first_of(" \t\n\v\f\r") == 0 || static_cast<unsigned char>(content[0]) >= 0x80;
 }
 
-/// The id that `tokenizers` gives a token: the vocabulary's, else the next one.
-TokenId next_id(const Json& vocabulary, const std::string& content, const TokenizerParts& parts) {
-  if (const auto found = vocabulary.find(content); found != vocabulary.end()) return found->get<TokenId>();
-  auto next = static_cast<TokenId>(vocabulary.size());
-  for (const AddedToken& token : parts.added) next = std::max(next, token.id + 1);
-  return next;
-}
+/// Reads added tokens one by one.
+class AddedReader {
+ public:
+  AddedReader(const TokenTable& ids, TokenizerParts& parts)
+      : ids_(ids), parts_(parts), next_(static_cast<TokenId>(parts.vocabulary)) {}
 
-Status read_token(const Json& json, const Json& vocabulary, TokenizerParts& parts) {
+  Status read(const Json& json);
+
+ private:
+  const TokenTable& ids_;
+  TokenizerParts& parts_;
+  TokenId next_;  // id of a token that the vocabulary has not
+};
+
+Status AddedReader::read(const Json& json) {
   const auto content = json.find("content");
   const auto id = json.find("id");
   if (!json.is_object() || content == json.end() || !content->is_string() || id == json.end() ||
@@ -37,30 +43,33 @@ Status read_token(const Json& json, const Json& vocabulary, TokenizerParts& part
                    .normalized = is_true(json, "normalized"),
                    .special = is_true(json, "special")};
   if (token.content.empty()) return refused("an added token without a character");
-  token.id = next_id(vocabulary, token.content, parts);
+  const TokenId known = ids_.find(token.content);  // `tokenizers` gives it the vocabulary's id, else the next one
+  token.id = known >= 0 ? known : next_;
+  next_ = std::max(next_, token.id + 1);
   if (id->get<std::uint64_t>() != static_cast<std::uint64_t>(token.id)) {
     return refused("the added token " + token.content + ", whose id is " + id->dump() + " in the file and " +
                    std::to_string(token.id) + " when it is loaded");
   }
   if (is_true(json, "single_word")) return refused("single_word of the added token " + token.content);
   const auto at = static_cast<std::size_t>(token.id);
-  if (at >= parts.decoded.size()) parts.decoded.resize(at + 1);
-  if (parts.decoded[at].empty()) {
-    ++parts.vocabulary;
+  if (at >= parts_.decoded.size()) parts_.decoded.resize(at + 1);
+  if (parts_.decoded[at].empty()) {
+    ++parts_.vocabulary;
     std::string bytes;
-    parts.decoded[at] = to_bytes(token.content, bytes) ? bytes : token.content;
+    parts_.decoded[at] = to_bytes(token.content, bytes) ? bytes : token.content;
   }
-  parts.added.push_back(std::move(token));
+  parts_.added.push_back(std::move(token));
   return ok_status();
 }
 
 }  // namespace
 
-Status read_json_added(const Json& added, const Json& model, TokenizerParts& parts) {
+Status read_json_added(const Json& added, const TokenTable& ids, TokenizerParts& parts) {
   if (!added.is_array()) return corrupt("has added_tokens that are no list");
+  AddedReader reader(ids, parts);
   std::set<std::string> contents;
   for (const Json& token : added) {
-    DRAPPS_RETURN_IF_ERROR(read_token(token, model["vocab"], parts));
+    DRAPPS_RETURN_IF_ERROR(reader.read(token));
     if (!contents.insert(parts.added.back().content).second) {
       return refused("the added token " + parts.added.back().content + " twice");
     }

@@ -160,7 +160,7 @@ void Tokenizer::split(const Splitter& splitter, const std::vector<std::uint32_t>
     std::size_t begin = found->begin;
     std::size_t end = found->end;
     from = end;
-    if (token.lstrip) begin = std::max(done, spaces_at_end(text.substr(0, begin)));
+    if (token.lstrip && begin > done) begin = done + spaces_at_end(text.substr(done, begin - done));
     if (token.rstrip) end += spaces_at_start(text.substr(end));
     if (begin > done) rest(text.substr(done, begin - done));
     if (work.options.places) work.marks.push_back({work.out.size() - work.first, text.substr(begin, end - begin)});

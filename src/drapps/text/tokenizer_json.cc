@@ -8,6 +8,7 @@
 #include "drapps/text/json_model.h"
 #include "drapps/text/json_post.h"
 #include "drapps/text/json_read.h"
+#include "drapps/text/json_scan.h"
 #include "drapps/text/refusal.h"
 
 namespace drapps::text {
@@ -65,7 +66,8 @@ bool read_forms(const Json& normalizer, std::vector<Form>& forms) {
                      [&](const Json& step) { return type_of(step) != "Sequence" && read_forms(step, forms); });
 }
 
-Result<TokenizerParts> read(const Json& file, bool limits) {
+Result<TokenizerParts> read(const JsonScan& scan, bool limits) {
+  const Json& file = scan.rest;
   if (!file.is_object()) return Error{.code = ErrorCode::kCorrupt, .message = "is no JSON object"};
   if (is_unset(file, "model") || !file["model"].is_object()) {
     return Error{.code = ErrorCode::kCorrupt, .message = "has no model; is it a tokenizer.json?"};
@@ -79,9 +81,10 @@ Result<TokenizerParts> read(const Json& file, bool limits) {
   auto pattern = read_pattern(file);
   if (!pattern.ok()) return std::move(pattern).error();
   parts.pattern = *pattern;
-  DRAPPS_RETURN_IF_ERROR(read_json_model(file["model"], parts));
+  TokenTable ids;
+  DRAPPS_RETURN_IF_ERROR(read_json_model(scan, ids, parts));
   const auto added = file.find("added_tokens");
-  if (added != file.end() && !added->is_null()) DRAPPS_RETURN_IF_ERROR(read_json_added(*added, file["model"], parts));
+  if (added != file.end() && !added->is_null()) DRAPPS_RETURN_IF_ERROR(read_json_added(*added, ids, parts));
   parts.decodes = !is_unset(file, "decoder") && type_of(file["decoder"]) == "ByteLevel";
   const auto post = file.find("post_processor");
   if (post != file.end() && !post->is_null()) DRAPPS_RETURN_IF_ERROR(read_json_post_processor(*post, parts));
@@ -97,14 +100,9 @@ Result<TokenizerParts> parse_tokenizer_json(std::string_view json, bool limits) 
                             std::to_string(kMaxJson)};
   }
   return catching([&]() -> Result<TokenizerParts> {
-    try {
-      return read(Json::parse(json), limits);
-    } catch (const Json::parse_error& error) {
-      const bool ended = error.byte > json.size();
-      return Error{.code = ended ? ErrorCode::kTruncated : ErrorCode::kCorrupt,
-                   .message = ended ? "ends in the middle of its JSON" : "is no JSON there",
-                   .offset = static_cast<std::int64_t>(error.byte == 0 ? 0 : error.byte - 1)};
-    }
+    const auto scan = scan_tokenizer_json(json);
+    if (!scan.ok()) return scan.error();
+    return read(*scan, limits);
   });
 }
 

@@ -130,6 +130,27 @@ TEST(TokenizerJson, SaysWhatIsDamaged) {
   }
 }
 
+TEST(TokenizerJson, IsBoundedWhateverIsInIt) {
+  const auto refused = [](const std::string& json) {
+    const auto parts = parse_tokenizer_json(json);
+    return parts.ok() ? std::string() : std::string(name_of(parts.error().code)) + ": " + parts.error().message;
+  };
+  EXPECT_THAT(refused(std::string(1 << 20, '[')), HasSubstr("lists in lists"));
+  std::string many = "[0";
+  for (int i = 0; i < 3'000'000; ++i) many += ",0";
+  EXPECT_THAT(refused(many), HasSubstr("more in it than any tokenizer"));
+  std::string tokens = R"({"model": {"type": "BPE", "merges": [], "vocab": {"a": 0)";
+  for (int i = 1; i < 1'100'000; ++i) tokens += ",\"" + std::to_string(i) + "\":" + std::to_string(i);
+  EXPECT_THAT(refused(tokens), HasSubstr("a million tokens"));
+  EXPECT_THAT(refused(file_with(R"("ab": 3)", R"("ab": {"x": [3]})")), HasSubstr("'ab' the id an object"));
+  EXPECT_THAT(refused(file_with(R"("a b")", R"({"a": "b"})")), HasSubstr("merge 0 that is no pair"));
+  EXPECT_THAT(refused(file_with(R"(["Ġ", "ab"])", R"(["Ġ", ["ab"]])")), HasSubstr("merge 1 that is no pair"));
+  EXPECT_THAT(refused(file_with(R"("ab": 3)", R"("ab": 3, "ab": 7)")), HasSubstr("the token ab twice"));
+  EXPECT_THAT(refused(R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+                          "model": {"type": "Unigram", "vocab": [["a", -1.5], ["b", {"x": 1}]]}})"),
+              HasSubstr("the model \"Unigram\""));
+}
+
 TEST(ByteChars, AreGpt2s) {
   std::string bytes;
   EXPECT_TRUE(to_bytes("aĠĊ\u00E9\u0143", bytes));
