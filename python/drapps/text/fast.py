@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from drapps.text.encoded import Encoded, encode_natively, flat, listed
+from drapps.text.oracles import oracle
 from drapps.text.rows import Request, column_of, rows_asked
+from drapps.text.sources import read_json
 from drapps.text.stock import Text, text_of
 
 if TYPE_CHECKING:
@@ -60,6 +62,11 @@ class FastTokenizer:
     def reason(self) -> str:
         """Why not; empty if it does."""
         return self._read().reason
+
+    @property
+    def oracle(self) -> str:
+        """The library whose ids these are, its version, and whether that was swept here."""
+        return oracle("tokenizers")
 
     def encode_batch(
         self, texts: Iterable[Text], threads: int | None = None, *, add_special_tokens: bool = True
@@ -137,9 +144,7 @@ class FastTokenizer:
         content = self._tokenizer.to_str().encode()
         digest = hashlib.blake2b(content).digest()
         if known is None or known.digest != digest:
-            from drapps import _core
-
-            found = cast("TextTokenizer | str", _core.TextTokenizer.from_json(content, False))
+            found = read_json(content, "the tokenizer", limits=False)
             core = None if isinstance(found, str) else found
             known = Answers(core, found if isinstance(found, str) else "", digest)
         self._answers = known, True

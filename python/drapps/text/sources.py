@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from drapps.errors import DataNotFoundError, PipelineError
+from drapps.text.oracles import difference
 from drapps.text.stock import Stock, StockTiktoken, StockTokenizers
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _content_of(path: Path) -> Content:
 
 
 def _of_content(content: Content) -> Source:
-    native = _read_json(content.data, content.name)
+    native = read_json(content.data, content.name)
 
     def stock() -> Stock:
         tokenizers = _tokenizers(f"{content.name}: {native}")
@@ -101,7 +102,7 @@ def _of_tokenizers(tokenizer: Any) -> Source:
     if tokenizer.encode_special_tokens:
         native = "encode_special_tokens"
     else:
-        native = _read_json(tokenizer.to_str().encode(), "the tokenizer")
+        native = read_json(tokenizer.to_str().encode(), "the tokenizer")
     return Source(tokenizer, native, lambda: StockTokenizers(tokenizer))
 
 
@@ -117,16 +118,29 @@ def _of_tiktoken(encoding: Any) -> Source:
         )
     except (ValueError, RuntimeError) as error:
         raise PipelineError(f"{encoding!r}: {error}") from None
+    if not isinstance(native, str):
+        native = difference("tiktoken") or native
     return Source(encoding, native, lambda: StockTiktoken(encoding), True, frozenset(specials))
 
 
-def _read_json(content: bytes, name: str) -> TextTokenizer | str:
+def read_json(content: bytes, name: str, limits: bool = True) -> TextTokenizer | str:
+    """A tokenizer of a tokenizer.json, or the reason why none would be exact.
+
+    Args:
+        content: of the file.
+        name: what messages call it.
+        limits: whether truncation and padding that it asks for count.
+
+    Raises:
+        PipelineError: it is damaged.
+    """
     from drapps import _core
 
     try:
-        return cast("TextTokenizer | str", _core.TextTokenizer.from_json(content))
+        native = cast("TextTokenizer | str", _core.TextTokenizer.from_json(content, limits))
     except ValueError as error:
         raise PipelineError(f"{name}: {error}") from None
+    return native if isinstance(native, str) else difference("tokenizers") or native
 
 
 def _tokenizers(why: str) -> Any:

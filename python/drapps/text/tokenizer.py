@@ -11,6 +11,7 @@ from drapps.text.buffers import file_chunk, texts_in
 from drapps.text.decode_stream import DecodeStream
 from drapps.text.encoded import Encoded, check_threads, encode_natively, flat, listed
 from drapps.text.fast import fast_tokenizer
+from drapps.text.oracles import oracle
 from drapps.text.sources import Source, read_source
 from drapps.text.stock import Allowed, Stock, Text
 
@@ -22,6 +23,8 @@ class Tokenizer:
         native: whether the work is done by DRAPPS itself. If not, the library that the tokenizer
             is from does it.
         reason: why it is not native; empty if it is.
+        oracle: the library whose ids these are, and its version; it says so where that was swept
+            here, and where none is installed.
     """
 
     def __init__(self, source: Any) -> None:
@@ -34,6 +37,7 @@ class Tokenizer:
         self._core = None if isinstance(read.native, str) else read.native
         self.native = self._core is not None
         self.reason = read.native if isinstance(read.native, str) else ""
+        self.oracle = oracle("tiktoken" if read.ranks else "tokenizers")
         if not self.native:
             self._stock  # noqa: B018  # so that what nobody can read is an error here
 

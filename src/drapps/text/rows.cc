@@ -86,14 +86,9 @@ struct Row {
 /// Makes rows of tokens.
 class RowMaker {
  public:
-  RowMaker(const Tokenizer& tokenizer, const Tokenizer::Encoded& encoded, std::size_t samples, bool pairs,
+  RowMaker(const Template& pieces, Trim trim, const Tokenizer::Encoded& encoded, std::size_t samples, bool pairs,
            const RowOptions& options)
-      : encoded_(encoded),
-        options_(options),
-        samples_(samples),
-        pairs_(pairs),
-        pieces_(pairs ? *tokenizer.pair() : tokenizer.single()),
-        trim_(tokenizer.trim()) {
+      : encoded_(encoded), options_(options), samples_(samples), pairs_(pairs), pieces_(pieces), trim_(trim) {
     added_ = options.specials ? added_by(pieces_) : 0;
     const auto of_text = [](const Piece& piece) { return piece.of != Piece::Of::kTemplate; };
     second_leads_ = pairs && std::find_if(pieces_.begin(), pieces_.end(), of_text)->of == Piece::Of::kSecond;
@@ -229,7 +224,9 @@ class RowMaker {
 Result<Rows> make_rows(const Tokenizer& tokenizer, const std::vector<std::string_view>& texts,
                        const std::vector<std::string_view>* seconds, const RowOptions& options,
                        const Resources& resources) {
-  if (seconds != nullptr && !tokenizer.pair()) return refused("a template that has not each of two texts once");
+  const std::optional<Template>& pair = tokenizer.pair();
+  if (seconds != nullptr && !pair) return refused("a template that has not each of two texts once");
+  const Template& pieces = seconds != nullptr && pair ? *pair : tokenizer.single();
   if (options.cutting != Cutting::kNone && options.max_length < added_by(tokenizer.single()) + options.stride) {
     return refused("a stride beyond the length that a template leaves");
   }
@@ -242,7 +239,7 @@ Result<Rows> make_rows(const Tokenizer& tokenizer, const std::vector<std::string
     auto encoded =
         tokenizer.encode(seconds != nullptr ? all : texts, 0, {.specials = false, .places = options.places}, resources);
     if (!encoded.ok()) return std::move(encoded).error();
-    return RowMaker(tokenizer, *encoded, texts.size(), seconds != nullptr, options).make();
+    return RowMaker(pieces, tokenizer.trim(), *encoded, texts.size(), seconds != nullptr, options).make();
   });
 }
 

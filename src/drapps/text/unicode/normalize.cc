@@ -74,8 +74,9 @@ char32_t composed(char32_t first, char32_t second) {
   return 0;
 }
 
-struct Mark {
+struct Letter {
   char32_t point;
+  std::uint32_t place;  // of it in the stretch
   std::uint8_t combining;
 };
 
@@ -90,7 +91,7 @@ class Normalizer {
 
   /// Appends a stretch before which and behind which there is a boundary.
   void append(Place p, Place end) {
-    marks_.clear();
+    letters_.clear();
     for (; p < end;) {
       const CodePoint point = decode_utf8(p);
       decompose(point.value);
@@ -98,11 +99,13 @@ class Normalizer {
     }
     order();
     if (composes_) compose();
-    for (const Mark& mark : marks_) append_utf8(mark.point, out_);
+    for (const Letter& letter : letters_) append_utf8(letter.point, out_);
   }
 
  private:
-  void push(char32_t point) { marks_.push_back({point, tables_.combining[point]}); }
+  void push(char32_t point) {
+    letters_.push_back({point, static_cast<std::uint32_t>(letters_.size()), tables_.combining[point]});
+  }
 
   void decompose(char32_t point) {
     if (point - kSyllables < kSyllableCount) {
@@ -119,12 +122,14 @@ class Normalizer {
   }
 
   void order() {
-    const auto is_mark = [](const Mark& mark) { return mark.combining != 0; };
-    for (auto begin = marks_.begin();;) {
-      begin = std::find_if(begin, marks_.end(), is_mark);
-      if (begin == marks_.end()) return;
-      const auto end = std::find_if_not(begin, marks_.end(), is_mark);
-      std::stable_sort(begin, end, [](const Mark& a, const Mark& b) { return a.combining < b.combining; });
+    const auto is_mark = [](const Letter& letter) { return letter.combining != 0; };
+    for (auto begin = letters_.begin();;) {
+      begin = std::find_if(begin, letters_.end(), is_mark);
+      if (begin == letters_.end()) return;
+      const auto end = std::find_if_not(begin, letters_.end(), is_mark);
+      std::sort(begin, end, [](const Letter& a, const Letter& b) {
+        return a.combining != b.combining ? a.combining < b.combining : a.place < b.place;
+      });
       begin = end;
     }
   }
@@ -134,30 +139,30 @@ class Normalizer {
     std::size_t starter = kNone;  // that what follows may compose with
     std::size_t kept = 0;
     int last = -1;  // combining class of what was kept behind the starter; -1 for nothing
-    for (const Mark mark : marks_) {
-      if (starter != kNone && last < mark.combining) {
-        if (const char32_t both = composed(marks_[starter].point, mark.point); both != 0) {
-          marks_[starter].point = both;
+    for (const Letter letter : letters_) {
+      if (starter != kNone && last < letter.combining) {
+        if (const char32_t both = composed(letters_[starter].point, letter.point); both != 0) {
+          letters_[starter].point = both;
           continue;
         }
       }
-      marks_[kept] = mark;
-      if (mark.combining == 0) {
+      letters_[kept] = letter;
+      if (letter.combining == 0) {
         starter = kept;
         last = -1;
       } else {
-        last = mark.combining;
+        last = letter.combining;
       }
       ++kept;
     }
-    marks_.resize(kept);
+    letters_.resize(kept);
   }
 
   const FormTables& tables_;
   const bool composes_;
   const bool compatible_;
   std::string& out_;
-  std::vector<Mark> marks_;
+  std::vector<Letter> letters_;
 };
 
 }  // namespace
