@@ -66,6 +66,14 @@ def test_a_file_too_large_is_not_read(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
 
 
+def test_a_vocabulary_without_end_is_refused(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    tokens = ",".join(f'"{number}":{number}' for number in range(1 << 20))
+    path.write_text(f'{{"model": {{"type": "BPE", "vocab": {{{tokens},"x":0')
+    with pytest.raises(drapps.PipelineError, match=f"{path}: .*more in it than a million tokens"):
+        drapps.tokenizer(path)
+
+
 def test_merges_in_a_circle_end():
     """Each token is what the other two become, whatever their bytes say."""
     file = described(added_tokens=[])

@@ -10,9 +10,9 @@
 namespace drapps::text {
 namespace {
 
-/// Limits of the tree: tokenizers of today have some thousand nodes in it.
+/// Limits of the tree: tokenizers of today have some thousand nodes in it, nine for each added token.
 constexpr std::size_t kMaxDepth = 64;
-constexpr std::size_t kMaxNodes = std::size_t{1} << 21;
+constexpr std::size_t kMaxNodes = std::size_t{1} << 18;
 
 /// Takes what nlohmann's parser finds, in its order.
 class Scanner {

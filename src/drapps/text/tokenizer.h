@@ -56,7 +56,7 @@ struct TokenizerParts {
 struct Resources {
   WorkerGroup* workers = nullptr;  // who helps its thread; nobody without
   unsigned threads = 1;            // that work at once at most
-  MemoryLedger* memory = nullptr;  // where what encoders remember is booked; fewer threads where it refuses
+  MemoryLedger* memory = nullptr;  // where what encoders remember is booked; outlives them, and has fewer if it refuses
 };
 
 /// Immutable but for the memory of its encoders; every function may be called from any thread.
