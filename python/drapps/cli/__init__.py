@@ -19,6 +19,7 @@ from drapps.cli import (
     pack,
     play,
     simulate,
+    tokenizer,
     trace,
     transcode,
     tune_policy,
@@ -28,7 +29,18 @@ from drapps.cli.parser import Parser, WrongUseError
 from drapps.errors import PipelineError
 from drapps.output import discard_unfinished
 
-_COMMANDS = (calibrate, codecs, lift, pack, play, simulate, trace, transcode, tune_policy)
+_COMMANDS = (
+    calibrate,
+    codecs,
+    lift,
+    pack,
+    play,
+    simulate,
+    tokenizer,
+    trace,
+    transcode,
+    tune_policy,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

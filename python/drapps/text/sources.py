@@ -8,22 +8,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from drapps.errors import DataNotFoundError, PipelineError
+from drapps.text.oracles import difference
 from drapps.text.stock import Stock, StockTiktoken, StockTokenizers
 
 if TYPE_CHECKING:
     from drapps._core import TextTokenizer
 
 
+class Content(NamedTuple):
+    """What a tokenizer.json has in it, which pickles hold instead of its path."""
+
+    data: bytes
+    name: str
+
+
 class Source(NamedTuple):
     """A tokenizer as it was found.
 
     Attributes:
+        kept: what it can be found from again, anywhere.
         native: ours, or the reason why it would not be exact.
         stock: makes the one that it is from.
         ranks: whether that is of tiktoken.
         specials: its special tokens that are found on request.
     """
 
+    kept: Any
     native: TextTokenizer | str
     stock: Callable[[], Stock]
     ranks: bool = False
@@ -32,10 +42,10 @@ class Source(NamedTuple):
 
 def read_source(source: Any) -> Source:
     """The tokenizer that `source` is, or is the file of."""
+    if isinstance(source, Content):
+        return _of_content(source)
     if isinstance(source, (str, os.PathLike)):
-        return _of_file(Path(source))
-    if hasattr(source, "backend_tokenizer"):
-        return _of_tokenizers(_without_limits(source.backend_tokenizer))
+        return _of_content(_content_of(Path(source)))
     module = type(source).__module__.split(".")[0]
     if module == "tokenizers" and hasattr(source, "to_str"):
         return _of_tokenizers(source)
@@ -47,7 +57,9 @@ def read_source(source: Any) -> Source:
     )
 
 
-def _of_file(path: Path) -> Source:
+def _content_of(path: Path) -> Content:
+    from drapps import _core
+
     if path.suffix == ".tiktoken":
         raise PipelineError(
             f"{path}: a file of ranks has no pattern and no special tokens; "
@@ -56,21 +68,33 @@ def _of_file(path: Path) -> Source:
     if path.is_dir():
         path = path / "tokenizer.json"
     try:
+        size = path.stat().st_size
+        if size > _core.TEXT_MAX_JSON:
+            raise PipelineError(
+                f"{path}: has {size} bytes, and the most that are read are {_core.TEXT_MAX_JSON}; "
+                "is it a tokenizer.json?"
+            )
         content = path.read_bytes()
     except FileNotFoundError:
         raise DataNotFoundError(f"{path}: there is no such file") from None
     except OSError as error:
         raise PipelineError(f"{path}: {error.strerror}") from error
-    native = _read_json(content, str(path))
+    return Content(content, str(path))
+
+
+def _of_content(content: Content) -> Source:
+    native = read_json(content.data, content.name)
 
     def stock() -> Stock:
-        tokenizers = _tokenizers(f"{path}: {native}")
+        tokenizers = _tokenizers(f"{content.name}: {native}")
         try:
-            return StockTokenizers(tokenizers.Tokenizer.from_str(content.decode()))
+            return StockTokenizers(tokenizers.Tokenizer.from_str(content.data.decode()))
         except Exception as error:
-            raise PipelineError(f"{path}: `tokenizers` cannot read it either: {error}") from error
+            raise PipelineError(
+                f"{content.name}: `tokenizers` cannot read it either: {error}"
+            ) from error
 
-    return Source(native, stock)
+    return Source(content, native, stock)
 
 
 def _of_tokenizers(tokenizer: Any) -> Source:
@@ -78,8 +102,8 @@ def _of_tokenizers(tokenizer: Any) -> Source:
     if tokenizer.encode_special_tokens:
         native = "encode_special_tokens"
     else:
-        native = _read_json(tokenizer.to_str().encode(), "the tokenizer")
-    return Source(native, lambda: StockTokenizers(tokenizer))
+        native = read_json(tokenizer.to_str().encode(), "the tokenizer")
+    return Source(tokenizer, native, lambda: StockTokenizers(tokenizer))
 
 
 def _of_tiktoken(encoding: Any) -> Source:
@@ -94,26 +118,29 @@ def _of_tiktoken(encoding: Any) -> Source:
         )
     except (ValueError, RuntimeError) as error:
         raise PipelineError(f"{encoding!r}: {error}") from None
-    return Source(native, lambda: StockTiktoken(encoding), True, frozenset(specials))
+    if not isinstance(native, str):
+        native = difference("tiktoken") or native
+    return Source(encoding, native, lambda: StockTiktoken(encoding), True, frozenset(specials))
 
 
-def _read_json(content: bytes, name: str) -> TextTokenizer | str:
+def read_json(content: bytes, name: str, limits: bool = True) -> TextTokenizer | str:
+    """A tokenizer of a tokenizer.json, or the reason why none would be exact.
+
+    Args:
+        content: of the file.
+        name: what messages call it.
+        limits: whether truncation and padding that it asks for count.
+
+    Raises:
+        PipelineError: it is damaged.
+    """
     from drapps import _core
 
     try:
-        return cast("TextTokenizer | str", _core.TextTokenizer.from_json(content))
+        native = cast("TextTokenizer | str", _core.TextTokenizer.from_json(content, limits))
     except ValueError as error:
         raise PipelineError(f"{name}: {error}") from None
-
-
-def _without_limits(tokenizer: Any) -> Any:
-    """The same, without the truncation and the padding of the last call."""
-    if tokenizer.truncation is None and tokenizer.padding is None:
-        return tokenizer
-    copy = type(tokenizer).from_str(tokenizer.to_str())
-    copy.no_truncation()
-    copy.no_padding()
-    return copy
+    return native if isinstance(native, str) else difference("tokenizers") or native
 
 
 def _tokenizers(why: str) -> Any:

@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import Any, overload
 
-import numpy as np
-
-from drapps.arguments import whole
 from drapps.errors import PipelineError
+from drapps.text.buffers import file_chunk, texts_in
+from drapps.text.decode_stream import DecodeStream
+from drapps.text.encoded import Encoded, check_threads, encode_natively, flat, listed
+from drapps.text.fast import fast_tokenizer
+from drapps.text.oracles import oracle
 from drapps.text.sources import Source, read_source
 from drapps.text.stock import Allowed, Stock, Text
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-class Encoded:
-    """The ids of many texts, one behind the other.
-
-    Attributes:
-        ids: int32, those of all texts.
-        offsets: int64, one more than there are texts: those of text *i* are
-            ``ids[offsets[i]:offsets[i + 1]]``, which ``encoded[i]`` gives too.
-    """
-
-    __slots__ = ("ids", "offsets")
-
-    def __init__(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-        self.ids = ids
-        self.offsets = offsets
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, index: int) -> NDArray[np.int32]:
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"there are {len(self)} texts, and no text {index}")
-        index %= len(self)
-        return self.ids[self.offsets[index] : self.offsets[index + 1]]
-
-    def __repr__(self) -> str:
-        return f"Encoded({len(self)} texts, {len(self.ids)} ids)"
 
 
 class Tokenizer:
@@ -51,11 +23,13 @@ class Tokenizer:
         native: whether the work is done by DRAPPS itself. If not, the library that the tokenizer
             is from does it.
         reason: why it is not native; empty if it is.
+        oracle: the library whose ids these are, and its version; it says so where that was swept
+            here, and where none is installed.
     """
 
     def __init__(self, source: Any) -> None:
-        self._source = source
         read: Source = read_source(source)
+        self._kept = read.kept
         self._make_stock = read.stock
         self._made_stock: Stock | None = None
         self._ranks = read.ranks
@@ -63,6 +37,7 @@ class Tokenizer:
         self._core = None if isinstance(read.native, str) else read.native
         self.native = self._core is not None
         self.reason = read.native if isinstance(read.native, str) else ""
+        self.oracle = oracle("tiktoken" if read.ranks else "tokenizers")
         if not self.native:
             self._stock  # noqa: B018  # so that what nobody can read is an error here
 
@@ -95,24 +70,49 @@ class Tokenizer:
         """The ids of many texts, as arrays. Other threads may run Python meanwhile.
 
         Args:
-            texts: each as in `encode`.
-            threads: how many work at once; by default as many as this process has cores, where
-                there is enough to do. The ids are the same.
+            texts: each as in `encode`. Of a column of Arrow (of `pyarrow`, or any other with its
+                C interface) of strings or binary the texts are not copied.
+            threads: how many work at once, of the workers that loaders share and within their
+                budgets; by default as many as the budget has cores, where there is enough to do.
+                The ids are the same.
             add_special_tokens: as in `encode`.
             allowed_special: as in `encode`.
         """
-        if isinstance(texts, (str, bytes)):
-            raise PipelineError("encode_batch takes a list of texts; for one text there is encode")
-        if threads is not None:
-            whole("threads", threads, 1, 1024)
         wanted = self._wanted(allowed_special)
         if self._core is not None:
-            ids, offsets = self._core.encode_batch(texts, threads or 0, add_special_tokens, wanted)
-            return Encoded(ids, offsets)
-        lists = [self._stock.encode(text, add_special_tokens, wanted) for text in texts]
-        ends = np.cumsum([0, *map(len, lists)], dtype=np.int64)
-        flat = np.fromiter((number for each in lists for number in each), np.int32, int(ends[-1]))
-        return Encoded(flat, ends)
+            return encode_natively(self._core, texts, threads, add_special_tokens, wanted)
+        return self._flat(listed(texts, threads), add_special_tokens, wanted)
+
+    def encode_file(
+        self,
+        path: str | PathLike[str],
+        separator: str | bytes = "\n",
+        threads: int | None = None,
+        *,
+        add_special_tokens: bool = True,
+        allowed_special: Allowed = None,
+    ) -> Encoded:
+        """The ids of the documents of a text file, which is mapped and not read as a whole.
+
+        Args:
+            path: of a file in UTF-8. It must not become shorter meanwhile.
+            separator: what stands between documents, and belongs to none. At the end of the file
+                no document begins.
+            threads: as in `encode_batch`.
+            add_special_tokens: as in `encode`.
+            allowed_special: as in `encode`.
+
+        Raises:
+            DataNotFoundError: for a file that is not there.
+            PipelineError: for one that cannot be read.
+        """
+        chunk = file_chunk(path, separator)
+        check_threads(threads)
+        wanted = self._wanted(allowed_special)
+        if self._core is not None:
+            found = self._core.encode_ranges([chunk], threads or 0, add_special_tokens, wanted)
+            return Encoded(*found)
+        return self._flat(texts_in([chunk]), add_special_tokens, wanted)
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
         """The text of ids.
@@ -122,15 +122,17 @@ class Tokenizer:
                 a tokenizer of tiktoken it is an error.
             skip_special_tokens: leave special tokens out; tiktoken's never are.
         """
-        numbers = [int(number) for number in ids]
-        if self._core is None or not self._core.decodes:
-            return self._stock.decode(numbers, skip_special_tokens)
-        skip = skip_special_tokens and not self._ranks
-        try:
-            text: str = self._core.decode(numbers, skip, not self._ranks)
-        except ValueError as error:
-            raise PipelineError(str(error)) from None
-        return text
+        if not self._decodes:
+            return self._stock.decode([int(number) for number in ids], skip_special_tokens)
+        return self._bytes_of(ids, skip_special_tokens).decode("utf-8", "replace")
+
+    def stream(self, skip_special_tokens: bool = True) -> DecodeStream:
+        """Text of ids that come one after the other, as a model makes them.
+
+        Args:
+            skip_special_tokens: as in `decode`.
+        """
+        return DecodeStream(self._bytes_of if self._decodes else self.decode, skip_special_tokens)
 
     @property
     def vocab_size(self) -> int:
@@ -138,17 +140,33 @@ class Tokenizer:
         return self._stock.vocab_size if self._core is None else int(self._core.vocab_size)
 
     def __reduce__(self) -> tuple[Any, tuple[Any]]:
-        return tokenizer, (self._source,)
+        return Tokenizer, (self._kept,)
 
     def __repr__(self) -> str:
         how = f"pattern {self._core.pattern}" if self._core is not None else self.reason
         return f"Tokenizer({self.vocab_size} tokens, {'' if self.native else 'not '}native: {how})"
 
     @property
+    def _decodes(self) -> bool:
+        return self._core is not None and self._core.decodes
+
+    def _bytes_of(self, ids: Iterable[int], skip_special_tokens: bool) -> bytes:
+        assert self._core is not None
+        numbers = [int(number) for number in ids]
+        skip = skip_special_tokens and not self._ranks
+        try:
+            return bytes(self._core.decode_bytes(numbers, skip, not self._ranks))
+        except ValueError as error:
+            raise PipelineError(str(error)) from None
+
+    @property
     def _stock(self) -> Stock:
         if self._made_stock is None:
             self._made_stock = self._make_stock()
         return self._made_stock
+
+    def _flat(self, texts: Iterable[Text], specials: bool, wanted: list[str] | None) -> Encoded:
+        return flat(self._stock.encode(text, specials, wanted) for text in texts)
 
     def _wanted(self, allowed: Allowed) -> list[str] | None:
         if allowed is None:
@@ -162,19 +180,29 @@ class Tokenizer:
         return [text for text in allowed if text in self._specials]
 
 
-def tokenizer(source: Any) -> Tokenizer:
+@overload
+def tokenizer(source: str | PathLike[str]) -> Tokenizer: ...
+@overload
+def tokenizer(source: Any) -> Any: ...
+def tokenizer(source: Any) -> Any:
     """A tokenizer whose ids are those of the library that `source` is from, made much faster.
 
-    Native are byte-level BPE models with the patterns of GPT-2, cl100k, Llama 3, o200k and Qwen 2.
-    What would not be reproduced to the id is left to the library itself: then ``native`` is False,
-    and ``reason`` says what stood in the way.
+    Native are byte-level BPE models with the patterns of GPT-2, cl100k, Llama 3, o200k and Qwen 2,
+    with text as it is or in a normal form of Unicode. What would not be reproduced to the id is
+    left to the library itself: then ``native`` is False, and ``reason`` says what stood in the way.
 
     Args:
         source: path of a ``tokenizer.json`` or its folder, a ``tokenizers.Tokenizer``, a
             ``PreTrainedTokenizerFast``, or a ``tiktoken.Encoding``.
 
+    Returns:
+        A `Tokenizer`; of a ``PreTrainedTokenizerFast`` a copy of it, of which calls are answered
+        natively.
+
     Raises:
         PipelineError: for a file that is damaged, or no tokenizer.
         DataNotFoundError: for a file that is not there.
     """
+    if hasattr(source, "backend_tokenizer"):
+        return fast_tokenizer(source)
     return Tokenizer(source)

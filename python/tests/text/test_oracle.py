@@ -73,8 +73,7 @@ def pairs_encoding(pattern: str) -> Subject:
 
 
 def real(name: str) -> Subject:
-    native = name != "qwen3"  # which has a normalizer
-    return Subject(name, lambda: vocabularies.real(name), native)
+    return Subject(name, lambda: vocabularies.real(name))
 
 
 def real_encoding(name: str) -> Subject:

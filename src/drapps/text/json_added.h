@@ -1,17 +1,16 @@
-// The "added_tokens" and the "post_processor" of tokenizer.json. For tokenizer_json.cc.
+// The "added_tokens" of tokenizer.json. For tokenizer_json.cc.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "drapps/base/result.h"
+#include "drapps/text/bpe/token_table.h"
 #include "drapps/text/tokenizer.h"
 
 namespace drapps::text {
 
-/// Adds to parts.added, .decoded and .vocabulary. The model has been read. Errors as parse_tokenizer_json().
-Status read_json_added(const nlohmann::json& added, const nlohmann::json& model, TokenizerParts& parts);
-
-/// Fills parts.prefix and .suffix. The tokens have been read.
-Status read_json_post_processor(const nlohmann::json& post, TokenizerParts& parts);
+/// Adds to parts.added, .decoded and .vocabulary. The model has been read: `ids` are those of its strings, and their
+/// number stands in parts.vocabulary. Errors as parse_tokenizer_json().
+Status read_json_added(const nlohmann::json& added, const TokenTable& ids, TokenizerParts& parts);
 
 }  // namespace drapps::text

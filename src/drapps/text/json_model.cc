@@ -1,9 +1,6 @@
 #include "drapps/text/json_model.h"
 
 #include <algorithm>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,79 +8,49 @@
 
 #include "drapps/text/bpe/build_model.h"
 #include "drapps/text/byte_chars.h"
+#include "drapps/text/json_read.h"
+#include "drapps/text/refusal.h"
 
 namespace drapps::text {
 namespace {
 
-using ModelJson = nlohmann::json;
-
-Error corrupt_model(std::string message) { return {.code = ErrorCode::kCorrupt, .message = std::move(message)}; }
-Error refused_model(std::string reason) { return {.code = ErrorCode::kUnsupported, .message = std::move(reason)}; }
-
-bool absent_or_empty(const ModelJson& model, const char* name) {
+bool absent_or_empty(const Json& model, const char* name) {
   const auto found = model.find(name);
   if (found == model.end() || found->is_null()) return true;
   return found->is_string() ? found->get_ref<const std::string&>().empty() : *found == 0.0;
 }
 
-bool is_true(const ModelJson& model, const char* name) {
-  const auto found = model.find(name);
-  return found != model.end() && *found == true;
-}
-
 /// The strings of the vocabulary by id.
-Result<std::vector<std::string_view>> read_vocabulary(const ModelJson& model, TokenTable& ids) {
-  const auto vocabulary = model.find("vocab");
-  if (vocabulary == model.end() || !vocabulary->is_object()) return corrupt_model("has no vocabulary in its model");
-  ids = TokenTable(vocabulary->size());
+Result<std::vector<std::string_view>> read_vocabulary(const JsonScan& scan, TokenTable& ids) {
+  ids = TokenTable(scan.vocabulary.size());
   std::vector<std::string_view> strings;
-  for (const auto& item : vocabulary->items()) {
-    const std::string& token = item.key();
-    const ModelJson& number = item.value();
-    if (!number.is_number_unsigned() || number.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
-      return corrupt_model("gives the token '" + token + "' the id " + number.dump() +
-                           ", which is no number of 32 bits");
-    }
-    const auto id = number.get<std::uint64_t>();
-    if (id >= kMaxMergeIds) return refused_model("the id " + std::to_string(id) + ", beyond a million tokens");
-    if (token.empty()) return refused_model("a token without a character");
+  strings.reserve(scan.vocabulary.size());
+  for (const auto& [range, id] : scan.vocabulary) {
+    const std::string_view token = scan.text(range);
+    if (id >= kMaxMergeIds) return refused("the id " + std::to_string(id) + ", beyond a million tokens");
+    if (token.empty()) return refused("a token without a character");
     if (id >= strings.size()) strings.resize(id + 1);
-    if (!strings[id].empty()) return refused_model("two tokens with the id " + std::to_string(id));
+    if (!strings[id].empty()) return refused("two tokens with the id " + std::to_string(id));
+    if (ids.find(token) >= 0) return refused("the token " + std::string(token) + " twice");
     strings[id] = token;
     ids.insert(token, static_cast<TokenId>(id));
   }
   return strings;
 }
 
-/// The two strings of a merge, "a b" or ["a", "b"].
-std::optional<std::pair<std::string_view, std::string_view>> halves(const ModelJson& merge) {
-  if (merge.is_string()) {
-    const std::string_view both = merge.get_ref<const std::string&>();
-    const std::size_t space = both.find(' ');
-    if (space == std::string_view::npos || both.find(' ', space + 1) != std::string_view::npos) return std::nullopt;
-    return std::pair{both.substr(0, space), both.substr(space + 1)};
-  }
-  if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) return std::nullopt;
-  return std::pair{std::string_view(merge[0].get_ref<const std::string&>()),
-                   std::string_view(merge[1].get_ref<const std::string&>())};
-}
-
-Result<std::vector<MergeRule>> read_merges(const ModelJson& model, const TokenTable& ids) {
-  const auto merges = model.find("merges");
-  if (merges == model.end() || !merges->is_array()) return corrupt_model("has no merges in its model");
-  if (merges->size() >= kMaxRanks) return refused_model(std::to_string(merges->size()) + " merges");
+Result<std::vector<MergeRule>> read_merges(const JsonScan& scan, const TokenTable& ids) {
   std::vector<MergeRule> rules;
-  rules.reserve(merges->size());
+  rules.reserve(scan.merges.size() / 2);
   std::string together;
-  for (const ModelJson& merge : *merges) {
-    const auto both = halves(merge);
-    const std::string number = "merge " + std::to_string(rules.size());
-    if (!both) return corrupt_model("has a " + number + " that is no pair of strings");
-    together.assign(both->first).append(both->second);
-    const MergeRule rule{ids.find(both->first), ids.find(both->second), ids.find(together)};
-    const auto& missing = rule.left < 0 ? both->first : rule.right < 0 ? both->second : std::string_view(together);
+  for (std::size_t i = 0; i + 1 < scan.merges.size(); i += 2) {
+    const std::string_view left = scan.text(scan.merges[i]);
+    const std::string_view right = scan.text(scan.merges[i + 1]);
+    together.assign(left).append(right);
+    const MergeRule rule{ids.find(left), ids.find(right), ids.find(together)};
     if (rule.left < 0 || rule.right < 0 || rule.merged < 0) {
-      return corrupt_model("names '" + std::string(missing) + "' in " + number + ", which is not in its vocabulary");
+      const auto& missing = rule.left < 0 ? left : rule.right < 0 ? right : std::string_view(together);
+      return corrupt("names '" + std::string(missing) + "' in merge " + std::to_string(i / 2) +
+                     ", which is not in its vocabulary");
     }
     rules.push_back(rule);
   }
@@ -92,19 +59,22 @@ Result<std::vector<MergeRule>> read_merges(const ModelJson& model, const TokenTa
 
 }  // namespace
 
-Status read_json_model(const ModelJson& model, TokenizerParts& parts) {
+Status read_json_model(const JsonScan& scan, TokenTable& ids, TokenizerParts& parts) {
+  const Json& model = scan.rest["model"];
   const auto type = model.find("type");
   if (type == model.end() || *type != "BPE") {
-    return refused_model("the model " + (type == model.end() ? "without a type" : type->dump()));
+    return refused("the model " + (type == model.end() ? "without a type" : type->dump()));
   }
-  if (!absent_or_empty(model, "dropout")) return refused_model("dropout");
-  if (!absent_or_empty(model, "continuing_subword_prefix")) return refused_model("continuing_subword_prefix");
-  if (!absent_or_empty(model, "end_of_word_suffix")) return refused_model("end_of_word_suffix");
+  if (!absent_or_empty(model, "dropout")) return refused("dropout");
+  if (!absent_or_empty(model, "continuing_subword_prefix")) return refused("continuing_subword_prefix");
+  if (!absent_or_empty(model, "end_of_word_suffix")) return refused("end_of_word_suffix");
 
-  TokenTable ids;
-  auto strings = read_vocabulary(model, ids);
+  if (!scan.has_vocabulary) return corrupt("has no vocabulary in its model");
+  if (!scan.damage.empty()) return corrupt(scan.damage);
+  if (!scan.has_merges) return corrupt("has no merges in its model");
+  auto strings = read_vocabulary(scan, ids);
   if (!strings.ok()) return std::move(strings).error();
-  auto merges = read_merges(model, ids);
+  auto merges = read_merges(scan, ids);
   if (!merges.ok()) return std::move(merges).error();
 
   std::vector<TokenBytes> tokens;
@@ -123,9 +93,8 @@ Status read_json_model(const ModelJson& model, TokenizerParts& parts) {
   parts.model = model_of_merges(tokens, *merges, is_true(model, "ignore_merges"));
   const auto& bytes = parts.model.byte_ids;
   const bool all_bytes = std::find(bytes.begin(), bytes.end(), -1) == bytes.end();
-  if (!all_bytes && !absent_or_empty(model, "unk_token"))
-    return refused_model("unk_token without a token for each byte");
-  if (!all_bytes && is_true(model, "byte_fallback")) return refused_model("byte_fallback");
+  if (!all_bytes && !absent_or_empty(model, "unk_token")) return refused("unk_token without a token for each byte");
+  if (!all_bytes && is_true(model, "byte_fallback")) return refused("byte_fallback");
   return ok_status();
 }
 

@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "drapps/base/caught.h"
+#include "drapps/text/refusal.h"
 
 namespace drapps::text {
 namespace {
-
-Error refused_ranks(std::string reason) { return {.code = ErrorCode::kUnsupported, .message = std::move(reason)}; }
 
 /// Puts bytes at their id; false where another token has it.
 bool place(std::vector<std::string>& decoded, const TokenBytes& token) {
@@ -24,28 +23,28 @@ Result<TokenizerParts> make(const std::vector<TokenBytes>& ranks, std::string_vi
                             const std::vector<TokenBytes>& specials) {
   TokenizerParts parts;
   const auto pattern = pattern_of(regex, Oracle::kTiktoken);
-  if (!pattern) return refused_ranks("the pattern " + std::string(regex));
+  if (!pattern) return refused("the pattern " + std::string(regex));
   parts.pattern = *pattern;
   parts.added_on_request = true;
   for (const auto* tokens : {&ranks, &specials}) {
     for (const TokenBytes& token : *tokens) {
       if (token.id < 0) return invalid("the id " + std::to_string(token.id) + " is below zero");
       if (static_cast<std::uint32_t>(token.id) >= kMaxMergeIds) {
-        return refused_ranks("the id " + std::to_string(token.id) + ", beyond a million tokens");
+        return refused("the id " + std::to_string(token.id) + ", beyond a million tokens");
       }
-      if (token.bytes.empty()) return refused_ranks("a token without a byte");
-      if (!place(parts.decoded, token)) return refused_ranks("two tokens with the id " + std::to_string(token.id));
+      if (token.bytes.empty()) return refused("a token without a byte");
+      if (!place(parts.decoded, token)) return refused("two tokens with the id " + std::to_string(token.id));
     }
   }
   parts.vocabulary = parts.decoded.size();
   parts.model = model_of_ranks(ranks);
   const auto& bytes = parts.model.byte_ids;
-  if (std::find(bytes.begin(), bytes.end(), -1) != bytes.end()) return refused_ranks("no token for some byte");
+  if (std::find(bytes.begin(), bytes.end(), -1) != bytes.end()) return refused("no token for some byte");
   for (const TokenBytes& special : specials) {
     for (const TokenBytes& other : specials) {
       if (special.id != other.id && other.bytes.starts_with(special.bytes)) {
-        return refused_ranks("the special token " + std::string(special.bytes) + ", with which " +
-                             std::string(other.bytes) + " begins");
+        return refused("the special token " + std::string(special.bytes) + ", with which " + std::string(other.bytes) +
+                       " begins");
       }
     }
     parts.added.push_back({.content = std::string(special.bytes), .id = special.id});

@@ -20,7 +20,7 @@ Splitter::Splitter(const std::vector<std::string_view>& strings) : nodes_(1) {
       }
       node = next;
     }
-    nodes_[node].string = i;
+    if (nodes_[node].string == kNothing) nodes_[node].string = i;
   }
   const auto used = [](std::uint32_t node) { return node != kNothing; };
   if (std::count_if(first_.begin(), first_.end(), used) == 1) {

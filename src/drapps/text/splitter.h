@@ -19,7 +19,7 @@ class Splitter {
     std::uint32_t string;  // its index
   };
 
-  /// Requires strings that are not empty and differ.
+  /// Requires strings that are not empty. Of equal ones the first is found.
   explicit Splitter(const std::vector<std::string_view>& strings = {});
 
   bool empty() const noexcept { return nodes_.size() == 1; }

@@ -5,9 +5,10 @@
 #include <utility>
 
 #include "drapps/base/caught.h"
-#include "drapps/base/machine.h"
-#include "drapps/exec/service_thread.h"
+#include "drapps/exec/shared_work.h"
 #include "drapps/text/pretokenize/scan.h"
+#include "drapps/text/refusal.h"
+#include "drapps/text/unicode/utf8_repair.h"
 
 namespace drapps::text {
 namespace {
@@ -39,12 +40,11 @@ std::size_t bytes_of(const std::vector<std::string_view>& texts) noexcept {
   return total;
 }
 
-/// Threads that these texts are worth.
-std::size_t threads_for(const std::vector<std::string_view>& texts) {
+/// Threads that are asked for, or that these texts are worth, of those that there are.
+std::size_t threads_for(const std::vector<std::string_view>& texts, std::size_t asked, std::size_t most) {
   constexpr std::size_t kWorthAThread = std::size_t{128} << 10;
-  const std::size_t worth = 1 + bytes_of(texts) / kWorthAThread;
-  if (worth == 1) return 1;
-  return std::min(worth, static_cast<std::size_t>(std::max(machine_limits().cpus, 1.0)));
+  const std::size_t wanted = asked != 0 ? std::min(asked, texts.size()) : 1 + bytes_of(texts) / kWorthAThread;
+  return std::clamp<std::size_t>(wanted, 1, std::max<std::size_t>(most, 1));
 }
 
 /// Neighbouring texts for each thread, of about as many bytes: where each share begins, and the end.
@@ -64,122 +64,209 @@ void append(const std::vector<TokenId>& ids, IdBuffer& out) {
   out.written_to(std::copy(ids.begin(), ids.end(), out.reserve(ids.size())));
 }
 
+template <class T>
+void append(std::vector<T> more, std::vector<T>& out) {
+  out.empty() ? out.swap(more) : (void)out.insert(out.end(), more.begin(), more.end());
+}
+
+/// Appends what another thread has made of the next texts.
+void join(Tokenizer::Encoded& all, Tokenizer::Encoded part) {
+  const auto before = static_cast<std::int64_t>(all.ids.size());
+  if (before == 0) {
+    all.ids = std::move(part.ids);
+  } else {
+    const std::size_t size = part.ids.size();
+    all.ids.written_to(std::copy_n(part.ids.data(), size, all.ids.reserve(size)));
+  }
+  for (const std::int64_t end : part.offsets) all.offsets.push_back(before + end);
+  append(std::move(part.places.begins), all.places.begins);
+  append(std::move(part.places.ends), all.places.ends);
+  append(std::move(part.places.leading), all.places.leading);
+  append(std::move(part.places.trailing), all.places.trailing);
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)), cut_(cut_of(parts_.pattern)) {
   special_.resize(parts_.decoded.size());
+  bool behind = false;
+  for (const Piece& piece : parts_.single) {
+    auto& ids = behind ? suffix_ : prefix_;
+    ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
+    behind = behind || piece.of == Piece::Of::kFirst;
+  }
+  std::vector<std::string> normal(parts_.added.size());
   std::vector<std::string_view> strings[2];
   for (std::uint32_t i = 0; i < parts_.added.size(); ++i) {
     const AddedToken& token = parts_.added[i];
     if (token.special) special_[static_cast<std::size_t>(token.id)] = true;
     (token.normalized ? normalized_ : plain_).push_back(i);
-    strings[token.normalized].push_back(token.content);
+    normal[i] = token.content;
+    for (const Form form : parts_.forms) {
+      std::string next;
+      if (token.normalized && normalize(form, normal[i], next)) normal[i] = std::move(next);
+    }
+    strings[token.normalized].push_back(normal[i]);
   }
   plain_splitter_ = Splitter(strings[0]);
   normalized_splitter_ = Splitter(strings[1]);
 }
 
-std::unique_ptr<Encoder> Tokenizer::take_encoder() const {
-  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock() && !encoders_.empty()) {
-    auto encoder = std::move(encoders_.back());
-    encoders_.pop_back();
-    return encoder;
+std::vector<std::unique_ptr<Encoder>> Tokenizer::take_encoders(std::size_t threads, MemoryLedger* memory) const {
+  std::vector<std::unique_ptr<Encoder>> taken;
+  taken.reserve(threads);
+  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+    for (; taken.size() < threads && !encoders_.empty(); encoders_.pop_back()) {
+      taken.push_back(std::move(encoders_.back()));
+    }
   }
-  return std::make_unique<Encoder>(parts_.model, cut_);
+  while (taken.size() < threads) {
+    const bool booked = memory != nullptr && memory->try_reserve(Encoder::kMemory);
+    if (memory != nullptr && !booked && !taken.empty()) break;
+    taken.push_back(std::make_unique<Encoder>(parts_.model, cut_, booked ? memory : nullptr));
+  }
+  return taken;
 }
 
-void Tokenizer::give_back(std::unique_ptr<Encoder> encoder) const noexcept {
+void Tokenizer::give_back(std::vector<std::unique_ptr<Encoder>> encoders) const noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || encoders_.size() >= kWaiting) return;
-  (void)catching([&] { encoders_.push_back(std::move(encoder)); });
+  if (!lock.owns_lock()) return;
+  (void)catching([&] {
+    for (auto& encoder : encoders) {
+      if (encoders_.size() < kWaiting) encoders_.push_back(std::move(encoder));
+    }
+  });
 }
+
+/// What the functions below hand on while a text becomes ids.
+struct Tokenizer::Work {
+  Encoder& encoder;
+  const Options options;
+  IdBuffer& out;
+  std::size_t first = 0;  // of the ids of this text
+  std::vector<Mark> marks{};
+  std::string normal{};  // the piece that is worked on, where it was changed
+  bool changed = false;
+  bool too_long = false;
+};
 
 template <class Rest>
-void Tokenizer::split(const Splitter& splitter, const std::vector<std::uint32_t>& tokens, std::string_view text,
-                      const std::vector<bool>* wanted, IdBuffer& out, const Rest& rest) const {
+void Tokenizer::split(const Splitter& splitter, const std::vector<std::uint32_t>& tokens, Work& work,
+                      std::string_view text, const Rest& rest) const {
   std::size_t done = 0;  // text up to here has its ids
   std::size_t from = 0;
-  while (const auto found = splitter.find(text, from, wanted)) {
+  while (const auto found = splitter.find(text, from, work.options.added)) {
     const AddedToken& token = parts_.added[tokens[found->string]];
     std::size_t begin = found->begin;
     std::size_t end = found->end;
     from = end;
-    if (token.lstrip) begin = std::max(done, spaces_at_end(text.substr(0, begin)));
+    if (token.lstrip && begin > done) begin = done + spaces_at_end(text.substr(done, begin - done));
     if (token.rstrip) end += spaces_at_start(text.substr(end));
     if (begin > done) rest(text.substr(done, begin - done));
-    out.push_back(token.id);
+    if (work.options.places) work.marks.push_back({work.out.size() - work.first, text.substr(begin, end - begin)});
+    work.out.push_back(token.id);
     done = end;
   }
   if (done < text.size()) rest(text.substr(done));
 }
 
-void Tokenizer::encode_rest(Encoder& encoder, std::string_view text, Options options, IdBuffer& out) const {
-  const auto bare = [&](std::string_view piece) { encoder.encode(piece, out); };
-  if (normalized_splitter_.empty()) return bare(text);
-  split(normalized_splitter_, normalized_, text, options.added, out, bare);
+std::string_view Tokenizer::normalised(Work& work, std::string_view text) const {
+  for (const Form form : parts_.forms) {
+    std::string next;
+    if (!normalize(form, text, next)) continue;
+    work.normal = std::move(next);
+    work.changed = true;
+    text = work.normal;
+    work.too_long = work.too_long || text.size() > kMaxText;
+    if (work.too_long) return {};
+  }
+  return text;
 }
 
-void Tokenizer::encode_text(Encoder& encoder, std::string_view text, Options options, IdBuffer& out) const {
-  if (options.specials) append(parts_.prefix, out);
-  const bool none = parts_.added_on_request && options.added == nullptr;
+void Tokenizer::encode_rest(Work& work, std::string_view text) const {
+  text = normalised(work, text);
+  const auto bare = [&](std::string_view piece) { work.encoder.encode(piece, work.out); };
+  if (normalized_splitter_.empty()) return bare(text);
+  split(normalized_splitter_, normalized_, work, text, bare);
+}
+
+void Tokenizer::encode_text(Work& work, std::string_view text) const {
+  const bool none = parts_.added_on_request && work.options.added == nullptr;
   if (none) {
-    encoder.encode(text, out);
+    work.encoder.encode(text, work.out);
   } else if (plain_splitter_.empty()) {
-    encode_rest(encoder, text, options, out);
+    encode_rest(work, text);
   } else {
-    split(plain_splitter_, plain_, text, options.added, out,
-          [&](std::string_view piece) { encode_rest(encoder, piece, options, out); });
+    split(plain_splitter_, plain_, work, text, [&](std::string_view piece) { encode_rest(work, piece); });
   }
-  if (options.specials) append(parts_.suffix, out);
+}
+
+/// Neighbouring texts.
+struct Tokenizer::Share {
+  const std::vector<std::string_view>& texts;
+  std::size_t begin;
+  std::size_t end;
+};
+
+Status Tokenizer::encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const {
+  Work work{.encoder = encoder, .options = options, .out = out.ids};
+  std::string repaired;
+  for (std::size_t i = share.begin; i < share.end; ++i) {
+    std::string_view text = share.texts[i];
+    if (options.repair && repair_utf8(text, repaired)) text = repaired;
+    work.too_long = text.size() > kMaxText;
+    if (options.specials) append(prefix_, out.ids);
+    work.first = out.ids.size();
+    work.marks.clear();
+    if (!work.too_long) encode_text(work, text);
+    if (work.too_long) {
+      return Error{.code = ErrorCode::kTooLarge,
+                   .message = "text " + std::to_string(i) + " has more than " + std::to_string(kMaxText) +
+                              " bytes, as it stands or once it is normalised; cut it into documents"};
+    }
+    const std::span<const TokenId> ids(out.ids.data() + work.first, out.ids.size() - work.first);
+    if (options.places && (work.changed || !append_places(text, ids, work.marks, parts_.decoded,
+                                                          parts_.trim != Trim::kNone, out.places))) {
+      return refused("the places of tokens in a text that is changed before it is cut");
+    }
+    if (options.specials) append(suffix_, out.ids);
+    out.offsets.push_back(static_cast<std::int64_t>(out.ids.size()));
+  }
+  return ok_status();
 }
 
 Result<Tokenizer::Encoded> Tokenizer::encode(const std::vector<std::string_view>& texts, unsigned threads,
-                                             Options options) const {
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i].size() <= kMaxText) continue;
-    return Error{.code = ErrorCode::kTooLarge,
-                 .message = "text " + std::to_string(i) + " has " + std::to_string(texts[i].size()) +
-                            " bytes, and the most are " + std::to_string(kMaxText) + "; cut it into documents"};
-  }
+                                             Options options, const Resources& resources) const {
   return catching([&]() -> Result<Encoded> {
-    const std::vector<std::size_t> begins = shares(texts, threads != 0 ? threads : threads_for(texts));
-    const std::size_t parts = begins.size() - 1;
-    Encoded all;
-    all.offsets.resize(texts.size() + 1);
-    std::vector<IdBuffer> buffers(parts);
-    std::vector<Status> statuses(parts, ok_status());
+    const std::size_t most = resources.workers != nullptr ? resources.threads : 1;
+    auto encoders = take_encoders(threads_for(texts, threads, most), resources.memory);
+    const std::vector<std::size_t> begins = shares(texts, encoders.size());
+    std::vector<Encoded> parts(begins.size() - 1);
+    std::vector<Status> statuses(parts.size(), ok_status());
+    std::mutex mutex;  // guards encoders
     const auto work = [&](std::size_t part) {
-      statuses[part] = catching([&] {
-        auto encoder = take_encoder();
-        for (std::size_t i = begins[part]; i < begins[part + 1]; ++i) {
-          encode_text(*encoder, texts[i], options, buffers[part]);
-          all.offsets[i + 1] = static_cast<std::int64_t>(buffers[part].size());
-        }
-        give_back(std::move(encoder));
-      });
-    };
-    {
-      std::vector<ServiceThread> others;
-      others.reserve(parts);
-      for (std::size_t part = 1; part < parts; ++part) {
-        auto started = ServiceThread::start("drapps-text", [&work, part](const std::stop_token&) { work(part); });
-        if (started.ok()) {
-          others.push_back(std::move(started).value());
-        } else {
-          work(part);
-        }
+      std::unique_ptr<Encoder> encoder;
+      {
+        const std::scoped_lock lock(mutex);
+        encoder = std::move(encoders.back());
+        encoders.pop_back();
       }
+      const Share share{texts, begins[part], begins[part + 1]};
+      statuses[part] = catching([&] { return encode_share(*encoder, share, options, parts[part]); });
+      const std::scoped_lock lock(mutex);
+      encoders.push_back(std::move(encoder));  // has room: it came from there
+    };
+    if (parts.size() > 1) {
+      share_work(*resources.workers, parts.size(), parts.size() - 1, work);
+    } else {
       work(0);
     }
     for (Status& status : statuses) DRAPPS_RETURN_IF_ERROR(std::move(status));
-    all.ids = std::move(buffers[0]);
-    for (std::size_t part = 1; part < parts; ++part) {
-      const IdBuffer& ids = buffers[part];
-      const auto before = static_cast<std::int64_t>(all.ids.size());
-      all.ids.written_to(std::copy_n(ids.data(), ids.size(), all.ids.reserve(ids.size())));
-      for (std::size_t i = begins[part]; i < begins[part + 1]; ++i) all.offsets[i + 1] += before;
-      buffers[part] = IdBuffer();
-    }
+    Encoded all;
+    all.offsets.reserve(texts.size() + 1);
+    all.offsets.push_back(0);
+    for (Encoded& part : parts) join(all, std::move(part));
+    give_back(std::move(encoders));
     return all;
   });
 }

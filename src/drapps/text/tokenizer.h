@@ -4,16 +4,22 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/exec/worker_group.h"
 #include "drapps/text/bpe/encoder.h"
 #include "drapps/text/bpe/model.h"
 #include "drapps/text/id_buffer.h"
+#include "drapps/text/places.h"
 #include "drapps/text/pretokenize/pattern.h"
 #include "drapps/text/splitter.h"
+#include "drapps/text/template.h"
+#include "drapps/text/unicode/normalize.h"
 
 namespace drapps::text {
 
@@ -27,17 +33,30 @@ struct AddedToken {
   bool special = false;     // left out when ids are decoded
 };
 
+/// What post-processing leaves out of the places of tokens: white space on either side, or not that which a text may
+/// have been given at its beginning.
+enum class Trim : std::uint8_t { kNone, kAll, kAllButFirst };
+
 /// What a tokenizer consists of.
 struct TokenizerParts {
   BpeModel model;
   Pattern pattern = Pattern::kGpt2;
+  std::vector<Form> forms;  // what text is normalised to, one after the other
   std::vector<AddedToken> added;
-  std::vector<TokenId> prefix;       // ids before those of a text, such as that of its beginning
-  std::vector<TokenId> suffix;       // and behind them
+  Template single{{.of = Piece::Of::kFirst}};
+  std::optional<Template> pair{{{.of = Piece::Of::kFirst}, {.of = Piece::Of::kSecond, .type = 1}}};
+  Trim trim = Trim::kNone;
   std::vector<std::string> decoded;  // the bytes of each id; empty for ids without a token
   std::size_t vocabulary = 0;        // how many tokens the library says there are
   bool decodes = true;               // whether decode() does what the library does
   bool added_on_request = false;     // added tokens are found only where they are asked for
+};
+
+/// What a call may use of the process.
+struct Resources {
+  WorkerGroup* workers = nullptr;  // who helps its thread; nobody without
+  unsigned threads = 1;            // that work at once at most
+  MemoryLedger* memory = nullptr;  // where what encoders remember is booked; outlives them, and has fewer if it refuses
 };
 
 /// Immutable but for the memory of its encoders; every function may be called from any thread.
@@ -47,21 +66,28 @@ class Tokenizer {
   static constexpr std::size_t kMaxText = (std::size_t{1} << 31) - 1;
 
   struct Options {
-    bool specials = true;                      // put the prefix and the suffix around each text
+    bool specials = true;                      // put each text into the template
+    bool places = false;                       // tell where each token stands in its text
+    bool repair = false;                       // texts may be no UTF-8, and are repaired (repair_utf8())
     const std::vector<bool>* added = nullptr;  // which added tokens are looked for; null: all, or none if on request
   };
 
   explicit Tokenizer(TokenizerParts parts);
 
   /// The ids of all texts, one behind the other, and where each text's begin and end: texts + 1 offsets. Texts are
-  /// valid UTF-8. `threads` work on neighbouring texts at once, or with 0 as many as this process has cores, if there
-  /// is enough to do for them; where the system makes fewer, those that there are do it all.
-  /// @return kTooLarge for a text beyond kMaxText, kResourceExhausted without memory.
+  /// valid UTF-8, unless the options say otherwise. `threads` of the resources' work on neighbouring texts at once, or
+  /// with 0 as many as there is enough to do for.
+  /// @return kTooLarge for a text that is beyond kMaxText or becomes so when it is normalised; kUnsupported where
+  /// places
+  ///     are asked for of a text that is changed, or loses bytes, before it is tokens; kResourceExhausted without
+  ///     memory.
   struct Encoded {
     IdBuffer ids;
     std::vector<std::int64_t> offsets;
+    Places places;  // of all ids, but without those of the template
   };
-  Result<Encoded> encode(const std::vector<std::string_view>& texts, unsigned threads, Options options) const;
+  Result<Encoded> encode(const std::vector<std::string_view>& texts, unsigned threads, Options options,
+                         const Resources& resources = {}) const;
 
   /// The bytes of the ids, where decodes(); special tokens and ids without a token are left out where asked.
   /// @return kInvalidArgument for an id without a token, unless `lenient`.
@@ -71,20 +97,30 @@ class Tokenizer {
   std::size_t vocabulary() const noexcept { return parts_.vocabulary; }
   bool decodes() const noexcept { return parts_.decodes; }
   Pattern pattern() const noexcept { return parts_.pattern; }
+  const Template& single() const noexcept { return parts_.single; }
+  /// Nothing where a row of two texts cannot be described.
+  const std::optional<Template>& pair() const noexcept { return parts_.pair; }
+  Trim trim() const noexcept { return parts_.trim; }
 
  private:
-  /// An encoder for one thread, from those that wait or made.
-  std::unique_ptr<Encoder> take_encoder() const;
-  void give_back(std::unique_ptr<Encoder> encoder) const noexcept;
+  /// Encoders for that many threads, or for fewer where memory is short: at least one.
+  std::vector<std::unique_ptr<Encoder>> take_encoders(std::size_t threads, MemoryLedger* memory) const;
+  void give_back(std::vector<std::unique_ptr<Encoder>> encoders) const noexcept;
 
-  void encode_text(Encoder& encoder, std::string_view text, Options options, IdBuffer& out) const;
-  void encode_rest(Encoder& encoder, std::string_view text, Options options, IdBuffer& out) const;
+  struct Work;
+  struct Share;
+  Status encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const;
+  void encode_text(Work& work, std::string_view text) const;
+  void encode_rest(Work& work, std::string_view text) const;
+  std::string_view normalised(Work& work, std::string_view text) const;
   template <class Rest>
-  void split(const Splitter& splitter, const std::vector<std::uint32_t>& tokens, std::string_view text,
-             const std::vector<bool>* wanted, IdBuffer& out, const Rest& rest) const;
+  void split(const Splitter& splitter, const std::vector<std::uint32_t>& tokens, Work& work, std::string_view text,
+             const Rest& rest) const;
 
   const TokenizerParts parts_;
   const Cut cut_;
+  std::vector<TokenId> prefix_;            // ids before those of a text, such as that of its beginning
+  std::vector<TokenId> suffix_;            // and behind them
   std::vector<bool> special_;              // by id
   std::vector<std::uint32_t> plain_;       // added tokens that are not normalized, in the order of the splitter
   std::vector<std::uint32_t> normalized_;  // the others

@@ -1,37 +1,18 @@
 #include "drapps/text/tokenizer_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "drapps/base/caught.h"
 #include "drapps/text/json_added.h"
 #include "drapps/text/json_model.h"
+#include "drapps/text/json_post.h"
+#include "drapps/text/json_read.h"
+#include "drapps/text/json_scan.h"
+#include "drapps/text/refusal.h"
 
 namespace drapps::text {
 namespace {
-
-using Json = nlohmann::json;
-
-bool is_unset(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null();
-}
-
-/// Whether a member of `object` is this, or absent and this by default.
-template <class T>
-bool has(const Json& object, const char* name, const T& value, bool by_default) {
-  const auto found = object.find(name);
-  return found == object.end() ? by_default : *found == value;
-}
-
-Error refused(std::string reason) { return {.code = ErrorCode::kUnsupported, .message = std::move(reason)}; }
-
-/// What `part` says its type is, for messages.
-std::string type_of(const Json& part) {
-  const auto type = part.is_object() ? part.find("type") : part.end();
-  return part.is_object() && type != part.end() && type->is_string() ? type->get<std::string>() : part.dump();
-}
 
 Result<Pattern> pattern_of_split(const Json& split) {
   const bool all_kept = (has(split, "behavior", "Isolated", false) && has(split, "invert", false, false)) ||
@@ -69,28 +50,41 @@ Result<Pattern> read_pattern(const Json& file) {
   return refused("the pre_tokenizers " + chain);
 }
 
-bool no_normalizer(const Json& file) {
-  if (is_unset(file, "normalizer")) return true;
-  const Json& normalizer = file["normalizer"];
-  return normalizer.is_object() && has(normalizer, "type", "Sequence", false) &&
-         has(normalizer, "normalizers", Json::array(), false);
+/// Appends the forms that a normalizer makes; false for any other.
+bool read_forms(const Json& normalizer, std::vector<Form>& forms) {
+  constexpr std::pair<const char*, Form> kForms[] = {
+      {"NFC", Form::kNfc}, {"NFD", Form::kNfd}, {"NFKC", Form::kNfkc}, {"NFKD", Form::kNfkd}};
+  const std::string type = type_of(normalizer);
+  for (const auto& [name, form] : kForms) {
+    if (type != name) continue;
+    forms.push_back(form);
+    return true;
+  }
+  if (type != "Sequence" || !normalizer.contains("normalizers") || !normalizer["normalizers"].is_array()) return false;
+  const Json& steps = normalizer["normalizers"];
+  return std::all_of(steps.begin(), steps.end(),
+                     [&](const Json& step) { return type_of(step) != "Sequence" && read_forms(step, forms); });
 }
 
-Result<TokenizerParts> read(const Json& file) {
+Result<TokenizerParts> read(const JsonScan& scan, bool limits) {
+  const Json& file = scan.rest;
   if (!file.is_object()) return Error{.code = ErrorCode::kCorrupt, .message = "is no JSON object"};
   if (is_unset(file, "model") || !file["model"].is_object()) {
     return Error{.code = ErrorCode::kCorrupt, .message = "has no model; is it a tokenizer.json?"};
   }
   TokenizerParts parts;
-  if (!no_normalizer(file)) return refused("the normalizer " + type_of(file["normalizer"]));
-  if (!is_unset(file, "truncation")) return refused("truncation");
-  if (!is_unset(file, "padding")) return refused("padding");
+  if (!is_unset(file, "normalizer") && !read_forms(file["normalizer"], parts.forms)) {
+    return refused("the normalizer " + type_of(file["normalizer"]));
+  }
+  if (limits && !is_unset(file, "truncation")) return refused("truncation");
+  if (limits && !is_unset(file, "padding")) return refused("padding");
   auto pattern = read_pattern(file);
   if (!pattern.ok()) return std::move(pattern).error();
   parts.pattern = *pattern;
-  DRAPPS_RETURN_IF_ERROR(read_json_model(file["model"], parts));
+  TokenTable ids;
+  DRAPPS_RETURN_IF_ERROR(read_json_model(scan, ids, parts));
   const auto added = file.find("added_tokens");
-  if (added != file.end() && !added->is_null()) DRAPPS_RETURN_IF_ERROR(read_json_added(*added, file["model"], parts));
+  if (added != file.end() && !added->is_null()) DRAPPS_RETURN_IF_ERROR(read_json_added(*added, ids, parts));
   parts.decodes = !is_unset(file, "decoder") && type_of(file["decoder"]) == "ByteLevel";
   const auto post = file.find("post_processor");
   if (post != file.end() && !post->is_null()) DRAPPS_RETURN_IF_ERROR(read_json_post_processor(*post, parts));
@@ -99,21 +93,16 @@ Result<TokenizerParts> read(const Json& file) {
 
 }  // namespace
 
-Result<TokenizerParts> parse_tokenizer_json(std::string_view json) {
+Result<TokenizerParts> parse_tokenizer_json(std::string_view json, bool limits) {
   if (json.size() > kMaxJson) {
     return Error{.code = ErrorCode::kTooLarge,
                  .message = "has " + std::to_string(json.size()) + " bytes, and the most that are read are " +
                             std::to_string(kMaxJson)};
   }
   return catching([&]() -> Result<TokenizerParts> {
-    try {
-      return read(Json::parse(json));
-    } catch (const Json::parse_error& error) {
-      const bool ended = error.byte > json.size();
-      return Error{.code = ended ? ErrorCode::kTruncated : ErrorCode::kCorrupt,
-                   .message = ended ? "ends in the middle of its JSON" : "is no JSON there",
-                   .offset = static_cast<std::int64_t>(error.byte == 0 ? 0 : error.byte - 1)};
-    }
+    const auto scan = scan_tokenizer_json(json);
+    if (!scan.ok()) return scan.error();
+    return read(*scan, limits);
   });
 }
 

@@ -49,23 +49,42 @@ TEST(TokenizerJson, IsReadWhole) {
 }
 
 TEST(TokenizerJson, ThreadsAndTextsDoNotShow) {
+  MemoryLedger memory(3 * Encoder::kMemory);  // of no more than three threads
   auto parts = parse_tokenizer_json(file_with());
   ASSERT_TRUE(parts.ok());
   const Tokenizer tokenizer(std::move(parts).value());
   std::vector<std::string_view> texts;
   for (int i = 0; i < 100; ++i) texts.insert(texts.end(), {"ab", "", "ab <s> cab", "c"});
+  WorkerGroup workers;
+  workers.set_budget(7, CpuBudget::kUnlimited);
   const auto one = tokenizer.encode(texts, 1, {});
   for (const unsigned threads : {0u, 2u, 7u, 1000u}) {
-    const auto many = tokenizer.encode(texts, threads, {});
+    const auto many = tokenizer.encode(texts, threads, {}, {&workers, 7, &memory});
     ASSERT_TRUE(many.ok());
     EXPECT_EQ(many->offsets, one->offsets);
     EXPECT_TRUE(std::equal(many->ids.data(), many->ids.data() + many->ids.size(), one->ids.data()));
+    EXPECT_LE(memory.used(), memory.limit());
   }
+  EXPECT_GT(memory.used(), 0u);
+}
+
+TEST(TokenizerJson, NormalisesTextAndRepairsIt) {
+  const std::string nfc = R"("normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}]})";
+  std::string json = file_with(R"("normalizer": null)", nfc);
+  json.replace(json.find(R"("c": 5)"), 6, R"("c": 5, "Ã": 6, "©": 7)");  // the bytes of an accented e
+  json.replace(json.find(R"("id": 6)"), 7, R"("id": 8)");
+  auto parts = parse_tokenizer_json(json);
+  ASSERT_TRUE(parts.ok()) << parts.error().message;
+  const Tokenizer tokenizer(std::move(parts).value());
+  EXPECT_THAT(ids_of(tokenizer, "\uFF41b e\u0301"), ElementsAre(3, 2, 6, 7));
+  const auto repaired = tokenizer.encode({"ab\xFF\xFF"}, 1, {.specials = false, .repair = true});
+  ASSERT_TRUE(repaired.ok());
+  EXPECT_EQ(repaired->ids.size(), 1u);  // nothing here stands for U+FFFD
 }
 
 TEST(TokenizerJson, RefusesWhatWouldNotBeExact) {
   const std::pair<const char*, const char*> changes[] = {
-      {R"("normalizer": null)", R"("normalizer": {"type": "NFKC"})"},
+      {R"("normalizer": null)", R"("normalizer": {"type": "Lowercase"})"},
       {R"("truncation": null)", R"("truncation": {"max_length": 8})"},
       {R"("add_prefix_space": false)", R"("add_prefix_space": true)"},
       {R"("type": "ByteLevel")", R"("type": "Whitespace")"},
@@ -109,6 +128,24 @@ TEST(TokenizerJson, SaysWhatIsDamaged) {
     ASSERT_FALSE(parts.ok()) << size;
     EXPECT_NE(parts.error().code, ErrorCode::kUnsupported) << size;
   }
+}
+
+TEST(TokenizerJson, IsBoundedWhateverIsInIt) {
+  const auto refused = [](const std::string& json) {
+    const auto parts = parse_tokenizer_json(json);
+    return parts.ok() ? std::string() : std::string(name_of(parts.error().code)) + ": " + parts.error().message;
+  };
+  EXPECT_THAT(refused(std::string(1 << 20, '[')), HasSubstr("lists in lists"));
+  std::string many = "[0";
+  for (int i = 0; i < 300'000; ++i) many += ",0";
+  EXPECT_THAT(refused(many), HasSubstr("more in it than any tokenizer"));
+  EXPECT_THAT(refused(file_with(R"("ab": 3)", R"("ab": {"x": [3]})")), HasSubstr("'ab' the id an object"));
+  EXPECT_THAT(refused(file_with(R"("a b")", R"({"a": "b"})")), HasSubstr("merge 0 that is no pair"));
+  EXPECT_THAT(refused(file_with(R"(["Ġ", "ab"])", R"(["Ġ", ["ab"]])")), HasSubstr("merge 1 that is no pair"));
+  EXPECT_THAT(refused(file_with(R"("ab": 3)", R"("ab": 3, "ab": 7)")), HasSubstr("the token ab twice"));
+  EXPECT_THAT(refused(R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+                          "model": {"type": "Unigram", "vocab": [["a", -1.5], ["b", {"x": 1}]]}})"),
+              HasSubstr("the model \"Unigram\""));
 }
 
 TEST(ByteChars, AreGpt2s) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "drapps/base/memory_ledger.h"
 #include "drapps/text/bpe/merger.h"
 #include "drapps/text/bpe/model.h"
 #include "drapps/text/bpe/word_cache.h"
@@ -15,8 +16,17 @@ namespace drapps::text {
 /// What one thread encodes with: it remembers pretokens, which changes nothing but its speed.
 class Encoder {
  public:
-  /// The model is used as long as the encoder.
-  Encoder(const BpeModel& model, Cut cut) : model_(model), cut_(cut), merger_(model) {}
+  /// Bytes that it takes for what it remembers.
+  static constexpr std::size_t kMemory = WordCache::kMemory + PhraseCache::kMemory;
+
+  /// The model is used as long as the encoder. kMemory is released to `booked`, where there is one, with the encoder.
+  Encoder(const BpeModel& model, Cut cut, MemoryLedger* booked = nullptr)
+      : booked_(booked), model_(model), cut_(cut), merger_(model) {}
+  ~Encoder() {
+    if (booked_ != nullptr) booked_->release(kMemory);
+  }
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
 
   /// Appends the ids of `text`, valid UTF-8 of less than 2^31 bytes. Throws std::bad_alloc, and is of no more use then.
   void encode(std::string_view text, IdBuffer& out);
@@ -30,6 +40,7 @@ class Encoder {
   bool merge_parts(std::string_view pretoken, TokenId*& out);
   TokenId* merge_part(std::string_view part, TokenId* out);
 
+  MemoryLedger* const booked_;
   const BpeModel& model_;
   const Cut cut_;
   Merger merger_;

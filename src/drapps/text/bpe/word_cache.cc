@@ -9,11 +9,10 @@
 namespace drapps::text {
 
 WordCache::WordCache() {
-  constexpr std::size_t kBytes = 2 * kLines * sizeof(Entry);
-  void* const memory = std::aligned_alloc(kBytes, kBytes);
+  void* const memory = std::aligned_alloc(kMemory, kMemory);
   if (memory == nullptr) throw std::bad_alloc();
-  madvise(memory, kBytes, MADV_HUGEPAGE);  // where the system has such pages for it
-  std::memset(memory, 0, kBytes);          // no pretoken is of size 0
+  madvise(memory, kMemory, MADV_HUGEPAGE);  // where the system has such pages for it
+  std::memset(memory, 0, kMemory);          // no pretoken is of size 0
   entries_.reset(static_cast<Entry*>(memory));
 }
 

@@ -64,6 +64,7 @@ struct WordKey {
 class WordCache {
  public:
   static constexpr std::size_t kMaxIds = 3;
+  static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
   struct Entry {
     WordKey key;
@@ -95,8 +96,7 @@ class WordCache {
 
  private:
   static constexpr std::uint32_t kStay = 8;
-  static constexpr unsigned kLineBits = 17;
-  static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
+  static constexpr std::size_t kLines = kMemory / (2 * sizeof(Entry));
 
   struct Free {
     void operator()(Entry* entries) const noexcept;
@@ -112,6 +112,7 @@ class PhraseCache {
  public:
   static constexpr std::size_t kMaxSize = 64;
   static constexpr std::size_t kMaxIds = 15;
+  static constexpr std::size_t kMemory = std::size_t{1} << 20;
 
   PhraseCache();
 
@@ -139,7 +140,7 @@ class PhraseCache {
     TokenId ids[kMaxIds];
     char bytes[kMaxSize];
   };
-  static_assert(sizeof(Entry) == 128);
+  static_assert(sizeof(Entry) == 128 && kMemory == sizeof(Entry) << kBits);
 
   Entry& at(std::uint64_t hash) const noexcept { return entries_[hash >> (64 - kBits)]; }
 

@@ -8,8 +8,6 @@
 
 namespace drapps::text {
 
-using Place = const std::uint8_t*;
-
 /// A character's class and the bytes it takes.
 struct Char {
   std::uint8_t kind;

@@ -1,0 +1,66 @@
+"""``drapps tokenizer``: whether a tokenizer is exact here, and how fast."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from drapps.cli.answer import Answer, shown
+from drapps.cli.parser import add_command, named
+from drapps.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from drapps.cli.parser import Commands
+    from drapps.text.check import Found
+
+
+def register(commands: Commands) -> None:
+    """Add the commands."""
+    parser = commands.add_parser("tokenizer", help="check a tokenizer beside its library")
+    kinds = parser.add_subparsers(required=True, metavar="COMMAND")
+    check = add_command(
+        kinds,
+        "check",
+        run_check,
+        summary="compare ids with the library's, and measure both",
+        description="Makes ids of FILE, a tokenizer.json, with DRAPPS and with the installed "
+        "`tokenizers`: of every token of its vocabulary, every character of Unicode in several "
+        "places, strings by chance, and the texts of DIR. Says where they are equal, what is "
+        "refused, and how fast each is on one thread. It fails where something is not exact or "
+        "not native.",
+    )
+    check.add_argument("file", metavar="FILE", type=named, help="a tokenizer.json or its folder")
+    check.add_argument("--text", metavar="DIR", type=named, help="texts in UTF-8, all files of it")
+
+
+def run_check(chosen: argparse.Namespace) -> Answer:
+    """Compare, and say what was found."""
+    from drapps.text.check import check
+
+    progress = Progress(chosen)
+    try:
+        checked = check(Path(chosen.file), Path(chosen.text) if chosen.text else None, progress.say)
+    finally:
+        progress.clear()
+    facts = {
+        "native": checked.native,
+        "reason": checked.reason,
+        "exact": checked.exact,
+        "found": [each._asdict() for each in checked.found],
+    }
+    name = shown(chosen.file)
+    if not checked.native:
+        text = f"{name}: left to `tokenizers`, because of {shown(checked.reason)}"
+        return Answer(text, facts, f"{name} is not native: {shown(checked.reason)}")
+    lines = [f"{name}: native", *map(_line, checked.found)]
+    error = "" if checked.exact else f"{name} is not exact here: please report what differs"
+    return Answer("\n".join(lines), facts, error)
+
+
+def _line(found: Found) -> str:
+    verdict = "exact" if found.differ is None else f"DIFFERS on {found.differ!r}"
+    return (
+        f"  {found.name}: {verdict}; {found.texts:,} texts, {found.bytes / 1e6:,.1f} MB, "
+        f"{found.ours:,.1f} MB/s, the library {found.stock:,.1f} MB/s"
+    )

@@ -1,0 +1,281 @@
+"""Tokenizers of transformers whose calls are answered natively."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import importlib
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from drapps.text.encoded import Encoded, encode_natively, flat, listed
+from drapps.text.oracles import oracle
+from drapps.text.rows import Request, column_of, rows_asked
+from drapps.text.sources import read_json
+from drapps.text.stock import Text, text_of
+
+if TYPE_CHECKING:
+    from drapps._core import TextTokenizer
+
+
+class Answers(NamedTuple):
+    """What a tokenizer is answered with.
+
+    Attributes:
+        core: ours, or nothing.
+        reason: why there is none.
+        digest: of the description that it was made of.
+    """
+
+    core: TextTokenizer | None
+    reason: str
+    digest: bytes
+
+
+class FastTokenizer:
+    """What stands before the methods of a `PreTrainedTokenizerFast`, all of which it has.
+
+    A call of it, `encode` and what else comes down to `_encode_plus` are answered natively: one or
+    many texts or pairs, padding, truncation with a stride and what overflows, tensors of torch and
+    NumPy, offsets, masks and lengths. Any other argument goes to the stock method.
+
+    Attributes:
+        native: whether DRAPPS answers calls.
+        reason: why not; empty if it does.
+    """
+
+    __slots__ = ("_answers",)
+
+    _tokenizer: Any
+    _answers: tuple[Answers | None, bool]
+    split_special_tokens: bool
+
+    @property
+    def native(self) -> bool:
+        """Whether DRAPPS answers calls itself."""
+        return self._read().core is not None
+
+    @property
+    def reason(self) -> str:
+        """Why not; empty if it does."""
+        return self._read().reason
+
+    @property
+    def oracle(self) -> str:
+        """The library whose ids these are, its version, and whether that was swept here."""
+        return oracle("tokenizers")
+
+    def encode_batch(
+        self, texts: Iterable[Text], threads: int | None = None, *, add_special_tokens: bool = True
+    ) -> Encoded:
+        """The ids of many texts, as the arrays of `drapps.Tokenizer.encode_batch`.
+
+        Args:
+            texts: each a str, or bytes of UTF-8.
+            threads: how many work at once; by default as many as this process has cores.
+            add_special_tokens: put the tokens of the template around each.
+        """
+        core = self._read().core
+        if core is not None:
+            return encode_natively(core, texts, threads, add_special_tokens, None)
+        return flat(
+            self._tokenizer.encode(text_of(text), add_special_tokens=add_special_tokens).ids
+            for text in listed(texts, threads)
+        )
+
+    @property
+    def backend_tokenizer(self) -> Any:
+        """The stock one. Whoever has it may change it, so that the next call looks at it again."""
+        self._forget()
+        return self._tokenizer
+
+    def update_post_processor(self) -> None:
+        """As the original's."""
+        self._forget()
+        super().update_post_processor()  # type: ignore[misc]
+
+    def _add_tokens(self, *args: Any, **named: Any) -> int:
+        self._forget()
+        return cast("int", super()._add_tokens(*args, **named))  # type: ignore[misc]
+
+    def _encode_plus(self, text: Any, text_pair: Any = None, **asked: Any) -> Any:
+        request = rows_asked(self, text, text_pair, asked)
+        core = self._read().core if request is not None else None
+        if core is None or request is None:
+            return self._stock_plus(text, text_pair, **asked)
+        columns: Any = core.rows(request.texts, request.seconds, request.options)
+        if isinstance(columns, str):
+            return self._stock_plus(text, text_pair, **asked)
+        longest = int(np.diff(columns["begins"]).max())
+        data = _data_of(columns, request)
+        if data is None:
+            return self._stock_plus(text, text_pair, **asked)
+        self._eventual_warn_about_too_long_sequence(  # type: ignore[attr-defined]
+            range(longest), asked.get("max_length"), asked.get("verbose", True)
+        )
+        again = copy.copy(text), copy.copy(text_pair)
+        return _batch_class()(data, lambda: self._stock_plus(*again, **asked).encodings)
+
+    def _stock_plus(self, text: Any, text_pair: Any, **asked: Any) -> Any:
+        """The stock method, whose truncation and padding do not stay behind."""
+        stock = self._tokenizer
+        truncation, padding = stock.truncation, stock.padding
+        splits = stock.encode_special_tokens
+        try:
+            return super()._encode_plus(text, text_pair=text_pair, **asked)  # type: ignore[misc]
+        finally:
+            if stock.truncation != truncation:
+                stock.no_truncation() if truncation is None else stock.enable_truncation(
+                    **truncation
+                )
+            if stock.padding != padding:
+                stock.no_padding() if padding is None else stock.enable_padding(**padding)
+            if stock.encode_special_tokens != splits:
+                stock.encode_special_tokens = splits
+
+    def _read(self) -> Answers:
+        """What answers calls, made anew where the stock tokenizer may have changed."""
+        known, sure = _known(self)
+        if known is not None and sure:
+            return known
+        content = self._tokenizer.to_str().encode()
+        digest = hashlib.blake2b(content).digest()
+        if known is None or known.digest != digest:
+            found = read_json(content, "the tokenizer", limits=False)
+            core = None if isinstance(found, str) else found
+            known = Answers(core, found if isinstance(found, str) else "", digest)
+        self._answers = known, True
+        return known
+
+    def _forget(self) -> None:
+        self._answers = _known(self)[0], False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+_SLOT: Any = FastTokenizer.__dict__["_answers"]
+
+
+def _known(tokenizer: FastTokenizer) -> tuple[Answers | None, bool]:
+    """What a tokenizer was answered with, and whether it surely is as it was then."""
+    try:
+        return cast("tuple[Answers | None, bool]", _SLOT.__get__(tokenizer))
+    except AttributeError:
+        return None, False
+
+
+class Said(dict[str, bool]):
+    """Which warnings a tokenizer has given: no part of what it is, and so of no pickle."""
+
+    def __reduce__(self) -> tuple[type[Said], tuple[()]]:
+        return Said, ()
+
+
+def fast_tokenizer(stock: Any) -> Any:
+    """A copy of a tokenizer of transformers that is answered natively."""
+    if isinstance(stock, FastTokenizer):
+        return stock
+    of: Any = type(stock)
+    kind = native_class(of)
+    made = kind.__new__(kind)
+    made.__dict__.update(copy.deepcopy(stock.__dict__))
+    made.deprecation_warnings = Said(stock.deprecation_warnings)
+    made._read()
+    return made
+
+
+@cache
+def native_class(kind: Any) -> Any:
+    """The class of tokenizers of that kind that are answered natively. Pickles know it by name."""
+    name = f"{kind.__module__}::{kind.__qualname__}".replace(".", ":")
+    return type(
+        kind.__name__, (FastTokenizer, kind), {"__module__": __name__, "__qualname__": name}
+    )
+
+
+def __getattr__(name: str) -> Any:
+    module, found, kind = name.partition("::")
+    if not found:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    of: Any = importlib.import_module(module.replace(":", "."))
+    for part in kind.split(":"):
+        of = getattr(of, part)
+    return native_class(of)
+
+
+def _data_of(columns: dict[str, Any], request: Request) -> dict[str, Any] | None:
+    """Columns as transformers gives them; nothing where its own way of failing is wanted."""
+    begins = columns.pop("begins")
+    samples = columns.pop("samples")
+    sizes = np.diff(begins)
+    if request.tensors is not None and (sizes[0] == 0 or (sizes != sizes[0]).any()):
+        return None
+    data = {name: column_of(name, values, begins, request) for name, values in columns.items()}
+    if request.lengths:
+        data["length"] = sizes
+    if request.options.overflowing:
+        data["overflow_to_sample_mapping"] = samples
+    if request.tensors == "pt":
+        import torch
+
+        return {name: torch.from_numpy(values) for name, values in data.items()}
+    if request.tensors == "np":
+        return data
+    for name in ("length", "overflow_to_sample_mapping"):
+        if name in data:
+            data[name] = data[name].tolist()
+    if request.alone and not request.options.overflowing:
+        return {name: rows if name == "length" else rows[0] for name, rows in data.items()}
+    return data
+
+
+def plain_batch(data: dict[str, Any]) -> Any:
+    """A batch of transformers with nothing but its data."""
+    from transformers import BatchEncoding
+
+    return BatchEncoding(data)
+
+
+@cache
+def _batch_class() -> Any:
+    from transformers import BatchEncoding
+
+    class NativeBatch(BatchEncoding):
+        """A batch whose encodings, which few ask for, the stock tokenizer makes when they are."""
+
+        def __init__(self, data: dict[str, Any], make: Callable[[], Any]) -> None:
+            self._make: Callable[[], Any] | None = make
+            self._made: Any = None
+            super().__init__(data)
+
+        @property
+        def _encodings(self) -> Any:
+            if self._make is not None:
+                self._made = self._make()
+                self._make = None
+            return self._made
+
+        @_encodings.setter
+        def _encodings(self, encodings: Any) -> None:
+            del encodings
+
+        @property
+        def _n_sequences(self) -> Any:
+            return self._encodings[0].n_sequences
+
+        @_n_sequences.setter
+        def _n_sequences(self, number: Any) -> None:
+            del number
+
+        @property
+        def is_fast(self) -> bool:
+            return True
+
+        def __reduce__(self) -> tuple[Any, tuple[Any]]:
+            return plain_batch, (self.data,)
+
+    return NativeBatch
