@@ -1,0 +1,98 @@
+"""A daemon thread that looks some 20 times a second where threads of its process stand."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from drapps.watching.frames import place_of
+from drapps.watching.threads import doing
+
+MEAN_S = 0.05
+_FLUSH_S = 1.0
+_MOST_LINES = 400
+
+
+class Watched:
+    """A thread that is looked at.
+
+    Attributes:
+        phase: what it does now: ``step`` (the user's code between batches), ``next``, ``items`` or
+            ``collate``; None where it is not to be looked at.
+    """
+
+    def __init__(self) -> None:
+        self.ident = threading.get_ident()
+        self.native_id = threading.get_native_id()
+        self.phase: str | None = None
+
+
+class Sampler(threading.Thread):
+    """Counts in which stage and line the watched threads are.
+
+    Attributes:
+        counts: by phase, stage and resource, how often a thread was there.
+        lines: by phase, line, text, stage and resource likewise.
+    """
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        """Calls `flush` about once a second. It starts nothing before `start`."""
+        super().__init__(name="drapps-watch", daemon=True)
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        self.lines: Counter[tuple[str, str, str, str, str]] = Counter()
+        self._watched: list[Watched] = []
+        self._flush = flush
+        self._over = threading.Event()
+        self._pid = os.getpid()
+        self._random = random.Random(self._pid)  # the user's generators are left alone
+
+    def watch(self) -> Watched:
+        """Looks at the calling thread from now on."""
+        watched = Watched()
+        self._watched = [*self._watched, watched]
+        return watched
+
+    def stop(self) -> None:
+        """Ends the thread, which nobody waits for longer than a moment."""
+        self._over.set()
+        if self.is_alive() and threading.current_thread() is not self:
+            self.join(0.3)
+
+    def run(self) -> None:
+        """Looks until it is stopped; an error of its own ends it, and nothing else."""
+        with contextlib.suppress(Exception):
+            due = time.monotonic() + _FLUSH_S
+            while not self._over.wait(MEAN_S * self._random.uniform(0.6, 1.4)):
+                self.look()
+                if time.monotonic() >= due:
+                    self._flush()
+                    due = time.monotonic() + _FLUSH_S
+
+    def look(self) -> None:
+        """Looks at each thread once."""
+        frames = sys._current_frames()
+        for watched in self._watched:
+            phase, frame = watched.phase, frames.get(watched.ident)
+            if phase is None or frame is None:
+                continue
+            resource = doing(watched.native_id)
+            place = place_of(frame, resource)
+            self.counts[phase, place.stage, resource] += 1
+            key = (phase, place.line, place.text, place.stage, resource)
+            if key in self.lines or len(self.lines) < _MOST_LINES:
+                self.lines[key] += 1
+
+    def facts(self) -> dict[str, Any]:
+        """What was counted, JSON-able."""
+        lines = self.lines.copy().most_common(80)
+        return {
+            "counts": [[*key, count] for key, count in self.counts.copy().items()],
+            "lines": [[*key, count] for key, count in lines],
+        }
