@@ -61,7 +61,7 @@ def test_two_sleeping_stages_share_the_blame(tmp_path):
 
 
 def test_a_training_that_computes_does_not_wait(tmp_path):
-    done, report = watched(script(STEP=0.04, READ=0.001), tmp_path)
+    done, report = watched(script(STEP=0.12, READ=0.001, STEPS=30), tmp_path)
     assert done.returncode == 0
     assert report["data_bound"] is False and report["verdict"] == "step"
     assert report["stall"] < 0.045 and report["action"]

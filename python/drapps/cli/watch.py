@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drapps.cli.answer import Answer, complain
-from drapps.cli.parser import add_command, named
+from drapps.cli.parser import add_command, count, named
 from drapps.errors import PipelineError
-from drapps.watching import comparison, launch, merge
+from drapps.watching import comparison, launch, merge, outside
 from drapps.watching.criterion import Criterion
 
 if TYPE_CHECKING:
@@ -45,6 +45,19 @@ def register(commands: Commands) -> None:
         help="exit status 1 where it holds, such as 'stall>5%%'",
     )
     parser.add_argument(
+        "--pid",
+        metavar="PID",
+        type=count,
+        help="look at a training that runs already, and at its children, instead of running one",
+    )
+    parser.add_argument(
+        "--seconds",
+        metavar="S",
+        type=count,
+        default=30,
+        help="for how long, with --pid (default: 30)",
+    )
+    parser.add_argument(
         "command",
         metavar="COMMAND",
         nargs=argparse.REMAINDER,
@@ -67,9 +80,14 @@ def run(chosen: argparse.Namespace) -> Answer:
         PipelineError: there is no command, or it cannot be run; a file cannot be read.
     """
     words = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
+    before = _before(chosen.compare) if chosen.compare else None
+    if chosen.pid:
+        if words:
+            raise PipelineError("either a command is run, or --pid names one that runs: not both")
+        report = outside.watch_pid(chosen.pid, chosen.seconds)
+        return Answer(error=_tell(chosen, before, report))
     if not words:
         raise PipelineError("there is nothing to run: drapps watch -- python train.py")
-    before = _before(chosen.compare) if chosen.compare else None
     with tempfile.TemporaryDirectory(prefix="drapps-watch-") as folder:
         status = launch.run(words, Path(folder))
         sys.stdout.flush()
@@ -78,6 +96,11 @@ def run(chosen: argparse.Namespace) -> Answer:
         except PipelineError as error:
             complain(_unwatched(str(error)))
             return _ended(status, "nothing was measured" if chosen.fail_if else "")
+    return _ended(status, _tell(chosen, before, report))
+
+
+def _tell(chosen: argparse.Namespace, before: dict[str, object] | None, report: WatchReport) -> str:
+    """Tells of a report where it is wanted; why it fails, if it does."""
     lines = [str(report)]
     if before is not None:
         lines.append(comparison.compared(before, report))
@@ -85,8 +108,7 @@ def run(chosen: argparse.Namespace) -> Answer:
         print("\n" + "\n".join(lines), file=sys.stderr, flush=True)
     if chosen.json_file:
         _write(chosen.json_file, report)
-    failure = chosen.fail_if.failure(report) if chosen.fail_if else ""
-    return _ended(status, failure)
+    return chosen.fail_if.failure(report) if chosen.fail_if else ""
 
 
 def _before(path: str) -> dict[str, object]:

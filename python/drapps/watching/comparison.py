@@ -20,10 +20,13 @@ def compared(before: Mapping[str, Any], now: WatchReport) -> str:
     """
     stall, expected = float(before["stall"]), float(before["gain"])
     then, after = (_step_s(ranks) for ranks in (before["ranks"], now.ranks))
-    gained = then / after if after > 0 else 1.0
-    text = (
-        f"Before, {stall:.1%} of the steps were stall; now {now.stall:.1%}. A step took "
-        f"{then * 1e3:.3g} ms, and now {after * 1e3:.3g} ms: {gained:.2f} times as fast"
+    text = f"Before, {stall:.1%} of the steps were stall; now {now.stall:.1%}"
+    if not then or not after:
+        return f"{text}. Steps were not counted in both, so what it gained is not known."
+    gained = then / after
+    text += (
+        f". A step took {then * 1e3:.3g} ms, and now {after * 1e3:.3g} ms: {gained:.2f} times as "
+        "fast"
     )
     if expected < 1.02:
         return f"{text}."
@@ -39,4 +42,6 @@ def compared(before: Mapping[str, Any], now: WatchReport) -> str:
 
 def _step_s(ranks: Any) -> float:
     steps = sum(rank["steps"] for rank in ranks)
+    if not steps:
+        return 0.0  # seen from outside, where steps are not counted
     return float(sum(rank["steps"] * rank["step_s"] for rank in ranks) / max(1, steps))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import linecache
 import sysconfig
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import NamedTuple
 
 from drapps.watching.stages import DATASET, STORAGE, stage_of_call, stage_of_file, stage_of_name
@@ -15,7 +16,7 @@ from drapps.watching.stages import DATASET, STORAGE, stage_of_call, stage_of_fil
 _LIBRARIES = ("/site-packages/", "/dist-packages/")
 _OURS = str(Path(__file__).resolve().parents[1]) + "/"
 _PYTHON = tuple({sysconfig.get_path(name) + "/" for name in ("stdlib", "platstdlib")})
-_FETCH = "torch/utils/data/_utils/fetch.py"
+FETCHES = ("torch/utils/data/_utils/fetch.py", "drapps/torch/map_job.py")  # ask the dataset
 _ANYTHING = ("__getitem__", "__getitems__", "__iter__", "__next__")  # whose class tells nothing
 _DEEPEST = 200  # frames
 
@@ -37,21 +38,36 @@ class Place(NamedTuple):
 @lru_cache(maxsize=4096)
 def of_user(file: str) -> bool:
     """Whether a file is the user's own: not Python's, none that was installed, and not ours."""
-    if file.startswith(("<", _OURS)):
+    if file.startswith(("<frozen", _OURS)):
         return False
     if any(part in file for part in _LIBRARIES):
         return False
     return not file.startswith(_PYTHON)
 
 
+class Spot(NamedTuple):
+    """One of the functions that a thread is in.
+
+    Attributes:
+        file, line: where it is.
+        name: of the function, with its class where that is known.
+        text: gives what it calls there, as it is written.
+    """
+
+    file: str
+    line: int
+    name: str
+    text: Callable[[], str]
+
+
 @lru_cache(maxsize=4096)
-def _stage_of_code(code: CodeType) -> str | None:
-    found = stage_of_file(code.co_filename)
-    if found is not None or not of_user(code.co_filename):
+def _stage_of_function(file: str, name: str) -> str | None:
+    found = stage_of_file(file)
+    if found is not None or not of_user(file):
         return found
-    if code.co_name in _ANYTHING:
+    if name.rpartition(".")[2] in _ANYTHING:
         return None
-    return stage_of_name(getattr(code, "co_qualname", code.co_name).replace("<locals>.", ""))
+    return stage_of_name(name.replace("<locals>.", ""))
 
 
 def text_at(frame: FrameType) -> str:
@@ -65,32 +81,41 @@ def text_at(frame: FrameType) -> str:
     return line.strip()
 
 
-def place_of(frame: FrameType | None, resource: str) -> Place:
-    """Where it stands.
+def spots_of(frame: FrameType | None) -> Iterator[Spot]:
+    """Those of a thread of this process, from its innermost frame."""
+    while frame is not None:
+        code = frame.f_code
+        name = getattr(code, "co_qualname", code.co_name)
+        yield Spot(code.co_filename, frame.f_lineno, name, partial(text_at, frame))
+        frame = frame.f_back
+
+
+def place_of(spots: Iterable[Spot], resource: str) -> Place:
+    """Where a thread stands.
 
     Args:
-        frame: the innermost.
+        spots: the functions that it is in, the innermost first.
         resource: as `threads.doing` gives it; what waits for I/O in no stage is storage.
     """
-    stage, user = None, None
-    innermost = frame
-    for _ in range(_DEEPEST):
-        if frame is None or frame.f_code.co_filename.endswith(_FETCH):
+    stage: str | None = None
+    user: Spot | None = None
+    innermost: Spot | None = None
+    for spot in itertools.islice(spots, _DEEPEST):
+        if spot.file.endswith(FETCHES):
             break
-        own = of_user(frame.f_code.co_filename)
-        if stage is None and (own or frame is innermost):
-            stage = stage_of_call(text_at(frame))
+        own = of_user(spot.file)
+        if stage is None and (own or innermost is None):
+            stage = stage_of_call(spot.text())
+        innermost = innermost or spot
         if stage is None:
-            stage = _stage_of_code(frame.f_code)
+            stage = _stage_of_function(spot.file, spot.name)
         if user is None and own:
-            user = frame
+            user = spot
         if stage is not None and user is not None:
             break
-        frame = frame.f_back
     if resource in ("io", "fault") and stage in (None, DATASET):
         stage = STORAGE
     shown = user or innermost
     if shown is None:
         return Place(stage or DATASET, "", "")
-    line = f"{shown.f_code.co_filename}:{shown.f_lineno}"
-    return Place(stage or DATASET, line, text_at(shown)[:80])
+    return Place(stage or DATASET, f"{shown.file}:{shown.line}", shown.text()[:80])

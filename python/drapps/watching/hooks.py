@@ -97,6 +97,7 @@ TABLE: dict[str, tuple[str, Hook]] = {
     "torch.serialization": ("torch.save", torch_hooks.hook_save),
     "drapps.torch.iterator": ("drapps.torch.DataLoader", torch_hooks.hook_own_iterator),
     "drapps.torch.worker_iterator": ("drapps.torch.DataLoader", torch_hooks.hook_own_iterator),
+    "drapps.torch.map_job": ("drapps.torch.DataLoader", torch_hooks.hook_own_job),
     "drapps.loader": ("drapps.Loader", other_hooks.hook_builder),
     "tensorflow.python.data.ops.iterator_ops": ("tf.data", other_hooks.hook_tensorflow),
     "grain._src.python.data_loader": ("grain.DataLoader", other_hooks.hook_grain),

@@ -19,10 +19,10 @@ def cores() -> float:
     return min(there, quota) if quota else there
 
 
-def cgroup_folder(controller: str, root: Path = Path("/")) -> Path | None:
-    """Where the files of this process's cgroup are, of version 1 or 2."""
+def cgroup_folder(controller: str, process: str = "self", root: Path = Path("/")) -> Path | None:
+    """Where the files of a process's cgroup are, of version 1 or 2."""
     try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
+        lines = (root / "proc" / process / "cgroup").read_text().splitlines()
     except OSError:
         return None
     for line in lines:

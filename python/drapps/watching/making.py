@@ -27,6 +27,7 @@ class Making:
         self._outer: str | None = None
         self._began, self._collating, self._in_collate = _NOTHING, _NOTHING, _NOTHING
         self._sample_began = 0.0
+        self.index: Any = None  # of a sample that is made by itself
         self.items, self.collate = _NOTHING, _NOTHING
         self.batches = Spread()
         self.samples = Spread()

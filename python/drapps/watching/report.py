@@ -118,7 +118,9 @@ class WatchReport(Report):
             yield f"{self.action}{gain}"
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        of_rank = " of the slowest rank's steps" if len(self.ranks) > 1 else " of the steps"
+        of_rank = " of the time" if not self.ranks else " of the steps"
+        if len(self.ranks) > 1:
+            of_rank = " of the slowest rank's steps"
         yield "stall", f"{self.stall:.1%}{of_rank}; {self.ceiling:.2f} times as fast without it"
         if self.stages and self.data_bound is not False:
             yield "stages", ", ".join(f"{share:.0%} {at}" for at, share in self.stages.items())

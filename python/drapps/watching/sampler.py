@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from drapps.watching.frames import place_of
+from drapps.watching.frames import place_of, spots_of
 from drapps.watching.threads import doing
 
 MEAN_S = 0.05
@@ -83,7 +83,7 @@ class Sampler(threading.Thread):
             if phase is None or frame is None:
                 continue
             resource = doing(watched.native_id)
-            place = place_of(frame, resource)
+            place = place_of(spots_of(frame), resource)
             self.counts[phase, place.stage, resource] += 1
             key = (phase, place.line, place.text, place.stage, resource)
             if key in self.lines or len(self.lines) < _MOST_LINES:

@@ -186,6 +186,43 @@ def _noted(node: ast.expr) -> tuple[str, list[ast.expr]] | None:
     return None
 
 
+@silent
+def _sample_begins(_job: Any, index: Any, *_: Any) -> None:
+    making = HERE.recorder().making()
+    making.begins()
+    making.index = index
+
+
+@silent
+def _sample_ends(_job: Any) -> None:
+    making = HERE.recorder().making()
+    making.sampled(making.index)
+    making.ends()
+
+
+@silent
+def _joins(*_: Any) -> None:
+    making = HERE.recorder().making()
+    making.begins()
+    making.collates()
+
+
+@silent
+def _joined(_job: Any) -> None:
+    making = HERE.recorder().making()
+    making.collated()
+    making.ends()
+
+
+def hook_own_job(module: Any) -> bool:
+    """Of ``drapps.torch.map_job``, whose processes make samples one by one."""
+    names = {"_drapps_begins": _sample_begins, "_drapps_ends": _sample_ends}
+    names |= {"_drapps_joins": _joins, "_drapps_joined": _joined}
+    job = module.MapJob
+    sample = instrument(job.sample, around("_drapps_begins", "_drapps_ends"), names)
+    return instrument(job.collate, around("_drapps_joins", "_drapps_joined"), names) and sample
+
+
 _saving: list[Span] = []
 
 

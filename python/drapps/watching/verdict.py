@@ -162,7 +162,8 @@ def _handover(rank: RankAccount) -> Verdict | None:
     if rank.handover_share is None or rank.handover_share < 0.5:
         return None
     said = (
-        f"{_begin(rank)}: {rank.handover_share:.0%} of it {_VERBS[HANDOVER]}, when they are ready."
+        f"{_begin(rank)}: {rank.handover_share:.0%} of it is spent {_VERBS[HANDOVER]} that have "
+        "them ready."
     )
     action = "Return tensors or NumPy arrays rather than Python objects, and smaller ones."
     return _with(rank, HANDOVER, said, action)
@@ -255,7 +256,7 @@ def _slow_stage(rank: RankAccount) -> Verdict | None:
     stage, share = next(iter(making.stages().items()))
     if share < 0.35:
         return None
-    said = f"{_begin(rank)}: {share:.0%} of the loading goes into {_VERBS[stage]}{_where(making)}."
+    said = f"{_begin(rank)}: {share:.0%} of the loading is spent {_VERBS[stage]}{_where(making)}."
     action = _STAGE_ACTIONS[stage]
     if making.workers == 0 and "num_workers" in rank.loader:
         action = f"Set num_workers={_workers_wanted(rank)}, so that it is done beside the steps."
