@@ -93,6 +93,7 @@ class RankAccount:
         waited_steps: steps with a wait of a millisecond or more.
         handover_share: of the exposed waits, what came behind the making of a batch; None where
             that is not known.
+        queue_s: of the waits, those in which the training itself waited for a core.
         device_busy: of the steps, those at whose end the device still worked; None without one.
         apart: seconds between steps that are no part of them: ``validation``, ``checkpoint``.
         starts, gaps: seconds to the first batch of the run, and of each later pass.
@@ -114,6 +115,7 @@ class RankAccount:
     waits: Spread
     waited_steps: int
     handover_share: float | None
+    queue_s: float
     device_busy: float | None
     apart: Mapping[str, float]
     starts: Sequence[float]
@@ -196,6 +198,7 @@ def _rank(process: Facts, workers: Sequence[Facts]) -> RankAccount:
         waits=Spread.of(base["waits"]),
         waited_steps=base["waited_steps"],
         handover_share=base["handover_s"] / handed if handed > 0 else None,
+        queue_s=base["queue_s"],
         device_busy=base["device"]["busy"] / known if known else None,
         apart=base["apart"],
         starts=base["starts"],

@@ -50,9 +50,13 @@ class EmulatedDevice:
         """So much more to do."""
         self._free = max(self._free, time.perf_counter()) + seconds
 
+    def ahead_s(self) -> float:
+        """Seconds of work that it still has."""
+        return max(0.0, self._free - time.perf_counter())
+
     def synchronize(self) -> None:
         """Waits until all is done."""
-        while (left := self._free - time.perf_counter()) > 0:
+        while left := self.ahead_s():
             time.sleep(left)
 
     def record(self) -> Event:

@@ -72,11 +72,12 @@ def _stage_of_function(file: str, name: str) -> str | None:
 
 def text_at(frame: FrameType) -> str:
     """What a frame is about to call or calls, as it is written; its whole line before 3.11."""
-    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    number = frame.f_lineno or 0  # which is None between two lines
+    line = linecache.getline(frame.f_code.co_filename, number)
     positions = getattr(frame.f_code, "co_positions", None)
     if positions is not None:
         at = next(itertools.islice(positions(), frame.f_lasti // 2, None), None)
-        if at is not None and None not in at and at[0] == at[1] == frame.f_lineno:
+        if at is not None and None not in at and at[0] == at[1] == number:
             return line.encode()[at[2] : at[3]].decode(errors="replace").strip()
     return line.strip()
 
@@ -86,7 +87,7 @@ def spots_of(frame: FrameType | None) -> Iterator[Spot]:
     while frame is not None:
         code = frame.f_code
         name = getattr(code, "co_qualname", code.co_name)
-        yield Spot(code.co_filename, frame.f_lineno, name, partial(text_at, frame))
+        yield Spot(code.co_filename, frame.f_lineno or 0, name, partial(text_at, frame))
         frame = frame.f_back
 
 

@@ -129,6 +129,7 @@ def _rank(
         waits=waited,
         waited_steps=waits,
         handover_share=None,
+        queue_s=0.0,
         device_busy=None,
         apart={},
         starts=[],

@@ -22,6 +22,7 @@ from drapps.watching.making import Making
 from drapps.watching.ring import Ring
 from drapps.watching.sampler import Sampler, Watched
 from drapps.watching.steps import LoaderSteps, Span
+from drapps.watching.threads import ThreadMeter
 
 _SPANS = 32
 
@@ -82,19 +83,25 @@ class Recorder:
         """Has facts added of a loader that counts for itself."""
         self._sources.append(source)
 
-    def asks(self, steps: LoaderSteps) -> tuple[float, Any]:
+    def _queue_s(self) -> float:
+        meter: ThreadMeter | None = getattr(self._local, "meter", None)
+        if meter is None:
+            meter = self._local.meter = ThreadMeter()
+        return meter.queue_s()
+
+    def asks(self, steps: LoaderSteps) -> tuple[float, float, Any]:
         """``next`` of a loader begins; give what it returns to `gets`."""
         asked = self.idleness.begin()
         watched = self.watched()
         watched.phase = "next"
         now = time.perf_counter()
         steps.asks(now, self._spans)
-        return now, asked
+        return now, self._queue_s(), asked
 
     def gets(
         self,
         steps: LoaderSteps,
-        token: tuple[float, Any],
+        token: tuple[float, float, Any],
         span: Span,
         ready: Callable[[], float | None],
     ) -> None:
@@ -107,13 +114,14 @@ class Recorder:
             ready: gives when a worker had it ready; None where that is not known.
         """
         now = time.perf_counter()
-        begun, asked = token
+        begun, queued, asked = token
         exposed = self.idleness.end(asked, begun, now)
         torch = sys.modules.get("torch")
         training = bool(torch.is_grad_enabled()) if torch is not None else True
         steps.device_known += asked is not None
         steps.device_busy += asked is not None and asked.busy
         if steps.gets(now, exposed, training) and exposed > 1e-4:
+            steps.queue_s += self._queue_s() - queued
             at = ready()
             if at is not None:
                 handed = min(exposed, now - max(at, begun))

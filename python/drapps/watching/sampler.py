@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import sys
@@ -18,6 +17,7 @@ from drapps.watching.threads import doing
 MEAN_S = 0.05
 _FLUSH_S = 1.0
 _MOST_LINES = 400
+_MOST_FAILURES = 20  # one after the other
 
 
 class Watched:
@@ -50,8 +50,8 @@ class Sampler(threading.Thread):
         self._watched: list[Watched] = []
         self._flush = flush
         self._over = threading.Event()
-        self._pid = os.getpid()
-        self._random = random.Random(self._pid)  # the user's generators are left alone
+        self._failures = 0
+        self._random = random.Random(os.getpid())  # the user's generators are left alone
 
     def watch(self) -> Watched:
         """Looks at the calling thread from now on."""
@@ -66,14 +66,23 @@ class Sampler(threading.Thread):
             self.join(0.3)
 
     def run(self) -> None:
-        """Looks until it is stopped; an error of its own ends it, and nothing else."""
-        with contextlib.suppress(Exception):
-            due = time.monotonic() + _FLUSH_S
-            while not self._over.wait(MEAN_S * self._random.uniform(0.6, 1.4)):
-                self.look()
-                if time.monotonic() >= due:
-                    self._flush()
-                    due = time.monotonic() + _FLUSH_S
+        """Looks until it is stopped; errors of its own end it, and nothing else."""
+        due = time.monotonic() + _FLUSH_S
+        while not self._over.wait(MEAN_S * self._random.uniform(0.6, 1.4)):
+            done = self._tried(self.look)
+            if time.monotonic() >= due:
+                done = self._tried(self._flush) and done
+                due = time.monotonic() + _FLUSH_S
+            self._failures = 0 if done else self._failures + 1
+            if self._failures == _MOST_FAILURES:
+                return
+
+    def _tried(self, function: Callable[[], None]) -> bool:
+        try:
+            function()
+        except Exception:
+            return False
+        return True
 
     def look(self) -> None:
         """Looks at each thread once."""

@@ -37,7 +37,7 @@ class LoaderSteps:
         self.steps, self.waits, self.exposed = Spread(), Spread(), Spread()
         self.body = Spread()
         self.waited = 0
-        self.handover_s = self.making_s = self.beside_s = 0.0
+        self.handover_s = self.making_s = self.queue_s = 0.0
         self.device_known = self.device_busy = 0
         self.apart: dict[str, float] = {}
         self.starts: list[float] = []
@@ -117,6 +117,7 @@ class LoaderSteps:
             "waited_steps": self.waited,
             "handover_s": self.handover_s,
             "making_s": self.making_s,
+            "queue_s": self.queue_s,
             "device": {"known": self.device_known, "busy": self.device_busy},
             "apart": dict(self.apart),
             "starts": list(self.starts),

@@ -76,19 +76,22 @@ class ThreadMeter:
         except OSError:
             self._file = -1
 
+    def queue_s(self) -> float:
+        """How long it could have run, and no core was free for it; 0 where that is not known."""
+        if self._file < 0:
+            return 0.0
+        try:
+            return int(os.pread(self._file, 96, 0).split()[1]) * 1e-9
+        except (OSError, IndexError, ValueError):
+            self._file = -1
+            return 0.0
+
     def read(self) -> Spent:
         """What it has spent."""
-        queue = 0
-        if self._file >= 0:
-            try:
-                queue = int(os.pread(self._file, 96, 0).split()[1])
-            except (OSError, IndexError, ValueError):
-                self._file = -1
+        queue = self.queue_s()
         usage = resource.getrusage(resource.RUSAGE_THREAD)
         cpu = time.thread_time()
-        return Spent(
-            time.perf_counter(), cpu, queue * 1e-9, usage.ru_majflt, usage.ru_inblock * 512
-        )
+        return Spent(time.perf_counter(), cpu, queue, usage.ru_majflt, usage.ru_inblock * 512)
 
 
 def doing(native_id: int) -> str:

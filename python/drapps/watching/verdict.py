@@ -170,14 +170,19 @@ def _handover(rank: RankAccount) -> Verdict | None:
 
 
 def _cores(rank: RankAccount) -> Verdict | None:
-    """Time in which code could run and has no core: whose are the cores?"""
+    """Time in which code could run and has no core: whose are the cores?
+
+    Before the hand-over: where all cores are taken, whoever is to get a batch wakes up late.
+    """
     making = rank.making
-    if making.share(resource="core") < 0.25:
+    woken_late = rank.queue_s / max(1e-9, rank.exposed_s)
+    share = max(making.share(resource="core"), min(1.0, woken_late))
+    if share < 0.25:
         return None
     machine = rank.machine
     own = machine["own_cpu_s"] + machine["workers_cpu_s"]
     foreign = max(0.0, machine["busy_s"] - own) / max(1e-9, machine["seconds"])
-    waits = f"its loading waits for a core for {making.share(resource='core'):.0%} of the time"
+    waits = f"its loading waits for a core for {share:.0%} of the time"
     if foreign > 0.3:
         said = f"{_begin(rank)}: {waits}, because other programs use {foreign:.1f} cores."
         return _with(rank, "foreign-load", said, "Stop them, or train on a machine of its own.")
@@ -274,8 +279,8 @@ RULES: tuple[Rule, ...] = (
     _not_data_bound,
     _quota,
     _memory,
-    _handover,
     _cores,
+    _handover,
     _stragglers,
     _prefetch,
     _workers,
