@@ -1,5 +1,6 @@
 """``drapps watch -- COMMAND``: the command runs as without, and what it waits for is found."""
 
+import html
 import os
 import signal
 import subprocess
@@ -170,7 +171,12 @@ def test_signals_reach_the_script_and_end_the_command_as_they_end_it(number, tmp
 
 def test_it_fails_where_a_criterion_holds_and_compares(tmp_path):
     text = f"READ = 0.06\n{WITHOUT_TORCH}"
-    done, report = watched(text, tmp_path, "--fail-if", "stall>5%")
+    done, report = watched(text, tmp_path, "--fail-if", "stall>5%", "--html", "page.html")
+    shown = (tmp_path / "page.html").read_text()
+    assert (
+        html.escape(report["sentence"]) in shown and "Stall over time" in shown and "<svg" in shown
+    )
+    assert "http" not in shown and "<script" not in shown
     assert done.returncode == 1
     assert f"stall>5%: stall is {report['stall']:.1%}" in done.stderr
     (tmp_path / "told.json").rename(tmp_path / "before.json")

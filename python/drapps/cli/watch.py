@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from drapps.cli.answer import Answer, complain
 from drapps.cli.parser import add_command, count, named
 from drapps.errors import PipelineError
-from drapps.watching import comparison, launch, merge, outside
+from drapps.watching import comparison, launch, merge, outside, page
 from drapps.watching.criterion import Criterion
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ def register(commands: Commands) -> None:
         "process of it, and says at its end on stderr whether it waits for data, what for, and "
         "what to do. The exit status is the command's.",
         json_help="write the report there, as JSON",
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", type=named, help="write it as one page that needs no other file"
     )
     parser.add_argument(
         "--compare",
@@ -107,7 +110,9 @@ def _tell(chosen: argparse.Namespace, before: dict[str, object] | None, report: 
     if not chosen.quiet:
         print("\n" + "\n".join(lines), file=sys.stderr, flush=True)
     if chosen.json_file:
-        _write(chosen.json_file, report)
+        _write(chosen.json_file, json.dumps(report.to_json(), indent=2))
+    if chosen.html:
+        _write(chosen.html, page.html(report).rstrip())
     return chosen.fail_if.failure(report) if chosen.fail_if else ""
 
 
@@ -119,8 +124,7 @@ def _before(path: str) -> dict[str, object]:
         raise PipelineError(f"{path} is no report of drapps watch --json") from None
 
 
-def _write(path: str, report: WatchReport) -> None:
-    text = json.dumps(report.to_json(), indent=2)
+def _write(path: str, text: str) -> None:
     Path(path).write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -138,7 +138,8 @@ class WatchReport(Report):
             yield from _rows_of(rank, len(self.ranks) > 1)
         lost = self.lost_hours * 3600
         yield "lost so far", f"{seconds(lost)} of accelerators in {seconds(self.seconds)}"
-        yield "measured", ", ".join(f"{name} ({how})" for name, how in self.hooked.items())
+        if self.hooked:
+            yield "measured", ", ".join(f"{name} ({how})" for name, how in self.hooked.items())
         if self.lift and self.data_bound:
             yield "next", self.lift
 
