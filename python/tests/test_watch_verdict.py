@@ -48,6 +48,7 @@ def rank(stall=0.3, number=0, machine=(), loader=(), **changes):
         "loader": {"kind": "stock", "batch_size": 10, "num_workers": 2} | dict(loader),
         "steps": spread(*[0.1] * 900),
         "body": spread(*[0.1 * (1 - stall)] * 900),
+        "elsewhere": 0.0,
         "exposed_s": 90.0 * stall,
         "waits": spread(*[0.1 * stall] * 900),
         "waited_steps": 900,
@@ -73,6 +74,7 @@ def of(stage, resource):
 
 CASES = {
     "too-little": rank(steps=spread(*[0.1] * 5)),
+    "another-thread": rank(elsewhere=1.0),
     "step": rank(stall=0.03),
     "accelerator": rank(stall=0.0, device_busy=0.99),
     "pauses": rank(stall=0.01, apart={"validation": 40.0}),
@@ -97,7 +99,13 @@ CASES = {
 def test_each_cause_has_its_verdict(cause):
     found = verdict_of([CASES[cause]])
     assert found.cause == cause
-    bound = {"too-little": None, "unclear": None, "step": False, "accelerator": False}
+    bound = {
+        "too-little": None,
+        "unclear": None,
+        "another-thread": None,
+        "step": False,
+        "accelerator": False,
+    }
     assert found.data_bound is bound.get(cause, cause != "pauses")
     assert found.sentence.endswith(".") and found.action.endswith(".")
     if found.data_bound:

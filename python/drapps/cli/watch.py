@@ -48,6 +48,11 @@ def register(commands: Commands) -> None:
         help="exit status 1 where it holds, such as 'stall>5%%'",
     )
     parser.add_argument(
+        "--ranges",
+        action="store_true",
+        help="show each wait as a range of torch's profiler, and of NVTX where a GPU is in use",
+    )
+    parser.add_argument(
         "--pid",
         metavar="PID",
         type=count,
@@ -92,7 +97,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     if not words:
         raise PipelineError("there is nothing to run: drapps watch -- python train.py")
     with tempfile.TemporaryDirectory(prefix="drapps-watch-") as folder:
-        status = launch.run(words, Path(folder))
+        status = launch.run(words, Path(folder), chosen.ranges)
         sys.stdout.flush()
         try:
             report = merge.report_of(Path(folder), words)

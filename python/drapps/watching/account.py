@@ -88,6 +88,7 @@ class RankAccount:
         loader: what is told of the loader that it trains with.
         steps: how long each step took, waits included.
         body: its own part of each.
+        elsewhere: share of batches that another thread than the main one took.
         exposed_s: waits in which the device had nothing to do, of all steps.
         waits: all waits.
         waited_steps: steps with a wait of a millisecond or more.
@@ -111,6 +112,7 @@ class RankAccount:
     loader: Facts
     steps: Spread
     body: Spread
+    elsewhere: float
     exposed_s: float
     waits: Spread
     waited_steps: int
@@ -194,6 +196,7 @@ def _rank(process: Facts, workers: Sequence[Facts]) -> RankAccount:
         loader=base["about"],
         steps=Spread.of(base["steps"]),
         body=Spread.of(base["body"]),
+        elsewhere=base["elsewhere"] / (base["passes"] + base["steps"]["count"]),
         exposed_s=sum(each["exposed"]["sum"] for each in beside),
         waits=Spread.of(base["waits"]),
         waited_steps=base["waited_steps"],
@@ -222,19 +225,24 @@ def _cpu_of(workers: Sequence[Facts]) -> float:
 
 
 def _asked(process: Facts, base: Facts) -> MakingAccount:
-    """Of what works in ``next`` itself, and is known by where that was seen alone."""
+    """Of what works in ``next`` itself, or in threads without Python code that it waits for.
+
+    It is known by where these were seen alone.
+    """
     if base["about"].get("num_workers"):
         return MakingAccount(python=False)
     seen, spent = process["seen"], base["waits"]["sum"]
-    counts = {(stage, how): n for phase, stage, how, n in seen["counts"] if phase == "next"}
+    counts = {(stage, how): n for phase, stage, how, n in seen["counts"] if phase == "others"}
+    if not counts:
+        counts = {(stage, how): n for phase, stage, how, n in seen["counts"] if phase == "next"}
     lines = [each for each in seen["lines"] if each[0] == "next"]
-    looks = max(1, sum(counts.values()))
+    looks, seen_s = max(1, sum(counts.values())), max(1, sum(each[-1] for each in lines))
     return MakingAccount(
         seconds=spent,
         busy_s=spent,
         parts={key: spent * count / looks for key, count in counts.items()},
         batches=Spread.of(base["waits"]),
-        lines=[(spent * count / looks, *rest) for _, *rest, count in lines],
+        lines=[(spent * count / seen_s, *rest) for _, *rest, count in lines],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -11,6 +12,7 @@ from functools import wraps
 from typing import Any
 
 from drapps.watching.frames import of_user
+from drapps.watching.ranges import opened
 from drapps.watching.recorder import HERE
 from drapps.watching.steps import LoaderSteps, Span
 
@@ -84,6 +86,7 @@ class Iteration:
         self._depth = 0
         self._failed: type[BaseException] | None = None
         self._token: Any = None
+        self._range: contextlib.ExitStack | None = None
         self._span: Span | None = None
         self._pid = os.getpid()
 
@@ -94,6 +97,7 @@ class Iteration:
         self._depth += 1
         if self._depth == 1:
             self._failed = None
+            self._range = opened()
             recorder = HERE.recorder()
             if self._span is None:
                 self._span = recorder.span("validation", self.steps)
@@ -108,6 +112,8 @@ class Iteration:
         if self._pid != os.getpid():
             return
         self._depth -= 1
+        if not self._depth and self._range is not None:
+            self._range.close()
         if self._depth or self._token is None or self._span is None:
             return
         token, self._token = self._token, None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from drapps.errors import PipelineError
+from drapps.watching.ranges import VARIABLE
 
 SITE = Path(__file__).resolve().parent / "site"
 _FORWARDED = (
@@ -22,15 +23,28 @@ _FORWARDED = (
 _BY_KERNEL = 0x80  # SI_KERNEL: a key of the terminal, which the command has got itself
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """In which Python processes hook what they import, and leave what they record in a folder."""
+def environment(folder: Path, ranges: bool = False) -> dict[str, str]:
+    """In which Python processes hook what they import, and leave what they record in a folder.
+
+    With `ranges`, their waits are ranges of profilers, too.
+    """
     path = os.environ.get("PYTHONPATH")
     both = f"{SITE}{os.pathsep}{path}" if path else str(SITE)
-    return {**os.environ, "PYTHONPATH": both, "DRAPPS_WATCH": str(folder)}
+    return {
+        **os.environ,
+        "PYTHONPATH": both,
+        "DRAPPS_WATCH": str(folder),
+        VARIABLE: str(int(ranges)),
+    }
 
 
-def run(words: Sequence[str], folder: Path) -> int:
+def run(words: Sequence[str], folder: Path, ranges: bool = False) -> int:
     """Runs a command to its end; signals are passed on to it.
+
+    Args:
+        words: of the command.
+        folder: where its processes leave what they record.
+        ranges: waits are ranges of profilers, too.
 
     Returns:
         Its exit status; minus the number of the signal that has ended it.
@@ -44,7 +58,7 @@ def run(words: Sequence[str], folder: Path) -> int:
         try:
             child = subprocess.Popen(
                 words,
-                env=environment(folder),
+                env=environment(folder, ranges),
                 preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
             )
         except OSError as error:

@@ -125,6 +125,7 @@ def _rank(
         loader={"kind": "stock", "num_workers": len(others)},
         steps=steps,
         body=body,
+        elsewhere=0.0,
         exposed_s=passed * waits / looks,
         waits=waited,
         waited_steps=waits,

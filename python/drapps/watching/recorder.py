@@ -118,6 +118,7 @@ class Recorder:
         exposed = self.idleness.end(asked, begun, now)
         torch = sys.modules.get("torch")
         training = bool(torch.is_grad_enabled()) if torch is not None else True
+        steps.elsewhere += threading.current_thread() is not threading.main_thread()
         steps.device_known += asked is not None
         steps.device_busy += asked is not None and asked.busy
         if steps.gets(now, exposed, training) and exposed > 1e-4:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import sys
@@ -12,11 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from drapps.watching.frames import place_of, spots_of
+from drapps.watching.stages import DATASET, STORAGE
 from drapps.watching.threads import doing
 
 MEAN_S = 0.05
 _FLUSH_S = 1.0
 _MOST_LINES = 400
+_MOST_OTHERS = 64
 _MOST_FAILURES = 20  # one after the other
 
 
@@ -92,11 +95,24 @@ class Sampler(threading.Thread):
             if phase is None or frame is None:
                 continue
             resource = doing(watched.native_id)
+            if phase == "next" and resource in ("lock", "wait"):
+                self._look_at_others()
             place = place_of(spots_of(frame), resource)
             self.counts[phase, place.stage, resource] += 1
             key = (phase, place.line, place.text, place.stage, resource)
             if key in self.lines or len(self.lines) < _MOST_LINES:
                 self.lines[key] += 1
+
+    def _look_at_others(self) -> None:
+        """While ``next`` waits for threads that run no Python code: what these are about."""
+        known = {threading.get_native_id(), *(each.native_id for each in self._watched)}
+        for task in itertools.islice(os.scandir("/proc/self/task"), _MOST_OTHERS):
+            if int(task.name) in known:
+                continue
+            resource = doing(int(task.name), idle="poll")
+            if resource in ("cpu", "io", "fault"):
+                stage = DATASET if resource == "cpu" else STORAGE
+                self.counts["others", stage, resource] += 1
 
     def facts(self) -> dict[str, Any]:
         """What was counted, JSON-able."""

@@ -37,6 +37,7 @@ class LoaderSteps:
         self.steps, self.waits, self.exposed = Spread(), Spread(), Spread()
         self.body = Spread()
         self.waited = 0
+        self.elsewhere = 0  # batches that another thread than the main one took
         self.handover_s = self.making_s = self.queue_s = 0.0
         self.device_known = self.device_busy = 0
         self.apart: dict[str, float] = {}
@@ -109,6 +110,7 @@ class LoaderSteps:
         return {
             "about": self.about,
             "training": self.training,
+            "elsewhere": self.elsewhere,
             "passes": self.passes,
             "steps": self.steps.facts(),
             "body": self.body.facts(),

@@ -28,7 +28,7 @@ _CALLS = {
     },
 }
 _RESOURCES = {
-    str(number): "io" if kind == "poll" else kind
+    str(number): kind
     for kind, numbers in _CALLS.get(platform.machine(), {}).items()
     for number in numbers
 }
@@ -94,8 +94,12 @@ class ThreadMeter:
         return Spent(time.perf_counter(), cpu, queue, usage.ru_majflt, usage.ru_inblock * 512)
 
 
-def doing(native_id: int) -> str:
+def doing(native_id: int, idle: str = "") -> str:
     """What another thread of this process is about, while the calling one has the interpreter.
+
+    Args:
+        native_id: of the thread.
+        idle: ``poll``: one that polls has nothing to do, and is no ``io``.
 
     Returns:
         ``cpu`` (also of one that waits for the interpreter), ``io`` (waits for a file or a socket),
@@ -115,6 +119,8 @@ def doing(native_id: int) -> str:
     if call == b"-1":
         return "fault" if state == b"D" else "cpu"
     resource = _RESOURCES.get(call.decode(), "io" if state == b"D" else "wait")
+    if resource == "poll":
+        return "wait" if idle == "poll" else "io"
     if resource == "lock" and _of_interpreter(int(arguments[0], 16)):
         return "cpu"
     return resource

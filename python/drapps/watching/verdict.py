@@ -103,6 +103,18 @@ def _too_little(rank: RankAccount) -> Verdict | None:
     return Verdict(None, "too-little", sentence, "Watch a longer run.")
 
 
+def _elsewhere(rank: RankAccount) -> Verdict | None:
+    """A thread that takes batches ahead waits for them, and the training need not."""
+    if rank.elsewhere < 0.5:
+        return None
+    sentence = (
+        "Unclear: a thread of the script takes the batches ahead, and whether the training waits "
+        "for that is not known."
+    )
+    action = "Watch what hands the batches to the training: drapps.watch(it)."
+    return Verdict(None, "another-thread", sentence, action)
+
+
 def _not_data_bound(rank: RankAccount) -> Verdict | None:
     """What is below the least stall is no data problem, whatever the loader looks like."""
     if rank.stall >= LEAST_STALL:
@@ -276,6 +288,7 @@ def _unclear(rank: RankAccount) -> Verdict:
 
 RULES: tuple[Rule, ...] = (
     _too_little,
+    _elsewhere,
     _not_data_bound,
     _quota,
     _memory,
