@@ -36,12 +36,17 @@ def main() -> int:
     several = f"({', '.join(many)}, training-step)"
     parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")
+    parser.add_argument("--seed", type=int, help="of what is drawn (watch); default 1")
     parser.add_argument("--full", action="store_true", help="all of it (tokenizers, training-step)")
     options = parser.parse_args()
     names = options.scenarios or DEFAULT
     if unknown := [name for name in names if name not in SCENARIOS]:
         parser.error(f"there is no scenario {', '.join(unknown)}")
-    more = {name: value for name in ("fresh", "only", "full") if (value := getattr(options, name))}
+    more = {
+        name: value
+        for name in ("fresh", "only", "full", "seed")
+        if (value := getattr(options, name))
+    }
     scenarios = [
         importlib.import_module(f"benchmarks.{name.replace('-', '_')}.scenario") for name in names
     ]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from drapps.simulation.calibration.live import calibrate
     from drapps.storage import emulate
     from drapps.text.tokenizer import Tokenizer, tokenizer
+    from drapps.watching.wrapped import watch
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ _HOMES = {
     "mds": "drapps.shards.packed",
     "tokenizer": "drapps.text.tokenizer",
     "transcode": "drapps.forms",
+    "watch": "drapps.watching.wrapped",
     "webdataset": "drapps.shards.webdataset",
 }
 _OLD_NAMES = {"BudgetSampler": "BucketBatchSampler"}
@@ -93,6 +95,7 @@ __all__ = [
     "mds",
     "tokenizer",
     "transcode",
+    "watch",
     "webdataset",
 ]
 

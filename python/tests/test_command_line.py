@@ -22,7 +22,7 @@ from python.tests.decode_files import jpeg
 MANY = 5000  # files, of which a run writes few before it is interrupted
 
 
-@pytest.mark.parametrize("name", ["codecs", "lift", "pack", "transcode"])
+@pytest.mark.parametrize("name", ["codecs", "doctor", "lift", "pack", "transcode", "watch"])
 def test_all_commands_have_the_same_options_and_statuses(name, capsys):
     with pytest.raises(SystemExit) as caught:
         main([name, "--help"])

@@ -15,6 +15,7 @@ from drapps import __version__
 from drapps.cli import (
     calibrate,
     codecs,
+    doctor,
     lift,
     pack,
     play,
@@ -23,6 +24,7 @@ from drapps.cli import (
     trace,
     transcode,
     tune_policy,
+    watch,
 )
 from drapps.cli.answer import Answer, complain, error_text
 from drapps.cli.parser import Parser, WrongUseError
@@ -32,6 +34,7 @@ from drapps.output import discard_unfinished
 _COMMANDS = (
     calibrate,
     codecs,
+    doctor,
     lift,
     pack,
     play,
@@ -40,6 +43,7 @@ _COMMANDS = (
     trace,
     transcode,
     tune_policy,
+    watch,
 )
 
 
@@ -47,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
     Returns:
-        0 done, 1 a failure, 130 interrupted, 143 ended by SIGTERM.
+        0 done, 1 a failure, 130 interrupted, 143 ended by SIGTERM; of a command that runs another
+        one, the other's.
 
     Raises:
         SystemExit: with 2 for wrong use, with 0 where help or the version was asked for.
@@ -61,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             chosen = parse(words)
             as_json, quiet = chosen.json, chosen.quiet
             answer: Answer = chosen.run(chosen)
-        status = 1 if answer.error else 0
+        status = 1 if answer.error else answer.status
     except WrongUseError as error:
         status, answer = 2, Answer(error=str(error))
     except (PipelineError, OSError) as error:

@@ -17,11 +17,13 @@ class Answer:
         text: the answer for people.
         facts: the same for programs.
         error: why the command failed, or nothing.
+        status: the exit status where there is no error.
     """
 
     text: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+    status: int = 0
 
     def tell(self, *, as_json: bool, quiet: bool, out: TextIO) -> None:
         """Write the answer to `out`, and the error to stderr.

@@ -15,7 +15,7 @@ from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
-from drapps.cli.watch import Seen, Watch
+from drapps.cli.loaders_made import Seen, Watch
 
 _GRACE = 30.0  # seconds that the others have once one of them has told what it made
 

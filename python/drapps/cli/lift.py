@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from drapps.cli.answer import Answer
 from drapps.cli.children import run_children
+from drapps.cli.loaders_made import Seen, Watch
 from drapps.cli.parser import add_command
-from drapps.cli.watch import Seen, Watch
 from drapps.errors import PipelineError
 
 if TYPE_CHECKING:

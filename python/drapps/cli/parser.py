@@ -40,10 +40,18 @@ def add_command(
     *,
     summary: str,
     description: str,
+    json_help: str = "",
 ) -> Parser:
-    """Add a command with the options that all have."""
+    """Add a command with the options that all have.
+
+    With `json_help`, ``--json`` takes a file, as ``json_file``: stdout is somebody else's.
+    """
     parser = commands.add_parser(name, help=summary, description=description)
-    parser.add_argument("--json", action="store_true", help="answer with one JSON object")
+    if json_help:
+        parser.add_argument("--json", dest="json_file", metavar="FILE", type=named, help=json_help)
+        parser.set_defaults(json=False)
+    else:
+        parser.add_argument("--json", action="store_true", help="answer with one JSON object")
     parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
     parser.set_defaults(run=run)
     return parser

@@ -1,178 +1,149 @@
-"""The loaders that a script makes: each is noted, and the first ``iter()`` ends the script."""
+"""``drapps watch``: whether a training waits for data, and why."""
 
 from __future__ import annotations
 
-import functools
+import argparse
 import json
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
+
+from drapps.cli.answer import Answer, complain
+from drapps.cli.parser import add_command, count, named
+from drapps.errors import PipelineError
+from drapps.watching import comparison, launch, merge, outside, page
+from drapps.watching.criterion import Criterion
 
 if TYPE_CHECKING:
-    from drapps.torch.report import LiftReport
-
-DRAPPS = Path(__file__).resolve().parents[1]
-RunChildren = Callable[[Callable[..., Any], Path, tuple[Any, Any], int, dict[str, Any]], str]
-SPAWNING = ("spawn", "start_processes")  # of torch.multiprocessing
+    from drapps.cli.parser import Commands
+    from drapps.watching.report import WatchReport
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What is told of a loader.
+def register(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "watch",
+        run,
+        summary="say whether a training waits for data, and why",
+        description="Runs COMMAND as it would run without, measures its loaders in every Python "
+        "process of it, and says at its end on stderr whether it waits for data, what for, and "
+        "what to do. The exit status is the command's.",
+        json_help="write the report there, as JSON",
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", type=named, help="write it as one page that needs no other file"
+    )
+    parser.add_argument(
+        "--compare",
+        metavar="BEFORE",
+        type=named,
+        help="say what has changed since the run whose --json file this is",
+    )
+    parser.add_argument(
+        "--fail-if",
+        metavar="CRITERION",
+        type=criterion,
+        help="exit status 1 where it holds, such as 'stall>5%%'",
+    )
+    parser.add_argument(
+        "--ranges",
+        action="store_true",
+        help="show each wait as a range of torch's profiler, and of NVTX where a GPU is in use",
+    )
+    parser.add_argument(
+        "--pid",
+        metavar="PID",
+        type=count,
+        help="look at a training that runs already, and at its children, instead of running one",
+    )
+    parser.add_argument(
+        "--seconds",
+        metavar="S",
+        type=count,
+        default=30,
+        help="for how long, with --pid (default: 30)",
+    )
+    parser.add_argument(
+        "command",
+        metavar="COMMAND",
+        nargs=argparse.REMAINDER,
+        help="behind --: what to run, such as python train.py",
+    )
 
-    Attributes:
-        text: for people.
-        facts: for programs.
+
+def criterion(text: str) -> Criterion:
+    """What ``--fail-if`` takes."""
+    try:
+        return Criterion.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """Run the command, and tell of it on stderr.
+
+    Raises:
+        PipelineError: there is no command, or it cannot be run; a file cannot be read.
     """
-
-    text: str
-    facts: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Made:
-    """A loader of the script."""
-
-    loader: Any
-    at: str  # file and line
-    pid: int = field(default_factory=os.getpid)
-
-    def seen(self) -> Seen:
-        """What is told of it."""
-        report, size, workers = self._report(), self.loader.batch_size, self.loader.num_workers
-        about = {"made_at": self.at, "batch_size": size, "num_workers": workers}
-        text = f"{self.at}: batch_size={size}, num_workers={workers}\n{report}\n"
-        return Seen(text, about | asdict(report))
-
-    def _report(self) -> LiftReport:
-        from drapps.torch.report import LiftReport
-
+    words = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
+    before = _before(chosen.compare) if chosen.compare else None
+    if chosen.pid:
+        if words:
+            raise PipelineError("either a command is run, or --pid names one that runs: not both")
+        report = outside.watch_pid(chosen.pid, chosen.seconds)
+        return Answer(error=_tell(chosen, before, report))
+    if not words:
+        raise PipelineError("there is nothing to run: drapps watch -- python train.py")
+    with tempfile.TemporaryDirectory(prefix="drapps-watch-") as folder:
+        status = launch.run(words, Path(folder), chosen.ranges)
+        sys.stdout.flush()
         try:
-            report: LiftReport = self.loader.lifted()
-        except Exception as error:
-            return LiftReport(native=False, reasons=(f"looking at it failed: {error!r}",))
-        return report
+            report = merge.report_of(Path(folder), words)
+        except PipelineError as error:
+            complain(_unwatched(str(error)))
+            return _ended(status, "nothing was measured" if chosen.fail_if else "")
+    return _ended(status, _tell(chosen, before, report))
 
 
-class Watch:
-    """Knows the loaders that a process makes, and ends it where one is iterated.
-
-    Processes that are forked from it end likewise. They leave what they have made in a folder, and
-    so do those that it spawns, which have a watch of their own over the same folder.
-    """
-
-    def __init__(
-        self, folder: Path, tell: Callable[[list[Seen], str], int], run_children: RunChildren
-    ) -> None:
-        """For the process that this is called in.
-
-        Args:
-            folder: where other processes leave what they have made.
-            tell: gets the loaders, and why the script has ended; gives the exit status.
-            run_children: as `drapps.cli.children.run_children`.
-        """
-        self.made: list[Made] = []
-        self.folder = folder
-        self._tell = tell
-        self._run_children = run_children
-        self._pid = os.getpid()
-
-    def seen(self) -> list[Seen]:
-        """All loaders, and those of other processes that no process before them has made too."""
-        found = [made.seen() for made in self.made]
-        for path in sorted(self.folder.glob("*.json"), key=lambda path: int(path.stem)):
-            left = [Seen(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
-            known = {each.text for each in found}
-            found += [each for each in left if each.text not in known]
-        return found
-
-    def leave(self, number: int) -> None:
-        """Leaves what this process has made for the one that is to tell of it."""
-        found = [asdict(made.seen()) for made in self.made if made.pid == os.getpid()]
-        told = json.dumps(found).replace("__mp_main__", "__main__")  # the script's name in a child
-        unfinished = self.folder / f"{number}.unfinished"
-        unfinished.write_text(told, encoding="utf-8")
-        unfinished.rename(self.folder / f"{number}.json")
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """While it lasts, torch's loader is ours, and both are watched."""
-        import torch.multiprocessing
-        import torch.utils.data
-
-        from drapps.torch import DataLoader
-
-        init = DataLoader.__init__
-
-        @functools.wraps(init)
-        def made(loader: Any, *arguments: Any, **options: Any) -> None:
-            init(loader, *arguments, **options)
-            self.made.append(Made(loader, caller()))
-
-        def iterated(_loader: Any) -> NoReturn:
-            self.end(f"the first iter(), at {caller()}")
-
-        def spawned(
-            fn: Any,
-            args: Any = (),
-            nprocs: int = 1,
-            join: bool = True,  # noqa: ARG001 - nothing behind them runs
-            daemon: bool = False,
-            start_method: str = "spawn",
-        ) -> NoReturn:
-            said = f"the script starts processes of its own at {caller()}"
-            how = {"daemon": daemon, "start_method": start_method}
-            became = self._run_children(start, self.folder, (fn, args), nprocs, how)
-            self.end(f"{said}, {became}")
-
-        patches: list[tuple[Any, str, Any]] = [
-            (DataLoader, "__init__", made),
-            (DataLoader, "__iter__", iterated),
-            (torch.utils.data, "DataLoader", DataLoader),
-            (torch.utils.data.dataloader, "DataLoader", DataLoader),
-            *((torch.multiprocessing, name, spawned) for name in SPAWNING),
-        ]
-        kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in patches]
-        start = vars(torch.multiprocessing)["start_processes"]
-
-        def restore() -> None:
-            for owner, name, value in kept:
-                if value is None:
-                    delattr(owner, name)
-                else:
-                    setattr(owner, name, value)
-
-        self._restore = restore
-        for patch in patches:
-            setattr(*patch)
-        try:
-            yield
-        finally:
-            restore()
-
-    def end(self, why: str) -> NoReturn:
-        """Ends the process without running anything else of the script."""
-        status = 0
-        self._restore()
-        if os.getpid() == self._pid:
-            status = self._tell(self.seen(), why)
-        else:  # a fork of the script's
-            self.leave(os.getpid())
-        os._exit(status)
+def _tell(chosen: argparse.Namespace, before: dict[str, object] | None, report: WatchReport) -> str:
+    """Tells of a report where it is wanted; why it fails, if it does."""
+    lines = [str(report)]
+    if before is not None:
+        lines.append(comparison.compared(before, report))
+    if not chosen.quiet:
+        print("\n" + "\n".join(lines), file=sys.stderr, flush=True)
+    if chosen.json_file:
+        _write(chosen.json_file, json.dumps(report.to_json(), indent=2))
+    if chosen.html:
+        _write(chosen.html, page.html(report).rstrip())
+    return chosen.fail_if.failure(report) if chosen.fail_if else ""
 
 
-def caller() -> str:
-    """File and line of the code that called torch or drapps."""
-    import torch
+def _before(path: str) -> dict[str, object]:
+    try:
+        before = json.loads(Path(path).read_text(encoding="utf-8"))
+        return {**before, "stall": before["stall"], "gain": before["gain"]}
+    except (ValueError, KeyError, TypeError):
+        raise PipelineError(f"{path} is no report of drapps watch --json") from None
 
-    own = tuple(f"{folder}{os.sep}" for folder in (Path(torch.__file__).parent, DRAPPS))
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(own):
-        frame = frame.f_back
-    file = Path(frame.f_code.co_filename)
-    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    return f"{shown}:{frame.f_lineno}"
+
+def _write(path: str, text: str) -> None:
+    Path(path).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _unwatched(why: str) -> str:
+    return (
+        f"{why}; where the script does iterate one, wrap it: drapps.watch(loader). Python that "
+        "runs with -I, -E or -S is not measured"
+    )
+
+
+def _ended(status: int, failure: str) -> Answer:
+    """The command's own status, where it failed; else that of a failed criterion."""
+    if failure and status == 0:
+        return Answer(error=failure)
+    if failure:
+        complain(failure)
+    return Answer(status=launch.end_as(status))

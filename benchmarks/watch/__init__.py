@@ -1,0 +1,1 @@
+"""Scenario watch: whether `drapps watch` names the causes of stalls that were injected."""

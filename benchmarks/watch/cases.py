@@ -1,0 +1,111 @@
+"""Draws cases by a seed: a training each, with one or two causes of known cost.
+
+A cause of a stall costs 5 to 50 % of the step, log-uniform. A quarter of the cases at least are
+not data-bound, and some of these wait for 1 to 4 % of it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+STEP_S = 0.04
+BATCH = 8
+
+# Which verdicts are right, by cause. They are frozen: a rule is mended, never this table.
+ACCEPTED = {
+    "slow_read": {"storage"},
+    "slow_decode": {"decode"},
+    "slow_op": {"transform"},
+    "python_transform": {"transform"},
+    "collate": {"collate"},
+    "straggler": {"stragglers"},
+    "prefetch": {"prefetch"},
+    "few_workers": {"few-workers"},
+    "no_workers": {"no-workers"},
+    "quota": {"quota"},
+    "foreign_load": {"foreign-load"},
+    "slow_rank_data": {"storage"},
+    "slow_rank": {"slow-rank"},
+    "consumer": {"step"},
+    "small_wait": {"step", "accelerator"},
+    "accelerator": {"accelerator"},
+    "validation": {"pauses"},
+    "logging": {"pauses"},
+}
+STAGES = ("slow_read", "slow_decode", "slow_op", "python_transform", "collate")
+STALLS = (*STAGES, "straggler", "prefetch", "few_workers", "no_workers", "slow_rank_data")
+MACHINE = ("quota", "foreign_load")
+NOT_BOUND = ("consumer", "small_wait", "accelerator", "validation", "logging", "slow_rank")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training.
+
+    Attributes:
+        number: in its draw.
+        causes: one, or two of which the one counts whose removal gains most.
+        loader: ``stock`` or ``drapps``.
+        cost: of each cause, the share of the step that it is to take.
+        seed: of what is random in it.
+    """
+
+    number: int
+    causes: tuple[str, ...]
+    loader: str
+    cost: tuple[float, ...]
+    seed: int
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        costs = "+".join(f"{cost:.0%}" for cost in self.cost)
+        return f"{self.number:02} {'+'.join(self.causes)} {costs} {self.loader}"
+
+    def without(self, cause: str) -> Case:
+        """The same with one of its causes removed."""
+        kept = [each for each in zip(self.causes, self.cost, strict=True) if each[0] != cause]
+        causes, cost = zip(*kept, strict=True)
+        return Case(self.number, causes, self.loader, cost, self.seed, self.more)
+
+    def described(self) -> dict[str, Any]:
+        """For the child, which makes it so."""
+        return asdict(self) | {"step_s": STEP_S, "batch": BATCH}
+
+
+def draw(seed: int, count: int) -> list[Case]:
+    """So many cases, in an order that is drawn, too."""
+    chance = random.Random(seed)
+    quiet = max(1, math.ceil(count / 4))
+    pairs = count // 10
+    kinds = _each(chance, NOT_BOUND, quiet)
+    kinds += _each(chance, (*STALLS, *MACHINE), count - quiet - pairs)
+    causes = [(kind,) for kind in kinds]
+    causes += [tuple(chance.sample(STAGES, 2)) for _ in range(pairs)]  # type: ignore[misc]
+    chance.shuffle(causes)
+    cases = []
+    for number, each in enumerate(causes):
+        cost = tuple(_cost(chance, kind) for kind in each)
+        possible = all(kind in STAGES for kind in each)
+        loader = "drapps" if possible and chance.random() < 0.4 else "stock"
+        cases.append(Case(number, each, loader, cost, chance.randrange(2**31)))
+    return cases
+
+
+def _each(chance: random.Random, kinds: tuple[str, ...], count: int) -> list[str]:
+    """So many of some kinds, as evenly as can be."""
+    found: list[str] = []
+    while len(found) < count:
+        found += chance.sample(kinds, len(kinds))
+    return found[:count]
+
+
+def _cost(chance: random.Random, kind: str) -> float:
+    if kind == "small_wait":
+        return chance.uniform(0.01, 0.04)
+    low, high = (0.12, 0.5) if kind in NOT_BOUND else (0.06, 0.5)
+    return math.exp(chance.uniform(math.log(low), math.log(high)))

@@ -1,0 +1,172 @@
+"""Scenario watch; scenario.md says what it measures and why so."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks import report
+from benchmarks.contestant import ROOT
+from benchmarks.journal import begin, code
+from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, Case, draw
+from drapps.scenario.cgroup import Cgroup, CgroupError
+
+NAME = "watch"
+ROUNDS = 1
+
+_COUNT, _FULL = 15, 60
+_SECONDS, _REMOVED_S, _MOST_S = 12.0, 8.0, 120.0
+_QUOTA = 0.6  # cores
+_BURNERS = 2
+_HERE = Path(__file__).resolve().parent
+_BURNER = ROOT / "python/drapps/scenario/burner.py"
+
+
+def measure(
+    count: int,
+    _seconds: float,
+    only: Collection[str] = (),
+    fresh: bool = False,
+    full: bool = False,
+    seed: int = 1,
+) -> report.Result:
+    """Runs every case of a draw under `drapps watch`; `count` is not used.
+
+    What an interrupted run of the same draw has measured is not measured again, unless `fresh`.
+    `only` leaves out cases of other causes.
+    """
+    del count
+    cases = draw(seed, _FULL if full else _COUNT)
+    asked = {"seed": seed, "cases": len(cases), "code": code(sorted(_HERE.glob("*.py")))}
+    journal = begin(NAME, report.BUILD / NAME / "rounds.jsonl", asked, fresh)
+    result = report.Result(NAME)
+    table: Counter[tuple[str, str]] = Counter()
+    for case in cases:
+        if only and not set(only) & set(case.causes):
+            continue
+        found = journal.get(case.name)
+        if found is None:
+            found = _found(case)
+            journal.keep(case.name, result=found)
+        if "cannot_run" not in found:
+            table[found["cause"], found["verdict"]] += 1
+        result.figures[case.name] = {"watch": found}
+        result.rounds[case.name] = {"watch": [case.described() | found]}
+        print(f"{NAME}, {case.name}: {_said(found)}", flush=True)
+    ran = [each["watch"] for each in result.figures.values() if "cannot_run" not in each["watch"]]
+    if ran:
+        result.ratios["right"] = sum(each["right"] for each in ran) / len(ran)
+        result.ratios["false_alarms"] = float(sum(each["false_alarm"] for each in ran))
+        result.wanted["right"], result.limits["false_alarms"] = 0.95, 0.0
+    costs = json.loads(_run([sys.executable, "-m", "benchmarks.watch.cost"], 120.0))
+    result.figures["costs"] = {"watch": costs}
+    result.ratios |= {"step_us": costs["step_us"], "cpu_share": costs["cpu_share"]}
+    result.limits |= {"step_us": 50.0, "cpu_share": 0.01}
+    print(f"\n{confusion(table)}\n")
+    return result
+
+
+def confusion(table: Counter[tuple[str, str]]) -> str:
+    """Injected causes, and what was said of each, as a table of Markdown."""
+    verdicts = sorted({verdict for _, verdict in table})
+    lines = [f"| injected | {' | '.join(verdicts)} |", "|---" * (len(verdicts) + 1) + "|"]
+    for cause in sorted({cause for cause, _ in table}):
+        cells = [str(table[cause, verdict] or "") for verdict in verdicts]
+        lines.append(f"| {cause} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _said(found: dict[str, Any]) -> str:
+    if "cannot_run" in found:
+        return f"skipped: {found['cannot_run']}"
+    right = "right" if found["right"] else "wrong"
+    return f"{found['verdict']} ({right}), stall {found['stall']:.1%}"
+
+
+def _found(case: Case) -> dict[str, Any]:
+    """What was said of a case, and whether that is right."""
+    try:
+        with tempfile.TemporaryDirectory() as folder, _conditions(case) as group:
+            told = Path(folder, "told.json")
+            watch = [sys.executable, "-m", "drapps", "watch", "--quiet", "--json", str(told), "--"]
+            _run([*watch, *_command(case, _SECONDS)], _MOST_S, group)
+            said = json.loads(told.read_text())
+        cause = case.causes[0] if len(case.causes) == 1 else _gains_most(case)
+    except (CgroupError, OSError, subprocess.SubprocessError) as error:
+        return {"cannot_run": str(error)}
+    verdict, bound = said["verdict"], said["data_bound"]
+    return {
+        "cause": cause,
+        "verdict": verdict,
+        "right": verdict in ACCEPTED[cause],
+        "false_alarm": bool(bound) and cause in NOT_BOUND,
+        "stall": said["stall"],
+        "sentence": said["sentence"],
+    }
+
+
+def _gains_most(case: Case) -> str:
+    """Of two causes, the one without which most steps are taken."""
+    steps = {
+        cause: json.loads(_run(_command(case.without(cause), _REMOVED_S), _MOST_S))["steps"]
+        for cause in case.causes
+    }
+    return max(steps, key=lambda cause: steps[cause])
+
+
+def _command(case: Case, seconds: float) -> list[str]:
+    words = ["-m", "benchmarks.watch.child", json.dumps(case.described()), str(seconds)]
+    if case.causes[0].startswith("slow_rank"):
+        ranks = ["--standalone", "--nproc-per-node", "2"]
+        return [sys.executable, "-m", "torch.distributed.run", *ranks, *words]
+    return [sys.executable, *words]
+
+
+@contextlib.contextmanager
+def _conditions(case: Case) -> Iterator[Cgroup | None]:
+    """While it lasts, the machine is as the case wants it."""
+    if case.causes[0] == "quota":
+        with Cgroup(f"drapps-watch-{os.getpid()}") as group:
+            group.limit(_QUOTA, 0)
+            yield group
+    elif case.causes[0] == "foreign_load":
+        burners = [
+            subprocess.Popen([sys.executable, str(_BURNER)], stdin=subprocess.PIPE, text=True)
+            for _ in range(_BURNERS)
+        ]
+        try:
+            for burner in burners:
+                assert burner.stdin is not None
+                print(1.0, file=burner.stdin, flush=True)
+            yield None
+        finally:
+            for burner in burners:
+                burner.communicate()
+    else:
+        yield None
+
+
+def _run(words: list[str], most_s: float, group: Cgroup | None = None) -> str:
+    """The last line that a command prints."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "python")])
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=most_s,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        preexec_fn=None if group is None else lambda: group.take(os.getpid()),
+    )
+    if done.returncode:
+        raise OSError(f"exit status {done.returncode}: {done.stderr[-400:]}")
+    return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""

@@ -1,0 +1,47 @@
+"""What is noted of loaders that are not torch's: the builder's, tf.data's and Grain's."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from drapps.watching.instrument import around, instrument
+from drapps.watching.iteration import NAMES, Iteration, caller, hooks_of, steps_of
+from drapps.watching.torch_hooks import tells_stats
+
+
+def _of_builder(iterator: Any) -> Iteration:
+    loader = iterator._state.__self__
+    about = {"kind": "drapps", "class": "Loader", "at": caller(), "num_workers": None}
+    steps = steps_of(loader, lambda: about | {"batch_size": loader.layout.batch_size})
+    tells_stats(loader, steps)
+    return Iteration(steps)
+
+
+def hook_builder(module: Any) -> bool:
+    """Of ``drapps.loader``."""
+    return instrument(module.LoaderIterator.__next__, around(*NAMES), hooks_of(_of_builder))
+
+
+def _by_line(kind: str, iterator: Any) -> Iteration:
+    """Of a loader that has no object to know it by: the line that asks first is its name."""
+    at = caller()
+    about = {"kind": kind, "class": type(iterator).__qualname__, "at": at}
+    steps = steps_of(f"{kind} {at}", lambda: about)
+    steps.made(time.perf_counter())
+    return Iteration(steps)
+
+
+def hook_tensorflow(module: Any) -> bool:
+    """Of ``tensorflow.python.data.ops.iterator_ops``: iterators that Python code asks."""
+    names = hooks_of(lambda iterator: _by_line("tf.data", iterator))
+    return instrument(module.OwnedIterator.__next__, around(*NAMES), names)
+
+
+def hook_grain(module: Any) -> bool:
+    """Of Grain's modules: each class that is asked by ``next`` and stands between it and users."""
+    names = hooks_of(lambda iterator: _by_line("grain", iterator))
+    wanted = ("DataLoaderIterator", "PyGrainDatasetIterator")
+    found = [vars(module)[name] for name in wanted if name in vars(module)]
+    done = [instrument(each.__next__, around(*NAMES), names) for each in found]
+    return bool(done) and all(done)

@@ -1,0 +1,51 @@
+"""The cases of the benchmark `watch`, and its table."""
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("torch")
+
+from benchmarks.watch import child, scenario  # noqa: E402
+from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, draw  # noqa: E402
+
+
+@pytest.mark.parametrize("seed", [1, 2, 77])
+def test_a_draw_is_as_it_is_described(seed):
+    cases = draw(seed, 60)
+    assert cases == draw(seed, 60) != draw(seed + 1, 60)
+    assert [case.number for case in cases] == list(range(60))
+    quiet = [case for case in cases if set(case.causes) & set(NOT_BOUND)]
+    assert len(quiet) >= 15 and any("small_wait" in case.causes for case in quiet)
+    assert sum(len(case.causes) == 2 for case in cases) == 6
+    assert {cause for case in cases for cause in case.causes} <= ACCEPTED.keys()
+    assert {case.loader for case in cases} == {"stock", "drapps"}
+    for case in cases:
+        low = 0.01 if "small_wait" in case.causes else 0.05
+        assert all(low <= cost <= 0.5 for cost in case.cost)
+
+
+def test_a_cause_that_is_removed_costs_nothing():
+    case = next(case for case in draw(1, 60) if len(case.causes) == 2)
+    left = case.without(case.causes[0])
+    assert left.causes == case.causes[1:] and left.cost == case.cost[1:]
+    made = sum(child.spent_by(case.described(), 0)[0].values())
+    assert sum(child.spent_by(left.described(), 0)[0].values()) < made
+
+
+def test_steps_wait_for_what_a_case_costs():
+    for case in draw(3, 60):
+        if case.causes[0] in ("slow_read", "slow_decode", "collate") and len(case.causes) == 1:
+            spent, workers, _ = child.spent_by(case.described(), 0)
+            making, step = 8 * sum(spent.values()) / workers, case.described()["step_s"]
+            assert 1 - step / making == pytest.approx(case.cost[0], abs=0.03)
+
+
+def test_what_was_said_of_each_cause_is_a_table():
+    table = Counter({("slow_read", "storage"): 3, ("collate", "storage"): 1})
+    assert scenario.confusion(table).splitlines() == [
+        "| injected | storage |",
+        "|---|---|",
+        "| collate | 1 |",
+        "| slow_read | 3 |",
+    ]

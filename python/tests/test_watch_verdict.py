@@ -1,0 +1,171 @@
+"""From numbers to a verdict: the rules, on trainings that are made up."""
+
+import pytest
+
+from drapps.watching.account import MakingAccount, RankAccount
+from drapps.watching.criterion import Criterion
+from drapps.watching.times import Spread, Timeline
+from drapps.watching.verdict import RULES, verdict_of
+
+MACHINE = {
+    "cores": 8.0,
+    "quota": None,
+    "seconds": 100.0,
+    "busy_s": 200.0,
+    "own_cpu_s": 100.0,
+    "workers_cpu_s": 100.0,
+    "throttled_s": 0.0,
+    "memory_pressure_s": 0.0,
+    "major_faults": 0.0,
+}
+
+
+def spread(*seconds):
+    found = Spread()
+    for each in seconds:
+        found.add(each)
+    return found
+
+
+def making(**changes):
+    given = {
+        "workers": 2,
+        "seconds": 200.0,
+        "busy_s": 195.0,
+        "parts": {("transform", "cpu"): 100.0, ("storage", "io"): 95.0},
+        "batches": spread(*[0.2] * 900),
+        "samples": spread(*[0.02] * 9000),
+    }
+    return MakingAccount(**given | changes)
+
+
+def rank(stall=0.3, number=0, machine=(), loader=(), **changes):
+    """A rank of 900 steps in 90 seconds, which waits for data for so much of them."""
+    given = {
+        "rank": number,
+        "pid": 100 + number,
+        "seconds": 100.0,
+        "loader": {"kind": "stock", "batch_size": 10, "num_workers": 2} | dict(loader),
+        "steps": spread(*[0.1] * 900),
+        "body": spread(*[0.1 * (1 - stall)] * 900),
+        "elsewhere": 0.0,
+        "exposed_s": 90.0 * stall,
+        "waits": spread(*[0.1 * stall] * 900),
+        "waited_steps": 900,
+        "handover_share": 0.0,
+        "queue_s": 0.0,
+        "device_busy": None,
+        "apart": {},
+        "starts": [1.0],
+        "gaps": [],
+        "making": making(),
+        "synchronising_s": 0.0,
+        "step_lines": [(50.0, "train.py:9", "loss.backward()")],
+        "machine": MACHINE | dict(machine),
+        "timeline": Timeline(0).facts(),
+        "grown_bytes_per_hour": 0.0,
+    }
+    return RankAccount(**given | changes)
+
+
+def of(stage, resource):
+    return making(parts={(stage, resource): 195.0})
+
+
+CASES = {
+    "too-little": rank(steps=spread(*[0.1] * 5)),
+    "another-thread": rank(elsewhere=1.0),
+    "step": rank(stall=0.03),
+    "accelerator": rank(stall=0.0, device_busy=0.99),
+    "pauses": rank(stall=0.01, apart={"validation": 40.0}),
+    "quota": rank(machine={"quota": 2.0, "throttled_s": 30.0}, making=of("decode", "core")),
+    "memory": rank(machine={"memory_pressure_s": 40.0}),
+    "hand-over": rank(handover_share=0.9),
+    "foreign-load": rank(machine={"busy_s": 500.0}, queue_s=20.0, handover_share=0.9),
+    "many-workers": rank(making=making(parts={("decode", "core"): 195.0}, workers=12)),
+    "stragglers": rank(making=making(samples=spread(*[0.01] * 990, *[1.0] * 10))),
+    "prefetch": rank(making=making(busy_s=100.0)),
+    "few-workers": rank(),
+    "no-workers": rank(making=making(workers=0)),
+    "storage": rank(making=of("storage", "io")),
+    "decode": rank(making=of("decode", "cpu")),
+    "transform": rank(making=of("transform", "cpu")),
+    "collate": rank(making=of("collate", "cpu")),
+    "unclear": rank(making=MakingAccount(python=False)),
+}
+
+
+@pytest.mark.parametrize("cause", CASES)
+def test_each_cause_has_its_verdict(cause):
+    found = verdict_of([CASES[cause]])
+    assert found.cause == cause
+    bound = {
+        "too-little": None,
+        "unclear": None,
+        "another-thread": None,
+        "step": False,
+        "accelerator": False,
+    }
+    assert found.data_bound is bound.get(cause, cause != "pauses")
+    assert found.sentence.endswith(".") and found.action.endswith(".")
+    if found.data_bound:
+        assert found.gain == pytest.approx(1 / 0.7, rel=0.01)
+
+
+def test_every_rule_says_why_it_is_there():
+    assert all(rule.__doc__ for rule in RULES)
+
+
+def test_nothing_that_was_seen_is_no_verdict():
+    assert verdict_of([]).data_bound is None
+
+
+def test_a_rank_that_waits_for_data_is_named_and_the_others_are_not():
+    found = verdict_of([rank(stall=0.0), rank(number=1, making=of("storage", "io"))])
+    assert found.cause == "storage" and found.sentence.startswith("Rank 1 alone waits for data")
+
+
+def test_a_rank_that_computes_longer_is_named_where_the_others_wait_for_it():
+    waiting = rank(stall=0.0, synchronising_s=60.0)
+    found = verdict_of([waiting, rank(stall=0.0, number=1)])
+    assert (found.cause, found.data_bound) == ("slow-rank", False)
+    assert "rank 1 computes for 100 ms a step" in found.sentence
+    assert found.gain == pytest.approx(3, rel=0.05)
+
+
+def test_a_long_pause_now_and_then_is_no_step():
+    body = spread(*[0.05] * 890, *[4.0] * 10)
+    found = verdict_of([rank(stall=0.01, steps=body, body=body, exposed_s=0.5)])
+    assert found.cause == "pauses" and "10 pauses" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "limit"), [("stall>5%", "stall", 0.05), (" ceiling >= 1.5 ", "ceiling", 1.5)]
+)
+def test_a_criterion_is_read(text, name, limit):
+    found = Criterion.parse(text)
+    assert (found.name, found.limit) == (name, pytest.approx(limit))
+
+
+@pytest.mark.parametrize("text", ["stall", "stall>", "speed>3", "stall=5%", ""])
+def test_what_is_no_criterion_is_refused(text):
+    with pytest.raises(ValueError, match="is no criterion: write one of stall, ceiling"):
+        Criterion.parse(text)
+
+
+def test_times_are_spread():
+    found = Spread.of(spread(*[0.01] * 99).facts(), spread(1.0).facts())
+    assert found.count == 100 and found.sum == pytest.approx(1.99) and found.most == 1.0
+    assert found.quantile(0.5) == pytest.approx(0.01) and found.quantile(1) == pytest.approx(1)
+    assert found.above(0.5) == (1, 1.0)
+    assert Spread().quantile(0.5) == Spread().mean == 0
+
+
+def test_a_timeline_stays_short():
+    line = Timeline(0.0)
+    for second in range(5000):
+        line.add(second + 0.5, 0.5, 0.25)
+    facts = line.facts()
+    assert len(facts["bins"]) <= 480 and sum(each[0] for each in facts["bins"]) == 5000
+    assert sum(each[2] for each in facts["bins"]) == pytest.approx(1250)
+    assert len(facts["bins"]) * facts["width_s"] >= 5000
