@@ -28,6 +28,7 @@
 #include "drapps/control/recording.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
+#include "drapps/pipeline/residence.h"
 #include "drapps/pipeline/runner.h"
 #include "drapps/policy/config.h"
 
@@ -39,9 +40,11 @@ struct LoaderOptions {
   std::optional<Settings> settings;  // to start with; the policy's own where absent
   WeightUse weights = WeightUse::kShare;
   CacheOptions cache;
+  std::optional<DeviceChoice> device;  // where arrays are to live
 };
 
-/// {"policy", "cpu_budget", "ram_budget", "settings", "weights", "cache", "form"}: all optional, null as absent.
+/// {"policy", "cpu_budget", "ram_budget", "settings", "weights", "cache", "form", "device", "device_memory"}: all
+/// optional, null as absent.
 Result<LoaderOptions> parse_options(std::string_view json);
 /// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}, "shortages": […]}: in every
 /// loader's plan.
@@ -127,7 +130,8 @@ class Loader {
   pid_t process_ = 0;                       // that all below belong to, but options_ and frozen_
   std::shared_ptr<Engine::Limit> limit_;    // shared with the passes
   std::shared_ptr<LoaderCache> cache_;
-  std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
+  std::shared_ptr<Residence> residence_;  // from the first pass on, where there is to be one
+  std::shared_ptr<ArenaPlace> arena_;     // the latest pass's batch memory, between it and the next
   std::shared_ptr<Recording> recording_;
   std::unique_ptr<std::mutex> mutex_;  // guards all below
   LoaderOptions options_;

@@ -18,9 +18,12 @@
 #include <string_view>
 #include <vector>
 
+#include "drapps/augment/op.h"
+#include "drapps/augment/trail.h"
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/philox.h"
 #include "drapps/base/result.h"
+#include "drapps/batch/row.h"
 #include "drapps/cache/record_cache.h"
 #include "drapps/decode/foreign.h"
 #include "drapps/decode/jpeg/index.h"
@@ -69,6 +72,12 @@ class PartDraws {
   std::size_t before_;
 };
 
+/// What a device needs to make a part's column of the pictures of an array.
+struct DevicePart {
+  std::size_t column = 0;                 // in the layout
+  const PictureWriter* writer = nullptr;  // of its rows
+};
+
 /// Immutable once its columns are added; shared by everything that runs the plan. What is done with a sample may be
 /// called by many threads at once, each with its own. An Error that names no file is about the record's part that it is
 /// made of.
@@ -100,6 +109,15 @@ class PartPlan {
   /// The batch ops, on the first `rows` rows of a finished batch.
   virtual void finish(const BatchColumns& /*columns*/, std::byte* /*slot*/, std::uint32_t /*rows*/,
                       const PartDraws& /*draws*/) const {}
+
+  /// Whether a device can make what a batch holds of the part, from pictures in an array. kUnsupported says why not.
+  virtual Result<DevicePart> on_device() const {
+    return Error{.code = ErrorCode::kUnsupported, .message = "the samples have a part that only the CPU makes"};
+  }
+  /// Adds to `trail` what the ops would do to a picture of the array. Requires on_device().
+  virtual Status note_moves(const PartDraws& /*draws*/, Scratch& /*scratch*/, Trail& /*trail*/) const {
+    return ok_status();
+  }
 
   /// How many ops draw, batch ops among them: the parts behind draw with other numbers.
   virtual std::size_t ordinals() const noexcept = 0;

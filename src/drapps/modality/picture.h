@@ -111,6 +111,8 @@ class PicturePlan final : public PartPlan {
                                        const std::shared_ptr<jpeg::IndexStore>& indexes) const override;
   Status decode(Sample& sample, const PartDraws& draws) const override;
   Status augment(Sample& sample, const PartDraws& draws) const override;
+  Result<DevicePart> on_device() const override;
+  Status note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const override;
   bool finishes() const noexcept override { return mixer_.has_value(); }
   void finish(const BatchColumns& columns, std::byte* slot, std::uint32_t rows, const PartDraws& draws) const override;
   std::size_t ordinals() const noexcept override { return spec_.ops.size() + (mixer_ ? 1 : 0); }
