@@ -247,7 +247,7 @@ class DataLoader(IteratedLoader[T_co]):
         return loader_options(self.policy, *budgets, self.settings, self.cache, self.form)
 
     def _checked_device_memory(self) -> int:
-        if self.device_memory == 0:
+        if type(self.device_memory) is int and self.device_memory == 0:
             return 0
         given = arguments.byte_count("device_memory", self.device_memory)
         if self._device is None:

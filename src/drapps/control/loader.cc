@@ -207,14 +207,19 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   return iterator;
 }
 
+Result<std::shared_ptr<Residence>> Loader::resident() {
+  const auto guard = lock();
+  if (!options_.device || residence_ != nullptr) return residence_;
+  auto made = Residence::make(*options_.device, *plan_, *source_);
+  if (made.ok()) residence_ = *made;
+  return made;
+}
+
 Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine) {
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
   if (cache_->records() != nullptr) cache_->records()->begin_pass();
-  if (options_.device && residence_ == nullptr) {
-    auto made = Residence::make(*options_.device, *plan_, *source_);
-    if (!made.ok()) return std::move(made).error();
-    residence_ = *std::move(made);
-  }
+  auto residence = resident();
+  if (!residence.ok()) return std::move(residence).error();
   return make_runner({.plan = plan_,
                       .source = source_,
                       .sampler = std::move(order),
@@ -225,7 +230,7 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
                       .indexes = cache_->indexes(),
                       .cache = cache_->records(),
                       .weights = options_.weights,
-                      .residence = residence_,
+                      .residence = *std::move(residence),
                       .ahead = pass.ahead});
 }
 

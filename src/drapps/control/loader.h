@@ -122,6 +122,8 @@ class Loader {
   Settings settings_now() const;
   /// Of the plant, which then keeps some.
   Recording::Samples samples() const;
+  /// Where the arrays live, made by the first pass; null where they stay.
+  Result<std::shared_ptr<Residence>> resident();
   Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine);
 
   const std::shared_ptr<const Plan> plan_;
@@ -130,12 +132,12 @@ class Loader {
   pid_t process_ = 0;                       // that all below belong to, but options_ and frozen_
   std::shared_ptr<Engine::Limit> limit_;    // shared with the passes
   std::shared_ptr<LoaderCache> cache_;
-  std::shared_ptr<Residence> residence_;  // from the first pass on, where there is to be one
-  std::shared_ptr<ArenaPlace> arena_;     // the latest pass's batch memory, between it and the next
+  std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
   std::shared_ptr<Recording> recording_;
   std::unique_ptr<std::mutex> mutex_;  // guards all below
   LoaderOptions options_;
   bool frozen_ = false;
+  std::shared_ptr<Residence> residence_;     // from the first pass on, where there is to be one
   std::shared_ptr<LivePlant> plant_;         // of all passes, from the first one on; shared with them
   std::shared_ptr<Client> client_;           // likewise
   std::shared_ptr<const FirstBatch> first_;  // of the latest pass

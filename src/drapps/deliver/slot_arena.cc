@@ -143,8 +143,10 @@ HeldSlot SlotArena::yield(Slot* slot) noexcept {
   }
   slot->holders.store(1, std::memory_order_relaxed);
   slot->arena = shared_from_this();
-  ledger_.add_held(slot_bytes_);
-  ledger_.release(slot_bytes_);
+  if (on_host()) {
+    ledger_.add_held(slot_bytes_);
+    ledger_.release(slot_bytes_);
+  }
   return HeldSlot(slot);
 }
 
@@ -153,10 +155,11 @@ void SlotArena::release(Slot* slot) noexcept {
   if (getpid() != slot->arena->maker_) return;
   const std::shared_ptr<SlotArena> arena = std::move(slot->arena);
   const std::size_t bytes = arena->slot_bytes_;
-  arena->ledger_.drop_held(bytes);
+  if (arena->on_host()) arena->ledger_.drop_held(bytes);
   const bool reusable = arena->on_its_own() || slot->fork_count == fork_count();
   if (reusable && !arena->on_its_own()) madvise(slot->data(), bytes, MADV_DONTFORK);
-  arena->keep_or_destroy(slot, reusable && arena->ledger_.try_reserve(bytes), reusable, false);
+  const bool charged = !arena->on_host() || (reusable && arena->ledger_.try_reserve(bytes));
+  arena->keep_or_destroy(slot, charged, reusable, false);
 }
 
 void SlotArena::keep_or_destroy(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept {

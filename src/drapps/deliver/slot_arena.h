@@ -11,7 +11,7 @@
 // mappings (vm.max_map_count). Large ones have a mapping each, of a range of one memfd.
 //
 // The slots of an arena may lie on a device instead, one allocation each, whose bytes count against what batches may
-// take there. The host does not touch them.
+// take there, held or not. The host does not touch them.
 //
 // A child reads any batch that its parent holds. It has a copy of the heap; of the memfd it has what was yielded when
 // it was forked: a large slot is MADV_DONTFORK until then and MADV_DOFORK from then on, and one that was held across a
