@@ -164,14 +164,14 @@ Result<ResizeAxis> AugmentList::plan(const TrailMove& move, std::size_t axis) {
   ResizeAxis made{.plan = static_cast<std::int32_t>(plans_.size()), .out = out, .stride = 1};
   const auto outputs = static_cast<std::size_t>(out);
   if (move.nearest) {
-    plans_.resize(plans_.size() + outputs);
-    kernel::nearest_pixels({plans_.data() + made.plan, outputs}, in);
+    plans_.resize(plans_.size() + 3 * outputs, std::int32_t{1} << kernel::kWeightBits);
+    const std::span<std::int32_t> first(plans_.data() + made.plan, outputs);
+    const std::span<std::int32_t> count(first.data() + outputs, outputs);
+    kernel::nearest_pixels(first, in);
     for (std::size_t i = 0; i < outputs; ++i) {
-      std::int32_t& pixel = plans_[static_cast<std::size_t>(made.plan) + i];
-      plans_.push_back(pixel < 0 ? 0 : 1);
-      pixel = std::max(pixel, 0);
+      count[i] = first[i] < 0 ? 0 : 1;
+      first[i] = std::max(first[i], 0);
     }
-    plans_.insert(plans_.end(), outputs, std::int32_t{1} << kernel::kWeightBits);
   } else {
     const auto pass = axis == 0 ? kernel::Pass::kVertical : kernel::Pass::kHorizontal;
     DRAPPS_RETURN_IF_ERROR(planner_.make(in, out, move.filter, move.arithmetic, pass, kernel::Level::kPortable));

@@ -136,8 +136,9 @@ Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* 
   const std::size_t list_at = aligned(rows * sizeof(std::uint64_t));
   std::size_t bytes = aligned(list_at + list_.bytes());
   const std::size_t columns_at = bytes;
+  const std::optional<Residence::PictureColumn>& pictures = residence_->pictures();
   const auto by_host = [&](const ColumnGatherer& column) {
-    return column.array == nullptr && !(residence_->pictures() && residence_->pictures()->column == column.column);
+    return column.array == nullptr && !(pictures && pictures->column == column.column);
   };
   for (const ColumnGatherer& column : plan_->gatherers) {
     if (by_host(column)) bytes += aligned(columns[column.column].row_bytes * rows);
@@ -147,13 +148,13 @@ Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* 
   std::byte* const there = work.there.data();
   std::memcpy(pinned, rows_.data(), rows * sizeof(std::uint64_t));
   AugmentArguments augment;
-  if (residence_->pictures()) {
-    augment = residence_->pictures()->arguments;
-    augment.out = reinterpret_cast<std::uint8_t*>(slot + columns[residence_->pictures()->column].offset);
+  if (pictures) {
+    augment = pictures->arguments;
+    augment.out = reinterpret_cast<std::uint8_t*>(slot + columns[pictures->column].offset);
     list_.put(pinned + list_at, there + list_at, augment);
   }
   DRAPPS_RETURN_IF_ERROR(stream_->copy_in(there, pinned, list_at + list_.bytes()));
-  if (residence_->pictures()) {
+  if (pictures) {
     DRAPPS_RETURN_IF_ERROR(stream_->launch(KernelId::kAugment, Augment::blocks(augment, rows), &augment));
   }
   for (const Residence::GatherColumn& column : residence_->gathers()) {

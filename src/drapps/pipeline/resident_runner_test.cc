@@ -73,7 +73,7 @@ class ResidentRunnerTest : public testing::Test {
     limit_ = engine_.limit({.cpus = 3, .bytes = std::size_t{64} << 20});
     allow_host_device(device::HostDeviceOptions{.copy_latency = 200us, .launch_latency = 300us});
   }
-  ~ResidentRunnerTest() override { allow_host_device({}); }
+  void TearDown() override { allow_host_device({}); }
 
   std::shared_ptr<const Plan> plan(const Source& source, PictureFields fields, std::uint32_t batch = 32) {
     PipelineSpec spec;
@@ -107,15 +107,22 @@ class ResidentRunnerTest : public testing::Test {
     return all;
   }
 
+  /// What a runner that waits for nothing gives next.
+  static Runner::Next next_of(Runner& runner) {
+    auto next = runner.next(60s);
+    if (next) return *std::move(next);
+    return invalid("no batch within a minute");
+  }
+
   static std::vector<std::string> batches_of(Runner& runner) {
     std::vector<std::string> batches;
     while (true) {
-      auto next = runner.next(60s);
-      if (!next || std::holds_alternative<Runner::Finished>(*next)) return batches;
-      if (const auto* error = std::get_if<Error>(&*next)) {
+      const auto next = next_of(runner);
+      if (std::holds_alternative<Runner::Finished>(next)) return batches;
+      if (const auto* error = std::get_if<Error>(&next)) {
         batches.push_back(error->to_string());
       } else {
-        batches.push_back(all_of(std::get<Batch>(*next)));
+        batches.push_back(all_of(std::get<Batch>(next)));
       }
     }
   }
@@ -155,10 +162,10 @@ TEST_F(ResidentRunnerTest, BatchesThatAreHeldStayAsTheyAre) {
   {
     const auto runner = start(source, made, residence);
     while (true) {
-      auto next = runner->next(60s);
-      ASSERT_TRUE(next);
-      if (std::holds_alternative<Runner::Finished>(*next)) break;
-      held.push_back(std::get<Batch>(std::move(*next)));
+      auto next = next_of(*runner);
+      ASSERT_FALSE(std::holds_alternative<Error>(next));
+      if (std::holds_alternative<Runner::Finished>(next)) break;
+      held.push_back(std::get<Batch>(std::move(next)));
     }
   }
   ASSERT_EQ(held.size(), expected.size());
@@ -213,7 +220,7 @@ TEST_F(ResidentRunnerTest, ALostDeviceIsAnErrorOfEachBatch) {
   const auto made = plan(*source, {.ops = crop_and_flip()});
   const auto residence = Residence::make({"host", 1 << 20}, *made, *source).value();
   const auto runner = start(source, made, residence);
-  ASSERT_TRUE(std::holds_alternative<Batch>(*runner->next(60s)));
+  ASSERT_TRUE(std::holds_alternative<Batch>(next_of(*runner)));
   static_cast<device::HostDevice&>(residence->device()).lose();
   const auto rest = batches_of(*runner);
   ASSERT_EQ(rest.size(), (kMembers + 31) / 32 - 1);

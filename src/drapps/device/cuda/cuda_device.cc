@@ -73,7 +73,7 @@ Status CudaDevice::load(const KernelImage& image) {
   std::string name(kCudaNameBytes, '\0');
   const CudaFunctions& call = driver_->call();
   DRAPPS_RETURN_IF_ERROR(driver_->check(call.device_name(name.data(), kCudaNameBytes, ordinal_), "asking the device"));
-  name_ = name.c_str();
+  name_ = name.substr(0, name.find('\0'));
   DRAPPS_RETURN_IF_ERROR(driver_->check(call.retain(&context_, ordinal_), "making a context"));
   const Entered entered(*this);
   DRAPPS_RETURN_IF_ERROR(entered.status());
@@ -104,6 +104,7 @@ Result<Memory> CudaDevice::allocate(Where where, std::size_t bytes) {
   }
   CudaAddress address = 0;
   DRAPPS_RETURN_IF_ERROR(entered.check(entered.call().allocate(&address, bytes), "allocating memory"));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as numbers
   return Memory(*this, where, reinterpret_cast<std::byte*>(address), bytes);
 }
 

@@ -145,10 +145,12 @@ TEST(HostDevice, StreamsOfManyThreadsAgreeByEvents) {
   constexpr std::size_t kThreads = 4, kRounds = 50;
   Pair shared(device, kThreads);
   std::vector<std::unique_ptr<Stream>> streams;
+  streams.reserve(kThreads);
   for (std::size_t i = 0; i < kThreads; ++i) streams.push_back(device.stream().value());
   const auto last = streams.back().get();
   std::vector<std::jthread> threads;
   std::vector<std::unique_ptr<Event>> events;
+  events.reserve(kThreads);
   for (std::size_t i = 0; i + 1 < kThreads; ++i) events.push_back(device.event().value());
   for (std::size_t i = 0; i + 1 < kThreads; ++i) {
     threads.emplace_back([&, i] {
