@@ -1,5 +1,7 @@
 """Build a wheel for every CPython >= 3.10 on this machine into dist/ and try each one.
 
+The kernels of devices are compiled by NVRTC and go into each (tools/gpu_kernels.py).
+
 From 3.12 on one wheel serves all (the stable ABI). auditwheel copies the codecs into the wheel
 under private names, so that they meet no other copy in the process. Each wheel is then installed
 into clean environments, with NumPy alone and, where this Python has a build of torch without
@@ -104,8 +106,9 @@ def build(python: Python) -> Path:
     pip(builder, *pinned("scikit-build-core", "nanobind"), "typing_extensions")
     raw = WORK / f"raw-{python.version[0]}.{python.version[1]}"
     shutil.rmtree(raw, ignore_errors=True)
-    wheel = ["-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", raw, "."]
-    run(builder, *wheel)
+    images = f"cmake.define.DRAPPS_KERNEL_IMAGES={kernel_images()}"
+    wheel = ["-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", raw]
+    run(builder, *wheel, "--config-settings", images, ".")
     repaired = raw / "repaired"
     auditwheel = [sys.executable, "-m", "auditwheel", "repair", "--strip", "-w", repaired]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -113,6 +116,13 @@ def build(python: Python) -> Path:
     wheel_file = next(repaired.glob("*.whl"))
     check_contents(wheel_file)
     return Path(shutil.copy(wheel_file, DIST))
+
+
+def kernel_images() -> Path:
+    """The kernels of devices, compiled for GPUs once."""
+    images = WORK / "kernel_images.inc"
+    run(sys.executable, "-m", "tools.gpu_kernels", images)
+    return images
 
 
 def check_contents(wheel: Path) -> None:

@@ -1,6 +1,11 @@
 // What tests need of the core and users do not: drapps._core._register_test_policies, in no wheel.
 #include <nanobind/nanobind.h>
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "drapps/device/open.h"
 #include "drapps/policy/policies_test.h"
 
 namespace drapps {
@@ -8,6 +13,14 @@ namespace drapps {
 void bind_testing(nanobind::module_& module) {
   module.def("_register_test_policies", &register_test_policies,
              "Makes the policies random, random_raw and faulty known in this process.");
+  module.def(
+      "_allow_host_device",
+      [](std::size_t memory_bytes, std::int64_t latency_ns) {
+        const std::chrono::nanoseconds latency(latency_ns);
+        device::allow_host_device(device::HostDeviceOptions{memory_bytes, latency, latency});
+      },
+      nanobind::arg("memory_bytes"), nanobind::arg("latency_ns"),
+      "Makes \"host\" a device in this process, whose copies and launches take at least so long.");
 }
 
 }  // namespace drapps

@@ -68,6 +68,7 @@ class Copies(list):
     seconds = 0.0
     bad = ()
     full = False  # of memory, where the transfer thread asks for it
+    refused = 0  # times that there is none for who takes a batch
 
     def __init__(self, module):
         self.kept = []
@@ -77,6 +78,9 @@ class Copies(list):
         stream = self._module.current_stream(memory._device)
         ahead = stream is not self._module.consumer
         if self.full and ahead:
+            raise torch.OutOfMemoryError("out of memory")
+        if self.refused and not ahead:
+            self.refused -= 1
             raise torch.OutOfMemoryError("out of memory")
         if tensor.tolist() in self.bad:
             raise ValueError(f"{tensor.tolist()} cannot be copied")
@@ -187,6 +191,18 @@ def test_without_memory_for_what_is_ahead_batches_are_copied_when_they_are_taken
     with pytest.warns(RuntimeWarning, match="cuda:0 has no memory left") as warned:
         assert values(made_by()) == EXPECTED
     assert len([each for each in warned if "no memory left" in str(each.message)]) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.* has no memory left")
+def test_a_batch_for_which_there_is_no_memory_when_it_is_taken_is_not_lost(copies):
+    copies.full, copies.refused = True, 2
+    loader = lifted()
+    iterator = iter(loader)
+    for _ in range(2):
+        with pytest.raises(torch.OutOfMemoryError):
+            next(iterator)
+        assert loader.state_dict()["position"] == 0
+    assert values(iterator) == EXPECTED
 
 
 @ALL

@@ -58,6 +58,26 @@ def test_batches_arrive_on_the_device(photos, workers):
         assert torch.equal(other_label.cpu(), label)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_data_that_live_on_the_device_give_the_bytes_of_the_cpu(workers):
+    import drapps.torch
+    from python.tests.resident_data import cifar, same
+
+    def loader(**where):
+        return drapps.torch.DataLoader(
+            cifar(), 32, shuffle=True, seed=3, num_workers=workers, **where
+        )
+
+    there = loader(device="cuda", device_memory="256MB")
+    for epoch in range(2):
+        plain = loader()
+        plain.set_epoch(epoch)
+        there.set_epoch(epoch)
+        batches = list(there)
+        assert all(tensor.device.type == "cuda" for batch in batches for tensor in batch)
+        same([[tensor.cpu() for tensor in batch] for batch in batches], list(plain))
+
+
 def test_memory_is_used_again_only_when_its_last_use_has_ended():
     import drapps.torch
 

@@ -55,7 +55,10 @@ class AheadStream:
         self.place, self.left = stream.place, stream.left
 
     def next(self) -> Any:
-        """The next batch. Raises what `Stream.next` raises, or what bringing it there raised."""
+        """The next batch. Raises what `Stream.next` raises, or what bringing it there raised.
+
+        A batch for which there is no memory when it is taken stays, for the next call.
+        """
         self._stream.asks()
         try:
             return self._next()
@@ -69,8 +72,14 @@ class AheadStream:
             self._take()
         self._taken[0].batch.wait()
         taken = self._taken.popleft()
+        place = self.place, self.left
         self.place, self.left = taken.place, taken.left
-        batch = taken.batch.taken()
+        try:
+            batch = taken.batch.taken()
+        except torch.OutOfMemoryError:  # it was not given: who makes room may ask again
+            self._taken.appendleft(taken)
+            self.place, self.left = place
+            raise
         if isinstance(batch, ExceptionWrapper):
             batch.reraise()  # type: ignore[no-untyped-call]
         return batch

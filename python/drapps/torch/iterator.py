@@ -8,8 +8,9 @@ import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from drapps.torch.ahead import AheadStream, tensors_of
-from drapps.torch.destination import at_once, destination_of
+from drapps.torch.destination import Destination, at_once, destination_of
 from drapps.torch.pictures import warn_of_large
+from drapps.torch.resident import ResidentBatches
 from drapps.torch.transfer import TransferThread
 
 if TYPE_CHECKING:
@@ -29,13 +30,17 @@ class LiftedIterator(_BaseDataLoaderIter):
 
     def __init__(self, loader: IteratedLoader[Any], native: Native) -> None:
         super().__init__(loader)
-        self._destination = destination_of(loader._device, self)
+        self._destination: Destination | None
+        if native.resident and loader._device is not None:
+            self._destination = ResidentBatches(loader._device)
+        else:
+            self._destination = destination_of(loader._device, self)
         self._pass = loader._begin(int(self._base_seed), native)
         self._stream: AnyStream | None = None
         self._marks: ConsumerMarks | None = None
         self._transfer: TransferThread | None = None
         if self._num_workers > 0:
-            if self._destination is not None:
+            if self._destination is not None and not native.resident:
                 self._transfer = TransferThread(self._destination)
             self.stream()  # as stock workers, which read ahead from here on
 

@@ -30,7 +30,7 @@ from drapps.loader_options import loader_options
 from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording, look_after, record_native
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
-from drapps.torch import generators, stock_arguments
+from drapps.torch import generators, resident, stock_arguments
 from drapps.torch.base import IteratedLoader, T_co
 from drapps.torch.destination import device_of
 from drapps.torch.in_process import InProcessIterator
@@ -92,6 +92,9 @@ class DataLoader(IteratedLoader[T_co]):
             natively, byte for byte the same, in worker processes; True: also on worker threads and
             in this process, while they make samples; False: nowhere.
         device: batches arrive on it, copied ahead from pinned memory: ``"cuda"``, ``"cuda:1"``.
+        device_memory: the most bytes of `device` that a dataset in memory and its batches may take:
+            a number, or a size such as ``"2GiB"``. The arrays are copied there when the first pass
+            begins, and batches are made there. 0 leaves them where they are.
 
     ``num_workers`` is the number of *virtual* workers: ids, seeds and `get_worker_info` stay as
     they are while the number of processes behind them changes; ``"auto"`` leaves it to the loader.
@@ -129,6 +132,7 @@ class DataLoader(IteratedLoader[T_co]):
         share_lists: bool = True,
         accelerate: bool | None = None,
         device: torch.device | str | int | None = None,
+        device_memory: Bytes = 0,
         settings: Mapping[str, Any] | None = None,
         cache: Literal["auto", "off"] | Bytes = "auto",
         form: str = "auto",
@@ -152,6 +156,8 @@ class DataLoader(IteratedLoader[T_co]):
         self.accelerate = arguments.flag("accelerate", accelerate) if given else None
         self.device, self._device = device, None if device is None else device_of(device)
         self.settings = settings
+        self.device_memory = device_memory
+        self._device_bytes = self._checked_device_memory()
         self._options()
         self.bad_samples_file = old_keyword(
             "ledger_file", ledger_file, "bad_samples_file", bad_samples_file
@@ -216,6 +222,9 @@ class DataLoader(IteratedLoader[T_co]):
         if self._iterator is not None and self._lasting is not None:
             return self._lasting
         options = self._options()
+        if self._device is not None and self._device_bytes > 0:
+            name = resident.core_name(self._device)
+            options |= {"device": name, "device_memory": self._device_bytes}
         try:
             if not self.lift:
                 raise NotLifted("lift=False")
@@ -226,11 +235,26 @@ class DataLoader(IteratedLoader[T_co]):
                 self._native = Native(recipe, options, self._native)
             return self._native
         except NotLifted as verdict:
+            if self._device_bytes > 0:
+                raise PipelineError(
+                    f"device_memory={self.device_memory!r} is for arrays that are lifted, and this "
+                    f"loader runs Python code because {verdict}; leave it out"
+                ) from None
             return stock_report(self, str(verdict))
 
     def _options(self) -> dict[str, Any]:
         budgets = (self.cpu_budget, self.ram_budget)
         return loader_options(self.policy, *budgets, self.settings, self.cache, self.form)
+
+    def _checked_device_memory(self) -> int:
+        if type(self.device_memory) is int and self.device_memory == 0:
+            return 0
+        given = arguments.byte_count("device_memory", self.device_memory)
+        if self._device is None:
+            raise PipelineError(
+                f"device_memory={self.device_memory!r} is of no device: name it by device="
+            )
+        return given
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         stock_arguments.check_can_iterate(self)

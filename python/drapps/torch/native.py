@@ -49,9 +49,12 @@ class Native:
             self.source: Source = earlier.source
         else:
             self.source = recipe.folder.source()
+        self.resident = bool(options.get("device_memory"))
         try:
             self.core = self._loader(options)
         except ValueError as error:
+            if self.resident and self._runs({**options, "device": None, "device_memory": None}):
+                raise PipelineError(str(error)) from None
             if options["ram_budget"] is not None and self._runs({**options, "ram_budget": None}):
                 budget = f"ram_budget={options['ram_budget']}"
                 raise PipelineError(f"{budget} is too small: {error}") from None

@@ -22,6 +22,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::kResourceExhausted: return "resource exhausted";
     case ErrorCode::kCancelled: return "cancelled";
     case ErrorCode::kInternal: return "internal error";
+    case ErrorCode::kDeviceLost: return "device lost";
   }
   return "unknown";
 }

@@ -24,6 +24,7 @@ enum class ErrorCode : std::uint8_t {
   kResourceExhausted,  // a budget or the system has no more to give
   kCancelled,          // stopped on request
   kInternal,           // an exception that nothing here expects
+  kDeviceLost,         // a device answers no more, or what ran on it has failed
 };
 
 /// Stage of the data plane in which an error arose.

@@ -1,6 +1,8 @@
 #include "drapps/batch/row.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -52,6 +54,16 @@ Status PictureWriter::write(const Picture& picture, std::byte* row) const {
   normalizer_.store(row, picture.image, row_, picture.mirrored);
   for (const Erasure& erasure : picture.erasures) erase(row, row_, channels_, extent_, erasure);
   return ok_status();
+}
+
+std::vector<std::byte> PictureWriter::table() const {
+  std::array<std::uint8_t, 256> ramp;
+  std::iota(ramp.begin(), ramp.end(), std::uint8_t{0});
+  const ConstImageView levels{ramp.data(), channels_, 1, 256, 256, 0};  // the same plane for each channel
+  const kernel::RowFormat format{row_.dtype, Layout::kNchw};
+  std::vector<std::byte> table(kernel::row_size(format, channels_, 1, 256));
+  normalizer_.store(table.data(), levels, format);
+  return table;
 }
 
 Result<MaskWriter> MaskWriter::make(Dtype dtype, const PictureSpec& in) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "drapps/batch/tensor_format.h"
 #include "drapps/data/picture.h"
@@ -31,7 +32,13 @@ class PictureWriter {
   /// have as many as the row.
   void write_pixels(ConstImageView line, std::byte* row) const noexcept { normalizer_.store(row, line, row_); }
 
+  /// What each byte becomes: [channels()][256] elements of the dtype, which are all that write() has in a row.
+  std::vector<std::byte> table() const;
+
   std::size_t bytes() const noexcept { return kernel::row_size(row_, channels_, extent_.height, extent_.width); }
+  kernel::RowFormat format() const noexcept { return row_; }
+  std::int32_t channels() const noexcept { return channels_; }
+  Extent extent() const noexcept { return extent_; }
 
  private:
   PictureWriter(kernel::Normalizer normalizer, const TensorFormat& format, const PictureSpec& in) noexcept

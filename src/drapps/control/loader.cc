@@ -65,6 +65,15 @@ Result<LoaderOptions> parse_options(std::string_view text) {
       if (value != "share" && value != "cap")
         return invalid("weights=" + value.dump() + R"( must be "share" or "cap")");
       options.weights = value == "cap" ? WeightUse::kCap : WeightUse::kShare;
+    } else if (key == "device_memory") {
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0) {
+        return invalid("device_memory must be a number of bytes > 0");
+      }
+      const json device = root.value("device", json());
+      if (!device.is_string()) return invalid("device_memory is of no device: name it");
+      options.device = DeviceChoice{device.get<std::string>(), value.get<std::size_t>()};
+    } else if (key == "device") {
+      if (!value.is_string()) return invalid("device=" + value.dump() + " must be a name such as \"cuda:0\"");
     } else {
       return invalid("there is no option named \"" + key + "\"");
     }
@@ -77,6 +86,7 @@ Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<
     if (auto policy = make_policy(options.policy); !policy.ok()) return std::move(policy).error();
     auto plan = Plan::make(std::move(spec), *source);
     if (!plan.ok()) return std::move(plan).error();
+    if (options.device) DRAPPS_RETURN_IF_ERROR(Residence::check(**plan, *source, options.device->memory_bytes));
     std::unique_ptr<Loader> loader(new Loader(*std::move(plan), std::move(source), std::move(options)));
     if (auto sampler = loader->sampler({}); !sampler.ok()) return std::move(sampler).error();
     loader->enter_process();
@@ -101,6 +111,7 @@ Loader::~Loader() {
   abandon(std::move(client_));
   abandon(std::move(cache_));
   abandon(std::move(arena_));
+  abandon(std::move(residence_));
   abandon(std::move(recording_));
 }
 
@@ -111,6 +122,7 @@ void Loader::enter_process() {
     abandon(std::exchange(client_, {}));
     abandon(std::exchange(cache_, {}));
     abandon(std::exchange(arena_, {}));
+    abandon(std::exchange(residence_, {}));
     abandon(std::exchange(recording_, {}));
   }
   process_ = 0;
@@ -195,9 +207,19 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   return iterator;
 }
 
+Result<std::shared_ptr<Residence>> Loader::resident() {
+  const auto guard = lock();
+  if (!options_.device || residence_ != nullptr) return residence_;
+  auto made = Residence::make(*options_.device, *plan_, *source_);
+  if (made.ok()) residence_ = *made;
+  return made;
+}
+
 Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine) {
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
   if (cache_->records() != nullptr) cache_->records()->begin_pass();
+  auto residence = resident();
+  if (!residence.ok()) return std::move(residence).error();
   return make_runner({.plan = plan_,
                       .source = source_,
                       .sampler = std::move(order),
@@ -208,6 +230,7 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
                       .learned = cache_->learned(),
                       .keeper = cache_->records(),
                       .weights = options_.weights,
+                      .residence = *std::move(residence),
                       .ahead = pass.ahead});
 }
 
@@ -363,7 +386,8 @@ void Iterator::close() {
   Controller::of_process().remove(client_);
   bad_ = runner_->take_bad_samples();
   const std::shared_ptr<SlotArena> arena = runner_->arena();
-  const std::shared_ptr<ArenaPlace> place = runner_->left() == 0 ? arena_.lock() : nullptr;
+  const bool whole = runner_->left() == 0 && arena->on_host();
+  const std::shared_ptr<ArenaPlace> place = whole ? arena_.lock() : nullptr;
   runner_.reset();
   // What a whole pass worked in serves the next one. Who ends a pass early wants its memory back.
   place != nullptr ? place->keep(arena) : arena->retire();

@@ -28,6 +28,7 @@
 #include "drapps/control/recording.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
+#include "drapps/pipeline/residence.h"
 #include "drapps/pipeline/runner.h"
 #include "drapps/policy/config.h"
 
@@ -39,9 +40,11 @@ struct LoaderOptions {
   std::optional<Settings> settings;  // to start with; the policy's own where absent
   WeightUse weights = WeightUse::kShare;
   CacheOptions cache;
+  std::optional<DeviceChoice> device;  // where arrays are to live
 };
 
-/// {"policy", "cpu_budget", "ram_budget", "settings", "weights", "cache", "form"}: all optional, null as absent.
+/// {"policy", "cpu_budget", "ram_budget", "settings", "weights", "cache", "form", "device", "device_memory"}: all
+/// optional, null as absent.
 Result<LoaderOptions> parse_options(std::string_view json);
 /// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}, "shortages": […]}: in every
 /// loader's plan.
@@ -119,6 +122,8 @@ class Loader {
   Settings settings_now() const;
   /// Of the plant, which then keeps some.
   Recording::Samples samples() const;
+  /// Where the arrays live, made by the first pass; null where they stay.
+  Result<std::shared_ptr<Residence>> resident();
   Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine);
 
   const std::shared_ptr<const Plan> plan_;
@@ -132,6 +137,7 @@ class Loader {
   std::unique_ptr<std::mutex> mutex_;  // guards all below
   LoaderOptions options_;
   bool frozen_ = false;
+  std::shared_ptr<Residence> residence_;     // from the first pass on, where there is to be one
   std::shared_ptr<LivePlant> plant_;         // of all passes, from the first one on; shared with them
   std::shared_ptr<Client> client_;           // likewise
   std::shared_ptr<const FirstBatch> first_;  // of the latest pass

@@ -37,8 +37,9 @@ HeldSlot::~HeldSlot() {
   if (slot_ != nullptr && slot_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) SlotArena::release(slot_);
 }
 
-SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory) noexcept
-    : slot_bytes_(slot_bytes), ledger_(ledger), memory_(std::move(memory)), maker_(getpid()) {}
+SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory,
+                     std::shared_ptr<DeviceRoom> room) noexcept
+    : slot_bytes_(slot_bytes), room_(std::move(room)), ledger_(ledger), memory_(std::move(memory)), maker_(getpid()) {}
 
 Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, MemoryLedger& ledger) {
   if (slot_bytes <= kLargestInHeap) {
@@ -51,6 +52,11 @@ Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, Memor
   // Whole huge pages where a slot is large enough to profit, whole pages otherwise.
   const std::size_t unit = slot_bytes >= 4 * kHugePage ? kHugePage : kPageBytes;
   return std::shared_ptr<SlotArena>(new SlotArena(round_up(slot_bytes, unit), ledger, *std::move(memory)));
+}
+
+Result<std::shared_ptr<SlotArena>> SlotArena::make_on(std::shared_ptr<DeviceRoom> room, std::size_t slot_bytes) {
+  MemoryLedger& ledger = room->ledger;
+  return std::shared_ptr<SlotArena>(new SlotArena(slot_bytes, ledger, std::nullopt, std::move(room)));
 }
 
 SlotArena::~SlotArena() {
@@ -70,10 +76,11 @@ Result<Slot*> SlotArena::acquire() {
   if (!ledger_.reserve(slot_bytes_)) {
     return Error{.code = ErrorCode::kResourceExhausted,
                  .stage = Stage::kDeliver,
-                 .message = "a batch of " + std::to_string(slot_bytes_) +
-                            " bytes does not fit the RAM budget, of which " + std::to_string(ledger_.whole().used()) +
-                            " of " + std::to_string(ledger_.whole().limit()) +
-                            " bytes are in use; raise ram_budget or lower the batch size"};
+                 .message = "a batch of " + std::to_string(slot_bytes_) + " bytes does not fit " +
+                            (on_host() ? "the RAM budget" : "device_memory") + ", of which " +
+                            std::to_string(ledger_.whole().used()) + " of " + std::to_string(ledger_.whole().limit()) +
+                            " bytes are in use; raise " + (on_host() ? "ram_budget" : "it") +
+                            " or lower the batch size"};
   }
   auto slot = catching([this] { return make_slot(); });
   if (!slot.ok()) ledger_.release(slot_bytes_);
@@ -82,7 +89,12 @@ Result<Slot*> SlotArena::acquire() {
 
 Result<Slot*> SlotArena::make_slot() {
   auto slot = std::make_unique<Slot>();
-  if (in_heap()) {
+  if (room_ != nullptr) {
+    auto memory = room_->device->allocate(device::Where::kDevice, slot_bytes_);
+    if (!memory.ok()) return std::move(memory).error();
+    slot->elsewhere = *std::move(memory);
+    slot->kind = room_->kind;
+  } else if (on_its_own()) {
     slot->heap.reset(static_cast<std::byte*>(::operator new(slot_bytes_, FreeInHeap::kAlignment)));
   }
   const std::scoped_lock lock(mutex_);
@@ -121,7 +133,7 @@ Status SlotArena::map(Slot& slot, SharedFile& memory) {
 void SlotArena::abandon(Slot* slot) noexcept { keep_or_destroy(slot, true, true, true); }
 
 HeldSlot SlotArena::yield(Slot* slot) noexcept {
-  if (!in_heap()) {
+  if (!on_its_own()) {
     madvise(slot->data(), slot_bytes_, MADV_DOFORK);
     slot->fork_count = fork_count();
   }
@@ -131,8 +143,10 @@ HeldSlot SlotArena::yield(Slot* slot) noexcept {
   }
   slot->holders.store(1, std::memory_order_relaxed);
   slot->arena = shared_from_this();
-  ledger_.add_held(slot_bytes_);
-  ledger_.release(slot_bytes_);
+  if (on_host()) {
+    ledger_.add_held(slot_bytes_);
+    ledger_.release(slot_bytes_);
+  }
   return HeldSlot(slot);
 }
 
@@ -141,10 +155,11 @@ void SlotArena::release(Slot* slot) noexcept {
   if (getpid() != slot->arena->maker_) return;
   const std::shared_ptr<SlotArena> arena = std::move(slot->arena);
   const std::size_t bytes = arena->slot_bytes_;
-  arena->ledger_.drop_held(bytes);
-  const bool reusable = arena->in_heap() || slot->fork_count == fork_count();
-  if (reusable && !arena->in_heap()) madvise(slot->data(), bytes, MADV_DONTFORK);
-  arena->keep_or_destroy(slot, reusable && arena->ledger_.try_reserve(bytes), reusable, false);
+  if (arena->on_host()) arena->ledger_.drop_held(bytes);
+  const bool reusable = arena->on_its_own() || slot->fork_count == fork_count();
+  if (reusable && !arena->on_its_own()) madvise(slot->data(), bytes, MADV_DONTFORK);
+  const bool charged = !arena->on_host() || (reusable && arena->ledger_.try_reserve(bytes));
+  arena->keep_or_destroy(slot, charged, reusable, false);
 }
 
 void SlotArena::keep_or_destroy(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept {

@@ -10,6 +10,9 @@
 // Small slots lie in the process's heap, so that keeping a million of them costs their bytes: a process has some 65,000
 // mappings (vm.max_map_count). Large ones have a mapping each, of a range of one memfd.
 //
+// The slots of an arena may lie on a device instead, one allocation each, whose bytes count against what batches may
+// take there, held or not. The host does not touch them.
+//
 // A child reads any batch that its parent holds. It has a copy of the heap; of the memfd it has what was yielded when
 // it was forked: a large slot is MADV_DONTFORK until then and MADV_DOFORK from then on, and one that was held across a
 // fork is never reused, because the child may still read it. A release in a process that did not make the arena does
@@ -30,6 +33,7 @@
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/device/device.h"
 #include "drapps/shm/file.h"
 
 namespace drapps {
@@ -44,6 +48,16 @@ struct MemoryKind {
   bool operator==(const MemoryKind&) const = default;
 };
 
+/// A device, and how much of its memory may be taken.
+struct DeviceRoom {
+  DeviceRoom(std::shared_ptr<device::Device> of, MemoryKind what, std::size_t bytes)
+      : device(std::move(of)), kind(what), ledger(bytes) {}
+
+  const std::shared_ptr<device::Device> device;
+  const MemoryKind kind;  // of batches there
+  MemoryLedger ledger;
+};
+
 /// Memory in the heap, aligned as columns are.
 struct FreeInHeap {
   static constexpr std::align_val_t kAlignment{64};
@@ -53,11 +67,14 @@ using HeapMemory = std::unique_ptr<std::byte, FreeInHeap>;
 
 /// Memory of one batch. Made and destroyed by the arena only.
 struct Slot {
-  std::byte* data() const noexcept { return heap != nullptr ? heap.get() : mapping.data(); }
+  std::byte* data() const noexcept {
+    return heap != nullptr ? heap.get() : elsewhere.data() != nullptr ? elsewhere.data() : mapping.data();
+  }
 
-  HeapMemory heap;         // of a small one
-  Mapping mapping;         // of a large one
-  std::size_t offset = 0;  // of a large one's range in the arena's memfd
+  HeapMemory heap;           // of a small one
+  Mapping mapping;           // of a large one
+  device::Memory elsewhere;  // of one on a device
+  std::size_t offset = 0;    // of a large one's range in the arena's memfd
   MemoryKind kind{};
   std::atomic<std::uint32_t> holders{0};
   std::uint64_t fork_count = 0;      // forks of this process when a large one was yielded
@@ -94,9 +111,14 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   /// @param slot_bytes capacity of each slot.
   /// @param ledger     outlives the arena and every batch.
   static Result<std::shared_ptr<SlotArena>> make(std::size_t slot_bytes, MemoryLedger& ledger);
+  /// Of slots on a device.
+  static Result<std::shared_ptr<SlotArena>> make_on(std::shared_ptr<DeviceRoom> room, std::size_t slot_bytes);
   ~SlotArena();
   SlotArena(const SlotArena&) = delete;
   SlotArena& operator=(const SlotArena&) = delete;
+
+  /// Whether the host may read and write its slots.
+  bool on_host() const noexcept { return room_ == nullptr; }
 
   /// A slot to fill: a spare one or a new one. kResourceExhausted where the budget or the system has no more.
   Result<Slot*> acquire();
@@ -116,8 +138,9 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
  private:
   friend class HeldSlot;
 
-  SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory) noexcept;
-  bool in_heap() const noexcept { return !memory_.has_value(); }
+  SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory,
+            std::shared_ptr<DeviceRoom> room = nullptr) noexcept;
+  bool on_its_own() const noexcept { return !memory_.has_value(); }
   Result<Slot*> make_slot();
   Status map(Slot& slot, SharedFile& memory);
   void started_filling() noexcept;
@@ -126,6 +149,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   void keep_or_destroy(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept;
 
   const std::size_t slot_bytes_;
+  const std::shared_ptr<DeviceRoom> room_;  // of slots on a device
   MemoryLedger& ledger_;
   std::optional<SharedFile> memory_;  // of large slots
   const pid_t maker_;

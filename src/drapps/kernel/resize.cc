@@ -72,8 +72,7 @@ Status Resizer::run(ImageView out, ConstImageView in, Filter filter, Arithmetic 
     copy_picture(out, in);
     return ok_status();
   }
-  const bool vertical_first = order == PassOrder::kPillow13 && out.height < high.whole &&
-                              2 * (std::int64_t{wide.whole} - out.width) < std::int64_t{high.whole} - out.height;
+  const bool vertical_first = runs_vertical_first(order, {high.whole, wide.whole}, {out.height, out.width});
   const ResizeKernels& kernels = resize_kernels(level_);
   if (across) DRAPPS_RETURN_IF_ERROR(horizontal_.make(wide, out.width, filter, arithmetic, Pass::kHorizontal, level_));
   if (down) DRAPPS_RETURN_IF_ERROR(vertical_.make(high, out.height, filter, arithmetic, Pass::kVertical, level_));

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
@@ -24,6 +25,11 @@ enum class PassOrder : std::uint8_t {
   kHorizontalFirst,  // Pillow up to 12
   kPillow13,         // vertical first where out_h < h and 2 * (w - out_w) < h - out_h, else horizontal
 };
+
+constexpr bool runs_vertical_first(PassOrder order, Extent in, Extent out) noexcept {
+  return order == PassOrder::kPillow13 && out.height < in.height &&
+         2 * (std::int64_t{in.width} - out.width) < std::int64_t{in.height} - out.height;
+}
 
 /// A part of a picture whose edges need not lie between pixels, as Pillow's resize() takes it as `box`. Of the picture
 /// only the pixels of `read` are there.
@@ -81,5 +87,7 @@ enum class Nearest : std::uint8_t {
 /// Nearest neighbour: for masks, whose values must not mix. The views do not overlap, have as many channels, and are
 /// not empty.
 void resize_nearest(ImageView out, ConstImageView in, Nearest nearest = Nearest::kPillow) noexcept;
+/// Along one dimension of `in` pixels: the pixel that each of pixels.size() takes, or -1 where it takes none and is 0.
+void nearest_pixels(std::span<std::int32_t> pixels, std::int32_t in, Nearest nearest = Nearest::kPillow) noexcept;
 
 }  // namespace drapps::kernel

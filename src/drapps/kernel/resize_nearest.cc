@@ -70,4 +70,16 @@ void resize_nearest(ImageView out, ConstImageView in, Nearest nearest) noexcept 
   }
 }
 
+void nearest_pixels(std::span<std::int32_t> pixels, std::int32_t in, Nearest nearest) noexcept {
+  const auto fill = [&](auto walk) {
+    for (std::int32_t& pixel : pixels) pixel = walk.next();
+  };
+  const auto out = static_cast<std::int32_t>(pixels.size());
+  if (nearest == Nearest::kTorch) {
+    fill(TorchWalk(in, out));
+  } else {
+    fill(PillowWalk(in, out));
+  }
+}
+
 }  // namespace drapps::kernel

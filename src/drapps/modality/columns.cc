@@ -30,7 +30,8 @@ void BatchColumns::add_arrays(const Source& source) {
            kernel::gather_rows(first + bytes * next, array.data, array.stride, bytes, run.rows.subspan(next));
            next = run.rows.size();
            return ok_status();
-         }});
+         },
+         &array});
   }
 }
 

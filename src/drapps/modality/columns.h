@@ -45,6 +45,7 @@ struct ColumnGatherer {
   /// Fills rows of a run from `next` on, the first of which is at `first`, and counts `next` on. An error is about row
   /// `next`; who calls again with a `next` behind it goes on there.
   std::function<Status(const RowRun& run, std::size_t& next, std::byte* first)> gather;
+  const Array* array = nullptr;  // whose rows these are, as they are
 };
 
 /// What stands in a label column where that is not the label itself.

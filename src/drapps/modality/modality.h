@@ -31,6 +31,9 @@
 namespace drapps {
 
 struct BatchColumns;  // columns.h
+struct DevicePart;    // device_part.h
+struct TrailMove;
+class Scratch;
 
 class PartState {
  public:
@@ -125,6 +128,11 @@ class PartPlan {
   /// The batch ops, on the first `rows` rows of a finished batch.
   virtual void finish(const BatchColumns& /*columns*/, std::byte* /*slot*/, std::uint32_t /*rows*/,
                       const PartDraws& /*draws*/) const {}
+
+  /// Whether a device can make what a batch holds of the part, from rows of an array. kUnsupported says why not.
+  virtual Result<DevicePart> on_device() const;
+  /// Adds to `trail` what the ops would do to a row of the array. Requires on_device().
+  virtual Status note_moves(const PartDraws& draws, Scratch& scratch, std::vector<TrailMove>& trail) const;
 
   /// How many ops draw, batch ops among them: the parts behind draw with other numbers.
   virtual std::size_t ordinals() const noexcept = 0;

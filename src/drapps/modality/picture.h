@@ -118,6 +118,8 @@ class PicturePlan final : public PartPlan {
   std::uint64_t large_work() const noexcept override { return static_cast<std::uint64_t>(kManyPixels); }
   Status decode(Sample& sample, const PartDraws& draws) const override;
   Status augment(Sample& sample, const PartDraws& draws) const override;
+  Result<DevicePart> on_device() const override;
+  Status note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const override;
   bool finishes() const noexcept override { return mixer_.has_value(); }
   void finish(const BatchColumns& columns, std::byte* slot, std::uint32_t rows, const PartDraws& draws) const override;
   std::size_t ordinals() const noexcept override { return spec_.ops.size() + (mixer_ ? 1 : 0); }

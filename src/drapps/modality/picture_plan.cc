@@ -14,12 +14,6 @@ namespace {
 constexpr std::size_t kPicturesAhead = 4;
 constexpr std::size_t kBytesAhead = 1024;
 
-/// Those of a source of rows, or null.
-const PictureArray* pictures_of(const Source& source) {
-  const ArraySource* const rows = source.rows();
-  return rows == nullptr ? nullptr : rows->pictures();
-}
-
 /// What the decoder makes of any record of the source, or what its array of pictures holds.
 PictureSpec decoded(const PicturePart& spec, const std::string& name, const Source& source) {
   if (const PictureArray* pictures = pictures_of(source)) {

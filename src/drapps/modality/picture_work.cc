@@ -8,8 +8,11 @@
 #include "drapps/decode/check.h"
 #include "drapps/decode/jpeg/index_memory.h"
 #include "drapps/decode/sniff.h"
+#include "drapps/device/augment_list.h"
 #include "drapps/kernel/pixels.h"
+#include "drapps/modality/device_part.h"
 #include "drapps/modality/picture.h"
+#include "drapps/source/array.h"
 
 namespace drapps {
 namespace {
@@ -235,6 +238,28 @@ Status PicturePlan::decode_mask(Sample& sample, RecordPart part) const {
   auto mask = work.decoder.decode(bytes, *info, picture.window, options, work.scratch.next_mask_buffer());
   if (!mask.ok()) return about(part, std::move(mask).error(), sample);
   picture.mask = *mask;
+  return ok_status();
+}
+
+Result<DevicePart> PicturePlan::on_device() const {
+  if (pictures_of(source_) == nullptr) {
+    return Error{.code = ErrorCode::kUnsupported, .message = "the pictures lie in files, which the CPU decodes"};
+  }
+  if (mixer_) return Error{.code = ErrorCode::kUnsupported, .message = "pictures are mixed, which no kernel does"};
+  DRAPPS_RETURN_IF_ERROR(device::check_on_device(spec_.ops));
+  return DevicePart{image_column_, &writer_};
+}
+
+Status PicturePlan::note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const {
+  Picture picture;
+  picture.extent = stages_.front().extent;
+  picture.window = geometry::whole_rect(picture.extent);
+  for (std::size_t i = 0; i < spec_.ops.size(); ++i) {
+    OpContext context{draws[i], scratch};
+    context.trail = &trail;
+    DRAPPS_RETURN_IF_ERROR(run(spec_.ops[i], picture, context));
+    i += static_cast<std::size_t>(context.skip);
+  }
   return ok_status();
 }
 

@@ -152,7 +152,7 @@ BatchWindow::Next BatchWindow::take(Taker& taker) {
     return error;
   }
   if (!batch.held) {
-    plan_->write_header(batch.slot->data(), step, pass_.epoch, batch.rows);
+    if (arena_->on_host()) plan_->write_header(batch.slot->data(), step, pass_.epoch, batch.rows);
     batch.held = arena_->yield(std::exchange(batch.slot, nullptr));
   }
   Batch taken{.slot = batch.held, .plan = plan_, .rows = batch.rows, .step = step, .position = batch.position};

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "drapps/pipeline/plan.h"
 #include "drapps/pipeline/task.h"
@@ -35,6 +36,11 @@ class Preparer {
   Status prepare(SampleTask& task) const;
   /// The batch ops, on the first `rows` rows of a finished batch.
   void finish(std::byte* slot, std::uint64_t step, std::uint32_t rows) const;
+
+  /// What the ops of the plan's only part would do to the sample at a position, a row of an array.
+  Status note_moves(std::uint64_t position, Scratch& scratch, std::vector<TrailMove>& trail) const {
+    return plan_->parts.front()->note_moves(PartDraws(coordinate(position), 0), scratch, trail);
+  }
 
   /// Which sample stands in for a bad one; the task then asks for that one.
   void replace(SampleTask& task, std::uint32_t attempt) const;

@@ -1,5 +1,6 @@
 #include "drapps/pipeline/executor.h"
 #include "drapps/pipeline/gatherer.h"
+#include "drapps/pipeline/resident_runner.h"
 
 namespace drapps {
 namespace {
@@ -15,10 +16,13 @@ Result<std::unique_ptr<Runner>> make(const RunnerParts& parts) {
 
 Result<std::unique_ptr<Runner>> make_runner(RunnerParts parts) {
   if (parts.arena == nullptr) {
-    auto arena = SlotArena::make(parts.plan->layout.bytes(), parts.engine.memory(MemoryUse::kBatches));
+    const std::size_t bytes = parts.plan->layout.bytes();
+    auto arena = parts.residence != nullptr ? SlotArena::make_on(parts.residence->room(), bytes)
+                                            : SlotArena::make(bytes, parts.engine.memory(MemoryUse::kBatches));
     if (!arena.ok()) return std::move(arena).error();
     parts.arena = *std::move(arena);
   }
+  if (parts.residence != nullptr) return make<ResidentRunner>(parts);
   return parts.source->rows() != nullptr ? make<Gatherer>(parts) : make<Executor>(parts);
 }
 

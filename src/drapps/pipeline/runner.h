@@ -24,6 +24,8 @@
 
 namespace drapps {
 
+class Residence;  // residence.h
+
 /// What a runner is made of, all of which it keeps alive as long as it needs it.
 struct RunnerParts {
   std::shared_ptr<const Plan> plan;
@@ -36,6 +38,7 @@ struct RunnerParts {
   std::shared_ptr<LearnedStore> learned = {};  // what one pass learns of records for the next, or null
   std::shared_ptr<cache::Keeper> keeper = {};  // what keeps records, or null
   WeightUse weights = WeightUse::kShare;       // what the lanes' weights say where the plan is split
+  std::shared_ptr<Residence> residence = {};   // whose device makes the batches of arrays that lie there, or null
   bool ahead = true;                           // false: rows of arrays are read when their batch is asked for
 };
 

@@ -53,4 +53,10 @@ class ArraySource final : public Source {
   const std::uint8_t* end_ = nullptr;  // of the memory that holds all pictures
 };
 
+/// The pictures of a source of rows, or null.
+inline const PictureArray* pictures_of(const Source& source) noexcept {
+  const ArraySource* const rows = source.rows();
+  return rows == nullptr ? nullptr : rows->pictures();
+}
+
 }  // namespace drapps

@@ -31,9 +31,9 @@ Result<PictureSpec> Crop::infer(const PictureSpec& in) const {
   return out;
 }
 
-Status Crop::run(Picture& picture, OpContext& /*ctx*/) const {
+Status Crop::run(Picture& picture, OpContext& ctx) const {
   DRAPPS_RETURN_IF_ERROR(check_fits(picture.extent, Stage::kAugment));
-  moves::crop(picture, rect());
+  moves::crop(picture, ctx, rect());
   return ok_status();
 }
 

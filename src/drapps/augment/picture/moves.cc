@@ -88,6 +88,16 @@ Result<ImageView> bordered(const Picture& picture, const ImageView& view, const 
   return padded->crop({rect.top - all.top, rect.left - all.left, rect.height, rect.width});
 }
 
+/// Whether the move was noted instead of made. `move` has its own fields; the sizes come here.
+bool noted(Picture& picture, OpContext& ctx, TrailMove move, Extent after) {
+  if (ctx.trail == nullptr) return false;
+  move.before = picture.extent;
+  move.after = after;
+  ctx.trail->push_back(move);
+  settle(picture, after);
+  return true;
+}
+
 template <class Flip>
 Status flip(Picture& picture, OpContext& ctx, Flip pixels) {
   const Rect whole = geometry::whole_rect(picture.extent);
@@ -107,7 +117,8 @@ Status flip(Picture& picture, OpContext& ctx, Flip pixels) {
 
 }  // namespace
 
-void crop(Picture& picture, const Rect& rect) {
+void crop(Picture& picture, OpContext& ctx, const Rect& rect) {
+  if (noted(picture, ctx, {.kind = TrailMove::Kind::kCrop, .rect = rect}, {rect.height, rect.width})) return;
   picture.image = part(picture, picture.image, rect);
   if (picture.mask) picture.mask = part(picture, *picture.mask, rect);
   if (rect != geometry::whole_rect(picture.extent)) shift_boxes(picture, rect);
@@ -115,15 +126,25 @@ void crop(Picture& picture, const Rect& rect) {
 }
 
 Status resize(Picture& picture, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how) {
-  crop(picture, rect);
+  crop(picture, ctx, rect);
   if (target == picture.extent) return ok_status();
+  const bool cubic = how.interpolation == Interpolation::kBicubic;
+  const auto filter = cubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear;
+  const bool nearest = how.interpolation == Interpolation::kNearest;
+  if (noted(picture, ctx,
+            {.kind = TrailMove::Kind::kResize,
+             .nearest = nearest,
+             .filter = filter,
+             .order = how.order,
+             .arithmetic = how.arithmetic},
+            target)) {
+    return ok_status();
+  }
   auto image = ctx.scratch.next_image(picture.image.channels, target);
   DRAPPS_RETURN_IF_ERROR(image);
-  if (how.interpolation == Interpolation::kNearest) {
+  if (nearest) {
     kernel::resize_nearest(*image, picture.image);
   } else {
-    const bool cubic = how.interpolation == Interpolation::kBicubic;
-    const auto filter = cubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear;
     DRAPPS_RETURN_IF_ERROR(ctx.scratch.resizer().resize(*image, picture.image, filter, how.order, how.arithmetic));
   }
   picture.image = *image;
@@ -143,10 +164,14 @@ Status resize(Picture& picture, OpContext& ctx, const Rect& rect, Extent target,
 
 Status crop_with_border(Picture& picture, OpContext& ctx, const Rect& rect, const Border& border) {
   if (geometry::contains(geometry::whole_rect(picture.extent), rect)) {
-    crop(picture, rect);
+    crop(picture, ctx, rect);
     return ok_status();
   }
   const std::array<std::uint8_t, 4> levels = bytes_of(border.fill);
+  if (noted(picture, ctx, {.kind = TrailMove::Kind::kCrop, .rect = rect, .border = border.mode, .fill = levels},
+            {rect.height, rect.width})) {
+    return ok_status();
+  }
   auto image = bordered(picture, picture.image, rect, border.mode, levels,
                         [&](Extent extent) { return ctx.scratch.next_image(picture.image.channels, extent); });
   DRAPPS_RETURN_IF_ERROR(image);
@@ -172,8 +197,9 @@ Rect border_region(Extent whole, const Rect& rect, PadMode mode) noexcept {
 }
 
 Status flip_horizontal(Picture& picture, OpContext& ctx) {
+  if (noted(picture, ctx, {.kind = TrailMove::Kind::kFlipHorizontal}, picture.extent)) return ok_status();
   if (ctx.last && !picture.mask) {
-    crop(picture, geometry::whole_rect(picture.extent));
+    crop(picture, ctx, geometry::whole_rect(picture.extent));
     picture.mirrored = true;
   } else {
     const auto pixels = [](ImageView out, ConstImageView in) { kernel::flip_horizontal(out, in); };
@@ -185,6 +211,7 @@ Status flip_horizontal(Picture& picture, OpContext& ctx) {
 }
 
 Status flip_vertical(Picture& picture, OpContext& ctx) {
+  if (noted(picture, ctx, {.kind = TrailMove::Kind::kFlipVertical}, picture.extent)) return ok_status();
   DRAPPS_RETURN_IF_ERROR(flip(picture, ctx, [](ImageView out, ConstImageView in) { kernel::flip_vertical(out, in); }));
   const auto height = static_cast<float>(picture.extent.height);
   for (Box& box : picture.boxes) box = {box.x0, height - box.y1, box.x1, height - box.y0};

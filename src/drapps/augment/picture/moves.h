@@ -3,7 +3,7 @@
 //
 // All of them leave the picture with its window as large as its extent. Rectangles are in pixels of the whole picture.
 // Boxes are clipped to the result and dropped, with their box_rows, where nothing is left of them; their
-// arithmetic is float32.
+// arithmetic is float32. Where the context has a trail, they note themselves there and change no more than the extent.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace drapps::moves {
 
 /// Keeps `rect`, which the window contains. Copies no pixel.
-void crop(Picture& picture, const Rect& rect);
+void crop(Picture& picture, OpContext& ctx, const Rect& rect);
 
 /// How pixels are resized; the interpolation is not kRandom.
 struct Resampling {

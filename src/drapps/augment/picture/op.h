@@ -34,6 +34,7 @@
 #include <string_view>
 
 #include "drapps/augment/picture/fields.h"
+#include "drapps/augment/picture/trail.h"
 #include "drapps/base/philox.h"
 #include "drapps/base/result.h"
 #include "drapps/data/picture.h"
@@ -84,8 +85,9 @@ class Scratch {
 struct OpContext {
   Draws draws;  // this op's own, at this picture's coordinate
   Scratch& scratch;
-  bool last = false;      // no later op looks at the picture: what writing the row can do by the way may be left to it
-  std::int32_t skip = 0;  // set by run(): how many of the ops behind this one are left out for this picture
+  bool last = false;       // no later op looks at the picture: what writing the row can do by the way may be left to it
+  std::int32_t skip = 0;   // set by run(): how many of the ops behind this one are left out for this picture
+  Trail* trail = nullptr;  // of ops that only move pixels: note the moves there, and leave image, mask and boxes alone
 };
 
 }  // namespace drapps

@@ -1,0 +1,98 @@
+"""Data in memory that live on a device: the same batches, made on the host device of the core."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+
+from torch.utils.data import Subset, TensorDataset  # noqa: E402
+from torchvision import transforms  # noqa: E402
+
+import drapps  # noqa: E402
+import drapps.torch  # noqa: E402
+from drapps import _core  # noqa: E402
+from drapps.torch import resident  # noqa: E402
+from python.tests.resident_data import CHAIN, cifar, same  # noqa: E402
+
+if not hasattr(_core, "_allow_host_device"):
+    pytest.skip("a wheel has no device for tests", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def host_device(monkeypatch):
+    _core._allow_host_device(64 << 20, 100_000)
+    monkeypatch.setattr(resident, "core_name", lambda _: "host")
+
+
+def loader(dataset, on_device, **options):
+    where = {"device": "cuda", "device_memory": "32MB"} if on_device else {}
+    return drapps.torch.DataLoader(dataset, 32, shuffle=True, seed=5, **where, **options)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_are_those_of_the_cpu(workers):
+    dataset = cifar()
+    with_device = loader(dataset, True, num_workers=workers)
+    assert with_device.lifted()
+    for _ in range(2):
+        epochs = list(with_device), list(loader(dataset, False, num_workers=workers))
+    with_device.set_epoch(1)
+    cpu = loader(dataset, False, num_workers=workers)
+    cpu.set_epoch(1)
+    same(list(with_device), list(cpu))
+    assert len(epochs[0]) == len(epochs[1])
+
+
+def test_the_arrays_are_read_once():
+    dataset = cifar()
+    living_there = loader(dataset, True)
+    living_there.set_epoch(0)
+    first = list(living_there)
+    dataset.data[:] = 0
+    living_there.set_epoch(0)
+    same(list(living_there), first)
+
+
+def test_rows_of_tensors_and_of_a_subset():
+    tensors = torch.arange(700.0).reshape(100, 7), torch.arange(100), torch.rand(100) > 0.5
+    dataset = Subset(TensorDataset(*tensors), list(range(99, 0, -3)))
+    same(list(loader(dataset, True)), list(loader(dataset, False)))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_state_goes_on_on_the_other(first):
+    dataset = cifar()
+    expected = list(loader(dataset, False))
+    begun = loader(dataset, first)
+    batches = iter(begun)
+    found = [next(batches), next(batches)]
+    resumed = loader(dataset, not first)
+    resumed.load_state_dict(begun.state_dict())
+    same(found + list(resumed), expected)
+
+
+def test_what_cannot_live_there_is_refused():
+    with pytest.raises(drapps.PipelineError, match="is of no device: name it by device="):
+        drapps.torch.DataLoader(cifar(), device_memory="1GB")
+    small = drapps.torch.DataLoader(cifar(), 32, device="cuda", device_memory=1000)
+    with pytest.raises(
+        drapps.PipelineError, match=r"the arrays and 2 batches take .* it gives 1000"
+    ):
+        iter(small)
+    gray = loader(cifar(chain=[transforms.Grayscale(3), *CHAIN]), True)
+    with pytest.raises(drapps.PipelineError, match=r"op 1 \(grayscale\) changes pixels"):
+        iter(gray)
+    with pytest.raises(drapps.PipelineError, match="is for arrays that are lifted"):
+        iter(loader([torch.zeros(3)], True))
+
+
+def test_a_device_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(resident, "core_name", lambda _: "cuda:9")
+    with pytest.raises(drapps.PipelineError, match=r"no device of CUDA can be|there is no GPU 9"):
+        list(loader(cifar(), True))
+
+
+def test_no_memory_leaves_the_arrays_where_they_are():
+    plain = drapps.torch.DataLoader(cifar(), 32, device_memory=0)
+    assert plain.lifted()
+    assert len(list(plain)) == 5

@@ -1,0 +1,268 @@
+// The augment kernel, run on the host, against the ops and the writer of the CPU path: byte for byte.
+#include "drapps/device/augment_list.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drapps/augment/picture/testing.h"
+#include "drapps/batch/row.h"
+#include "drapps/device/kernel/body.h"
+#include "drapps/device/kernel/gather.h"
+
+namespace drapps::device {
+namespace {
+
+/// How the bytes of a picture lie in the array that holds it.
+struct Lying {
+  bool interleaved;
+  std::int64_t channel_stride, row_stride, pixel_stride;
+
+  static Lying of(bool interleaved, std::int32_t channels, Extent extent) {
+    const std::int64_t row = std::int64_t{extent.width} * (interleaved ? channels : 1);
+    return {interleaved, interleaved ? 1 : row * extent.height, row, interleaved ? channels : 1};
+  }
+};
+
+/// Pictures of one size, and what the CPU path and the kernel make of them.
+class Comparison {
+ public:
+  Comparison(std::uint64_t seed, std::int32_t channels, Extent extent, bool interleaved, std::vector<Op> ops,
+             const TensorFormat& format)
+      : seed_(seed),
+        channels_(channels),
+        extent_(extent),
+        lying_(Lying::of(interleaved, channels, extent)),
+        ops_(std::move(ops)),
+        format_(format) {}
+
+  /// Compares `count` pictures; false where the ops do not fit the size, or leave pictures of several sizes.
+  bool run(std::size_t count, std::int32_t turn) {
+    PictureSpec spec{.channels = channels_, .extent = extent_, .fixed = true};
+    for (const Op& op : ops_) {
+      if (std::holds_alternative<RandomApply>(op)) return false;
+      auto made = infer(op, spec);
+      if (!made.ok()) return false;
+      spec = *made;
+    }
+    auto writer = PictureWriter::make(format_, spec);
+    if (!writer.ok()) return false;
+    for (std::size_t i = 0; i < count; ++i) add(i, *writer);
+    launch(*writer, turn);
+    EXPECT_EQ(made_, expected_) << describe();
+    return true;
+  }
+
+ private:
+  std::string describe() const {
+    std::string text = std::to_string(channels_) + " x " + std::to_string(extent_.height) + " x " +
+                       std::to_string(extent_.width) + ", seed " + std::to_string(seed_) + ":";
+    for (const Op& op : ops_) text += " " + std::string(tag_of(op));
+    return text;
+  }
+
+  void add(std::size_t i, const PictureWriter& writer) {
+    const auto owned = testing::make_sample(seed_ + i, channels_, extent_);
+    Picture& picture = owned->picture;
+    picture.mask.reset();
+    picture.boxes.clear();
+    picture.box_rows.clear();
+    const std::size_t first = pictures_.size();
+    pictures_.resize(first + static_cast<std::size_t>(channels_) * extent_.height * extent_.width);
+    for (std::int32_t c = 0; c < channels_; ++c) {
+      for (std::int32_t y = 0; y < extent_.height; ++y) {
+        for (std::int32_t x = 0; x < extent_.width; ++x) {
+          pictures_[first + c * lying_.channel_stride + y * lying_.row_stride + x * lying_.pixel_stride] =
+              picture.image.row(c, y)[x];
+        }
+      }
+    }
+    Picture noted;
+    noted.extent = extent_;
+    noted.window = geometry::whole_rect(extent_);
+    Trail trail;
+    for (std::size_t op = 0; op < ops_.size(); ++op) {
+      const Draws draws({.seed = seed_, .position = i}, static_cast<std::uint16_t>(op + 1));
+      OpContext made{draws, scratch_, op + 1 == ops_.size()};
+      ASSERT_TRUE(drapps::run(ops_[op], picture, made).ok());
+      OpContext written{draws, scratch_, op + 1 == ops_.size()};
+      written.trail = &trail;
+      ASSERT_TRUE(drapps::run(ops_[op], noted, written).ok());
+      ASSERT_EQ(noted.extent, picture.extent);
+    }
+    expected_.resize(expected_.size() + writer.bytes());
+    ASSERT_TRUE(writer.write(picture, expected_.data() + i * writer.bytes()).ok());
+    ASSERT_TRUE(list_.add(static_cast<std::int64_t>(first), trail).ok());
+  }
+
+  void launch(const PictureWriter& writer, std::int32_t turn) {
+    const std::vector<std::byte> table = writer.table();
+    std::vector<std::uint64_t> memory(list_.bytes() / 8 + 1);
+    auto* const copy = reinterpret_cast<std::byte*>(memory.data());
+    made_.assign(expected_.size(), std::byte{0xEE});
+    AugmentArguments arguments{.pictures = pictures_.data(),
+                               .channel_stride = lying_.channel_stride,
+                               .row_stride = lying_.row_stride,
+                               .pixel_stride = lying_.pixel_stride,
+                               .table = table.data(),
+                               .out = reinterpret_cast<std::uint8_t*>(made_.data()),
+                               .row_bytes = static_cast<std::int64_t>(writer.bytes()),
+                               .element_bytes = static_cast<std::int32_t>(size_of(writer.format().dtype)),
+                               .interleaved = writer.format().layout == Layout::kNhwc ? 1 : 0,
+                               .channels = channels_,
+                               .height = writer.extent().height,
+                               .width = writer.extent().width};
+    list_.put(copy, copy, arguments);
+    const auto shared = std::make_unique<Augment::Shared>();
+    const std::int64_t blocks = Augment::blocks(arguments, static_cast<std::int64_t>(list_.pictures()));
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      std::fill_n(reinterpret_cast<std::byte*>(shared.get()), sizeof(Augment::Shared), std::byte{0xA5});
+      run_block<Augment>(arguments, *shared, static_cast<std::int32_t>(block), turn);
+    }
+  }
+
+  std::uint64_t seed_;
+  std::int32_t channels_;
+  Extent extent_;
+  Lying lying_;
+  std::vector<Op> ops_;
+  TensorFormat format_;
+  Scratch scratch_{MemoryLedger::unlimited()};
+  AugmentList list_{MemoryLedger::unlimited()};
+  std::vector<std::uint8_t> pictures_;
+  std::vector<std::byte> expected_, made_;
+};
+
+/// Formats that have every dtype, layout and way to a number.
+std::vector<TensorFormat> formats() {
+  std::vector<TensorFormat> formats;
+  for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
+    for (const Dtype dtype : {Dtype::kUint8, Dtype::kInt32, Dtype::kInt64}) {
+      formats.push_back({.dtype = dtype, .layout = layout, .scale = false});
+    }
+    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16}) {
+      formats.push_back({.dtype = dtype, .layout = layout});
+      formats.push_back({.dtype = dtype, .layout = layout, .mean = {0.4F}, .std = {0.3F}});
+    }
+  }
+  return formats;
+}
+
+std::vector<Op> ops_of_the_kernel() {
+  std::vector<Op> ops;
+  for (const Op& op : testing::all_ops()) {
+    if (check_on_device(std::span(&op, 1)).ok()) ops.push_back(op);
+  }
+  return ops;
+}
+
+TEST(AugmentKernel, MakesTheBytesOfEveryOp) {
+  std::uint64_t seed = 0;
+  for (const Op& op : ops_of_the_kernel()) {
+    // What ends in several sizes is cropped to one.
+    for (const bool cropped : {false, true}) {
+      std::vector<Op> ops{op};
+      if (cropped) ops.emplace_back(CenterCrop{.height = 37, .width = 21});
+      const auto all = formats();
+      ++seed;
+      Comparison(seed, 1 + static_cast<std::int32_t>(seed % 4), {61, 47}, seed % 2 == 0, ops, all[seed % all.size()])
+          .run(3, static_cast<std::int32_t>(seed * 37 % 256));
+    }
+  }
+  EXPECT_GT(seed, 40);
+}
+
+TEST(AugmentKernel, MakesTheBytesOfRandomChains) {
+  const auto ops = ops_of_the_kernel();
+  const auto all = formats();
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    Draws draws({.seed = seed}, 1);
+    const auto below = [&](std::size_t bound) {
+      return static_cast<std::int32_t>(draws.below(static_cast<std::uint32_t>(bound)));
+    };
+    std::vector<Op> chain;
+    for (std::int32_t i = below(5); i > 0; --i) chain.push_back(ops[static_cast<std::size_t>(below(ops.size()))]);
+    if (!check_on_device(chain).ok()) continue;
+    const Extent extent{1 + below(90), 1 + below(90)};
+    Comparison comparison(seed, 1 + below(4), extent, below(2) == 0, chain,
+                          all[static_cast<std::size_t>(below(all.size()))]);
+    if (comparison.run(2, below(256))) ++compared;
+  }
+  EXPECT_GT(compared, 150);
+}
+
+/// Shrinks by so much that the lines of a tile do not fit what a block has of shared memory.
+TEST(AugmentKernel, MakesTheBytesOfLargePictures) {
+  for (const auto order : {kernel::PassOrder::kHorizontalFirst, kernel::PassOrder::kPillow13}) {
+    for (const auto interpolation : {Interpolation::kBilinear, Interpolation::kBicubic}) {
+      const Resize resize{.height = 9, .width = 35, .interpolation = interpolation, .pass_order = order};
+      EXPECT_TRUE(Comparison(5, 3, {700, 90}, true, {resize, HorizontalFlip{.p = 1}}, {}).run(1, 3));
+      EXPECT_TRUE(Comparison(6, 3, {70, 900}, false, {resize, VerticalFlip{.p = 1}}, {}).run(1, 9));
+    }
+  }
+}
+
+TEST(AugmentKernel, MovesThatReadNoBorderAreOne) {
+  AugmentList list(MemoryLedger::unlimited());
+  Picture picture;
+  picture.extent = {32, 32};
+  Scratch scratch(MemoryLedger::unlimited());
+  Trail trail;
+  OpContext ctx{Draws({}, 1), scratch};
+  ctx.trail = &trail;
+  for (const Op& op : std::vector<Op>{
+           RandomCrop{.height = 32, .width = 32, .pad_left = 4, .pad_top = 4, .pad_right = 4, .pad_bottom = 4},
+           HorizontalFlip{.p = 1}, Crop{.top = 1, .left = 2, .height = 9, .width = 5}}) {
+    ASSERT_TRUE(run(op, picture, ctx).ok());
+  }
+  ASSERT_EQ(trail.size(), 3);
+  ASSERT_TRUE(list.add(0, trail).ok());
+  EXPECT_EQ(list.bytes(), sizeof(PictureWork) + sizeof(PictureMove));
+}
+
+TEST(AugmentKernel, SaysWhichOpItCannotDo) {
+  const auto message = [](const std::vector<Op>& ops) { return check_on_device(ops).error().message; };
+  EXPECT_EQ(message({HorizontalFlip{}, Grayscale{}}),
+            "op 2 (grayscale) changes pixels, which no kernel of a device does");
+  EXPECT_EQ(message({Resize{.arithmetic = kernel::Arithmetic::kTorchFloat}}),
+            "op 1 (resize) resizes by floats, which no kernel of a device does");
+  EXPECT_EQ(message({Resize{}, RandomResizedCrop{}}),
+            "op 2 (random_resized_crop) is the second resize, and a kernel does one");
+  EXPECT_TRUE(check_on_device(std::vector<Op>{RandomCrop{}, HorizontalFlip{}, Resize{}}).ok());
+}
+
+TEST(GatherKernel, PicksRowsInEveryUnit) {
+  for (const std::int64_t row_bytes : {1, 2, 4, 6, 8, 12, 3072, 5000}) {
+    for (const std::int32_t unit : {1, 2, 4, 8}) {
+      if (row_bytes % unit != 0) continue;
+      const std::int64_t stride = row_bytes + 2 * unit;
+      std::vector<std::uint64_t> memory(static_cast<std::size_t>(stride * 20 / 8 + 1));
+      auto* in = reinterpret_cast<std::uint8_t*>(memory.data());
+      for (std::int64_t i = 0; i < stride * 20; ++i) in[i] = testing::noise(1, 0, 0, static_cast<std::int32_t>(i));
+      const std::vector<std::int64_t> rows{19, 0, 7, 7, 3};
+      std::vector<std::uint64_t> out(static_cast<std::size_t>(row_bytes) * rows.size() / 8 + 1);
+      const GatherArguments arguments{.in = in,
+                                      .stride = stride,
+                                      .rows = rows.data(),
+                                      .count = static_cast<std::int64_t>(rows.size()),
+                                      .out = reinterpret_cast<std::uint8_t*>(out.data()),
+                                      .row_bytes = row_bytes,
+                                      .unit = unit};
+      Gather::Shared shared{};
+      for (std::int64_t block = 0; block < Gather::blocks(arguments); ++block) {
+        run_block<Gather>(arguments, shared, static_cast<std::int32_t>(block), 100);
+      }
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::uint8_t* row = arguments.out + static_cast<std::int64_t>(i) * row_bytes;
+        EXPECT_TRUE(std::equal(row, row + row_bytes, in + rows[i] * stride)) << row_bytes << " by " << unit;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace drapps::device

@@ -1,0 +1,41 @@
+// Streams and events of a GPU.
+#pragma once
+
+#include <memory>
+
+#include "drapps/device/cuda/cuda_device.h"
+
+namespace drapps::device {
+
+class CudaEvent final : public Event {
+ public:
+  static Result<std::unique_ptr<Event>> make(const CudaDevice& device);
+  ~CudaEvent() override;
+  Result<bool> done() override;
+  Status wait() override;
+  CudaHandle handle() const noexcept { return event_; }
+
+ private:
+  CudaEvent(const CudaDevice& device, CudaHandle event) noexcept : device_(device), event_(event) {}
+  const CudaDevice& device_;
+  const CudaHandle event_;
+};
+
+class CudaStream final : public Stream {
+ public:
+  /// A stream that does not wait for the legacy default stream, nor that for it.
+  static Result<std::unique_ptr<Stream>> make(const CudaDevice& device);
+  ~CudaStream() override;
+  Status copy_in(std::byte* device, const std::byte* host, std::size_t bytes) override;
+  Status copy_out(std::byte* host, const std::byte* device, std::size_t bytes) override;
+  Status launch(KernelId kernel, std::int64_t blocks, const void* arguments) override;
+  Status record(Event& event) override;
+  Status wait(Event& event) override;
+
+ private:
+  CudaStream(const CudaDevice& device, CudaHandle stream) noexcept : device_(device), stream_(stream) {}
+  const CudaDevice& device_;
+  const CudaHandle stream_;
+};
+
+}  // namespace drapps::device

@@ -1,0 +1,75 @@
+// Runs a plan over arrays that live on a device: what the host does for a batch is to draw its samples and to ask for
+// copies of some KiB and a few launches.
+//
+// 1. The consumer's thread does that, when it asks for a batch and before it goes with one: prefetch_depth batches are
+//    under way on the device, in a stream of their own. No worker has anything to do.
+// 2. A batch is given out when the device has made it: whoever uses it waits for nothing.
+// 3. What the host writes for a batch (row numbers, moves, the columns that say where rows are from) stands in pinned
+//    memory that is the batch's until it has been made.
+//
+// Which rows, and their bytes, are those of the other runners.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "drapps/augment/picture/trail.h"
+#include "drapps/device/augment_list.h"
+#include "drapps/device/device.h"
+#include "drapps/pipeline/residence.h"
+#include "drapps/pipeline/window_runner.h"
+
+namespace drapps {
+
+class ResidentRunner final : public WindowRunner {
+ public:
+  /// Requires parts.arena, on the device of parts.residence.
+  static Result<std::unique_ptr<ResidentRunner>> make(const RunnerParts& parts);
+
+  void apply(const Settings& settings) override;
+  WorkFound run_one() noexcept override { return WorkFound::kNothing; }
+
+ private:
+  /// What the host writes for one batch, and its copy on the device.
+  struct Work {
+    device::Memory pinned, there;
+    std::unique_ptr<device::Event> made;  // behind all of the batch
+  };
+  /// A batch under way.
+  struct Pending {
+    std::uint64_t step;
+    std::optional<Error> error;
+  };
+
+  explicit ResidentRunner(const RunnerParts& parts);
+
+  bool help(Lock& lock) override;
+  void free_memory() noexcept override {}
+  void taken(Lock& lock) override { begin_batches(lock); }
+
+  /// As many as may be under way. With the mutex held, on return too.
+  void begin_batches(Lock& lock);
+  Status begin(std::uint64_t step, std::uint32_t rows, std::byte* slot);
+  Status write(std::uint64_t step, std::uint32_t rows, std::byte* slot, Work& work);
+  Status note_pictures(std::uint64_t first_position, std::uint32_t rows);
+  Status room_for(Work& work, std::size_t bytes);
+
+  const std::shared_ptr<Residence> residence_;
+  std::array<Work, BatchWindow::kRing> works_;  // of step s: number s modulo their count
+  device::AugmentList list_;
+  Trail trail_;
+  Scratch scratch_;
+  Workspace workspace_;
+  std::vector<std::uint64_t> records_, rows_;
+  std::unique_ptr<device::Stream> stream_;  // last: its end waits for what uses the above
+
+  // The mutex guards all below.
+  std::uint64_t next_step_ = 0;  // that is begun next
+  std::deque<Pending> pending_;
+};
+
+}  // namespace drapps
