@@ -14,12 +14,14 @@ from types import FrameType
 from drapps import __version__
 from drapps.cli import (
     calibrate,
+    check_policy,
     codecs,
     lift,
     pack,
     play,
     simulate,
     trace,
+    train_policy,
     transcode,
     tune_policy,
 )
@@ -28,7 +30,19 @@ from drapps.cli.parser import Parser, WrongUseError
 from drapps.errors import PipelineError
 from drapps.output import discard_unfinished
 
-_COMMANDS = (calibrate, codecs, lift, pack, play, simulate, trace, transcode, tune_policy)
+_COMMANDS = (
+    calibrate,
+    codecs,
+    lift,
+    pack,
+    play,
+    check_policy,
+    simulate,
+    trace,
+    train_policy,
+    transcode,
+    tune_policy,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
