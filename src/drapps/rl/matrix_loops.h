@@ -9,19 +9,18 @@
 #include "drapps/rl/matrix_kernels.h"
 
 namespace drapps::rl {
-namespace {
 
 template <int kWide>
 struct FloatLanes {
   typedef float Type __attribute__((vector_size(kWide * sizeof(float))));  // NOLINT(modernize-use-using)
 };
 
-constexpr std::size_t kRowsAtOnce = 4;
+inline constexpr std::size_t kRowsAtOnce = 4;
 
 /// `kRows` rows of c, `kVectors` vectors of columns from j on.
 template <int kWide, std::size_t kRows, std::size_t kVectors>
-inline void add_tile(Factor<float> a, const float* b, float* c, std::size_t inner, std::size_t columns,
-                     std::size_t j) noexcept {
+static inline void add_tile(Factor<float> a, const float* b, float* c, std::size_t inner, std::size_t columns,
+                            std::size_t j) noexcept {
   using Lanes = typename FloatLanes<kWide>::Type;
   Lanes sums[kRows][kVectors];
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -41,7 +40,8 @@ inline void add_tile(Factor<float> a, const float* b, float* c, std::size_t inne
 }
 
 template <int kWide, std::size_t kRows>
-inline void add_rows(Factor<float> a, const float* b, float* c, std::size_t inner, std::size_t columns) noexcept {
+static inline void add_rows(Factor<float> a, const float* b, float* c, std::size_t inner,
+                            std::size_t columns) noexcept {
   std::size_t j = 0;
   for (; j + 2 * kWide <= columns; j += 2 * kWide) add_tile<kWide, kRows, 2>(a, b, c, inner, columns, j);
   for (; j + kWide <= columns; j += kWide) add_tile<kWide, kRows, 1>(a, b, c, inner, columns, j);
@@ -59,8 +59,8 @@ inline void add_rows(Factor<float> a, const float* b, float* c, std::size_t inne
 }
 
 template <int kWide>
-void add_product_of(Factor<float> a, const float* b, float* c, std::size_t rows, std::size_t inner,
-                    std::size_t columns) noexcept {
+static void add_product_of(Factor<float> a, const float* b, float* c, std::size_t rows, std::size_t inner,
+                           std::size_t columns) noexcept {
   std::size_t i = 0;
   const auto from = [&](std::size_t row) {
     return Factor<float>{a.data + static_cast<std::ptrdiff_t>(row) * a.row, a.row, a.step};
@@ -73,7 +73,7 @@ void add_product_of(Factor<float> a, const float* b, float* c, std::size_t rows,
 
 /// A quotient of two polynomials, after which nothing is left to a library.
 /// Source: the rational approximation of tanh for floats of Eigen (Eigen/src/Core/MathFunctionsImpl.h).
-void tanh_loop(float* values, std::size_t count) noexcept {
+static void tanh_loop(float* values, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     float x = values[i];
     x = x > 7.9053111F ? 7.9053111F : x;
@@ -93,5 +93,4 @@ void tanh_loop(float* values, std::size_t count) noexcept {
   }
 }
 
-}  // namespace
 }  // namespace drapps::rl

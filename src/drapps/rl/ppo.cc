@@ -46,13 +46,13 @@ void gather(const Experience<float>& all, std::span<const std::uint32_t> places,
 
 template <class T>
 PpoLosses ppo_losses(const ActorCritic<T>& nets, const Experience<T>& batch, const PpoOptions& options,
-                     double entropy_weight, std::span<T> of_actor, std::span<T> of_critic) {
-  static thread_local typename Mlp<T>::Pass actor_pass, critic_pass;
-  static thread_local std::vector<T> of_outputs, of_values;
-  const std::span<const T> outputs = nets.actor.forward(batch.inputs.data(), batch.rows, actor_pass);
-  const std::span<const T> values = nets.critic.forward(batch.inputs.data(), batch.rows, critic_pass);
-  of_outputs.resize(outputs.size());
-  of_values.resize(batch.rows);
+                     double entropy_weight, PpoGradients<T>& gradients) {
+  const std::span<const T> outputs = nets.actor.forward(batch.inputs.data(), batch.rows, gradients.actor_pass);
+  const std::span<const T> values = nets.critic.forward(batch.inputs.data(), batch.rows, gradients.critic_pass);
+  std::ranges::fill(gradients.actor, T{0});
+  std::ranges::fill(gradients.critic, T{0});
+  gradients.outputs.resize(outputs.size());
+  gradients.values.resize(batch.rows);
   const double share = 1 / static_cast<double>(batch.rows);
   PpoLosses losses;
   for (std::size_t row = 0; row < batch.rows; ++row) {
@@ -71,28 +71,27 @@ PpoLosses ppo_losses(const ActorCritic<T>& nets, const Experience<T>& batch, con
     losses.clipped += std::abs(ratio - 1) > options.clip ? share : 0;
     // The clipped branch is flat where it is not the plain one.
     nets.heads.gradient(own, mask, action, plain >= clipped ? share * plain : 0, -share * entropy_weight,
-                        of_outputs.data() + row * nets.heads.outputs());
+                        gradients.outputs.data() + row * nets.heads.outputs());
     const double error = static_cast<double>(values[row]) - static_cast<double>(batch.returns[row]);
     losses.value += share * 0.5 * error * error;
-    of_values[row] = static_cast<T>(share * options.value * error);
+    gradients.values[row] = static_cast<T>(share * options.value * error);
   }
-  nets.actor.backward(of_outputs.data(), actor_pass, of_actor);
-  nets.critic.backward(of_values.data(), critic_pass, of_critic);
+  nets.actor.backward(gradients.outputs.data(), gradients.actor_pass, std::span<T>(gradients.actor));
+  nets.critic.backward(gradients.values.data(), gradients.critic_pass, std::span<T>(gradients.critic));
   return losses;
 }
 
 template PpoLosses ppo_losses(const ActorCritic<float>&, const Experience<float>&, const PpoOptions&, double,
-                              std::span<float>, std::span<float>);
+                              PpoGradients<float>&);
 template PpoLosses ppo_losses(const ActorCritic<double>&, const Experience<double>&, const PpoOptions&, double,
-                              std::span<double>, std::span<double>);
+                              PpoGradients<double>&);
 
 PpoLosses Ppo::update(const Experience<float>& experience, double progress, Random& random) {
   const double left = 1 - std::clamp(progress, 0.0, 1.0);
   const double entropy_weight = options_.last_entropy + left * (options_.entropy - options_.last_entropy);
   std::vector<std::uint32_t> places(experience.rows);
   std::iota(places.begin(), places.end(), 0);
-  std::vector<float> of_actor(nets_.actor.parameters().size());
-  std::vector<float> of_critic(nets_.critic.parameters().size());
+  PpoGradients<float> gradients(nets_);
   Experience<float> batch;
   PpoLosses mean;
   for (std::size_t epoch = 0; epoch < options_.epochs; ++epoch) {
@@ -103,13 +102,11 @@ PpoLosses Ppo::update(const Experience<float>& experience, double progress, Rand
     for (std::size_t begin = 0; begin < places.size(); begin += options_.minibatch) {
       const std::size_t rows = std::min(options_.minibatch, places.size() - begin);
       gather(experience, std::span(places).subspan(begin, rows), batch);
-      std::ranges::fill(of_actor, 0.0F);
-      std::ranges::fill(of_critic, 0.0F);
-      const PpoLosses losses = ppo_losses<float>(nets_, batch, options_, entropy_weight, of_actor, of_critic);
-      cut_norm(std::span(of_actor), options_.norm);
-      cut_norm(std::span(of_critic), options_.norm);
-      actor_steps_.step(nets_.actor.parameters(), of_actor, options_.rate * left);
-      critic_steps_.step(nets_.critic.parameters(), of_critic, options_.rate * left);
+      const PpoLosses losses = ppo_losses(nets_, batch, options_, entropy_weight, gradients);
+      cut_norm(std::span(gradients.actor), options_.norm);
+      cut_norm(std::span(gradients.critic), options_.norm);
+      actor_steps_.step(nets_.actor.parameters(), gradients.actor, options_.rate * left);
+      critic_steps_.step(nets_.critic.parameters(), gradients.critic, options_.rate * left);
       const double share = static_cast<double>(rows) / static_cast<double>(places.size());
       mean.policy += share * losses.policy;
       mean.value += share * losses.value;

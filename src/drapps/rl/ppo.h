@@ -71,10 +71,21 @@ struct ActorCritic {
       : heads(std::move(of)), actor({inputs, hidden, hidden, heads.outputs()}), critic({inputs, hidden, hidden, 1}) {}
 };
 
-/// The losses of a minibatch as it stands, and their gradients, which are added to what is there.
+/// Gradients of the losses of a minibatch, and memory that is used again.
+template <class T>
+struct PpoGradients {
+  std::vector<T> actor, critic;  // by parameters
+  typename Mlp<T>::Pass actor_pass{}, critic_pass{};
+  std::vector<T> outputs{}, values{};
+
+  explicit PpoGradients(const ActorCritic<T>& nets)
+      : actor(nets.actor.parameters().size()), critic(nets.critic.parameters().size()) {}
+};
+
+/// The losses of a minibatch as it stands; their gradients take the place of those before.
 template <class T>
 PpoLosses ppo_losses(const ActorCritic<T>& nets, const Experience<T>& batch, const PpoOptions& options,
-                     double entropy_weight, std::span<T> of_actor, std::span<T> of_critic);
+                     double entropy_weight, PpoGradients<T>& gradients);
 
 class Ppo {
  public:

@@ -42,18 +42,12 @@ TEST(Ppo, GradientsAreThoseOfCentralDifferencesOnBothSidesOfTheClip) {
   nets.actor.begin(random, 1);
   nets.critic.begin(random, 1);
   const Experience<double> batch = some_experience(nets, 40, random);
-  std::vector<double> of_actor(nets.actor.parameters().size());
-  std::vector<double> of_critic(nets.critic.parameters().size());
-  const PpoLosses losses =
-      ppo_losses<double>(nets, batch, options, kEntropy, std::span(of_actor), std::span(of_critic));
+  PpoGradients<double> found(nets);
+  const PpoLosses losses = ppo_losses(nets, batch, options, kEntropy, found);
   EXPECT_GT(losses.clipped, 0.2);
   EXPECT_LT(losses.clipped, 0.9);
-  std::vector<double> unused_actor(of_actor.size());
-  std::vector<double> unused_critic(of_critic.size());
-  const auto total = [&] {
-    return ppo_losses<double>(nets, batch, options, kEntropy, std::span(unused_actor), std::span(unused_critic))
-        .total(options, kEntropy);
-  };
+  PpoGradients<double> unused(nets);
+  const auto total = [&] { return ppo_losses(nets, batch, options, kEntropy, unused).total(options, kEntropy); };
   const auto check = [&](std::span<double> parameters, const std::vector<double>& gradient) {
     double most = 0;
     for (const double each : gradient) most = std::max(most, std::abs(each));
@@ -69,8 +63,8 @@ TEST(Ppo, GradientsAreThoseOfCentralDifferencesOnBothSidesOfTheClip) {
       EXPECT_NEAR(gradient[i], (above - below) / (2 * kStep), 1e-5 * most) << i;
     }
   };
-  check(nets.actor.parameters(), of_actor);
-  check(nets.critic.parameters(), of_critic);
+  check(nets.actor.parameters(), found.actor);
+  check(nets.critic.parameters(), found.critic);
 }
 
 TEST(Ppo, ACertainGainInOneStateIsLearnt) {
