@@ -38,8 +38,8 @@ void PlantEnvironment::begin(std::uint64_t number) {
   }
   delay_ = random_.below(options_.delay + 1);
   noise_ = options_.noise * random_.uniform();
-  plant_.emplace(std::move(scenario), start);
-  guard_.emplace(plant_->limits());
+  plant_ = std::make_unique<sim::FluidPlant>(std::move(scenario), start);
+  guard_ = std::make_unique<Guard>(plant_->limits());
   memory_ = {};
   late_.assign(delay_, plant_->settings());
   plant_->advance(kStart);

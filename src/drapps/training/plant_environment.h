@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "drapps/policy/guard.h"
@@ -51,8 +50,8 @@ class PlantEnvironment final : public rl::Environment {
 
   const Episode* episode_ = nullptr;
   rl::Random random_{0};
-  std::optional<sim::FluidPlant> plant_;
-  std::optional<Guard> guard_;
+  std::unique_ptr<sim::FluidPlant> plant_;  // null before the first episode
+  std::unique_ptr<Guard> guard_;
   Observation seen_;
   LearnedMemory memory_{};
   std::vector<float> inputs_;
