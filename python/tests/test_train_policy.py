@@ -2,13 +2,17 @@
 
 import base64
 import json
+import os
 import pickle
+import subprocess
+import sys
+import time
 
 import numpy
 import pytest
 
 import drapps
-from drapps import simulation
+from drapps import simulation, trace
 from drapps.cli import main
 from drapps.scenario.reading import parse
 from drapps.simulation import gate, learning
@@ -131,6 +135,32 @@ def test_the_stream_is_the_same_under_a_learned_policy(trained, judge):
     for _ in range(3):
         for batch, other in zip(loader, stock, strict=True):
             assert numpy.array_equal(batch["x"], other["x"])
+
+
+def test_a_recorded_run_comes_out_again_at_every_simd_level(trained, tmp_path):
+    often = {"every_ns": 50_000_000, "every_batches": 1}
+    learned = {"name": "ppo", "weights": json.loads(trained.read_text())["weights"], **often}
+    loader = native(policy={"name": "explore", "parameters": {"share": 1}, **often})
+    with loader.record(tmp_path / "run.trace"):
+        for policy in (None, learned):
+            if policy:
+                loader.policy = policy
+            end = time.monotonic() + 1.5
+            while time.monotonic() < end:
+                for _ in loader:
+                    pass
+    made = [each for each in trace.open(tmp_path / "run.trace") if isinstance(each, trace.Decision)]
+    assert any(each.why.startswith("drawn: ") and "probability" in each.why for each in made)
+    assert any("network moves" in each.why or "looks better" in each.why for each in made)
+    for level in ("avx512", "portable"):
+        done = subprocess.run(
+            [sys.executable, "-m", "drapps", "trace", "replay", tmp_path / "run.trace", "--json"],
+            env=os.environ | {"DRAPPS_SIMD": level},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        told = json.loads(done.stdout)
+        assert told["equal"] == told["decisions"] == len(made) > 2
 
 
 def test_it_runs_in_the_simulator_as_any_policy(trained, capsys):

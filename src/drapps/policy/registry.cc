@@ -8,6 +8,7 @@
 #include "drapps/base/registry.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/aimd.h"
+#include "drapps/policy/explore.h"
 #include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
 #include "drapps/policy/learned.h"
@@ -49,7 +50,8 @@ Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
 }
 
 using Known = Registry<PolicyKind>::Entry;
-constexpr Known kPpo{{"ppo", Learned::make, {}, /*learned=*/true, /*named=*/true}};
+constexpr Known kExplore{{"explore", make_of<Explore>, Explore::kParameters}};
+constexpr Known kPpo{{"ppo", Learned::make, {}, /*learned=*/true, /*named=*/true}, &kExplore};
 constexpr Known kMpc{{"mpc", Mpc::make, Mpc::kParameters, /*learned=*/true}, &kPpo};
 constexpr Known kModel{{"model", make_of<StageModel>, StageModel::kParameters}, &kMpc};
 constexpr Known kAimd{{"aimd", make_of<Aimd>, Aimd::kParameters}, &kModel};
