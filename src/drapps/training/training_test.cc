@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
+#include "drapps/control/simulation.h"
 #include "drapps/policy/registry.h"
 #include "drapps/training/trainer.h"
 
@@ -158,6 +162,30 @@ TEST(Trainer, OptionsThatCannotBeAreNamed) {
   const auto read = training_options_from_json({{"reward", "paper-b"}, {"reward_weights", {2}}, {"gamma", 0.8}});
   EXPECT_EQ(training_options_from_json(training_options_to_json(*read))->plant.reward.weights,
             (std::array<double, 4>{2, 0.5, 0, 0}));
+}
+
+/// A network that always wants the least of everything.
+std::unique_ptr<Policy> policy_of_less(bool judge) {
+  const LearnedShape shape = default_shape(1);
+  rl::Mlp<float> actor = network_of(shape)->actor;
+  const std::span<float> biases = actor.parameters().last(actor.outputs());
+  for (std::size_t i = LearnedMoves::kDown; i < biases.size(); i += LearnedMoves::kChoices) biases[i] = 1;
+  auto made = make_policy({.name = "ppo", .judge = judge, .weights = weights_to_bytes(shape, actor.parameters())});
+  EXPECT_TRUE(made.ok());
+  return *std::move(made);
+}
+
+TEST(LearnedPolicy, ThatMakesALoaderSlowIsThrownOutByTheJudge) {
+  sim::World world;
+  world.machine.cores.count = 8;
+  world.workload.stages[sim::kDecodeStage].cpu = 4e-3;
+  world.consumer.step = world.workload.batch * 4e-3 / 7;
+  const auto samples = [&](std::unique_ptr<Policy> policy) {
+    return sim::run(sim::stationary(world, 600), std::move(policy)).segments.back().totals.samples;
+  };
+  const double held = samples(nullptr);
+  EXPECT_LT(samples(policy_of_less(false)), 0.3 * held);
+  EXPECT_GT(samples(policy_of_less(true)), 0.9 * held);
 }
 
 }  // namespace
