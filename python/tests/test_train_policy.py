@@ -137,18 +137,24 @@ def test_the_stream_is_the_same_under_a_learned_policy(trained, judge):
             assert numpy.array_equal(batch["x"], other["x"])
 
 
+def decide(loader, more):
+    """Passes until so many more decisions were made."""
+    wanted = loader.explain().decisions.totals["decisions"] + more
+    end = time.monotonic() + 60
+    while loader.explain().decisions.totals["decisions"] < wanted:
+        assert time.monotonic() < end
+        for _ in loader:
+            time.sleep(0.02)  # the control thread looks ten times a second
+
+
 def test_a_recorded_run_comes_out_again_at_every_simd_level(trained, tmp_path):
     often = {"every_ns": 50_000_000, "every_batches": 1}
     learned = {"name": "ppo", "weights": json.loads(trained.read_text())["weights"], **often}
     loader = native(policy={"name": "explore", "parameters": {"share": 1}, **often})
     with loader.record(tmp_path / "run.trace"):
-        for policy in (None, learned):
-            if policy:
-                loader.policy = policy
-            end = time.monotonic() + 1.5
-            while time.monotonic() < end:
-                for _ in loader:
-                    pass
+        decide(loader, 3)
+        loader.policy = learned
+        decide(loader, 3)
     made = [each for each in trace.open(tmp_path / "run.trace") if isinstance(each, trace.Decision)]
     assert any(each.why.startswith("drawn: ") and "probability" in each.why for each in made)
     assert any("network moves" in each.why or "looks better" in each.why for each in made)

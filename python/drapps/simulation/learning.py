@@ -25,6 +25,7 @@ from drapps.simulation.gate import NOTHING_SPECIAL, cases_of, learned_text, rate
 
 CHECKPOINT_EVERY = 30.0  # seconds
 _POINTS = 60  # of a curve that a card keeps
+_TOLD_EVERY = 1.0  # seconds between two looks at a curve
 _WAIT = 0.2  # seconds between two looks at how far all are
 
 Options = Mapping[str, Any]
@@ -60,13 +61,16 @@ class _Run:
     def train(self, stopped: threading.Event) -> Trained:
         """To the end, or to a checkpoint where it is stopped."""
         trainer = self._begun()
-        saved = time.monotonic()
+        saved = told = time.monotonic()
         while not trainer.done and not stopped.is_set():
             trainer.go_on()
-            self.curve = json.loads(trainer.curve())
-            if time.monotonic() - saved >= CHECKPOINT_EVERY:
+            now = time.monotonic()
+            if now - told >= _TOLD_EVERY:
+                self.curve = json.loads(trainer.curve())
+                told = now
+            if now - saved >= CHECKPOINT_EVERY:
                 self._save(trainer)
-                saved = time.monotonic()
+                saved = now
         self.curve = json.loads(trainer.curve())
         self._save(trainer)
         return Trained(self.seed, base64.b64encode(trainer.weights()).decode(), self.curve)
