@@ -1,7 +1,7 @@
 """Policies on simulated machines; control.md says how they are compared.
 
     python -m benchmarks.control [--keep] [--fresh] [--machines M...] [--budget N]
-    python -m benchmarks.control --report | --live | --calibration
+    python -m benchmarks.control --report | --live | --calibration | --learned FILE...
 
 An interrupted run goes on where it was, as long as neither DRAPPS nor the benchmark has changed.
 With --keep the result is written to benchmarks/results/control.{json,md,html} too.
@@ -17,7 +17,7 @@ from benchmarks.control import compare
 from benchmarks.control.cells import SCORED, TUNED
 from drapps import simulation
 
-_OTHERS = ("live", "calibration")  # modules of this folder with a main() of their own
+_OTHERS = ("live", "calibration", "learned")  # modules of this folder with a main() of their own
 
 
 def main() -> int:
@@ -32,6 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.control", description=__doc__)
     parser.add_argument("--live", action="store_true", help="default against mpc, played live")
     parser.add_argument("--calibration", action="store_true", help="how far the simulator is right")
+    parser.add_argument("--learned", action="store_true", help="learned policies beside the kept")
     parser.add_argument(
         "--machines", nargs="+", choices=list(simulation.shipped()), help="some of the machines"
     )

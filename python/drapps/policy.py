@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from drapps.arguments import json_of
 from drapps.errors import PipelineError
 
-Policy = str | Mapping[str, Any]  # a name, or the fields of docs/reference/policies.md
+#: A name, the fields of docs/reference/policies.md, or a file of these.
+Policy = str | Mapping[str, Any] | os.PathLike[str]
 Makers = Literal["threads", "processes"]  # of samples: of this process, or workers that run Python
 
 AUTO = "auto"
+_NOTES = ("tuned", "card")  # of a file: what is known of the policy, which decides nothing
 DEFAULTS: Mapping[Makers, Policy] = {"threads": "initial", "processes": "trials"}
 #: Policies that a kept comparison on live loaders has found no slower than the default, by what
 #: makes the samples: docs/reference/policies.md says when one is.
-PASSED: Mapping[Makers, Policy] = {}
+PASSED: Mapping[Makers, str | Mapping[str, Any]] = {}
+
+
+def without_notes(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy as the core takes it, of what stands in a file."""
+    return {name: value for name, value in policy.items() if name not in _NOTES}
+
+
+def read(file: os.PathLike[str]) -> dict[str, Any]:
+    """All that stands in the file of a policy.
+
+    Raises:
+        PipelineError: it cannot be read, or holds no policy.
+    """
+    try:
+        found = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PipelineError(f"policy file {os.fspath(file)!r} cannot be read: {error}") from None
+    if not isinstance(found, dict) or "name" not in found:
+        raise PipelineError(
+            f"{os.fspath(file)!r} is no file of a policy: it is no JSON object with a name"
+        )
+    return found
 
 
 def is_auto(policy: Any) -> bool:
@@ -27,10 +54,15 @@ def chosen(policy: Policy | None, makers: Makers) -> Policy:
     """Who decides, of those that a user may name.
 
     Without a name it is the default. ``auto`` is the default too, or a policy that has passed its
-    gate, under the judge.
+    gate, under the judge. A file gives the policy that stands in it.
+
+    Raises:
+        PipelineError: a file cannot be read.
     """
     if policy is None:
         return DEFAULTS[makers]
+    if isinstance(policy, os.PathLike):
+        return without_notes(read(policy))
     if not is_auto(policy):
         return policy
     passed = PASSED.get(makers)
@@ -67,4 +99,6 @@ def to_json(policy: Policy | None, makers: Makers = "threads") -> str:
 
 def name_of(policy: Policy) -> str:
     """Its name alone."""
+    if isinstance(policy, os.PathLike):
+        policy = read(policy)
     return policy if isinstance(policy, str) else str(policy["name"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import pytest
 
-from benchmarks.control import live, summary
+from benchmarks.control import learned, live, summary
 from benchmarks.control.arms import ARMS, CALIBRATED, DEFAULT, ORACLE, POLICIES, STATIC, rows_of
 from benchmarks.control.cells import EVENTS, NONE, SCORED, TUNED, cells
 from benchmarks.control.measure import measured
@@ -14,6 +15,7 @@ from benchmarks.control.page import page
 from benchmarks.control.plots import html
 from benchmarks.control.sensitivity import decided, scaled
 from drapps import simulation
+from drapps.simulation import learning
 from drapps.simulation.cases import rates_of
 
 
@@ -174,3 +176,45 @@ def test_a_live_block_cancels_what_drifts_and_its_bound_is_below_the_mean():
     text = live.page({"date": "2026-11-26", "commit": "0", "machine": machine, "blocks": blocks})
     assert "2 blocks of four runs" in text
     assert "The worst of 4 pairs is +1.7%" in text or "+1.8%" in text
+
+
+def test_a_learned_policy_is_compared_in_the_cells_of_the_kept_rows():
+    options = {"decisions": 64, "hidden": 4, "worlds": 1, "environments": 8, "steps": 8}
+    policy = learning.policy_of(learning.train(options, [1, 2]), options)
+    kept = []
+    for cell in list(cells(simulation.load("laptop"), 1))[:2]:
+        rates = rates_of(cell.case.run(json.dumps(cell.case.default)))
+        same = {"workload": cell.workload, "best": [2 * max(rates)] * len(rates)}
+        kept.append(row(cell.event, "laptop", default=rates) | same)
+    found = learned.measured(policy, kept)
+    assert set(found["seeds"]) == {"1", "2"}
+    for seed in found["seeds"].values():
+        assert 0 < seed["means"]["all"] <= 1
+        assert seed["means"]["all"] == seed["means"][kept[0]["workload"]]
+
+
+def test_the_report_on_learned_policies_shows_every_seed():
+    means = {"all": 0.9, "changing": 0.88, "steady": 0.98}
+    seed = {"p5_over_default": -0.01, "worst_over_default": -0.2, "worse_by_3": 0.02}
+    seeds = {
+        str(number): {**seed, "means": means | {"all": value}, "most_where_steady": 1.0}
+        for number, value in enumerate((0.93, 0.89))
+    }
+    text = learned.page(
+        {
+            "date": "2026-11-26",
+            "commit": "0" * 40,
+            "machine": {"cpu": "some", "cores": 2},
+            "rows": 360,
+            "others": dict.fromkeys(learned.OTHERS, means),
+            "arms": [{"options": {"decisions": 5000, "reward": "paper-a"}, "seeds": seeds}],
+        }
+    )
+    assert "| ppo, 5,000 decisions, reward paper-a | 0.910 | 0.880 | 0.980 |" in text
+    assert "0.930, 0.890 | +1.00 ± 25.41 points | 2.83 | -0.010 | -0.200 | 2.0% | 1.000" in text
+
+
+def test_an_interval_is_that_of_students_t():
+    mean, spread, half = learned.interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (mean, round(spread, 4), round(half, 3)) == (3.0, 1.5811, 1.963)
+    assert learned.interval([2.0]) == (2.0, 0.0, 0.0)

@@ -14,6 +14,7 @@ from types import FrameType
 from drapps import __version__
 from drapps.cli import (
     calibrate,
+    check_policy,
     codecs,
     doctor,
     lift,
@@ -22,6 +23,7 @@ from drapps.cli import (
     simulate,
     tokenizer,
     trace,
+    train_policy,
     transcode,
     tune_policy,
     watch,
@@ -38,9 +40,11 @@ _COMMANDS = (
     lift,
     pack,
     play,
+    check_policy,
     simulate,
     tokenizer,
     trace,
+    train_policy,
     transcode,
     tune_policy,
     watch,

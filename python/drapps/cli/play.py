@@ -11,6 +11,7 @@ from drapps.cli.answer import Answer, shown
 from drapps.cli.parser import WrongUseError, add_command, count, named
 from drapps.cli.progress import Progress
 from drapps.errors import PipelineError
+from drapps.policy import without_notes
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands
@@ -70,7 +71,7 @@ def policy(text: str) -> Any:
             text = Path(text).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise argparse.ArgumentTypeError(f"{text!r} cannot be read: {error}") from None
-    return {name: value for name, value in _mapping(text).items() if name != "tuned"}
+    return without_notes(_mapping(text))
 
 
 def settings(text: str) -> dict[str, int]:

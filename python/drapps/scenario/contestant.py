@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, Literal
 
 from drapps.errors import PipelineError
-from drapps.policy import Policy, to_json
+from drapps.policy import Policy, name_of, read, to_json, without_notes
 
 _MOST_WORKERS = 1024
 
@@ -67,12 +68,15 @@ class Drapps:
             return f"DRAPPS, {held}" if held else "DRAPPS, held"
         if self.policy is None:
             return "DRAPPS"
-        name = self.policy if isinstance(self.policy, str) else self.policy["name"]
-        return f"DRAPPS, {name}"
+        return f"DRAPPS, {name_of(self.policy)}"
 
     def to_json(self) -> dict[str, Any]:
         """Of which `loader_of` makes it again."""
-        policy = dict(self.policy) if isinstance(self.policy, Mapping) else self.policy
+        policy = self.policy
+        if isinstance(policy, os.PathLike):
+            policy = without_notes(read(policy))
+        elif isinstance(policy, Mapping):
+            policy = dict(policy)
         settings = None if self.settings is None else dict(self.settings)
         by_segment = [dict(each) for each in self.by_segment]
         return {

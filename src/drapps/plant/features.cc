@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "drapps/base/exact_math.h"
 #include "drapps/base/never_destroyed.h"
 #include "drapps/plant/knob_range.h"
 
@@ -18,7 +19,12 @@ double grown(std::uint64_t now, std::uint64_t before) noexcept {
   return now > before ? static_cast<double>(now - before) : 0;
 }
 double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0; }
-double log_ratio(double a, double b) noexcept { return a > 0 && b > 0 ? std::log2(a / b) : 0; }
+/// Not the library's logarithm, which is not the same everywhere: decisions of learned policies hang on it.
+double log2_of(double value) noexcept {
+  constexpr double kPerLn2 = 1.44269504088896340736;
+  return exact::log(std::clamp(value, 1e-300, 1e300)) * kPerLn2;
+}
+double log_ratio(double a, double b) noexcept { return a > 0 && b > 0 ? log2_of(a / b) : 0; }
 
 using FormNames = EnumNames<cache::FormId>;
 
@@ -68,16 +74,16 @@ void each_meter_feature(const Observation& now, double storage_rate, double core
   share("throttled_periods", kPlaces.cgroup.throttled_periods);
   share_of("cgroup_memory", "cgroup.memory_used ÷ limit", kPlaces.cgroup.memory_used, kPlaces.cgroup.memory_limit);
   add("cgroup_memory_hits", kLog, "cgroup.memory_hits a second, and 1", has(kPlaces.cgroup.memory_hits),
-      std::log2(1 + value(kPlaces.cgroup.memory_hits)));
+      log2_of(1 + value(kPlaces.cgroup.memory_hits)));
   share("cpu_pressure", kPlaces.pressure.cpu);
   share("memory_pressure", kPlaces.pressure.memory);
   share("io_pressure", kPlaces.pressure.io);
   share_of("memory_available", "memory.available ÷ total", kPlaces.memory.available, kPlaces.memory.total);
   add("swap", kLog, "MB/s from and to swap, and 1", has(kPlaces.memory.swap_in) && has(kPlaces.memory.swap_out),
-      std::log2(1 + 1e-6 * (value(kPlaces.memory.swap_in) + value(kPlaces.memory.swap_out))));
+      log2_of(1 + 1e-6 * (value(kPlaces.memory.swap_in) + value(kPlaces.memory.swap_out))));
   share("disk_busy", kPlaces.disk.data_busy);
   add("disk_queue", kLog, "disk.data_queue, and 1", has(kPlaces.disk.data_queue),
-      std::log2(1 + value(kPlaces.disk.data_queue)));
+      log2_of(1 + value(kPlaces.disk.data_queue)));
   add("disk_read_time", kLog, "disk.data_read_time ÷ 1 ms", has(kPlaces.disk.data_read_time),
       log_ratio(value(kPlaces.disk.data_read_time), 1e-3));
   add("network_received", kLog, "network.received ÷ bytes/s read", has(kPlaces.network.received),
@@ -90,19 +96,19 @@ void each_meter_feature(const Observation& now, double storage_rate, double core
 
 /// Calls put(group, name, unit, source, value) for each feature, in order.
 template <class Put>
-void each_feature(const Observation& now, const Observation& before, const Limits& limits, const Put& put) {
+void each_feature(const Observation& now, const FeatureCounters& before, const Limits& limits, const Put& put) {
   const double ns = grown(now.time_ns, before.time_ns);
   const double samples = grown(now.samples, before.samples);
   const double core_ns = ns * std::max(limits.cpus, 0.0);
 
   double lanes_wall = 0;
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
-    lanes_wall += grown(now.lanes[i].service_wall.sum, before.lanes[i].service_wall.sum);
+    lanes_wall += grown(now.lanes[i].service_wall.sum, before.wall_ns[i]);
   }
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     const LaneObservation& lane = now.lanes[i];
-    const double wall = grown(lane.service_wall.sum, before.lanes[i].service_wall.sum);
-    const double cpu = grown(lane.service_cpu.sum, before.lanes[i].service_cpu.sum);
+    const double wall = grown(lane.service_wall.sum, before.wall_ns[i]);
+    const double cpu = grown(lane.service_cpu.sum, before.cpu_ns[i]);
     const std::string_view name = kLanes[i].name;
     put(name, "work", kShare, "service wall time of all lanes", ratio(wall, lanes_wall));
     put(name, "cores", kShare, "service CPU time, of the budget of cores", ratio(cpu, core_ns));
@@ -110,15 +116,14 @@ void each_feature(const Observation& now, const Observation& before, const Limit
   }
 
   const ConsumerObservation& consumer = now.consumer;
-  put("consumer", "stall", kShare, "stall ÷ time", ratio(grown(consumer.stall.sum, before.consumer.stall.sum), ns));
-  put("consumer", "helped", kShare, "helped ÷ time", ratio(grown(consumer.helped_ns, before.consumer.helped_ns), ns));
+  put("consumer", "stall", kShare, "stall ÷ time", ratio(grown(consumer.stall.sum, before.stall_ns), ns));
+  put("consumer", "helped", kShare, "helped ÷ time", ratio(grown(consumer.helped_ns, before.helped_ns), ns));
   put("consumer", "between", kShare, "time between passes ÷ time",
-      ratio(grown(consumer.between_ns, before.consumer.between_ns), ns));
+      ratio(grown(consumer.between_ns, before.between_ns), ns));
   put("consumer", "step_spread", kLog, "step p90 ÷ p50",
       log_ratio(static_cast<double>(consumer.step.p90), static_cast<double>(consumer.step.p50)));
   const double demand_ns =
-      ratio(grown(consumer.step.sum, before.consumer.step.sum) - grown(consumer.stall.sum, before.consumer.stall.sum),
-            samples);
+      ratio(grown(consumer.step.sum, before.step_ns) - grown(consumer.stall.sum, before.stall_ns), samples);
   const double cost_ns = ratio(lanes_wall, samples * std::max(limits.cpus, 1.0));
   put("consumer", "demand", kLog, "step without stall a sample ÷ service a sample and core",
       log_ratio(demand_ns, cost_ns));
@@ -137,17 +142,16 @@ void each_feature(const Observation& now, const Observation& before, const Limit
   account("other", &WorkerObservation::other_ns);
 
   const StorageObservation& storage = now.storage;
-  const double at_once = grown(storage.at_once.count, before.storage.at_once.count);
-  const double waited = grown(storage.waited.count, before.storage.waited.count);
-  const double bytes = ratio(grown(storage.bytes, before.storage.bytes), at_once + waited);
+  const double at_once = grown(storage.at_once.count, before.at_once);
+  const double waited = grown(storage.waited.count, before.waited);
+  const double bytes = ratio(grown(storage.bytes, before.bytes), at_once + waited);
   put("storage", "waited", kShare, "reads that waited ÷ reads", ratio(waited, at_once + waited));
   put("storage", "latency", kLog, "p50 of reads that waited ÷ 1 ms",
       log_ratio(static_cast<double>(storage.waited.p50), 1e6));
   put("storage", "latency_spread", kLog, "p99 ÷ p50 of reads that waited",
       log_ratio(static_cast<double>(storage.waited.p99), static_cast<double>(storage.waited.p50)));
   put("storage", "refused", kShare, "refusals ÷ reads and refusals",
-      ratio(grown(storage.refusals, before.storage.refusals),
-            at_once + waited + grown(storage.refusals, before.storage.refusals)));
+      ratio(grown(storage.refusals, before.refusals), at_once + waited + grown(storage.refusals, before.refusals)));
   put("storage", "depth_used", kShare, "reads in flight ÷ io_depth",
       ratio(static_cast<double>(storage.in_flight), now.settings[KnobId::kIoDepth]));
 
@@ -158,7 +162,7 @@ void each_feature(const Observation& now, const Observation& before, const Limit
       log_ratio(ratio(static_cast<double>(now.upcoming.bytes), static_cast<double>(now.upcoming.sized)), bytes));
   put("upcoming", "pixels", kLog, "pixels a sample to come ÷ those of the observation before",
       log_ratio(ratio(static_cast<double>(now.upcoming.pixels), static_cast<double>(now.upcoming.seen)),
-                ratio(static_cast<double>(before.upcoming.pixels), static_cast<double>(before.upcoming.seen))));
+                ratio(static_cast<double>(before.pixels), static_cast<double>(before.seen))));
   put("upcoming", "sized", kShare, "samples to come of known bytes", upcoming(now.upcoming.sized));
   put("upcoming", "seen", kShare, "samples to come of known pixels", upcoming(now.upcoming.seen));
   put("upcoming", "indexed", kShare, "samples to come with a whole index", upcoming(now.upcoming.indexed));
@@ -167,17 +171,17 @@ void each_feature(const Observation& now, const Observation& before, const Limit
       ratio(now.ready_batches, now.settings[KnobId::kPrefetchDepth]));
   put("memory", "used", kShare, "memory used ÷ limit",
       ratio(static_cast<double>(now.memory_used), static_cast<double>(now.memory_limit)));
-  const double cpu_ns = 1e9 * std::max(0.0, now.process_cpu_seconds - before.process_cpu_seconds);
+  const double cpu_ns = 1e9 * std::max(0.0, now.process_cpu_seconds - before.cpu_seconds);
   put("process", "cores", kShare, "CPU time of the process, of the budget of cores", ratio(cpu_ns, core_ns));
   put("processes", "idle_cores", kShare, "idle cores, of the budget of cores",
-      ratio(grown(now.processes.idle_cores_ns, before.processes.idle_cores_ns), core_ns));
+      ratio(grown(now.processes.idle_cores_ns, before.idle_cores_ns), core_ns));
   put("turn", "open", kFlag, "turn", now.turn == Turn::kOpen ? 1 : 0);
 
   each_knob_feature(now.settings, limits, put);
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     put("valid", kLanes[i].name, kFlag, "the plan", now.lanes[i].valid ? 1 : 0);
   }
-  each_meter_feature(now, 1e9 * ratio(grown(storage.bytes, before.storage.bytes), ns), limits.cpus, put);
+  each_meter_feature(now, 1e9 * ratio(grown(storage.bytes, before.bytes), ns), limits.cpus, put);
 }
 
 }  // namespace
@@ -193,7 +197,34 @@ const std::vector<FeatureDescription>& feature_descriptions() {
   return *made;
 }
 
+FeatureCounters feature_counters(const Observation& observation) noexcept {
+  FeatureCounters counters{.time_ns = observation.time_ns,
+                           .samples = observation.samples,
+                           .step_ns = observation.consumer.step.sum,
+                           .stall_ns = observation.consumer.stall.sum,
+                           .helped_ns = observation.consumer.helped_ns,
+                           .between_ns = observation.consumer.between_ns,
+                           .workers = observation.workers,
+                           .bytes = observation.storage.bytes,
+                           .at_once = observation.storage.at_once.count,
+                           .waited = observation.storage.waited.count,
+                           .refusals = observation.storage.refusals,
+                           .seen = observation.upcoming.seen,
+                           .pixels = observation.upcoming.pixels,
+                           .idle_cores_ns = observation.processes.idle_cores_ns,
+                           .cpu_seconds = observation.process_cpu_seconds};
+  for (std::size_t i = 0; i < kLanes.size(); ++i) {
+    counters.wall_ns[i] = observation.lanes[i].service_wall.sum;
+    counters.cpu_ns[i] = observation.lanes[i].service_cpu.sum;
+  }
+  return counters;
+}
+
 Features features(const Observation& now, const Observation& before, const Limits& limits) noexcept {
+  return features_since(feature_counters(before), now, limits);
+}
+
+Features features_since(const FeatureCounters& before, const Observation& now, const Limits& limits) noexcept {
   Features made;
   std::size_t at = 0;
   each_feature(now, before, limits,

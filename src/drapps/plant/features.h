@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,21 @@ inline constexpr std::size_t kFeatureCount =
     3 * kLanes.size() + 26 + kKnobFeatures + kLanes.size() + 2 * kMeterFeatures;
 using Features = std::array<float, kFeatureCount>;
 
+/// What features() compares an observation with. Plain; zero bytes are an observation from before everything.
+struct FeatureCounters {
+  std::uint64_t time_ns, samples;
+  std::array<std::uint64_t, kLanes.size()> wall_ns, cpu_ns;  // of lanes
+  std::uint64_t step_ns, stall_ns, helped_ns, between_ns;    // of the consumer
+  WorkerObservation workers;
+  std::uint64_t bytes, at_once, waited, refusals;  // of the storage
+  std::uint64_t seen, pixels;                      // of samples to come
+  std::uint64_t idle_cores_ns;
+  double cpu_seconds;
+};
+FeatureCounters feature_counters(const Observation& observation) noexcept;
+
 /// Pure. Counters of `now` that are less than those of `before` count as no change.
+Features features_since(const FeatureCounters& before, const Observation& now, const Limits& limits) noexcept;
 Features features(const Observation& now, const Observation& before, const Limits& limits) noexcept;
 
 }  // namespace drapps

@@ -8,8 +8,10 @@
 #include "drapps/base/registry.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/aimd.h"
+#include "drapps/policy/explore.h"
 #include "drapps/policy/hill_climb.h"
 #include "drapps/policy/initial.h"
+#include "drapps/policy/learned.h"
 #include "drapps/policy/mpc.h"
 #include "drapps/policy/placement.h"
 #include "drapps/policy/rule.h"
@@ -48,7 +50,9 @@ Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
 }
 
 using Known = Registry<PolicyKind>::Entry;
-constexpr Known kMpc{{"mpc", Mpc::make, Mpc::kParameters, /*learned=*/true}};
+constexpr Known kExplore{{"explore", make_of<Explore>, Explore::kParameters}};
+constexpr Known kPpo{{"ppo", Learned::make, {}, /*learned=*/true, /*named=*/true}, &kExplore};
+constexpr Known kMpc{{"mpc", Mpc::make, Mpc::kParameters, /*learned=*/true}, &kPpo};
 constexpr Known kModel{{"model", make_of<StageModel>, StageModel::kParameters}, &kMpc};
 constexpr Known kAimd{{"aimd", make_of<Aimd>, Aimd::kParameters}, &kModel};
 constexpr Known kRule{{"rule", make_of<Rule>, Rule::kParameters}, &kAimd};
@@ -91,7 +95,7 @@ Status check_weights(const PolicyKind& kind, const PolicyConfig& config) {
   if (config.weights.size() > kMostWeightBytes) {
     return invalid("the weights of policy " + name + " may be " + std::to_string(kMostWeightBytes) + " bytes at most");
   }
-  const bool said = config.schema != 0 || !config.weights.empty();
+  const bool said = config.schema != 0 || (!config.weights.empty() && !kind.named);
   if (!said || config.schema == schema_hash()) return ok_status();
   return invalid("policy " + name + " was made for another version's knobs and lanes: schema " +
                  schema_hex(config.schema) + ", and this version's is " + schema_hex(schema_hash()));

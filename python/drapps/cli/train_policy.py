@@ -1,0 +1,170 @@
+"""``drapps train-policy``: a policy that learns on simulated machines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drapps.cli.answer import Answer, shown
+from drapps.cli.parser import add_command, count, named
+from drapps.cli.progress import Progress
+from drapps.errors import PipelineError
+from drapps.output import NewFile
+
+if TYPE_CHECKING:
+    from drapps.cli.parser import Commands
+    from drapps.simulation.learning import Curve, Trained
+
+_REWARDS = ("own", "paper-a", "paper-b", "paper-c")
+_BARS = " ▁▂▃▄▅▆▇█"
+_COLUMNS = 40  # of a curve
+
+
+def register(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "train-policy",
+        run,
+        summary="train a policy on simulated machines",
+        description="Lets a policy learn on random simulated machines, from several seeds side by "
+        "side, and gives the best of them as JSON that --policy of other commands takes. Nothing "
+        "is written without -o or --checkpoints, and no policy is overwritten.",
+    )
+    parser.add_argument(
+        "--seeds", type=count, default=5, metavar="N", help="policies to train (default: 5)"
+    )
+    parser.add_argument(
+        "--first-seed", type=count, default=1, metavar="N", help="the others follow (default: 1)"
+    )
+    parser.add_argument(
+        "--decisions",
+        type=count,
+        default=2_000_000,
+        metavar="N",
+        help="of each policy (default: 2000000)",
+    )
+    parser.add_argument(
+        "--reward", choices=_REWARDS, default="own", help="what is learnt from (default: own)"
+    )
+    parser.add_argument(
+        "--reward-weights", type=float, nargs="+", metavar="W", help="of its parts, in order"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=option,
+        metavar="OPTION=NUMBER",
+        help="another option of the training, such as hidden=128",
+    )
+    parser.add_argument(
+        "--validation",
+        type=count,
+        default=64,
+        metavar="N",
+        help="machines by which the best seed is chosen (default: 64)",
+    )
+    parser.add_argument(
+        "--checkpoints",
+        type=named,
+        metavar="DIR",
+        help="a folder in which the trainings are kept, and from which they go on",
+    )
+    parser.add_argument("-o", "--out", type=named, metavar="FILE", help="a new file for the policy")
+
+
+def option(text: str) -> tuple[str, float]:
+    """An option and its number."""
+    name, _, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no option and number") from None
+    return name, int(number) if number.is_integer() else number
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """Train, and write."""
+    from drapps.simulation.learning import policy_of, train
+
+    if chosen.out and Path(chosen.out).exists():
+        raise PipelineError(f"{chosen.out!r} is there already: nothing is overwritten")
+    options: dict[str, Any] = dict(chosen.set) | {
+        "decisions": chosen.decisions,
+        "reward": chosen.reward,
+    }
+    if chosen.reward_weights:
+        options["reward_weights"] = chosen.reward_weights
+    progress = Progress(chosen)
+    try:
+        trained = train(
+            options,
+            range(chosen.first_seed, chosen.first_seed + chosen.seeds),
+            checkpoints=Path(chosen.checkpoints) if chosen.checkpoints else None,
+            validation=chosen.validation,
+            progress=lambda curves: progress.say(_how_far(curves, chosen.decisions)),
+        )
+    finally:
+        progress.clear()
+    policy = policy_of(trained, options)
+    if chosen.out:
+        _write(Path(chosen.out), policy)
+    facts = {"name": policy["name"], "card": _told(policy["card"])}
+    return Answer(_text(trained, chosen), facts)
+
+
+def _told(card: Mapping[str, Any]) -> dict[str, Any]:
+    """A card without the weights."""
+    seeds = [{key: each[key] for key in each if key != "weights"} for each in card["seeds"]]
+    return {**card, "seeds": seeds}
+
+
+def _how_far(curves: Mapping[int, Curve], decisions: int) -> str:
+    parts = []
+    for seed, curve in curves.items():
+        done = curve[-1]["decisions"] if curve else 0
+        rewards = [point["reward"] for point in curve[-20:] if "reward" in point]
+        last = f" {sum(rewards) / len(rewards):.1f}" if rewards else ""
+        parts.append(f"{seed}: {100 * done / decisions:.0f} %{last}")
+    return "seed " + ", ".join(parts)
+
+
+def drawn(points: list[list[float]]) -> str:
+    """A curve as a line of bars."""
+    values = [value for _, value in points][-_COLUMNS:]
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_BARS[round((value - low) * scale)] for value in values)
+
+
+def _write(file: Path, policy: dict[str, Any]) -> None:
+    out = NewFile(file)
+    try:
+        out.write((json.dumps(policy, indent=1) + "\n").encode())
+        out.appear()
+    finally:
+        out.discard()
+
+
+def _text(trained: list[Trained], chosen: argparse.Namespace) -> str:
+    from drapps.simulation.learning import thinned
+
+    lines = [f"{chosen.decisions} decisions from each of {len(trained)} seeds:"]
+    for each in trained:
+        points = thinned(each.curve, _COLUMNS)
+        ends = f"{points[0][1]:.1f} to {points[-1][1]:.1f}" if points else "no episode ended"
+        lines.append(
+            f"  seed {each.seed}: {each.score:.4f} of the best known, reward {ends}  "
+            f"{drawn(points)}"
+        )
+    best = max(trained, key=lambda each: each.score)
+    lines.append(f"the best on validation machines is seed {best.seed}")
+    if chosen.out:
+        lines.append(f"in {shown(chosen.out)}; drapps policy check says whether to trust it")
+    return "\n".join(lines)

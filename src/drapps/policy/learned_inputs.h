@@ -1,0 +1,59 @@
+// What the network of a learned policy sees: features of the last stretch of time, by how much some of them differ from
+// those of the stretch before, and how long each of its knobs has stood.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/plant/features.h"
+#include "drapps/plant/policy.h"
+
+namespace drapps {
+
+inline constexpr std::size_t kMostDifferences = 16;
+
+/// What a learned policy remembers. Plain and trivially copyable; zero bytes have seen nothing yet.
+struct LearnedMemory {
+  bool begun;
+  std::array<std::uint8_t, kKnobs> rested;  // decisions since the knob moved, up to kLongRest
+  Settings settings;                        // in force at the decision before
+  FeatureCounters before;
+  std::array<float, kMostDifferences> last;  // features of which differences are taken
+};
+static_assert(std::is_trivially_copyable_v<LearnedMemory> && sizeof(LearnedMemory) <= kPolicyMemory);
+
+inline constexpr std::uint8_t kLongRest = 8;
+
+/// A feature with what it means, as a file of weights has it.
+struct NamedFeature {
+  std::string name, unit, source;
+  bool operator==(const NamedFeature&) const = default;
+};
+
+class LearnedInputs {
+ public:
+  /// kInvalidArgument names a feature that there is not, or that means something else than it did.
+  /// @param differences  names of some of the features.
+  static Result<LearnedInputs> of(std::span<const NamedFeature> features, std::span<const std::string> differences,
+                                  std::vector<KnobId> knobs);
+
+  std::size_t size() const noexcept { return features_.size() + differences_.size() + knobs_.size(); }
+
+  /// Takes the next observation in, and writes size() numbers.
+  void next(const Observation& seen, const Limits& limits, LearnedMemory& memory, float* into) const noexcept;
+
+ private:
+  std::vector<std::size_t> features_;     // places in Features
+  std::vector<std::size_t> differences_;  // places in Features
+  std::vector<KnobId> knobs_;
+};
+
+/// A feature of this version by its name, with its meaning; nothing where there is none.
+std::vector<NamedFeature> named_features(std::span<const std::string_view> names);
+
+}  // namespace drapps

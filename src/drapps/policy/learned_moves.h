@@ -1,0 +1,57 @@
+// What a learned policy can do: of each of its knobs a notch up, one down, or none; and of the shares of lanes one
+// sixteenth from one lane to another, or none. All together in one decision.
+//
+// What cannot be done is masked: notches beyond the limits or of knobs that the plant has not or that still rest, and
+// sixteenths of lanes that share no workers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/plant/policy.h"
+#include "drapps/policy/learned_inputs.h"
+#include "drapps/rl/heads.h"
+
+namespace drapps {
+
+/// A knob with what it means, as a file of weights has it.
+struct NamedKnob {
+  std::string name, unit;
+  std::vector<std::int32_t> grid;
+  bool operator==(const NamedKnob&) const = default;
+};
+NamedKnob named_knob(KnobId id);
+
+class LearnedMoves {
+ public:
+  enum Choice : std::uint8_t { kStay, kDown, kUp };
+  static constexpr std::size_t kChoices = 3;
+  static constexpr std::size_t kMostLanes = 8;
+
+  /// kInvalidArgument names a knob or lane that there is not, that means something else than it did, or that stands
+  /// there twice.
+  static Result<LearnedMoves> of(std::span<const NamedKnob> knobs, std::span<const std::string> lanes);
+
+  const std::vector<KnobId>& knobs() const noexcept { return knobs_; }
+  const rl::Heads& heads() const noexcept { return heads_; }
+
+  void mask(const Settings& settings, const Limits& limits, const LearnedMemory& memory,
+            std::uint8_t* mask) const noexcept;
+  /// @param action  heads().values() numbers; what is no choice is none.
+  Settings moved(const Settings& settings, const Limits& limits, const float* action) const noexcept;
+
+ private:
+  /// Calls visit(from, to) for every pair of lanes, in order.
+  template <class Visit>
+  void each_pair(const Visit& visit) const noexcept;
+
+  std::vector<KnobId> knobs_;
+  std::vector<std::size_t> lanes_;  // whose shares move
+  rl::Heads heads_;
+};
+
+}  // namespace drapps

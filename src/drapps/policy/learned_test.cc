@@ -1,0 +1,211 @@
+#include "drapps/policy/learned.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "drapps/plant/knob_range.h"
+#include "drapps/plant/schema.h"
+#include "drapps/policy/registry.h"
+
+namespace drapps {
+namespace {
+
+using testing::HasSubstr;
+
+rl::Mlp<float> drawn_actor(const LearnedShape& shape, std::uint64_t seed = 1) {
+  rl::Mlp<float> actor = network_of(shape)->actor;
+  rl::Random random(seed);
+  actor.begin(random, 1);
+  return actor;
+}
+
+std::vector<std::byte> drawn_weights(const LearnedShape& shape, std::uint64_t seed = 1) {
+  return weights_to_bytes(shape, drawn_actor(shape, seed).parameters());
+}
+
+std::string refusal_of_weights(std::span<const std::byte> bytes) {
+  const auto read = network_from_bytes(bytes);
+  if (read.ok()) return "read";
+  EXPECT_EQ(read.error().code, ErrorCode::kInvalidArgument);
+  return read.error().message;
+}
+
+Limits learned_limits() {
+  Limits limits = native_limits(8, 64, 16, true);
+  limits.cpus = 8;
+  return limits;
+}
+
+Observation looked_at(std::uint64_t turn, const Settings& settings) {
+  Observation seen{.time_ns = 1'000'000'000 + turn * 500'000'000, .batches = 10 * turn, .samples = 640 * turn};
+  seen.consumer.step = {.count = 10 * turn, .sum = turn * 450'000'000};
+  seen.consumer.stall = {.count = 10 * turn, .sum = turn * (turn % 3) * 90'000'000};
+  seen.lanes[lane_place(LaneRole::kPrepare)] = {.valid = true,
+                                                .service_wall = {.count = 640 * turn, .sum = turn * 3'000'000'000},
+                                                .service_cpu = {.count = 640 * turn, .sum = turn * 2'000'000'000}};
+  seen.workers = {.workers = 4, .wall_ns = turn * 4'000'000'000, .storage_ns = turn * 700'000'000};
+  seen.settings = settings;
+  return seen;
+}
+
+TEST(LearnedWeights, AreReadAsTheyWereWritten) {
+  const LearnedShape shape = default_shape(16);
+  const rl::Mlp<float> actor = drawn_actor(shape);
+  const auto read = network_from_bytes(weights_to_bytes(shape, actor.parameters()));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_TRUE(std::ranges::equal(read->actor.parameters(), actor.parameters()));
+  EXPECT_EQ(read->actor.sizes(), actor.sizes());
+  EXPECT_EQ(read->inputs.size(), shape.features.size() + shape.differences.size() + shape.knobs.size());
+}
+
+TEST(LearnedWeights, EveryFeatureOfTheDefaultIsThere) {
+  const LearnedShape shape = default_shape();
+  EXPECT_EQ(shape.features.size(), 36U);
+  EXPECT_EQ(shape.differences.size(), kMostDifferences);
+  EXPECT_EQ(network_of(shape)->moves.heads().outputs(), 18U);
+}
+
+TEST(LearnedWeights, WhatIsMissingOrMeansSomethingElseIsNamed) {
+  LearnedShape shape = default_shape(4);
+  shape.features[0].name = "consumer.hunger";
+  EXPECT_EQ(refusal_of_weights(weights_to_bytes(shape, {})),
+            "the weights use the feature \"consumer.hunger\", which this version does not have");
+  shape = default_shape(4);
+  shape.features[0].source = "stall in ms";
+  EXPECT_THAT(refusal_of_weights(weights_to_bytes(shape, {})),
+              HasSubstr("\"consumer.stall\" as \"stall in ms\" (share)"));
+  shape = default_shape(4);
+  shape.knobs[1].grid.pop_back();
+  EXPECT_THAT(refusal_of_weights(weights_to_bytes(shape, {})), HasSubstr("the knob \"io_depth\" over other values"));
+  shape.knobs[1].name = "threads";
+  EXPECT_THAT(refusal_of_weights(weights_to_bytes(shape, {})), HasSubstr("\"threads\", which this version"));
+  shape = default_shape(4);
+  shape.lanes = {"decode", "teleport"};
+  EXPECT_THAT(refusal_of_weights(weights_to_bytes(shape, {})), HasSubstr("the lane \"teleport\""));
+  shape = default_shape(4);
+  shape.differences.emplace_back("swap");
+  EXPECT_THAT(refusal_of_weights(weights_to_bytes(shape, {})), HasSubstr("16 differences at most"));
+  shape.hidden = {100'000};
+  shape.differences.clear();
+  EXPECT_THAT(refusal_of_weights(weights_to_bytes(shape, {})), HasSubstr("1 to 512 numbers in each layer"));
+}
+
+TEST(LearnedWeights, WhatIsTruncatedDamagedOrNoNumberIsRefused) {
+  const LearnedShape shape = default_shape(4);
+  const std::vector<std::byte> whole = drawn_weights(shape);
+  for (const std::size_t size : {std::size_t{20}, std::size_t{200}, whole.size() - 1}) {
+    EXPECT_EQ(refusal_of_weights(std::span(whole).first(size)), "the weights are truncated") << size;
+  }
+  EXPECT_THAT(refusal_of_weights(std::span(whole).first(5)), HasSubstr("no weights of a learned policy"));
+  std::vector<std::byte> other = whole;
+  other.push_back(std::byte{0});
+  EXPECT_THAT(refusal_of_weights(other), HasSubstr("more than their network has"));
+  other = whole;
+  other[whole.size() - 20] ^= std::byte{1};
+  EXPECT_EQ(refusal_of_weights(other), "the weights are damaged");
+  other = whole;
+  other[15] = std::byte{'2'};
+  EXPECT_THAT(refusal_of_weights(other), HasSubstr("a format of another version"));
+  rl::Mlp<float> actor = drawn_actor(shape);
+  actor.parameters()[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refusal_of_weights(weights_to_bytes(shape, actor.parameters())), "one of the weights is no number");
+  actor.parameters()[3] = 1e20F;
+  EXPECT_THAT(refusal_of_weights(weights_to_bytes(shape, actor.parameters())), HasSubstr("larger than any"));
+}
+
+TEST(Learned, NeedsWeightsAndNoSchema) {
+  EXPECT_THAT(make_policy({.name = "ppo"}).error().message, HasSubstr("no weights of its own"));
+  const auto made = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(8))});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ((*made)->name(), "ppo");
+  EXPECT_TRUE((*made)->knows({}));
+}
+
+TEST(Learned, MovesNotchesWithinTheLimitsAndRestsAfterwards) {
+  const Limits limits = learned_limits();
+  std::size_t moves = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const auto policy = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(), seed)});
+    PolicyState state{.limits = limits};
+    Settings settings{.knobs = {4, 8, 4, 1}};
+    std::array<std::uint64_t, kKnobs> moved_at{};
+    for (std::uint64_t turn = 1; turn <= 40; ++turn) {
+      const Settings next = (*policy)->decide(looked_at(turn, settings), state);
+      EXPECT_EQ(fit_settings(next, limits), next);
+      for (const Knob& knob : knob_table()) {
+        const KnobRange range = range_of(knob.id, limits);
+        const auto i = static_cast<std::size_t>(knob.id);
+        if (next[knob.id] == settings[knob.id]) continue;
+        ++moves;
+        EXPECT_TRUE(next[knob.id] == range.up(settings[knob.id]) || next[knob.id] == range.down(settings[knob.id]));
+        EXPECT_TRUE(moved_at[i] == 0 || turn >= moved_at[i] + 2);
+        moved_at[i] = turn;
+      }
+      EXPECT_FALSE(state.why.view().empty());
+      EXPECT_TRUE((*policy)->knows(state));
+      settings = next;
+    }
+  }
+  EXPECT_GT(moves, 20U);
+}
+
+TEST(Learned, TheSameSeenAndRememberedGivesTheSame) {
+  const auto policy = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(), 5)});
+  PolicyState state{.limits = learned_limits()};
+  Settings settings{.knobs = {4, 8, 4, 1}};
+  for (std::uint64_t turn = 1; turn <= 10; ++turn) settings = (*policy)->decide(looked_at(turn, settings), state);
+  PolicyState other = state;
+  const Observation seen = looked_at(11, settings);
+  EXPECT_EQ((*policy)->decide(seen, state), (*policy)->decide(seen, other));
+  EXPECT_EQ(state.memory, other.memory);
+}
+
+TEST(Learned, KnowsNoMemoryThatCannotBe) {
+  const Learned policy(*network_of(default_shape(4)));
+  PolicyState state;
+  LearnedMemory memory{};
+  memory.last[2] = std::numeric_limits<float>::quiet_NaN();
+  state.store(memory);
+  EXPECT_FALSE(policy.knows(state));
+  state.memory[0] = std::byte{3};
+  EXPECT_FALSE(policy.knows(state));
+}
+
+TEST(LearnedMoves, SixteenthsGoFromLaneToLaneAndNoLaneLosesItsLast) {
+  const std::vector<std::string> lanes{"decode", "augment", "collate"};
+  const auto moves = LearnedMoves::of({}, lanes);
+  ASSERT_TRUE(moves.ok());
+  EXPECT_EQ(moves->heads().outputs(), 7U);
+  Limits limits = native_limits(8, 1, 1, true);
+  const std::size_t decode = lane_place(LaneRole::kDecode);
+  const std::size_t augment = lane_place(LaneRole::kAugment);
+  const std::size_t collate = lane_place(LaneRole::kCollate);
+  limits.weighted[decode] = limits.weighted[augment] = true;
+  Settings settings;
+  settings.lane_weights[decode] = 15;
+  settings.lane_weights[augment] = 1;
+  std::array<std::uint8_t, 7> mask{};
+  moves->mask(settings, limits, {}, mask.data());
+  // None, decode to augment, decode to collate, augment to decode, …
+  EXPECT_THAT(mask, testing::ElementsAre(1, 1, 0, 0, 0, 0, 0));
+  const float action = 1;
+  const Settings next = moves->moved(settings, limits, &action);
+  EXPECT_EQ(next.lane_weights[decode], 14);
+  EXPECT_EQ(next.lane_weights[augment], 2);
+  EXPECT_EQ(next.lane_weights[collate], 0);
+  settings[KnobId::kFused] = 1;
+  moves->mask(settings, limits, {}, mask.data());
+  EXPECT_THAT(mask, testing::ElementsAre(1, 0, 0, 0, 0, 0, 0));
+  for (const float none : {0.0F, 99.0F, -5.0F, std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_EQ(moves->moved(settings, limits, &none), settings);
+  }
+}
+
+}  // namespace
+}  // namespace drapps

@@ -1,0 +1,56 @@
+// A file of weights: what a learned policy sees and moves, by name, and its network.
+//
+// Bytes: "drapps-weights 1\n"; the length of what follows in JSON, 4 bytes, least first; that; the parameters of the
+// network (rl/mlp.h) as 4-byte floats, least byte first; and the FNV-1a hash of all before, 8 bytes.
+//
+//   {"features": [[name, unit, source], …], "differences": [name, …], "knobs": [[name, unit, [value, …]], …],
+//    "lanes": [name, …], "hidden": [64, 64]}
+//
+// A version that has more features, knobs or lanes runs the same weights: it leaves alone what they do not name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/policy/learned_inputs.h"
+#include "drapps/policy/learned_moves.h"
+#include "drapps/rl/mlp.h"
+
+namespace drapps {
+
+/// What a network is for.
+struct LearnedShape {
+  std::vector<NamedFeature> features{};
+  std::vector<std::string> differences{};
+  std::vector<NamedKnob> knobs{};
+  std::vector<std::string> lanes{};
+  std::vector<std::size_t> hidden{};
+  bool operator==(const LearnedShape&) const = default;
+};
+
+struct LearnedNetwork {
+  LearnedInputs inputs;
+  LearnedMoves moves;
+  rl::Mlp<float> actor;
+};
+
+/// A network of this shape, all parameters 0. kInvalidArgument as LearnedInputs::of() and LearnedMoves::of(), and where
+/// a layer is too wide.
+Result<LearnedNetwork> network_of(const LearnedShape& shape);
+
+/// What a network of DRAPPS's own training sees and moves: what the live plant and a simulated one both have.
+LearnedShape default_shape(std::size_t hidden = 64);
+
+std::vector<std::byte> weights_to_bytes(const LearnedShape& shape, std::span<const float> parameters);
+
+/// The reverse. kInvalidArgument says what is wrong: no such file, another version of the format, truncated, damaged,
+/// what network_of() refuses, or a parameter that is no number or larger than kMostParameter.
+Result<LearnedNetwork> network_from_bytes(std::span<const std::byte> bytes);
+
+inline constexpr float kMostParameter = 1e4F;
+
+}  // namespace drapps

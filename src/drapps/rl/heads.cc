@@ -1,0 +1,199 @@
+#include "drapps/rl/heads.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "drapps/base/exact_math.h"
+#include "drapps/rl/gamma_function.h"
+
+namespace drapps::rl {
+namespace {
+
+/// Probabilities of a choice; those forbidden have 0.
+template <class T>
+std::array<double, kMostChoices> probabilities(const T* logits, const std::uint8_t* mask, std::size_t size) noexcept {
+  std::array<double, kMostChoices> shares;
+  double most = -1e300;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (mask[i] != 0) most = std::max(most, static_cast<double>(logits[i]));
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    shares[i] = mask[i] != 0 ? exact::exp(static_cast<double>(logits[i]) - most) : 0;
+    sum += shares[i];
+  }
+  for (std::size_t i = 0; i < size; ++i) shares[i] /= sum;
+  return shares;
+}
+
+double log_of(double probability) noexcept { return exact::log(std::max(probability, 1e-300)); }
+
+double entropy_of(const std::array<double, kMostChoices>& shares, std::size_t size) noexcept {
+  double entropy = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (shares[i] > 0) entropy -= shares[i] * log_of(shares[i]);
+  }
+  return entropy;
+}
+
+double softplus(double z) noexcept { return std::max(z, 0.0) + exact::log(1 + exact::exp(-std::abs(z))); }
+double sigmoid(double z) noexcept { return 1 / (1 + exact::exp(-z)); }
+
+struct Concentration {
+  std::array<double, kMostChoices> each;
+  double sum = 0;
+};
+
+template <class T>
+Concentration concentration(const T* outputs, std::size_t size) noexcept {
+  Concentration made;
+  for (std::size_t i = 0; i < size; ++i) {
+    made.each[i] = 1 + softplus(static_cast<double>(outputs[i]));
+    made.sum += made.each[i];
+  }
+  return made;
+}
+
+/// All shares of an action: a Beta's has one of two.
+template <class T>
+double share_of(const Head& head, const T* action, std::size_t i) noexcept {
+  if (head.kind == HeadKind::kDirichlet) return static_cast<double>(action[i]);
+  return i == 0 ? static_cast<double>(action[0]) : 1 - static_cast<double>(action[0]);
+}
+
+template <class T>
+void put_shares(const Head& head, const std::array<double, kMostChoices>& shares, T* action) noexcept {
+  for (std::size_t i = 0; i < head.values(); ++i) {
+    action[i] = static_cast<T>(std::clamp(shares[i], kLeastShare, 1 - kLeastShare));
+  }
+}
+
+}  // namespace
+
+Heads::Heads(std::vector<Head> heads) : heads_(std::move(heads)) {
+  for (const Head& head : heads_) {
+    assert(head.size >= 1 && head.size <= kMostChoices && (head.kind != HeadKind::kBeta || head.size == 2));
+    outputs_ += head.outputs();
+    values_ += head.values();
+  }
+}
+
+template <class T>
+void Heads::sample(const T* outputs, const std::uint8_t* mask, Random& random, T* action) const noexcept {
+  for (const Head& head : heads_) {
+    if (head.kind == HeadKind::kChoice) {
+      const auto shares = probabilities(outputs, mask, head.size);
+      double left = random.uniform();
+      std::size_t chosen = 0;
+      for (std::size_t i = 0; i < head.size; ++i) {
+        if (shares[i] <= 0) continue;
+        chosen = i;
+        left -= shares[i];
+        if (left < 0) break;
+      }
+      *action = static_cast<T>(chosen);
+    } else {
+      Concentration of = concentration(outputs, head.size);
+      double sum = 0;
+      for (std::size_t i = 0; i < head.size; ++i) sum += of.each[i] = random.gamma(of.each[i]);
+      for (std::size_t i = 0; i < head.size; ++i) of.each[i] /= sum;
+      put_shares(head, of.each, action);
+    }
+    outputs += head.outputs();
+    mask += head.outputs();
+    action += head.values();
+  }
+}
+
+template <class T>
+void Heads::mode(const T* outputs, const std::uint8_t* mask, T* action) const noexcept {
+  for (const Head& head : heads_) {
+    if (head.kind == HeadKind::kChoice) {
+      std::size_t chosen = head.size;
+      for (std::size_t i = 0; i < head.size; ++i) {
+        if (mask[i] != 0 && (chosen == head.size || outputs[i] > outputs[chosen])) chosen = i;
+      }
+      *action = static_cast<T>(chosen);
+    } else {
+      Concentration of = concentration(outputs, head.size);
+      for (std::size_t i = 0; i < head.size; ++i) of.each[i] /= of.sum;
+      put_shares(head, of.each, action);
+    }
+    outputs += head.outputs();
+    mask += head.outputs();
+    action += head.values();
+  }
+}
+
+template <class T>
+Likelihood Heads::likelihood(const T* outputs, const std::uint8_t* mask, const T* action) const noexcept {
+  Likelihood all;
+  for (const Head& head : heads_) {
+    if (head.kind == HeadKind::kChoice) {
+      const auto shares = probabilities(outputs, mask, head.size);
+      all.log_prob += log_of(shares[static_cast<std::size_t>(*action)]);
+      all.entropy += entropy_of(shares, head.size);
+    } else {
+      const Concentration of = concentration(outputs, head.size);
+      double log_beta = -log_gamma(of.sum);
+      double entropy = (of.sum - static_cast<double>(head.size)) * digamma(of.sum);
+      for (std::size_t i = 0; i < head.size; ++i) {
+        log_beta += log_gamma(of.each[i]);
+        entropy -= (of.each[i] - 1) * digamma(of.each[i]);
+        all.log_prob += (of.each[i] - 1) * exact::log(share_of(head, action, i));
+      }
+      all.log_prob -= log_beta;
+      all.entropy += entropy + log_beta;
+    }
+    outputs += head.outputs();
+    mask += head.outputs();
+    action += head.values();
+  }
+  return all;
+}
+
+template <class T>
+void Heads::gradient(const T* outputs, const std::uint8_t* mask, const T* action, double by_log_prob, double by_entropy,
+                     T* of_outputs) const noexcept {
+  for (const Head& head : heads_) {
+    if (head.kind == HeadKind::kChoice) {
+      const auto shares = probabilities(outputs, mask, head.size);
+      const double entropy = entropy_of(shares, head.size);
+      const auto chosen = static_cast<std::size_t>(*action);
+      for (std::size_t i = 0; i < head.size; ++i) {
+        const double of_log_prob = (i == chosen ? 1 : 0) - shares[i];
+        const double of_entropy = shares[i] > 0 ? -shares[i] * (log_of(shares[i]) + entropy) : 0;
+        of_outputs[i] = static_cast<T>(mask[i] != 0 ? by_log_prob * of_log_prob + by_entropy * of_entropy : 0);
+      }
+    } else {
+      const Concentration of = concentration(outputs, head.size);
+      const double all_first = digamma(of.sum);
+      const double all_second = (of.sum - static_cast<double>(head.size)) * trigamma(of.sum);
+      for (std::size_t i = 0; i < head.size; ++i) {
+        const double of_log_prob = all_first - digamma(of.each[i]) + exact::log(share_of(head, action, i));
+        const double of_entropy = all_second - (of.each[i] - 1) * trigamma(of.each[i]);
+        of_outputs[i] = static_cast<T>((by_log_prob * of_log_prob + by_entropy * of_entropy) *
+                                       sigmoid(static_cast<double>(outputs[i])));
+      }
+    }
+    outputs += head.outputs();
+    mask += head.outputs();
+    action += head.values();
+    of_outputs += head.outputs();
+  }
+}
+
+template void Heads::sample(const float*, const std::uint8_t*, Random&, float*) const noexcept;
+template void Heads::sample(const double*, const std::uint8_t*, Random&, double*) const noexcept;
+template void Heads::mode(const float*, const std::uint8_t*, float*) const noexcept;
+template void Heads::mode(const double*, const std::uint8_t*, double*) const noexcept;
+template Likelihood Heads::likelihood(const float*, const std::uint8_t*, const float*) const noexcept;
+template Likelihood Heads::likelihood(const double*, const std::uint8_t*, const double*) const noexcept;
+template void Heads::gradient(const float*, const std::uint8_t*, const float*, double, double, float*) const noexcept;
+template void Heads::gradient(const double*, const std::uint8_t*, const double*, double, double,
+                              double*) const noexcept;
+
+}  // namespace drapps::rl

@@ -1,0 +1,176 @@
+#include "drapps/training/trainer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "drapps/plant/schema.h"
+
+namespace drapps::training {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kCheckpoint = "drapps-training 1\n";
+constexpr double kStayBias = 1.5;  // of the logits at the beginning: an untrained policy mostly stays where it is
+
+/// Calls visit(name, number&, least, most) for each option that is a number.
+template <class Options, class Visit>
+void each_number(Options& options, const Visit& visit) {
+  visit("seed", options.learner.seed, 0.0, 1e9);
+  visit("decisions", options.learner.decisions, 1.0, 1e12);
+  visit("hidden", options.learner.hidden, 1.0, static_cast<double>(rl::kMostWidth));
+  visit("worlds", options.episodes.count, 1.0, 1e6);
+  visit("warm", options.plant.warm, 0.0, 1.0);
+  visit("anywhere", options.plant.anywhere, 0.0, 1.0);
+  visit("delay", options.plant.delay, 0.0, 16.0);
+  visit("noise", options.plant.noise, 0.0, 1.0);
+  visit("gamma", options.learner.ppo.gamma, 0.0, 0.999);
+  visit("rate", options.learner.ppo.rate, 1e-7, 1.0);
+  visit("entropy", options.learner.ppo.entropy, 0.0, 1.0);
+  visit("environments", options.learner.environments, 1.0, 4096.0);
+  visit("steps", options.learner.steps, 1.0, 4096.0);
+}
+
+template <class Number>
+Status read_number(const std::string& name, const json& value, Number& into, double least, double most) {
+  const bool fits = value.is_number() && least <= value.get<double>() && value.get<double>() <= most &&
+                    (!std::is_integral_v<Number> || value.is_number_integer());
+  if (!fits) {
+    return invalid(name + " of a training must be a " + (std::is_integral_v<Number> ? "whole " : "") + "number from " +
+                   json(least).dump() + " to " + json(most).dump());
+  }
+  into = value.get<Number>();
+  return ok_status();
+}
+
+Status read_reward(const json& json_of, Reward& reward) {
+  const json& named = json_of.contains("reward") ? json_of["reward"] : json("own");
+  const auto found = named.is_string() ? reward_named(named.get_ref<const std::string&>()) : std::nullopt;
+  if (!found) return invalid("reward of a training must be own, paper-a, paper-b or paper-c");
+  reward = *found;
+  if (!json_of.contains("reward_weights")) return ok_status();
+  const json& weights = json_of["reward_weights"];
+  const bool numbers = weights.is_array() && weights.size() <= reward.weights.size() &&
+                       std::ranges::all_of(weights, [](const json& each) {
+                         return each.is_number() && each.get<double>() >= 0 && each.get<double>() <= 100;
+                       });
+  if (!numbers) return invalid("reward_weights of a training must be up to four numbers from 0 to 100");
+  for (std::size_t i = 0; i < weights.size(); ++i) reward.weights[i] = weights[i].get<double>();
+  return ok_status();
+}
+
+template <class Number>
+void put(std::vector<std::uint8_t>& out, const Number& number) {
+  const auto* at = reinterpret_cast<const std::uint8_t*>(&number);
+  out.insert(out.end(), at, at + sizeof number);
+}
+
+template <class Number>
+bool take(std::span<const std::uint8_t>& from, Number& number) {
+  if (from.size() < sizeof number) return false;
+  std::memcpy(&number, from.data(), sizeof number);
+  from = from.subspan(sizeof number);
+  return true;
+}
+
+std::string_view text_of(std::span<const std::uint8_t> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Error no_checkpoint() {
+  return Error{.code = ErrorCode::kCorrupt, .message = "this is no checkpoint of a training, or it is damaged"};
+}
+
+}  // namespace
+
+Result<TrainingOptions> training_options_from_json(const json& from) {
+  if (!from.is_object()) return invalid("the options of a training are an object");
+  TrainingOptions options;
+  std::vector<std::string> known{"reward", "reward_weights"};
+  Status status = read_reward(from, options.plant.reward);
+  each_number(options, [&](const char* name, auto& into, double least, double most) {
+    known.emplace_back(name);
+    if (status.ok() && from.contains(name)) status = read_number(name, from[name], into, least, most);
+  });
+  if (!status.ok()) return std::move(status).error();
+  for (const auto& [name, value] : from.items()) {
+    if (std::ranges::find(known, name) == known.end()) return invalid("a training has no option " + name);
+  }
+  if (options.plant.warm + options.plant.anywhere > 1) {
+    return invalid("warm and anywhere of a training must be 1 together at most");
+  }
+  options.episodes.seed = options.learner.seed;
+  return options;
+}
+
+json training_options_to_json(const TrainingOptions& options) {
+  json made{{"reward", name_of(options.plant.reward.kind)}, {"reward_weights", options.plant.reward.weights}};
+  each_number(options, [&](const char* name, const auto& value, double, double) { made[name] = value; });
+  return made;
+}
+
+Trainer::Trainer(const TrainingOptions& options) : options_(options), shape_(default_shape(options.learner.hidden)) {
+  // The shape is this library's own, so it fits.
+  const auto network = std::make_shared<const LearnedNetwork>(*network_of(shape_));
+  const auto course =
+      std::make_shared<const std::vector<Episode>>(make_episodes(options.episodes, network->moves.knobs()));
+  learner_ = std::make_unique<rl::Learner>(
+      options.learner, [&] { return std::make_unique<PlantEnvironment>(course, network, options.plant); });
+  rl::ActorCritic<float>& nets = learner_->nets();
+  const std::span<float> biases = nets.actor.parameters().last(nets.heads.outputs());
+  for (std::size_t i = 0; i < shape_.knobs.size(); ++i) {
+    biases[i * LearnedMoves::kChoices + LearnedMoves::kStay] = static_cast<float>(kStayBias);
+  }
+}
+
+const rl::Progress& Trainer::go_on() {
+  curve_.push_back(learner_->go_on());
+  return curve_.back();
+}
+
+std::vector<std::byte> Trainer::weights() const {
+  return weights_to_bytes(shape_, std::as_const(*learner_).nets().actor.parameters());
+}
+
+std::vector<std::uint8_t> Trainer::save() {
+  static_assert(std::is_trivially_copyable_v<rl::Progress>);
+  std::vector<std::uint8_t> out(kCheckpoint.begin(), kCheckpoint.end());
+  const std::string options = training_options_to_json(options_).dump();
+  put(out, std::uint64_t{options.size()});
+  out.insert(out.end(), options.begin(), options.end());
+  put(out, std::uint64_t{curve_.size()});
+  for (const rl::Progress& each : curve_) put(out, each);
+  const std::vector<std::uint8_t> learner = learner_->save();
+  out.insert(out.end(), learner.begin(), learner.end());
+  put(out, hash_of(text_of(out)));
+  return out;
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t> saved) {
+  const std::size_t hashed = saved.size() - std::min<std::size_t>(saved.size(), 8);
+  std::span<const std::uint8_t> end = saved.subspan(hashed);
+  std::span<const std::uint8_t> left = saved.first(hashed);
+  std::uint64_t number = 0;
+  if (!text_of(left).starts_with(kCheckpoint) || !take(end, number) || number != hash_of(text_of(left))) {
+    return no_checkpoint();
+  }
+  left = left.subspan(kCheckpoint.size());
+  if (!take(left, number) || number > left.size()) return no_checkpoint();
+  auto options =
+      training_options_from_json(json::parse(text_of(left.first(number)), nullptr, /*allow_exceptions=*/false));
+  if (!options.ok()) return std::move(options).error();
+  left = left.subspan(number);
+  if (!take(left, number) || number > left.size() / sizeof(rl::Progress)) return no_checkpoint();
+  auto trainer = std::make_unique<Trainer>(*options);
+  trainer->curve_.resize(number);
+  for (rl::Progress& each : trainer->curve_) take(left, each);
+  DRAPPS_RETURN_IF_ERROR(trainer->learner_->restore(left));
+  return trainer;
+}
+
+}  // namespace drapps::training

@@ -1,0 +1,62 @@
+// A policy that is trained on simulated plants, from its first decision to a file of weights.
+//
+// All is a function of the options: the same ones give the same weights. What save() gives goes on as if nothing had
+// been interrupted, to the last bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/policy/learned_weights.h"
+#include "drapps/rl/learner.h"
+#include "drapps/training/plant_environment.h"
+
+namespace drapps::training {
+
+struct TrainingOptions {
+  rl::LearnerOptions learner;
+  EpisodeOptions episodes;
+  PlantOptions plant;
+};
+
+/// {"seed": 1, "decisions": 8000000, "hidden": 64, "worlds": 512, "reward": "own", "reward_weights": [0.04, …],
+/// "warm": 0.4, "delay": 2, "noise": 0.25, "gamma": 0.9, "rate": 0.0003}; what is left out is as TrainingOptions has
+/// it. kInvalidArgument names what is unknown or out of its range.
+Result<TrainingOptions> training_options_from_json(const nlohmann::json& json);
+nlohmann::json training_options_to_json(const TrainingOptions& options);
+
+class Trainer {
+ public:
+  /// Searches the best settings of all episodes, which takes some 10 ms each.
+  explicit Trainer(const TrainingOptions& options);
+
+  /// kCorrupt where it is nothing that save() has given.
+  static Result<std::unique_ptr<Trainer>> restored(std::span<const std::uint8_t> saved);
+
+  const TrainingOptions& options() const noexcept { return options_; }
+  bool done() const noexcept { return learner_->done(); }
+  /// An update, and the decisions before it.
+  const rl::Progress& go_on();
+  /// Of every update so far.
+  const std::vector<rl::Progress>& curve() const noexcept { return curve_; }
+
+  /// What a policy is made of (learned_weights.h).
+  std::vector<std::byte> weights() const;
+  std::vector<std::uint8_t> save();
+
+ private:
+  TrainingOptions options_;
+  LearnedShape shape_;
+  std::unique_ptr<rl::Learner> learner_;
+  std::vector<rl::Progress> curve_;
+};
+
+/// The seed of validation courses: far from those of trainings.
+inline constexpr std::uint64_t kValidationSeed = std::uint64_t{1} << 40;
+
+}  // namespace drapps::training
