@@ -294,6 +294,39 @@ def normalized(transforms: Any, to_floats: Step) -> Step:
     return step
 
 
+def of_bytes(v2: Any) -> Step:
+    """The second interface on a picture that is a tensor of bytes, however that lies."""
+    modes = v2.InterpolationMode
+    kinds = [*[modes.BILINEAR] * 5, *[modes.BICUBIC] * 3, modes.NEAREST, "bilinear"]
+
+    def step(rng: random.Random, image: Any) -> Any:
+        torch.manual_seed(rng.getrandbits(32))
+        pixels = v2.functional.to_image(image)
+        pixels = pixels.contiguous() if rng.random() < 0.4 else pixels
+        pixels = v2.functional.crop(pixels, *(rng.randint(0, 4) for _ in "ab"), 30, 40)
+        lies = rng.choice([0, 0, 0, 0, 1, 2, 3, 4])
+        if lies == 1:
+            pixels = torch.stack([pixels, pixels])
+        elif lies == 2:
+            pixels = pixels.expand(3, 3, -1, -1)[1]
+        elif lies == 3:
+            pixels = pixels[:, ::2, 1::2]
+        elif lies == 4:
+            pixels = v2.functional.to_dtype(pixels, torch.float32)
+        options = {
+            "interpolation": rng.choice(kinds),
+            "antialias": rng.choice([*[True] * 5, False]),
+        }
+        size = rng.choice([[rng.randint(1, 60), rng.randint(1, 60)], rng.randint(1, 50), [7]])
+        if rng.random() < 0.5:
+            made = v2.functional.resize(pixels, size, **options)
+        else:
+            made = v2.RandomResizedCrop(size, **options)(pixels)
+        return made, type(made).__name__, pixels
+
+    return step
+
+
 def composed(v2: Any) -> Step:
     """The transforms that make numbers of a picture, together, with others before and behind."""
 

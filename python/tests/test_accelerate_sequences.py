@@ -20,6 +20,7 @@ from python.tests.picture_sequences import (
     Sequence,
     composed,
     normalized,
+    of_bytes,
     torchvision_steps,
     whole,
 )
@@ -64,7 +65,7 @@ def steps(v1, v2):
         return v2.ToDtype(torch.float32, scale=True)(v2.ToImage()(image))
 
     first = torchvision_steps(v1.functional, v1, [to_tensor, normalized(v1, to_tensor)])
-    more = [to_image, to_floats, normalized(v2, to_floats), composed(v2)]
+    more = [to_image, to_floats, normalized(v2, to_floats), composed(v2), of_bytes(v2)]
     second = torchvision_steps(v2.functional, v2, more)
     return {
         "pillow": PILLOW,

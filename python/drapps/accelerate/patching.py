@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from drapps.accelerate import composing, methods, normalizing, opencv, scaling, tensors
+from drapps.accelerate import composing, methods, normalizing, opencv, resizing, scaling, tensors
 from drapps.accelerate.importing import once_imported
 from drapps.accelerate.opening import Opening
 from drapps.accelerate.patches import Patches, is_own
@@ -24,6 +24,7 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     tensors.SECOND: (tensors.patch_second,),
     normalizing.FIRST: (normalizing.patch_first,),
     normalizing.SECOND: (normalizing.patch_second, scaling.patch),
+    resizing.MODULE: (resizing.patch,),
     composing.MODULE: (composing.patch,),
 }
 _MODULES = (_PLUGIN, *TENSORS, opencv.MODULE)
