@@ -31,7 +31,8 @@ def plain(text: str) -> str:
 def seen(value: Any) -> Any:
     """What can be compared of a result; of an image all but its pixels, which must not be made."""
     if isinstance(value, Image.Image):
-        held = {name: each for name, each in vars(value).items() if name not in ("_im", "fp")}
+        apart = ("_im", "im", "fp")
+        held = {name: each for name, each in vars(value).items() if name not in apart}
         fp = getattr(value, "fp", None)
         return (
             *(type(value).__name__, value.mode, value.size, value.format, value.getbands()),
@@ -40,7 +41,7 @@ def seen(value: Any) -> Any:
         )
     if isinstance(value, torch.Tensor):
         return str(value.dtype), value.shape, value.stride(), value.numpy().tobytes()
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype != object:
         return str(value.dtype), value.shape, value.strides, value.flags.writeable, value.tobytes()
     if isinstance(value, (list, tuple)):
         return [seen(each) for each in value]

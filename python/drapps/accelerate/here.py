@@ -169,7 +169,8 @@ def _replace(pixels: LatePixels, core: Any) -> None:
     image = sys.modules["PIL.Image"].Image
     for holder in gc.get_referrers(pixels):
         if isinstance(holder, dict):
-            if holder.get("_im") is pixels:
-                holder["_im"] = core
+            for name in ("_im", "im"):  # by the version of Pillow
+                if holder.get(name) is pixels:
+                    holder[name] = core
         elif isinstance(holder, image) and holder._im is pixels:
             holder._im = core

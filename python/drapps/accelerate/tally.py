@@ -24,7 +24,7 @@ _NAMES = ("native", "resized", *BY_PILLOW, "by_opencv", "opencv_differs")
 # Why a process has left Pillow as it is.
 LEFT_ALONE = (
     "",
-    "this Pillow has no property Image.im, which 11.0 brought",
+    "this Pillow has no property Image.im",
     "this Pillow decodes, resizes or loads pictures otherwise",
     "functions of Pillow that all pictures go through were replaced",
 )
