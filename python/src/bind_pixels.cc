@@ -34,6 +34,8 @@ using FlatFloats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu
 using ConstFlatFloats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FlatBytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstFlatBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ByteArray = nb::ndarray<std::uint8_t, nb::ndim<3>, nb::device::cpu>;
+using ConstByteArray = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::device::cpu>;
 using Region = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
 using Size = std::tuple<std::int32_t, std::int32_t>;     // width, height
@@ -78,13 +80,19 @@ auto without_gil(const Work& work) {
 /// The bytes of a JPEG, or planes.
 class Pixels {
  public:
-  static std::optional<Pixels> judged(nb::bytes file) {
+  static std::optional<Pixels> judged(nb::bytes file, const SharedIndexes* indexes) {
     const std::span<const std::uint8_t> bytes(static_cast<const std::uint8_t*>(file.data()), file.size());
-    const std::optional<SoundJpeg> jpeg = checked(without_gil([&] { return maker().judge(bytes); }));
+    const bool indexed = indexes != nullptr && bytes.size() >= jpeg::SharedIndexStore::kLeastFile;
+    jpeg::IndexUse index;
+    const std::optional<SoundJpeg> jpeg = checked(without_gil([&] {
+      if (indexed) index = {indexes->store.get(), indexes->store->key_of(bytes)};
+      return maker().judge(bytes);
+    }));
     if (!jpeg) return std::nullopt;
     Pixels pixels;
-    pixels.source_ = {.file = bytes, .jpeg = *jpeg, .planes = {}};
+    pixels.source_ = {.file = bytes, .jpeg = *jpeg, .planes = {}, .index = index};
     pixels.file_ = std::move(file);
+    if (indexed) pixels.indexes_ = indexes->store;
     return pixels;
   }
 
@@ -124,8 +132,8 @@ class Pixels {
   }
 
   void to_bytes(const Region& rect, std::uint8_t orientation, bool gray, std::int32_t pixel_bytes, const FlatBytes& out,
-                bool backwards) const {
-    ImageView view = made(rect, orientation, gray);
+                bool backwards, bool luma) const {
+    ImageView view = made(rect, orientation, gray, luma);
     const bool fits = (pixel_bytes == 1 || pixel_bytes == 3) &&
                       out.shape(0) == interleaved_size({view.height, view.width}, pixel_bytes);
     if (!fits) throw nb::value_error("pixels of 1 or 3 bytes, and as many bytes as they have");
@@ -159,14 +167,14 @@ class Pixels {
   }
 
  private:
-  static PixelPart part_of(const Region& rect, std::uint8_t orientation, bool gray) {
+  static PixelPart part_of(const Region& rect, std::uint8_t orientation, bool gray, bool luma = false) {
     const auto [top, left, height, width] = rect;
-    return {.rect = {top, left, height, width}, .orientation = orientation, .gray = gray};
+    return {.rect = {top, left, height, width}, .orientation = orientation, .gray = gray, .luma = luma};
   }
 
   /// The GIL stays where nothing is decoded.
-  ImageView made(const Region& rect, std::uint8_t orientation, bool gray) const {
-    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray)); };
+  ImageView made(const Region& rect, std::uint8_t orientation, bool gray, bool luma = false) const {
+    const auto work = [&] { return maker().make(source_, part_of(rect, orientation, gray, luma)); };
     return checked(source_.file.empty() ? work() : without_gil(work));
   }
 
@@ -185,10 +193,42 @@ class Pixels {
     return pixels;
   }
 
-  nb::object file_;  // whose bytes the source reads
+  nb::object file_;                                  // whose bytes the source reads
+  std::shared_ptr<jpeg::SharedIndexStore> indexes_;  // that the source knows
   std::unique_ptr<ImageBuffer> buffer_;
   PixelSource source_;
 };
+
+/// How three channels of pixels lie, whose rows have no gaps between them; nothing where they lie otherwise.
+template <class Array>
+std::optional<Layout> layout_of(const Array& array) {
+  if (array.shape(0) != 3) return std::nullopt;
+  if (array.stride(2) == 1) return Layout::kNchw;
+  if (array.stride(2) == 3 && array.stride(0) == 1) return Layout::kNhwc;
+  return std::nullopt;
+}
+
+template <class Array>
+Extent extent_of(const Array& array) {
+  return {static_cast<std::int32_t>(array.shape(1)), static_cast<std::int32_t>(array.shape(2))};
+}
+
+void resize_bytes(const ByteArray& out, const ConstByteArray& in, bool bicubic) {
+  const std::optional<Layout> from = layout_of(in), to = layout_of(out);
+  const Extent extent = extent_of(out);
+  const std::int64_t row = to == Layout::kNchw ? extent.width : std::int64_t{3} * extent.width;
+  const bool dense = out.stride(1) == row && (to == Layout::kNhwc || out.stride(0) == row * extent.height);
+  if (!from || !to || !dense) throw nb::value_error("three channels of pixels, and as many in a row without gaps");
+  const ArrayPixels pixels{.data = in.data(),
+                           .extent = extent_of(in),
+                           .layout = *from,
+                           .row_stride = in.stride(1),
+                           .plane_stride = in.stride(0)};
+  checked(without_gil([&]() -> Result<bool> {
+    DRAPPS_RETURN_IF_ERROR(maker().resize_array(pixels, extent, filter_of(bicubic), *to, out.data()));
+    return true;
+  }));
+}
 
 void normalize_floats(const FlatFloats& out, const ConstFlatFloats& in, const std::vector<double>& mean,
                       const std::vector<double>& std, bool interleaved) {
@@ -209,9 +249,9 @@ void bind_pixels(nb::module_& module) {
   nb::class_<Pixels>(module, "Pixels",
                      "What pixels are made of: the bytes of a JPEG, or planes. Rectangles are (top, left, height, "
                      "width) of it as it is stored; turn is the EXIF orientation that is undone.")
-      .def_static("judged", &Pixels::judged, "file"_a,
+      .def_static("judged", &Pixels::judged, "file"_a, "indexes"_a = nb::none(),
                   "Of a JPEG that Pillow reads without an error, whatever its entropy-coded data hold; None for any "
-                  "other, whose verdict takes decoding.")
+                  "other, whose verdict takes decoding. What decoding learns of it is kept among the indexes.")
       .def_prop_ro("height", &Pixels::height)
       .def_prop_ro("width", &Pixels::width)
       .def_prop_ro("channels", &Pixels::channels, "1 or 3.")
@@ -224,8 +264,11 @@ void bind_pixels(nb::module_& module) {
            "before; or a box of a picture, given with its size, of which it is what read_by says.")
       .def("interleaved", &Pixels::interleaved, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "fourth"_a,
            "The same as bytes: 1, 3 or 4 for each pixel, with the value `fourth` of the last.")
-      .def("to_bytes", &Pixels::to_bytes, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "out"_a, "backwards"_a = false,
-           "The same as interleaved, 1 or 3 bytes for each pixel, into an array; backwards, blue comes first.")
+      .def(
+          "to_bytes", &Pixels::to_bytes, "rect"_a, "turn"_a, "gray"_a, "pixel_bytes"_a, "out"_a, "backwards"_a = false,
+          "luma"_a = false,
+          "The same as interleaved, 1 or 3 bytes for each pixel, into an array; backwards, blue comes first; luma, one "
+          "byte as libjpeg makes a file in colour gray.")
       .def("to_normalized", &Pixels::to_normalized, "rect"_a, "turn"_a, "gray"_a, "mean"_a, "std"_a, "out"_a,
            "The same divided by 255, as torchvision's v2.ToDtype, then (x - mean) / std, pixel after pixel.")
       .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
@@ -237,6 +280,10 @@ void bind_pixels(nb::module_& module) {
         return std::tuple(read.left, read.top, read.left + read.width, read.top + read.height);
       },
       "boxed"_a, "out"_a, "bicubic"_a, "What a resize of a box reads of the picture: left, top, right, bottom.");
+  module.def(
+      "resize_bytes", &resize_bytes, "out"_a, "bytes"_a, "bicubic"_a,
+      "Resizes as torch's interpolate(antialias=True): arrays of (3, height, width), of planes or of interleaved "
+      "pixels.");
   module.def(
       "scale_bytes",
       [](const FlatFloats& out, const ConstFlatBytes& in) {

@@ -13,7 +13,9 @@
 #include <string>
 #include <utility>
 
+#include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/decode/jpeg/index_shared.h"
 #include "drapps/source/source.h"
 
 namespace drapps {
@@ -64,6 +66,12 @@ using NumpyBytes = nanobind::ndarray<nanobind::numpy, std::uint8_t>;
 /// A source that several loaders share.
 struct SharedSource {
   std::shared_ptr<Source> source;
+};
+
+/// A table of what decoding has learnt of JPEG files, which processes share.
+struct SharedIndexes {
+  std::shared_ptr<jpeg::SharedIndexStore> store;
+  std::unique_ptr<MemoryLedger> account;  // of who made it
 };
 
 /// A path, or another text of the system, as os.fsdecode() gives it.

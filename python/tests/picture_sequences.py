@@ -31,7 +31,8 @@ def plain(text: str) -> str:
 def seen(value: Any) -> Any:
     """What can be compared of a result; of an image all but its pixels, which must not be made."""
     if isinstance(value, Image.Image):
-        held = {name: each for name, each in vars(value).items() if name not in ("_im", "fp")}
+        apart = ("_im", "im", "fp")
+        held = {name: each for name, each in vars(value).items() if name not in apart}
         fp = getattr(value, "fp", None)
         return (
             *(type(value).__name__, value.mode, value.size, value.format, value.getbands()),
@@ -40,7 +41,7 @@ def seen(value: Any) -> Any:
         )
     if isinstance(value, torch.Tensor):
         return str(value.dtype), value.shape, value.stride(), value.numpy().tobytes()
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype != object:
         return str(value.dtype), value.shape, value.strides, value.flags.writeable, value.tobytes()
     if isinstance(value, (list, tuple)):
         return [seen(each) for each in value]
@@ -290,6 +291,39 @@ def normalized(transforms: Any, to_floats: Step) -> Step:
             normalize.mean, normalize.std = kind(mean), kind(std)
         made = normalize(floats)
         return made, floats, type(made).__name__
+
+    return step
+
+
+def of_bytes(v2: Any) -> Step:
+    """The second interface on a picture that is a tensor of bytes, however that lies."""
+    modes = v2.InterpolationMode
+    kinds = [*[modes.BILINEAR] * 5, *[modes.BICUBIC] * 3, modes.NEAREST, "bilinear"]
+
+    def step(rng: random.Random, image: Any) -> Any:
+        torch.manual_seed(rng.getrandbits(32))
+        pixels = v2.functional.to_image(image)
+        pixels = pixels.contiguous() if rng.random() < 0.4 else pixels
+        pixels = v2.functional.crop(pixels, *(rng.randint(0, 4) for _ in "ab"), 30, 40)
+        lies = rng.choice([0, 0, 0, 0, 1, 2, 3, 4])
+        if lies == 1:
+            pixels = torch.stack([pixels, pixels])
+        elif lies == 2:
+            pixels = pixels.expand(3, 3, -1, -1)[1]
+        elif lies == 3:
+            pixels = pixels[:, ::2, 1::2]
+        elif lies == 4:
+            pixels = v2.functional.to_dtype(pixels, torch.float32)
+        options = {
+            "interpolation": rng.choice(kinds),
+            "antialias": rng.choice([*[True] * 5, False]),
+        }
+        size = rng.choice([[rng.randint(1, 60), rng.randint(1, 60)], rng.randint(1, 50), [7]])
+        if rng.random() < 0.5:
+            made = v2.functional.resize(pixels, size, **options)
+        else:
+            made = v2.RandomResizedCrop(size, **options)(pixels)
+        return made, type(made).__name__, pixels
 
     return step
 

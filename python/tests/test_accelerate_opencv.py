@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import random
+import sys
+import types
 from pathlib import Path
 
 import cv2
@@ -20,7 +22,9 @@ from python.tests.decode_files import jpeg
 from python.tests.picture_files import any_file, large_file, photograph
 
 QUICK, FULL = 400, 20_000
-FLAGS = [-1, -1, 0, 1, 1, 1, 1, 2, 4, 16, 17, 128, 129, 256, 256, 384, 257, 3, 1.0, None, "x"]
+COMMON = (-1, 0, 1, 1, 128, 256)  # of which each call is made more often
+FLAGS = [*COMMON, *COMMON, 2, 3, 4, 5, 6, 16, 17, 32, 129, 130, 132, 134]
+FLAGS += [384, 257, 258, 260, 1.0, None, "x", True]
 
 
 @pytest.fixture
@@ -86,10 +90,37 @@ def test_orientations_are_followed_as_opencv_does(natively, turn, tmp_path):
     given = exif.with_orientation(jpeg("4:2:0", 33, 50), turn)
     path = tmp_path / "a.jpg"
     path.write_bytes(given)
-    for flags in (1, 128 | 1, -1):
+    for flags in (1, 128 | 1, -1, 0):
         made = natively(lambda flags=flags: cv2.imread(str(path), flags))
         assert np.array_equal(made, cv2.imread(str(path), flags))
-    assert natively.counts()["native"] == (3 if 1 <= turn <= 8 else 2)
+    assert natively.counts()["native"] == (4 if 1 <= turn <= 8 else 2)
+
+
+@pytest.mark.parametrize("sampling", ["4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "gray"])
+def test_gray_is_made_of_files_in_colour_as_opencv_does(natively, sampling):
+    buffer = np.frombuffer(jpeg(sampling, 61, 90, quality=70), np.uint8)
+    for flags in (0, 2, 4, 6, 128, 132):
+        made = natively(lambda flags=flags: cv2.imdecode(buffer, flags))
+        assert np.array_equal(made, cv2.imdecode(buffer, flags))
+    assert natively.counts()["native"] == 6
+
+
+def test_functions_that_a_module_has_imported_by_name_are_answered_too(natively, monkeypatch):
+    module = types.ModuleType("a_module_of_a_user")
+    module.read, module.imdecode = cv2.imread, cv2.imdecode
+    module.other = len
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    before = dict(vars(module))
+    buffer = np.frombuffer(jpeg("4:2:0", 40, 50), np.uint8)
+
+    def act():
+        assert module.imdecode is cv2.imdecode
+        assert module.read is cv2.imread
+        return module.imdecode(buffer, 1)
+
+    assert np.array_equal(natively(act), cv2.imdecode(buffer, 1))
+    assert natively.counts()["native"] == 1
+    assert dict(vars(module)) == before
 
 
 def with_exif(**options):

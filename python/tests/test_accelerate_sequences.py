@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image, JpegImagePlugin
 
-from drapps.accelerate import patching
+from drapps.accelerate import held, patching
 from drapps.accelerate.here import Region, hooks
 from drapps.accelerate.patches import Patches
 from drapps.accelerate.tally import BY_PILLOW, Counts
@@ -20,6 +20,7 @@ from python.tests.picture_sequences import (
     Sequence,
     composed,
     normalized,
+    of_bytes,
     torchvision_steps,
     whole,
 )
@@ -64,7 +65,7 @@ def steps(v1, v2):
         return v2.ToDtype(torch.float32, scale=True)(v2.ToImage()(image))
 
     first = torchvision_steps(v1.functional, v1, [to_tensor, normalized(v1, to_tensor)])
-    more = [to_image, to_floats, normalized(v2, to_floats), composed(v2)]
+    more = [to_image, to_floats, normalized(v2, to_floats), composed(v2), of_bytes(v2)]
     second = torchvision_steps(v2.functional, v2, more)
     return {
         "pillow": PILLOW,
@@ -309,7 +310,8 @@ def test_a_pillow_that_decodes_otherwise_is_left_alone(monkeypatch):
 
 
 def test_a_pillow_without_the_property_is_left_alone(monkeypatch):
-    monkeypatch.delattr(Image.Image, "im")
+    monkeypatch.delattr(Image.Image, "im", raising=False)
+    monkeypatch.setattr(held, "is_attribute", lambda _: False)
     counts = Counted()
     assert not patching.patch(counts, Patches())
     assert 1 in counts.words

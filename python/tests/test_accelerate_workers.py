@@ -13,11 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from cv2 import imread as picture_of
 from PIL import Image, ImageOps
+from PIL.Image import open as open_picture
 from torch.utils import data
+from torchvision.transforms.functional import to_tensor
 
 import drapps
 import drapps.torch
+from drapps.accelerate.here import Region
+from drapps.accelerate.late import LatePixels
+from drapps.accelerate.tally import Tally
 from python.tests.decode_files import jpeg
 
 STARTS = ["fork", "spawn", "forkserver"]
@@ -275,6 +281,36 @@ def test_pictures_that_are_not_made_yet_are_cached_as_others_are(start, photos):
         assert batches(Seen(kept), **options)[0] == plain
     stats = kept.stats()
     assert (stats["items"], stats["hits"]) == (len(plain), len(plain))
+
+
+class ByName(Photos):
+    """Of functions that this module has imported by name."""
+
+    def __getitem__(self, index):
+        image = open_picture(self.paths[index]).convert("RGB")
+        array = picture_of(str(self.paths[index]), 0)
+        return to_tensor(image.resize((30, 20))), -1 if array is None else array[:20, :20].copy()
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_functions_imported_by_name_are_answered(start, photos):
+    options = {"batch_size": 1, "multiprocessing_context": start}
+    with_it, loader = batches(ByName(photos), **options)
+    assert same(with_it, batches(ByName(photos), accelerate=False, **options)[0])
+    jpegs = len(list(photos.rglob("*.jpg")))
+    assert loader.explain().plan.pictures["native"] == 2 * jpegs
+
+
+def test_tensors_are_made_of_views_by_a_function_imported_by_name(photos):
+    path = next(photos.rglob("*.jpg"))
+    plain = to_tensor
+    with Region(Tally(1).of_process(0)):
+        assert to_tensor is not plain
+        made = to_tensor(image := Image.open(path).convert("RGB"))
+        assert type(image._im) is LatePixels
+        assert image._im.view is not None, "no pixels of Pillow's were made"
+    assert to_tensor is plain
+    assert torch.equal(made, to_tensor(Image.open(path).convert("RGB")))
 
 
 LATER = """

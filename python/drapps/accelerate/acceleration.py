@@ -7,10 +7,11 @@ import sys
 from collections import Counter
 from typing import Any
 
-from drapps.accelerate import patching, proof
+from drapps.accelerate import indexes, patching, proof
 from drapps.accelerate.here import Region, hooks
+from drapps.accelerate.indexes import Indexes
 from drapps.accelerate.proof import Proof
-from drapps.accelerate.tally import Tally
+from drapps.accelerate.tally import Counts, Tally, described
 
 SWITCH = "DRAPPS_ACCELERATE"
 
@@ -23,20 +24,32 @@ class Accelerated:
         here: they work in the process of the loader.
     """
 
-    def __init__(self, tally: Tally, known: Proof | None, here: bool) -> None:
+    def __init__(
+        self, tally: Tally, known: Proof | None, here: bool, indexes: Indexes | None
+    ) -> None:
         self.tally = tally
         self.here = here
         self._known = known
+        self._indexes = indexes
 
     def begin(self, number: int) -> None:
         """In the worker process of this number: from now on its pictures are made natively."""
         hooks.forget()
         proof.adopt(self._known)
-        patching.begin(self.tally.of_process(number))
+        patching.begin(self._counts(number))
 
     def sample(self, number: int) -> Region:
         """In the process of the loader: what is made within it is made by the worker `number`."""
-        return Region(self.tally.of_process(number))
+        return Region(self._counts(number))
+
+    def _counts(self, number: int) -> Counts:
+        table = None if self._indexes is None else self._indexes.table
+        return self.tally.of_process(number, table)
+
+    def look(self) -> None:
+        """In the process of the loader: what the workers have in memory by now is counted there."""
+        if self._indexes is not None:
+            self._indexes.table.book()
 
 
 class Acceleration:
@@ -47,6 +60,12 @@ class Acceleration:
         self._ended: Counter[str] = Counter()
         self._left_alone = 0
         self._running: list[Tally] = []
+        self._samples: int | None = None  # of what is kept
+        self._indexes: Indexes | None = None
+
+    def keep(self, dataset: Any) -> None:
+        """From the next pass on, what decoding learns of a dataset's files; None: of no more."""
+        self._samples = None if dataset is None else indexes.samples_in(dataset)
 
     def for_workers(self, numbers: int, here: bool = False) -> Accelerated | None:
         """What workers of up to so many numbers are given; None where it is switched off.
@@ -64,10 +83,13 @@ class Acceleration:
         self._running.append(tally)
         if here:
             hooks.join()
-        return Accelerated(tally, None if here else _proof_here(), here)
+        if self._indexes is None and self._samples is not None:
+            self._indexes = Indexes.for_samples(self._samples)
+        return Accelerated(tally, None if here else _proof_here(), here, self._indexes)
 
     def ended(self, accelerated: Accelerated) -> None:
-        """The workers are gone; what they have counted stays."""
+        """The workers are gone; what they have counted and learnt stays."""
+        accelerated.look()
         if accelerated.tally in self._running:
             self._running.remove(accelerated.tally)
             self._take(self._ended, accelerated.tally)
@@ -87,6 +109,18 @@ class Acceleration:
             self._take(sums, tally)
         found = {name: number for name, number in sums.items() if number}
         return {**found, "left_alone": self._left_alone} if self._left_alone else found
+
+    def forms(self) -> dict[str, dict[str, Any]]:
+        """What is kept of files for later epochs, by kind; empty where nothing is."""
+        self._forget_the_parents()
+        told = {} if self._indexes is None else self._indexes.table.stats()
+        return {"jpeg_index": told} if told.get("samples") else {}
+
+    def described(self) -> str:
+        """What became of pictures, as a sentence; empty where there were none."""
+        said, forms = described(self.counts()), self.forms()
+        index = indexes.described(forms["jpeg_index"]) if forms else ""
+        return "; ".join(filter(None, (said, index)))
 
     def _forget_the_parents(self) -> None:
         """In a child of a fork the pools are the parent's."""

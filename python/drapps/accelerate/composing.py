@@ -112,7 +112,7 @@ def _made(image: Any, to_dtype: Any, normalize: Any) -> Any:
         return None
     mean, std = normalize.mean, normalize.std
     known = to_dtype.dtype is torch.float32 and to_dtype.scale is True
-    if not known or not are_numbers(mean, std, 3) or _is_watched():
+    if not known or not are_numbers(mean, std, 3) or is_watched():
         return None
     width, height = view.size
     shape, strides = (3, height, width), (1, 3 * width, 3)
@@ -121,7 +121,7 @@ def _made(image: Any, to_dtype: Any, normalize: Any) -> Any:
     return made.as_subclass(tv_tensors.Image)
 
 
-def _is_watched() -> bool:
+def is_watched() -> bool:
     """Whether something looks at what torch does, or changes that."""
     import torch
 

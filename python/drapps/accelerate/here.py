@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from drapps import _core
 from drapps.accelerate import patching
 from drapps.accelerate.late import LatePixels
 from drapps.accelerate.patches import Patches
@@ -46,6 +47,11 @@ class _CountsHere(Counts):
     def __init__(self, hooks: Hooks) -> None:
         super().__init__([])
         self._hooks = hooks
+
+    @property
+    def indexes(self) -> _core.Indexes | None:
+        """Those of who makes the sample."""
+        return None if _thread.region is None else _thread.region.counts.indexes
 
     def add(self, name: str) -> None:
         """One more."""
@@ -163,7 +169,8 @@ def _replace(pixels: LatePixels, core: Any) -> None:
     image = sys.modules["PIL.Image"].Image
     for holder in gc.get_referrers(pixels):
         if isinstance(holder, dict):
-            if holder.get("_im") is pixels:
-                holder["_im"] = core
+            for name in ("_im", "im"):  # by the version of Pillow
+                if holder.get(name) is pixels:
+                    holder[name] = core
         elif isinstance(holder, image) and holder._im is pixels:
             holder._im = core

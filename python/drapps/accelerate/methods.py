@@ -195,6 +195,8 @@ def reduce(plain: Method, opening: Opening) -> Method:
 
 
 def _target(size: Any) -> tuple[int, int] | None:
+    if not isinstance(size, (tuple, list)):  # of which versions of Pillow think differently
+        return None
     try:
         width, height = map(operator.index, size)
     except Exception:  # Pillow says what is wrong

@@ -18,7 +18,8 @@ from drapps.accelerate.samples import SAMPLES
 from drapps.accelerate.tally import Counts
 
 MODULE = "cv2"
-_UNCHANGED, _BGR, _RGB, _AS_STORED = -1, 1, 256, 128  # of the flags; the last is added to others
+_UNCHANGED = -1
+_BGR, _DEPTH, _COLORS, _AS_STORED, _RGB = 1, 2, 4, 128, 256  # flags that are added; 0 is gray
 _MOST = 1 << 26  # pixels, far below what OpenCV refuses
 _START = b"\xff\xd8\xff"
 _Function = Callable[..., Any]
@@ -34,7 +35,7 @@ def patch(counts: Counts, patches: Patches) -> None:
         counts.note("opencv_differs")
         return
     for name, plain in own.items():  # a function that a user has put there stays
-        patches.put(cv2, name, getattr(reading, name)(plain), plain)
+        patches.put_by_name(cv2, name, getattr(reading, name)(plain), plain)
 
 
 class _Reading:
@@ -42,19 +43,26 @@ class _Reading:
 
     def __init__(self, cv2: Any, counts: Counts) -> None:
         self._counts = counts
-        colors = [_BGR, _RGB] if getattr(cv2, "IMREAD_COLOR_RGB", None) == _RGB else [_BGR]
-        self._flags = {_UNCHANGED, *colors, *(each | _AS_STORED for each in colors)}
+        kinds = [0, _BGR, _DEPTH, _COLORS, _COLORS | _DEPTH]
+        kinds += [_RGB] if getattr(cv2, "IMREAD_COLOR_RGB", None) == _RGB else []
+        self._flags = {_UNCHANGED, *kinds, *(each | _AS_STORED for each in kinds)}
 
     def is_as(self, name: str, plain: _Function) -> bool:
-        """Whether a function of OpenCV gives the same of some pictures."""
+        """Whether a function of OpenCV gives the same of some pictures.
+
+        Flags other than that of its default are left to it where they alone give something else.
+        """
         stored = [base64.b64decode(sample) for sample in SAMPLES]
-        pairs = [(with_orientation(stored[0], turn), _BGR) for turn in range(2, 9)]
+        turned = [with_orientation(stored[0], turn) for turn in range(2, 9)]
         if name == "imdecode":
-            pairs += [(file, flags) for file in stored for flags in self._flags]
+            self._flags = {each for each in self._flags if self._alike(name, plain, stored, each)}
+        return _BGR in self._flags and self._alike(name, plain, turned, _BGR)
+
+    def _alike(self, name: str, plain: _Function, files: list[bytes], flags: int) -> bool:
         try:
             return all(
-                _same(_of_opencv(name, plain, file, flags), self.picture(file, flags))
-                for file, flags in pairs
+                _same(_of_opencv(name, plain, each, flags), self.picture(each, flags))
+                for each in files
             )
         except Exception:  # of an OpenCV that is another altogether
             return False
@@ -63,17 +71,18 @@ class _Reading:
         """A picture as an array; None where that is OpenCV's."""
         import numpy as np
 
-        pixels = _core.Pixels.judged(data)
+        pixels = _core.Pixels.judged(data, self._counts.indexes)
         as_stored = flags == _UNCHANGED or bool(flags & _AS_STORED)
         turn = 1 if as_stored else orientation_in(data)
         if pixels is None or turn is None or pixels.height * pixels.width > _MOST:
             return None
         size = (pixels.width, pixels.height) if turn > 4 else (pixels.height, pixels.width)
-        channels = 1 if flags == _UNCHANGED and pixels.channels == 1 else 3
+        channels = _channels(flags, pixels.channels)
         made = np.empty(size if channels == 1 else (*size, 3), np.uint8)
         whole = (0, 0, pixels.height, pixels.width)
         blue_first = flags == _UNCHANGED or not flags & _RGB
-        pixels.to_bytes(whole, turn, False, channels, made.reshape(-1), blue_first)
+        luma = channels < pixels.channels
+        pixels.to_bytes(whole, turn, False, channels, made.reshape(-1), blue_first, luma)
         return made
 
     def _counted(self, data: bytes, flags: int) -> Any:
@@ -115,6 +124,13 @@ class _Reading:
 
     def _knows(self, flags: Any) -> bool:
         return type(flags) is int and flags in self._flags
+
+
+def _channels(flags: int, stored: int) -> int:
+    """1 or 3, of a file of so many."""
+    if flags == _UNCHANGED or (flags & _COLORS and not flags & (_BGR | _RGB)):
+        return stored
+    return 3 if flags & (_BGR | _RGB) else 1
 
 
 def _file(path: Any) -> bytes | None:

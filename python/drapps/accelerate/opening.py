@@ -93,7 +93,7 @@ class Opening:
         if data is None:
             self._counts.add("larger_than_pixels")
             return None
-        pixels = _core.Pixels.judged(data)
+        pixels = _core.Pixels.judged(data, self._counts.indexes)
         if pixels is None or (pixels.width, pixels.height) != size:
             self._counts.add("damaged_or_rare")
             return None

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
 _NOTHING = object()
+# Of which no module has another library's picture functions.
+_OTHERS = {
+    *sys.stdlib_module_names,
+    *("PIL", "drapps", "numpy", "nvidia", "scipy", "sympy", "torch", "triton"),
+}
 
 
 class Patches:
@@ -26,8 +32,21 @@ class Patches:
             made: what stands there from now on.
             plain: the function that it takes the place of; without one it is no function.
         """
-        if plain is not None and self._gate is not None:
-            made = self._gate(made, plain)
+        self._put(owner, name, self._gated(made, plain))
+
+    def put_by_name(self, owner: ModuleType, name: str, made: Any, plain: Any) -> None:
+        """The same of a function of a module, and wherever others have imported it by name."""
+        made = self._gated(made, plain)
+        self._put(owner, name, made)
+        for held in _modules_of_users():
+            for key, value in tuple(held.items()):
+                if value is plain:
+                    self._put(held, key, made)
+
+    def _gated(self, made: Any, plain: Any) -> Any:
+        return made if plain is None or self._gate is None else self._gate(made, plain)
+
+    def _put(self, owner: Any, name: Any, made: Any) -> None:
         self._before.append((owner, name, self._held(owner).get(name, _NOTHING), made))
         self._set(owner, name, made)
 
@@ -52,6 +71,13 @@ class Patches:
             else:
                 self._set(owner, name, value)
         self._before.clear()
+
+
+def _modules_of_users() -> Iterator[dict[str, Any]]:
+    """What the modules hold that may have imported one of these functions."""
+    for name, module in tuple(sys.modules.items()):
+        if type(module) is ModuleType and name.partition(".")[0] not in _OTHERS:
+            yield vars(module)
 
 
 def is_own(module: ModuleType, *functions: Any) -> bool:

@@ -8,7 +8,16 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from drapps.accelerate import composing, methods, normalizing, opencv, scaling, tensors
+from drapps.accelerate import (
+    composing,
+    held,
+    methods,
+    normalizing,
+    opencv,
+    resizing,
+    scaling,
+    tensors,
+)
 from drapps.accelerate.importing import once_imported
 from drapps.accelerate.opening import Opening
 from drapps.accelerate.patches import Patches, is_own
@@ -24,6 +33,7 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     tensors.SECOND: (tensors.patch_second,),
     normalizing.FIRST: (normalizing.patch_first,),
     normalizing.SECOND: (normalizing.patch_second, scaling.patch),
+    resizing.MODULE: (resizing.patch,),
     composing.MODULE: (composing.patch,),
 }
 _MODULES = (_PLUGIN, *TENSORS, opencv.MODULE)
@@ -76,11 +86,13 @@ def patch(counts: Counts, patches: Patches, note: Callable[..., None] | None = N
     image_module, file_module = sys.modules["PIL.Image"], sys.modules["PIL.ImageFile"]
     image: type = image_module.Image
     jpeg: type = sys.modules[_PLUGIN].JpegImageFile
-    core_image = vars(image).get("im")
-    if not isinstance(core_image, property) or core_image.fget is None:
+    core_image: Any = vars(image).get("im")
+    attribute = core_image is None and held.is_attribute(image_module)
+    if not attribute and (not isinstance(core_image, property) or core_image.fget is None):
         counts.leave_alone(_NO_PROPERTY)
         return False
-    own = is_own(image_module, image_module.new, core_image.fget, core_image.fset)
+    ways = () if attribute else (core_image.fget, core_image.fset)
+    own = is_own(image_module, image_module.new, *ways)
     own = own and is_own(image_module, *(vars(image).get(name) for name in _ALL_GO_THROUGH))
     load_file = vars(file_module.ImageFile).get("load")
     if not own or not is_own(file_module, load_file) or "load" in vars(jpeg):
@@ -91,6 +103,11 @@ def patch(counts: Counts, patches: Patches, note: Callable[..., None] | None = N
         counts.leave_alone(_OTHERWISE)
         return False
     opening = Opening(image_module, jpeg, counts, note)
+    if attribute:
+        held.put(patches, image)
+    else:
+        getter = methods.core_image(core_image.fget)
+        patches.put(image, "im", property(getter, core_image.fset, core_image.fdel))
     for name, make in _METHODS.items():
         if name not in left:  # a function that a user has put there stays
             more = (pillow13(image_module),) if name == "resize" else ()
@@ -98,7 +115,5 @@ def patch(counts: Counts, patches: Patches, note: Callable[..., None] | None = N
             patches.put(image, name, make(plain, opening, *more), plain)
     plain = vars(image)["load"]
     patches.put(image, "load", methods.load(plain), plain)
-    getter = methods.core_image(core_image.fget)
-    patches.put(image, "im", property(getter, core_image.fset, core_image.fdel))
     patches.put(jpeg, "load", methods.load_file(load_file, opening), load_file)
     return True

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from drapps import _core
 from drapps.worker.descriptor import Descriptor
 
 # What is counted: pictures that our decoder makes, of those the ones that are resized in one go
@@ -23,7 +24,7 @@ _NAMES = ("native", "resized", *BY_PILLOW, "by_opencv", "opencv_differs")
 # Why a process has left Pillow as it is.
 LEFT_ALONE = (
     "",
-    "this Pillow has no property Image.im, which 11.0 brought",
+    "this Pillow has no property Image.im",
     "this Pillow decodes, resizes or loads pictures otherwise",
     "functions of Pillow that all pictures go through were replaced",
 )
@@ -36,9 +37,15 @@ assert len(_NAMES) < _WORDS
 class Counts:
     """The row of one process; adds to it."""
 
-    def __init__(self, words: Any) -> None:
+    def __init__(self, words: Any, indexes: _core.Indexes | None = None) -> None:
         self._words = words
+        self._indexes = indexes
         self._places = {name: place for place, name in enumerate(_NAMES)}
+
+    @property
+    def indexes(self) -> _core.Indexes | None:
+        """What decoding learns of files is kept there; None where it is not kept."""
+        return self._indexes
 
     def add(self, name: str) -> None:
         """One more."""
@@ -72,9 +79,9 @@ class Tally:
     def __reduce__(self) -> Any:
         return Tally, (self._rows, self._memory)
 
-    def of_process(self, number: int) -> Counts:
-        """The row of a process."""
-        return Counts(self._words[number * _WORDS : (number + 1) * _WORDS])
+    def of_process(self, number: int, indexes: _core.Indexes | None = None) -> Counts:
+        """The row of a process, which keeps there what decoding learns of files."""
+        return Counts(self._words[number * _WORDS : (number + 1) * _WORDS], indexes)
 
     def sums(self) -> dict[str, int]:
         """Of all processes; ``left_alone`` is the reason of one that has one, else 0."""

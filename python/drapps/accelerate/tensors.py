@@ -23,7 +23,7 @@ def patch(patches: Patches) -> None:
     for name, make in (("to_tensor", _to_tensor), ("pil_to_tensor", _pil_to_tensor)):
         plain = vars(functional).get(name)
         if is_own(functional, plain):
-            patches.put(functional, name, make(plain), plain)
+            patches.put_by_name(functional, name, make(plain), plain)
 
 
 def patch_second(patches: Patches) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -212,7 +213,7 @@ class DataLoader(IteratedLoader[T_co]):
         native = self._prepared()
         if not isinstance(native, LiftReport):
             return native.recipe.report
-        return native.with_pictures(self._acceleration.counts())
+        return replace(native, pictures=self._acceleration.described())
 
     def _prepared(self) -> Native | LiftReport:
         """The native loader for the dataset and transforms as they are now, or why none.
@@ -416,7 +417,8 @@ class DataLoader(IteratedLoader[T_co]):
             of_pass = latest if iterator is None else iterator.plan()
             pictures = self._acceleration.counts()
             of_pass = {**of_pass, "pictures": pictures} if pictures else of_pass
-            return self._process_knob().explain(native.reasons, of_pass)
+            kept = self._acceleration.forms()
+            return self._process_knob().explain(native.reasons, of_pass, kept)
         return Explanation.of_native(native.core.explain(), choice(self.policy, "threads"))
 
     def stats(self) -> Stats:
@@ -522,8 +524,10 @@ class DataLoader(IteratedLoader[T_co]):
     def _accelerated(self) -> Acceleration | None:
         """What makes the pictures of Python code natively, counted as long as it lives."""
         here = self.num_workers == 0 or in_threads(self)
-        wanted = not here if self.accelerate is None else self.accelerate
-        return self._acceleration if wanted else None
+        if not (not here if self.accelerate is None else self.accelerate):
+            return None
+        self._acceleration.keep(None if self.cache == "off" else self.dataset)
+        return self._acceleration
 
     def memory(self) -> MemoryReport:
         """As `drapps.Loader.memory`: of this process, all its loaders together."""

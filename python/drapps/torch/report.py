@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from drapps.accelerate.tally import described
 from drapps.report.base import Report
 
 
@@ -39,10 +37,6 @@ class LiftReport(Report):
     torch_resizes: tuple[str, ...] = ()
     cache: str = ""
     pictures: str = ""
-
-    def with_pictures(self, counts: Mapping[str, int]) -> LiftReport:
-        """The same, with what became of pictures."""
-        return replace(self, pictures=described(counts))
 
     def __bool__(self) -> bool:
         return self.native

@@ -212,6 +212,8 @@ class ProcessPool:
         if time.monotonic() - self._looked <= 1.0:
             return []
         self._looked = time.monotonic()
+        if self.accelerated is not None:
+            self.accelerated.look()
         return [self._stopped(each) for each in self.running.values() if self._is_stopped(each)]
 
     def _reap(self, dead: WorkerProcess) -> Death | None:

@@ -163,18 +163,21 @@ class ProcessKnob:
         ]
         return Stats.of_core(self.control.stats(), slowest=samples)
 
-    def explain(self, reasons: Sequence[str], of_pass: Mapping[str, Any]) -> Explanation:
+    def explain(
+        self, reasons: Sequence[str], of_pass: Mapping[str, Any], forms: Mapping[str, Any]
+    ) -> Explanation:
         """What runs and why.
 
         Args:
             reasons: for which it is Python code that runs.
             of_pass: how the latest pass ran; empty before the first.
+            forms: what is kept from epoch to epoch.
         """
         plan: dict[str, Any] = {"path": "python", "reasons": list(reasons)}
         plan |= json.loads(_core.limits())
         if self.processes > 0:
             plan["settings"] = self.settings()
-        said = {"plan": plan | dict(of_pass), "forms": {}, "decisions": self.log()}
+        said = {"plan": plan | dict(of_pass), "forms": forms, "decisions": self.log()}
         return Explanation.from_json(said, choice(self.policy, "processes"))
 
     def log(self) -> dict[str, Any]:

@@ -57,6 +57,7 @@ struct ImageInfo {
   std::uint8_t depth = 8;             // bits per channel
   CmykMode cmyk = CmykMode::kPillow;  // that of the options
   bool irregular = false;             // no part of it can be trusted to decode alone: always decoded whole
+  bool luma = false;  // one plane of a JPEG in colour is its luma, as libjpeg makes it gray, not that of convert("L")
 };
 
 /// An Error of stage kDecode. `message` says what was wrong, then what to do.

@@ -36,10 +36,14 @@ Result<ImageView> PixelMaker::stored(const PixelSource& source, const PixelPart&
   DRAPPS_RETURN_IF_ERROR(check_region(part.rect, source.extent()));
   const bool gray = part.gray && source.channels() == 3;
   if (!source.file.empty()) {
-    const bool one = gray || source.jpeg.channels == 1;
+    const bool one = gray || part.luma || source.jpeg.channels == 1;
+    ImageInfo info = source.jpeg.info;
+    info.luma = part.luma;
     const DecodeOptions options{.color = one ? ColorMode::kGray : ColorMode::kRgb};
-    return decoder_.decode(source.file, source.jpeg.info, part.rect, options, decoded_);
+    const jpeg::IndexUse* const index = source.index.store == nullptr ? nullptr : &source.index;
+    return decoder_.decode(source.file, info, part.rect, options, decoded_, index);
   }
+  if (part.luma) return invalid("luma is a file's");
   const ImageView view = source.planes.crop(part.rect);
   if (!gray) return view;
   Result<ImageView> made = gray_.reshape(1, view.height, view.width);
@@ -77,6 +81,39 @@ Result<ImageView> PixelMaker::resize(const PixelSource& source, const PixelPart&
     DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order));
   }
   return out;
+}
+
+Status PixelMaker::resize_array(const ArrayPixels& in, Extent extent, kernel::Filter filter, Layout layout,
+                                std::uint8_t* out) {
+  constexpr std::int32_t kChannels = 3;
+  if (std::min({in.extent.height, in.extent.width, extent.height, extent.width}) <= 0) {
+    return invalid("a picture has at least one pixel");
+  }
+  // The resize reads beyond rows, which an array may not allow.
+  const Result<ImageView> read = decoded_.reshape(kChannels, in.extent.height, in.extent.width);
+  if (!read.ok()) return read.error();
+  const auto width = static_cast<std::size_t>(in.extent.width), out_width = static_cast<std::size_t>(extent.width);
+  for (std::int32_t y = 0; y < in.extent.height; ++y) {
+    const std::uint8_t* row = in.data + y * in.row_stride;
+    if (in.layout == Layout::kNhwc) {
+      kernel::deinterleave3(read->row(0, y), read->row(1, y), read->row(2, y), row, width);
+      continue;
+    }
+    for (std::int32_t c = 0; c < kChannels; ++c, row += in.plane_stride) std::memcpy(read->row(c, y), row, width);
+  }
+  constexpr auto kOrder = kernel::PassOrder::kHorizontalFirst;
+  if (layout == Layout::kNchw) {
+    const ImageView planes{out,          kChannels,    extent.height,
+                           extent.width, extent.width, std::ptrdiff_t{extent.height} * extent.width};
+    return resizer_.resize(planes, *read, filter, kOrder, kernel::Arithmetic::kTorch);
+  }
+  const Result<ImageView> made = resized_.reshape(kChannels, extent.height, extent.width);
+  if (!made.ok()) return made.error();
+  DRAPPS_RETURN_IF_ERROR(resizer_.resize(*made, *read, filter, kOrder, kernel::Arithmetic::kTorch));
+  for (std::int32_t y = 0; y < extent.height; ++y, out += kChannels * out_width) {
+    kernel::interleave3(out, made->row(0, y), made->row(1, y), made->row(2, y), out_width);
+  }
+  return ok_status();
 }
 
 Status PixelMaker::normalize(ConstImageView in, std::span<const float> mean, std::span<const float> std, float* out) {

@@ -5,6 +5,7 @@
 // Pixels equal Pillow's byte for byte: those of its decoder, convert("L"), transpose() and resize().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "drapps/data/image.h"
 #include "drapps/data/picture.h"
 #include "drapps/decode/decoder.h"
+#include "drapps/decode/jpeg/index.h"
 #include "drapps/kernel/normalize.h"
 #include "drapps/kernel/resize.h"
 
@@ -25,6 +27,7 @@ struct PixelSource {
   std::span<const std::uint8_t> file;  // of a JPEG that judge() has found sound; empty where there are planes
   SoundJpeg jpeg;                      // what it has found
   ImageView planes;                    // one or three, which are only read
+  jpeg::IndexUse index;                // where decoding keeps what it learns of the file; nowhere without a store
 
   std::int32_t channels() const noexcept { return file.empty() ? planes.channels : jpeg.channels; }
   Extent extent() const noexcept { return file.empty() ? Extent{planes.height, planes.width} : jpeg.info.extent; }
@@ -35,6 +38,7 @@ struct PixelPart {
   Rect rect;                     // of the source as it is stored
   std::uint8_t orientation = 1;  // as EXIF counts them: what is done to turn the rectangle upright
   bool gray = false;             // one plane, as convert("L") makes it of three
+  bool luma = false;             // of a file in colour: one plane, as libjpeg makes it gray
 };
 
 /// What a part is resized to.
@@ -43,6 +47,15 @@ struct PixelTarget {
   kernel::Filter filter = kernel::Filter::kBilinear;
   kernel::PassOrder order = kernel::PassOrder::kHorizontalFirst;
   std::optional<kernel::ResizeBox> box;  // of a picture of which the part, once it is turned, is what the box reads
+};
+
+/// Three channels of pixels in somebody's array. Those of a row follow each other, each by itself (kNchw) or together.
+struct ArrayPixels {
+  const std::uint8_t* data = nullptr;
+  Extent extent;
+  Layout layout = Layout::kNchw;
+  std::ptrdiff_t row_stride = 0;
+  std::ptrdiff_t plane_stride = 0;  // of kNchw
 };
 
 /// For one thread at a time. All memory is charged to the ledger and kept from picture to picture.
@@ -60,6 +73,9 @@ class PixelMaker {
   Result<ImageView> make(const PixelSource& source, const PixelPart& part);
   /// The same, then resized; kInvalidArgument for an empty target, too, and for another part than a box reads.
   Result<ImageView> resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target);
+  /// Resizes as PyTorch's interpolate(antialias=True) does tensors of bytes, into an array of that layout whose rows
+  /// and planes follow each other. kInvalidArgument for an empty picture; kResourceExhausted without memory.
+  Status resize_array(const ArrayPixels& in, Extent extent, kernel::Filter filter, Layout layout, std::uint8_t* out);
   /// Writes (x / 255 - mean[c]) / std[c] of a picture, pixel after pixel, x scaled as torchvision's v2.ToDtype.
   /// Of one plane as many equal channels as there are means. kInvalidArgument as Normalizer::standard, and for other
   /// channels than the picture has.

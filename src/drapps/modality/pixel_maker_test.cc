@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "drapps/decode/jpeg/index_shared.h"
 #include "drapps/decode/orient.h"
 #include "drapps/decode/testing.h"
 #include "drapps/kernel/color.h"
@@ -36,7 +37,7 @@ std::vector<std::uint8_t> pixels_of(const ImageView& view) {
 class PixelMakerTest : public ::testing::TestWithParam<int> {
  protected:
   PixelMakerTest() : file_(encode_jpeg(kExtent, {.channels = GetParam(), .horizontal = 1, .vertical = 1})) {
-    from_file_ = {.file = file_, .jpeg = **maker_.judge(file_), .planes = {}};
+    from_file_ = {.file = file_, .jpeg = **maker_.judge(file_), .planes = {}, .index = {}};
     const auto options = DecodeOptions{.color = GetParam() == 3 ? ColorMode::kRgb : ColorMode::kGray};
     from_planes_.planes = *decoder_.decode(file_, from_file_.jpeg.info, kWhole, options, planes_);
   }
@@ -63,6 +64,19 @@ TEST_P(PixelMakerTest, PartsOfFilesAndOfPlanesAreTheSame) {
       }
     }
   }
+}
+
+TEST_P(PixelMakerTest, PartsAreTheSameByAnIndexThatIsLearntOfThem) {
+  const auto store = *jpeg::SharedIndexStore::make(1 << 16, 0);
+  PixelSource source = from_file_;
+  source.index = {store.get(), store->key_of(file_)};
+  for (const Rect& rect : {Rect{17, 30, 25, 41}, kWhole, Rect{40, 3, 9, 70}}) {
+    const Result<ImageView> made = maker_.make(source, {.rect = rect});
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(pixels_of(*made), pixels_of(from_planes_.planes.crop(rect)));
+  }
+  EXPECT_EQ(store->statistics().hits, 2u);
+  EXPECT_EQ(store->statistics().complete, 1u);
 }
 
 TEST_P(PixelMakerTest, GrayIsMadeOfColours) {

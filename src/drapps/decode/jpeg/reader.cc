@@ -48,7 +48,7 @@ Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const ImageIn
   }
   Result<bool> ready = scan_.begin(bytes, *frame, memory == nullptr ? nullptr : &index_);
   if (!ready.ok() || !*ready) return ready;
-  const auto outcome = renderer_.render(*frame, region, scan_, out);
+  const auto outcome = renderer_.render(*frame, region, scan_, out, info.luma);
   if (!outcome.ok()) return outcome.error();
   if (*outcome != Renderer::Outcome::kDone) return false;
   if (memory != nullptr && index_.entries.size() > known) {

@@ -52,6 +52,22 @@ class JpegReader : public ::testing::Test {
   std::mt19937 random_{3};
 };
 
+TEST_F(JpegReader, LumaIsLibjpegsGray) {
+  for (const Sampling& kind : testing::kSamplings) {
+    for (const Extent extent : {Extent{1, 1}, Extent{61, 83}, Extent{130, 70}}) {
+      const Bytes file =
+          encode_jpeg(extent, {.channels = kind.channels, .horizontal = kind.horizontal, .vertical = kind.vertical});
+      ASSERT_TRUE(twins_.open(file, 1, DecodeOptions{}.max_pixels, true));
+      for (std::size_t level = 0; level < twins_.levels(); ++level) {
+        OneIndex index(true);
+        EXPECT_EQ(twins_.compare(level, twins_.all(), &index), "");
+        EXPECT_TRUE(index.complete());
+        for (int i = 0; i < 10; ++i) EXPECT_EQ(twins_.compare(level, region(), &index), "");
+      }
+    }
+  }
+}
+
 class JpegMatrix : public JpegReader, public ::testing::WithParamInterface<Sampling> {
  protected:
   /// Number `i` of the 800 ways to encode, the qualities of which take turns.

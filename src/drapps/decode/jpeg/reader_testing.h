@@ -65,11 +65,12 @@ class Twins {
 
   /// Takes a file and decodes all of it with libjpeg. False for one that the structural check refuses.
   bool open(std::span<const std::uint8_t> file, std::int32_t channels = 3,
-            std::int64_t max_pixels = DecodeOptions{}.max_pixels) {
+            std::int64_t max_pixels = DecodeOptions{}.max_pixels, bool luma = false) {
     file_ = file;
     const Result<ImageInfo> info = inspect(file, {.max_pixels = max_pixels});
     if (!info.ok()) return false;
     info_ = *info;
+    info_.luma = luma;
     const Result<ImageView> view = whole_.reshape(channels, info_.stored.height, info_.stored.width);
     if (!view.ok()) return false;
     picture_ = *view;

@@ -26,8 +26,9 @@ class Renderer {
   enum class Outcome : std::uint8_t { kDone, kBadBlocks };
 
   /// Writes `region` of the picture to `out`, of the region's extent with three planes (RGB; gray is repeated) or one
-  /// (gray, or the luma of Pillow's convert("L")). kResourceExhausted as Buffer::ensure.
-  Result<Outcome> render(const Frame& frame, const Rect& region, BlockSource& blocks, const ImageView& out);
+  /// (gray, or what Pillow's convert("L") makes of RGB; or the file's own luma). kResourceExhausted as Buffer::ensure.
+  Result<Outcome> render(const Frame& frame, const Rect& region, BlockSource& blocks, const ImageView& out,
+                         bool luma = false);
 
   void reset() noexcept { memory_.reset(); }
 

@@ -60,7 +60,7 @@ struct TurboReader::State {
   explicit State(MemoryLedger& ledger) : arena(ledger), memory(arena) {}
 
   Outcome decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region, const ImageView& out);
-  bool start();
+  bool start(bool luma);
   JSAMPARRAY allocate_rows(JDIMENSION count);
   bool read_rows(const Rect& region, const ImageView& out, std::int32_t from, std::int32_t left, StoreRow store);
   bool read_whole(const Rect& region, const ImageView& out, StoreRow store);
@@ -114,13 +114,14 @@ void TurboReader::State::begin(std::span<const std::uint8_t> bytes) {
 
 /// Header and start of decompression; false where the data ends within. Nothing in here or below may own anything:
 /// an error leaves by longjmp.
-bool TurboReader::State::start() {
+bool TurboReader::State::start(bool luma) {
   int header = 0;
   do {
     header = jpeg_read_header(&cinfo, FALSE);
   } while (header == JPEG_HEADER_TABLES_ONLY);
   if (header == JPEG_SUSPENDED) return false;
-  cinfo.out_color_space = cinfo.num_components == 1 ? JCS_GRAYSCALE : cinfo.num_components == 3 ? JCS_RGB : JCS_CMYK;
+  const bool gray = cinfo.num_components == 1 || (luma && cinfo.num_components == 3);
+  cinfo.out_color_space = gray ? JCS_GRAYSCALE : cinfo.num_components == 3 ? JCS_RGB : JCS_CMYK;
   return jpeg_start_decompress(&cinfo) != FALSE;
 }
 
@@ -188,7 +189,7 @@ Outcome TurboReader::State::decode(std::span<const std::uint8_t> bytes, const Im
                                    const ImageView& out) {
   if (setjmp(errors.return_point) != 0) return Outcome::kFailed;
   begin(bytes);
-  if (!start()) return Outcome::kTruncated;
+  if (!start(info.luma)) return Outcome::kTruncated;
   if (cinfo.output_width != static_cast<JDIMENSION>(info.stored.width) ||
       cinfo.output_height != static_cast<JDIMENSION>(info.stored.height)) {
     return Outcome::kOtherSize;
@@ -196,7 +197,7 @@ Outcome TurboReader::State::decode(std::span<const std::uint8_t> bytes, const Im
   const StoreRow inks = info.cmyk == CmykMode::kPillow ? store_inverted_cmyk
                         : cinfo.saw_Adobe_marker       ? store_inverted_cmyk_product
                                                        : store_cmyk_product;
-  const StoreRow store = cinfo.num_components == 1 ? store_gray : cinfo.num_components == 3 ? store_rgb : inks;
+  const StoreRow store = cinfo.output_components == 1 ? store_gray : cinfo.output_components == 3 ? store_rgb : inks;
   const bool done = info.irregular ? read_whole(region, out, store) : read_part(region, out, store);
   return done ? Outcome::kDone : Outcome::kTruncated;
 }
