@@ -250,12 +250,12 @@ TEST(SharedIndexStore, WhatOneProcessHasLearntOthersDecodeBy) {
   ASSERT_EQ(status, 0);
   for (std::size_t level = 0; level < twins.levels(); ++level) {
     EXPECT_EQ(twins.compare(level, {100, 50, 40, 90}, store.get(), key), "");
-    EXPECT_EQ(twins.had, IndexKnown::kComplete);
+    EXPECT_EQ(twins.had, Learned::kAll);
   }
   const Mapping memory = memory_of(*store);
   std::memset(memory.data() + kSmallRecords + 64, 0x55, 200);
   EXPECT_EQ(twins.compare(0, {100, 50, 40, 90}, store.get(), key), "");
-  EXPECT_EQ(twins.had, IndexKnown::kNone);
+  EXPECT_EQ(twins.had, Learned::kNothing);
   EXPECT_EQ(store->statistics().damaged, 1u);
 }
 
