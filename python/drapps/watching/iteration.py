@@ -63,10 +63,11 @@ def steps_of(loader: Any, about: Callable[[], dict[str, Any]]) -> LoaderSteps:
 
 
 def _reference(loader: Any) -> Callable[[], Any]:
+    """Gives it while it is there; None of what cannot be known to be, such as a list or a name."""
     try:
-        return (lambda: None) if isinstance(loader, str) else weakref.ref(loader)
+        return weakref.ref(loader)
     except TypeError:
-        return lambda: loader  # which cannot be referred to weakly, such as a list
+        return lambda: None
 
 
 def _own_frames() -> Iterator[FrameType]:
