@@ -85,7 +85,7 @@ class WatchReport(Report):
             ``sleep``, ``lock``, ``fault`` (pages that are read), ``wait`` (for anything else).
         lines: of the user's code that makes samples, most first.
         step_lines: of the training loop.
-        slowest: the slowest samples by index.
+        slowest: the slowest samples, by their files where the dataset lists them, else by index.
         ranks: one by one.
         hooked: what was measured, and whether that worked.
         lift: what ``drapps lift`` says of the script's loaders, or how to see it.
