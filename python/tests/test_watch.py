@@ -11,6 +11,7 @@ import pytest
 
 import drapps
 from drapps.watching.device import EmulatedDevice, Idleness
+from drapps.watching.making import name_of
 from python.tests.watch_scripts import environment
 
 
@@ -99,6 +100,20 @@ assert [batch[0].tolist() for batch in watched] == before
 def test_a_loader_keeps_its_type_and_a_watcher_that_dies_stops_no_batch(tmp_path):
     pytest.importorskip("torch")
     run(TORCH, tmp_path)
+
+
+def test_samples_have_the_names_of_their_files():
+    class Folder:
+        def __init__(self):
+            self.samples = [("a.jpg", 0), ("b.jpg", 1)]
+
+    class Subset:
+        def __init__(self, dataset, indices):
+            self.dataset, self.indices = dataset, indices
+
+    assert name_of(Folder(), 1) == "b.jpg"
+    assert name_of(Subset(Folder(), [1, 0]), 0) == "b.jpg"
+    assert name_of(Folder(), 2) == "sample 2" and name_of([5], "key") == "sample key"
 
 
 def test_what_cannot_be_iterated_is_refused():

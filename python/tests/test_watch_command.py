@@ -62,7 +62,7 @@ def test_two_sleeping_stages_share_the_blame(tmp_path):
 
 
 def test_a_training_that_computes_does_not_wait(tmp_path):
-    done, report = watched(script(STEP=0.12, READ=0.001, STEPS=30), tmp_path)
+    done, report = watched(script(STEP=0.25, READ=0.001, STEPS=24), tmp_path)
     assert done.returncode == 0
     assert report["data_bound"] is False and report["verdict"] == "step"
     assert report["stall"] < 0.045 and report["action"]
@@ -76,6 +76,24 @@ def test_without_workers_the_process_itself_is_looked_at(tmp_path):
     assert report["verdict"] in ("storage", "no-workers") and "num_workers=" in report["action"]
     assert report["stages"]["storage"] > 0.8
     assert report["ranks"][0]["workers"] == 0
+
+
+@pytest.mark.full
+def test_loaders_that_are_made_for_each_pass_are_one(tmp_path):
+    text = f"""{HEAD}
+STEP = 0.02
+def run(samples):
+    for batch in DataLoader(samples, batch_size=4):
+        time.sleep(STEP)
+for epoch in range(4):
+    run(torch.zeros(80, 2))
+    with torch.no_grad():
+        run(torch.zeros(20, 2))
+"""
+    done, report = watched(text, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert report["ranks"][0]["steps"] == 4 * 19
+    assert report["ranks"][0]["gaps_s"] < 0.5
 
 
 @pytest.mark.full

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +48,12 @@ def register(commands: Commands) -> None:
         metavar="CRITERION",
         type=criterion,
         help="exit status 1 where it holds, such as 'stall>5%%'",
+    )
+    parser.add_argument(
+        "--lift",
+        action="store_true",
+        help="then run drapps lift on the script of COMMAND, which starts it again up to its first "
+        "iter(), and add what it says",
     )
     parser.add_argument(
         "--ranges",
@@ -104,7 +112,26 @@ def run(chosen: argparse.Namespace) -> Answer:
         except PipelineError as error:
             complain(_unwatched(str(error)))
             return _ended(status, "nothing was measured" if chosen.fail_if else "")
+    if chosen.lift:
+        report = replace(report, lift=_lifted(words))
     return _ended(status, _tell(chosen, before, report))
+
+
+def _lifted(words: list[str]) -> str:
+    """What the loaders of a script would be with those of this package in their place."""
+    at = next((number for number, word in enumerate(words) if word.endswith(".py")), None)
+    if at is None:
+        return "the command names no script, which drapps lift would need"
+    lift = [sys.executable, "-m", "drapps", "lift", "--json", *words[at:]]
+    done = subprocess.run(lift, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    try:
+        loaders = json.loads(done.stdout)["loaders"]
+    except (ValueError, KeyError):
+        return "drapps lift has not come to the first iter() of the script"
+    native = sum(each["native"] for each in loaders)
+    why = dict.fromkeys(reason for each in loaders for reason in each["reasons"])
+    said = f"{native} of {len(loaders)} loaders would run natively on drapps.torch.DataLoader"
+    return f"{said}; not the others: {'; '.join(why)}" if why else said
 
 
 def _tell(chosen: argparse.Namespace, before: dict[str, object] | None, report: WatchReport) -> str:

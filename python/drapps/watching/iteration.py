@@ -7,8 +7,9 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
+from types import FrameType
 from typing import Any
 
 from drapps.watching.frames import of_user
@@ -17,7 +18,7 @@ from drapps.watching.recorder import HERE
 from drapps.watching.steps import LoaderSteps, Span
 
 NAMES = ("_drapps_begins", "_drapps_ends", "_drapps_fails")  # what `instrument.around` takes
-_steps: dict[Any, tuple[weakref.ref[Any] | None, LoaderSteps]] = {}
+_steps: dict[Any, tuple[Callable[[], Any], LoaderSteps]] = {}
 
 
 def silent(function: Callable[..., None]) -> Callable[..., None]:
@@ -40,31 +41,54 @@ def silent(function: Callable[..., None]) -> Callable[..., None]:
 def steps_of(loader: Any, about: Callable[[], dict[str, Any]]) -> LoaderSteps:
     """The steps of a loader of this process, or of all iterators that one line makes.
 
+    A loader that is made anew for each pass goes on with the steps of the one before, which is no
+    more, and was iterated by the same lines.
+
     Args:
         loader: the loader, or the name of a line.
         about: gives what is told of it, for its first iterator.
     """
-    key = loader if isinstance(loader, str) else id(loader)
     recorder = HERE.recorder()
-    known = _steps.get(key)
-    same = known is not None and known[1] in recorder.loaders
-    if known is not None and same and (known[0] is None or known[0]() is loader):
-        return known[1]
-    steps = LoaderSteps(about(), time.perf_counter())
-    try:
-        reference = None if isinstance(loader, str) else weakref.ref(loader)
-    except TypeError:
-        reference = None
-    _steps[key] = (reference, steps)
-    recorder.loaders.append(steps)
+    key = loader if isinstance(loader, str) else id(loader)
+    named = loader if isinstance(loader, str) else f"{type(loader).__qualname__} {callers()}"
+    for known, same in ((_steps.get(key), loader), (_steps.get(named), None)):
+        if known is not None and known[1] in recorder.loaders and known[0]() is same:
+            steps = known[1]
+            break
+    else:
+        steps = LoaderSteps(about(), time.perf_counter())
+        recorder.loaders.append(steps)
+    _steps[key] = _steps[named] = (_reference(loader), steps)
     return steps
 
 
-def caller() -> str:
-    """File and line of the user's code that called."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and not of_user(frame.f_code.co_filename):
+def _reference(loader: Any) -> Callable[[], Any]:
+    """Gives it while it is there; None of what cannot be known to be, such as a list or a name."""
+    try:
+        return weakref.ref(loader)
+    except TypeError:
+        return lambda: None
+
+
+def _own_frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if of_user(frame.f_code.co_filename):
+            yield frame
         frame = frame.f_back
+
+
+def callers() -> str:
+    """File and line of all of the user's code that called."""
+    return " ".join(_at(frame) for frame in _own_frames())
+
+
+def caller() -> str:
+    """File and line of the user's code that called; empty where none did."""
+    return next(map(_at, _own_frames()), "")
+
+
+def _at(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 import time
 from typing import Any
 
@@ -12,6 +13,29 @@ from drapps.watching.times import Spread
 
 _SLOWEST = 10
 _NOTHING = Spent(0.0, 0.0, 0.0, 0, 0)
+
+
+_LISTS = ("samples", "imgs", "images", "paths", "files", "filenames")
+
+
+def name_of(dataset: Any, index: Any) -> str:
+    """The file of a sample, where its dataset has a list of them; else its index.
+
+    No code of the dataset runs.
+    """
+    own = getattr(dataset, "__dict__", {})
+    if isinstance(index, int) and {"dataset", "indices"} <= own.keys():  # torch's Subset
+        inner = own["indices"]
+        if isinstance(inner, list) and -len(inner) <= index < len(inner):
+            return name_of(own["dataset"], inner[index])
+    for name in _LISTS:
+        found = own.get(name)
+        if isinstance(found, list) and isinstance(index, int) and -len(found) <= index < len(found):
+            entry = found[index]
+            entry = entry[0] if isinstance(entry, (tuple, list)) and entry else entry
+            if isinstance(entry, (str, os.PathLike)):
+                return os.fspath(entry)
+    return f"sample {index}"
 
 
 class Making:
@@ -28,6 +52,7 @@ class Making:
         self._began, self._collating, self._in_collate = _NOTHING, _NOTHING, _NOTHING
         self._sample_began = 0.0
         self.index: Any = None  # of a sample that is made by itself
+        self.dataset: Any = None
         self.items, self.collate = _NOTHING, _NOTHING
         self.batches = Spread()
         self.samples = Spread()
@@ -47,9 +72,9 @@ class Making:
         self._sample_began = now
         self.samples.add(seconds)
         if len(self._slowest) < _SLOWEST:
-            heapq.heappush(self._slowest, (seconds, str(index)[:80]))
+            heapq.heappush(self._slowest, (seconds, name_of(self.dataset, index)[:300]))
         elif seconds > self._slowest[0][0]:
-            heapq.heapreplace(self._slowest, (seconds, str(index)[:80]))
+            heapq.heapreplace(self._slowest, (seconds, name_of(self.dataset, index)[:300]))
 
     def collates(self) -> None:
         """Its samples become a batch."""
@@ -68,6 +93,7 @@ class Making:
         self.items = self.items.plus(spent.since(self._in_collate))
         self.collate = self.collate.plus(self._in_collate)
         self.batches.add(spent.wall_s)
+        self.dataset = self.index = None  # which nothing here is to keep
         self._watched.phase = self._outer
 
     def facts(self) -> dict[str, Any]:

@@ -85,10 +85,10 @@ class WatchReport(Report):
             ``sleep``, ``lock``, ``fault`` (pages that are read), ``wait`` (for anything else).
         lines: of the user's code that makes samples, most first.
         step_lines: of the training loop.
-        slowest: the slowest samples by index.
+        slowest: the slowest samples, by their files where the dataset lists them, else by index.
         ranks: one by one.
         hooked: what was measured, and whether that worked.
-        lift: how to see what the lifted loader would make of a stock one.
+        lift: what ``drapps lift`` says of the script's loaders, or how to see it.
     """
 
     verdict: str
@@ -140,8 +140,8 @@ class WatchReport(Report):
         yield "lost so far", f"{seconds(lost)} of accelerators in {seconds(self.seconds)}"
         if self.hooked:
             yield "measured", ", ".join(f"{name} ({how})" for name, how in self.hooked.items())
-        if self.lift and self.data_bound:
-            yield "next", self.lift
+        if self.lift and self.data_bound is not False:
+            yield "lift", self.lift
 
 
 def _rows_of(rank: RankReport, several: bool) -> Iterator[tuple[str, str]]:

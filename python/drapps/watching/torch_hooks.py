@@ -122,8 +122,10 @@ def hook_own_iterator(module: Any) -> bool:
 
 
 @silent
-def _fetch_begins(*_: Any) -> None:
-    HERE.recorder().making().begins()
+def _fetch_begins(fetcher: Any, *_: Any) -> None:
+    making = HERE.recorder().making()
+    making.dataset = fetcher.dataset
+    making.begins()
 
 
 @silent
@@ -187,10 +189,10 @@ def _noted(node: ast.expr) -> tuple[str, list[ast.expr]] | None:
 
 
 @silent
-def _sample_begins(_job: Any, index: Any, *_: Any) -> None:
+def _sample_begins(job: Any, index: Any, *_: Any) -> None:
     making = HERE.recorder().making()
     making.begins()
-    making.index = index
+    making.index, making.dataset = index, job.dataset
 
 
 @silent

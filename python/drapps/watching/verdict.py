@@ -274,7 +274,8 @@ def _slow_stage(rank: RankAccount) -> Verdict | None:
     if share < 0.35:
         return None
     said = f"{_begin(rank)}: {share:.0%} of the loading is spent {_VERBS[stage]}{_where(making)}."
-    action = _STAGE_ACTIONS[stage]
+    own = _OWN_ACTIONS if rank.loader.get("kind") == "drapps" else {}
+    action = own.get(stage, _STAGE_ACTIONS[stage])
     if making.workers == 0 and "num_workers" in rank.loader:
         action = f"Set num_workers={_workers_wanted(rank)}, so that it is done beside the steps."
     return _with(rank, stage, said, action)
@@ -301,6 +302,11 @@ RULES: tuple[Rule, ...] = (
     _unclear,
 )
 
+# Of loaders of this package, where these differ.
+_OWN_ACTIONS = {
+    STORAGE: "Put the data on faster storage or into larger files, or give the cache more memory.",
+    DECODE: "Let the cache keep coefficients or pixels (form=), or give the loader more cores.",
+}
 _STAGE_ACTIONS = {
     STORAGE: "Put the data on faster storage or into larger files, or raise num_workers: reads "
     "wait side by side.",

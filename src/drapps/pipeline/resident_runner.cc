@@ -7,6 +7,7 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/lane.h"
+#include "drapps/source/array.h"
 
 namespace drapps {
 namespace {
