@@ -211,6 +211,7 @@ struct Tokenizer::Share {
 Status Tokenizer::encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const {
   Work work{.encoder = encoder, .options = options, .out = out.ids};
   std::string repaired;
+  out.offsets.reserve(share.end - share.begin);
   for (std::size_t i = share.begin; i < share.end; ++i) {
     std::string_view text = share.texts[i];
     if (options.repair && repair_utf8(text, repaired)) text = repaired;
