@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from drapps._core import TextTokenizer
 
 
+# What a class of tokenizers has of transformers itself, if its calls mean what ours do.
+CALLS = ("__call__", "_encode_plus", "_convert_encoding", "set_truncation_and_padding")
+
+
 class Answers(NamedTuple):
     """What a tokenizer is answered with.
 
@@ -28,11 +32,13 @@ class Answers(NamedTuple):
         core: ours, or nothing.
         reason: why there is none.
         digest: of the description that it was made of.
+        stamp: of those parts of it that methods of transformers change.
     """
 
     core: TextTokenizer | None
     reason: str
     digest: bytes
+    stamp: tuple[Any, ...]
 
 
 class FastTokenizer:
@@ -139,14 +145,16 @@ class FastTokenizer:
     def _read(self) -> Answers:
         """What answers calls, made anew where the stock tokenizer may have changed."""
         known, sure = _known(self)
-        if known is not None and sure:
+        stamp = _stamp_of(self._tokenizer)
+        if known is not None and sure and known.stamp == stamp:
             return known
         content = self._tokenizer.to_str().encode()
         digest = hashlib.blake2b(content).digest()
         if known is None or known.digest != digest:
-            found = read_json(content, "the tokenizer", limits=False)
+            found = _own_call(type(self)) or read_json(content, "the tokenizer", limits=False)
             core = None if isinstance(found, str) else found
-            known = Answers(core, found if isinstance(found, str) else "", digest)
+            known = Answers(core, found if isinstance(found, str) else "", digest, stamp)
+        known = known._replace(stamp=stamp)
         self._answers = known, True
         return known
 
@@ -166,6 +174,24 @@ def _known(tokenizer: FastTokenizer) -> tuple[Answers | None, bool]:
         return cast("tuple[Answers | None, bool]", _SLOT.__get__(tokenizer))
     except AttributeError:
         return None, False
+
+
+def _stamp_of(stock: Any) -> tuple[Any, ...]:
+    parts = (stock.post_processor, stock.normalizer, stock.pre_tokenizer)
+    states = (None if part is None else part.__getstate__() for part in parts)
+    return (*states, stock.get_vocab_size())
+
+
+def _own_call(kind: type) -> str:
+    """What a class does in a way of its own; nothing where calls are those of transformers 5."""
+    if hasattr(kind, "_batch_encode_plus"):
+        return "transformers before version 5"
+    for name in CALLS:
+        homes = (each for each in kind.__mro__ if name in vars(each) and each is not FastTokenizer)
+        home = next(homes)
+        if not home.__module__.startswith("transformers.tokenization_utils"):
+            return f"{name} of {home.__name__}"
+    return ""
 
 
 class Said(dict[str, bool]):

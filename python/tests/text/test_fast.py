@@ -248,6 +248,34 @@ def test_tokens_that_are_added_later_are_found():
     assert ours.native
 
 
+def test_a_template_that_a_method_changes_is_seen():
+    from tokenizers.processors import TemplateProcessing
+
+    stock, ours = pair_of("none")
+    assert ours("a b").data == stock("a b").data
+    for each in (stock, ours):  # as Whisper's does it
+        each._tokenizer.post_processor = TemplateProcessing(
+            single=f"{END} $A", special_tokens=[(END, 0)]
+        )
+    assert ours("a b")["input_ids"][0] == 0
+    assert ours("a b").data == stock("a b").data
+    assert ours.native
+
+
+class Shouting(transformers.PreTrainedTokenizerFast):
+    """Does something else with its texts."""
+
+    def _encode_plus(self, text: Any, *args: Any, **named: Any) -> Any:
+        return super()._encode_plus(text.upper(), *args, **named)
+
+
+def test_a_class_that_encodes_in_its_own_way_does():
+    stock = Shouting(tokenizer_file=str(vocabularies.trained("gpt2", 1000, own_text())))
+    ours = drapps.tokenizer(stock)
+    assert ours.reason == "_encode_plus of Shouting"
+    assert ours("the fox").data == stock("the fox").data != stock("a").data
+
+
 def test_the_original_stays_as_it_was():
     stock, ours = pair_of("a begin")
     before = stock.backend_tokenizer.to_str()

@@ -112,8 +112,8 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)), cut_(cut_
   normalized_splitter_ = Splitter(strings[1]);
 }
 
-std::vector<std::unique_ptr<Encoder>> Tokenizer::take_encoders(std::size_t threads, MemoryLedger* memory) const {
-  std::vector<std::unique_ptr<Encoder>> taken;
+Tokenizer::Encoders Tokenizer::take_encoders(std::size_t threads, MemoryLedger* memory) const {
+  Encoders taken;
   taken.reserve(threads);
   if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
     for (; taken.size() < threads && !encoders_.empty(); encoders_.pop_back()) {
@@ -128,7 +128,7 @@ std::vector<std::unique_ptr<Encoder>> Tokenizer::take_encoders(std::size_t threa
   return taken;
 }
 
-void Tokenizer::give_back(std::vector<std::unique_ptr<Encoder>> encoders) const noexcept {
+void Tokenizer::give_back(Encoders encoders) const noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;
   (void)catching([&] {
@@ -211,6 +211,7 @@ struct Tokenizer::Share {
 Status Tokenizer::encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const {
   Work work{.encoder = encoder, .options = options, .out = out.ids};
   std::string repaired;
+  out.offsets.reserve(out.offsets.size() + share.end - share.begin);
   for (std::size_t i = share.begin; i < share.end; ++i) {
     std::string_view text = share.texts[i];
     if (options.repair && repair_utf8(text, repaired)) text = repaired;
@@ -235,37 +236,44 @@ Status Tokenizer::encode_share(Encoder& encoder, const Share& share, Options opt
   return ok_status();
 }
 
+Result<std::vector<Tokenizer::Encoded>> Tokenizer::encode_shares(Encoders& encoders,
+                                                                 const std::vector<std::string_view>& texts,
+                                                                 Options options, WorkerGroup& workers) const {
+  const std::vector<std::size_t> begins = shares(texts, encoders.size());
+  std::vector<Encoded> parts(begins.size() - 1);
+  std::vector<Status> statuses(parts.size(), ok_status());
+  std::mutex mutex;  // guards encoders
+  share_work(workers, parts.size(), parts.size() - 1, [&](std::size_t part) {
+    std::unique_ptr<Encoder> encoder;
+    {
+      const std::scoped_lock lock(mutex);
+      encoder = std::move(encoders.back());
+      encoders.pop_back();
+    }
+    const Share share{texts, begins[part], begins[part + 1]};
+    statuses[part] = catching([&] { return encode_share(*encoder, share, options, parts[part]); });
+    const std::scoped_lock lock(mutex);
+    encoders.push_back(std::move(encoder));  // has room: it came from there
+  });
+  for (Status& status : statuses) DRAPPS_RETURN_IF_ERROR(std::move(status));
+  return parts;
+}
+
 Result<Tokenizer::Encoded> Tokenizer::encode(const std::vector<std::string_view>& texts, unsigned threads,
                                              Options options, const Resources& resources) const {
   return catching([&]() -> Result<Encoded> {
     const std::size_t most = resources.workers != nullptr ? resources.threads : 1;
     auto encoders = take_encoders(threads_for(texts, threads, most), resources.memory);
-    const std::vector<std::size_t> begins = shares(texts, encoders.size());
-    std::vector<Encoded> parts(begins.size() - 1);
-    std::vector<Status> statuses(parts.size(), ok_status());
-    std::mutex mutex;  // guards encoders
-    const auto work = [&](std::size_t part) {
-      std::unique_ptr<Encoder> encoder;
-      {
-        const std::scoped_lock lock(mutex);
-        encoder = std::move(encoders.back());
-        encoders.pop_back();
-      }
-      const Share share{texts, begins[part], begins[part + 1]};
-      statuses[part] = catching([&] { return encode_share(*encoder, share, options, parts[part]); });
-      const std::scoped_lock lock(mutex);
-      encoders.push_back(std::move(encoder));  // has room: it came from there
-    };
-    if (parts.size() > 1) {
-      share_work(*resources.workers, parts.size(), parts.size() - 1, work);
-    } else {
-      work(0);
-    }
-    for (Status& status : statuses) DRAPPS_RETURN_IF_ERROR(std::move(status));
     Encoded all;
     all.offsets.reserve(texts.size() + 1);
     all.offsets.push_back(0);
-    for (Encoded& part : parts) join(all, std::move(part));
+    if (encoders.size() == 1) {
+      DRAPPS_RETURN_IF_ERROR(encode_share(*encoders[0], {texts, 0, texts.size()}, options, all));
+    } else {
+      auto parts = encode_shares(encoders, texts, options, *resources.workers);
+      if (!parts.ok()) return std::move(parts).error();
+      for (Encoded& part : *parts) join(all, std::move(part));
+    }
     give_back(std::move(encoders));
     return all;
   });

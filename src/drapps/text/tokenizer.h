@@ -103,12 +103,16 @@ class Tokenizer {
   Trim trim() const noexcept { return parts_.trim; }
 
  private:
+  using Encoders = std::vector<std::unique_ptr<Encoder>>;
+
   /// Encoders for that many threads, or for fewer where memory is short: at least one.
-  std::vector<std::unique_ptr<Encoder>> take_encoders(std::size_t threads, MemoryLedger* memory) const;
-  void give_back(std::vector<std::unique_ptr<Encoder>> encoders) const noexcept;
+  Encoders take_encoders(std::size_t threads, MemoryLedger* memory) const;
+  void give_back(Encoders encoders) const noexcept;
 
   struct Work;
   struct Share;
+  Result<std::vector<Encoded>> encode_shares(Encoders& encoders, const std::vector<std::string_view>& texts,
+                                             Options options, WorkerGroup& workers) const;
   Status encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const;
   void encode_text(Work& work, std::string_view text) const;
   void encode_rest(Work& work, std::string_view text) const;
