@@ -135,11 +135,9 @@ def train(
                     progress({run.seed: run.curve for run in runs})
                 time.sleep(_WAIT)
                 if any(future.done() and future.exception() for future in futures):
+                    stopped.set()  # so that the others end, too
                     break
-            found = [future.result() for future in futures if not stopped.is_set()]
-        except BaseException:
-            stopped.set()
-            raise
+            found = [future.result() for future in futures]
         finally:
             stopped.set()
     return scored(found, validation)
