@@ -35,6 +35,10 @@ PARTS = {
         120,
         ["-m", "benchmarks.run", "gpu-transfers", "--rounds", "3", "--seconds", "1"],
     ),
+    "gpu-resident": (
+        120,
+        ["-m", "benchmarks.run", "gpu-resident", "--rounds", "3", "--seconds", "1"],
+    ),
 }
 
 

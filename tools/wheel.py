@@ -15,6 +15,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from PIL import Image
@@ -118,8 +119,9 @@ def build(python: Python) -> Path:
     return Path(shutil.copy(wheel_file, DIST))
 
 
+@cache
 def kernel_images() -> Path:
-    """The kernels of devices, compiled for GPUs once."""
+    """The kernels of devices, compiled for GPUs."""
     images = WORK / "kernel_images.inc"
     run(sys.executable, "-m", "tools.gpu_kernels", images)
     return images

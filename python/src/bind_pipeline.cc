@@ -117,6 +117,10 @@ const char* buffer_format(Dtype dtype) {
 int get_buffer(PyObject* self, Py_buffer* view, int /*flags*/) noexcept {
   auto* tensor = nb::inst_ptr<Tensor>(self);
   const char* format = buffer_format(tensor->dtype);
+  if (tensor->slot.kind().place == MemoryKind::Place::kDevice) {
+    PyErr_SetString(PyExc_BufferError, "the batch is in a device's memory; take it by DLPack");
+    return -1;
+  }
   if (format == nullptr) {
     PyErr_SetString(PyExc_BufferError, "bfloat16 has no buffer format; take it by DLPack");
     return -1;

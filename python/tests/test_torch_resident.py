@@ -86,6 +86,13 @@ def test_what_cannot_live_there_is_refused():
         iter(loader([torch.zeros(3)], True))
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
+def test_a_machine_without_a_device_says_so(monkeypatch):
+    monkeypatch.undo()
+    with pytest.raises(drapps.PipelineError, match="device='cuda' is not there"):
+        iter(loader(cifar(), True))
+
+
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(resident, "core_name", lambda _: "cuda:9")
     with pytest.raises(drapps.PipelineError, match=r"no device of CUDA can be|there is no GPU 9"):

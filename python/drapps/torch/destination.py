@@ -239,6 +239,15 @@ def device_memory(device: torch.device) -> DeviceMemory:
     Raises:
         PipelineError: the device is not there.
     """
+    return DeviceMemory(with_index(device))
+
+
+def with_index(device: torch.device) -> torch.device:
+    """A device that is there; the current one where it has no index.
+
+    Raises:
+        PipelineError: the device is not there.
+    """
     kind = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     there = torch.accelerator.device_count() if kind and kind.type == device.type else 0
     if (device.index or 0) >= there:
@@ -247,7 +256,7 @@ def device_memory(device: torch.device) -> DeviceMemory:
             f"of the type {device.type}"
         )
     index = torch.accelerator.current_device_index() if device.index is None else device.index
-    return DeviceMemory(torch.device(device.type, index))
+    return torch.device(device.type, index)
 
 
 def at_once(destination: Destination | None, data: Any) -> Any:

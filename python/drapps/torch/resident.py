@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch._utils import ExceptionWrapper
 
-from drapps.torch.destination import Destination
+from drapps.torch.destination import Destination, with_index
 
 
 class ResidentBatches(Destination):
@@ -59,6 +59,9 @@ class ResidentBatches(Destination):
 
 
 def core_name(device: torch.device) -> str:
-    """How the core calls a device of torch's."""
-    index = torch.cuda.current_device() if device.index is None else device.index
-    return f"{device.type}:{index}"
+    """How the core calls a device of torch's.
+
+    Raises:
+        PipelineError: the device is not there.
+    """
+    return str(with_index(device))

@@ -26,6 +26,7 @@ enum class PassOrder : std::uint8_t {
   kPillow13,         // vertical first where out_h < h and 2 * (w - out_w) < h - out_h, else horizontal
 };
 
+/// Whether the vertical pass of a picture that is resized in both dimensions runs first.
 constexpr bool runs_vertical_first(PassOrder order, Extent in, Extent out) noexcept {
   return order == PassOrder::kPillow13 && out.height < in.height &&
          2 * (std::int64_t{in.width} - out.width) < std::int64_t{in.height} - out.height;

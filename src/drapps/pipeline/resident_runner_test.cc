@@ -150,6 +150,7 @@ TEST_F(ResidentRunnerTest, TheStreamIsThatOfTheCpu) {
   compare(true, true, {.ops = crop_and_flip(), .tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc}});
   compare(true, false, {.ops = {RandomResizedCrop{.height = 8, .width = 9}, VerticalFlip{}}});
   compare(true, true, {.tensor = {.dtype = Dtype::kUint8, .scale = false}});
+  compare(true, false, {.ops = {RandomApply{.p = 0.5, .count = 1}, VerticalFlip{.p = 1}, HorizontalFlip{}}});
   compare(false, true, {});
 }
 

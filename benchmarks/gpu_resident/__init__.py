@@ -1,0 +1,1 @@
+"""Scenario gpu-resident: CIFAR-like data that live on the device; see scenario.md."""
