@@ -11,7 +11,7 @@ class Waves(Dataset[tuple[torch.Tensor, int]]):
     """Sums of waves, to be told apart by how many there are."""
 
     def __len__(self) -> int:
-        return 2000
+        return 1000
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         return transform(index), index % 4

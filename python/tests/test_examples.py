@@ -18,7 +18,7 @@ CASES = {
     "jax_train.py": (["{photos}"], "trained on 40 pictures"),
     "keras_train.py": (["{photos}"], "epoch 2: loss "),
     "masks_and_boxes.py": ([], "sample 11: "),
-    "plain_torch.py": ([], "trained on 2000 pictures"),
+    "plain_torch.py": ([], "trained on 1000 pictures"),
     "resume.py": (["{photos}"], "2 batches, a restart, 4 batches: the same bytes"),
     "torch_swap.py": (["{photos}"], "step 2: 5 pictures, loss "),
     "train_everything.py": (["{photos}"], "trained on "),

@@ -77,6 +77,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import drapps
 
 loader = DataLoader(TensorDataset(torch.arange(10)), batch_size=5)
+early = iter(loader)
+next(early)
 before = [batch[0].tolist() for batch in loader]
 watched = drapps.watch(loader)
 assert isinstance(watched, DataLoader) and watched.batch_size == 5
@@ -84,6 +86,10 @@ assert watched.dataset is loader.dataset
 watched.own = 3
 assert loader.own == 3
 assert type(iter(watched)) is type(iter(loader))
+assert len(list(early)) == 1  # one that was there before
+for _ in range(3):
+    list(watched)
+assert watched.watch_report().ranks[0].steps == 3
 assert [batch[0].tolist() for batch in watched] == before
 
 class Breaks:

@@ -147,13 +147,16 @@ class Iteration:
         elif issubclass(self._failed, StopIteration):
             recorder.ends(self.steps, self._span)
             self._span, self._begun = None, time.perf_counter()
+        else:
+            recorder.watched().phase = "step"
 
 
 def hooks_of(make: Callable[[Any], Iteration | None]) -> dict[str, Callable[..., None]]:
     """What is called in an iterator's ``next``, by `NAMES`.
 
     Args:
-        make: gives the iteration of an iterator of which none is known.
+        make: gives the iteration of an iterator of which none is known; None where it is left
+            alone, such as one that was made before anything was watched.
     """
 
     @silent
@@ -166,10 +169,12 @@ def hooks_of(make: Callable[[Any], Iteration | None]) -> dict[str, Callable[...,
 
     @silent
     def fails(iterator: Any) -> None:
-        iterator._drapps_watched.fails()
+        if iterator._drapps_watched is not None:
+            iterator._drapps_watched.fails()
 
     @silent
     def ends(iterator: Any) -> None:
-        iterator._drapps_watched.ends()
+        if iterator._drapps_watched is not None:
+            iterator._drapps_watched.ends()
 
     return dict(zip(NAMES, (begins, ends, fails), strict=True))

@@ -109,7 +109,6 @@ class Machine:
             "throttled_s": throttled_s(self._group),
             "memory_pressure_s": memory_pressure_s(),
             "major_faults": float(usage.ru_majflt),
-            "swaps": float(usage.ru_nswap),
         }
 
     def facts(self) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from typing import Any
 from drapps.watching.device import Idleness
 from drapps.watching.machine import Machine
 from drapps.watching.making import Making
-from drapps.watching.ring import Ring
 from drapps.watching.sampler import Sampler, Watched
 from drapps.watching.steps import LoaderSteps, Span
 from drapps.watching.threads import ThreadMeter
@@ -132,7 +131,7 @@ class Recorder:
         self.watched().phase = "step"
 
     def ends(self, steps: LoaderSteps, span: Span) -> None:
-        """The pass is over, or ``next`` has failed."""
+        """The pass is over."""
         span.ended = time.perf_counter()
         steps.ends(span.ended)
         self.watched().phase = "step"
@@ -144,8 +143,6 @@ class Recorder:
             "pid": self._pid,
             "parent": _parent(),
             "rank": _number("RANK"),
-            "world": _number("WORLD_SIZE"),
-            "argv": sys.argv[:1],
             "seconds": time.perf_counter() - self._begun,
             "hooked": dict(self.hooked),
             "loaders": [each.facts() for each in list(self.loaders)],
@@ -213,12 +210,8 @@ class Here:
             found.hooked = self.hooked
         return found
 
-    def ring(self, number: int) -> Ring:
-        """The times of the batches of an iterator of this process."""
-        return Ring(self.ring_path(number))
-
     def ring_path(self, number: int) -> Path:
-        """Where they lie."""
+        """Where the times of the batches of an iterator of this process lie."""
         assert self.folder is not None
         return self.folder / f"{os.getpid()}-{number}.ring"
 

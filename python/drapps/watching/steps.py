@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from drapps.watching.times import Spread, Timeline
 
 _MOST_PASSES = 200
-_LONGEST = 8
 _WAITED_S = 1e-3  # a shorter wait is none
 
 
@@ -45,7 +42,6 @@ class LoaderSteps:
         self.gaps: list[float] = []
         self.passes = 0
         self.timeline = Timeline(begun)
-        self._longest: list[tuple[float, int, int]] = []
         self._ended = 0.0  # of the next() before
         self._begun = 0.0  # of the pass, or of what made its iterator
         self._in_pass = 0
@@ -85,11 +81,6 @@ class LoaderSteps:
             self.exposed.add(exposed)
             self.waited += exposed >= _WAITED_S
             self.timeline.add(now, self._body + wait, exposed)
-            place = (exposed, self.passes, self._in_pass - 1)
-            if len(self._longest) < _LONGEST:
-                heapq.heappush(self._longest, place)
-            elif exposed > self._longest[0][0]:
-                heapq.heapreplace(self._longest, place)
         self._ended = now
         return not first
 
@@ -125,6 +116,4 @@ class LoaderSteps:
             "starts": list(self.starts),
             "gaps": list(self.gaps),
             "timeline": self.timeline.facts(),
-            "longest": sorted(self._longest, reverse=True),
-            "now": time.perf_counter(),
         }

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import itertools
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from drapps.watching.instrument import Values, around, instrument
@@ -22,6 +24,7 @@ from drapps.watching.steps import LoaderSteps, Span
 from drapps.watching.worker_loop import WatchedLoop
 
 _numbers = itertools.count()
+_rings: dict[int, Path] = {}  # the latest of each loader
 _ITERATORS = hooks_of(lambda _: None)
 _OPTIONS = (
     "batch_size",
@@ -54,10 +57,14 @@ def _made(iterator: Any, loader: Any, *_: Any) -> None:
     elif not steps.about["num_workers"]:
         iterator._drapps_watched = Iteration(steps)
     else:
-        number = next(_numbers)
-        ring = HERE.ring(number)
+        path = HERE.ring_path(next(_numbers))
+        ring = Ring(path)
+        before = _rings.get(id(steps))
+        if before is not None:  # which the workers of that pass have mapped long since
+            before.unlink(missing_ok=True)
+        _rings[id(steps)] = path
         worker: Any = sys.modules["torch.utils.data._utils.worker"]
-        worker._worker_loop = WatchedLoop.around(worker._worker_loop, HERE.ring_path(number))
+        worker._worker_loop = WatchedLoop.around(worker._worker_loop, path)
         iterator._drapps_watched = Iteration(steps, _readiness(weakref.ref(iterator), ring))
 
 
@@ -225,17 +232,19 @@ def hook_own_job(module: Any) -> bool:
     return instrument(job.collate, around("_drapps_joins", "_drapps_joined"), names) and sample
 
 
-_saving: list[Span] = []
+_saving: list[Span] = []  # of the main thread: what others save, no step waits for
 
 
 @silent
 def _save_begins(*_: Any) -> None:
-    _saving.append(HERE.recorder().span("checkpoint"))
+    if threading.current_thread() is threading.main_thread():
+        _saving.append(HERE.recorder().span("checkpoint"))
 
 
 @silent
 def _save_ends(*_: Any) -> None:
-    _saving.pop().ended = time.perf_counter()
+    if threading.current_thread() is threading.main_thread():
+        _saving.pop().ended = time.perf_counter()
 
 
 def hook_save(module: Any) -> bool:
