@@ -12,6 +12,7 @@ from PIL import Image, JpegImagePlugin
 
 from drapps.accelerate import held, patching
 from drapps.accelerate.here import Region, hooks
+from drapps.accelerate.indexes import Indexes
 from drapps.accelerate.patches import Patches
 from drapps.accelerate.tally import BY_PILLOW, Counts
 from python.tests.picture_files import large_file
@@ -30,11 +31,13 @@ SHARES = 20  # tests among which the full ones are divided
 
 
 class Counted(Counts):
-    """Counts of this process."""
+    """Counts of this process, and a table of what was learnt of all files so far."""
+
+    known = Indexes.for_samples(20_000)
 
     def __init__(self):
         self.words = [0] * 16
-        super().__init__(self.words)
+        super().__init__(self.words, self.known.table)
 
     def __getitem__(self, name):
         return self.words[self._places[name]]
@@ -103,6 +106,7 @@ def test_random_sequences_show_nothing_of_it(kind, steps, tmp_path):
     native, resized, *by_pillow = compare(range(QUICK), steps[kind], tmp_path)
     assert native > QUICK / 3
     assert resized > QUICK / 20
+    assert Counted.known.table.stats()["hits"] > QUICK / 50
     assert kind != "pillow" or all(by_pillow[: len(BY_PILLOW)])
 
 

@@ -85,7 +85,8 @@ class Acceleration:
             hooks.join()
         if self._indexes is None and self._samples is not None:
             self._indexes = Indexes.for_samples(self._samples)
-        return Accelerated(tally, None if here else _proof_here(), here, self._indexes)
+        kept = None if self._samples is None else self._indexes
+        return Accelerated(tally, None if here else _proof_here(), here, kept)
 
     def ended(self, accelerated: Accelerated) -> None:
         """The workers are gone; what they have counted and learnt stays."""

@@ -13,6 +13,7 @@ from drapps.accelerate.patches import Patches, is_own
 
 MODULE = "torchvision.transforms.v2.functional._geometry"
 _ASKED = {"size", "mode", "align_corners", "antialias"}
+_LARGE = 1 << 26  # pixels of which torch says whether there is memory for them
 _MODES = {"bilinear": False, "bicubic": True}
 _CHECKED = (((37, 51), (24, 19)), ((30, 41), (47, 62)), ((40, 23), (40, 64)))  # sizes, from and to
 
@@ -53,8 +54,13 @@ def _is_known(image: Any, size: Any, mode: Any, align_corners: Any, antialias: A
     if image.device.type != "cpu" or image.ndim != 4 or image.shape[:2] != (1, 3):
         return False
     height, width = image.shape[2:]
+    large = max(height * width, size[0] * size[1]) > _LARGE
     least = min(height, width, *size)
-    return least > 1 and (_has_planes(image, height, width) or _is_interleaved(image, width))
+    return (
+        least > 1
+        and not large
+        and (_has_planes(image, height, width) or _is_interleaved(image, width))
+    )
 
 
 def _has_planes(image: Any, height: int, width: int) -> bool:

@@ -76,7 +76,7 @@ class DataLoader(IteratedLoader[T_co]):
             `torch_order`; otherwise ``iter()`` draws one as stock, from `generator` or globally.
         cache: what the native path keeps of the files from epoch to epoch: ``auto``, ``off``, or a
             budget in bytes, written as `ram_budget`; `form` says in which form: see "What the cache
-            keeps".
+            keeps". Of Python code ``off`` alone is heeded: what decoding learns is not kept.
         settings: what `export_settings` gave: start from these.
         bad_samples_file: gets a line of JSON per bad picture, behind what it has.
         ledger_file: deprecated, the old name of `bad_samples_file`.
