@@ -204,5 +204,33 @@ TEST(PixelMaker, DividesPlanesBy255) {
   EXPECT_THAT(floats, ElementsAre(part(0), part(1), part(0), part(1), part(0), part(1)));
 }
 
+TEST(PixelMakerArrays, AreResizedAlikeHoweverTheyLie) {
+  constexpr Extent kFrom{23, 31}, kTo{17, 40};
+  constexpr std::int32_t kGap = 5;  // pixels behind each row
+  const auto side = [](std::int32_t pixels) { return static_cast<std::size_t>(pixels); };
+  const std::size_t row = side(kFrom.width + kGap), plane = row * side(kFrom.height);
+  std::vector<std::uint8_t> planes(3 * plane), together(3 * plane);
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t i = 0; i < plane; ++i) {
+      planes[c * plane + i] = together[3 * i + c] = static_cast<std::uint8_t>((i * 37 + c * 101) >> (i % 3));
+    }
+  }
+  const auto stride = static_cast<std::ptrdiff_t>(row);
+  const ArrayPixels apart{planes.data(), kFrom, Layout::kNchw, stride, static_cast<std::ptrdiff_t>(plane)};
+  const ArrayPixels interleaved{together.data(), kFrom, Layout::kNhwc, 3 * stride, 0};
+  const std::size_t pixels = side(kTo.height) * side(kTo.width);
+  PixelMaker maker(MemoryLedger::unlimited());
+  for (const auto filter : {kernel::Filter::kBilinear, kernel::Filter::kBicubic}) {
+    std::vector<std::uint8_t> first(3 * pixels), second(3 * pixels), third(3 * pixels);
+    ASSERT_TRUE(maker.resize_array(apart, kTo, filter, Layout::kNchw, first.data()).ok());
+    ASSERT_TRUE(maker.resize_array(interleaved, kTo, filter, Layout::kNchw, second.data()).ok());
+    EXPECT_EQ(first, second);
+    ASSERT_TRUE(maker.resize_array(interleaved, kTo, filter, Layout::kNhwc, third.data()).ok());
+    for (std::size_t i = 0; i < 3 * pixels; ++i) ASSERT_EQ(third[i], first[i % 3 * pixels + i / 3]);
+    EXPECT_EQ(maker.resize_array(apart, {0, 4}, filter, Layout::kNchw, first.data()).error().code,
+              ErrorCode::kInvalidArgument);
+  }
+}
+
 }  // namespace
 }  // namespace drapps
