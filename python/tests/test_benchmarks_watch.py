@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from benchmarks.watch import child, scenario  # noqa: E402
-from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, draw  # noqa: E402
+from benchmarks.watch import child, scenario
+from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, draw
 
 
 @pytest.mark.parametrize("seed", [1, 2, 77])
