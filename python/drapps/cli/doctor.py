@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from drapps.cli.answer import Answer, shown
 from drapps.cli.parser import add_command, named
-from drapps.doctor import machine, place, software
 from drapps.doctor.finding import GOOD, PROBLEM, Finding
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ def run(chosen: argparse.Namespace) -> Answer:
 
 
 def _looked(folder: str | None) -> Iterator[Finding]:
+    from drapps.doctor import machine, place, software
+
     yield from software.findings()
     yield from machine.findings()
     if folder is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from drapps.cli.answer import Answer, complain
 from drapps.cli.parser import add_command, count, named
 from drapps.errors import PipelineError
-from drapps.watching import comparison, launch, merge, outside, page
+from drapps.watching import launch
 from drapps.watching.criterion import Criterion
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def run(chosen: argparse.Namespace) -> Answer:
     Raises:
         PipelineError: there is no command, or it cannot be run; a file cannot be read.
     """
+    from drapps.watching import merge, outside
+
     words = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
     before = _before(chosen.compare) if chosen.compare else None
     if chosen.pid:
@@ -136,6 +138,8 @@ def _lifted(words: list[str]) -> str:
 
 def _tell(chosen: argparse.Namespace, before: dict[str, object] | None, report: WatchReport) -> str:
     """Tells of a report where it is wanted; why it fails, if it does."""
+    from drapps.watching import comparison, page
+
     lines = [str(report)]
     if before is not None:
         lines.append(comparison.compared(before, report))

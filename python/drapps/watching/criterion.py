@@ -5,8 +5,10 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from drapps.watching.report import WatchReport
+if TYPE_CHECKING:
+    from drapps.watching.report import WatchReport
 
 _FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([0-9]*\.?[0-9]+)\s*(%?)\s*")
 _COMPARE = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
