@@ -166,7 +166,7 @@ def _compare(tokenizer: Tokenizer, stock: Stock, name: str, texts: Iterator[str]
             count += 1
             size += len(text.encode())
             if found[place].tolist() != ids:
-                differ = _shortened(text, lambda some: _differs(tokenizer, stock, some))
+                differ = shortened(text, lambda some: _differs(tokenizer, stock, some))
                 break
     return Found(
         name, count, size, differ, size / 1e6 / max(ours, 1e-9), size / 1e6 / max(theirs, 1e-9)
@@ -189,7 +189,7 @@ def _differs(tokenizer: Any, stock: Stock, text: str) -> bool:
     return bool(tokenizer.encode(text) != stock.encode(text, True, None))
 
 
-def _shortened(text: str, differs: Callable[[str], bool]) -> str:
+def shortened(text: str, differs: Callable[[str], bool]) -> str:
     """A part of a text that still differs, and no longer does where a piece of it is left out."""
     if not differs(text):
         return text  # which differs among others alone

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import drapps
+from drapps.text.check import shortened
 
 Ids = list[list[int]]
 
@@ -61,7 +62,7 @@ class Sides:
 
         if not differs(text):
             return f"{text[:200]!r} has other ids alone than among other texts"
-        small = smallest(text, differs)
+        small = shortened(text, differs)
         return f"{small!r}: {self.ids([small])[0]}, the oracle has {self.stock.ids([small])[0]}"
 
 
@@ -111,19 +112,3 @@ def ours(source: Any) -> Any:
     if not hasattr(drapps, "tokenizer"):
         pytest.skip("this build has no drapps.tokenizer")
     return drapps.tokenizer(source)
-
-
-def smallest(text: str, differs: Callable[[str], bool]) -> str:
-    """A part of the text that still differs, and no longer does where a piece of it is left out."""
-    size = max(1, len(text) // 2)
-    while True:
-        place = 0
-        while place < len(text):
-            less = text[:place] + text[place + size :]
-            if differs(less):
-                text = less
-            else:
-                place += size
-        if size == 1:
-            return text
-        size //= 2
