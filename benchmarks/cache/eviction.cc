@@ -14,7 +14,9 @@
 #include "benchmarks/cache/lru_tier.h"
 #include "benchmarks/program.h"
 #include "drapps/base/clock.h"
+#include "drapps/cache/record_cache.h"
 #include "drapps/pipeline/runner.h"
+#include "drapps/source/encoded.h"
 #include "drapps/storage/emulated_storage.h"
 
 namespace drapps::bench {
@@ -92,7 +94,7 @@ class Program {
                                           .settings = settings,
                                           .engine = Engine::get(),
                                           .arena = nullptr,
-                                          .cache = cache}));
+                                          .keeper = cache}));
     std::uint32_t rows = 0;
     while (true) {
       const auto next = runner->next(std::chrono::seconds(60));

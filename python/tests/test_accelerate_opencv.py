@@ -164,7 +164,7 @@ class Photos(data.Dataset):
         return cv2.resize(image, (24, 20)), again[:20, :20]
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn", None])
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.full), None])
 def test_a_dataset_gives_the_same_and_is_counted(start, photos):
     options = {"multiprocessing_context": start, "num_workers": 2 if start else 0}
     loader = drapps.torch.DataLoader(Photos(photos), 2, accelerate=True, **options)

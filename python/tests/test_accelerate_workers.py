@@ -27,6 +27,7 @@ from drapps.accelerate.tally import Tally
 from python.tests.decode_files import jpeg
 
 STARTS = ["fork", "spawn", "forkserver"]
+FORKED = ["fork", *(pytest.param(start, marks=pytest.mark.full) for start in STARTS[1:])]
 
 
 class Photos(data.Dataset):
@@ -139,7 +140,7 @@ def test_batches_are_the_same_and_pictures_are_counted(start, photos, v1):
     assert plain.lifted().pictures == ""
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", FORKED)
 @pytest.mark.parametrize("kind", [Photos, Pairs, Zipped, Stream])
 def test_whole_datasets_are_the_same(kind, start, tmp_path):
     for number, sampling in enumerate(("4:4:4", "4:2:0", "4:2:2", "gray")):
@@ -272,7 +273,7 @@ class Seen(data.Dataset):
         ]
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", FORKED)
 def test_pictures_that_are_not_made_yet_are_cached_as_others_are(start, photos):
     options = {"batch_size": 1, "multiprocessing_context": start, "collate_fn": list}
     plain = list(batches(Seen(Cropped(photos)), accelerate=False, **options)[0])
