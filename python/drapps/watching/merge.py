@@ -12,7 +12,7 @@ from typing import Any
 from drapps.errors import PipelineError
 from drapps.watching.account import RankAccount, ranks_of
 from drapps.watching.report import RankReport, WatchReport
-from drapps.watching.verdict import ceiling_of, verdict_of
+from drapps.watching.verdict import judged
 
 
 def processes_in(folder: Path) -> list[dict[str, Any]]:
@@ -38,21 +38,11 @@ def report_of(folder: Path, command: Sequence[str] = ()) -> WatchReport:
     ranks = ranks_of(processes)
     if not ranks:
         raise PipelineError("no batch was taken from any loader that is watched")
-    verdict = verdict_of(ranks)
     worst = max(ranks, key=lambda rank: rank.stall)
     hooked = {name: how for each in processes for name, how in each["hooked"].items()}
-    seconds = max(rank.seconds for rank in ranks)
-    lost = sum(rank.exposed_s for rank in ranks)
     return WatchReport(
-        verdict=verdict.cause,
-        data_bound=verdict.data_bound,
-        sentence=verdict.sentence,
-        action=verdict.action,
-        gain=verdict.gain,
-        stall=worst.stall,
-        ceiling=ceiling_of(worst),
-        lost_hours=lost / 3600,
-        seconds=seconds,
+        **judged(ranks),
+        seconds=max(rank.seconds for rank in ranks),
         stages={stage: share for stage, share in worst.stages().items() if share >= 0.005},
         resources=_resources(worst),
         lines=_lines(worst),

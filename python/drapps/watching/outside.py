@@ -29,7 +29,7 @@ from drapps.watching.report import WatchReport
 from drapps.watching.spying import Stack, stacks_of
 from drapps.watching.stages import COLLATE
 from drapps.watching.times import Spread, Timeline
-from drapps.watching.verdict import ceiling_of, verdict_of
+from drapps.watching.verdict import judged
 
 _NEXT = ("torch/utils/data/dataloader.py", "drapps/torch/", "data/ops/iterator_ops.py", "grain/")
 _COLLATE = ("collate_fn", "default_collate")
@@ -53,19 +53,11 @@ def watch_pid(pid: int, seconds: float) -> WatchReport:
             f"{passed:.0f} s; is it training?"
         )
     ranks = [_rank(number, each, stacks, spent) for number, each in enumerate(asking)]
-    verdict = verdict_of(ranks)
     worst = max(ranks, key=lambda rank: rank.stall)
     making = worst.making
     total = max(1e-9, sum(line[0] for line in making.lines))
     return WatchReport(
-        verdict=verdict.cause,
-        data_bound=verdict.data_bound,
-        sentence=verdict.sentence,
-        action=verdict.action,
-        gain=verdict.gain,
-        stall=worst.stall,
-        ceiling=ceiling_of(worst),
-        lost_hours=sum(rank.exposed_s for rank in ranks) / 3600,
+        **judged(ranks),
         seconds=passed,
         stages=worst.stages(),
         resources={kind: making.share(resource=kind) for kind in ("cpu", "core", "wait")},

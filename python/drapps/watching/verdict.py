@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from drapps.watching.account import MakingAccount, RankAccount
 from drapps.watching.stages import COLLATE, DATASET, DECODE, HANDOVER, STORAGE, TRANSFER, TRANSFORM
@@ -67,6 +68,22 @@ def verdict_of(ranks: Sequence[RankAccount]) -> Verdict:
     if found.data_bound is False:
         return _slow_rank(ranks) or found
     return found
+
+
+def judged(ranks: Sequence[RankAccount]) -> dict[str, Any]:
+    """What a report says of all ranks together, by its fields."""
+    found = verdict_of(ranks)
+    worst = max(ranks, key=lambda rank: rank.stall)
+    return {
+        "verdict": found.cause,
+        "data_bound": found.data_bound,
+        "sentence": found.sentence,
+        "action": found.action,
+        "gain": found.gain,
+        "stall": worst.stall,
+        "ceiling": ceiling_of(worst),
+        "lost_hours": sum(rank.exposed_s for rank in ranks) / 3600,
+    }
 
 
 def _slow_rank(ranks: Sequence[RankAccount]) -> Verdict | None:

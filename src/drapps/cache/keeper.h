@@ -55,21 +55,22 @@ class Keeper {
   /// of unforeseen size were made in vain for as much room as there is.
   virtual bool wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept = 0;
 
-  /// Keeps what `make` makes of a part: the entry in the part's form. A failure of it is none of the sample: then the
-  /// part is not kept, or as bytes where its form is made of the file's bytes alone.
+  /// Keeps what `make` makes of a part: the entry in the part's form. A failure of it, or a lack of memory to keep it,
+  /// is none of the sample: then the part is not kept, or as bytes where its form is made of the file's bytes alone.
   /// @param make      gives a Result of the entry's bytes.
   /// @param saved_ns  of work that having it saves, beside reading the record.
   template <class Make>
   void offer(const Request& request, RecordPart part, std::uint64_t saved_ns, const Make& make) {
     std::span<const std::uint8_t> entry;
     const std::uint64_t begun = thread_cpu_ns();
-    Status made = catching([&]() -> Status {
+    const Status made = catching([&]() -> Status {
       auto bytes = make();
       if (!bytes.ok()) return std::move(bytes).error();
       entry = *bytes;
       return ok_status();
     });
-    keep(request, part, entry, {.made = made.ok(), .encode_ns = thread_cpu_ns() - begun, .saved_ns = saved_ns});
+    const Making making{.made = made.ok(), .encode_ns = thread_cpu_ns() - begun, .saved_ns = saved_ns};
+    static_cast<void>(catching([&] { keep(request, part, entry, making); }));
   }
   /// A record has been decoded, and nothing else will be offered of it but what ops make: what is kept as bytes is kept
   /// now, and what was kept of a part goes again where another part found no room.

@@ -28,19 +28,28 @@ Settings Learned::decide(const Observation& observation, PolicyState& state) con
   network_.moves.heads().mode(outputs.data(), mask.data(), action.data());
   state.store(memory);
   const Settings settings = network_.moves.moved(observation.settings, state.limits, action.data());
-  state.why = Reason("nothing looks better than to stay");
-  std::size_t moves = 0;
-  for (const KnobId id : network_.moves.knobs()) {
-    const auto i = static_cast<std::size_t>(id);
-    if (settings.knobs[i] == observation.settings.knobs[i]) continue;
-    const bool up = settings.knobs[i] > observation.settings.knobs[i];
-    if (++moves == 1) state.say("the network moves %s %s", knob_table()[i].name.data(), up ? "up" : "down");
-  }
-  if (moves > 1) {
-    const std::string first(state.why.view());
-    state.say("%s, and %zu more", first.c_str(), moves - 1);
-  }
+  say_moves(observation.settings, settings, state);
   return settings;
+}
+
+/// The first knob that moves stands for all.
+void Learned::say_moves(const Settings& before, const Settings& after, PolicyState& state) const {
+  const bool shares = before.lane_weights != after.lane_weights;
+  state.why =
+      Reason(shares ? "the network moves workers from one lane to another" : "nothing looks better than to stay");
+  std::size_t moves = shares ? 1 : 0;
+  const char* first = nullptr;
+  bool up = false;
+  for (const KnobId id : network_.moves.knobs()) {
+    if (before[id] == after[id]) continue;
+    ++moves;
+    if (first != nullptr) continue;
+    first = knob_table()[static_cast<std::size_t>(id)].name.data();
+    up = after[id] > before[id];
+  }
+  if (first == nullptr) return;
+  if (moves == 1) return state.say("the network moves %s %s", first, up ? "up" : "down");
+  state.say("the network moves %s %s, and %zu more", first, up ? "up" : "down", moves - 1);
 }
 
 bool Learned::knows(const PolicyState& state) const noexcept {

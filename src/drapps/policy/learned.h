@@ -25,6 +25,8 @@ class Learned final : public Policy {
   bool knows(const PolicyState& state) const noexcept override;
 
  private:
+  void say_moves(const Settings& before, const Settings& after, PolicyState& state) const;
+
   LearnedNetwork network_;
 };
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "drapps/plant/knob_range.h"
 #include "drapps/plant/schema.h"
@@ -147,12 +148,28 @@ TEST(Learned, MovesNotchesWithinTheLimitsAndRestsAfterwards) {
         EXPECT_TRUE(moved_at[i] == 0 || turn >= moved_at[i] + 2);
         moved_at[i] = turn;
       }
-      EXPECT_FALSE(state.why.view().empty());
+      EXPECT_EQ(state.why.view() == "nothing looks better than to stay", next == settings);
       EXPECT_TRUE((*policy)->knows(state));
       settings = next;
     }
   }
   EXPECT_GT(moves, 20U);
+}
+
+TEST(Learned, SaysThatItMovesWorkersBetweenLanes) {
+  LearnedShape shape = default_shape(4);
+  shape.knobs.clear();
+  shape.lanes = {"decode", "augment"};
+  LearnedNetwork network = *network_of(shape);
+  network.actor.parameters().end()[-2] = 1;  // the bias of a sixteenth from decode to augment
+  PolicyState state{.limits = learned_limits()};
+  state.limits.weighted[lane_place(LaneRole::kDecode)] = state.limits.weighted[lane_place(LaneRole::kAugment)] = true;
+  Settings settings{.knobs = {4, 8, 4, 0}};
+  settings.lane_weights[lane_place(LaneRole::kDecode)] = 10;
+  settings.lane_weights[lane_place(LaneRole::kAugment)] = 6;
+  const Settings next = Learned(std::move(network)).decide(looked_at(1, settings), state);
+  EXPECT_EQ(next.lane_weights[lane_place(LaneRole::kDecode)], 9);
+  EXPECT_EQ(state.why.view(), "the network moves workers from one lane to another");
 }
 
 TEST(Learned, TheSameSeenAndRememberedGivesTheSame) {

@@ -91,12 +91,10 @@ double explained_of(const Experience<float>& experience, std::span<const float> 
 Learner::Learner(const LearnerOptions& options, const Make& make)
     : options_(options), random_(options.seed, 1), ppo_(nets_of(options, *make(), random_), options.ppo) {
   places_.resize(options.environments);
-  for (Place& place : places_) place.environment = make();
-  begin_all();
-}
-
-void Learner::begin_all() {
-  for (Place& place : places_) begin(place);
+  for (Place& place : places_) {
+    place.environment = make();
+    begin(place);
+  }
 }
 
 void Learner::begin(Place& place) {

@@ -65,7 +65,6 @@ class Learner {
   template <class Visit>
   void visit_memory(const Visit& visit);
   void begin(Place& place);
-  void begin_all();
   float scaled(double reward, Place& place) noexcept;
 
   LearnerOptions options_;

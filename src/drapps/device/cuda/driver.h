@@ -57,7 +57,6 @@ struct CudaFunctions {
 // CUresult: those that somebody here tells apart.
 inline constexpr int kCudaSuccess = 0;
 inline constexpr int kCudaOutOfMemory = 2;
-inline constexpr int kCudaNoBinary = 209;  // CUDA_ERROR_NO_BINARY_FOR_GPU
 inline constexpr int kCudaNotReady = 600;
 
 class CudaDriver {
