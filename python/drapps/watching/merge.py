@@ -45,11 +45,6 @@ def report_of(folder: Path, command: Sequence[str] = ()) -> WatchReport:
         seconds=max(rank.seconds for rank in ranks),
         stages={stage: share for stage, share in worst.stages().items() if share >= 0.005},
         resources=_resources(worst),
-        lines=_lines(worst),
-        step_lines=[
-            {"line": line, "text": text, "seconds": spent}
-            for spent, line, text in worst.step_lines[:5]
-        ],
         slowest=[{"seconds": spent, "name": name} for spent, name in worst.making.slowest[:5]],
         ranks=[_rank(rank) for rank in ranks],
         hooked=hooked,
@@ -61,14 +56,6 @@ def _resources(rank: RankAccount) -> dict[str, float]:
     making = rank.making
     found = {kind: making.share(resource=kind) for _, kind in making.parts}
     return dict(sorted(found.items(), key=lambda item: -item[1]))
-
-
-def _lines(rank: RankAccount) -> list[dict[str, Any]]:
-    total = max(1e-9, sum(line[0] for line in rank.making.lines))
-    return [
-        {"line": line, "text": text, "stage": stage, "resource": resource, "share": spent / total}
-        for spent, line, text, stage, resource in rank.making.lines[:8]
-    ]
 
 
 def _rank(rank: RankAccount) -> RankReport:

@@ -54,21 +54,11 @@ def watch_pid(pid: int, seconds: float) -> WatchReport:
         )
     ranks = [_rank(number, each, stacks, spent) for number, each in enumerate(asking)]
     worst = max(ranks, key=lambda rank: rank.stall)
-    making = worst.making
-    total = max(1e-9, sum(line[0] for line in making.lines))
     return WatchReport(
         **judged(ranks),
         seconds=passed,
         stages=worst.stages(),
-        resources={kind: making.share(resource=kind) for kind in ("cpu", "core", "wait")},
-        lines=[
-            {"line": line, "text": text, "stage": stage, "resource": kind, "share": seen / total}
-            for seen, line, text, stage, kind in making.lines[:8]
-        ],
-        step_lines=[
-            {"line": line, "text": text, "seconds": seen}
-            for seen, line, text in worst.step_lines[:5]
-        ],
+        resources={kind: worst.making.share(resource=kind) for kind in ("cpu", "core", "wait")},
         slowest=[],
         ranks=[],
         hooked={f"process {each}": "seen from outside" for each in asking},

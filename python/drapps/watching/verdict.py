@@ -74,6 +74,7 @@ def judged(ranks: Sequence[RankAccount]) -> dict[str, Any]:
     """What a report says of all ranks together, by its fields."""
     found = verdict_of(ranks)
     worst = max(ranks, key=lambda rank: rank.stall)
+    total = max(1e-9, sum(line[0] for line in worst.making.lines))
     return {
         "verdict": found.cause,
         "data_bound": found.data_bound,
@@ -83,6 +84,14 @@ def judged(ranks: Sequence[RankAccount]) -> dict[str, Any]:
         "stall": worst.stall,
         "ceiling": ceiling_of(worst),
         "lost_hours": sum(rank.exposed_s for rank in ranks) / 3600,
+        "lines": [
+            {"line": line, "text": text, "stage": stage, "resource": kind, "share": spent / total}
+            for spent, line, text, stage, kind in worst.making.lines[:8]
+        ],
+        "step_lines": [
+            {"line": line, "text": text, "seconds": spent}
+            for spent, line, text in worst.step_lines[:5]
+        ],
     }
 
 
