@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from drapps.shards.webdataset import webdataset
     from drapps.simulation.calibration.live import calibrate
     from drapps.storage import emulate
-    from drapps.text.tokenizer import Tokenizer, tokenizer
+    from drapps.tokenizers.tokenizer import Tokenizer, tokenizer
     from drapps.watching.wrapped import watch
 
 __version__ = "0.1.0"
@@ -52,7 +52,7 @@ _HOMES = {
     "WorkerDiedError": "drapps.errors",
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
-    "Tokenizer": "drapps.text.tokenizer",
+    "Tokenizer": "drapps.tokenizers.tokenizer",
     "arrays": "drapps.pipeline",
     "calibrate": "drapps.simulation.calibration.live",
     "cached": "drapps.item_cache.cached",
@@ -62,7 +62,7 @@ _HOMES = {
     "images": "drapps.pipeline",
     "litdata": "drapps.shards.packed",
     "mds": "drapps.shards.packed",
-    "tokenizer": "drapps.text.tokenizer",
+    "tokenizer": "drapps.tokenizers.tokenizer",
     "transcode": "drapps.forms",
     "watch": "drapps.watching.wrapped",
     "webdataset": "drapps.shards.webdataset",

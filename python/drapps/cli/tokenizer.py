@@ -12,7 +12,7 @@ from drapps.cli.progress import Progress
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands
-    from drapps.text.check import Found
+    from drapps.tokenizers.check import Found
 
 
 def register(commands: Commands) -> None:
@@ -36,7 +36,7 @@ def register(commands: Commands) -> None:
 
 def run_check(chosen: argparse.Namespace) -> Answer:
     """Compare, and say what was found."""
-    from drapps.text.check import check
+    from drapps.tokenizers.check import check
 
     progress = Progress(chosen)
     try:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import drapps
-from drapps.text.check import shortened
+from drapps.tokenizers.check import shortened
 
 Ids = list[list[int]]
 

@@ -12,7 +12,7 @@ pytest.importorskip("tokenizers")
 
 from benchmarks.tokenizers import vocabularies
 from drapps.cli import main
-from drapps.text import check, stock
+from drapps.tokenizers import check, stock
 from python.tests.text.test_oracle import own_text
 
 

@@ -16,7 +16,7 @@ transformers = pytest.importorskip("transformers")
 
 import drapps  # noqa: E402
 from benchmarks.tokenizers import vocabularies  # noqa: E402
-from drapps.text.fast import FastTokenizer  # noqa: E402
+from drapps.tokenizers.fast import FastTokenizer  # noqa: E402
 from python.tests.text import strings  # noqa: E402
 from python.tests.text.test_oracle import own_text  # noqa: E402
 

@@ -10,7 +10,7 @@ pytest.importorskip("tokenizers")
 
 import drapps
 from benchmarks.tokenizers import vocabularies
-from drapps.text import oracles
+from drapps.tokenizers import oracles
 from python.tests.text.test_oracle import own_text
 
 

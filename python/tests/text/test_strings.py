@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from drapps.text.check import shortened
+from drapps.tokenizers.check import shortened
 from python.tests.text import strings
 
 

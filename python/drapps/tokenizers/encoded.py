@@ -9,13 +9,13 @@ import numpy as np
 
 from drapps.arguments import whole
 from drapps.errors import PipelineError
-from drapps.text.buffers import chunks_of, texts_in
+from drapps.tokenizers.buffers import chunks_of, texts_in
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from drapps._core import TextTokenizer
-    from drapps.text.stock import Text
+    from drapps.tokenizers.stock import Text
 
 
 class Encoded:

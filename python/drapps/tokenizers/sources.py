@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from drapps.errors import DataNotFoundError, PipelineError
-from drapps.text.oracles import difference
-from drapps.text.stock import Stock, StockTiktoken, StockTokenizers
+from drapps.tokenizers.oracles import difference
+from drapps.tokenizers.stock import Stock, StockTiktoken, StockTokenizers
 
 if TYPE_CHECKING:
     from drapps._core import TextTokenizer

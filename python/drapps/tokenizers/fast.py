@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from drapps.text.encoded import Encoded, encode_natively, flat, listed
-from drapps.text.oracles import oracle
-from drapps.text.rows import Request, column_of, rows_asked
-from drapps.text.sources import read_json
-from drapps.text.stock import Text, text_of
+from drapps.tokenizers.encoded import Encoded, encode_natively, flat, listed
+from drapps.tokenizers.oracles import oracle
+from drapps.tokenizers.rows import Request, column_of, rows_asked
+from drapps.tokenizers.sources import read_json
+from drapps.tokenizers.stock import Text, text_of
 
 if TYPE_CHECKING:
     from drapps._core import TextTokenizer

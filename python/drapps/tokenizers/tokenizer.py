@@ -7,13 +7,13 @@ from os import PathLike
 from typing import Any, overload
 
 from drapps.errors import PipelineError
-from drapps.text.buffers import file_chunk, texts_in
-from drapps.text.decode_stream import DecodeStream
-from drapps.text.encoded import Encoded, check_threads, encode_natively, flat, listed
-from drapps.text.fast import fast_tokenizer
-from drapps.text.oracles import oracle
-from drapps.text.sources import Source, read_source
-from drapps.text.stock import Allowed, Stock, Text
+from drapps.tokenizers.buffers import file_chunk, texts_in
+from drapps.tokenizers.decode_stream import DecodeStream
+from drapps.tokenizers.encoded import Encoded, check_threads, encode_natively, flat, listed
+from drapps.tokenizers.fast import fast_tokenizer
+from drapps.tokenizers.oracles import oracle
+from drapps.tokenizers.sources import Source, read_source
+from drapps.tokenizers.stock import Allowed, Stock, Text
 
 
 class Tokenizer:

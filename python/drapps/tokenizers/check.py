@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drapps.errors import DataNotFoundError, PipelineError
-from drapps.text.tokenizer import Tokenizer
+from drapps.tokenizers.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from drapps.text.stock import Stock
+    from drapps.tokenizers.stock import Stock
 
 # Where each character is put: alone, in words, numbers and white space, doubled.
 CONTEXTS = ("{c}", "{c}{c}", "a{c}b", " {c}", "1{c}2", "!{c}?", "{c} \n", "'{c}", "A{c}a")
