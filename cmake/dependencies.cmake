@@ -8,6 +8,7 @@ pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(SIMDJSON REQUIRED IMPORTED_TARGET simdjson)
 find_library(DRAPPS_SNAPPY snappy REQUIRED)  # not every distribution tells pkg-config of it
 find_path(DRAPPS_SNAPPY_INCLUDE snappy-c.h REQUIRED)
 add_library(snappy_c INTERFACE)

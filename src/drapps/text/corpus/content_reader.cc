@@ -1,0 +1,167 @@
+#include "drapps/text/corpus/content_reader.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <new>
+#include <span>
+#include <utility>
+
+namespace drapps::text {
+namespace {
+
+constexpr std::uint64_t kFetch = std::uint64_t{1} << 20;
+constexpr std::uint64_t kFetchBeyond = std::uint64_t{64} << 10;  // most lines end soon
+
+}  // namespace
+
+/// Feeds on compressed bytes.
+class ContentReader::Decompressor {
+ public:
+  struct Step {
+    std::size_t used = 0;     // of the input
+    std::size_t written = 0;  // of the output
+    bool whole = false;       // what was compressed together ends here
+  };
+  virtual ~Decompressor() = default;
+  /// The message of an error, which is kCorrupt.
+  virtual Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) = 0;
+};
+
+class ContentReader::Zstd final : public Decompressor {
+ public:
+  Zstd() : stream_(ZSTD_createDStream()) {
+    if (stream_ == nullptr) throw std::bad_alloc();
+  }
+  Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) override {
+    ZSTD_inBuffer from{in.data(), in.size(), 0};
+    ZSTD_outBuffer to{out.data(), out.size(), 0};
+    const std::size_t left = ZSTD_decompressStream(stream_.get(), &to, &from);
+    if (ZSTD_isError(left) != 0) {
+      return Error{.code = ErrorCode::kCorrupt, .message = std::string("zstd: ") + ZSTD_getErrorName(left)};
+    }
+    return Step{from.pos, to.pos, left == 0};
+  }
+
+ private:
+  struct Free {
+    void operator()(ZSTD_DStream* stream) const noexcept { ZSTD_freeDStream(stream); }
+  };
+  const std::unique_ptr<ZSTD_DStream, Free> stream_;
+};
+
+class ContentReader::Gzip final : public Decompressor {
+ public:
+  Gzip() {
+    constexpr int kGzipOnly = 16;
+    if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
+  }
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+  ~Gzip() override { inflateEnd(&stream_); }
+
+  Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) override {
+    if (ended_ && !in.empty()) {
+      // Files may be of several parts; zeros behind the last one are padding, as gzip itself has it.
+      if (in.front() == 0) return Step{in.size(), 0, true};
+      inflateReset(&stream_);
+    }
+    stream_.next_in = const_cast<Bytef*>(in.data());
+    stream_.avail_in = static_cast<uInt>(in.size());
+    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream_.avail_out = static_cast<uInt>(out.size());
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
+      return Error{.code = ErrorCode::kCorrupt,
+                   .message = std::string("gzip: ") + (stream_.msg != nullptr ? stream_.msg : "damaged data")};
+    }
+    ended_ = status == Z_STREAM_END;
+    return Step{in.size() - stream_.avail_in, out.size() - stream_.avail_out, ended_};
+  }
+
+ private:
+  z_stream stream_{};
+  bool ended_ = false;
+};
+
+ContentReader::ContentReader(const Corpus& corpus, const Block& block, MemoryLedger& ledger)
+    : corpus_(corpus),
+      block_(block),
+      file_(corpus.file(block)),
+      end_(block.offset + block.length),
+      input_(ledger),
+      next_(block.offset) {
+  if (file_.compression == Compression::kZstd) decompressor_ = std::make_unique<Zstd>();
+  if (file_.compression == Compression::kGzip) decompressor_ = std::make_unique<Gzip>();
+}
+
+ContentReader::~ContentReader() = default;
+
+/// More input, where all of it is used and the file has more.
+Status ContentReader::fetch() {
+  const std::uint64_t bytes =
+      next_ < end_ ? std::min(kFetch, end_ - next_) : std::min(kFetchBeyond, file_.size - next_);
+  ReadRequest request;
+  request.at[kFirstPart] = {
+      .path = file_.path.c_str(), .bytes = {}, .shard = &file_.shard, .offset = next_, .length = bytes, .contents = {}};
+  request.parts = 1;
+  request.into[kFirstPart] = &input_;
+  input_size_ = used_ = 0;
+  Status status = corpus_.options().storage->read(request);
+  if (!status.ok()) {
+    if (status.error().offset < 0) status.error().offset = static_cast<std::int64_t>(next_);
+    return status;
+  }
+  input_size_ = request.bytes[kFirstPart].size();
+  next_ += bytes;
+  return ok_status();
+}
+
+Error ContentReader::at_input(ErrorCode code, std::string message) const {
+  return {.code = code,
+          .stage = Stage::kDecode,
+          .message = std::move(message),
+          .offset = static_cast<std::int64_t>(next_ - (input_size_ - used_))};
+}
+
+Result<ContentReader::At> ContentReader::read(std::string& into) {
+  const std::size_t before = into.size();
+  while (into.size() - before < kPiece) {
+    if (used_ == input_size_ && hungry_) {
+      if (behind_ && into.size() != before) return At::kBeyond;
+      if (whole_ && next_ == file_.size) return At::kFileEnd;
+      if (whole_ && next_ == end_ && !std::exchange(behind_, true)) return At::kBlockEnd;
+      if (next_ == file_.size) {
+        return at_input(ErrorCode::kTruncated, "the compressed data ends too early; copy the file here once more");
+      }
+      DRAPPS_RETURN_IF_ERROR(fetch());
+    }
+    DRAPPS_RETURN_IF_ERROR(decompressor_ == nullptr ? copy(into) : decompress(into, before));
+  }
+  return behind_ ? At::kBeyond : At::kWithin;
+}
+
+Status ContentReader::copy(std::string& into) {
+  into.append(reinterpret_cast<const char*>(input_.data()) + used_, input_size_ - used_);
+  used_ = input_size_;
+  return ok_status();
+}
+
+Status ContentReader::decompress(std::string& into, std::size_t before) {
+  const std::size_t size = into.size();
+  const std::size_t room = kPiece - (size - before);
+  into.resize(size + room);
+  auto step = decompressor_->step({input_.data() + used_, input_size_ - used_}, {into.data() + size, room});
+  into.resize(size + (step.ok() ? step->written : 0));
+  if (!step.ok()) return at_input(ErrorCode::kCorrupt, std::move(step).error().message);
+  if (step->used == 0 && step->written == 0 && used_ != input_size_) {
+    return at_input(ErrorCode::kCorrupt, "the compressed data leads nowhere");
+  }
+  used_ += step->used;
+  whole_ = step->whole;
+  hungry_ = step->written < room;
+  return ok_status();
+}
+
+}  // namespace drapps::text

@@ -1,0 +1,61 @@
+// The content of a file from the beginning of a block on, decompressed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "drapps/base/memory_ledger.h"
+#include "drapps/base/result.h"
+#include "drapps/data/buffer.h"
+#include "drapps/text/corpus/corpus.h"
+
+namespace drapps::text {
+
+/// One thread.
+class ContentReader {
+ public:
+  enum class At : std::uint8_t {
+    kWithin,    // the block goes on
+    kBlockEnd,  // all of the block has been read; what follows is the next one's
+    kFileEnd,   // and of the file
+    kBeyond,    // within the blocks behind
+  };
+
+  /// @param corpus  outlives the reader.
+  /// @param ledger  of what it reads into.
+  ContentReader(const Corpus& corpus, const Block& block, MemoryLedger& ledger);
+  ~ContentReader();
+
+  /// Appends some more of the content, at most about `kPiece` bytes and never across the block's end. Errors have an
+  /// offset in the file, and no path; after kResourceExhausted another call goes on.
+  Result<At> read(std::string& into);
+
+  static constexpr std::size_t kPiece = std::size_t{2} << 20;  // most blocks in one
+
+ private:
+  class Decompressor;
+  class Zstd;
+  class Gzip;
+
+  Status fetch();
+  Status copy(std::string& into);
+  Status decompress(std::string& into, std::size_t before);
+  Error at_input(ErrorCode code, std::string message) const;
+
+  const Corpus& corpus_;
+  const Block block_;
+  const Corpus::File& file_;
+  const std::uint64_t end_;  // of the block, in the file
+  Buffer input_;             // as it lies in the storage, up to some place before or at end_ or behind it
+  std::size_t input_size_ = 0;
+  std::size_t used_ = 0;  // of the input
+  std::uint64_t next_;    // offset of what has not been fetched
+  bool whole_ = true;     // what is compressed together has ended
+  bool hungry_ = true;    // there is nothing to come of the input that is used
+  bool behind_ = false;
+  std::unique_ptr<Decompressor> decompressor_;  // null for plain files
+};
+
+}  // namespace drapps::text

@@ -1,0 +1,85 @@
+// Documents in files, by blocks: what a stream of text is read from.
+//
+//   auto corpus = Corpus::open({"a.jsonl.zst", "b.jsonl"}, {.format = DocumentFormat::kJsonLines});
+//   DocumentReader reader(**corpus, (*corpus)->blocks()[7], ledger);
+//
+// A block is what can be read without what stands before it: some 1 MiB of a plain file, frames of a zstd file, a whole
+// gzip file. Opening reads no documents: sizes of files, and where the frames of zstd files lie.
+//
+// A line belongs to the block in which it begins, and one that begins right behind a block to that block. So a block is
+// read from behind its first line feed on (but the first of a file) to the first one behind its end, and blocks may be
+// cut anywhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/storage/shard.h"
+#include "drapps/storage/storage.h"
+
+namespace drapps::text {
+
+/// What one document is: a line, a field of the JSON object in a line, or all of a file.
+enum class DocumentFormat : std::uint8_t { kLines, kJsonLines, kFiles };
+/// By the first bytes of a file.
+enum class Compression : std::uint8_t { kNone, kZstd, kGzip };
+
+struct CorpusOptions {
+  DocumentFormat format = DocumentFormat::kLines;
+  std::string field = "text";                           // of JSON objects
+  std::size_t max_document = std::size_t{256} << 20;    // bytes of a line, or of a file that is a document
+  std::shared_ptr<Storage> storage = Storage::files();  // where the files lie
+};
+
+/// Documents that begin in a range of a file, in bytes of the file.
+struct Block {
+  std::uint32_t file = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+/// Immutable; shared by everything that reads from it.
+class Corpus {
+ public:
+  struct File {
+    std::string path;
+    Compression compression = Compression::kNone;
+    std::uint64_t size = 0;
+    std::uint64_t first = 0;  // offset of its first block
+    mutable Shard shard;      // which is kept open
+  };
+
+  /// kInvalidArgument without files, and where all are empty; kNotFound, kPermission, kIo, kUnsupported for what cannot
+  /// be opened; kCorrupt or kTruncated for a zstd file that is none, each with its path.
+  static Result<std::shared_ptr<const Corpus>> open(const std::vector<std::string>& paths, CorpusOptions options);
+
+  const CorpusOptions& options() const noexcept { return options_; }
+  const std::vector<Block>& blocks() const noexcept { return blocks_; }
+  const File& file(const Block& block) const noexcept { return *files_[block.file]; }
+  /// Whether no block of its file stands before it.
+  bool begins_file(const Block& block) const noexcept { return block.offset == files_[block.file]->first; }
+  std::size_t files() const noexcept { return files_.size(); }
+  const std::string& path(std::size_t file) const noexcept { return files_[file]->path; }
+  /// Of all files, as they lie in the storage.
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  /// A number of the names (without folders), sizes and blocks of all files, and of what documents are.
+  std::uint64_t fingerprint() const noexcept { return fingerprint_; }
+
+ private:
+  explicit Corpus(CorpusOptions options) : options_(std::move(options)) {}
+  Status add(const std::string& path);
+  void sum_up();
+
+  const CorpusOptions options_;
+  std::vector<std::unique_ptr<File>> files_;
+  std::vector<Block> blocks_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t fingerprint_ = 0;
+};
+
+}  // namespace drapps::text

@@ -1,0 +1,28 @@
+// One field of JSON objects, by simdjson.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "drapps/base/result.h"
+
+namespace drapps::text {
+
+/// One thread; remembers its memory from object to object.
+class JsonField {
+ public:
+  explicit JsonField(std::string field);
+  ~JsonField();
+
+  /// Appends the value of the field, a string, to `into`. All of the object is checked. Behind it so many bytes as
+  /// SIMDJSON_PADDING may be read. kCorrupt for what is no JSON, kUnsupported for what has no such string.
+  Status read(std::string_view object, std::string& into);
+
+ private:
+  struct Parser;
+  const std::string field_;
+  const std::unique_ptr<Parser> parser_;
+};
+
+}  // namespace drapps::text

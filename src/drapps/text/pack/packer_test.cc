@@ -1,0 +1,211 @@
+#include "drapps/text/pack/packer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "drapps/storage/testing.h"
+#include "drapps/text/ranks.h"
+
+namespace drapps::text {
+namespace {
+
+constexpr TokenId kEos = 256;
+
+/// Every byte is an id.
+std::shared_ptr<const Tokenizer> byte_tokenizer() {
+  std::vector<std::string> bytes;
+  for (int i = 0; i < 256; ++i) bytes.emplace_back(1, static_cast<char>(i));
+  std::vector<TokenBytes> ranks;
+  for (int i = 0; i < 256; ++i) ranks.push_back({bytes[static_cast<std::size_t>(i)], i});
+  const auto parts =
+      parts_of_ranks(ranks, R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)", {});
+  EXPECT_TRUE(parts.ok()) << parts.error().message;
+  return std::make_shared<Tokenizer>(*parts);
+}
+
+class PackerTest : public testing::Test {
+ protected:
+  /// Lines of some sizes, each with its number; in three files.
+  std::shared_ptr<const Corpus> corpus(std::size_t documents, std::size_t largest = 5000) {
+    std::vector<std::string> paths;
+    for (std::size_t file = 0; file < 3; ++file) {
+      std::string text;
+      for (std::size_t i = file; i < documents; i += 3) {
+        const std::string number = std::to_string(i) + " ";
+        text += number + std::string(mixed(i) % largest, 'x') + "\n";
+      }
+      paths.push_back(folder_.put(std::to_string(file) + ".txt", text));
+    }
+    auto opened = Corpus::open(paths, {});
+    EXPECT_TRUE(opened.ok()) << opened.error().to_string();
+    return *opened;
+  }
+  static std::string line(std::size_t i, std::size_t largest = 5000) {
+    return std::to_string(i) + " " + std::string(mixed(i) % largest, 'x');
+  }
+  Packing packing(const Corpus& corpus) const {
+    return {.length = 512,
+            .splits = std::max<std::uint32_t>(2, default_splits(corpus.blocks().size())),
+            .eos = kEos,
+            .shuffle = true,
+            .seed = 7};
+  }
+  std::unique_ptr<Packer> packer(const std::shared_ptr<const Corpus>& corpus, const Packing& packing,
+                                 std::uint32_t split, const PackCursor& at = {}) {
+    return std::make_unique<Packer>(corpus, tokenizer_, packing, split, at, ledger_);
+  }
+  static std::vector<TokenId> next(Packer& packer) {
+    PackedRow row;
+    const Status status = packer.next(row);
+    EXPECT_TRUE(status.ok()) << status.error().to_string();
+    return {row.ids.begin(), row.ids.end()};
+  }
+
+  Folder folder_;
+  MemoryLedger ledger_;
+  std::shared_ptr<const Tokenizer> tokenizer_ = byte_tokenizer();
+};
+
+TEST_F(PackerTest, EveryDocumentComesOnceAnEpochInAnotherOrder) {
+  const auto all = corpus(3000);
+  const Packing how = packing(*all);
+  std::vector<std::string> first_order;
+  for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+    std::map<std::string, int> times;
+    std::vector<std::string> order;
+    for (std::uint32_t split = 0; split < how.splits; ++split) {
+      // What a split's documents are follows from where an epoch ends in its stream.
+      auto rows = packer(all, how, split, {.epoch = epoch});
+      std::string text;
+      PackedRow row;
+      std::size_t documents = 0;
+      while (rows->cursor().epoch == epoch) {
+        ASSERT_TRUE(rows->next(row).ok());
+        documents += row.documents.size();
+        for (const TokenId id : row.ids) text.push_back(id == kEos ? '\n' : static_cast<char>(id));
+      }
+      std::size_t begin = 0;
+      for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+        order.push_back(text.substr(begin, end - begin));
+        ++times[order.back()];
+      }
+    }
+    // The last row of each split reaches into its next epoch, and no farther.
+    std::size_t more = 0;
+    for (std::size_t i = 0; i < 3000; ++i) {
+      EXPECT_GE(times[line(i)], 1) << i;
+      more += static_cast<std::size_t>(times[line(i)]) - 1;
+    }
+    EXPECT_LE(more, how.splits * 30);
+    EXPECT_NE(order, first_order);
+    first_order = order;
+  }
+}
+
+TEST_F(PackerTest, RowsFollowOneAnotherWithoutAGap) {
+  const auto all = corpus(400);
+  Packing how = packing(*all);
+  how.shuffle = false;
+  how.splits = 1;
+  auto rows = packer(all, how, 0);
+  std::string text;
+  for (int i = 0; i < 1500; ++i) {
+    for (const TokenId id : next(*rows)) text.push_back(id == kEos ? '\n' : static_cast<char>(id));
+  }
+  std::string expected;
+  while (expected.size() < text.size()) {
+    for (std::size_t file = 0; file < 3; ++file) {
+      for (std::size_t i = file; i < 400; i += 3) expected += line(i) + "\n";
+    }
+  }
+  EXPECT_EQ(text, expected.substr(0, text.size()));
+}
+
+TEST_F(PackerTest, ARowIsTheSameFromAnyCursor) {
+  const auto all = corpus(2000);
+  Packing how = packing(*all);
+  how.lookahead = 1;
+  for (std::uint32_t split = 0; split < 2; ++split) {
+    auto rows = packer(all, how, split);
+    std::vector<std::pair<PackCursor, std::vector<TokenId>>> seen;
+    for (int i = 0; i < 12'000; ++i) {
+      const PackCursor at = rows->cursor();
+      auto ids = next(*rows);
+      if (i % 997 == 0) seen.emplace_back(at, std::move(ids));
+    }
+    EXPECT_GT(seen.back().first.epoch, 0u);
+    for (const auto& [at, ids] : seen) {
+      auto again = packer(all, how, split, at);
+      EXPECT_EQ(again->cursor(), at);
+      EXPECT_EQ(next(*again), ids);
+    }
+  }
+}
+
+TEST_F(PackerTest, DocumentsBeginWhereTheyAreSaidTo) {
+  const auto all = corpus(500, 300);
+  Packing how = packing(*all);
+  how.bos = 257;
+  auto rows = packer(all, how, 1);
+  PackedRow row;
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(rows->next(row).ok());
+    std::vector<std::uint32_t> begins;
+    for (std::uint32_t at = 0; at < row.ids.size(); ++at) {
+      if (row.ids[at] == 257) begins.push_back(at);
+    }
+    EXPECT_EQ(begins, std::vector(row.documents.begin(), row.documents.end()));
+  }
+}
+
+TEST_F(PackerTest, BadDocumentsArePassedOverAndNamed) {
+  const std::string path = folder_.put("bad.txt", "first\nbr\xFFken\nlast\n");
+  const auto bad = *Corpus::open({path}, {});
+  auto rows = packer(bad, {.length = 10, .eos = kEos}, 0);
+  next(*rows);
+  const auto errors = rows->take_errors();
+  ASSERT_FALSE(errors.empty());
+  EXPECT_EQ(errors[0].path, path);
+  EXPECT_EQ(errors[0].offset, 6);
+}
+
+TEST_F(PackerTest, ASplitWithoutDocumentsIsAnError) {
+  const auto none = *Corpus::open({folder_.put("empty.txt", "\n\n\n")}, {});
+  auto rows = packer(none, {.length = 10}, 0);
+  PackedRow row;
+  EXPECT_EQ(rows->next(row).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(PackerTest, WithoutMemoryARowIsTriedAgainAndIsTheSame) {
+  const auto all = corpus(2000);
+  auto expected = packer(all, packing(*all), 0);
+  MemoryLedger small(std::size_t{1} << 20);
+  const auto tokenizer = byte_tokenizer();
+  Packer rows(all, tokenizer, packing(*all), 0, {}, small);
+  PackedRow row;
+  for (int i = 0; i < 50; ++i) {
+    small.set_limit(std::size_t{1} << 20);
+    while (!rows.next(row).ok()) small.set_limit(small.limit() + (std::size_t{1} << 20));
+    EXPECT_EQ(std::vector(row.ids.begin(), row.ids.end()), next(*expected));
+  }
+}
+
+TEST_F(PackerTest, MemoryIsGivenBack) {
+  const auto all = corpus(1000);
+  next(*packer(all, packing(*all), 0));
+  const std::size_t of_tokenizer = ledger_.used();
+  {
+    const auto rows = packer(all, packing(*all), 0);
+    next(*rows);
+    EXPECT_GT(ledger_.used(), of_tokenizer);
+  }
+  EXPECT_EQ(ledger_.used(), of_tokenizer);
+}
+
+}  // namespace
+}  // namespace drapps::text

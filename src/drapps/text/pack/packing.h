@@ -1,0 +1,57 @@
+// How documents become rows: which come when, and what stands between them.
+//
+// The blocks of a corpus are dealt to S splits: the block at place p of an epoch's order to split p mod S. A split
+// reads its blocks by windows, and the documents of a window in an order of their own. Their ids, one document behind
+// the other with what marks its beginning and end, are the split's stream, which is cut into rows of equal length.
+// Behind the last document of an epoch stands the first one of the next. Row q of all is row q div S of split q mod S.
+//
+// Which ids a row has depends on the corpus, the tokenizer and the numbers below, and on nothing else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "drapps/text/bpe/pair_table.h"
+#include "drapps/text/corpus/corpus.h"
+
+namespace drapps::text {
+
+struct Packing {
+  std::uint32_t length = 0;     // ids of a row
+  std::uint32_t lookahead = 0;  // of the next row, which a row is given too
+  std::uint32_t splits = 1;     // S, at most as many as there are blocks
+  std::uint32_t window = 4;     // pieces whose documents are in one order
+  std::optional<TokenId> bos;   // before each document
+  std::optional<TokenId> eos;   // behind it
+  bool shuffle = false;         // blocks, and documents within their window
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;  // that rows begin in
+
+  bool operator==(const Packing&) const = default;
+};
+
+/// Worlds of up to 96 ranks that divide it read no block twice.
+inline constexpr std::uint32_t kMostSplits = 96;
+
+/// The largest divisor of kMostSplits that leaves each split two blocks, or one.
+constexpr std::uint32_t default_splits(std::uint64_t blocks) noexcept {
+  for (std::uint32_t splits = kMostSplits; splits > 1; --splits) {
+    if (kMostSplits % splits == 0 && splits * std::uint64_t{2} <= blocks) return splits;
+  }
+  return 1;
+}
+
+/// Where a row begins in the stream of its split; plain, and part of saved states.
+struct PackCursor {
+  std::uint32_t epoch = 0;
+  std::uint32_t place = 0;     // of the window's first block among the split's
+  std::uint32_t piece = 0;     // of that block
+  std::uint32_t document = 0;  // in the window's order
+  std::uint64_t token = 0;     // of the document, with what marks its beginning
+  std::uint64_t row = 0;       // of the split
+
+  bool operator==(const PackCursor&) const = default;
+};
+static_assert(sizeof(PackCursor) == 32);
+
+}  // namespace drapps::text

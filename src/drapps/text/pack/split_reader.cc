@@ -1,0 +1,159 @@
+#include "drapps/text/pack/split_reader.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "drapps/source/permutation.h"
+#include "drapps/storage/file_identity.h"
+
+namespace drapps::text {
+namespace {
+
+// What a piece takes while it is read: its content, and the texts in it.
+constexpr std::size_t kPieceMemory = 2 * ContentReader::kPiece;
+
+std::size_t bytes_of(const DocumentChunk& chunk) {
+  return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::One);
+}
+
+}  // namespace
+
+SplitReader::SplitReader(const Corpus& corpus, const Packing& packing, std::uint32_t split, const PackCursor& at,
+                         MemoryLedger& ledger)
+    : corpus_(corpus),
+      packing_(packing),
+      split_(split),
+      ledger_(ledger),
+      window_{.epoch = at.epoch, .place = at.place, .piece = at.piece},
+      next_epoch_(at.epoch),
+      next_place_(at.place),
+      next_piece_(at.piece),
+      skip_(at.piece),
+      skip_documents_(at.document) {
+  begin_epoch(at.epoch);
+}
+
+SplitReader::~SplitReader() { ledger_.release(charged_); }
+
+void SplitReader::begin_epoch(std::uint32_t epoch) {
+  next_epoch_ = epoch;
+  if (packing_.shuffle) blocks_.emplace(corpus_.blocks().size(), packing_.seed, epoch);
+}
+
+const Block& SplitReader::block(std::uint32_t place) const noexcept {
+  const std::uint64_t at = std::uint64_t{place} * packing_.splits + split_;
+  return corpus_.blocks()[blocks_ ? blocks_->at(at) : at];
+}
+
+std::uint32_t SplitReader::blocks_of_split() const noexcept {
+  return static_cast<std::uint32_t>((corpus_.blocks().size() - split_ + packing_.splits - 1) / packing_.splits);
+}
+
+/// The first window is shorter by the split's number, so that not all splits open their next one at once.
+std::size_t SplitReader::pieces_of_window() const noexcept {
+  const bool first = window_.place == 0 && window_.piece == 0;
+  return first ? split_ % packing_.window + 1 : packing_.window;
+}
+
+Status SplitReader::ready() {
+  while (next_ == order_.size()) {
+    if (epochs_without_ > 1) {
+      return invalid("split " + std::to_string(split_) + " of " + std::to_string(packing_.splits) +
+                         " has no documents in a whole epoch; use fewer splits",
+                     Stage::kDecode);
+    }
+    DRAPPS_RETURN_IF_ERROR(read_window());
+  }
+  return ok_status();
+}
+
+Status SplitReader::read_window() {
+  if (!began_) {
+    ledger_.release(std::exchange(charged_, 0));
+    chunks_.clear();
+    order_.clear();
+    next_ = 0;
+    if (next_place_ == blocks_of_split()) {
+      begin_epoch(next_epoch_ + 1);
+      next_place_ = next_piece_ = 0;
+      ++epochs_without_;
+    }
+    window_ = {.epoch = next_epoch_, .place = next_place_, .piece = next_piece_};
+    began_ = true;
+  }
+  while (chunks_.size() < pieces_of_window() && next_place_ < blocks_of_split()) {
+    DRAPPS_RETURN_IF_ERROR(read_piece());
+  }
+  began_ = false;
+  put_in_order();
+  return ok_status();
+}
+
+Status SplitReader::read_piece() {
+  if (!ledger_.reserve(kPieceMemory)) {
+    return Error{.code = ErrorCode::kResourceExhausted,
+                 .stage = Stage::kFetch,
+                 .message = "no memory for text; raise ram_budget, or use fewer splits or smaller windows"};
+  }
+  const auto book = [&](std::size_t bytes) {  // in the place of what was reserved
+    ledger_.release(kPieceMemory);
+    if (ledger_.reserve(bytes)) charged_ += bytes;
+  };
+  if (reader_ == nullptr) reader_ = std::make_unique<DocumentReader>(corpus_, block(next_place_), ledger_);
+  DocumentChunk piece;
+  auto more = reader_->next(piece);
+  if (!more.ok()) {
+    book(0);
+    return std::move(more).error();
+  }
+  if (!*more) {
+    book(0);
+    reader_.reset();
+    ++next_place_;
+    next_piece_ = 0;
+    return ok_status();
+  }
+  if (skip_ > 0) {
+    --skip_;
+    book(0);
+    return ok_status();
+  }
+  piece.text.shrink_to_fit();
+  book(bytes_of(piece));
+  chunks_.push_back(std::move(piece));
+  ++next_piece_;
+  return ok_status();
+}
+
+void SplitReader::put_in_order() {
+  for (std::uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
+    for (std::uint32_t i = 0; i < chunks_[chunk].each.size(); ++i) order_.push_back({chunk, i});
+  }
+  if (packing_.shuffle) {
+    const auto number = static_cast<std::uint64_t>(&block(window_.place) - corpus_.blocks().data());
+    const std::uint64_t seed = mixed(packing_.seed + mixed(number << 24 | window_.piece));
+    std::vector<std::uint64_t> places(order_.size());
+    Permutation(order_.size(), seed, window_.epoch).at(0, places);
+    std::vector<One> shuffled(order_.size());
+    std::transform(places.begin(), places.end(), shuffled.begin(), [&](std::uint64_t at) { return order_[at]; });
+    order_.swap(shuffled);
+  }
+  next_ = std::min<std::size_t>(std::exchange(skip_documents_, 0), order_.size());
+  if (!order_.empty()) epochs_without_ = 0;
+}
+
+std::string_view SplitReader::text(std::size_t ahead) const noexcept { return chunk(ahead).at(one(ahead)); }
+
+const Error* SplitReader::error(std::size_t ahead) const noexcept {
+  const std::int32_t place = one(ahead).error;
+  return place < 0 ? nullptr : &chunk(ahead).errors[static_cast<std::size_t>(place)];
+}
+
+PackCursor SplitReader::place(std::size_t ahead) const noexcept {
+  PackCursor at = window_;
+  at.document = skip_documents_ + static_cast<std::uint32_t>(next_ + ahead);
+  return at;
+}
+
+}  // namespace drapps::text

@@ -1,0 +1,81 @@
+// The documents of one split, window by window.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "drapps/base/memory_ledger.h"
+#include "drapps/base/result.h"
+#include "drapps/source/permutation.h"
+#include "drapps/text/corpus/document_reader.h"
+#include "drapps/text/pack/packing.h"
+
+namespace drapps::text {
+
+/// One thread at a time.
+class SplitReader {
+ public:
+  /// @param corpus, ledger  outlive the reader.
+  /// @param at              the window to begin at, and the document in it.
+  SplitReader(const Corpus& corpus, const Packing& packing, std::uint32_t split, const PackCursor& at,
+              MemoryLedger& ledger);
+  ~SplitReader();
+
+  /// Makes sure that document() is one, opening windows as needed. kResourceExhausted where there is no memory, and
+  /// another call goes on; kInvalidArgument where the split has no document in a whole epoch.
+  Status ready();
+  /// Of the window, from the one that comes next on. Requires ready().
+  std::size_t left() const noexcept { return order_.size() - next_; }
+  /// The text of the document `ahead` of the next, or its error. Valid until ready() opens another window.
+  std::string_view text(std::size_t ahead) const noexcept;
+  const Error* error(std::size_t ahead) const noexcept;
+  /// The file that it is from.
+  const std::string& path(std::size_t ahead) const noexcept { return corpus_.path(chunk(ahead).file); }
+  /// Where it stands; `token` and `row` are zero.
+  PackCursor place(std::size_t ahead) const noexcept;
+  void advance(std::size_t documents) noexcept { next_ += documents; }
+
+ private:
+  struct One {
+    std::uint32_t chunk;
+    std::uint32_t document;
+  };
+
+  const DocumentChunk& chunk(std::size_t ahead) const noexcept { return chunks_[order_[next_ + ahead].chunk]; }
+  const DocumentChunk::One& one(std::size_t ahead) const noexcept {
+    return chunk(ahead).each[order_[next_ + ahead].document];
+  }
+  const Block& block(std::uint32_t place) const noexcept;
+  std::uint32_t blocks_of_split() const noexcept;
+  std::size_t pieces_of_window() const noexcept;
+  Status read_window();
+  Status read_piece();
+  void begin_epoch(std::uint32_t epoch);
+  void put_in_order();
+
+  const Corpus& corpus_;
+  const Packing packing_;
+  const std::uint32_t split_;
+  MemoryLedger& ledger_;
+  std::size_t charged_ = 0;  // bytes, of the ledger
+
+  std::optional<Permutation> blocks_;       // of next_epoch_
+  std::unique_ptr<DocumentReader> reader_;  // of the block in hand
+  PackCursor window_;                       // its beginning
+  std::uint32_t next_epoch_;                // where the next piece is read from
+  std::uint32_t next_place_;
+  std::uint32_t next_piece_;
+  std::uint32_t skip_ = 0;        // pieces of the block in hand that are not wanted
+  std::uint32_t skip_documents_;  // of the first window
+  bool began_ = false;            // chunks_ are of a window that is being read
+  std::vector<DocumentChunk> chunks_;
+  std::vector<One> order_;
+  std::size_t next_ = 0;
+  std::uint32_t epochs_without_ = 0;
+};
+
+}  // namespace drapps::text
