@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from drapps.batch import Batch
     from drapps.bucket_batch_sampler import BucketBatchSampler
+    from drapps.corpus.pipeline import text
     from drapps.errors import (
         DataNotFoundError,
         PipelineError,
@@ -62,6 +63,7 @@ _HOMES = {
     "images": "drapps.pipeline",
     "litdata": "drapps.shards.packed",
     "mds": "drapps.shards.packed",
+    "text": "drapps.corpus.pipeline",
     "tokenizer": "drapps.tokenizers.tokenizer",
     "transcode": "drapps.forms",
     "watch": "drapps.watching.wrapped",
@@ -93,6 +95,7 @@ __all__ = [
     "images",
     "litdata",
     "mds",
+    "text",
     "tokenizer",
     "transcode",
     "watch",

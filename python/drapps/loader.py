@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+    from drapps.corpus.source import TextSource
+    from drapps.corpus.spec import PackedSpec
     from drapps.torch.ahead import AheadStream
 
 KIND = "drapps.Loader"
@@ -45,8 +48,8 @@ class Loader:
 
     def __init__(
         self,
-        source: Source,
-        spec: Spec,
+        source: Source | TextSource,
+        spec: Spec | PackedSpec,
         options: Mapping[str, Any],
         bad_samples_file: BadSamplesFile | None = None,
         *,
@@ -79,7 +82,7 @@ class Loader:
     def __iter__(self) -> LoaderIterator:
         warn(self._native)
         self._latest = self._stream(*self._epochs.take())
-        return LoaderIterator(self._latest, self._state, self._ended)
+        return LoaderIterator(self._latest, self._state_of(self._latest), self._ended)
 
     def _ended(self) -> None:
         warn(self._native)
@@ -90,10 +93,11 @@ class Loader:
     def iterate(self, epoch: int, position: int = 0) -> LoaderIterator:
         """A pass from any place on, of which `state_dict` and `epochs` know nothing."""
         stream = self._stream(whole("epoch", epoch, 0, LAST), whole("position", position, 0, _FAR))
-        return LoaderIterator(stream, self._state, self._ended)
+        return LoaderIterator(stream, self._state_of(stream), self._ended)
 
     def __len__(self) -> int:
         """Steps of a whole epoch, the same on every rank."""
+        len(self._source)  # a TypeError where it has no end
         return self.steps(self._epochs.upcoming[0])
 
     def steps(self, epoch: int, position: int = 0) -> int:
@@ -156,7 +160,7 @@ class Loader:
         warn(self._native)
         stream = on_device.ahead(self._stream(*self._epochs.take()), thread)
         self._latest = stream
-        return on_device.DeviceIterator(stream, thread, self._state, self._ended)
+        return on_device.DeviceIterator(stream, thread, self._state_of(stream), self._ended)
 
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` takes this epoch number, and goes on in a loaded state of it."""
@@ -193,7 +197,7 @@ class Loader:
         """
         if self._latest is None or self._latest.left <= 0:
             return self._state(*self._epochs.upcoming)
-        return self._state(*self._latest.place)
+        return self._state_of(self._latest)(*self._latest.place)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state_dict` was made.
@@ -202,15 +206,23 @@ class Loader:
             PipelineError: no state of `state_dict`, or one of another dataset, order or pipeline.
         """
         epoch, position = state.check(state_dict, KIND, self._identity)
-        if position > len(self._source):
+        if position > self._source.size:
             raise PipelineError(
-                f"the state's position {position} lies behind the {len(self._source)} samples"
+                f"the state's position {position} lies behind the {self._source.size} samples"
             )
         self._latest = None
         self._epochs.resume(epoch, position)
 
-    def _state(self, epoch: int, position: int) -> dict[str, Any]:
-        return state.make(KIND, epoch, position, self._identity)
+    def _state_of(self, stream: Stream | AheadStream) -> Callable[[int, int], dict[str, Any]]:
+        """What makes the state of a place in a stream."""
+        return functools.partial(self._state, stream=stream)
+
+    def _state(
+        self, epoch: int, position: int, stream: Stream | AheadStream | None = None
+    ) -> dict[str, Any]:
+        made = state.make(KIND, epoch, position, self._identity)
+        cursors = b"" if stream is None or position == 0 else stream.cursors(position)
+        return state.with_cursors(made, cursors)
 
     def explain(self) -> Explanation:
         """What runs and why: `plan`, `forms` and `decisions`. It prints as a page."""
@@ -275,14 +287,17 @@ class Loader:
     ledger = old_method("ledger", "bad_samples")
 
 
-def _native(source: Source, spec: Spec, options: Mapping[str, Any]) -> _core.Loader:
+def _native(
+    source: Source | TextSource, spec: Spec | PackedSpec, options: Mapping[str, Any]
+) -> _core.Loader:
     """What runs.
 
     Raises:
         PipelineError: the description makes no sense.
     """
     try:
-        made = _core.Loader(source.located(), json.dumps(spec.to_json()), json.dumps(options))
+        described = json.dumps(spec.to_json())
+        made = _core.Loader(source.located(), described, json.dumps(options), **spec.attached)
         made.steps(0, 0)
     except ValueError as error:
         raise PipelineError(str(error)) from None
@@ -347,16 +362,17 @@ class LoaderIterator(Iterator[Batch]):
         self._stream.close()
 
 
-def identity(source: Source, spec: Spec) -> dict[str, Any]:
+def identity(source: Source | TextSource, spec: Spec | PackedSpec) -> dict[str, Any]:
     """What a state must agree with: everything that decides which samples an epoch holds, and how.
 
     Batch size and ranks are left out, because a position means the same under any.
     """
     described = spec.to_json()
-    parts = [described[name] for name in ("decode", "ops", "tensor", "mix") if name in described]
-    what = json.dumps(parts, sort_keys=True)
+    names = ("decode", "ops", "tensor", "mix", "parts")
+    parts = [described[name] for name in names if name in described]
+    what = json.dumps([*parts, *spec.attached_digests], sort_keys=True)
     return {
-        "size": len(source),
+        "size": source.extent,
         "dataset": source.digest(),
         "shuffle": spec.sampler.shuffle,
         "shuffle_seed": spec.sampler.seed,

@@ -69,6 +69,16 @@ class Source:
     def __len__(self) -> int:
         return len(self._items())
 
+    @property
+    def size(self) -> int:
+        """Samples of an epoch."""
+        return len(self)
+
+    @property
+    def extent(self) -> int:
+        """What states name the set's size by."""
+        return len(self)
+
     def _items(self) -> list[bytes]:
         items = self._paths if self._paths is not None else self._records
         assert items is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 from drapps.ops import Op
 
@@ -79,6 +79,9 @@ class Spec:
     on_error: str = "raise"
     mix: Mapping[str, Any] | None = None
     max_boxes: int | None = None
+
+    attached: ClassVar[Mapping[str, Any]] = {}  # what JSON cannot hold of it, for the core
+    attached_digests: ClassVar[Sequence[str]] = ()  # of that
 
     def to_json(self) -> dict[str, Any]:
         """The description as plain, JSON-able data."""

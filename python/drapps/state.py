@@ -7,6 +7,9 @@ which stream the position belongs to, and must be the same when it is loaded.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +23,31 @@ _POSITIONS = 1 << 63
 def make(kind: str, epoch: int, position: int, stream: Mapping[str, Any]) -> dict[str, Any]:
     """A state: where to go on, and in which stream."""
     return {"kind": kind, "version": VERSION, "epoch": epoch, "position": position, **stream}
+
+
+def with_cursors(state: dict[str, Any], cursors: bytes) -> dict[str, Any]:
+    """The same with where its streams stand, by which one that goes on need not look for it."""
+    if not cursors:
+        return state
+    text = base64.b64encode(cursors).decode()
+    return {**state, "cursors": text, "cursors_digest": _digest(state, text)}
+
+
+def cursors(state: Mapping[str, Any]) -> bytes:
+    """What `with_cursors` was given; empty where a state has none.
+
+    Raises:
+        StateError: they were edited, or are of another position.
+    """
+    text = state.get("cursors", "")
+    if text and state.get("cursors_digest") != _digest(state, text):
+        raise StateError("the state's cursors are not as they were saved: it was cut or edited")
+    return base64.b64decode(text)
+
+
+def _digest(state: Mapping[str, Any], cursors: Any) -> str:
+    text = json.dumps([state.get("epoch"), state.get("position"), cursors])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def check(state: Any, kind: str, stream: Mapping[str, Any]) -> tuple[int, int]:

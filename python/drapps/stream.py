@@ -33,6 +33,7 @@ class Stream:
         *,
         key_epoch: int | None = None,
         ahead: bool = True,
+        cursors: bytes = b"",
         bad_samples_file: BadSamplesFile | None = None,
     ) -> None:
         self.epoch = epoch
@@ -41,7 +42,7 @@ class Stream:
         self._start = start
         try:
             self._native = native.iterate(
-                epoch if key_epoch is None else key_epoch, start, order, seed, ahead
+                epoch if key_epoch is None else key_epoch, start, order, seed, ahead, cursors
             )
         except ValueError as error:
             raise PipelineError(str(error)) from None
@@ -101,6 +102,10 @@ class Stream:
         if self._native.left == 0:
             return self.epoch + 1, 0
         return self.epoch, max(self._start, self._native.position)
+
+    def cursors(self, position: int) -> bytes:
+        """Where packed text stood at a position, for a stream that begins there."""
+        return self._native.cursors(position)
 
     def bad_samples(self) -> list[BadSample]:
         """The bad samples so far."""

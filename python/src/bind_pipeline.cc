@@ -2,12 +2,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -15,6 +17,7 @@
 
 #include "drapps/control/loader.h"
 #include "drapps/deliver/dlpack.h"
+#include "drapps/modality/packed_text.h"
 #include "drapps/plant/schema.h"
 #include "foreign.h"
 #include "shared.h"
@@ -196,9 +199,17 @@ struct Held {
   std::unique_ptr<Iterator, EndWithoutGil> iterator;
 };
 
+std::vector<StreamCursor> cursors_from(const nb::bytes& bytes) {
+  if (bytes.size() % sizeof(StreamCursor) != 0) throw nb::value_error("cursors have 32 bytes each");
+  std::vector<StreamCursor> cursors(bytes.size() / sizeof(StreamCursor));
+  if (!cursors.empty()) std::memcpy(cursors.data(), bytes.c_str(), bytes.size());
+  return cursors;
+}
+
 Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
-                     std::optional<std::uint64_t> seed, bool ahead) {
-  Loader::Pass pass{.epoch = epoch, .start = start, .order = nullptr, .seed = seed, .ahead = ahead};
+                     std::optional<std::uint64_t> seed, bool ahead, const nb::bytes& cursors) {
+  Loader::Pass pass{
+      .epoch = epoch, .start = start, .order = nullptr, .seed = seed, .ahead = ahead, .cursors = cursors_from(cursors)};
   if (order) {
     pass.order = std::make_shared<const std::vector<std::uint64_t>>(order->data(), order->data() + order->size());
   }
@@ -206,8 +217,8 @@ Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::option
 }
 
 Held iterate(Loader& loader, std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
-             std::optional<std::uint64_t> seed, bool ahead) {
-  const Loader::Pass pass = pass_of(epoch, start, order, seed, ahead);
+             std::optional<std::uint64_t> seed, bool ahead, const nb::bytes& cursors) {
+  const Loader::Pass pass = pass_of(epoch, start, order, seed, ahead, cursors);
   auto begun = [&] {
     const WithoutGil released;
     return loader.iterate(pass);
@@ -335,6 +346,13 @@ void bind_pipeline(nb::module_& module) {
       .def("gives", [](Held& self) { self.iterator->outside_gives(); })
       .def_prop_ro("position", [](const Held& self) { return self.iterator->position(); })
       .def_prop_ro("left", [](const Held& self) { return self.iterator->left(); })
+      .def(
+          "cursors",
+          [](const Held& self, std::uint64_t position) {
+            const auto cursors = self.iterator->cursors(position);
+            return nb::bytes(cursors.data(), cursors.size() * sizeof(StreamCursor));
+          },
+          "position"_a, "Where the streams stood at a position, 32 bytes each; empty where rows are made one by one.")
       .def_prop_ro(
           "ready",
           [](const Held& self) { return self.iterator->runner() != nullptr && self.iterator->runner()->ready(); },
@@ -356,12 +374,15 @@ void bind_pipeline(nb::module_& module) {
 
   nb::class_<Loader>(module, "Loader", "A described pipeline over a source.")
       .def(
-          nb::new_([](const SharedSource& source, std::string_view text, std::string_view options,
-                      const std::optional<nb::callable>& foreign) {
-            PipelineSpec spec = value_of(parse_spec(text, foreign ? foreign_reader(*foreign) : nullptr));
+          nb::new_([](const SharedSource& source, std::string_view description, std::string_view options,
+                      const std::optional<nb::callable>& foreign, std::shared_ptr<text::Tokenizer> tokenizer) {
+            std::shared_ptr<const Attachment> attached;
+            if (foreign) attached = foreign_reader(*foreign);
+            if (tokenizer != nullptr) attached = std::make_shared<TokenizerAttachment>(std::move(tokenizer));
+            PipelineSpec spec = value_of(parse_spec(description, attached));
             return value_of(Loader::make(std::move(spec), source.source, value_of(parse_options(options))));
           }),
-          "source"_a, "spec"_a, "options"_a, "foreign"_a = nb::none(),
+          "source"_a, "spec"_a, "options"_a, "foreign"_a = nb::none(), "tokenizer"_a = nb::none(),
           "foreign reads pictures that the core does not: bytes to uint8 of shape (height, width, 3), or to a str that "
           "says why not. Workers call it, several at once.")
       .def(
@@ -371,7 +392,7 @@ void bind_pipeline(nb::module_& module) {
           },
           "epoch"_a, "start"_a = 0)
       .def("iterate", &iterate, "epoch"_a, "start"_a = 0, "order"_a = nb::none(), "seed"_a = nb::none(),
-           "ahead"_a = true)
+           "ahead"_a = true, "cursors"_a = nb::bytes("", 0), "cursors: what Iterator.cursors gave at `start`, or none.")
       // All of these wait for a decision under way, which waits for workers that end, which may wait for the GIL.
       .def("explain",
            [](const Loader& self) {

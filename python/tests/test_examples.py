@@ -20,6 +20,7 @@ CASES = {
     "masks_and_boxes.py": ([], "sample 11: "),
     "plain_torch.py": ([], "trained on 1000 pictures"),
     "resume.py": (["{photos}"], "2 batches, a restart, 4 batches: the same bytes"),
+    "text_gpt.py": ([], "loss "),
     "torch_swap.py": (["{photos}"], "step 2: 5 pictures, loss "),
     "train_everything.py": (["{photos}"], "trained on "),
 }
@@ -41,6 +42,7 @@ NEEDS = {
     "keras_train.py": ["keras", "tensorflow"],
     "lightning_train.py": ["lightning", "torch", "torchvision"],
     "plain_torch.py": ["torch"],
+    "text_gpt.py": ["tokenizers", "torch", "transformers"],
     "torch_swap.py": ["torch", "torchvision"],
     "train_everything.py": ["torch"],
 }

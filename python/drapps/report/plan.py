@@ -47,7 +47,7 @@ class Plan(Report):
         spec: native: the whole description, with every default.
         stages: native: what the decoder makes, then what each op makes, ``op``, ``channels``,
             ``height``, ``width``; ``fixed_size`` is false, and the size 0, where it varies without
-            a bound.
+            a bound. Of packed text ``op`` and what it works with.
         columns: native: the tensors of a batch.
         batch_bytes: native: memory of one batch.
         lanes: native: the lanes of either mode, ``fused`` and ``split``.
@@ -135,10 +135,17 @@ class Plan(Report):
         for reason in self.reasons or ():
             yield "runs", f"Python code, because {reason}"
         for stage in self.stages or ():
-            size = f"{stage['height']} x {stage['width']}" if stage["height"] else "any size"
-            yield "", f"{stage['op']}: {size}, channels: {stage['channels']}"
+            yield "", f"{stage['op']}: {_stage(stage)}"
         if self.columns is not None and self.batch_bytes is not None:
             yield "batch", f"{mib(self.batch_bytes)}: {', '.join(map(str, self.columns))}"
 
     def __str__(self) -> str:
         return page(self.rows())
+
+
+def _stage(stage: Mapping[str, Any]) -> str:
+    """What a stage makes: pictures of a size, or what else it says of itself."""
+    if "height" in stage:
+        size = f"{stage['height']} x {stage['width']}" if stage["height"] else "any size"
+        return f"{size}, channels: {stage['channels']}"
+    return ", ".join(f"{name} {value}" for name, value in stage.items() if name != "op")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +57,19 @@ def read_source(source: Any) -> Source:
         f"a tokenizer is made from a tokenizer.json, or a tokenizer of transformers, tokenizers or "
         f"tiktoken, and not from {type(source).__name__}"
     )
+
+
+def digest_of(kept: Any) -> str:
+    """Sixteen hex digits over what `Source.kept` has: the same for a tokenizer and its file."""
+    if isinstance(kept, Content):
+        content = json.loads(kept.data)
+    elif hasattr(kept, "to_str"):
+        content = json.loads(kept.to_str())
+    else:
+        ranks = sorted((rank, token.hex()) for token, rank in kept._mergeable_ranks.items())
+        content = [kept._pat_str, ranks, sorted(kept._special_tokens.items())]
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _content_of(path: Path) -> Content:

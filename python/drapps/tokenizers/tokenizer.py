@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from drapps.errors import PipelineError
 from drapps.tokenizers.buffers import file_chunk, texts_in
@@ -12,8 +12,11 @@ from drapps.tokenizers.decode_stream import DecodeStream
 from drapps.tokenizers.encoded import Encoded, check_threads, encode_natively, flat, listed
 from drapps.tokenizers.fast import fast_tokenizer
 from drapps.tokenizers.oracles import oracle
-from drapps.tokenizers.sources import Source, read_source
+from drapps.tokenizers.sources import Source, digest_of, read_source
 from drapps.tokenizers.stock import Allowed, Stock, Text
+
+if TYPE_CHECKING:
+    from drapps._core import TextTokenizer
 
 
 class Tokenizer:
@@ -138,6 +141,20 @@ class Tokenizer:
     def vocab_size(self) -> int:
         """How many tokens there are, as the library counts them."""
         return self._stock.vocab_size if self._core is None else int(self._core.vocab_size)
+
+    @property
+    def core(self) -> TextTokenizer | None:
+        """What does the work where it is native."""
+        return self._core
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hex digits over all that decides the ids."""
+        return digest_of(self._kept)
+
+    def encode_token(self, token: str) -> list[int]:
+        """The ids of the text of one token, special or not."""
+        return self.encode(token, False, allowed_special="all" if self._ranks else None)
 
     def __reduce__(self) -> tuple[Any, tuple[Any]]:
         return Tokenizer, (self._kept,)

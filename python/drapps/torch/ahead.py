@@ -54,6 +54,12 @@ class AheadStream:
         self._taken: deque[_Taken] = deque()
         self.place, self.left = stream.place, stream.left
 
+    def cursors(self, position: int) -> bytes:
+        """As `Stream.cursors`."""
+        return (
+            b"" if isinstance(self._stream, BrokenOrderStream) else self._stream.cursors(position)
+        )
+
     def next(self) -> Any:
         """The next batch. Raises what `Stream.next` raises, or what bringing it there raised.
 

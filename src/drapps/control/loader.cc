@@ -231,7 +231,8 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
                       .keeper = cache_->records(),
                       .weights = options_.weights,
                       .residence = *std::move(residence),
-                      .ahead = pass.ahead});
+                      .ahead = pass.ahead,
+                      .cursors = pass.cursors});
 }
 
 json limits_json(const Engine& engine) {
@@ -385,6 +386,7 @@ void Iterator::close() {
   plant_->detach(*runner_);
   Controller::of_process().remove(client_);
   bad_ = runner_->take_bad_samples();
+  cursors_ = runner_->cursors(position_);
   const std::shared_ptr<SlotArena> arena = runner_->arena();
   const bool whole = runner_->left() == 0 && arena->on_host();
   const std::shared_ptr<ArenaPlace> place = whole ? arena_.lock() : nullptr;
@@ -438,6 +440,10 @@ void Iterator::outside_gives() {
 std::vector<std::uint64_t> Iterator::take_large_pictures() {
   if (runner_ == nullptr || maker_ != getpid()) return {};
   return runner_->metrics().large.take(position_);
+}
+
+std::vector<StreamCursor> Iterator::cursors(std::uint64_t position) const {
+  return runner_ == nullptr || maker_ != getpid() ? cursors_ : runner_->cursors(position);
 }
 
 std::vector<Error> Iterator::bad_samples() const {

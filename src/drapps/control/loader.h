@@ -69,6 +69,7 @@ class Loader {
     IndexList order;                    // the user's own order of this rank, or null
     std::optional<std::uint64_t> seed;  // instead of the description's two
     bool ahead = true;                  // false: rows of arrays are read when their batch is asked for, not before
+    std::vector<StreamCursor> cursors;  // as Iterator::cursors() gave them at this start; may be empty
   };
 
   /// kInvalidArgument says what is wrong with the description, the source or the options.
@@ -166,6 +167,8 @@ class Iterator {
   std::uint64_t position() const noexcept { return position_; }
   /// Steps still to be taken.
   std::uint64_t left() const noexcept { return left_; }
+  /// See Runner::cursors(); of a closed pass those at position().
+  std::vector<StreamCursor> cursors(std::uint64_t position) const;
   /// Bad samples so far.
   std::vector<Error> bad_samples() const;
   /// Pixels of the pictures in the batches taken so far of which Pillow warns, those that were not told of yet.
@@ -192,7 +195,8 @@ class Iterator {
   std::uint64_t helped_ns_ = 0;  // by the consumer, since it asked for the batch that it waits for
   std::uint64_t position_;
   std::uint64_t left_;
-  std::vector<Error> bad_;  // of a closed pass
+  std::vector<Error> bad_;  // of a closed pass, and so on
+  std::vector<StreamCursor> cursors_;
 };
 
 }  // namespace drapps

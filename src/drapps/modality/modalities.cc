@@ -1,13 +1,15 @@
 #include "drapps/modality/modalities.h"
 
 #include "drapps/base/registry.h"
+#include "drapps/modality/packed_text.h"
 #include "drapps/modality/picture.h"
 
 namespace drapps {
 namespace {
 
 constexpr Registry<Modality>::Entry kPicture{{PicturePart::kModality, &PicturePart::parse}};
-constinit Registry<Modality> known_modalities(kPicture);
+constexpr Registry<Modality>::Entry kPackedText{{PackedTextPart::kModality, &PackedTextPart::parse}, &kPicture};
+constinit Registry<Modality> known_modalities(kPackedText);
 
 }  // namespace
 

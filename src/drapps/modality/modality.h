@@ -33,6 +33,7 @@ namespace drapps {
 struct BatchColumns;  // columns.h
 struct DevicePart;    // device_part.h
 struct TrailMove;
+class RowStreams;  // row_stream.h
 class Scratch;
 
 class PartState {
@@ -133,6 +134,9 @@ class PartPlan {
   virtual Result<DevicePart> on_device() const;
   /// Adds to `trail` what the ops would do to a row of the array. Requires on_device().
   virtual Status note_moves(const PartDraws& draws, Scratch& scratch, std::vector<TrailMove>& trail) const;
+
+  /// Where rows are made in streams (row_stream.h): those of a plan with these columns, which outlives them; else null.
+  virtual const RowStreams* streams(const BatchColumns& /*columns*/) { return nullptr; }
 
   /// How many ops draw, batch ops among them: the parts behind draw with other numbers.
   virtual std::size_t ordinals() const noexcept = 0;

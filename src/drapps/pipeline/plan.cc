@@ -7,6 +7,7 @@
 
 #include "drapps/base/lane.h"
 #include "drapps/batch/compact.h"
+#include "drapps/modality/row_stream.h"
 
 namespace drapps {
 namespace {
@@ -15,6 +16,18 @@ nlohmann::json lane_names(const std::vector<PlanLane>& lanes) {
   nlohmann::json names{kLanes[lane_place(LaneRole::kFetch)].name};
   for (const PlanLane& lane : lanes) names.push_back(kLanes[lane.place].name);
   return names;
+}
+
+Status check_streams(const PipelineSpec& spec) {
+  if (spec.parts.size() > 1)
+    return invalid("rows of packed text have no other parts; describe those in a pipeline of their own");
+  if (spec.on_error == OnError::kReplace) {
+    return invalid("a bad document is in no row that another could stand in for; use on_error=\"skip\" or \"raise\"");
+  }
+  if (spec.sampler.remainder == Remainder::kPad) {
+    return invalid("rows of packed text are not padded; use remainder=\"even\" or \"drop\"");
+  }
+  return ok_status();
 }
 
 }  // namespace
@@ -44,7 +57,15 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
   plan.add_origin(source);
   // Rows are gathered many at a time, which is not split.
   if (source.rows() != nullptr) plan.lanes.split.clear();
-  return std::make_shared<const Plan>(std::move(plan));
+  auto checked = std::make_shared<Plan>(std::move(plan));
+  for (const auto& part : parts) {
+    const RowStreams* const streams = part->streams(*checked);
+    if (streams == nullptr) continue;
+    DRAPPS_RETURN_IF_ERROR(check_streams(checked->spec));
+    checked->streams = streams;
+    checked->lanes = {.fused = {{.place = lane_place(LaneRole::kTokenise)}}, .split = {}};
+  }
+  return std::shared_ptr<const Plan>(std::move(checked));
 }
 
 std::uint32_t Plan::drop_rows(std::byte* slot, std::uint32_t rows, std::span<const std::uint32_t> bad) const {

@@ -22,6 +22,7 @@ struct Plan : BatchColumns {
   PipelineSpec spec;                                   // with the source's size
   std::vector<std::shared_ptr<const PartPlan>> parts;  // those of which the records have something
   PlanLanes lanes;
+  const RowStreams* streams = nullptr;  // of the only part, where rows are made in streams
   std::uint64_t large_work = std::numeric_limits<std::uint64_t>::max();  // of a sample that is reported as large
 
   /// kInvalidArgument says which op does not fit, and what to do. `source` outlives what runs the plan.

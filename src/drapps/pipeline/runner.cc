@@ -1,6 +1,7 @@
 #include "drapps/pipeline/executor.h"
 #include "drapps/pipeline/gatherer.h"
 #include "drapps/pipeline/resident_runner.h"
+#include "drapps/pipeline/stream_runner.h"
 
 namespace drapps {
 namespace {
@@ -23,6 +24,7 @@ Result<std::unique_ptr<Runner>> make_runner(RunnerParts parts) {
     parts.arena = *std::move(arena);
   }
   if (parts.residence != nullptr) return make<ResidentRunner>(parts);
+  if (parts.plan->streams != nullptr) return make<StreamRunner>(parts);
   return parts.source->rows() != nullptr ? make<Gatherer>(parts) : make<Executor>(parts);
 }
 

@@ -13,6 +13,7 @@
 #include "drapps/base/result.h"
 #include "drapps/cache/keeper.h"
 #include "drapps/deliver/slot_arena.h"
+#include "drapps/modality/row_stream.h"
 #include "drapps/pipeline/batch_window.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/metrics.h"
@@ -40,6 +41,7 @@ struct RunnerParts {
   WeightUse weights = WeightUse::kShare;       // what the lanes' weights say where the plan is split
   std::shared_ptr<Residence> residence = {};   // whose device makes the batches of arrays that lie there, or null
   bool ahead = true;                           // false: rows of arrays are read when their batch is asked for
+  std::vector<StreamCursor> cursors = {};      // as Runner::cursors() gave them; may be empty
 };
 
 /// One pass. next() has one caller at a time; everything else may be called from any thread, at any moment.
@@ -76,6 +78,10 @@ class Runner {
   virtual Upcoming upcoming() const = 0;
   /// Global position that the batches taken so far have consumed.
   virtual std::uint64_t position() const = 0;
+  /// What a pass that begins at a position can begin with, where rows are made in streams (modality/row_stream.h): a
+  /// cursor of each, or one that is not known. Those of up to kRemembered batches before position() are remembered.
+  virtual std::vector<StreamCursor> cursors(std::uint64_t /*position*/) const { return {}; }
+  static constexpr std::uint64_t kRemembered = BatchWindow::kRing;
   /// Steps that were not taken yet.
   virtual std::uint64_t left() const = 0;
   /// Bad samples so far, the first BatchWindow::kMostBadSamples of them; under kReplace and kSkip too.

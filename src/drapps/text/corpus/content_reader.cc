@@ -85,12 +85,12 @@ class ContentReader::Gzip final : public Decompressor {
   bool ended_ = false;
 };
 
-ContentReader::ContentReader(const Corpus& corpus, const Block& block, MemoryLedger& ledger)
-    : corpus_(corpus),
+ContentReader::ContentReader(const CorpusAccess& access, const Block& block)
+    : storage_(access.storage),
       block_(block),
-      file_(corpus.file(block)),
+      file_(access.corpus.file(block)),
       end_(block.offset + block.length),
-      input_(ledger),
+      input_(access.ledger),
       next_(block.offset) {
   if (file_.compression == Compression::kZstd) decompressor_ = std::make_unique<Zstd>();
   if (file_.compression == Compression::kGzip) decompressor_ = std::make_unique<Gzip>();
@@ -108,7 +108,7 @@ Status ContentReader::fetch() {
   request.parts = 1;
   request.into[kFirstPart] = &input_;
   input_size_ = used_ = 0;
-  Status status = corpus_.options().storage->read(request);
+  Status status = storage_.read(request);
   if (!status.ok()) {
     if (status.error().offset < 0) status.error().offset = static_cast<std::int64_t>(next_);
     return status;

@@ -23,9 +23,7 @@ class ContentReader {
     kBeyond,    // within the blocks behind
   };
 
-  /// @param corpus  outlives the reader.
-  /// @param ledger  of what it reads into.
-  ContentReader(const Corpus& corpus, const Block& block, MemoryLedger& ledger);
+  ContentReader(const CorpusAccess& access, const Block& block);
   ~ContentReader();
 
   /// Appends some more of the content, at most about `kPiece` bytes and never across the block's end. Errors have an
@@ -44,7 +42,7 @@ class ContentReader {
   Status decompress(std::string& into, std::size_t before);
   Error at_input(ErrorCode code, std::string message) const;
 
-  const Corpus& corpus_;
+  Storage& storage_;
   const Block block_;
   const Corpus::File& file_;
   const std::uint64_t end_;  // of the block, in the file

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
 #include "drapps/storage/shard.h"
 #include "drapps/storage/storage.h"
@@ -31,9 +32,8 @@ enum class Compression : std::uint8_t { kNone, kZstd, kGzip };
 
 struct CorpusOptions {
   DocumentFormat format = DocumentFormat::kLines;
-  std::string field = "text";                           // of JSON objects
-  std::size_t max_document = std::size_t{256} << 20;    // bytes of a line, or of a file that is a document
-  std::shared_ptr<Storage> storage = Storage::files();  // where the files lie
+  std::string field = "text";                         // of JSON objects
+  std::size_t max_document = std::size_t{256} << 20;  // bytes of a line, or of a file that is a document
 };
 
 /// Documents that begin in a range of a file, in bytes of the file.
@@ -80,6 +80,13 @@ class Corpus {
   std::vector<Block> blocks_;
   std::uint64_t bytes_ = 0;
   std::uint64_t fingerprint_ = 0;
+};
+
+/// What reading takes, all of which outlives what reads.
+struct CorpusAccess {
+  const Corpus& corpus;
+  Storage& storage;      // where its files lie
+  MemoryLedger& ledger;  // of what is read into
 };
 
 }  // namespace drapps::text

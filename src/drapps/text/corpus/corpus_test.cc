@@ -68,7 +68,7 @@ class CorpusTest : public testing::Test {
   std::vector<std::string> read(const Corpus& corpus) {
     std::vector<std::string> documents;
     for (const Block& block : corpus.blocks()) {
-      DocumentReader reader(corpus, block, MemoryLedger::unlimited());
+      DocumentReader reader({corpus, *Storage::files(), MemoryLedger::unlimited()}, block);
       DocumentChunk some;
       while (*reader.next(some)) {
         for (const auto& one : some.each) {

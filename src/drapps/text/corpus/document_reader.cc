@@ -23,10 +23,10 @@ Error no_utf8() {
 
 }  // namespace
 
-DocumentReader::DocumentReader(const Corpus& corpus, const Block& block, MemoryLedger& ledger)
-    : corpus_(corpus), block_(block), reader_(corpus, block, ledger), skips_(!corpus.begins_file(block)) {
-  if (corpus.options().format == DocumentFormat::kJsonLines) {
-    json_ = std::make_unique<JsonField>(corpus.options().field);
+DocumentReader::DocumentReader(const CorpusAccess& access, const Block& block)
+    : corpus_(access.corpus), block_(block), reader_(access, block), skips_(!corpus_.begins_file(block)) {
+  if (corpus_.options().format == DocumentFormat::kJsonLines) {
+    json_ = std::make_unique<JsonField>(corpus_.options().field);
   }
 }
 

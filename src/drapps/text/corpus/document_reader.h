@@ -44,8 +44,7 @@ struct DocumentChunk {
 /// One thread. How many pieces a block has, and what stands in each, depends on the file alone.
 class DocumentReader {
  public:
-  /// @param corpus  outlives the reader.
-  DocumentReader(const Corpus& corpus, const Block& block, MemoryLedger& ledger);
+  DocumentReader(const CorpusAccess& access, const Block& block);
   ~DocumentReader();
 
   /// The next piece, of at most ContentReader::kPiece and as much more as its last line needs; false where the block

@@ -12,19 +12,19 @@ namespace {
 
 // Text that is encoded at once: enough that calls do not show, and little enough that rows come soon.
 constexpr std::size_t kEncodedAtOnce = std::size_t{32} << 10;
+constexpr std::uint64_t kLongestDocument = std::uint64_t{1} << 32;  // in ids: a text has fewer bytes
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-Packer::Packer(std::shared_ptr<const Corpus> corpus, std::shared_ptr<const Tokenizer> tokenizer, const Packing& packing,
-               std::uint32_t split, const PackCursor& at, MemoryLedger& ledger)
-    : corpus_(std::move(corpus)),
-      tokenizer_(std::move(tokenizer)),
+Packer::Packer(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing, std::uint32_t split,
+               const PackCursor& at)
+    : tokenizer_(tokenizer),
       packing_(packing),
-      ledger_(ledger),
-      reader_(*corpus_, packing, split, at, ledger),
+      ledger_(access.ledger),
+      reader_(access, packing, split, at),
       row_(at.row),
-      skip_(at.token) {}
+      skip_(std::min(at.token, kLongestDocument)) {}
 
 PackCursor Packer::cursor() const noexcept {
   PackCursor at = begins_.empty() ? reader_.place(0) : begins_.front().cursor;
@@ -37,7 +37,12 @@ PackCursor Packer::cursor() const noexcept {
 
 Status Packer::next(PackedRow& row) {
   const std::size_t wanted = packing_.length + packing_.lookahead;
-  while (ids_.size() < head_ + skip_ + wanted) DRAPPS_RETURN_IF_ERROR(catching([&] { return encode(kAll); }));
+  while (ids_.size() < head_ + skip_ + wanted) {
+    DRAPPS_RETURN_IF_ERROR(catching([&] { return encode(kAll); }));
+    if (skip_ > 0 && begins_.size() > 1 && static_cast<std::ptrdiff_t>(skip_) >= begins_[1].at) {
+      return invalid("the cursors to begin at do not fit these documents; save the state anew", Stage::kDecode);
+    }
+  }
   head_ += std::exchange(skip_, 0);
   row.ids = std::span(ids_).subspan(head_, wanted);
   const auto first = static_cast<std::ptrdiff_t>(head_);
@@ -71,7 +76,7 @@ Status Packer::encode(std::size_t most) {
     texts.push_back(reader_.text(i));
     bytes += texts.back().size();
   }
-  auto encoded = tokenizer_->encode(texts, 1, {.specials = false}, {.memory = &ledger_});
+  auto encoded = tokenizer_.encode(texts, 1, {.specials = false}, {.memory = &ledger_});
   if (!encoded.ok()) {
     Error& error = encoded.error();
     if (error.code == ErrorCode::kResourceExhausted) return std::move(error);

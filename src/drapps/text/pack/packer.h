@@ -28,9 +28,10 @@ struct PackedRow {
 /// One thread at a time.
 class Packer {
  public:
-  /// @param at  the row to begin with.
-  Packer(std::shared_ptr<const Corpus> corpus, std::shared_ptr<const Tokenizer> tokenizer, const Packing& packing,
-         std::uint32_t split, const PackCursor& at, MemoryLedger& ledger);
+  /// @param at         the row to begin with.
+  /// @param tokenizer  outlives the packer.
+  Packer(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing, std::uint32_t split,
+         const PackCursor& at);
 
   /// Where the next row begins.
   PackCursor cursor() const noexcept;
@@ -52,8 +53,7 @@ class Packer {
   Status pass_over(Error error);
   void append(const Tokenizer::Encoded& encoded, std::size_t documents);
 
-  const std::shared_ptr<const Corpus> corpus_;
-  const std::shared_ptr<const Tokenizer> tokenizer_;
+  const Tokenizer& tokenizer_;
   const Packing packing_;
   MemoryLedger& ledger_;
   SplitReader reader_;

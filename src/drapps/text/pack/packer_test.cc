@@ -3,30 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "drapps/storage/testing.h"
-#include "drapps/text/ranks.h"
+#include "drapps/text/testing.h"
 
 namespace drapps::text {
 namespace {
 
 constexpr TokenId kEos = 256;
-
-/// Every byte is an id.
-std::shared_ptr<const Tokenizer> byte_tokenizer() {
-  std::vector<std::string> bytes;
-  for (int i = 0; i < 256; ++i) bytes.emplace_back(1, static_cast<char>(i));
-  std::vector<TokenBytes> ranks;
-  for (int i = 0; i < 256; ++i) ranks.push_back({bytes[static_cast<std::size_t>(i)], i});
-  const auto parts =
-      parts_of_ranks(ranks, R"('(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s)", {});
-  EXPECT_TRUE(parts.ok()) << parts.error().message;
-  return std::make_shared<Tokenizer>(*parts);
-}
 
 class PackerTest : public testing::Test {
  protected:
@@ -57,7 +46,7 @@ class PackerTest : public testing::Test {
   }
   std::unique_ptr<Packer> packer(const std::shared_ptr<const Corpus>& corpus, const Packing& packing,
                                  std::uint32_t split, const PackCursor& at = {}) {
-    return std::make_unique<Packer>(corpus, tokenizer_, packing, split, at, ledger_);
+    return std::make_unique<Packer>(CorpusAccess{*corpus, *Storage::files(), ledger_}, *tokenizer_, packing, split, at);
   }
   static std::vector<TokenId> next(Packer& packer) {
     PackedRow row;
@@ -147,6 +136,18 @@ TEST_F(PackerTest, ARowIsTheSameFromAnyCursor) {
   }
 }
 
+TEST_F(PackerTest, CursorsThatFitNoDocumentAreRefused) {
+  const auto all = corpus(100);
+  PackedRow row;
+  for (const std::uint64_t token : {std::uint64_t{100'000}, std::numeric_limits<std::uint64_t>::max()}) {
+    auto rows = packer(all, packing(*all), 0, {.token = token});
+    EXPECT_EQ(rows->next(row).error().code, ErrorCode::kInvalidArgument);
+  }
+  constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
+  auto rows = packer(all, packing(*all), 0, {.epoch = 3, .place = kFar, .piece = kFar, .document = kFar});
+  EXPECT_TRUE(rows->next(row).ok());
+}
+
 TEST_F(PackerTest, DocumentsBeginWhereTheyAreSaidTo) {
   const auto all = corpus(500, 300);
   Packing how = packing(*all);
@@ -186,7 +187,7 @@ TEST_F(PackerTest, WithoutMemoryARowIsTriedAgainAndIsTheSame) {
   auto expected = packer(all, packing(*all), 0);
   MemoryLedger small(std::size_t{1} << 20);
   const auto tokenizer = byte_tokenizer();
-  Packer rows(all, tokenizer, packing(*all), 0, {}, small);
+  Packer rows({*all, *Storage::files(), small}, *tokenizer, packing(*all), 0, {});
   PackedRow row;
   for (int i = 0; i < 50; ++i) {
     small.set_limit(std::size_t{1} << 20);

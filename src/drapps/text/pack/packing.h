@@ -25,7 +25,6 @@ struct Packing {
   std::optional<TokenId> eos;   // behind it
   bool shuffle = false;         // blocks, and documents within their window
   std::uint64_t seed = 0;
-  std::uint32_t epoch = 0;  // that rows begin in
 
   bool operator==(const Packing&) const = default;
 };
@@ -43,12 +42,12 @@ constexpr std::uint32_t default_splits(std::uint64_t blocks) noexcept {
 
 /// Where a row begins in the stream of its split; plain, and part of saved states.
 struct PackCursor {
+  std::uint64_t row = 0;  // of the split
   std::uint32_t epoch = 0;
   std::uint32_t place = 0;     // of the window's first block among the split's
   std::uint32_t piece = 0;     // of that block
   std::uint32_t document = 0;  // in the window's order
   std::uint64_t token = 0;     // of the document, with what marks its beginning
-  std::uint64_t row = 0;       // of the split
 
   bool operator==(const PackCursor&) const = default;
 };

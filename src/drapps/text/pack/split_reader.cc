@@ -19,35 +19,33 @@ std::size_t bytes_of(const DocumentChunk& chunk) {
 
 }  // namespace
 
-SplitReader::SplitReader(const Corpus& corpus, const Packing& packing, std::uint32_t split, const PackCursor& at,
-                         MemoryLedger& ledger)
-    : corpus_(corpus),
+SplitReader::SplitReader(const CorpusAccess& access, const Packing& packing, std::uint32_t split, const PackCursor& at)
+    : access_(access),
       packing_(packing),
       split_(split),
-      ledger_(ledger),
       window_{.epoch = at.epoch, .place = at.place, .piece = at.piece},
       next_epoch_(at.epoch),
-      next_place_(at.place),
+      next_place_(std::min(at.place, blocks_of_split())),
       next_piece_(at.piece),
       skip_(at.piece),
       skip_documents_(at.document) {
   begin_epoch(at.epoch);
 }
 
-SplitReader::~SplitReader() { ledger_.release(charged_); }
+SplitReader::~SplitReader() { access_.ledger.release(charged_); }
 
 void SplitReader::begin_epoch(std::uint32_t epoch) {
   next_epoch_ = epoch;
-  if (packing_.shuffle) blocks_.emplace(corpus_.blocks().size(), packing_.seed, epoch);
+  if (packing_.shuffle) blocks_.emplace(access_.corpus.blocks().size(), packing_.seed, epoch);
 }
 
 const Block& SplitReader::block(std::uint32_t place) const noexcept {
   const std::uint64_t at = std::uint64_t{place} * packing_.splits + split_;
-  return corpus_.blocks()[blocks_ ? blocks_->at(at) : at];
+  return access_.corpus.blocks()[blocks_ ? blocks_->at(at) : at];
 }
 
 std::uint32_t SplitReader::blocks_of_split() const noexcept {
-  return static_cast<std::uint32_t>((corpus_.blocks().size() - split_ + packing_.splits - 1) / packing_.splits);
+  return static_cast<std::uint32_t>((access_.corpus.blocks().size() - split_ + packing_.splits - 1) / packing_.splits);
 }
 
 /// The first window is shorter by the split's number, so that not all splits open their next one at once.
@@ -70,7 +68,7 @@ Status SplitReader::ready() {
 
 Status SplitReader::read_window() {
   if (!began_) {
-    ledger_.release(std::exchange(charged_, 0));
+    access_.ledger.release(std::exchange(charged_, 0));
     chunks_.clear();
     order_.clear();
     next_ = 0;
@@ -91,16 +89,16 @@ Status SplitReader::read_window() {
 }
 
 Status SplitReader::read_piece() {
-  if (!ledger_.reserve(kPieceMemory)) {
+  if (!access_.ledger.reserve(kPieceMemory)) {
     return Error{.code = ErrorCode::kResourceExhausted,
                  .stage = Stage::kFetch,
                  .message = "no memory for text; raise ram_budget, or use fewer splits or smaller windows"};
   }
   const auto book = [&](std::size_t bytes) {  // in the place of what was reserved
-    ledger_.release(kPieceMemory);
-    if (ledger_.reserve(bytes)) charged_ += bytes;
+    access_.ledger.release(kPieceMemory);
+    if (access_.ledger.reserve(bytes)) charged_ += bytes;
   };
-  if (reader_ == nullptr) reader_ = std::make_unique<DocumentReader>(corpus_, block(next_place_), ledger_);
+  if (reader_ == nullptr) reader_ = std::make_unique<DocumentReader>(access_, block(next_place_));
   DocumentChunk piece;
   auto more = reader_->next(piece);
   if (!more.ok()) {
@@ -111,7 +109,7 @@ Status SplitReader::read_piece() {
     book(0);
     reader_.reset();
     ++next_place_;
-    next_piece_ = 0;
+    next_piece_ = skip_ = 0;
     return ok_status();
   }
   if (skip_ > 0) {
@@ -131,7 +129,7 @@ void SplitReader::put_in_order() {
     for (std::uint32_t i = 0; i < chunks_[chunk].each.size(); ++i) order_.push_back({chunk, i});
   }
   if (packing_.shuffle) {
-    const auto number = static_cast<std::uint64_t>(&block(window_.place) - corpus_.blocks().data());
+    const auto number = static_cast<std::uint64_t>(&block(window_.place) - access_.corpus.blocks().data());
     const std::uint64_t seed = mixed(packing_.seed + mixed(number << 24 | window_.piece));
     std::vector<std::uint64_t> places(order_.size());
     Permutation(order_.size(), seed, window_.epoch).at(0, places);

@@ -19,10 +19,8 @@ namespace drapps::text {
 /// One thread at a time.
 class SplitReader {
  public:
-  /// @param corpus, ledger  outlive the reader.
-  /// @param at              the window to begin at, and the document in it.
-  SplitReader(const Corpus& corpus, const Packing& packing, std::uint32_t split, const PackCursor& at,
-              MemoryLedger& ledger);
+  /// @param at  the window to begin at, and the document in it.
+  SplitReader(const CorpusAccess& access, const Packing& packing, std::uint32_t split, const PackCursor& at);
   ~SplitReader();
 
   /// Makes sure that document() is one, opening windows as needed. kResourceExhausted where there is no memory, and
@@ -34,7 +32,7 @@ class SplitReader {
   std::string_view text(std::size_t ahead) const noexcept;
   const Error* error(std::size_t ahead) const noexcept;
   /// The file that it is from.
-  const std::string& path(std::size_t ahead) const noexcept { return corpus_.path(chunk(ahead).file); }
+  const std::string& path(std::size_t ahead) const noexcept { return access_.corpus.path(chunk(ahead).file); }
   /// Where it stands; `token` and `row` are zero.
   PackCursor place(std::size_t ahead) const noexcept;
   void advance(std::size_t documents) noexcept { next_ += documents; }
@@ -57,10 +55,9 @@ class SplitReader {
   void begin_epoch(std::uint32_t epoch);
   void put_in_order();
 
-  const Corpus& corpus_;
+  const CorpusAccess access_;
   const Packing packing_;
   const std::uint32_t split_;
-  MemoryLedger& ledger_;
   std::size_t charged_ = 0;  // bytes, of the ledger
 
   std::optional<Permutation> blocks_;       // of next_epoch_

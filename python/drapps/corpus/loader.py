@@ -1,0 +1,67 @@
+"""The loader of packed text, whose states also say where each split stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from drapps import state
+from drapps.corpus.spec import PackedSpec
+from drapps.errors import StateError
+from drapps.loader import KIND, Loader
+from drapps.stream import Stream
+
+_CURSOR = 32  # bytes of one split's
+_UNKNOWN = b"\xff" * 8  # the row of a cursor that another rank has
+
+
+class PackedLoader(Loader):
+    """Batches of packed text; made by `PackedPipeline.batch`.
+
+    A state may be loaded with another batch size or world size: then give `load_state_dict` the
+    states of all ranks, in a list. With fewer the rows are the same, but what is missing is read
+    and tokenised from the beginning of the epoch.
+    """
+
+    _spec: PackedSpec
+    _resumed: tuple[int, int, bytes] = (0, 0, b"")
+
+    def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+        """The next ``iter()`` goes on where `state_dict`, or those of all ranks, were made.
+
+        Raises:
+            PipelineError: no state of `state_dict`, one of other documents, another order or
+                pipeline, or states of different positions.
+        """
+        states = [state_dict] if isinstance(state_dict, Mapping) else list(state_dict)
+        if not states:
+            raise StateError("there are no states in the list")
+        places = {state.check(each, KIND, self._identity) for each in states}
+        if len(places) > 1:
+            raise StateError(
+                f"the states are of different places, {sorted(places)}: save all at one step"
+            )
+        super().load_state_dict(states[0])
+        epoch, position = places.pop()
+        self._resumed = (epoch, position, _merged([state.cursors(each) for each in states]))
+
+    def _stream(self, epoch: int, position: int) -> Stream:
+        of_epoch, at, cursors = self._resumed
+        return Stream(
+            self._native,
+            epoch,
+            position,
+            cursors=cursors if (of_epoch, at) == (epoch, position) else b"",
+            bad_samples_file=self._bad_samples_file,
+        )
+
+
+def _merged(parts: list[bytes]) -> bytes:
+    """Of each split the cursor of the rank that has one."""
+    longest = max(parts, key=len)
+    merged = bytearray(longest)
+    for part in parts:
+        for begin in range(0, len(part), _CURSOR):
+            if part[begin : begin + 8] != _UNKNOWN:
+                merged[begin : begin + _CURSOR] = part[begin : begin + _CURSOR]
+    return bytes(merged)

@@ -1,0 +1,237 @@
+"""From files of documents to batches of packed tokens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from drapps import arguments
+from drapps.arguments import Bytes
+from drapps.corpus.source import TextSource, text_source
+from drapps.corpus.spec import NO_ID, PackedSpec, Packing
+from drapps.errors import PipelineError
+from drapps.loader_options import loader_options
+from drapps.policy import Policy
+from drapps.spec import MOST_ROWS
+
+if TYPE_CHECKING:
+    from drapps.corpus.loader import PackedLoader
+    from drapps.storage import EmulatedStorage
+    from drapps.tokenizers.tokenizer import Tokenizer
+
+_LABELS = ("same", "shifted", "none")
+_MOST_ROWS = 2**48
+_LONGEST = 1 << 24
+
+
+def text(
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    documents: str = "auto",
+    field: str = "text",
+    max_document: Bytes = "256MiB",
+) -> TextPipeline:
+    """Documents in files of text, JSON lines, or either compressed by zstd or gzip.
+
+    Args:
+        files: a file, several, or a folder with files of known endings below it.
+        documents: what a document is: a line (``lines``), a field of the JSON object in a line
+            (``jsonl``), or a whole file (``files``). ``auto`` goes by the endings.
+        field: of the JSON objects; its value is a string.
+        max_document: the most bytes of a document; a larger one is bad.
+
+    Raises:
+        DataNotFoundError: a folder without files of text.
+        PipelineError: endings that do not say what documents are.
+    """
+    return TextPipeline(text_source(files, documents, field, max_document))
+
+
+@dataclass(frozen=True)
+class TextPipeline:
+    """Documents that are still to become rows. Start with `drapps.text`."""
+
+    source: TextSource
+
+    def on(self, storage: EmulatedStorage) -> TextPipeline:
+        """The files lie on this storage, which `drapps.emulate` makes; the rows are the same."""
+        return TextPipeline(self.source.on(storage))
+
+    def pack(
+        self,
+        tokenizer: Any,
+        length: int,
+        *,
+        eos: int | str | None,
+        bos: int | str | None = None,
+        labels: Literal["same", "shifted", "none"] = "same",
+        mask_starts: bool = False,
+        position_ids: bool = False,
+        document_ids: bool = False,
+        splits: int | None = None,
+        window: int = 4,
+    ) -> PackedPipeline:
+        """Tokens of documents, one document behind the other, cut into rows of `length`.
+
+        A batch has ``input_ids``, int64 of (rows, length), and the columns below.
+
+        Args:
+            tokenizer: a `drapps.Tokenizer`, or what `drapps.tokenizer` takes.
+            length: tokens of a row.
+            eos: the token behind each document, by its id or its text; None for no token.
+            bos: the token before each document, likewise.
+            labels: a column ``labels`` like ``input_ids``: the tokens themselves (``same``, as the
+                models of transformers take it), or the tokens that follow (``shifted``).
+            mask_starts: a label is -100 where it is the first token of a document.
+            position_ids: a column of int64 that counts from 0 in each document of a row.
+            document_ids: a column of int32 that counts the documents of a row from 0: where two
+                tokens differ in it, they are of different documents.
+            splits: so many streams are packed side by side, each of its own documents. Ranks whose
+                number divides it read nothing twice. By default a divisor of 96, by the size of
+                the files.
+            window: in how many pieces of some MiB of a split documents are in one random order.
+
+        Raises:
+            PipelineError: an argument makes no sense, or the tokenizer is not native.
+        """
+        native = _native(tokenizer)
+        return PackedPipeline(
+            self.source,
+            PackedSpec(
+                native,
+                Packing(
+                    length=arguments.whole("length", length, 1, _LONGEST),
+                    labels=arguments.one_of("labels", labels, _LABELS),
+                    mask_starts=arguments.flag("mask_starts", mask_starts),
+                    positions=arguments.flag("position_ids", position_ids),
+                    documents=arguments.flag("document_ids", document_ids),
+                    bos=_id_of("bos", bos, native),
+                    eos=_id_of("eos", eos, native),
+                    splits=0 if splits is None else arguments.whole("splits", splits, 1, MOST_ROWS),
+                    window=arguments.whole("window", window, 1, 1024),
+                ),
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class PackedPipeline:
+    """Rows of packed tokens; made by `TextPipeline.pack`. `batch` ends the description."""
+
+    source: TextSource
+    _spec: PackedSpec
+
+    def shuffle(self, seed: int = 0) -> PackedPipeline:
+        """Blocks of files, and documents in windows of them, in another order each epoch."""
+        return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
+
+    def shard(self, rank: int, world: int) -> PackedPipeline:
+        """This rank's share of every global batch: of its rows every `world`-th one."""
+        world = arguments.whole("world", world, 1, MOST_ROWS)
+        rank = arguments.whole("rank", rank, 0)
+        if rank >= world:
+            raise PipelineError(f"rank={rank} must be below world={world}")
+        return self._sample(rank=rank, world=world)
+
+    def on_error(self, action: str) -> PackedPipeline:
+        """What a bad document does: ``raise`` (default), or ``skip``: it is left out.
+
+        Either way it is listed by `Loader.bad_samples`. Where it is raised, its batch is an error
+        and the next one goes on.
+        """
+        return replace(
+            self,
+            _spec=replace(
+                self._spec, on_error=arguments.one_of("action", action, ("raise", "skip"))
+            ),
+        )
+
+    def _sample(self, **changes: Any) -> PackedPipeline:
+        sampler = replace(self._spec.sampler, **changes)
+        return replace(self, _spec=replace(self._spec, sampler=sampler))
+
+    def describe(self) -> dict[str, Any]:
+        """The description as plain, JSON-able data, with every default written out."""
+        return self._spec.to_json()
+
+    def batch(
+        self,
+        size: int,
+        *,
+        rows: int | None = None,
+        tokens: int | None = None,
+        policy: Policy = "initial",
+        cpu_budget: float | None = None,
+        ram_budget: Bytes | None = None,
+        settings: Mapping[str, Any] | None = None,
+        bad_samples_file: str | os.PathLike[str] | None = None,
+    ) -> PackedLoader:
+        """The loader.
+
+        Args:
+            size: rows per batch and rank.
+            rows: of a pass over all ranks. Behind the last document the first one comes again, in
+                another order. Without it and `tokens` a pass has no end.
+            tokens: the same in tokens, rounded down to whole global batches.
+            policy: who moves the knobs, as in `Pipeline.batch`.
+            cpu_budget: the most cores to use.
+            ram_budget: the most bytes the loader may own: a number, or a size such as ``"2GiB"``.
+            settings: what `Loader.export_settings` gave: start from these.
+            bad_samples_file: gets a line of JSON per bad document, behind what it has.
+
+        Raises:
+            PipelineError: the description makes no sense as a whole; the message says which part.
+        """
+        from drapps.bad_samples import file_at
+        from drapps.corpus.loader import PackedLoader
+
+        whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS), remainder="drop")
+        sampler = whole._spec.sampler
+        if rows is not None and tokens is not None:
+            raise PipelineError("rows= and tokens= say the same in two ways: leave out one")
+        if tokens is not None:
+            rows = arguments.whole("tokens", tokens, 1) // self._spec.packing.length
+        if rows is not None:
+            rows = arguments.whole("rows", rows, 0, _MOST_ROWS)
+            rows -= rows % sampler.global_batch
+            if rows == 0:
+                raise PipelineError(
+                    f"a pass has less than one global batch of {sampler.global_batch} rows of "
+                    f"{self._spec.packing.length} tokens: raise rows= or tokens="
+                )
+        options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
+        self.source.opened  # noqa: B018  # so that a file that is not there is an error as such
+        source = self.source.of_rows(rows)
+        return PackedLoader(source, whole._spec, options, file_at(bad_samples_file), policy=policy)
+
+
+def _native(tokenizer: Any) -> Tokenizer:
+    from drapps.tokenizers.tokenizer import Tokenizer
+
+    tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    made = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
+    if not made.native:
+        raise PipelineError(
+            f"the tokenizer is not native ({made.reason}), and packing needs one that is: "
+            "tokenise beforehand, or use a byte-level BPE"
+        )
+    return made
+
+
+def _id_of(name: str, token: int | str | None, tokenizer: Tokenizer) -> int:
+    """The id of a token that was given by id or text.
+
+    Raises:
+        PipelineError: no id, or a text that is no single token.
+    """
+    if token is None:
+        return NO_ID
+    if not isinstance(token, str):
+        return arguments.whole(name, token, 0, tokenizer.vocab_size - 1)
+    ids = tokenizer.encode_token(token)
+    if len(ids) != 1:
+        raise PipelineError(
+            f"{name}={token!r} is {len(ids)} tokens, not one: name a special token, or give its id"
+        )
+    return ids[0]

@@ -1,0 +1,59 @@
+"""The description of packed text as the core reads it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from drapps.spec import VERSION, Sampler
+
+if TYPE_CHECKING:
+    from drapps.tokenizers.tokenizer import Tokenizer
+
+NO_ID = -1
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How documents become rows; see `drapps.corpus.pipeline.TextPipeline.pack`."""
+
+    length: int
+    labels: str = "same"
+    mask_starts: bool = False
+    positions: bool = False
+    documents: bool = False
+    bos: int = NO_ID
+    eos: int = NO_ID
+    splits: int = 0
+    window: int = 4
+
+
+@dataclass(frozen=True)
+class PackedSpec:
+    """A whole description."""
+
+    tokenizer: Tokenizer
+    packing: Packing
+    sampler: Sampler = field(default_factory=Sampler)
+    seed: int = 0
+    on_error: str = "raise"
+
+    def to_json(self) -> dict[str, Any]:
+        """The description as plain, JSON-able data; the tokenizer is beside it."""
+        return {
+            "version": VERSION,
+            "parts": {"text": {"modality": "packed_text", **asdict(self.packing)}},
+            "sampler": asdict(self.sampler),
+            "seed": self.seed,
+            "on_error": self.on_error,
+        }
+
+    @property
+    def attached(self) -> dict[str, Any]:
+        """What JSON cannot hold of it, as the core's loader takes that."""
+        return {"tokenizer": self.tokenizer.core}
+
+    @property
+    def attached_digests(self) -> tuple[str, ...]:
+        """Of that."""
+        return (self.tokenizer.digest,)

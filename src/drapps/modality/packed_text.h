@@ -1,0 +1,79 @@
+// Text that is packed: ids of documents, one behind the other, cut into rows of equal length.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "drapps/augment/picture/fields.h"
+#include "drapps/base/attachment.h"
+#include "drapps/modality/modality.h"
+#include "drapps/text/tokenizer.h"
+
+namespace drapps {
+
+/// What stands in the column "labels".
+enum class CausalLabels : std::uint8_t {
+  kNone,     // there is no such column
+  kSame,     // the ids themselves: the model compares its output at i with the label at i + 1
+  kShifted,  // the id that follows: the model compares its output at i with the label at i
+};
+template <>
+struct EnumNames<CausalLabels> {
+  static constexpr std::array<std::string_view, 3> kNames{"none", "same", "shifted"};
+};
+
+struct PackedTextFields {
+  static constexpr std::int64_t kNoId = -1;
+
+  std::uint32_t length = 0;  // ids of a row
+  CausalLabels labels = CausalLabels::kSame;
+  bool mask_starts = false;  // a label is -100 where it is the first id of a document
+  bool positions = false;    // a column "position_ids", which count from 0 in each document of a row
+  bool documents = false;    // a column "document_ids", which count the documents of a row
+  std::int64_t bos = kNoId;  // before each document
+  std::int64_t eos = kNoId;  // behind it
+  std::uint32_t splits = 0;  // 0: by the number of blocks
+  std::uint32_t window = 4;  // MiB, about, in which documents are in one order
+
+  template <class V>
+  void fields(V& v) {
+    v("length", length);
+    v("labels", labels);
+    v("mask_starts", mask_starts);
+    v("positions", positions);
+    v("documents", documents);
+    v("bos", bos);
+    v("eos", eos);
+    v("splits", splits);
+    v("window", window);
+  }
+};
+
+/// The tokenizer of a description.
+struct TokenizerAttachment final : Attachment {
+  explicit TokenizerAttachment(std::shared_ptr<const text::Tokenizer> of) : tokenizer(std::move(of)) {}
+  const std::shared_ptr<const text::Tokenizer> tokenizer;
+};
+
+/// A batch has "input_ids", int64 of [rows, length], and the columns that the fields ask for.
+struct PackedTextPart final : PartSpec, PackedTextFields {
+  static constexpr std::string_view kModality = "packed_text";
+  static constexpr std::int64_t kIgnored = -100;  // the label of what is not learnt
+
+  PackedTextPart(const PackedTextFields& fields, std::shared_ptr<const text::Tokenizer> of)
+      : PackedTextFields(fields), tokenizer(std::move(of)) {}
+  static Result<std::shared_ptr<const PartSpec>> parse(const nlohmann::json& fields, const std::string& where,
+                                                       const std::shared_ptr<const Attachment>& attached);
+  std::string_view modality() const noexcept override { return kModality; }
+  nlohmann::json to_json() const override;
+  Result<std::shared_ptr<PartPlan>> plan(const std::string& name, std::size_t place,
+                                         const Source& source) const override;
+
+  const std::shared_ptr<const text::Tokenizer> tokenizer;
+};
+
+}  // namespace drapps

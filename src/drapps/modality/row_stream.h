@@ -1,0 +1,64 @@
+// Rows that cannot be made one by one: each goes on where the one before it ended, in one of several streams.
+//
+// Row q of an epoch is row q div S of stream q mod S. What a row has follows from the description, the source, the
+// epoch and q alone; a cursor says where in its stream a row begins, so that what stands before need not be made again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "drapps/base/error.h"
+#include "drapps/base/memory_ledger.h"
+#include "drapps/base/result.h"
+
+namespace drapps {
+
+struct BatchColumns;  // columns.h
+
+/// Plain, and part of saved states.
+struct StreamCursor {
+  static constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t row = kUnknown;  // of the stream
+  std::array<std::uint64_t, 3> place{};
+  bool known() const noexcept { return row != kUnknown; }
+};
+static_assert(sizeof(StreamCursor) == 32);
+
+/// One of them; one thread at a time.
+class RowStream {
+ public:
+  virtual ~RowStream() = default;
+  /// Where the next row begins.
+  virtual StreamCursor cursor() const noexcept = 0;
+  /// Makes the next row and writes it into a row of a batch, or nowhere where `slot` is null. After
+  /// kResourceExhausted another call goes on; any other error is that of the row, and of all behind it.
+  virtual Status next(std::byte* slot, std::uint32_t row) = 0;
+  /// What was bad on the way to the rows since the last call, and is not in them.
+  virtual std::vector<Error> take_errors() noexcept = 0;
+};
+
+/// What decides the content of an epoch, beside the description.
+struct StreamOrder {
+  bool shuffle = false;
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+};
+
+/// All of them; what a part of a plan offers whose rows are made so. Called from any thread.
+class RowStreams {
+ public:
+  virtual ~RowStreams() = default;
+  /// S.
+  virtual std::uint32_t count() const noexcept = 0;
+  /// @param at      where to begin, by an earlier cursor() of the same stream; the epoch's beginning where unknown.
+  /// @param ledger  outlives the stream.
+  virtual std::unique_ptr<RowStream> open(std::uint32_t stream, const StreamOrder& order, const StreamCursor& at,
+                                          MemoryLedger& ledger) const = 0;
+};
+
+}  // namespace drapps

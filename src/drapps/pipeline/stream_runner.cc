@@ -1,0 +1,168 @@
+#include "drapps/pipeline/stream_runner.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "drapps/base/caught.h"
+#include "drapps/modality/columns.h"
+
+namespace drapps {
+
+Result<std::unique_ptr<StreamRunner>> StreamRunner::make(const RunnerParts& parts) {
+  std::unique_ptr<StreamRunner> runner(new StreamRunner(parts));
+  DRAPPS_RETURN_IF_ERROR(parts.engine.workers().attach(*runner, parts.settings[KnobId::kWorkers]));
+  return runner;
+}
+
+StreamRunner::StreamRunner(const RunnerParts& parts)
+    : WindowRunner(parts),
+      streams_(*plan_->streams),
+      order_{plan_->spec.sampler.shuffle, sampler_.coordinate(0).seed, sampler_.epoch()},
+      start_(sampler_.start_position()),
+      batch_(plan_->spec.sampler.batch),
+      world_(static_cast<std::uint64_t>(plan_->spec.sampler.world)),
+      index_column_(plan_->layout.find("index")),
+      position_column_(plan_->layout.find("position")),
+      flags_column_(plan_->layout.find("flags")),
+      idle_(Later{own_}) {
+  window_.set_depth(parts.settings[KnobId::kPrefetchDepth]);
+  const std::uint32_t count = streams_.count();
+  const std::uint64_t common = std::gcd(std::uint64_t{count}, world_);
+  const std::uint64_t first = start_ + static_cast<std::uint64_t>(plan_->spec.sampler.rank);
+  for (std::uint32_t stream = 0; stream < count; ++stream) {
+    if (stream % common != first % common) continue;
+    std::uint64_t row = first;
+    while (row % count != stream) row += world_;
+    const bool known = stream < parts.cursors.size() && parts.cursors[stream].known() &&
+                       parts.cursors[stream].row <= row_in_stream(stream, start_);
+    own_.push_back({.stream = stream, .row = row, .first = known ? parts.cursors[stream] : StreamCursor{}});
+  }
+  for (std::size_t i = 0; i < own_.size(); ++i) idle_.push(i);
+}
+
+StreamRunner::~StreamRunner() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  engine_.workers().detach(*this);
+}
+
+std::uint64_t StreamRunner::row_in_stream(std::uint32_t stream, std::uint64_t row) const noexcept {
+  return (row + streams_.count() - 1 - stream) / streams_.count();
+}
+
+void StreamRunner::apply(const Settings& settings) {
+  {
+    const std::scoped_lock lock(mutex_);
+    window_.set_depth(settings[KnobId::kPrefetchDepth]);
+  }
+  engine_.workers().set_share(*this, settings[KnobId::kWorkers]);
+}
+
+void StreamRunner::taken(Lock& lock) {
+  const std::uint64_t position = window_.position(taker_);
+  const std::uint64_t since = position - std::min(position - start_, kRemembered * batch_ * world_);
+  for (Own& own : own_) {
+    const std::uint64_t row = row_in_stream(own.stream, since);
+    while (own.cursors.size() > 1 && own.cursors[1].row <= row) own.cursors.pop_front();
+  }
+  lock.unlock();
+  engine_.workers().wake(batch_);
+}
+
+std::vector<StreamCursor> StreamRunner::cursors(std::uint64_t position) const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<StreamCursor> known(streams_.count());
+  for (const Own& own : own_) {
+    StreamCursor& latest = known[own.stream] = own.first;
+    const std::uint64_t row = row_in_stream(own.stream, position);
+    for (const StreamCursor& each : own.cursors) {
+      if (each.row <= row) latest = each;
+    }
+  }
+  return known;
+}
+
+WorkFound StreamRunner::run_one() noexcept {
+  Lock lock(mutex_);
+  if (stopping_) return WorkFound::kNothing;
+  if (idle_.empty()) return WorkFound::kWindow;
+  const std::size_t chosen = idle_.top();
+  Own& own = own_[chosen];
+  const std::uint64_t step = step_of(own.row);
+  if (step >= window_.steps() || own.row >= source_->size()) return WorkFound::kNothing;
+  if (step >= window_.end()) return WorkFound::kWindow;
+  if (!window_.open(step)) return WorkFound::kMemory;
+  if (const Status begun = catching([&] { return begin_row(own); }); !begun.ok()) {
+    window_.lacks(begun.error());
+    return WorkFound::kMemory;
+  }
+  std::byte* const slot = window_.slot(step);
+  idle_.pop();
+  lock.unlock();
+
+  const std::size_t lane = lane_place(LaneRole::kTokenise);
+  LaneTimer timer(lane);
+  Status status = catching([&] { return make_row(own, slot); });
+  const LaneTime spent = timer.end();
+  if (exhausted(status)) {
+    engine_.workers().release_idle(*this);
+    lock.lock();
+    if (step == window_.front()) window_.lacks(std::move(status).error());
+    idle_.push(chosen);
+    return WorkFound::kMemory;
+  }
+  metrics_.made.mark();
+  metrics_[lane].service_wall.record(spent.wall_ns);
+  metrics_[lane].service_cpu.record(spent.cpu_ns);
+  std::optional<FailedRow> failed;
+  if (!status.ok()) failed.emplace(place_of(own.row), std::move(status).error());
+  lock.lock();
+  const bool landed = window_.finish(lock, step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
+  own.row += std::lcm(std::uint64_t{streams_.count()}, world_);
+  idle_.push(chosen);
+  lock.unlock();
+  if (landed) window_.notify();
+  return WorkFound::kWork;
+}
+
+/// Notes where the stream stands. With the mutex held, of a stream that nobody works on.
+Status StreamRunner::begin_row(Own& own) {
+  if (own.rows == nullptr) {
+    own.rows = streams_.open(own.stream, order_, own.first, engine_.memory(MemoryUse::kWorkspaces));
+  }
+  // A row that found no memory is begun again, perhaps farther on.
+  const StreamCursor at = own.rows->cursor();
+  if (own.cursors.empty() || own.cursors.back().row < at.row) own.cursors.push_back(at);
+  return ok_status();
+}
+
+Status StreamRunner::make_row(Own& own, std::byte* slot) {
+  const std::uint64_t row = row_in_stream(own.stream, own.row);
+  while (own.rows->cursor().row < row) {
+    DRAPPS_RETURN_IF_ERROR(own.rows->next(nullptr, 0));
+    own.rows->take_errors();  // of a row that is another rank's, or was taken before
+  }
+  const std::uint32_t place = place_of(own.row);
+  DRAPPS_RETURN_IF_ERROR(own.rows->next(slot, place));
+  write_origin(own.row, slot, place);
+  std::vector<Error> errors = own.rows->take_errors();
+  for (Error& error : errors) {
+    error.index = static_cast<std::int64_t>(own.row);
+    DRAPPS_RETURN_IF_ERROR(window_.report(error));
+  }
+  if (!errors.empty() && plan_->spec.on_error == OnError::kRaise) return std::move(errors.front());
+  return ok_status();
+}
+
+void StreamRunner::write_origin(std::uint64_t row, std::byte* slot, std::uint32_t place) const {
+  put_number<std::int64_t>(plan_->layout.row(slot, index_column_, place), row);
+  put_number<std::int64_t>(plan_->layout.row(slot, position_column_, place), row);
+  put_number<std::uint8_t>(plan_->layout.row(slot, flags_column_, place), 0);
+}
+
+}  // namespace drapps
