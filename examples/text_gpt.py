@@ -61,8 +61,8 @@ class Training:
 
     def __init__(self, files: list[Path], tokenizer: Path, shuffle: bool = True) -> None:
         torch.manual_seed(0)
-        config = GPT2Config(vocab_size=500, n_positions=LENGTH, n_embd=32, n_layer=2, n_head=2)
-        config.bos_token_id = config.eos_token_id = 0
+        small = {"vocab_size": 500, "n_positions": LENGTH, "n_embd": 32, "n_layer": 2, "n_head": 2}
+        config = GPT2Config(**small, bos_token_id=0, eos_token_id=0)
         config.resid_pdrop = config.embd_pdrop = config.attn_pdrop = 0.0
         self.model = GPT2LMHeadModel(config)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=3e-3)

@@ -38,9 +38,9 @@ std::vector<std::string> read(const std::string& path, DocumentFormat format) {
     return documents;
   }
   for (const Block& block : (*corpus)->blocks()) {
-    DocumentReader reader({**corpus, *Storage::files(), MemoryLedger::unlimited()}, block);
+    const auto reader = read_documents({**corpus, *Storage::files(), MemoryLedger::unlimited()}, block);
     DocumentChunk chunk;
-    while (*reader.next(chunk)) {
+    while (*reader->next(chunk)) {
       for (const auto& one : chunk.each) {
         if (one.error >= 0) {
           const Error& error = chunk.errors[static_cast<std::size_t>(one.error)];
@@ -48,7 +48,8 @@ std::vector<std::string> read(const std::string& path, DocumentFormat format) {
           continue;
         }
         const std::string text(chunk.at(one));
-        require(!text.empty() && repair_utf8(text) == text);
+        std::string repaired;
+        require(!text.empty() && !repair_utf8(text, repaired));
         documents.push_back(text);
       }
     }

@@ -1,5 +1,6 @@
 // Documents in files: drapps._core.Corpus.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -12,9 +13,11 @@
 #include <vector>
 
 #include "drapps/text/corpus/corpus.h"
+#include "drapps/text/corpus/document_reader.h"
 #include "drapps/text/corpus/text_source.h"
 #include "drapps/text/pack/packing.h"
 #include "shared.h"
+#include "worker_call.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -24,6 +27,9 @@ namespace {
 
 using text::Corpus;
 using text::DocumentFormat;
+
+template <class T>
+using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// As Python holds it.
 struct SharedCorpus {
@@ -37,13 +43,18 @@ DocumentFormat format_of(const std::string& name) {
   throw nb::value_error("format must be lines, jsonl or files");
 }
 
-SharedCorpus open_corpus(const nb::sequence& paths, const std::string& format, std::string field,
-                         std::size_t max_document) {
+std::vector<std::string> names_of(const nb::sequence& paths) {
   std::vector<std::string> names;
   for (const nb::handle path : paths) {
     const auto bytes = nb::cast<nb::bytes>(path);
     names.emplace_back(bytes.c_str(), bytes.size());
   }
+  return names;
+}
+
+SharedCorpus open_corpus(const nb::sequence& paths, const std::string& format, std::string field,
+                         std::size_t max_document) {
+  const std::vector<std::string> names = names_of(paths);
   const DocumentFormat kind = format_of(format);
   auto opened = [&] {
     const WithoutGil released;
@@ -53,12 +64,117 @@ SharedCorpus open_corpus(const nb::sequence& paths, const std::string& format, s
   return {*std::move(opened)};
 }
 
+/// Documents of a block, from a Python iterator.
+class PythonReader final : public text::DocumentReader {
+ public:
+  PythonReader(const nb::object& read, const Corpus& corpus, const text::Block& block)
+      : path_(corpus.file(block).path), block_(block) {
+    call([&] { pieces_ = nb::iter(read(nb::bytes(path_.data(), path_.size()), block.offset)); });
+  }
+  ~PythonReader() override {
+    with_gil([this] { pieces_.reset(); });
+    pieces_.release();
+  }
+  PythonReader(const PythonReader&) = delete;
+  PythonReader& operator=(const PythonReader&) = delete;
+
+  Result<bool> next(text::DocumentChunk& documents) override {
+    documents.clear();
+    documents.file = block_.file;
+    bool more = false;
+    if (!error_) call([&] { more = take(documents); });
+    if (!error_) return more;
+    if (std::exchange(failed_, true)) return false;
+    documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size())});
+    documents.errors.push_back(*error_);
+    return true;
+  }
+
+ private:
+  template <class Work>
+  void call(const Work& work) {
+    const WorkerCall allowed;
+    if (!allowed) {
+      fail("Python is ending");
+      return;
+    }
+    with_gil([&] {
+      try {
+        work();
+      } catch (const std::exception& error) {
+        fail(error.what());
+      }
+    });
+  }
+  void fail(std::string message) {
+    error_ = Error{.code = ErrorCode::kCorrupt,
+                   .stage = Stage::kFetch,
+                   .message = std::move(message),
+                   .path = path_,
+                   .offset = static_cast<std::int64_t>(block_.offset)};
+  }
+  /// False at the end.
+  bool take(text::DocumentChunk& documents) {
+    PyObject* const next = PyIter_Next(pieces_.ptr());
+    if (next == nullptr) {
+      if (PyErr_Occurred() != nullptr) throw nb::python_error();
+      return false;
+    }
+    const auto piece = nb::steal<nb::tuple>(next);
+    const auto bytes = nb::cast<Column<std::uint8_t>>(piece[0]);
+    const auto offsets = nb::cast<Column<std::int64_t>>(piece[1]);
+    text::add_documents({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, {offsets.data(), offsets.size()},
+                        path_, documents);
+    return true;
+  }
+
+  const std::string path_;
+  const text::Block block_;
+  nb::object pieces_;
+  std::optional<Error> error_;
+  bool failed_ = false;
+};
+
+/// A Python function: path and number of a block to an iterator of (bytes, offsets).
+class PythonDocuments final : public text::ForeignDocuments {
+ public:
+  explicit PythonDocuments(const nb::object& read) : read_(read) {}
+  ~PythonDocuments() override {
+    with_gil([this] { read_.reset(); });
+    read_.release();
+  }
+  PythonDocuments(const PythonDocuments&) = delete;
+  PythonDocuments& operator=(const PythonDocuments&) = delete;
+
+  std::unique_ptr<text::DocumentReader> open(const Corpus& corpus, const text::Block& block) const override {
+    return std::make_unique<PythonReader>(read_, corpus, block);
+  }
+
+ private:
+  nb::object read_;
+};
+
+SharedCorpus foreign_corpus(const nb::sequence& paths, const std::vector<std::uint64_t>& sizes,
+                            const std::vector<std::vector<std::uint64_t>>& blocks, const nb::callable& read) {
+  std::vector<text::Block> listed;
+  for (std::uint32_t file = 0; file < blocks.size(); ++file) {
+    for (std::uint64_t i = 0; i < blocks[file].size(); ++i) {
+      if (blocks[file][i] > 0) listed.push_back({file, i, blocks[file][i]});
+    }
+  }
+  return {
+      value_of(Corpus::foreign(names_of(paths), sizes, std::move(listed), std::make_shared<PythonDocuments>(read)))};
+}
+
 }  // namespace
 
 void bind_corpus(nb::module_& module) {
   nb::class_<SharedCorpus>(module, "Corpus", "Documents in files, by blocks; see text/corpus/corpus.h.")
       .def_static("open", &open_corpus, "paths"_a, "format"_a, "field"_a, "max_document"_a,
                   "Lists the blocks of files, which are bytes; ValueError or OSError names the file.")
+      .def_static("foreign", &foreign_corpus, "paths"_a, "sizes"_a, "blocks"_a, "read"_a,
+                  "Files that Python reads: of each its size and how many documents its blocks have, and a function "
+                  "from path and number of a block to an iterator of (bytes, offsets), two arrays of uint8 and int64.")
       .def_prop_ro("blocks", [](const SharedCorpus& self) { return self.corpus->blocks().size(); })
       .def_prop_ro("bytes", [](const SharedCorpus& self) { return self.corpus->bytes(); })
       .def_prop_ro("fingerprint", [](const SharedCorpus& self) { return self.corpus->fingerprint(); })

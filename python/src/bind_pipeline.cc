@@ -21,6 +21,7 @@
 #include "drapps/plant/schema.h"
 #include "foreign.h"
 #include "shared.h"
+#include "worker_call.h"
 
 namespace nb = nanobind;
 
@@ -316,7 +317,7 @@ void bind_pipeline(nb::module_& module) {
   auto sample_error = nb::steal(PyErr_NewExceptionWithDoc(
       "drapps._core.SampleError", "args: (stage, code, path, offset, index, message).", PyExc_RuntimeError, nullptr));
   module.attr("SampleError") = sample_error;
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_foreign_readers));
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&stop_worker_calls));
 
   nb::class_<Tensor>(module, "Tensor", nb::type_slots(tensor_slots), "A column of a batch, exclusively the holder's.")
       .def_prop_ro("shape", [](const Tensor& self) { return nb::tuple(nb::cast(self.shape)); })

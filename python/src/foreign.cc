@@ -3,53 +3,20 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include <condition_variable>
 #include <cstddef>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <utility>
 
-#include "drapps/base/process_local.h"
 #include "drapps/decode/rows.h"
 #include "drapps/decode/types.h"
 #include "shared.h"
+#include "worker_call.h"
 
 namespace nb = nanobind;
 
 namespace drapps {
 namespace {
-
-/// The workers of this process that are within Python.
-struct Calls {
-  std::mutex mutex;
-  std::condition_variable left;
-  int inside = 0;
-  bool stopped = false;
-};
-
-/// One call of a worker; false where there may be none any more.
-class Call {
- public:
-  Call() : calls_(process_local<Calls>()) {
-    const std::scoped_lock lock(calls_.mutex);
-    allowed_ = !calls_.stopped;
-    calls_.inside += allowed_ ? 1 : 0;
-  }
-  ~Call() {
-    if (!allowed_) return;
-    const std::scoped_lock lock(calls_.mutex);
-    --calls_.inside;
-    calls_.left.notify_all();
-  }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-  explicit operator bool() const noexcept { return allowed_; }
-
- private:
-  Calls& calls_;
-  bool allowed_ = false;
-};
 
 Error unread(std::string words) { return decode_error(ErrorCode::kUnsupported, std::move(words)); }
 
@@ -89,7 +56,7 @@ class PythonReader final : public ForeignReader {
 
   Result<ImageView> read(std::span<const std::uint8_t> bytes, ImageBuffer& out) const noexcept override {
     Result<ImageView> view = unread("Python is ending");
-    if (const Call allowed; allowed) with_gil([&] { view = call(read_, bytes, out); });
+    if (const WorkerCall allowed; allowed) with_gil([&] { view = call(read_, bytes, out); });
     return view;
   }
 
@@ -101,14 +68,6 @@ class PythonReader final : public ForeignReader {
 
 std::shared_ptr<const ForeignReader> foreign_reader(const nb::object& read) {
   return std::make_shared<PythonReader>(read);
-}
-
-void stop_foreign_readers() {
-  const WithoutGil released;
-  auto& calls = process_local<Calls>();
-  std::unique_lock lock(calls.mutex);
-  calls.stopped = true;
-  calls.left.wait(lock, [&] { return calls.inside == 0; });
 }
 
 }  // namespace drapps

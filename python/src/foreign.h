@@ -12,8 +12,4 @@ namespace drapps {
 /// `read` takes the bytes of a file and gives pixels, uint8 of shape (height, width, 3), or a str that says why not.
 std::shared_ptr<const ForeignReader> foreign_reader(const nanobind::object& read);
 
-/// From here on no worker calls Python any more. Waits for those that do; called under the GIL, before the interpreter
-/// begins to end, since a thread that is within Python then never comes back.
-void stop_foreign_readers();
-
 }  // namespace drapps

@@ -32,14 +32,15 @@ def text(
     field: str = "text",
     max_document: Bytes = "256MiB",
 ) -> TextPipeline:
-    """Documents in files of text, JSON lines, or either compressed by zstd or gzip.
+    """Documents in files of text or JSON lines, also compressed by zstd or gzip, or in Parquet.
 
     Args:
         files: a file, several, or a folder with files of known endings below it.
         documents: what a document is: a line (``lines``), a field of the JSON object in a line
-            (``jsonl``), or a whole file (``files``). ``auto`` goes by the endings.
-        field: of the JSON objects; its value is a string.
-        max_document: the most bytes of a document; a larger one is bad.
+            (``jsonl``), a whole file (``files``), or a row of a Parquet file (``parquet``).
+            ``auto`` goes by the endings.
+        field: of the JSON objects, or the column; its values are strings.
+        max_document: the most bytes of a line or a file; a larger one is bad.
 
     Raises:
         DataNotFoundError: a folder without files of text.

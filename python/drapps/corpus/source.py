@@ -8,15 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drapps import arguments
+from drapps.corpus.parquet import ParquetFiles
 from drapps.errors import DataNotFoundError, PipelineError
 
 if TYPE_CHECKING:
     from drapps import _core
     from drapps.storage import EmulatedStorage
 
-KINDS = ("lines", "jsonl", "files")
+KINDS = ("lines", "jsonl", "files", "parquet")
 _COMPRESSED = (".zst", ".zstd", ".gz")
-_BY_ENDING = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".txt": "lines"}
+_BY_ENDING = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".txt": "lines",
+    ".parquet": "parquet",
+}
 
 
 class TextSource:
@@ -38,7 +45,13 @@ class TextSource:
         self.rows: int | None = None
 
     def on(self, storage: EmulatedStorage) -> TextSource:
-        """The same documents, whose files lie on another storage."""
+        """The same documents, whose files lie on another storage.
+
+        Raises:
+            PipelineError: they are of Parquet files, which pyarrow reads by itself.
+        """
+        if self._documents == "parquet":
+            raise PipelineError("Parquet files are read by pyarrow, and from no other storage")
         return self._changed(_storage=storage)
 
     def of_rows(self, rows: int | None) -> TextSource:
@@ -61,6 +74,8 @@ class TextSource:
         from drapps import _core
 
         try:
+            if self._documents == "parquet":
+                return ParquetFiles(self._files, self._field).corpus()
             return _core.Corpus.open(self._files, self._documents, self._field, self._max_document)
         except (OSError, ValueError) as error:
             absent = not all(Path(os.fsdecode(name)).exists() for name in self._files)

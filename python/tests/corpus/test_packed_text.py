@@ -75,6 +75,39 @@ def test_files_of_every_kind_have_the_same_rows(texts, lines, tokenizer, tmp_pat
         assert np.array_equal(rows, wanted), file.name
 
 
+def test_columns_of_parquet_files_have_the_same_rows(texts, lines, tokenizer, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    wanted = rows_of(packed(lines, tokenizer, splits=1).batch(8, rows=400))
+    for kind in (
+        arrow.string(),
+        arrow.large_string(),
+        arrow.dictionary(arrow.int32(), arrow.string()),
+    ):
+        some = [None, *texts[:2000], "", *texts[2000:], None]
+        table = arrow.table(
+            {"id": range(len(some)), "text": arrow.array(some, arrow.string()).cast(kind)}
+        )
+        file = tmp_path / "texts.parquet"
+        parquet.write_table(table, file, row_group_size=1500)
+        loader = packed(file, tokenizer, splits=1).batch(8, rows=400)
+        assert np.array_equal(rows_of(loader), wanted)
+    shuffled = packed(file, tokenizer).shuffle(1)
+    assert shuffled.batch(8, rows=80).explain().plan.stages[0]["blocks"] == 3
+    first = rows_of(shuffled.batch(8, rows=80))
+    assert np.array_equal(first, rows_of(shuffled.batch(8, rows=80, cpu_budget=1)))
+    for wrong, message in (({"field": "id"}, "not of strings"), ({"field": "body"}, "no column")):
+        with pytest.raises(PipelineError, match=message):
+            drapps.text(file, **wrong).pack(tokenizer, LENGTH, eos=EOS).batch(2)
+    loader = packed(file, tokenizer).on_error("skip").batch(1)
+    file.write_bytes(file.read_bytes()[:1000] + bytes(2000))
+    with pytest.raises(SampleError, match="no good documents"):
+        next(iter(loader))
+    assert "has changed" in loader.bad_samples()[0].message
+    with pytest.raises(PipelineError, match=r"texts\.parquet"):
+        packed(file, tokenizer).batch(2)
+
+
 def test_a_file_can_be_a_document(tokenizer, tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     (tmp_path / "b.txt").write_text("three\n")

@@ -148,15 +148,16 @@ Status StreamRunner::make_row(Own& own, std::byte* slot) {
     own.rows->take_errors();  // of a row that is another rank's, or was taken before
   }
   const std::uint32_t place = place_of(own.row);
-  DRAPPS_RETURN_IF_ERROR(own.rows->next(slot, place));
+  Status status = own.rows->next(slot, place);
+  if (exhausted(status)) return status;
   write_origin(own.row, slot, place);
   std::vector<Error> errors = own.rows->take_errors();
   for (Error& error : errors) {
     error.index = static_cast<std::int64_t>(own.row);
     DRAPPS_RETURN_IF_ERROR(window_.report(error));
   }
-  if (!errors.empty() && plan_->spec.on_error == OnError::kRaise) return std::move(errors.front());
-  return ok_status();
+  if (status.ok() && !errors.empty() && plan_->spec.on_error == OnError::kRaise) return std::move(errors.front());
+  return status;
 }
 
 void StreamRunner::write_origin(std::uint64_t row, std::byte* slot, std::uint32_t place) const {

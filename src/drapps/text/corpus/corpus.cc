@@ -37,6 +37,28 @@ Result<std::shared_ptr<const Corpus>> Corpus::open(const std::vector<std::string
   return std::shared_ptr<const Corpus>(std::move(corpus));
 }
 
+Result<std::shared_ptr<const Corpus>> Corpus::foreign(const std::vector<std::string>& paths,
+                                                      const std::vector<std::uint64_t>& sizes,
+                                                      std::vector<Block> blocks,
+                                                      std::shared_ptr<const ForeignDocuments> reader) {
+  if (blocks.empty()) return invalid("there are no documents: all files are empty, or none was named");
+  if (sizes.size() != paths.size()) return invalid("there must be a size for each file");
+  for (const Block& block : blocks) {
+    if (block.file >= paths.size()) return invalid("a block is of no file");
+  }
+  std::shared_ptr<Corpus> corpus(new Corpus(CorpusOptions{}));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    corpus->files_.push_back(std::make_unique<File>());
+    corpus->files_.back()->path = paths[i];
+    corpus->files_.back()->size = sizes[i];
+    corpus->bytes_ += sizes[i];
+  }
+  corpus->blocks_ = std::move(blocks);
+  corpus->foreign_ = std::move(reader);
+  corpus->sum_up();
+  return std::shared_ptr<const Corpus>(std::move(corpus));
+}
+
 Status Corpus::add(const std::string& path) {
   auto window = FileWindow::open(path.c_str());
   if (!window.ok()) return std::move(window).error();

@@ -43,6 +43,8 @@ struct Block {
   std::uint64_t length = 0;
 };
 
+class ForeignDocuments;  // document_reader.h
+
 /// Immutable; shared by everything that reads from it.
 class Corpus {
  public:
@@ -58,6 +60,12 @@ class Corpus {
   /// be opened; kCorrupt or kTruncated for a zstd file that is none, each with its path.
   static Result<std::shared_ptr<const Corpus>> open(const std::vector<std::string>& paths, CorpusOptions options);
 
+  /// Of files that something outside of the core reads, and has listed; kInvalidArgument without blocks.
+  static Result<std::shared_ptr<const Corpus>> foreign(const std::vector<std::string>& paths,
+                                                       const std::vector<std::uint64_t>& sizes,
+                                                       std::vector<Block> blocks,
+                                                       std::shared_ptr<const ForeignDocuments> reader);
+
   const CorpusOptions& options() const noexcept { return options_; }
   const std::vector<Block>& blocks() const noexcept { return blocks_; }
   const File& file(const Block& block) const noexcept { return *files_[block.file]; }
@@ -65,6 +73,8 @@ class Corpus {
   bool begins_file(const Block& block) const noexcept { return block.offset == files_[block.file]->first; }
   std::size_t files() const noexcept { return files_.size(); }
   const std::string& path(std::size_t file) const noexcept { return files_[file]->path; }
+  /// Null where the core reads.
+  const ForeignDocuments* foreign() const noexcept { return foreign_.get(); }
   /// Of all files, as they lie in the storage.
   std::uint64_t bytes() const noexcept { return bytes_; }
   /// A number of the names (without folders), sizes and blocks of all files, and of what documents are.
@@ -78,6 +88,7 @@ class Corpus {
   const CorpusOptions options_;
   std::vector<std::unique_ptr<File>> files_;
   std::vector<Block> blocks_;
+  std::shared_ptr<const ForeignDocuments> foreign_;
   std::uint64_t bytes_ = 0;
   std::uint64_t fingerprint_ = 0;
 };

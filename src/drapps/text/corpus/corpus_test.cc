@@ -68,9 +68,9 @@ class CorpusTest : public testing::Test {
   std::vector<std::string> read(const Corpus& corpus) {
     std::vector<std::string> documents;
     for (const Block& block : corpus.blocks()) {
-      DocumentReader reader({corpus, *Storage::files(), MemoryLedger::unlimited()}, block);
+      const auto reader = read_documents({corpus, *Storage::files(), MemoryLedger::unlimited()}, block);
       DocumentChunk some;
-      while (*reader.next(some)) {
+      while (*reader->next(some)) {
         for (const auto& one : some.each) {
           documents.emplace_back(one.error < 0 ? std::string(some.at(one))
                                                : some.errors[static_cast<std::size_t>(one.error)].to_string());

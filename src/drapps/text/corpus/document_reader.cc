@@ -1,178 +1,35 @@
 #include "drapps/text/corpus/document_reader.h"
 
-#include <simdjson.h>
+#include <stdexcept>
 
-#include <algorithm>
-#include <utility>
-
-#include "drapps/base/caught.h"
-#include "drapps/text/corpus/json_field.h"
+#include "drapps/text/corpus/line_reader.h"
+#include "drapps/text/corpus/utf8.h"
 
 namespace drapps::text {
-namespace {
 
-constexpr std::string_view kBlanks = " \t\r";  // that JSON has beside line feeds
-
-bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
-
-Error no_utf8() {
-  return {.code = ErrorCode::kCorrupt,
-          .stage = Stage::kDecode,
-          .message = "the document is not valid UTF-8; convert the file, or leave such documents out by on_error"};
+std::unique_ptr<DocumentReader> read_documents(const CorpusAccess& access, const Block& block) {
+  if (access.corpus.foreign() != nullptr) return access.corpus.foreign()->open(access.corpus, block);
+  return std::make_unique<LineReader>(access, block);
 }
 
-}  // namespace
-
-DocumentReader::DocumentReader(const CorpusAccess& access, const Block& block)
-    : corpus_(access.corpus), block_(block), reader_(access, block), skips_(!corpus_.begins_file(block)) {
-  if (corpus_.options().format == DocumentFormat::kJsonLines) {
-    json_ = std::make_unique<JsonField>(corpus_.options().field);
-  }
-}
-
-DocumentReader::~DocumentReader() = default;
-
-Result<bool> DocumentReader::next(DocumentChunk& documents) {
-  documents.clear();
-  documents.file = block_.file;
-  if (ended_) return false;
-  const bool files = corpus_.options().format == DocumentFormat::kFiles;
-  Status status = catching([&] { return files ? read_whole(documents) : read_lines(documents); });
-  if (!status.ok()) {
-    if (status.error().code == ErrorCode::kResourceExhausted) return std::move(status).error();
-    ended_ = true;  // what was read of the last line has no end, and is no document
-    fail(std::move(status).error(), content_at_, documents);
-  }
-  return true;
-}
-
-Status DocumentReader::fill() {
-  auto at = reader_.read(content_);
-  if (!at.ok()) return std::move(at).error();
-  at_ = *at;
-  if (at_ != At::kWithin && !std::exchange(closing_, true)) block_end_ = content_.size();
-  return ok_status();
-}
-
-Error DocumentReader::too_large() const {
-  return {.code = ErrorCode::kTooLarge,
-          .stage = Stage::kDecode,
-          .message = "the document has more than " + std::to_string(corpus_.options().max_document) +
-                     " bytes; cut it, or raise max_document"};
-}
-
-Status DocumentReader::read_whole(DocumentChunk& documents) {
-  while (at_ != At::kFileEnd) {
-    if (content_.size() > corpus_.options().max_document) return too_large();
-    DRAPPS_RETURN_IF_ERROR(fill());
-  }
-  documents.text.swap(content_);
-  add_line(documents.text, is_utf8(documents.text), 0, documents);
-  ended_ = true;
-  return ok_status();
-}
-
-Status DocumentReader::read_lines(DocumentChunk& documents) {
-  while (!ended_) {
-    if (at_ != At::kFileEnd) DRAPPS_RETURN_IF_ERROR(fill());
-    if (skips_ && !skip_line()) {
-      ended_ = closing_;
-      continue;
-    }
-    std::size_t size = 0;  // of the whole lines
-    if (!closing_) {
-      if (content_.size() < ContentReader::kPiece) continue;
-      size = content_.rfind('\n') + 1;
-    } else if (const std::size_t feed = content_.find('\n', block_end_); feed != std::string::npos) {
-      size = feed + 1;
-      ended_ = true;
-    } else if (at_ == At::kFileEnd) {
-      size = content_.size();
-      ended_ = true;
+void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets, const std::string& path,
+                   DocumentChunk& documents) {
+  const std::size_t before = documents.text.size();
+  documents.text.append(bytes);
+  const bool valid = is_utf8(bytes);
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+    const auto begin = static_cast<std::uint64_t>(offsets[i]), end = static_cast<std::uint64_t>(offsets[i + 1]);
+    if (begin > end || end > bytes.size()) throw std::out_of_range("offsets of documents are not within their bytes");
+    if (begin == end) {
+      ++documents.empty;
+    } else if (valid || is_utf8(bytes.substr(begin, end - begin))) {
+      documents.each.push_back({.begin = before + begin, .size = end - begin});
     } else {
-      size = content_.rfind('\n') + 1;
+      documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size())});
+      documents.errors.push_back(no_utf8());
+      documents.errors.back().path = path;
     }
-    const std::size_t open = content_.size() - size;  // bytes of a line whose end was not read
-    const bool too_long = !ended_ && open > corpus_.options().max_document;
-    if (!ended_ && !too_long && (closing_ || size == 0)) continue;
-    take_lines(size, documents);
-    if (too_long) {
-      fail(too_large(), content_at_, documents);
-      skips_ = true;
-      ended_ = closing_;
-    }
-    return ok_status();
   }
-  return ok_status();
-}
-
-/// Drops what stands before the next line; false where the block has no line feed so far.
-bool DocumentReader::skip_line() {
-  const std::size_t end = closing_ ? block_end_ : content_.size();
-  const std::size_t feed = content_.find('\n');
-  skips_ = feed >= end;
-  drop(skips_ ? content_.size() : feed + 1);
-  return !skips_;
-}
-
-void DocumentReader::drop(std::size_t bytes) noexcept {
-  content_.erase(0, bytes);
-  content_at_ += bytes;
-  block_end_ -= std::min(block_end_, bytes);
-}
-
-/// The lines in the first `size` bytes.
-void DocumentReader::take_lines(std::size_t size, DocumentChunk& documents) {
-  const std::size_t whole = content_.size();
-  content_.append(simdjson::SIMDJSON_PADDING, '\0');
-  const std::string_view lines = std::string_view(content_).substr(0, size);
-  if (json_ != nullptr) {
-    documents.text.reserve(size);
-  } else {
-    documents.text.assign(lines);
-  }
-  const bool valid = json_ != nullptr || is_utf8(lines);
-  for (std::size_t begin = 0; begin < size;) {
-    const std::size_t end = std::min(lines.find('\n', begin), size);
-    add_line(lines.substr(begin, end - begin), valid, begin, documents);
-    begin = end + 1;
-  }
-  content_.resize(whole);
-  drop(size);
-}
-
-/// @param at  where the line begins in the content.
-void DocumentReader::add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents) {
-  DocumentChunk::One one{.begin = static_cast<std::size_t>(at), .size = line.size()};
-  Status status = ok_status();
-  if (json_ != nullptr) {
-    one.begin = documents.text.size();
-    if (line.find_first_not_of(kBlanks) != std::string_view::npos) {
-      status = json_->read(line, documents.text);
-    }
-    one.size = documents.text.size() - one.begin;
-  } else {
-    if (line.ends_with('\r') && corpus_.options().format == DocumentFormat::kLines) --one.size;
-    if (!valid && !is_utf8(line)) status = no_utf8();
-  }
-  if (!status.ok()) return fail(std::move(status).error(), content_at_ + at, documents);
-  if (one.size == 0) {
-    ++documents.empty;
-  } else {
-    documents.each.push_back(one);
-  }
-}
-
-/// @param at  in the block's content.
-void DocumentReader::fail(Error error, std::uint64_t at, DocumentChunk& documents) const {
-  error.path = corpus_.file(block_).path;
-  if (error.offset < 0) {
-    const bool plain = corpus_.file(block_).compression == Compression::kNone;
-    error.offset = static_cast<std::int64_t>(block_.offset + (plain ? at : 0));
-    if (!plain) error.message += " (byte " + std::to_string(at) + " of what is compressed from there on)";
-  }
-  documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size())});
-  documents.errors.push_back(std::move(error));
 }
 
 }  // namespace drapps::text

@@ -4,19 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "drapps/base/error.h"
-#include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
-#include "drapps/text/corpus/content_reader.h"
 #include "drapps/text/corpus/corpus.h"
 
 namespace drapps::text {
-
-class JsonField;  // json_field.h
 
 /// Neighbouring documents, in UTF-8 and none empty, or errors in their place.
 struct DocumentChunk {
@@ -41,41 +38,29 @@ struct DocumentChunk {
   }
 };
 
-/// One thread. How many pieces a block has, and what stands in each, depends on the file alone.
+/// Of one block. One thread. How many pieces a block has, and what stands in each, depends on the file alone.
 class DocumentReader {
  public:
-  DocumentReader(const CorpusAccess& access, const Block& block);
-  ~DocumentReader();
-
-  /// The next piece, of at most ContentReader::kPiece and as much more as its last line needs; false where the block
-  /// has ended. What cannot be read further is an error in the piece, the last of the block. kResourceExhausted is the
-  /// only error that is returned; another call goes on.
-  Result<bool> next(DocumentChunk& documents);
-
- private:
-  using At = ContentReader::At;
-
-  Status read_whole(DocumentChunk& documents);
-  Status read_lines(DocumentChunk& documents);
-  Status fill();
-  void drop(std::size_t bytes) noexcept;
-  bool skip_line();
-  void take_lines(std::size_t size, DocumentChunk& documents);
-  void add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents);
-  void fail(Error error, std::uint64_t at, DocumentChunk& documents) const;
-  Error too_large() const;
-
-  const Corpus& corpus_;
-  const Block block_;
-  ContentReader reader_;
-  std::unique_ptr<JsonField> json_;  // of JSON lines
-  std::string content_;              // what was read and not given
-  std::uint64_t content_at_ = 0;     // where it begins in the block's content
-  std::size_t block_end_ = 0;        // where the block ends in it, once `closing_`
-  At at_ = At::kWithin;
-  bool closing_ = false;
-  bool skips_;  // to the next line feed, since what stands before it is no document of the block
-  bool ended_ = false;
+  virtual ~DocumentReader() = default;
+  /// The next piece; false where the block has ended. What cannot be read further is an error in the piece, the last of
+  /// the block. kResourceExhausted is the only error that is returned; another call goes on.
+  virtual Result<bool> next(DocumentChunk& documents) = 0;
 };
+
+/// Adds texts that stand one behind the other in `bytes`, between neighbouring `offsets`, each with an error of the
+/// file at `path` where it is not valid UTF-8. Throws std::out_of_range for offsets that are not within the bytes.
+void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets, const std::string& path,
+                   DocumentChunk& documents);
+
+/// Reads what something outside of the core knows how to read.
+class ForeignDocuments {
+ public:
+  virtual ~ForeignDocuments() = default;
+  /// @param block  of a corpus that was made with this; its offset and length mean what its maker says.
+  virtual std::unique_ptr<DocumentReader> open(const Corpus& corpus, const Block& block) const = 0;
+};
+
+/// The reader for the kind of documents that the corpus has.
+std::unique_ptr<DocumentReader> read_documents(const CorpusAccess& access, const Block& block);
 
 }  // namespace drapps::text

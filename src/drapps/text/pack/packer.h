@@ -37,7 +37,7 @@ class Packer {
   PackCursor cursor() const noexcept;
   std::uint64_t row() const noexcept { return row_; }
   /// The next row, after which the one behind it is the next. An error leaves the packer as it was:
-  /// kResourceExhausted where there is no memory, and another call goes on.
+  /// kResourceExhausted where there is no memory, and another call goes on; kInternal where nothing good is to come.
   Status next(PackedRow& row);
   /// What was passed over of documents that are bad, since the last call.
   std::vector<Error> take_errors() noexcept { return std::exchange(errors_, {}); }

@@ -175,11 +175,14 @@ TEST_F(PackerTest, BadDocumentsArePassedOverAndNamed) {
   EXPECT_EQ(errors[0].offset, 6);
 }
 
-TEST_F(PackerTest, ASplitWithoutDocumentsIsAnError) {
-  const auto none = *Corpus::open({folder_.put("empty.txt", "\n\n\n")}, {});
-  auto rows = packer(none, {.length = 10}, 0);
-  PackedRow row;
-  EXPECT_EQ(rows->next(row).error().code, ErrorCode::kInvalidArgument);
+TEST_F(PackerTest, ASplitWithoutGoodDocumentsIsAnError) {
+  for (const char* text : {"\n\n\n", "\xFF\n\xFE\n"}) {
+    const auto none = *Corpus::open({folder_.put("none.txt", text)}, {});
+    auto rows = packer(none, {.length = 10}, 0);
+    PackedRow row;
+    EXPECT_EQ(rows->next(row).error().code, ErrorCode::kInternal);
+    EXPECT_EQ(rows->next(row).error().code, ErrorCode::kInternal);
+  }
 }
 
 TEST_F(PackerTest, WithoutMemoryARowIsTriedAgainAndIsTheSame) {

@@ -11,7 +11,7 @@ namespace drapps::text {
 namespace {
 
 // What a piece takes while it is read: its content, and the texts in it.
-constexpr std::size_t kPieceMemory = 2 * ContentReader::kPiece;
+constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
 
 std::size_t bytes_of(const DocumentChunk& chunk) {
   return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::One);
@@ -57,9 +57,10 @@ std::size_t SplitReader::pieces_of_window() const noexcept {
 Status SplitReader::ready() {
   while (next_ == order_.size()) {
     if (epochs_without_ > 1) {
-      return invalid("split " + std::to_string(split_) + " of " + std::to_string(packing_.splits) +
-                         " has no documents in a whole epoch; use fewer splits",
-                     Stage::kDecode);
+      return Error{.code = ErrorCode::kInternal,
+                   .stage = Stage::kDecode,
+                   .message = "split " + std::to_string(split_) + " of " + std::to_string(packing_.splits) +
+                              " has no good documents in a whole epoch; use fewer splits, or look what is bad"};
     }
     DRAPPS_RETURN_IF_ERROR(read_window());
   }
@@ -98,7 +99,7 @@ Status SplitReader::read_piece() {
     access_.ledger.release(kPieceMemory);
     if (access_.ledger.reserve(bytes)) charged_ += bytes;
   };
-  if (reader_ == nullptr) reader_ = std::make_unique<DocumentReader>(access_, block(next_place_));
+  if (reader_ == nullptr) reader_ = read_documents(access_, block(next_place_));
   DocumentChunk piece;
   auto more = reader_->next(piece);
   if (!more.ok()) {
@@ -138,7 +139,8 @@ void SplitReader::put_in_order() {
     order_.swap(shuffled);
   }
   next_ = std::min<std::size_t>(std::exchange(skip_documents_, 0), order_.size());
-  if (!order_.empty()) epochs_without_ = 0;
+  const auto good = [this](const One& at) { return chunks_[at.chunk].each[at.document].error < 0; };
+  if (std::any_of(order_.begin(), order_.end(), good)) epochs_without_ = 0;
 }
 
 std::string_view SplitReader::text(std::size_t ahead) const noexcept { return chunk(ahead).at(one(ahead)); }

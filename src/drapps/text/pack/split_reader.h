@@ -24,7 +24,7 @@ class SplitReader {
   ~SplitReader();
 
   /// Makes sure that document() is one, opening windows as needed. kResourceExhausted where there is no memory, and
-  /// another call goes on; kInvalidArgument where the split has no document in a whole epoch.
+  /// another call goes on; kInternal where the split has no good document in a whole epoch.
   Status ready();
   /// Of the window, from the one that comes next on. Requires ready().
   std::size_t left() const noexcept { return order_.size() - next_; }

@@ -1,0 +1,52 @@
+// Documents of files that the core reads: lines, JSON lines, whole files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "drapps/base/error.h"
+#include "drapps/base/result.h"
+#include "drapps/text/corpus/content_reader.h"
+#include "drapps/text/corpus/document_reader.h"
+
+namespace drapps::text {
+
+class JsonField;  // json_field.h
+
+/// A piece has at most ContentReader::kPiece of the file's content, and as much more as its last line needs.
+class LineReader final : public DocumentReader {
+ public:
+  LineReader(const CorpusAccess& access, const Block& block);
+  ~LineReader() override;
+  Result<bool> next(DocumentChunk& documents) override;
+
+ private:
+  using At = ContentReader::At;
+
+  Status read_whole(DocumentChunk& documents);
+  Status read_lines(DocumentChunk& documents);
+  Status fill();
+  void drop(std::size_t bytes) noexcept;
+  bool skip_line();
+  void take_lines(std::size_t size, DocumentChunk& documents);
+  void add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents);
+  void fail(Error error, std::uint64_t at, DocumentChunk& documents) const;
+  Error too_large() const;
+
+  const Corpus& corpus_;
+  const Block block_;
+  ContentReader reader_;
+  std::unique_ptr<JsonField> json_;  // of JSON lines
+  std::string content_;              // what was read and not given
+  std::uint64_t content_at_ = 0;     // where it begins in the block's content
+  std::size_t block_end_ = 0;        // where the block ends in it, once `closing_`
+  At at_ = At::kWithin;
+  bool closing_ = false;
+  bool skips_;  // to the next line feed, since what stands before it is no document of the block
+  bool ended_ = false;
+};
+
+}  // namespace drapps::text
