@@ -131,7 +131,8 @@ def check_contents(wheel: Path) -> None:
     """Leave where a wheel lacks a part, or holds one that it must not."""
     names = zipfile.ZipFile(wheel).namelist()
     bundled = [name for name in names if "drapps.libs/" in name]
-    for library in ("libjpeg", "libpng", "libwebp", "liburing", "liblz4", "libzstd", "libsimdjson", "libsnappy"):
+    libraries = ("libjpeg", "libpng", "libwebp", "liburing", "liblz4", "libzstd", "libsimdjson")
+    for library in (*libraries, "libsnappy"):
         if not any(f"/{library}" in name for name in bundled):
             sys.exit(f"wheel: {wheel.name} does not hold its own {library}: {bundled}")
     if stray := [name for name in bundled if "torch" in name or "python" in name]:

@@ -347,3 +347,12 @@ def test_every_library_takes_columns_by_dlpack(jax, photos):
     del batch
     gc.collect()
     assert float(other[0].min()) == -1
+
+
+def test_packed_text_has_the_same_batches(tmp_path):
+    pytest.importorskip("tokenizers")
+    from python.tests.corpus import corpora
+
+    make = corpora.small_loader(tmp_path)
+    batches = [np.asarray(batch["input_ids"]) for batch in drapps.jax.Loader(make())]
+    assert np.array_equal(np.concatenate(batches), corpora.rows_of(make()))

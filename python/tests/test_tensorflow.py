@@ -235,3 +235,12 @@ def test_an_interpreter_ends_with_a_pass_under_way(photos, case):
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-2000:]
+
+
+def test_packed_text_has_the_same_batches(tmp_path):
+    pytest.importorskip("tokenizers")
+    from python.tests.corpus import corpora
+
+    make = corpora.small_loader(tmp_path)
+    batches = [batch["input_ids"].numpy() for batch in dataset(make())]
+    assert np.array_equal(np.concatenate(batches), corpora.rows_of(make()))

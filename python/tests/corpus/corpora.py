@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import drapps
 from benchmarks.tokenizers import vocabularies
 from drapps.corpus.loader import PackedLoader
 from python.tests.text.test_oracle import own_text
@@ -64,6 +66,17 @@ def write_gzip(path: Path, content: bytes) -> Path:
     """One stream."""
     path.write_bytes(gzip.compress(content, 1))
     return path
+
+
+def small_loader(folder: Path) -> Callable[[], PackedLoader]:
+    """What makes loaders of the same ten batches."""
+    tokenizer = drapps.tokenizer(tokenizer_file())
+    path = write_lines(folder / "texts.txt", documents(2000))
+
+    def made() -> PackedLoader:
+        return drapps.text(path).pack(tokenizer, 100, eos=EOS).shuffle(4).batch(4, rows=40)
+
+    return made
 
 
 def rows_of(loader: PackedLoader, column: str = "input_ids") -> np.ndarray[Any, Any]:

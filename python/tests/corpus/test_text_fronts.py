@@ -1,0 +1,40 @@
+"""Packed text in the other frameworks, whose batches are those of the loader itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tokenizers")
+
+from python.tests.corpus import corpora
+from python.tests.corpus.corpora import rows_of
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory) -> Any:
+    return corpora.small_loader(tmp_path_factory.mktemp("fronts"))
+
+
+def test_torch_has_the_same_batches(make):
+    torch = pytest.importorskip("torch")
+    batches = list(make().torch())
+    assert batches[0]["labels"].dtype == torch.int64
+    ids = torch.cat([batch["input_ids"] for batch in batches]).numpy()
+    assert np.array_equal(ids, rows_of(make()))
+
+
+def test_a_child_process_reads_its_own(make):
+    import multiprocessing
+
+    loader = make()
+    next(iter(loader))
+    loader.set_epoch(0)
+    wanted = rows_of(make())
+    queue = multiprocessing.get_context("fork").Queue()
+    process = multiprocessing.get_context("fork").Process(target=lambda: queue.put(rows_of(loader)))
+    process.start()
+    assert np.array_equal(queue.get(timeout=100), wanted)
+    process.join(100)
