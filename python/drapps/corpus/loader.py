@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from drapps import state
 from drapps.corpus.spec import PackedSpec
 from drapps.errors import StateError
 from drapps.loader import KIND, Loader
 from drapps.stream import Stream
 
-_CURSOR = 32  # bytes of one split's
-_UNKNOWN = b"\xff" * 8  # the row of a cursor that another rank has
+# A split's; of one that another rank has, the row has all bits set.
+_CURSOR = np.dtype([("row", "<u8"), ("epoch", "<u4"), ("rest", "V20")])
+_UNKNOWN = 2**64 - 1
 
 
 class PackedLoader(Loader):
@@ -55,13 +58,22 @@ class PackedLoader(Loader):
             bad_samples_file=self._bad_samples_file,
         )
 
+    def latest_position(self) -> int:
+        """Rows of all ranks that the batches of the latest pass have consumed."""
+        return 0 if self._latest is None else self._latest.place[1]
+
+    def latest_epoch(self) -> int:
+        """The epoch of the split that is the least far in the latest pass; needs a batch of it."""
+        assert self._latest is not None
+        cursors = np.frombuffer(self._latest.cursors(self.latest_position()), _CURSOR)
+        return int(cursors["epoch"].min())
+
 
 def _merged(parts: list[bytes]) -> bytes:
     """Of each split the cursor of the rank that has one."""
-    longest = max(parts, key=len)
-    merged = bytearray(longest)
+    merged = np.frombuffer(max(parts, key=len), _CURSOR).copy()
     for part in parts:
-        for begin in range(0, len(part), _CURSOR):
-            if part[begin : begin + 8] != _UNKNOWN:
-                merged[begin : begin + _CURSOR] = part[begin : begin + _CURSOR]
-    return bytes(merged)
+        cursors = np.frombuffer(part, _CURSOR)
+        known = np.flatnonzero(cursors["row"] != _UNKNOWN)
+        merged[known] = cursors[known]
+    return bytes(merged.tobytes())

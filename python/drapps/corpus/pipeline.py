@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LABELS = ("same", "shifted", "none")
 _MOST_ROWS = 2**48
 _LONGEST = 1 << 24
+_COUNTED = 16  # rows of a batch while rows are counted
 
 
 def text(
@@ -151,6 +152,17 @@ class PackedPipeline:
     def _sample(self, **changes: Any) -> PackedPipeline:
         sampler = replace(self._spec.sampler, **changes)
         return replace(self, _spec=replace(self._spec, sampler=sampler))
+
+    def epoch_rows(self) -> int:
+        """Rows of the shortest pass that has every document of epoch 0, for ``batch(rows=…)``.
+
+        It reads and tokenises all documents once, which takes as long as a pass does.
+        """
+        counted = self._sample(rank=0, world=1).batch(_COUNTED)
+        for _ in counted:
+            if counted.latest_epoch() > 0:
+                break
+        return counted.latest_position()
 
     def describe(self) -> dict[str, Any]:
         """The description as plain, JSON-able data, with every default written out."""

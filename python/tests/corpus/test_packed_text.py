@@ -146,6 +146,23 @@ def test_every_document_comes_once_an_epoch(texts, lines, tokenizer):
     assert max(seen[text] for text in texts) <= 3
 
 
+def test_the_rows_of_an_epoch_are_counted(texts, lines, tokenizer):
+    eos = tokenizer.encode_token(EOS)[0]
+    pipeline = packed(lines, tokenizer, splits=2).shuffle(5)
+    rows = pipeline.epoch_rows()
+    total = sum(len(tokenizer.encode(text, False)) + 1 for text in texts)
+    assert total <= rows * LENGTH
+    ids = rows_of(pipeline.batch(1, rows=rows))
+
+    def seen(of: int) -> set[str]:
+        streams = (ids[:of][split::2].ravel() for split in range(2))
+        parts = (np.split(stream, np.flatnonzero(stream == eos) + 1) for stream in streams)
+        return {tokenizer.decode(part[:-1]) for each in parts for part in each}
+
+    assert set(texts) <= seen(rows)
+    assert not set(texts) <= seen(rows - 34)  # two batches of those that were counted
+
+
 def test_an_epoch_is_another_order_and_a_seed_too(lines, tokenizer):
     loader = packed(lines, tokenizer).shuffle(1).batch(4, rows=200)
     first, second = rows_of(loader), rows_of(loader)
