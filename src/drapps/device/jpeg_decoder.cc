@@ -34,12 +34,12 @@ Status JpegDecoder::launch(Stream& stream) {
   pixels_ = work.pixels.pixels;
   DRAPPS_RETURN_IF_ERROR(stream.copy_in(there_.data(), input_.data(), work.input));
   DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kJpegHuffman, JpegHuffman::blocks(work.huffman), &work.huffman));
+  DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kJpegExpand, work.expand_blocks, &work.expand));
   const auto verdicts = static_cast<std::size_t>(work.huffman.count);
   DRAPPS_RETURN_IF_ERROR(
       stream.copy_out(verdicts_.data(), reinterpret_cast<const std::byte*>(work.huffman.right), verdicts));
-  DRAPPS_RETURN_IF_ERROR(
-      stream.launch(KernelId::kJpegTransform, static_cast<std::int64_t>(work.transform_blocks), &work.transform));
-  return stream.launch(KernelId::kJpegPixels, static_cast<std::int64_t>(work.pixel_blocks), &work.pixels);
+  DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kJpegTransform, work.transform_blocks, &work.transform));
+  return stream.launch(KernelId::kJpegPixels, work.pixel_blocks, &work.pixels);
 }
 
 JpegDecoder::Pixels JpegDecoder::pixels(std::size_t i) const noexcept {

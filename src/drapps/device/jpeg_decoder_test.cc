@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "drapps/decode/jpeg/coefficients.h"
 #include "drapps/decode/jpeg/reader_testing.h"
 #include "drapps/decode/jpeg/structure.h"
 #include "drapps/decode/testing.h"
@@ -87,9 +88,10 @@ class JpegDecoderTest : public ::testing::Test {
 
   /// One picture alone. Empty where the device says that it is the CPU's.
   Bytes on_device(JpegDecoder& decoder, const Bytes& file, const ImageInfo& info, const Rect& region,
-                  std::int32_t channels, OneIndex& index) {
+                  std::int32_t channels, const OneIndex& index) {
+    OneIndex known = index;
     decoder.clear();
-    const auto taken = decoder.add(file, info, region, {&index, {}, nullptr});
+    const auto taken = decoder.add(file, info, region, {&known, {}, nullptr});
     EXPECT_TRUE(taken.ok()) << taken.error().message;
     if (*taken != JpegTaken::kTaken) return {};
     run(decoder);
@@ -144,6 +146,53 @@ TEST_F(JpegDecoderTest, MakesThePixelsOfTheCpuOfEveryKind) {
         }
       }
     }
+  }
+}
+
+TEST_F(JpegDecoderTest, MakesThePixelsOfCoefficients) {
+  jpeg::Transcoder transcoder(MemoryLedger::unlimited());
+  OneIndex none(true);
+  for (const std::int32_t channels : {3, 1}) {
+    const auto here = decoder(channels);
+    for (const auto& [name, components, across, down] : kSamplings) {
+      for (const Extent extent : {Extent{1, 1}, Extent{33, 2}, Extent{40, 150}, Extent{19, 631}}) {
+        for (const int quality : {20, 95, 100}) {
+          const Bytes file =
+              encode_jpeg(extent, {.channels = components, .horizontal = across, .vertical = down, .quality = quality});
+          Bytes form;
+          ASSERT_TRUE(transcoder.transcode(file, form).ok());
+          ImageInfo info = jpeg::inspect_coefficients(form, {}).value();
+          for (int i = 0; i < 4; ++i) {
+            const Rect region = i == 0 ? Rect{0, 0, extent.height, extent.width}
+                                       : any_region(extent, [this](int low, int high) { return pick(low, high); });
+            ASSERT_EQ(on_device(*here, form, info, region, channels, none),
+                      on_cpu(file, info_of(file), region, channels))
+                << name << " " << extent.height << " x " << extent.width;
+          }
+          form[static_cast<std::size_t>(pick(128, static_cast<int>(form.size()) - 1))] ^= 1;
+          EXPECT_EQ(here->add(form, info, {0, 0, 1, 1}, {}).value(), JpegTaken::kNotHere);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(JpegDecoderTest, TakesBothFormsTogether) {
+  const auto here = decoder(3);
+  const Bytes file = encode_jpeg({61, 83}, {.horizontal = 2, .vertical = 2});
+  Bytes form;
+  ASSERT_TRUE(jpeg::Transcoder(MemoryLedger::unlimited()).transcode(file, form).ok());
+  OneIndex index = learn(file, true);
+  const jpeg::IndexUse use{&index, {}, nullptr};
+  const Rect crop{7, 9, 30, 40};
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(here->add(form, jpeg::inspect_coefficients(form, {}).value(), crop, {}).value(), JpegTaken::kTaken);
+    ASSERT_EQ(here->add(file, info_of(file), crop, use).value(), JpegTaken::kTaken);
+  }
+  run(*here);
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_TRUE(here->right(i));
+    EXPECT_EQ(pixels(*here, i, 3), on_cpu(file, info_of(file), crop, 3));
   }
 }
 
@@ -221,6 +270,23 @@ TEST_F(JpegDecoderTest, AnyWrongEntryShows) {
     OneIndex index(fine);
     index.known = right.known;
     EXPECT_EQ(on_device(*here, file, info, all, 3, index), expected);
+  }
+}
+
+/// Behind a restart marker nothing is left of predictors that were wrong before it.
+TEST_F(JpegDecoderTest, AWrongEntryShowsBetweenRestartMarkersToo) {
+  const auto here = decoder(3);
+  for (const unsigned interval : {1u, 3u, 5u, 8u, 16u}) {
+    const Bytes file = encode_jpeg({100, 200}, {.restart_interval = interval});
+    const ImageInfo info = info_of(file);
+    const OneIndex right = learn(file, true);
+    const Rect crop{40, 135, 20, 30};  // MCUs 16 to 20 of rows 5 to 7, of 25 each
+    ASSERT_FALSE(on_device(*here, file, info, crop, 3, right).empty());
+    for (const std::size_t number : {5 * 4 + 2, 6 * 4 + 2, 7 * 4 + 2}) {
+      OneIndex index = right;
+      index.known.entries[number].dc[1] += 3;
+      EXPECT_EQ(on_device(*here, file, info, crop, 3, index), Bytes{}) << interval << ", entry " << number;
+    }
   }
 }
 

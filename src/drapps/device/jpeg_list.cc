@@ -3,38 +3,17 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <utility>
 
 #include "drapps/base/caught.h"
 #include "drapps/decode/check.h"
-#include "drapps/decode/jpeg/scan_bytes.h"
+#include "drapps/device/aligned.h"
 #include "drapps/kernel/jpeg/zigzag.h"
 
 namespace drapps::device {
 namespace {
 
-using jpeg::Frame;
-using kernel::jpeg::CodeClass;
-using kernel::jpeg::HuffmanTable;
-using kernel::jpeg::kScanPadding;
-
-static_assert(JpegScan::kPadding == kScanPadding && kJpegBlock == kernel::jpeg::kBlock);
-static_assert(JpegCode::kSingleBits == HuffmanTable::kSingleBits);
-
-constexpr std::size_t kPart = 64;  // what every list and every scan is aligned to
-
-constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + kPart - 1) / kPart * kPart; }
-
-constexpr std::int64_t parts_of(std::int64_t all, std::int64_t part) noexcept { return (all + part - 1) / part; }
-
-JpegCode code_of(const HuffmanTable& table) noexcept {
-  JpegCode code{};
-  std::copy(table.single.begin(), table.single.end(), code.single);
-  std::copy(table.limit.begin(), table.limit.end(), code.limit);
-  std::copy(table.offset.begin(), table.offset.end(), code.offset);
-  std::copy(table.symbol.begin(), table.symbol.end(), code.symbol);
-  return code;
+constexpr std::size_t parts_of(std::int64_t all, std::int64_t part) noexcept {
+  return static_cast<std::size_t>((all + part - 1) / part);
 }
 
 /// Lists one behind the other, at the same places in the host's memory and in the device's.
@@ -69,7 +48,9 @@ void JpegList::clear() noexcept {
   planes_.clear();
   scans_.clear();
   segments_.clear();
+  runs_.clear();
   pictures_.clear();
+  expand_tiles_.clear();
   transform_tiles_.clear();
   pixel_tiles_.clear();
   segment_ends_.clear();
@@ -77,142 +58,54 @@ void JpegList::clear() noexcept {
 
 Result<JpegTaken> JpegList::add(std::byte* memory, std::span<const std::uint8_t> bytes, const ImageInfo& info,
                                 const Rect& region, const jpeg::IndexUse& index) {
-  return catching([&] { return try_add(memory, bytes, info, region, index); });
-}
-
-Result<JpegTaken> JpegList::try_add(std::byte* memory, std::span<const std::uint8_t> bytes, const ImageInfo& info,
-                                    const Rect& region, const jpeg::IndexUse& index) {
-  if (info.format != ImageFormat::kJpeg || info.irregular) return JpegTaken::kNotHere;
   DRAPPS_RETURN_IF_ERROR(check_region(region, info.stored));
-  const std::optional<Frame> frame = jpeg::read_frame(bytes);
-  // Places in the scan are counted in 32 bits, and so are the pixels and blocks of a picture.
-  if (!frame || frame->extent != info.stored || bytes.size() > std::numeric_limits<std::uint32_t>::max() / 8 ||
-      std::int64_t{region.height} * region.width > std::numeric_limits<std::int32_t>::max() / 2) {
+  // Pixels and blocks of a picture are counted in 32 bits.
+  if (std::int64_t{region.height} * region.width > std::numeric_limits<std::int32_t>::max() / 2) {
     return JpegTaken::kNotHere;
   }
-  Candidate candidate{*frame, {*frame, region}, region, info.luma ? 1 : frame->components, {}};
-  if (!knows_part(bytes, candidate, index)) return JpegTaken::kNotHere;
-  const JpegTaken no_room = pictures_.empty() ? JpegTaken::kNotHere : JpegTaken::kFull;
-  if (size_.data + bytes.size() - frame->scan_begin + kScanPadding + kPadding > bounds_.input) return no_room;
-  const Result<bool> coded = find_codes(candidate);
-  if (!coded.ok()) return coded.error();
-  if (!*coded) return JpegTaken::kNotHere;
-
-  JpegScan& scan = candidate.scan;
-  auto* const data = reinterpret_cast<std::uint8_t*>(memory) + size_.data;
-  const std::size_t written = jpeg::unstuff_scan(data, bytes, frame->scan_begin, markers_);
-  scan.data = static_cast<std::int64_t>(size_.data);
-  scan.bits = static_cast<std::uint32_t>(written * 8);
-  scan.interval = frame->restart_interval;
-  scan.restarts = static_cast<std::int32_t>(restarts_.size());
-  scan.markers = static_cast<std::int32_t>(markers_.size());
-  scan.plane = static_cast<std::int32_t>(planes_.size());
-  scan.components = frame->components;
-  scan.across = frame->sampling.across;
-  scan.down = frame->sampling.down;
-  scan.mcus_across = frame->mcus_across();
-  scan.first_row = candidate.part.rows.begin;
-  scan.first_column = candidate.part.columns.begin;
-  scan.end_column = candidate.part.columns.end;
-  const Size size = size_with(candidate);
-  if (input_bytes(size) > bounds_.input || work_bytes(size) > bounds_.work) return no_room;
-
-  restarts_.insert(restarts_.end(), markers_.begin(), markers_.end());
-  add_planes(candidate);
-  add_segments(candidate);
-  add_pixels(candidate);
-  scans_.push_back(scan);
-  size_ = size;
-  return JpegTaken::kTaken;
+  Result<JpegTaken> taken = catching([&]() -> Result<JpegTaken> {
+    switch (info.format) {
+      case ImageFormat::kJpeg: return add_scan(memory, bytes, info, region, index);
+      case ImageFormat::kCoefficients: return add_form(memory, bytes, info, region);
+      default: return JpegTaken::kNotHere;
+    }
+  });
+  if (!taken.ok()) clear();  // some of the lists may have more of a picture than others
+  return taken;
 }
 
-/// Whether there is an index of these bytes that has the ends of all segments.
-bool JpegList::knows_part(std::span<const std::uint8_t> bytes, const Candidate& candidate,
-                          const jpeg::IndexUse& index) {
-  if (index.store == nullptr || !index.store->get(index.key, index_)) return false;
-  const jpeg::IndexShape& shape = index_.shape;
-  if (shape.group == 0 || shape != jpeg::shape_of(candidate.frame, bytes, shape.group)) return false;
-  const auto row = static_cast<std::size_t>(candidate.part.rows.end - 1);
-  const auto group = static_cast<std::uint32_t>(candidate.part.columns.end - 1) / shape.group;
-  const std::size_t end = row * shape.groups_across() + group + 1;
-  if (end >= index_.entries.size() && end != shape.entries()) return false;
-  if (index.known != nullptr) {
-    *index.known = index_.entries.size() == shape.entries() ? Learned::kAll : Learned::kPart;
-  }
-  return true;
-}
-
-/// False for a code that is left to libjpeg.
-Result<bool> JpegList::find_codes(Candidate& candidate) {
-  for (std::size_t c = 0; c < static_cast<std::size_t>(candidate.frame.components); ++c) {
-    const jpeg::Component& component = candidate.frame.component[c];
-    const auto dc = code_number(CodeClass::kDc, component.dc);
-    if (!dc.ok()) return dc.error();
-    const auto ac = code_number(CodeClass::kAc, component.ac);
-    if (!ac.ok()) return ac.error();
-    if (*dc < 0 || *ac < 0) return false;
-    candidate.scan.dc[c] = *dc;
-    candidate.scan.ac[c] = *ac;
-  }
-  return true;
-}
-
-/// -1 for one that is left to libjpeg.
-Result<std::int32_t> JpegList::code_number(CodeClass kind, std::span<const std::uint8_t> code) {
-  const auto same = [&](const std::vector<std::uint8_t>& known) {
-    return known[0] == static_cast<std::uint8_t>(kind) &&
-           std::equal(known.begin() + 1, known.end(), code.begin(), code.end());
-  };
-  const auto known = std::find_if(known_codes_.begin(), known_codes_.end(), same);
-  if (known != known_codes_.end()) return static_cast<std::int32_t>(known - known_codes_.begin());
-  const Result<const HuffmanTable*> table = tables_.get(kind, code);
-  if (!table.ok()) return table.error();
-  if (*table == nullptr) return -1;
-  codes_.push_back(code_of(**table));
-  std::vector<std::uint8_t>& name = known_codes_.emplace_back(1, static_cast<std::uint8_t>(kind));
-  name.insert(name.end(), code.begin(), code.end());
-  return static_cast<std::int32_t>(codes_.size() - 1);
-}
-
-JpegList::Size JpegList::size_with(const Candidate& candidate) const noexcept {
-  const auto& [frame, part, region, made, scan] = candidate;
-  Size size = size_;
-  size.data += aligned(scan.bits / 8 + kScanPadding);
+void JpegList::count(const Candidate& candidate, Size& size) const noexcept {
+  const auto& [frame, part, region, made] = candidate;
   for (std::int32_t c = 0; c < frame.components; ++c) {
     const std::int64_t each = c == 0 ? static_cast<std::int64_t>(frame.luma_blocks()) : 1;
     const std::int64_t blocks = each * part.rows.size() * part.columns.size();
     size.blocks += blocks;
-    if (c < made) size.transform_tiles += static_cast<std::size_t>(parts_of(blocks, JpegTransform::kBlocks));
+    if (c < made) size.transform_tiles += parts_of(blocks, JpegTransform::kBlocks);
   }
-  const auto group = static_cast<std::int32_t>(index_.shape.group);
-  const std::int32_t groups = (part.columns.end - 1) / group - part.columns.begin / group + 1;
-  size.segments += static_cast<std::size_t>(part.rows.size()) * static_cast<std::size_t>(groups);
-  size.pixel_tiles +=
-      static_cast<std::size_t>(parts_of(std::int64_t{region.height} * region.width, JpegPixels::kPixels));
+  size.pixel_tiles += parts_of(std::int64_t{region.height} * region.width, JpegPixels::kPixels);
   size.rows += region.height;
   size.widest = std::max(size.widest, region.width);
-  size.restarts += markers_.size();
   size.planes += static_cast<std::size_t>(frame.components);
   ++size.pictures;
-  return size;
 }
 
-std::size_t JpegList::input_bytes(const Size& size) const noexcept {
-  return size.data + aligned(kJpegBlock) + aligned(codes_.size() * sizeof(JpegCode)) +
-         aligned(size.planes * sizeof(quantizers_[0])) + aligned(size.restarts * sizeof(std::uint32_t)) +
-         aligned(size.planes * sizeof(JpegPlane)) + aligned(size.pictures * sizeof(JpegScan)) +
-         aligned(size.segments * sizeof(JpegSegment)) + aligned(size.pictures * sizeof(JpegPicture)) +
-         aligned(size.transform_tiles * sizeof(JpegTile)) + aligned(size.pixel_tiles * sizeof(JpegTile));
-}
-
-std::size_t JpegList::work_bytes(const Size& size) const noexcept {
+bool JpegList::has_room(const Size& size) const noexcept {
+  const std::size_t tiles = aligned(size.expand_tiles * sizeof(JpegTile)) +
+                            aligned(size.transform_tiles * sizeof(JpegTile)) +
+                            aligned(size.pixel_tiles * sizeof(JpegTile));
+  const std::size_t input = size.data + aligned(kJpegBlock) + aligned(codes_.size() * sizeof(JpegCode)) +
+                            aligned(size.planes * sizeof(quantizers_[0])) +
+                            aligned(size.restarts * sizeof(std::uint32_t)) + aligned(size.planes * sizeof(JpegPlane)) +
+                            aligned(size.scans * sizeof(JpegScan)) + aligned(size.segments * sizeof(JpegSegment)) +
+                            aligned(size.runs * sizeof(JpegRun)) + aligned(size.pictures * sizeof(JpegPicture)) + tiles;
   const auto blocks = static_cast<std::size_t>(size.blocks);
   const auto pixels = static_cast<std::size_t>(size.rows * size.widest * channels_);
-  return blocks * kJpegBlock * (sizeof(std::int16_t) + 1) + aligned(pixels) + aligned(size.segments);
+  const std::size_t work = blocks * kJpegBlock * (sizeof(std::int16_t) + 1) + aligned(pixels) + aligned(size.segments);
+  return input <= bounds_.input && work <= bounds_.work;
 }
 
 void JpegList::add_planes(const Candidate& candidate) {
-  const auto& [frame, part, region, made, scan] = candidate;
+  const auto& [frame, part, region, made] = candidate;
   std::int64_t blocks = size_.blocks;
   for (std::int32_t c = 0; c < frame.components; ++c) {
     const jpeg::Sampling sampling = c == 0 ? frame.sampling : jpeg::Sampling{};
@@ -233,38 +126,13 @@ void JpegList::add_planes(const Candidate& candidate) {
   }
 }
 
-JpegPlace JpegList::place(std::size_t entry) const noexcept {
-  if (entry >= index_.entries.size()) return {};
-  const jpeg::IndexEntry& at = index_.entries[entry];
-  return {.bit = at.bit(), .dc = {at.dc[0], at.dc[1], at.dc[2]}, .known = 1};
-}
-
-void JpegList::add_segments(const Candidate& candidate) {
-  const auto& [frame, part, region, made, scan] = candidate;
-  const jpeg::IndexShape& shape = index_.shape;
-  const auto group = static_cast<std::int32_t>(shape.group);
-  for (std::int32_t row = part.rows.begin; row < part.rows.end; ++row) {
-    for (std::int32_t column = part.columns.begin / group * group; column < part.columns.end; column += group) {
-      const std::size_t entry =
-          static_cast<std::size_t>(row) * shape.groups_across() + static_cast<std::size_t>(column / group);
-      segments_.push_back({.scan = static_cast<std::int32_t>(scans_.size()),
-                           .row = row,
-                           .column = column,
-                           .count = std::min(group, frame.mcus_across() - column),
-                           .begin = place(entry),
-                           .end = place(entry + 1)});
-    }
-  }
-  segment_ends_.push_back(segments_.size());
-}
-
 void JpegList::add_pixels(const Candidate& candidate) {
-  const auto& [frame, part, region, made, scan] = candidate;
+  const auto& [frame, part, region, made] = candidate;
   const std::int32_t pixels = region.height * region.width;
   for (std::int32_t first = 0; first < pixels; first += JpegPixels::kPixels) {
     pixel_tiles_.push_back({static_cast<std::int32_t>(pictures_.size()), first});
   }
-  pictures_.push_back({.plane = scan.plane,
+  pictures_.push_back({.plane = static_cast<std::int32_t>(planes_.size()) - frame.components,
                        .components = made,
                        .across = frame.sampling.across,
                        .down = frame.sampling.down,
@@ -277,11 +145,12 @@ void JpegList::add_pixels(const Candidate& candidate) {
                        .height = region.height,
                        .width = region.width,
                        .first_row = size_.rows});
+  segment_ends_.push_back(segments_.size());
 }
 
 JpegList::Work JpegList::put(std::byte* memory, const std::byte* there, std::byte* work) const noexcept {
   Work made;
-  auto& [huffman, transform, pixels, transform_blocks, pixel_blocks, input] = made;
+  auto& [huffman, expand, transform, pixels, expand_blocks, transform_blocks, pixel_blocks, input] = made;
   Packer packer(memory, there, size_.data);
   packer.put(std::span(kernel::jpeg::kZigzag).first<kJpegBlock>(), huffman.zigzag);
   packer.put(codes_, huffman.codes);
@@ -290,18 +159,22 @@ JpegList::Work JpegList::put(std::byte* memory, const std::byte* there, std::byt
   packer.put(planes_, huffman.planes);
   packer.put(scans_, huffman.scans);
   packer.put(segments_, huffman.segments);
+  packer.put(runs_, expand.runs);
   packer.put(pictures_, pixels.pictures);
+  packer.put(expand_tiles_, expand.tiles);
   packer.put(transform_tiles_, transform.tiles);
   packer.put(pixel_tiles_, pixels.tiles);
   input = packer.end();
-  transform_blocks = transform_tiles_.size();
-  pixel_blocks = pixel_tiles_.size();
+  expand_blocks = static_cast<std::int64_t>(expand_tiles_.size());
+  transform_blocks = static_cast<std::int64_t>(transform_tiles_.size());
+  pixel_blocks = static_cast<std::int64_t>(pixel_tiles_.size());
 
   const auto coefficients = static_cast<std::size_t>(size_.blocks) * kJpegBlock;
   auto* const bytes = reinterpret_cast<std::uint8_t*>(work);
   huffman.data = reinterpret_cast<const std::uint8_t*>(there);
   huffman.count = static_cast<std::int32_t>(segments_.size());
-  huffman.coefficients = reinterpret_cast<std::int16_t*>(work);
+  expand.data = huffman.data;
+  huffman.coefficients = expand.coefficients = reinterpret_cast<std::int16_t*>(work);
   transform.coefficients = huffman.coefficients;
   transform.planes = pixels.planes = huffman.planes;
   transform.samples = bytes + coefficients * sizeof(std::int16_t);

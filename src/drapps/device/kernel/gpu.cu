@@ -1,6 +1,7 @@
 // What NVRTC compiles: every body of this folder as a kernel, a barrier between its phases.
 #include "drapps/device/kernel/augment.h"
 #include "drapps/device/kernel/gather.h"
+#include "drapps/device/kernel/jpeg_expand.h"
 #include "drapps/device/kernel/jpeg_pixels.h"
 #include "drapps/device/kernel/jpeg_scan.h"
 #include "drapps/device/kernel/jpeg_transform.h"
@@ -35,6 +36,12 @@ extern "C" __global__ void __launch_bounds__(drapps::device::JpegHuffman::kThrea
     drapps_jpeg_huffman(const __grid_constant__ drapps::device::JpegHuffman::Arguments arguments) {
   __shared__ drapps::device::JpegHuffman::Shared shared;
   drapps::device::run_thread<drapps::device::JpegHuffman>(arguments, shared);
+}
+
+extern "C" __global__ void __launch_bounds__(drapps::device::JpegExpand::kThreads)
+    drapps_jpeg_expand(const __grid_constant__ drapps::device::JpegExpand::Arguments arguments) {
+  __shared__ drapps::device::JpegExpand::Shared shared;
+  drapps::device::run_thread<drapps::device::JpegExpand>(arguments, shared);
 }
 
 extern "C" __global__ void __launch_bounds__(drapps::device::JpegTransform::kThreads)

@@ -6,7 +6,7 @@
 // 2. Each thread notes whether its segment is right: every code is one, no bit lies beyond the data or the next restart
 //    marker, and at the end stand the place and the predictors that the index has there. So an index that is wrong or
 //    of another picture shows, as does damage. What libjpeg takes without a word is taken in the same way.
-// 3. Only the columns that are asked for are written.
+// 3. Only the MCUs that are asked for are written.
 #pragma once
 
 #include <cstdint>
@@ -149,7 +149,7 @@ class JpegSegmentDecoder {
   }
 
   bool decode_mcu(std::int32_t column) {
-    const bool wanted = column >= scan_.first_column && column < scan_.end_column;
+    const bool wanted = segment_.row >= scan_.first_row && column >= scan_.first_column && column < scan_.end_column;
     for (std::int32_t c = 0; c < scan_.components; ++c) {
       const std::int32_t across = c == 0 ? scan_.across : 1;
       const std::int32_t down = c == 0 ? scan_.down : 1;
