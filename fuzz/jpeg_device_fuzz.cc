@@ -119,6 +119,10 @@ void compare(std::span<const std::uint8_t> bytes) {
     one.try_region(region, index);
     one.try_form(region);
     if (index.known.entries.empty()) continue;
+    OneIndex part = index;
+    part.known.entries.resize(
+        static_cast<std::size_t>(1 + choice.below(static_cast<std::int32_t>(part.known.entries.size()))));
+    one.try_region(region, part);
     OneIndex spoiled = index;
     spoil(spoiled.known.entries, choice);
     one.try_region(whole, spoiled);

@@ -22,7 +22,8 @@
 
 namespace drapps::device {
 
-/// Used by one thread at a time. While a launch is under way nothing may be called but pixels().
+/// Used by one thread at a time. While a launch is under way nothing may be called but pixels(). Its memory, twice
+/// bounds.input and once bounds.work, is in no ledger: whoever makes it accounts for it.
 class JpegDecoder {
  public:
   /// Where pixels lie on the device: [rows][width][channels] of each picture, `row_bytes` apart.

@@ -208,22 +208,42 @@ TEST_F(JpegDecoderTest, LeavesOtherKindsToTheCpu) {
   }
 }
 
-TEST_F(JpegDecoderTest, NeedsTheEndOfEachSegmentInTheIndex) {
+TEST_F(JpegDecoderTest, NeedsTheBeginOfEachSegmentInTheIndex) {
   const auto here = decoder(3);
   const Bytes file = encode_jpeg({160, 421}, {});
   const ImageInfo info = info_of(file);
   const Rect crop{17, 20, 30, 8};  // MCUs 2 and 3 of rows 2 to 5, of 53 each
   for (const bool fine : {false, true}) {
-    OneIndex index = learn(file, fine);
-    const std::size_t enough = fine ? 5 * 7 + 2 : 7;
+    const OneIndex all = learn(file, fine);
+    const std::size_t enough = fine ? 5 * 7 + 1 : 6;
     for (const std::size_t entries : {std::size_t{0}, std::size_t{1}, enough - 1, enough, enough + 1}) {
       OneIndex part(fine);
-      part.known = index.known;
+      part.known = all.known;
       part.known.entries.resize(entries);
       EXPECT_EQ(on_device(*here, file, info, crop, 3, part).empty(), entries < enough) << entries;
     }
-    const jpeg::IndexUse none;
-    EXPECT_EQ(here->add(file, info, crop, none).value(), JpegTaken::kNotHere);
+    EXPECT_EQ(here->add(file, info, crop, {}).value(), JpegTaken::kNotHere);
+  }
+}
+
+TEST_F(JpegDecoderTest, TakesTheCropThatTheIndexWasLearntBy) {
+  const auto here = decoder(3);
+  for (const unsigned interval : {0u, 5u, 8u}) {
+    for (const bool fine : {false, true}) {
+      for (int i = 0; i < 20; ++i) {
+        const Bytes file = encode_jpeg({90, 150}, {.vertical = 2, .restart_interval = interval});
+        const ImageInfo info = info_of(file);
+        const Rect crop = any_region({90, 150}, [this](int low, int high) { return pick(low, high); });
+        OneIndex learnt(fine);
+        const Bytes expected = on_cpu(file, info, crop, 3, &learnt);
+        ASSERT_EQ(on_device(*here, file, info, crop, 3, learnt), expected);
+        // The last entry is the only one whose end may be missing.
+        if (learnt.known.entries.size() < 2 || learnt.complete()) continue;
+        learnt.known.entries.back().dc[0] += 1;
+        const Bytes made = on_device(*here, file, info, crop, 3, learnt);
+        ASSERT_TRUE(made.empty() || made == expected);
+      }
+    }
   }
 }
 

@@ -83,7 +83,7 @@ class JpegHuffmanKernel : public ::testing::Test {
       codes_[i].limit[17] = 1u << 16;
       codes_[i].symbol[0] = entry;
     }
-    scan_ = {.bits = 16, .markers = 0, .components = 1, .mcus_across = kMcus, .end_column = kMcus};
+    scan_ = {.bits = 16, .markers = 0, .components = 1, .mcus_across = kMcus, .mcus_down = 1, .end_column = kMcus};
     scan_.ac[0] = 1;
   }
 
@@ -137,9 +137,11 @@ TEST_F(JpegHuffmanKernel, StepsOverRestartMarkersWhereTheyAreDue) {
   EXPECT_TRUE(decode({.count = 6, .begin = {.dc = {9, 0, 0}}}));
   for (std::uint32_t i = 0; i < kMcus; ++i) EXPECT_EQ(blocks_[i].at[0], i < 3 ? 9 : 0);
   EXPECT_TRUE(decode({.count = 3, .end = {.bit = 8, .known = 1}}));
+  EXPECT_TRUE(decode({.count = 3}));
   EXPECT_FALSE(decode({.count = 3, .end = {.bit = 6, .known = 1}}));
   restarts_[0] = 2;
   EXPECT_FALSE(decode({.count = 6}));
+  EXPECT_FALSE(decode({.count = 3}));
   scan_.markers = 0;
   EXPECT_FALSE(decode({.count = 6}));
 }

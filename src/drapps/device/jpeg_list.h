@@ -2,8 +2,10 @@
 // kernels jpeg_scan.h or jpeg_expand.h, jpeg_transform.h and jpeg_pixels.h.
 //
 // A file in the coefficient form is taken where it is sound. A JPEG is taken where its file is regular, of a kind that
-// decode/jpeg/ decodes itself, and where an index knows all places that its part needs: the begin of each segment, and
-// the end, by which a segment is checked. All others are not for a device, and the CPU has the verdict on them.
+// decode/jpeg/ decodes itself, and where an index knows where all segments of its part begin. Each begin is checked: by
+// the end of its own segment, which the index has too; or, where the index ends with it or a restart marker lies
+// between, by the end of the segment before. All other pictures are not for a device, and the CPU has the verdict on
+// them.
 #pragma once
 
 #include <array>

@@ -46,6 +46,7 @@ Result<JpegTaken> JpegList::add_scan(std::byte* memory, std::span<const std::uin
                 .across = frame->sampling.across,
                 .down = frame->sampling.down,
                 .mcus_across = frame->mcus_across(),
+                .mcus_down = frame->mcus_down(),
                 .first_row = candidate.part.rows.begin,
                 .first_column = candidate.part.columns.begin,
                 .end_column = candidate.part.columns.end};
@@ -79,7 +80,7 @@ Result<JpegTaken> JpegList::add_scan(std::byte* memory, std::span<const std::uin
   return JpegTaken::kTaken;
 }
 
-/// Whether there is an index of these bytes that has the ends of all segments.
+/// Whether there is an index of these bytes that has the begins of all segments.
 bool JpegList::knows_part(std::span<const std::uint8_t> bytes, const Candidate& candidate,
                           const jpeg::IndexUse& index) {
   if (index.store == nullptr || !index.store->get(index.key, index_)) return false;
@@ -89,8 +90,7 @@ bool JpegList::knows_part(std::span<const std::uint8_t> bytes, const Candidate& 
   if (shape.group == 0 || shape != jpeg::shape_of(candidate.frame, bytes, shape.group)) return false;
   const auto row = static_cast<std::size_t>(candidate.part.rows.end - 1);
   const auto group = static_cast<std::uint32_t>(candidate.part.columns.end - 1) / shape.group;
-  const std::size_t end = row * shape.groups_across() + group + 1;
-  if (end >= index_.entries.size() && end != shape.entries()) return false;
+  if (row * shape.groups_across() + group >= index_.entries.size()) return false;
   if (index.known != nullptr) {
     *index.known = index_.entries.size() == shape.entries() ? Learned::kAll : Learned::kPart;
   }
@@ -154,9 +154,10 @@ void JpegList::add_segments(const Candidate& candidate, bool restarts) {
     const std::size_t first_of_row = static_cast<std::size_t>(row) * groups_across;
     const std::size_t first = first_of_row + static_cast<std::size_t>(part.columns.begin / group);
     const std::size_t last = first_of_row + static_cast<std::size_t>((part.columns.end - 1) / group);
-    // A restart marker makes predictors forgotten, so that an end says nothing of those at the begin. The end of the
-    // segment before does.
-    if (restarts && first >= next && first > 0) add(first - 1);
+    // An end that is not known says nothing of the begin, nor does one behind a restart marker of the predictors there.
+    // The end of the segment before does.
+    const bool unsaid = restarts || first + 1 == index_.entries.size();
+    if (unsaid && first >= next && first > 0) add(first - 1);
     for (std::size_t entry = first; entry <= last; ++entry) add(entry);
   }
 }

@@ -34,7 +34,7 @@ struct JpegScan {
   std::int32_t plane = 0;             // number of the first of its planes
   std::int32_t components = 0;        // 1 or 3
   std::int32_t across = 1, down = 1;  // blocks of component 0 in an MCU
-  std::int32_t mcus_across = 0;
+  std::int32_t mcus_across = 0, mcus_down = 0;
   std::int32_t first_row = 0, first_column = 0, end_column = 0;  // the MCUs that are asked for
   std::int32_t dc[3] = {}, ac[3] = {};                           // numbers of codes, by component
 
@@ -45,7 +45,7 @@ struct JpegScan {
 struct JpegPlace {
   std::uint32_t bit = 0;
   std::int16_t dc[3] = {};
-  std::int16_t known = 0;  // of the end of a segment: whether the index has it. 0 where the scan ends there.
+  std::int16_t known = 0;  // of the end of a segment: whether the index has it
 };
 
 struct JpegSegment {
@@ -125,10 +125,11 @@ class JpegSegmentDecoder {
       if (!decode_mcu(column)) return false;
     }
     if (bits_.bit() > scan_.bits) return false;
-    if (segment_.end.known == 0) return true;
+    if (segment_.row + 1 == scan_.mcus_down && column == scan_.mcus_across) return true;
     if (!pass_restart(column)) return false;
     const JpegPlace& end = segment_.end;
-    return bits_.bit() == end.bit && dc_[0] == end.dc[0] && dc_[1] == end.dc[1] && dc_[2] == end.dc[2];
+    return end.known == 0 ||
+           (bits_.bit() == end.bit && dc_[0] == end.dc[0] && dc_[1] == end.dc[1] && dc_[2] == end.dc[2]);
   }
 
  private:
