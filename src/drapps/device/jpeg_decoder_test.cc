@@ -388,6 +388,22 @@ TEST_F(JpegDecoderTest, SaysWhenItIsFull) {
             ErrorCode::kResourceExhausted);
 }
 
+TEST_F(JpegDecoderTest, APictureThatFindsNoRoomLeavesNothing) {
+  const Bytes first = encode_jpeg({64, 64}, {});
+  OneIndex index = learn(first, true);
+  // Room for the first one with its codes, and not for a second one.
+  const auto here = decoder(3, {.input = first.size() + 27'000});
+  ASSERT_EQ(here->add(first, info_of(first), {0, 0, 64, 64}, {&index, {}, nullptr}).value(), JpegTaken::kTaken);
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const Bytes file = encode_jpeg({64, 64}, {.optimize = true, .seed = i, .flat = static_cast<int>(i % 6)});
+    OneIndex other = learn(file, true);
+    ASSERT_EQ(here->add(file, info_of(file), {0, 0, 64, 64}, {&other, {}, nullptr}).value(), JpegTaken::kFull);
+  }
+  run(*here);
+  EXPECT_TRUE(here->right(0));
+  EXPECT_EQ(pixels(*here, 0, 3), on_cpu(first, info_of(first), {0, 0, 64, 64}, 3));
+}
+
 TEST_F(JpegDecoderTest, ADeviceThatIsLostIsAnError) {
   const auto here = decoder(3);
   const Bytes file = encode_jpeg({64, 64}, {});

@@ -63,6 +63,7 @@ Result<JpegTaken> JpegList::add(std::byte* memory, std::span<const std::uint8_t>
   if (std::int64_t{region.height} * region.width > std::numeric_limits<std::int32_t>::max() / 2) {
     return JpegTaken::kNotHere;
   }
+  const std::size_t codes = codes_.size();
   Result<JpegTaken> taken = catching([&]() -> Result<JpegTaken> {
     switch (info.format) {
       case ImageFormat::kJpeg: return add_scan(memory, bytes, info, region, index);
@@ -70,7 +71,13 @@ Result<JpegTaken> JpegList::add(std::byte* memory, std::span<const std::uint8_t>
       default: return JpegTaken::kNotHere;
     }
   });
-  if (!taken.ok()) clear();  // some of the lists may have more of a picture than others
+  if (!taken.ok()) {
+    clear();  // some of the lists may have more of a picture than others
+  } else if (*taken != JpegTaken::kTaken) {
+    // Room was counted without the codes of a picture that is not taken.
+    codes_.resize(codes);
+    known_codes_.resize(codes);
+  }
   return taken;
 }
 
