@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,8 @@
 #include "drapps/base/caught.h"
 #include "drapps/decode/decoder.h"
 #include "drapps/decode/jpeg/coefficients.h"
+#include "drapps/device/decode_trial.h"
+#include "drapps/device/open.h"
 #include "drapps/modality/form_trial.h"
 #include "shared.h"
 
@@ -119,6 +122,37 @@ Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const
   return Pixels(data_out, {height, width, channels}, owner);
 }
 
+/// Arrays of the device's pixels; None for what is left to the CPU.
+nb::list decode_on_device(const std::string& device, const std::vector<nb::bytes>& files, const std::string& color) {
+  const std::int32_t channels = options_of(color, "ignore", "clip").color == ColorMode::kGray ? 1 : 3;
+  std::vector<std::span<const std::uint8_t>> data;
+  for (const nb::bytes& file : files) data.push_back(view_of(file));
+  auto work = [&]() -> Result<std::vector<device::TrialPixels>> {
+    const WithoutGil release;
+    auto opened = device::open_device(device);
+    if (!opened.ok()) return std::move(opened).error();
+    return device::decode_on(**opened, data, channels);
+  };
+  Result<std::vector<device::TrialPixels>> trials = work();
+  if (!trials.ok()) raise(trials.error());
+  nb::list arrays;
+  for (device::TrialPixels& trial : *trials) {
+    if (!trial.there) {
+      arrays.append(nb::none());
+      continue;
+    }
+    auto owned = std::make_unique<std::vector<std::uint8_t>>(std::move(trial.pixels));
+    std::uint8_t* const first = owned->data();
+    const nb::capsule owner(owned.release(),
+                            [](void* p) noexcept { delete static_cast<std::vector<std::uint8_t>*>(p); });
+    arrays.append(Pixels(first,
+                         {static_cast<std::size_t>(trial.extent.height), static_cast<std::size_t>(trial.extent.width),
+                          static_cast<std::size_t>(channels)},
+                         owner));
+  }
+  return arrays;
+}
+
 nb::bytes transcode(const nb::bytes& bytes) {
   Tools& mine = tools();
   const std::span<const std::uint8_t> data = view_of(bytes);
@@ -175,6 +209,9 @@ void bind_decode(nb::module_& module) {
   module.def("try_forms", &try_forms_of, nb::arg("bytes"), nb::arg("times") = 3,
              "What each form of the cache makes of a picture: bytes, and the thread-CPU ns of making and reading it, "
              "the least of `times`. Raises SampleError.");
+  module.def("decode_on_device", &decode_on_device, nb::arg("device"), nb::arg("files"), nb::arg("color") = "rgb",
+             "As decode() of each whole file, JPEG or coefficient form, made on a device such as 'cuda:0'; None for a "
+             "file that only the CPU decodes. Raises SampleError, for the device too.");
   module.def("transcode", &transcode, nb::arg("jpeg"), "The coefficient form of a JPEG. Raises SampleError.");
 }
 

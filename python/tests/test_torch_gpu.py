@@ -179,3 +179,22 @@ def test_a_ddp_loop_trains_on_every_sample(tmp_path):
                 assert sorted(seen) == list(range(64))
     finally:
         distributed.destroy_process_group()
+
+
+def test_the_device_decodes_pillows_pixels():
+    from drapps import _core
+    from python.tests.decode_files import CODINGS, SAMPLINGS, SIZES, jpeg, pillow
+
+    codings = [coding for coding in CODINGS if coding != "progressive"]
+    samplings = [sampling for sampling in SAMPLINGS if sampling != "4:4:1"]
+    files = [
+        jpeg(sampling, *size, **CODINGS[coding])
+        for coding in codings
+        for sampling in samplings
+        for size in SIZES
+    ]
+    pixels = _core.decode_on_device("cuda:0", files)
+    forms = _core.decode_on_device("cuda:0", [_core.transcode(data) for data in files])
+    for data, made, of_form in zip(files, pixels, forms, strict=True):
+        assert (made == pillow(data)).all()
+        assert (of_form == made).all()

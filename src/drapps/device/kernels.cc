@@ -5,6 +5,10 @@
 #include "drapps/device/kernel/augment.h"
 #include "drapps/device/kernel/body.h"
 #include "drapps/device/kernel/gather.h"
+#include "drapps/device/kernel/jpeg_expand.h"
+#include "drapps/device/kernel/jpeg_pixels.h"
+#include "drapps/device/kernel/jpeg_scan.h"
+#include "drapps/device/kernel/jpeg_transform.h"
 
 namespace drapps::device {
 namespace {
@@ -25,7 +29,11 @@ constexpr Kernel kernel_of(const char* name) {
 }
 
 constexpr std::array<Kernel, kKernels> kKernelList{kernel_of<Augment>("drapps_augment"),
-                                                   kernel_of<Gather>("drapps_gather")};
+                                                   kernel_of<Gather>("drapps_gather"),
+                                                   kernel_of<JpegHuffman>("drapps_jpeg_huffman"),
+                                                   kernel_of<JpegExpand>("drapps_jpeg_expand"),
+                                                   kernel_of<JpegTransform>("drapps_jpeg_transform"),
+                                                   kernel_of<JpegPixels>("drapps_jpeg_pixels")};
 
 }  // namespace
 

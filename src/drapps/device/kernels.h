@@ -7,8 +7,8 @@
 
 namespace drapps::device {
 
-enum class KernelId : std::uint8_t { kAugment, kGather };
-inline constexpr std::size_t kKernels = 2;
+enum class KernelId : std::uint8_t { kAugment, kGather, kJpegHuffman, kJpegExpand, kJpegTransform, kJpegPixels };
+inline constexpr std::size_t kKernels = 6;
 
 struct Kernel {
   const char* name;  // in kernel/gpu.cu

@@ -152,9 +152,27 @@ Status CoefficientReader::begin(Bytes bytes, const CoefficientHead& head) {
   return ok_status();
 }
 
-bool CoefficientReader::read(std::int32_t row, std::int32_t first, std::int32_t count, const BlockTargets& targets) {
+CoefficientReader::Place CoefficientReader::place_of(std::int32_t row) const noexcept {
   Place place;
   std::memcpy(&place, places_.data() + static_cast<std::size_t>(row) * sizeof place, sizeof place);
+  return place;
+}
+
+CoefficientReader::Stored CoefficientReader::stored(std::int32_t row, std::size_t run, std::int32_t first,
+                                                    std::int32_t count) const noexcept {
+  const Place place = place_of(row);
+  const auto [across, begin, target] = runs_[run];
+  const std::uint8_t* const data = bytes_.data() + place.begin;
+  const std::uint8_t* const masks = data + kMaskBytes * begin;
+  const std::size_t passed = across * static_cast<std::size_t>(first);
+  return {.masks = masks + kMaskBytes * passed,
+          .dc = data + kMaskBytes * blocks_ + kDcBytes * (begin + passed),
+          .values = data + place.values[run] + kernel::jpeg::value_bytes(masks, passed, level_),
+          .blocks = across * static_cast<std::size_t>(count)};
+}
+
+bool CoefficientReader::read(std::int32_t row, std::int32_t first, std::int32_t count, const BlockTargets& targets) {
+  const Place place = place_of(row);
   const std::uint8_t* const data = bytes_.data() + place.begin;
   if (row != row_ || first < column_) {
     row_ = row;

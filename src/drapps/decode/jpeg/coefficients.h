@@ -80,6 +80,19 @@ class CoefficientReader final : public BlockSource {
   bool read(std::int32_t row, std::int32_t first, std::int32_t count,
             const kernel::jpeg::BlockTargets& targets) override;
 
+  /// Rows of blocks in a row of MCUs: those of component 0 from the top down, then one of each other component.
+  std::size_t runs() const noexcept { return run_count_; }
+
+  /// Blocks as the file has them: see expand.h.
+  struct Stored {
+    const std::uint8_t* masks;
+    const std::uint8_t* dc;
+    const std::uint8_t* values;
+    std::size_t blocks;
+  };
+  /// Those of `count` MCUs of row `row` from column `first` on, in run `run`.
+  Stored stored(std::int32_t row, std::size_t run, std::int32_t first, std::int32_t count) const noexcept;
+
   void reset() noexcept { places_.reset(); }
 
  private:
@@ -95,6 +108,8 @@ class CoefficientReader final : public BlockSource {
     std::uint32_t values[kMaxRuns]{};  // of each run, from there on
   };
   static_assert(sizeof(Place) == 24);
+
+  Place place_of(std::int32_t row) const noexcept;
 
   const kernel::Level level_;
   std::span<const std::uint8_t> bytes_;

@@ -1,22 +1,11 @@
 #include "drapps/decode/jpeg/reader.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "drapps/decode/crc32.h"
 #include "drapps/decode/jpeg/frame.h"
+#include "drapps/decode/jpeg/scan_bytes.h"
 
 namespace drapps::jpeg {
-namespace {
-
-/// What tells the headers of one picture from another's: their end, where the tables and sizes are; what stands before
-/// may be a whole thumbnail.
-std::uint32_t header_sum(std::span<const std::uint8_t> headers) {
-  constexpr std::size_t kEnd = 1024;
-  return crc32(headers.last(std::min(headers.size(), kEnd)));
-}
-
-}  // namespace
 
 Status Reader::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
                     const ImageView& out, const IndexUse* memory) {
@@ -37,8 +26,7 @@ Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const ImageIn
   if (memory != nullptr) {
     const auto across = static_cast<std::uint32_t>(frame->mcus_across());
     const auto down = static_cast<std::uint32_t>(frame->mcus_down());
-    IndexShape shape{across, down, memory->store->group(across, down), header_sum(bytes.first(frame->scan_begin)),
-                     bytes.size()};
+    const IndexShape shape = shape_of(*frame, bytes, memory->store->group(across, down));
     if (!memory->store->get(memory->key, index_) || index_.shape != shape) index_.entries.clear();
     index_.shape = shape;
     known = index_.entries.size();

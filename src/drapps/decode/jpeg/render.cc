@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "drapps/decode/jpeg/part.h"
 #include "drapps/kernel/color.h"
 #include "drapps/kernel/jpeg/idct.h"
 #include "drapps/kernel/jpeg/upsample.h"
@@ -22,37 +23,6 @@ constexpr std::int32_t kChunk = 16;
 constexpr std::int32_t kRows = 2;
 
 constexpr auto kUnit = static_cast<std::int32_t>(kAlignment);
-
-struct Range {
-  std::int32_t begin = 0, end = 0;
-  std::int32_t size() const { return end - begin; }
-};
-
-constexpr Range blocks_of(Range samples) { return {samples.begin / 8, (samples.end - 1) / 8 + 1}; }
-
-/// What of a picture is decoded for a region of it.
-struct Part {
-  Part(const Frame& frame, const Rect& region) {
-    const auto [across, down] = frame.sampling;
-    chroma = {(frame.extent.height + down - 1) / down, (frame.extent.width + across - 1) / across};
-    // libjpeg does not smooth across 1 or 2 samples, and then not downwards either.
-    smooth_across = across == 2 && chroma.width > 2;
-    smooth_down = down == 2 && (across == 1 || smooth_across);
-    columns = blocks_of(samples({region.left, region.left + region.width}, across, smooth_across, chroma.width));
-    rows = blocks_of(samples({region.top, region.top + region.height}, down, smooth_down, chroma.height));
-  }
-
-  Extent chroma;  // of the planes of chroma
-  bool smooth_across = false, smooth_down = false;
-  Range columns, rows;  // MCUs
-
- private:
-  /// Samples of chroma that pixels are made of, where `whole` of them are in the picture.
-  static Range samples(Range pixels, std::int32_t factor, bool smooth, std::int32_t whole) {
-    if (!smooth) return {pixels.begin / factor, (pixels.end - 1) / factor + 1};
-    return {std::max((pixels.begin - 1) >> 1, 0), std::min(pixels.end / 2 + 1, whole)};
-  }
-};
 
 /// The planes of one or two rows of MCUs, and of the row of pixels above them.
 class Strip {

@@ -1,10 +1,9 @@
 #include "drapps/decode/jpeg/scan_reader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
-#include "drapps/kernel/jpeg/unstuff.h"
+#include "drapps/decode/jpeg/scan_bytes.h"
 
 namespace drapps::jpeg {
 
@@ -23,7 +22,9 @@ void move_on(BlockTargets& targets, std::uint64_t count, std::size_t blocks) {
 Result<bool> ScanReader::begin(std::span<const std::uint8_t> bytes, const Frame& frame, ScanIndex* index) {
   // Places in the scan are counted in 32 bits.
   if (bytes.size() > std::numeric_limits<std::uint32_t>::max() / 8) return false;
-  DRAPPS_RETURN_IF_ERROR(unstuff(bytes, frame.scan_begin));
+  DRAPPS_RETURN_IF_ERROR(data_.ensure(bytes.size() - frame.scan_begin + kScanPadding));
+  scan_.size = unstuff_scan(data_.data(), bytes, frame.scan_begin, restarts_, level_);
+  scan_.data = data_.data();
 
   scan_.blocks = 0;
   for (std::int32_t c = 0; c < frame.components; ++c) {
@@ -43,25 +44,6 @@ Result<bool> ScanReader::begin(std::span<const std::uint8_t> bytes, const Frame&
   restart_interval_ = frame.restart_interval;
   place_ = second_ = {};
   return check_in(place_);
-}
-
-Status ScanReader::unstuff(std::span<const std::uint8_t> bytes, std::size_t from) {
-  DRAPPS_RETURN_IF_ERROR(data_.ensure(bytes.size() - from + kScanPadding));
-  restarts_.clear();
-  std::size_t written = 0;
-  while (true) {
-    const auto part = kernel::jpeg::unstuff(data_.data() + written, bytes.data() + from, bytes.size() - from, level_);
-    written += part.written;
-    from += part.read;
-    // The end marker follows, or, as the structural check has seen, the next restart marker.
-    if (bytes.size() - from < 2 || (bytes[from + 1] & 0xF8) != 0xD0) break;
-    restarts_.push_back(static_cast<std::uint32_t>(written));
-    from += 2;
-  }
-  std::memset(data_.data() + written, 0, kScanPadding);
-  scan_.data = data_.data();
-  scan_.size = written;
-  return ok_status();
 }
 
 bool ScanReader::read(std::int32_t row, std::int32_t first, std::int32_t count, const BlockTargets& targets) {

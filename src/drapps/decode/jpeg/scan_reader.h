@@ -48,7 +48,6 @@ class ScanReader final : public BlockSource {
     kernel::jpeg::Cursor cursor;
   };
 
-  Status unstuff(std::span<const std::uint8_t> bytes, std::size_t from);
   std::uint64_t entry_of(std::uint32_t row, std::uint32_t column) const;
   bool jump(Place& place, std::uint32_t row, std::uint32_t column);
   std::uint64_t free_run(const Place& place) const;

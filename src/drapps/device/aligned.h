@@ -1,0 +1,11 @@
+// Pieces of one memory that is copied to a device, or lies there.
+#pragma once
+
+#include <cstddef>
+
+namespace drapps::device {
+
+/// So many bytes, and what is missing to the next place where a piece may begin: multiples of 64.
+constexpr std::size_t aligned(std::size_t bytes) noexcept { return (bytes + 63) / 64 * 64; }
+
+}  // namespace drapps::device
