@@ -55,10 +55,31 @@ class TextPipeline:
     """Documents that are still to become rows. Start with `drapps.text`."""
 
     source: TextSource
+    _take: str = "all"
+    _held_out: float = 0.0
 
     def on(self, storage: EmulatedStorage) -> TextPipeline:
         """The files lie on this storage, which `drapps.emulate` makes; the rows are the same."""
-        return TextPipeline(self.source.on(storage))
+        return replace(self, source=self.source.on(storage))
+
+    def hold_out(self, share: float) -> tuple[TextPipeline, TextPipeline]:
+        """The documents to train on, and those to validate with, which are the same every time.
+
+        A hash of its text decides for a document, so copies of it are on the same side, in
+        whatever files and whatever order they stand.
+
+        Args:
+            share: of the documents that are held out, from 0 to 1.
+
+        Raises:
+            PipelineError: no such share, or some are held out already.
+        """
+        if self._take != "all":
+            raise PipelineError("documents are held out already: say once which share")
+        held = arguments.chance(share, "share")
+        return replace(self, _take="training", _held_out=held), replace(
+            self, _take="held_out", _held_out=held
+        )
 
     def pack(
         self,
@@ -112,6 +133,8 @@ class TextPipeline:
                     eos=_id_of("eos", eos, native),
                     splits=0 if splits is None else arguments.whole("splits", splits, 1, MOST_ROWS),
                     window=arguments.whole("window", window, 1, 1024),
+                    take=self._take,
+                    held_out=self._held_out,
                 ),
             ),
         )

@@ -26,6 +26,8 @@ class Packing:
     eos: int = NO_ID
     splits: int = 0
     window: int = 4
+    take: str = "all"
+    held_out: float = 0.0
 
 
 @dataclass(frozen=True)

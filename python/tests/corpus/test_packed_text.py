@@ -146,6 +146,20 @@ def test_every_document_comes_once_an_epoch(texts, lines, tokenizer):
     assert max(seen[text] for text in texts) <= 3
 
 
+def test_documents_that_are_held_out_are_not_trained_on(texts, lines, tokenizer):
+    eos = tokenizer.encode_token(EOS)[0]
+    seen = []
+    for pipeline in drapps.text(lines).hold_out(0.2):
+        rows = pipeline.pack(tokenizer, LENGTH, eos=EOS, splits=1)
+        ids = rows_of(rows.batch(1, rows=rows.epoch_rows())).ravel()
+        parts = np.split(ids, np.flatnonzero(ids == eos) + 1)
+        seen.append({tokenizer.decode(part[:-1]) for part in parts if part[-1:].tolist() == [eos]})
+    training, held_out = seen
+    assert training | held_out == set(texts)
+    assert not training & held_out
+    assert 0.15 < len(held_out) / len(texts) < 0.25
+
+
 def test_the_rows_of_an_epoch_are_counted(texts, lines, tokenizer):
     eos = tokenizer.encode_token(EOS)[0]
     pipeline = packed(lines, tokenizer, splits=2).shuffle(5)

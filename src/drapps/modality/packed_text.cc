@@ -140,7 +140,9 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
                           .bos = id(fields_.bos),
                           .eos = id(fields_.eos),
                           .shuffle = order.shuffle,
-                          .seed = order.seed};
+                          .seed = order.seed,
+                          .take = fields_.take,
+                          .held_out = fields_.held_out};
     const auto cursor = at.known() ? std::bit_cast<text::PackCursor>(at) : text::PackCursor{.epoch = order.epoch};
     return std::make_unique<PackedStream>(*writer_, text::CorpusAccess{*corpus_, *storage_, ledger}, *tokenizer_,
                                           packing, stream, cursor);
@@ -196,6 +198,7 @@ Result<std::shared_ptr<PartPlan>> PackedTextPart::plan(const std::string& name, 
     return invalid("length=" + std::to_string(length) + " must be from 1 to " + std::to_string(kLongestRow));
   }
   if (window == 0) return invalid("window must be at least 1");
+  if (!(held_out >= 0 && held_out <= 1)) return invalid("held_out must be a share from 0 to 1");
   const std::uint64_t blocks = of_text->corpus()->blocks().size();
   if (splits > blocks) {
     return invalid("splits=" + std::to_string(splits) + " is more than the " + std::to_string(blocks) +

@@ -11,6 +11,7 @@
 #include "drapps/augment/picture/fields.h"
 #include "drapps/base/attachment.h"
 #include "drapps/modality/modality.h"
+#include "drapps/text/pack/packing.h"
 #include "drapps/text/tokenizer.h"
 
 namespace drapps {
@@ -26,6 +27,11 @@ struct EnumNames<CausalLabels> {
   static constexpr std::array<std::string_view, 3> kNames{"none", "same", "shifted"};
 };
 
+template <>
+struct EnumNames<text::Take> {
+  static constexpr std::array<std::string_view, 3> kNames{"all", "training", "held_out"};
+};
+
 struct PackedTextFields {
   static constexpr std::int64_t kNoId = -1;
 
@@ -38,6 +44,8 @@ struct PackedTextFields {
   std::int64_t eos = kNoId;  // behind it
   std::uint32_t splits = 0;  // 0: by the number of blocks
   std::uint32_t window = 4;  // MiB, about, in which documents are in one order
+  text::Take take = text::Take::kAll;
+  double held_out = 0;  // the share of documents that are, by their hash
 
   template <class V>
   void fields(V& v) {
@@ -50,6 +58,8 @@ struct PackedTextFields {
     v("eos", eos);
     v("splits", splits);
     v("window", window);
+    v("take", take);
+    v("held_out", held_out);
   }
 };
 

@@ -164,6 +164,30 @@ TEST_F(PackerTest, DocumentsBeginWhereTheyAreSaidTo) {
   }
 }
 
+TEST_F(PackerTest, ADocumentIsHeldOutOrNot) {
+  const auto all = corpus(1000, 50);
+  std::map<Take, std::set<std::string>> lines;
+  for (const Take take : {Take::kAll, Take::kTraining, Take::kHeldOut}) {
+    Packing how{.length = 64, .eos = kEos, .take = take, .held_out = 0.1};
+    auto rows = packer(all, how, 0);
+    std::string text;
+    while (rows->cursor().epoch == 0) {
+      for (const TokenId id : next(*rows)) text.push_back(id == kEos ? '\n' : static_cast<char>(id));
+    }
+    text.resize(text.rfind('\n') + 1);
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = text.find('\n', begin);
+      lines[take].insert(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  EXPECT_EQ(lines[Take::kAll].size(), 1000u);
+  EXPECT_NEAR(static_cast<double>(lines[Take::kHeldOut].size()), 100, 40);
+  std::set<std::string> both = lines[Take::kTraining];
+  for (const std::string& line : lines[Take::kHeldOut]) EXPECT_TRUE(both.insert(line).second) << line;
+  EXPECT_EQ(both, lines[Take::kAll]);
+}
+
 TEST_F(PackerTest, BadDocumentsArePassedOverAndNamed) {
   const std::string path = folder_.put("bad.txt", "first\nbr\xFFken\nlast\n");
   const auto bad = *Corpus::open({path}, {});

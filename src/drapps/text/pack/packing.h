@@ -16,6 +16,13 @@
 
 namespace drapps::text {
 
+/// Documents may be held out for validation: those whose hash is small. The same text is always on the same side.
+enum class Take : std::uint8_t {
+  kAll,
+  kTraining,  // but those that are held out
+  kHeldOut,
+};
+
 struct Packing {
   std::uint32_t length = 0;     // ids of a row
   std::uint32_t lookahead = 0;  // of the next row, which a row is given too
@@ -25,6 +32,8 @@ struct Packing {
   std::optional<TokenId> eos;   // behind it
   bool shuffle = false;         // blocks, and documents within their window
   std::uint64_t seed = 0;
+  Take take = Take::kAll;
+  double held_out = 0;  // the share of documents that are
 
   bool operator==(const Packing&) const = default;
 };

@@ -1,5 +1,8 @@
 #include "drapps/text/pack/split_reader.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -15,6 +18,14 @@ constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
 
 std::size_t bytes_of(const DocumentChunk& chunk) {
   return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::One);
+}
+
+/// By the upper half of the hash, which a double holds exactly.
+bool takes(const Packing& packing, std::string_view document) {
+  if (packing.take == Take::kAll) return true;
+  const std::uint64_t hash = XXH3_64bits(document.data(), document.size());
+  const bool held_out = static_cast<double>(hash >> 32) < packing.held_out * 0x1p32;
+  return held_out == (packing.take == Take::kHeldOut);
 }
 
 }  // namespace
@@ -127,7 +138,11 @@ Status SplitReader::read_piece() {
 
 void SplitReader::put_in_order() {
   for (std::uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
-    for (std::uint32_t i = 0; i < chunks_[chunk].each.size(); ++i) order_.push_back({chunk, i});
+    const DocumentChunk& documents = chunks_[chunk];
+    for (std::uint32_t i = 0; i < documents.each.size(); ++i) {
+      const DocumentChunk::One& one = documents.each[i];
+      if (one.error >= 0 || takes(packing_, documents.at(one))) order_.push_back({chunk, i});
+    }
   }
   if (packing_.shuffle) {
     const auto number = static_cast<std::uint64_t>(&block(window_.place) - access_.corpus.blocks().data());
