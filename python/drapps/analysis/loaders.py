@@ -1,0 +1,253 @@
+"""Loaders as they are measured: as they are, and over a part of their data with so many cores."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drapps.errors import PipelineError
+from drapps.watching.machine import cgroup_folder, quota_of
+
+_OPTIONS = (
+    "collate_fn",
+    "pin_memory",
+    "timeout",
+    "worker_init_fn",
+    "multiprocessing_context",
+    "pin_memory_device",
+    "in_order",
+)
+
+
+@dataclass(frozen=True)
+class Drained:
+    """How fast a loader was with nobody to wait for.
+
+    Attributes:
+        cores: that prepared.
+        samples: that it gave in `seconds`.
+        seconds: behind the first batches, in which workers start.
+        core_share: share of the whole time in which the cores were used, 0 to 1.
+        batches: that it gave in all.
+    """
+
+    cores: float
+    samples: int
+    seconds: float
+    core_share: float
+    batches: int
+
+
+class AnyLoader:
+    """Anything that can be iterated: always from its beginning, and as it is.
+
+    Attributes:
+        about: what is told of it.
+        workers: processes that load; 0: the training process does, or it is not known.
+        depth: batches that may be ready ahead.
+        samples: of its dataset; 0 where that is not known.
+        cores: that prepare samples.
+        choices: numbers of cores with which it can be drained.
+    """
+
+    def __init__(self, loader: Iterable[Any], depth: int = 1) -> None:
+        self.loader = loader
+        self.about: dict[str, Any] = {"kind": "iterable", "class": type(loader).__qualname__}
+        self.workers, self.depth, self.samples, self.cores = 0, depth, 0, 1.0
+        self.choices: Sequence[float] = (1.0,)
+
+    def passes(self) -> Iterator[Iterator[Any]]:
+        """Passes over the loader as it is.
+
+        Raises:
+            PipelineError: it gives nothing, or nothing more.
+        """
+        for number in itertools.count():
+            taken = iter(self.loader)
+            first = list(itertools.islice(taken, 1))
+            if not first:
+                again = "more, so it cannot be iterated twice" if number else "at all"
+                raise PipelineError(f"{self.about['class']} gives no batches {again}")
+            yield itertools.chain(first, taken)
+
+    def draw(self, batches: int) -> None:
+        """Chooses so many batches for `drain`, at most; those of before are replaced."""
+        self._most = batches
+
+    def drain(self, cores: float | None = None, most_s: float = float("inf")) -> Drained:
+        """Takes the chosen batches, and does nothing with them.
+
+        Args:
+            cores: one of `choices`; by default as it is.
+            most_s: seconds behind which no more are taken.
+
+        Raises:
+            PipelineError: it gives less than two batches.
+        """
+        cores = self.cores if cores is None else cores
+        ahead = self._round(cores)
+        begun, used = time.perf_counter(), _cpu_s()
+        samples = batches = 0
+        at = since = begun
+        chosen = self._chosen(cores)
+        for batch in itertools.islice(chosen, self._most):
+            batches, at = batches + 1, time.perf_counter()
+            if batches == ahead:
+                since = at
+            elif batches > ahead:
+                samples += size_of(batch)
+            if at - begun > most_s and batches >= 2 * ahead and not batches % ahead:
+                break
+        spent = time.perf_counter() - begun
+        del chosen  # and so its workers end, whose CPU time is counted then
+        if not samples or at <= since:
+            raise PipelineError(
+                f"{self.about['class']} gave {batches} batches, too few to measure it"
+            )
+        share = (_cpu_s() - used) / (spent * cores)
+        return Drained(cores, samples, at - since, min(1.0, share), batches)
+
+    def _round(self, cores: float) -> int:
+        """Batches that are made at once, with the first of which workers start."""
+        return max(1, int(cores))
+
+    def _chosen(self, cores: float) -> Iterator[Any]:
+        del cores
+        return iter(self.loader)
+
+    def indices(self) -> tuple[Any, list[Any]]:
+        """A dataset, and which samples of it the chosen batches have; none where not known."""
+        return None, []
+
+
+class TorchLoader(AnyLoader):
+    """torch's loader, or that of this package: others are made like it, with other workers."""
+
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        ours = type(loader).__module__.partition(".")[0] == "drapps"
+        workers = loader.num_workers if isinstance(loader.num_workers, int) else 0
+        self._ours = ours
+        self._native = ours and loader.lifted().native
+        there = cores_here()
+        self.workers = int(there) if self._native else workers
+        self.depth = max(2, workers) * 2 if ours else workers * (loader.prefetch_factor or 2)
+        self.cores = float(min(max(1, self.workers), there if self._native else self.workers or 1))
+        self.about |= {
+            "kind": "drapps" if ours else "stock",
+            "native": self._native,
+            "batch_size": loader.batch_size,
+            "num_workers": loader.num_workers,
+            "dataset": type(loader.dataset).__qualname__,
+        }
+        with contextlib.suppress(TypeError, NotImplementedError):
+            self.samples = len(loader.dataset)
+        self.choices = sorted({*_halves(self.cores), *_below(there, self.cores)})
+        self._batches: list[Any] | None = None
+
+    def draw(self, batches: int) -> None:
+        """Index batches of the loader's own sampler, where its dataset has an index."""
+        self._most = batches
+        if hasattr(self.loader.dataset, "__iter__") and not hasattr(
+            self.loader.dataset, "__getitem__"
+        ):
+            return
+        sampler = self.loader.batch_sampler or self.loader.sampler
+        self._batches = list(itertools.islice(iter(sampler), batches))
+        self._most = len(self._batches)
+
+    def _round(self, cores: float) -> int:
+        return max(1, int(cores)) if self._workers(cores) else 1
+
+    def _workers(self, cores: float) -> int:
+        if self._native:
+            return 0
+        return 0 if not self.workers and cores == self.cores else int(cores)
+
+    def _chosen(self, cores: float) -> Iterator[Any]:
+        loader, workers = self.loader, self._workers(cores)
+        options = {name: getattr(loader, name) for name in _OPTIONS if hasattr(loader, name)}
+        if not workers:
+            options |= {"multiprocessing_context": None, "timeout": 0}
+        elif loader.prefetch_factor is not None:
+            options["prefetch_factor"] = loader.prefetch_factor
+        if self._batches is None:
+            options |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
+        elif loader.batch_sampler is not None:
+            options["batch_sampler"] = self._batches[: self._most]
+        else:
+            options |= {"sampler": self._batches[: self._most], "batch_size": None}
+        kind: Any = sys.modules["torch.utils.data"].DataLoader
+        if self._ours:
+            kind = sys.modules["drapps.torch"].DataLoader
+            options |= {"cache": "off", "cpu_budget": cores}
+        made = kind(loader.dataset, num_workers=workers, **options)
+        return iter(made)
+
+    def indices(self) -> tuple[Any, list[Any]]:
+        """The dataset, and the indices of the chosen batches."""
+        chosen = (self._batches or [])[: self._most]
+        if self.loader.batch_sampler is None:
+            return self.loader.dataset, chosen
+        return self.loader.dataset, [index for batch in chosen for index in batch]
+
+
+def loader_of(loader: Any, depth: int | None = None) -> AnyLoader:
+    """A loader as it is measured.
+
+    Raises:
+        PipelineError: it cannot be iterated, or it shares its data with other ranks.
+    """
+    torch = sys.modules.get("torch.utils.data")
+    if torch is not None and isinstance(loader, torch.DataLoader):
+        return TorchLoader(loader)
+    if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
+        raise PipelineError(f"a {type(loader).__name__} cannot be iterated, so not be analyzed")
+    return AnyLoader(loader, 1 if depth is None else depth)
+
+
+def size_of(batch: Any) -> int:
+    """Samples of a batch: the length of the first array in it; 1 where there is none."""
+    pending = [batch]
+    while pending:
+        each = pending.pop(0)
+        shape = getattr(each, "shape", None)
+        if shape is not None and len(shape):
+            return int(shape[0])
+        if hasattr(each, "values") and callable(each.values):
+            pending = [*each.values(), *pending]
+        elif isinstance(each, (list, tuple)):
+            if each and all(isinstance(value, (int, float, str, bytes)) for value in each):
+                return len(each)
+            pending = [*each, *pending]
+    return 1
+
+
+def cores_here() -> float:
+    """Cores that this process may use: its affinity, and less where a quota leaves less."""
+    bound = float(len(os.sched_getaffinity(0)))
+    quota = quota_of(cgroup_folder("cpu"))
+    return min(bound, quota) if quota else bound
+
+
+def _halves(cores: float) -> set[float]:
+    return {cores, float(max(1, int(cores) // 2))}
+
+
+def _below(there: float, cores: float) -> set[float]:
+    """With one core in use, two tell how the preparation shares, where there are two."""
+    return {2.0} if cores < 2 <= there else set()
+
+
+def _cpu_s() -> float:
+    """CPU time of this process, and of its children that have ended."""
+    of = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    spent = [resource.getrusage(each) for each in of]
+    return sum(each.ru_utime + each.ru_stime for each in spent)

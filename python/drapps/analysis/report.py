@@ -1,0 +1,154 @@
+"""What ``drapps.analyze`` gives and ``drapps analyze`` prints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from drapps.analysis.fit import fit
+from drapps.analysis.model import Model, Prediction, predict
+from drapps.analysis.recommendation import Machine, Recommendation, recommend
+from drapps.report.base import Report, mib, page
+from drapps.report.stats import seconds
+
+_MEMORY = 0.5  # of the machine's, that may cache files
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnalysisReport(Report):
+    """What a training waits for, and what would help; it prints as a page.
+
+    Attributes:
+        measured: samples/s of the training as it is.
+        bound: samples/s that its rates alone predict for it.
+        now: the prediction for it, with how much its stages overlap.
+        recommendation: what would help.
+        attribution: seconds of each batch, with none of the data in memory: ``training``,
+            ``prepare`` (the stall that is left with all of them in memory) and ``fetch`` (what
+            comes on top).
+        notes: what to know of it.
+        model: all that predictions are made of: `Model` as JSON.
+        about: the training: its loader and its machine.
+        phases: what was measured.
+    """
+
+    measured: float
+    bound: float
+    now: Prediction
+    recommendation: Recommendation
+    attribution: Mapping[str, float]
+    notes: tuple[str, ...]
+    model: Mapping[str, Any]
+    about: Mapping[str, Any]
+    phases: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], stall: float = 0.05) -> AnalysisReport:
+        """The report of a stored analysis.
+
+        Raises:
+            PipelineError: it is not complete.
+        """
+        about, phases = facts["about"], facts["phases"]
+        fitted = fit(phases, about)
+        model = fitted.model
+        prepared = next(
+            each for each in phases["prepared"]["points"] if each["cores"] == model.cores
+        )
+        machine = Machine(
+            cores=about["machine"]["cores"],
+            memory=about["machine"]["memory"] * _MEMORY,
+            core_share=prepared["core_share"],
+            ours=bool(about["loader"].get("native")),
+        )
+        return cls(
+            measured=fitted.measured,
+            bound=fitted.bound,
+            now=predict(model),
+            recommendation=recommend(model, machine, stall),
+            attribution=_attributed(model),
+            notes=fitted.notes,
+            model=model.to_json(),
+            about=about,
+            phases=phases,
+        )
+
+    def predict(self, **wanted: Any) -> Prediction:
+        """How the training would run: `drapps.analysis.model.predict` has the arguments.
+
+        Raises:
+            PipelineError: a number that makes no sense, or lies too far from what was measured.
+        """
+        return predict(Model.from_json(self.model), **wanted)
+
+    @property
+    def sentence(self) -> str:
+        """What binds, in one sentence."""
+        now, stall = self.now, self.now.stall
+        if stall <= self.recommendation.stall:
+            return f"Your training is bound by its own step: {stall:.0%} of its time is stall."
+        what = "fetching its data" if now.bottleneck == "fetch" else "preparing its samples"
+        if now.bottleneck == "training":
+            what = "loading, which takes turns with the steps"
+        return f"Your training waits for {stall:.0%} of its time, for {what}."
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, self._to_do(), "", page(self._rows())])
+
+    def _to_do(self) -> str:
+        asked = self.recommendation
+        if asked.gain < 1.02:
+            return asked.action
+        return f"{asked.action} (predicted: {asked.gain:.2f} times as fast)"
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        now, asked = self.now, self.recommendation
+        yield "as it is", f"{self.measured:,.0f} samples/s measured, {self.bound:,.0f} predicted"
+        fetch = "" if now.fetch is None else f"fetch {now.fetch:,.0f}, "
+        yield (
+            "each alone",
+            f"{fetch}prepare {now.prepare:,.0f}, training {now.training:,.0f} samples/s",
+        )
+        yield "honest", ("" if now.honest else "no, ") + now.regime
+        parts = ", ".join(f"{name} {seconds(each)}" for name, each in self.attribution.items())
+        yield "a batch takes", f"{parts}, with none of the data in memory"
+        if self.model["sample_bytes"]:
+            size = self.model["sample_bytes"]
+            yield (
+                "data",
+                f"{size / 1024:,.1f} KiB a sample, {self.model['cached']:.0%} in memory; the storage "
+                f"reads {mib(self.model['storage'])}/s",
+            )
+        least = [] if asked.cache is None else [f"{asked.cache:.0%} of the data in memory"]
+        least.append(f"{asked.cores:g} cores that prepare")
+        least += [] if asked.bandwidth is None else [f"{mib(asked.bandwidth)}/s of storage"]
+        yield "is enough", ", ".join(least)
+        if not asked.enough:
+            yield "", f"and yet the stall stays above {asked.stall:.0%}"
+        for number, note in enumerate(self.notes):
+            yield ("" if number else "note"), note
+
+
+def _attributed(model: Model) -> dict[str, float]:
+    """Of a batch: T1, T2 - T1 and T3 - T2 of DS-Analyzer."""
+    batch = model.ingest[0][0]
+    held: dict[str, Any] = {"cache": 1.0} if model.fetches else {}
+    alone = batch / predict(model).training
+    cached = batch / predict(model, **held).throughput
+    cold = batch / predict(model, cache=0.0).throughput
+    return {"training": alone, "prepare": cached - alone, "fetch": cold - cached}
+
+
+def stored_at(path: str | os.PathLike[str], stall: float = 0.05) -> AnalysisReport:
+    """The report of a file that an analysis has written.
+
+    Raises:
+        PipelineError: it is none, or not complete.
+    """
+    from pathlib import Path
+
+    from drapps.analysis.journal import load
+
+    return AnalysisReport.of(load(Path(path)), stall)
