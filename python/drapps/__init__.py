@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from drapps.analysis.live import analyze
     from drapps.batch import Batch
     from drapps.bucket_batch_sampler import BucketBatchSampler
     from drapps.errors import (
@@ -53,6 +54,7 @@ _HOMES = {
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
     "Tokenizer": "drapps.text.tokenizer",
+    "analyze": "drapps.analysis.live",
     "arrays": "drapps.pipeline",
     "calibrate": "drapps.simulation.calibration.live",
     "cached": "drapps.item_cache.cached",
@@ -84,6 +86,7 @@ __all__ = [
     "WorkerDiedError",
     "WorkerStartError",
     "__version__",
+    "analyze",
     "arrays",
     "cached",
     "calibrate",

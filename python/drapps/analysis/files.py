@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -49,7 +48,7 @@ class Files:
             OSError: a file cannot be asked for its size.
         """
         self.paths = list(dict.fromkeys(paths))
-        self.bytes = sum(os.stat(path).st_size for path in self.paths)
+        self.bytes = sum(Path(path).stat().st_size for path in self.paths)
         self.sample_bytes = self.bytes / max(1, samples)
 
     def hold(self, share: float) -> float:
@@ -162,7 +161,7 @@ def _is_data(path: str) -> bool:
     if not path or path.endswith(_CODE) or path.startswith((*_SYSTEM, *lib)):
         return False
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)
+        return Path(path).is_file()
     except OSError:
         return False
 

@@ -12,6 +12,7 @@ from drapps.errors import PipelineError
 _NOISE = 0.03
 _SIDE_BY_SIDE = 0.05  # of a time that is this near to the longer stage's, stages do not take turns
 _AGREES = 0.1
+_FOREIGN = 0.2  # cores
 
 Phases = Mapping[str, Mapping[str, Any]]
 
@@ -65,7 +66,13 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
         cores=prepared["cores"],
         workers=about["workers"],
         depth=about["depth"],
+        overlap_training=0.0 if about["in_turn"] else 1.0,
     )
+    foreign = max(each["foreign"] for each in prepared["points"])
+    if foreign > _FOREIGN:
+        notes.append(
+            f"Other programs used {foreign:.1f} cores meanwhile: rates are those of a busy machine."
+        )
     why = phases["cold"].get("unknown") or phases["storage"].get("unknown")
     if why:
         notes.append(f"Fetching and preparing are one figure: {why}.")
@@ -75,10 +82,11 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
     bound = predict(model).throughput
     loading = 1 / predict(model, accelerator=1e9, beside=True).throughput
     training = alone["seconds"] / alone["samples"]
-    agrees = abs(bound / measured - 1) <= (_AGREES if model.workers else _SIDE_BY_SIDE)
+    agrees = abs(bound / measured - 1) <= (_SIDE_BY_SIDE if about["in_turn"] is None else _AGREES)
     if not agrees:
-        overlap = overlap_of(loading, training, 1 / measured)
-        model = replace(model, overlap_training=overlap)
+        if not about["in_turn"]:
+            overlap = overlap_of(loading, training, 1 / measured)
+            model = replace(model, overlap_training=overlap)
         error = predict(model).throughput / measured - 1
         if abs(error) > _AGREES:
             notes.append(
@@ -88,13 +96,14 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
             )
         elif model.workers:
             notes.append(
-                f"Loading and training overlap to {overlap:.0%} alone: each slows the other down."
+                f"Loading and training overlap to {model.overlap_training:.0%} alone: each slows "
+                "the other down."
             )
     return Fitted(model, measured, bound, tuple(notes))
 
 
 def _with_fetching(model: Model, phases: Phases, notes: list[str]) -> Model:
-    """The model with the rates of the storage and of what is in memory, and how fetching overlaps."""
+    """The model with the rates of the storage and of memory, and how fetching overlaps."""
     as_it_is, prepared, cold = phases["as_it_is"], phases["prepared"], phases["cold"]
     storage = phases["storage"]
     size, share = cold["sample_bytes"], cold["cached"]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from drapps import arguments
 from drapps.analysis.files import OpenEvents
 from drapps.analysis.journal import Journal
-from drapps.analysis.loaders import AnyLoader, cores_here, loader_of
+from drapps.analysis.loaders import AnyLoader, loader_of
 from drapps.analysis.session import Plan, Session
 from drapps.errors import PipelineError
+from drapps.watching.machine import cores
 
 if TYPE_CHECKING:
     from drapps.analysis.files import Holding
@@ -91,7 +92,8 @@ def about(loader: AnyLoader) -> dict[str, Any]:
         "workers": loader.workers,
         "depth": loader.depth,
         "samples": loader.samples,
-        "machine": {"cores": cores_here(), "memory": memory},
+        "in_turn": loader.in_turn,
+        "machine": {"cores": cores(), "memory": memory},
     }
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from drapps.errors import PipelineError
-from drapps.watching.machine import cgroup_folder, quota_of
+from drapps.watching.machine import busy_s
+from drapps.watching.machine import cores as cores_here
 
 _OPTIONS = (
     "collate_fn",
@@ -36,6 +36,7 @@ class Drained:
         seconds: behind the first batches, in which workers start.
         core_share: share of the whole time in which the cores were used, 0 to 1.
         batches: that it gave in all.
+        foreign: cores that other programs used meanwhile.
     """
 
     cores: float
@@ -43,6 +44,7 @@ class Drained:
     seconds: float
     core_share: float
     batches: int
+    foreign: float
 
 
 class AnyLoader:
@@ -55,13 +57,17 @@ class AnyLoader:
         samples: of its dataset; 0 where that is not known.
         cores: that prepare samples.
         choices: numbers of cores with which it can be drained.
+        in_turn: whether it loads between the steps of the training; None where that is not known.
+        iterate: gives an iterator of the loader as it is.
     """
 
     def __init__(self, loader: Iterable[Any], depth: int = 1) -> None:
-        self.loader = loader
+        self.loader: Any = loader
         self.about: dict[str, Any] = {"kind": "iterable", "class": type(loader).__qualname__}
         self.workers, self.depth, self.samples, self.cores = 0, depth, 0, 1.0
         self.choices: Sequence[float] = (1.0,)
+        self.in_turn: bool | None = None
+        self.iterate: Callable[[Any], Iterator[Any]] = iter
 
     def passes(self) -> Iterator[Iterator[Any]]:
         """Passes over the loader as it is.
@@ -70,7 +76,7 @@ class AnyLoader:
             PipelineError: it gives nothing, or nothing more.
         """
         for number in itertools.count():
-            taken = iter(self.loader)
+            taken = self.iterate(self.loader)
             first = list(itertools.islice(taken, 1))
             if not first:
                 again = "more, so it cannot be iterated twice" if number else "at all"
@@ -93,7 +99,7 @@ class AnyLoader:
         """
         cores = self.cores if cores is None else cores
         ahead = self._round(cores)
-        begun, used = time.perf_counter(), _cpu_s()
+        begun, used, busy = time.perf_counter(), _cpu_s(), busy_s()
         samples = batches = 0
         at = since = begun
         chosen = self._chosen(cores)
@@ -111,8 +117,10 @@ class AnyLoader:
             raise PipelineError(
                 f"{self.about['class']} gave {batches} batches, too few to measure it"
             )
-        share = (_cpu_s() - used) / (spent * cores)
-        return Drained(cores, samples, at - since, min(1.0, share), batches)
+        own = _cpu_s() - used
+        foreign = max(0.0, busy_s() - busy - own) / spent
+        share = min(1.0, own / (spent * cores))
+        return Drained(cores, samples, at - since, share, batches, foreign)
 
     def _round(self, cores: float) -> int:
         """Batches that are made at once, with the first of which workers start."""
@@ -138,6 +146,7 @@ class TorchLoader(AnyLoader):
         self._native = ours and loader.lifted().native
         there = cores_here()
         self.workers = int(there) if self._native else workers
+        self.in_turn = not self.workers
         self.depth = max(2, workers) * 2 if ours else workers * (loader.prefetch_factor or 2)
         self.cores = float(min(max(1, self.workers), there if self._native else self.workers or 1))
         self.about |= {
@@ -202,8 +211,12 @@ class TorchLoader(AnyLoader):
 def loader_of(loader: Any, depth: int | None = None) -> AnyLoader:
     """A loader as it is measured.
 
+    Args:
+        loader: anything that can be iterated.
+        depth: batches that may be ready ahead, where it is not torch's.
+
     Raises:
-        PipelineError: it cannot be iterated, or it shares its data with other ranks.
+        PipelineError: it cannot be iterated.
     """
     torch = sys.modules.get("torch.utils.data")
     if torch is not None and isinstance(loader, torch.DataLoader):
@@ -228,13 +241,6 @@ def size_of(batch: Any) -> int:
                 return len(each)
             pending = [*each, *pending]
     return 1
-
-
-def cores_here() -> float:
-    """Cores that this process may use: its affinity, and less where a quota leaves less."""
-    bound = float(len(os.sched_getaffinity(0)))
-    quota = quota_of(cgroup_folder("cpu"))
-    return min(bound, quota) if quota else bound
 
 
 def _halves(cores: float) -> set[float]:

@@ -117,6 +117,14 @@ class Prediction(Report):
     honest: bool
     regime: str
 
+    def __str__(self) -> str:
+        fetch = "" if self.fetch is None else f"fetch {self.fetch:,.0f}, "
+        bound = "" if self.honest else f"; {self.regime}"
+        return (
+            f"{self.throughput:,.0f} samples/s, stall {self.stall:.0%}, bound by {self.bottleneck} "
+            f"({fetch}prepare {self.prepare:,.0f}, training {self.training:,.0f}){bound}"
+        )
+
 
 def predict(
     model: Model,
@@ -166,7 +174,8 @@ def predict(
     spent = dict(zip(STAGES, (fetch, prepare, training), strict=True))
     slowest, second = sorted(spent, key=lambda stage: -spent[stage])[:2]
     separation = spent[slowest] / spent[second] if spent[second] else math.inf
-    honest, regime = _regime(model, separation, overlap)
+    depth = max(model.depth, int(2 * cores)) if aside and not model.workers else model.depth
+    honest, regime = _regime(depth, separation, overlap)
     return Prediction(
         fetch=1 / fetch if fetch else None,
         prepare=1 / prepare,
@@ -244,7 +253,7 @@ def ingest_s(points: Sequence[Sequence[float]], batch: float | None) -> float:
     raise PipelineError(f"batches of {batch:g} lie outside of what was measured: {sizes}")
 
 
-def _regime(model: Model, separation: float, overlap: float) -> tuple[bool, str]:
+def _regime(depth: int, separation: float, overlap: float) -> tuple[bool, str]:
     """Whether the bound is honest: with deep queues, or with stages that are far apart.
 
     Where times are random, as those of a Poisson process, queues of 4 batches cost up to 15 % of
@@ -253,12 +262,12 @@ def _regime(model: Model, separation: float, overlap: float) -> tuple[bool, str]
     """
     if overlap < 0.5:
         return True, "loading and training take turns, so their times add up"
-    if model.depth >= DEEP:
-        return True, f"{model.depth} batches are ready ahead"
-    if model.depth >= SHALLOW and separation >= SEPARATED:
-        return True, f"{model.depth} batches are ready ahead, and one stage is clearly the slowest"
-    if model.depth < SHALLOW:
-        why = f"only {model.depth} batches may be ready ahead"
+    if depth >= DEEP:
+        return True, f"{depth} batches are ready ahead"
+    if depth >= SHALLOW and separation >= SEPARATED:
+        return True, f"{depth} batches are ready ahead, and one stage is clearly the slowest"
+    if depth < SHALLOW:
+        why = f"only {depth} batches may be ready ahead"
     else:
-        why = f"{model.depth} batches may be ready ahead, and two stages are about as slow"
+        why = f"{depth} batches may be ready ahead, and two stages are about as slow"
     return False, f"an upper bound: {why}"

@@ -186,7 +186,8 @@ class _Needs:
                 what_if["beside"] = True
             settings = {"cpu_budget": wanted} if machine.ours else {"num_workers": int(wanted)}
             how = f"cpu_budget={wanted:g}" if machine.ours else f"num_workers={wanted:.0f}"
-            action = f"Prepare samples in {wanted:.0f} workers beside the training: {how}."
+            many = "a worker" if wanted == 1 else f"{wanted:.0f} workers"
+            action = f"Prepare samples in {many} beside the training: {how}."
             gained = predict(model, **what_if).throughput / self.now.throughput
             if gained >= 1.02:
                 return "workers", action, what_if, settings

@@ -118,8 +118,8 @@ class AnalysisReport(Report):
             size = self.model["sample_bytes"]
             yield (
                 "data",
-                f"{size / 1024:,.1f} KiB a sample, {self.model['cached']:.0%} in memory; the storage "
-                f"reads {mib(self.model['storage'])}/s",
+                f"{size / 1024:,.1f} KiB a sample, {self.model['cached']:.0%} in memory; the "
+                f"storage reads {mib(self.model['storage'])}/s",
             )
         least = [] if asked.cache is None else [f"{asked.cache:.0%} of the data in memory"]
         least.append(f"{asked.cores:g} cores that prepare")

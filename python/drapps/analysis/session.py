@@ -1,4 +1,4 @@
-"""The phases of an analysis: batches for a training to take, and the loader with nobody to wait for.
+"""The phases of an analysis: batches to train on, and the loader with nobody to wait for.
 
 A training takes what `Session.batches` gives: first real batches of the loader as it is, then the
 same few again and again, so that nothing is loaded. Behind them the loader is drained over a part
@@ -133,7 +133,7 @@ class Session:
         """Batches at the beginning of a pass that are not counted: those that were ready ahead."""
         warm = max(_WARM_UP, self._loader.depth + 1)
         try:
-            return max(1, min(warm, len(self._loader.loader) // 4))  # type: ignore[arg-type]
+            return max(1, min(warm, len(self._loader.loader) // 4))
         except TypeError:
             return warm
 
