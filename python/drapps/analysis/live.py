@@ -16,7 +16,6 @@ from drapps.errors import PipelineError
 from drapps.watching.machine import cores
 
 if TYPE_CHECKING:
-    from drapps.analysis.files import Holding
     from drapps.analysis.report import AnalysisReport
 
 _LONGEST = 86400.0  # seconds
@@ -33,7 +32,6 @@ def analyze(
     steps: int = 0,
     depth: int | None = None,
     stall: float = 0.05,
-    holding: Holding | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> AnalysisReport:
     """Measure what a training waits for, and what more hardware would give.
@@ -54,8 +52,6 @@ def analyze(
         steps: of the training in each phase; 0: as many as `seconds` have.
         depth: batches that may be ready ahead, of what is not torch's; by default 1.
         stall: share of waiting that is small enough.
-        holding: the data of what is not torch's, to be kept in memory by shares; see
-            `drapps.analysis.files.Holding`.
         progress: is told what is done now.
 
     Returns:
@@ -78,7 +74,7 @@ def analyze(
     path = None if file is None else Path(arguments.path("file", file))
     arguments.called("step", step)
     journal = Journal(path, about(known))
-    session = Session(known, plan, journal, progress or (lambda _: None), holding, opened())
+    session = Session(known, plan, journal, progress or (lambda _: None), opened=opened())
     for batch in session.batches():
         step(batch)
     return AnalysisReport.of(journal.facts(), stall)

@@ -40,7 +40,8 @@ class Recommendation(Report):
         cache: least share of the dataset in memory from which on more of it gains nothing; None
             where fetching is not known.
         cores: likewise, cores that prepare samples.
-        bandwidth: likewise, bytes/s of the storage; None where fetching is not known.
+        bandwidth: likewise, bytes/s of the storage with nothing in memory; None where fetching is
+            not known.
         enough: whether these together bring the stall down to `stall`.
         binding: the resource to have more of: ``cache``, ``bandwidth``, ``cores``, ``workers``, or
             ``accelerator`` where the training does not wait.
@@ -96,7 +97,7 @@ def recommend(model: Model, machine: Machine, stall: float = 0.05) -> Recommenda
         enough_cores = max(cores, model.cores)
         cache = _least(lambda share: at(cache=share, cores=enough_cores), 0.0, 1.0, stall, 1e-3)
         bandwidth = _least(
-            lambda rate: at(bandwidth=rate, cores=enough_cores),
+            lambda rate: at(bandwidth=rate, cache=0.0, cores=enough_cores),
             model.storage / _MOST_BANDWIDTH,
             model.storage * _MOST_BANDWIDTH,
             stall,

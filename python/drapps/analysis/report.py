@@ -121,10 +121,11 @@ class AnalysisReport(Report):
                 f"{size / 1024:,.1f} KiB a sample, {self.model['cached']:.0%} in memory; the "
                 f"storage reads {mib(self.model['storage'])}/s",
             )
-        least = [] if asked.cache is None else [f"{asked.cache:.0%} of the data in memory"]
-        least.append(f"{asked.cores:g} cores that prepare")
-        least += [] if asked.bandwidth is None else [f"{mib(asked.bandwidth)}/s of storage"]
-        yield "is enough", ", ".join(least)
+        least = f"{asked.cores:g} {'core' if asked.cores == 1 else 'cores'} that prepare"
+        if asked.cache is not None and asked.bandwidth is not None:
+            least += f", with {asked.cache:.0%} of the data in memory or a storage that reads "
+            least += f"{mib(asked.bandwidth)}/s"
+        yield "is enough", least
         if not asked.enough:
             yield "", f"and yet the stall stays above {asked.stall:.0%}"
         for number, note in enumerate(self.notes):
