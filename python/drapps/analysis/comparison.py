@@ -54,7 +54,7 @@ def _changes(
     if in_turn and not beside:
         yield "samples are prepared beside the training, not in turn with it", {"beside": True}
     if new.cores != old.cores:
-        yield f"{old.cores:g} cores that prepare are now {new.cores:g}", {"cores": new.cores}
+        yield f"prepared on {new.cores:g} cores, not {old.cores:g}", {"cores": new.cores}
     if old.fetches and new.fetches:
         assert old.storage is not None and new.storage is not None
         if abs(new.cached - old.cached) > _OTHER:

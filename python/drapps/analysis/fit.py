@@ -12,8 +12,9 @@ from drapps.errors import PipelineError
 _NOISE = 0.03
 _SIDE_BY_SIDE = 0.05  # of a time that is this near to the longer stage's, stages do not take turns
 _AGREES = 0.1
-_FOREIGN = 0.2  # cores
+_FOREIGN = 0.3  # cores
 
+PHASES = ("as_it_is", "training", "prepared", "cold", "storage")
 Phases = Mapping[str, Mapping[str, Any]]
 
 
@@ -26,17 +27,15 @@ class Fitted:
         measured: samples/s of the training as it was.
         bound: samples/s that were predicted for that, from the rates alone.
         notes: what to know of it.
+        trusted: whether the model tells of the training as it is what was measured, on a machine
+            that did nothing else.
     """
 
     model: Model
     measured: float
     bound: float
     notes: tuple[str, ...]
-
-    @property
-    def error(self) -> float:
-        """Of the bound, relative to what was measured."""
-        return self.bound / self.measured - 1
+    trusted: bool
 
 
 def fit(phases: Phases, about: Mapping[str, Any]) -> Fitted:
@@ -47,12 +46,15 @@ def fit(phases: Phases, about: Mapping[str, Any]) -> Fitted:
         about: of the loader: ``workers``, ``depth``, ``samples``.
 
     Raises:
-        PipelineError: a phase is missing, or what it has makes no sense.
+        PipelineError: a phase is missing, or makes no sense.
     """
+    missing = [name for name in PHASES if name not in phases]
+    if missing:
+        raise PipelineError(f"the analysis is not complete: {', '.join(missing)} is missing")
     try:
         return _fitted(phases, about)
     except (KeyError, TypeError, ZeroDivisionError) as error:
-        raise PipelineError(f"the analysis is not complete: {error}") from None
+        raise PipelineError(f"the analysis makes no sense: {error!r}") from None
 
 
 def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
@@ -69,7 +71,8 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
         overlap_training=0.0 if about["in_turn"] else 1.0,
     )
     foreign = max(each["foreign"] for each in prepared["points"])
-    if foreign > _FOREIGN:
+    trusted = foreign <= _FOREIGN
+    if not trusted:
         notes.append(
             f"Other programs used {foreign:.1f} cores meanwhile: rates are those of a busy machine."
         )
@@ -89,6 +92,7 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
             model = replace(model, overlap_training=overlap)
         error = predict(model).throughput / measured - 1
         if abs(error) > _AGREES:
+            trusted = False
             notes.append(
                 f"The model predicts {error:+.0%} of what was measured for the training as it is: "
                 "something that it does not know takes part, such as other programs, or a step "
@@ -99,7 +103,7 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
                 f"Loading and training overlap to {model.overlap_training:.0%} alone: each slows "
                 "the other down."
             )
-    return Fitted(model, measured, bound, tuple(notes))
+    return Fitted(model, measured, bound, tuple(notes), trusted)
 
 
 def _with_fetching(model: Model, phases: Phases, notes: list[str]) -> Model:

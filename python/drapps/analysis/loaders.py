@@ -15,6 +15,8 @@ from drapps.errors import PipelineError
 from drapps.watching.machine import busy_s
 from drapps.watching.machine import cores as cores_here
 
+_FEW = 8  # batches
+_SCARCE = 0.9
 _OPTIONS = (
     "collate_fn",
     "pin_memory",
@@ -34,7 +36,8 @@ class Drained:
         cores: that prepared.
         samples: that it gave in `seconds`.
         seconds: behind the first batches, in which workers start.
-        core_share: share of the whole time in which the cores were used, 0 to 1.
+        core_share: share of the whole time in which the cores were used, 0 to 1; 1 where all of the
+            machine's were, by whomever.
         batches: that it gave in all.
         foreign: cores that other programs used meanwhile.
     """
@@ -58,6 +61,7 @@ class AnyLoader:
         cores: that prepare samples.
         choices: numbers of cores with which it can be drained.
         in_turn: whether it loads between the steps of the training; None where that is not known.
+        keeps: whether it keeps samples in memory itself, so that later passes fetch nothing.
         iterate: gives an iterator of the loader as it is.
     """
 
@@ -67,6 +71,7 @@ class AnyLoader:
         self.workers, self.depth, self.samples, self.cores = 0, depth, 0, 1.0
         self.choices: Sequence[float] = (1.0,)
         self.in_turn: bool | None = None
+        self.keeps = False
         self.iterate: Callable[[Any], Iterator[Any]] = iter
 
     def passes(self) -> Iterator[Iterator[Any]]:
@@ -99,17 +104,17 @@ class AnyLoader:
         """
         cores = self.cores if cores is None else cores
         ahead = self._round(cores)
+        chosen = self._chosen(cores)
         begun, used, busy = time.perf_counter(), _cpu_s(), busy_s()
         samples = batches = 0
         at = since = begun
-        chosen = self._chosen(cores)
         for batch in itertools.islice(chosen, self._most):
             batches, at = batches + 1, time.perf_counter()
             if batches == ahead:
                 since = at
             elif batches > ahead:
                 samples += size_of(batch)
-            if at - begun > most_s and batches >= 2 * ahead and not batches % ahead:
+            if at - begun > most_s and batches >= max(2 * ahead, _FEW) and not batches % ahead:
                 break
         spent = time.perf_counter() - begun
         del chosen  # and so its workers end, whose CPU time is counted then
@@ -118,8 +123,10 @@ class AnyLoader:
                 f"{self.about['class']} gave {batches} batches, too few to measure it"
             )
         own = _cpu_s() - used
-        foreign = max(0.0, busy_s() - busy - own) / spent
-        share = min(1.0, own / (spent * cores))
+        all_of_it = busy_s() - busy
+        foreign = max(0.0, all_of_it - own) / spent
+        scarce = all_of_it > _SCARCE * spent * cores_here()
+        share = 1.0 if scarce else min(1.0, own / (spent * cores))
         return Drained(cores, samples, at - since, share, batches, foreign)
 
     def _round(self, cores: float) -> int:
@@ -159,11 +166,13 @@ class TorchLoader(AnyLoader):
         with contextlib.suppress(TypeError, NotImplementedError):
             self.samples = len(loader.dataset)
         self.choices = sorted({*_halves(self.cores), *_below(there, self.cores)})
+        self.keeps = self._native and loader.cache != "off"
         self._batches: list[Any] | None = None
+        self._made: dict[float, Any] = {}
 
     def draw(self, batches: int) -> None:
         """Index batches of the loader's own sampler, where its dataset has an index."""
-        self._most = batches
+        self._most, self._made = batches, {}
         if hasattr(self.loader.dataset, "__iter__") and not hasattr(
             self.loader.dataset, "__getitem__"
         ):
@@ -181,6 +190,16 @@ class TorchLoader(AnyLoader):
         return 0 if not self.workers and cores == self.cores else int(cores)
 
     def _chosen(self, cores: float) -> Iterator[Any]:
+        if not self.keeps:
+            return iter(self._like_it(cores))
+        if cores not in self._made:
+            self._made[cores] = self._like_it(cores)
+            for _ in self._made[cores]:  # which it keeps
+                pass
+        return iter(self._made[cores])
+
+    def _like_it(self, cores: float) -> Any:
+        """A loader of the chosen batches, with the options of this one."""
         loader, workers = self.loader, self._workers(cores)
         options = {name: getattr(loader, name) for name in _OPTIONS if hasattr(loader, name)}
         if not workers:
@@ -189,6 +208,8 @@ class TorchLoader(AnyLoader):
             options["prefetch_factor"] = loader.prefetch_factor
         if self._batches is None:
             options |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
+        elif loader.batch_size is not None:
+            options |= {"sampler": self.indices()[1], "batch_size": loader.batch_size}
         elif loader.batch_sampler is not None:
             options["batch_sampler"] = self._batches[: self._most]
         else:
@@ -196,9 +217,8 @@ class TorchLoader(AnyLoader):
         kind: Any = sys.modules["torch.utils.data"].DataLoader
         if self._ours:
             kind = sys.modules["drapps.torch"].DataLoader
-            options |= {"cache": "off", "cpu_budget": cores}
-        made = kind(loader.dataset, num_workers=workers, **options)
-        return iter(made)
+            options |= {"cache": loader.cache, "form": loader.form, "cpu_budget": cores}
+        return kind(loader.dataset, num_workers=workers, **options)
 
     def indices(self) -> tuple[Any, list[Any]]:
         """The dataset, and the indices of the chosen batches."""

@@ -200,6 +200,11 @@ class _Needs:
                 "lift train.py"
             )
             return "cores", action, what_if, {}
+        if self.now.bottleneck == "training":
+            action = (
+                "Give the machine more cores: loading and training slow each other down on these."
+            )
+            return "cores", action, {}, {}
         action = (
             "Make the preparation cheaper: more cores do not, by what was measured. "
             "drapps watch names the line."

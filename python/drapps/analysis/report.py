@@ -29,6 +29,8 @@ class AnalysisReport(Report):
             ``prepare`` (the stall that is left with all of them in memory) and ``fetch`` (what
             comes on top).
         notes: what to know of it.
+        trusted: whether the model tells of the training as it is what was measured, on a machine
+            that did nothing else; where it does not, measure again on one that is quiet.
         model: all that predictions are made of: `Model` as JSON.
         about: the training: its loader and its machine.
         phases: what was measured.
@@ -40,6 +42,7 @@ class AnalysisReport(Report):
     recommendation: Recommendation
     attribution: Mapping[str, float]
     notes: tuple[str, ...]
+    trusted: bool
     model: Mapping[str, Any]
     about: Mapping[str, Any]
     phases: Mapping[str, Any]
@@ -70,6 +73,7 @@ class AnalysisReport(Report):
             recommendation=recommend(model, machine, stall),
             attribution=_attributed(model),
             notes=fitted.notes,
+            trusted=fitted.trusted,
             model=model.to_json(),
             about=about,
             phases=phases,
@@ -91,7 +95,8 @@ class AnalysisReport(Report):
             return f"Your training is bound by its own step: {stall:.0%} of its time is stall."
         what = "fetching its data" if now.bottleneck == "fetch" else "preparing its samples"
         if now.bottleneck == "training":
-            what = "loading, which takes turns with the steps"
+            turns = "takes turns with the steps" if self.about["in_turn"] else "its steps slow down"
+            what = f"loading, which {turns}"
         return f"Your training waits for {stall:.0%} of its time, for {what}."
 
     def __str__(self) -> str:
@@ -111,7 +116,10 @@ class AnalysisReport(Report):
             "each alone",
             f"{fetch}prepare {now.prepare:,.0f}, training {now.training:,.0f} samples/s",
         )
-        yield "honest", ("" if now.honest else "no, ") + now.regime
+        if self.trusted:
+            yield "honest", ("" if now.honest else "no, ") + now.regime
+        else:
+            yield "honest", "no: see the notes, and measure again on a quiet machine"
         parts = ", ".join(f"{name} {seconds(each)}" for name, each in self.attribution.items())
         yield "a batch takes", f"{parts}, with none of the data in memory"
         if self.model["sample_bytes"]:

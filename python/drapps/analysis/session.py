@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,11 +17,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from drapps.analysis.files import Files, Holding, OpenEvents, files_of
+from drapps.analysis.fit import PHASES
 from drapps.analysis.journal import Journal
 from drapps.analysis.loaders import AnyLoader, Drained, size_of
 from drapps.errors import PipelineError
 
-PHASES = ("as_it_is", "training", "prepared", "cold", "storage")
 _WARM_UP, _LEAST, _MOST = 5, 8, 400  # batches
 _KEPT = 4  # batches that are given again and again
 _RESIDENT, _GONE = 0.99, 0.05  # shares of the data
@@ -117,7 +118,7 @@ class Session:
                     meter.rests()
                     break
                 waited = time.perf_counter() - asked
-                self._recent.append(batch)
+                self._recent.append(_again(batch))
                 size = size_of(batch)
                 yield batch
                 del batch
@@ -140,7 +141,7 @@ class Session:
     def _alone(self) -> Iterator[Any]:
         if not self._recent:
             for passed in self._loader.passes():
-                self._recent.extend(batch for batch, _ in zip(passed, range(_KEPT), strict=False))
+                self._recent.extend(itertools.islice(passed, _KEPT))
                 break
         meter = _Meter(self._plan)
         kept = list(self._recent)
@@ -182,6 +183,9 @@ class Session:
             loader.draw(warmed.batches)
             self._heard(loader, float("inf"))
         if self._holding is not None:
+            return
+        if loader.keeps:
+            self._from = "the loader keeps samples in memory itself, so later passes fetch nothing"
             return
         dataset, indices = loader.indices()
         heard = self._opened.heard() if self._opened is not None else []
@@ -309,4 +313,4 @@ def _again(batch: Any) -> Any:
         for key in batch if isinstance(batch, dict) else range(len(batch)):
             made[key] = _again(batch[key])
         return made
-    return batch
+    return copy.copy(batch) if isinstance(batch, collections.UserDict) else batch

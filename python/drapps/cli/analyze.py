@@ -122,6 +122,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     Raises:
         PipelineError: there is nothing to run, or it cannot be measured; a file cannot be read.
     """
+    from drapps.analysis.journal import load
     from drapps.analysis.report import stored_at
 
     words = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
@@ -137,6 +138,8 @@ def run(chosen: argparse.Namespace) -> Answer:
     if not words:
         raise PipelineError("there is nothing to run: drapps analyze -- python train.py")
     _refuse_ranks(words)
+    if chosen.json_file and Path(chosen.json_file).exists():
+        load(Path(chosen.json_file))
     with tempfile.TemporaryDirectory(prefix="drapps-analyze-") as folder:
         file = Path(chosen.json_file or Path(folder, "analysis.json")).absolute()
         report = _measured(chosen, words, Path(folder), file)
