@@ -84,6 +84,15 @@ def test_any_iterable_is_analyzed_and_phases_resume(tmp_path):
     again = drapps.analyze(loader, step, file=file, steps=8, seconds=0.5)
     assert len(steps) == done and loader.begun == begun and again.measured == report.measured
 
+    other = AnalysisReport.of(
+        {
+            "about": report.about,
+            "phases": report.phases | {"training": {"samples": 800, "seconds": 1.0, "batch": 8.0}},
+        }
+    )
+    halfway = report.joined(other).predict(batch=6)
+    assert report.now.training < halfway.training < other.now.training
+
     phases = dict(report.phases)
     del phases["storage"]
     with pytest.raises(PipelineError, match="not complete"):

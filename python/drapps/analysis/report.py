@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from drapps.analysis.fit import fit
@@ -87,6 +87,11 @@ class AnalysisReport(Report):
         """
         return predict(Model.from_json(self.model), **wanted)
 
+    def joined(self, other: AnalysisReport) -> AnalysisReport:
+        """This report, whose model knows the batch size of another one of the training, too."""
+        ingest = [*self.model["ingest"], *other.model["ingest"]]
+        return replace(self, model={**self.model, "ingest": ingest})
+
     @property
     def sentence(self) -> str:
         """What binds, in one sentence."""
@@ -141,7 +146,7 @@ class AnalysisReport(Report):
 
 
 def _attributed(model: Model) -> dict[str, float]:
-    """Of a batch: T1, T2 - T1 and T3 - T2 of DS-Analyzer."""
+    """Of a batch: the step, what preparing adds to it, and what fetching adds to both."""
     batch = model.ingest[0][0]
     held: dict[str, Any] = {"cache": 1.0} if model.fetches else {}
     alone = batch / predict(model).training

@@ -200,7 +200,8 @@ def _tell(
     from drapps.analysis import page
     from drapps.analysis.comparison import compared
 
-    what_ifs = [f"{_shown(each)}: {report.predict(**each)}" for each in chosen.what_if]
+    asked = report if before is None else report.joined(before)
+    what_ifs = [f"{_shown(each)}: {asked.predict(**each)}" for each in chosen.what_if]
     lines = [str(report), *(f"what if {each}" for each in what_ifs)]
     if before is not None:
         lines.append(compared(before, report))
