@@ -9,6 +9,7 @@ import pytest
 import drapps
 from benchmarks.analyze.pipeline import World, analyzed
 from benchmarks.analyze.scenario import bottleneck, cells, compared
+from drapps.analysis.fit import cores_used
 from drapps.analysis.loaders import size_of
 from drapps.analysis.report import AnalysisReport, stored_at
 from drapps.errors import PipelineError
@@ -139,6 +140,13 @@ def test_what_cannot_be_analyzed_is_refused(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(PipelineError, match="drapps watch"):
         drapps.analyze(Slow(0.01), print)
+
+
+@pytest.mark.parametrize(
+    ("workers", "core_share", "used"), [(2, 1.0, 2), (8, 0.25, 2), (8, 0.05, 8), (1, 0.1, 1)]
+)
+def test_workers_that_sleep_count_and_others_share_the_cores(workers, core_share, used):
+    assert cores_used({"cores": workers, "core_share": core_share}, 2.0) == used
 
 
 def test_the_size_of_a_batch_is_that_of_its_first_array():

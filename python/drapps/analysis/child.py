@@ -94,7 +94,7 @@ class _Script:
             if not quiet:
                 print(f"drapps analyze: {text}", file=sys.stderr, flush=True)
 
-        journal = Journal(path, about(known) | {"command": command})
+        journal = Journal(path, about(known) | {"command": command, "data": plan["data"]})
         session = Session(known, Plan(**plan), journal, progress, opened=opened())
         yield from session.batches()
 

@@ -13,6 +13,7 @@ _NOISE = 0.03
 _SIDE_BY_SIDE = 0.05  # of a time that is this near to the longer stage's, stages do not take turns
 _AGREES = 0.1
 _FOREIGN = 0.3  # cores
+_WORKS = 0.5  # of the cores, that preparing uses where it does not sleep
 
 PHASES = ("as_it_is", "training", "prepared", "cold", "storage")
 Phases = Mapping[str, Mapping[str, Any]]
@@ -59,13 +60,17 @@ def fit(phases: Phases, about: Mapping[str, Any]) -> Fitted:
 
 def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
     as_it_is, alone, prepared = phases["as_it_is"], phases["training"], phases["prepared"]
-    points = [(each["cores"], each["samples"] / each["seconds"]) for each in prepared["points"]]
+    there = about["machine"]["cores"]
+    used = {each["cores"]: cores_used(each, there) for each in prepared["points"]}
+    points = [
+        (used[each["cores"]], each["samples"] / each["seconds"]) for each in prepared["points"]
+    ]
     notes: list[str] = []
     model = Model(
         prepare=points,
         ingest=[(alone["batch"], alone["samples"] / alone["seconds"])],
         samples=about["samples"],
-        cores=prepared["cores"],
+        cores=used[prepared["cores"]],
         workers=about["workers"],
         depth=about["depth"],
         overlap_training=0.0 if about["in_turn"] else 1.0,
@@ -104,6 +109,13 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
                 "the other down."
             )
     return Fitted(model, measured, bound, tuple(notes), trusted)
+
+
+def cores_used(point: Mapping[str, Any], there: float) -> float:
+    """Cores that prepared: as many as workers where these sleep, no more than there are else."""
+    workers: float = point["cores"]
+    works = point["core_share"] * workers >= _WORKS * min(workers, there)
+    return min(workers, there) if works else workers
 
 
 def _with_fetching(model: Model, phases: Phases, notes: list[str]) -> Model:

@@ -73,7 +73,7 @@ def analyze(
     )
     path = None if file is None else Path(arguments.path("file", file))
     arguments.called("step", step)
-    journal = Journal(path, about(known))
+    journal = Journal(path, about(known) | {"data": plan.data})
     session = Session(known, plan, journal, progress or (lambda _: None), opened=opened())
     for batch in session.batches():
         step(batch)

@@ -58,8 +58,8 @@ class AnyLoader:
         workers: processes that load; 0: the training process does, or it is not known.
         depth: batches that may be ready ahead.
         samples: of its dataset; 0 where that is not known.
-        cores: that prepare samples.
-        choices: numbers of cores with which it can be drained.
+        cores: that prepare samples: as many as workers, whether the machine has them or not.
+        choices: numbers of them with which it can be drained.
         in_turn: whether it loads between the steps of the training; None where that is not known.
         keeps: whether it keeps samples in memory itself, so that later passes fetch nothing.
         iterate: gives an iterator of the loader as it is.
@@ -148,14 +148,14 @@ class TorchLoader(AnyLoader):
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
         ours = type(loader).__module__.partition(".")[0] == "drapps"
-        workers = loader.num_workers if isinstance(loader.num_workers, int) else 0
+        there = cores_here()
+        workers = loader.num_workers if isinstance(loader.num_workers, int) else int(there)
         self._ours = ours
         self._native = ours and loader.lifted().native
-        there = cores_here()
         self.workers = int(there) if self._native else workers
         self.in_turn = not self.workers
         self.depth = max(2, workers) * 2 if ours else workers * (loader.prefetch_factor or 2)
-        self.cores = float(min(max(1, self.workers), there if self._native else self.workers or 1))
+        self.cores = float(max(1, self.workers))
         self.about |= {
             "kind": "drapps" if ours else "stock",
             "native": self._native,
@@ -165,7 +165,7 @@ class TorchLoader(AnyLoader):
         }
         with contextlib.suppress(TypeError, NotImplementedError):
             self.samples = len(loader.dataset)
-        self.choices = sorted({*_halves(self.cores), *_below(there, self.cores)})
+        self.choices = _choices(self.cores, there)
         self.keeps = self._native and loader.cache != "off"
         self._batches: list[Any] | None = None
         self._made: dict[float, Any] = {}
@@ -263,13 +263,11 @@ def size_of(batch: Any) -> int:
     return 1
 
 
-def _halves(cores: float) -> set[float]:
-    return {cores, float(max(1, int(cores) // 2))}
-
-
-def _below(there: float, cores: float) -> set[float]:
-    """With one core in use, two tell how the preparation shares, where there are two."""
-    return {2.0} if cores < 2 <= there else set()
+def _choices(cores: float, there: float) -> list[float]:
+    """As many as there are now, and another number, which tells how the preparation shares them."""
+    if cores > 1:
+        return [float(max(1, int(min(cores, there)) // 2)), cores]
+    return [1.0, 2.0] if there >= 2 else [1.0]
 
 
 def _cpu_s() -> float:

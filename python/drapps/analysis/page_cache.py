@@ -136,11 +136,11 @@ def read(paths: Sequence[str], depth: int, most_s: float, first: int | None = No
 
 
 def _read(path: str, first: int | None = None) -> int:
-    with _opened(path) as (fd, _):
+    with _opened(path) as (fd, expected):
         if first is not None:
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no more than what is asked for
             return len(os.pread(fd, first, 0))
-        buffer = bytearray(_READ)
+        buffer = bytearray(min(_READ, max(1, expected)))
         size = 0
         while count := os.readv(fd, [buffer]):
             size += count

@@ -57,13 +57,12 @@ class AnalysisReport(Report):
         about, phases = facts["about"], facts["phases"]
         fitted = fit(phases, about)
         model = fitted.model
-        prepared = next(
-            each for each in phases["prepared"]["points"] if each["cores"] == model.cores
-        )
+        there, prepared = about["machine"]["cores"], phases["prepared"]
+        now = next(each for each in prepared["points"] if each["cores"] == prepared["cores"])
         machine = Machine(
-            cores=about["machine"]["cores"],
+            cores=there,
             memory=about["machine"]["memory"] * _MEMORY,
-            core_share=prepared["core_share"],
+            core_share=min(1.0, now["core_share"] * now["cores"] / min(now["cores"], there)),
             ours=bool(about["loader"].get("native")),
         )
         return cls(

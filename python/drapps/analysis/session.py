@@ -29,6 +29,7 @@ _RESIDENT, _GONE = 0.99, 0.05  # shares of the data
 _BLOCK = 4096
 _REPEATED = 5
 _EMPTY = 20  # passes without a step
+_OVER = object()
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,8 @@ class Session:
             warm = self._warm_up()
             while True:
                 asked = time.perf_counter()
-                batch = next(passed, None)
-                if batch is None:
+                batch = next(passed, _OVER)
+                if batch is _OVER:
                     meter.rests()
                     break
                 waited = time.perf_counter() - asked
