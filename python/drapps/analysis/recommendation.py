@@ -68,8 +68,9 @@ class Recommendation(Report):
 def recommend(model: Model, machine: Machine, stall: float = 0.05) -> Recommendation:
     """The least cache, cores and bandwidth, and what to do first.
 
-    What a resource needs is judged with the others as they are wanted: each is the least of which
-    more would gain less than the share `stall`.
+    What a resource needs is judged with the others as they are wanted: each is the least with
+    which the stall is small enough, or, where no more of it does that, of which more would gain
+    less than that share.
 
     Args:
         model: what was measured.
@@ -87,7 +88,8 @@ def recommend(model: Model, machine: Machine, stall: float = 0.05) -> Recommenda
     best: dict[str, Any] = {"beside": True} if beside else {}
 
     def at(**wanted: Any) -> float:
-        return predict(model, **best | wanted).throughput
+        """Share of its time in which the training trains."""
+        return predict(model, **best | wanted).throughput / now.training
 
     cores = _least(lambda cores: at(cores=cores, cache=_full(model)), 1.0, most, stall, 0.01)
     cores = float(-(-cores // 1))  # whole ones
@@ -104,7 +106,7 @@ def recommend(model: Model, machine: Machine, stall: float = 0.05) -> Recommenda
             model.storage * 1e-3,
         )
     together = at(cores=max(cores, model.cores), cache=max(cache or 0.0, model.cached))
-    enough = 1 - together / now.training <= stall + 0.005
+    enough = 1 - together <= stall + 0.005
     needs = _Needs(model, machine, now, cache, cores, bandwidth, beside)
     binding, action, what_if, settings = needs.first(stall)
     helped = predict(model, **what_if).throughput
@@ -130,8 +132,16 @@ def _full(model: Model) -> float | None:
 def _least(
     rate: Callable[[float], float], low: float, high: float, stall: float, exact: float
 ) -> float:
-    """The least value of which more gains less than a share `stall`, of a rate that rises."""
-    wanted = (1 - stall) * rate(high)
+    """The least value with a stall of `stall`; if none has, of which more gains less than that.
+
+    Args:
+        rate: share of its time in which the training trains, which rises.
+        low: the least value.
+        high: the most.
+        stall: share of waiting.
+        exact: how exact the value is to be.
+    """
+    wanted = 1 - stall if rate(high) >= 1 - stall else (1 - stall) * rate(high)
     if rate(low) >= wanted:
         return low
     while high - low > exact:

@@ -13,7 +13,7 @@ import functools
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ _WARM_UP, _LEAST, _MOST = 5, 8, 400  # batches
 _KEPT = 4  # batches that are given again and again
 _RESIDENT, _GONE = 0.99, 0.05  # shares of the data
 _BLOCK = 4096
-_REPEATED = 5
+_ROUNDS = 5
 _EMPTY = 20  # passes without a step
 _OVER = object()
 
@@ -211,13 +211,9 @@ class Session:
             around = self._holding.held_around()
         if self._holding is not None:
             held = self._holding.hold(1.0)
-        share = self._plan.seconds / len(self._loader.choices)
-        points = [
-            _median(functools.partial(self._loader.drain, cores), share)
-            for cores in self._loader.choices
-        ]
+        drains = [functools.partial(self._loader.drain, cores) for cores in self._loader.choices]
         return {
-            "points": points,
+            "points": _medians(drains, self._plan.seconds),
             "cores": self._loader.cores,
             "resident": held,
             "files": self._from,
@@ -237,7 +233,7 @@ class Session:
             holding.hold(cap)
             return self._loader.drain()
 
-        found = _median(drain, self._plan.seconds)
+        (found,) = _medians([drain], self._plan.seconds)
         return found | {"cached": cached, "sample_bytes": holding.sample_bytes}
 
     def _storage(self) -> Mapping[str, Any]:
@@ -311,14 +307,17 @@ class _Meter:
         }
 
 
-def _median(drain: Callable[[], Drained], most_s: float) -> dict[str, Any]:
-    """What is in the middle, of a few of the same measurement as far as there is time."""
+def _medians(drains: Sequence[Callable[[], Drained]], most_s: float) -> list[dict[str, Any]]:
+    """Of each measurement the one in the middle, of a few rounds as far as there is time."""
     begun = time.perf_counter()
-    found = [drain()]
-    while len(found) < _REPEATED and time.perf_counter() - begun < most_s:
-        found.append(drain())
-    found.sort(key=lambda each: each.samples / each.seconds)
-    return asdict(found[len(found) // 2])
+    rounds = [[drain() for drain in drains]]
+    while len(rounds) < _ROUNDS and time.perf_counter() - begun < most_s:
+        rounds.append([drain() for drain in drains])
+    found = []
+    for each in zip(*rounds, strict=True):
+        ordered = sorted(each, key=lambda drained: drained.samples / drained.seconds)
+        found.append(asdict(ordered[len(ordered) // 2]))
+    return found
 
 
 def synchronise() -> None:
