@@ -107,6 +107,17 @@ def test_what_was_predicted_is_checked_afterwards(before, tmp_path, capsys):
     assert main(["analyze", str(folder / "a.json"), str(tmp_path / "b.json")]) == 0
     assert "were predicted" in capsys.readouterr().out
 
+    stored = json.loads((tmp_path / "b.json").read_text())
+    del stored["phases"]["cold"]
+    (tmp_path / "c.json").write_text(json.dumps(stored))
+    assert main(["analyze", str(tmp_path / "c.json")]) == 1
+    assert "c.json: the analysis is not complete: cold is missing" in capsys.readouterr().err
+    del stored["about"]["machine"]
+    stored["phases"]["cold"] = {}
+    (tmp_path / "c.json").write_text(json.dumps(stored))
+    assert main(["analyze", str(tmp_path / "c.json")]) == 1
+    assert "c.json: the analysis makes no sense" in capsys.readouterr().err
+
 
 def test_a_script_that_fails_or_ends_early_says_so(tmp_path):
     failed = analyze(tmp_path, "--json", "a.json", "--seconds", "1", step="batch.no_such()")
@@ -115,6 +126,11 @@ def test_a_script_that_fails_or_ends_early_says_so(tmp_path):
     caught = "sys.exit(0)"
     ended = analyze(tmp_path, "--seconds", "1", step=caught)
     assert ended.returncode == 1 and "status 0 before all" in ended.stderr
+    gone = "return open('gone') if torch.is_grad_enabled() else torch.zeros(8)"
+    missing = SCRIPT.replace("return torch.zeros(8)", gone)
+    unread = analyze(tmp_path, "--seconds", "1", step="pass #", script=missing)
+    assert unread.returncode == 1 and "FileNotFoundError" in unread.stderr
+    assert "status 1 before all" in unread.stderr
     none = analyze(tmp_path, script="print('nothing')")
     assert none.returncode == 1 and "drapps.analyze(loader, step)" in none.stderr
     assert none.stdout == "nothing\n"
@@ -140,6 +156,7 @@ def test_ranks_are_sent_to_watch(tmp_path, monkeypatch, capsys):
         (["--what-if", "colour=3", "--", "x"], 2, "no change of one of cache"),
         (["--what-if", "bandwidth=fast", "--", "x"], 2, "no number behind bandwidth"),
         (["--stall", "200%", "--", "x"], 2, "no share"),
+        (["--cap", "90%", "--", "x"], 1, "too little"),
         (["--json", "plain.txt", "--", "python", "x.py"], 1, "plain.txt is no analysis"),
         (["--html", "a/b.html", "--", "no-such-program"], 1, "no-such-program cannot be run"),
     ],

@@ -100,7 +100,10 @@ class _Script:
 
 
 class _Batches(Iterator[Any]):
-    """The batches of a session; behind the last, or an error of it, the script ends."""
+    """The batches of a session; behind the last, or where it cannot be measured, the script ends.
+
+    What a dataset raises goes on to the script, with its traceback.
+    """
 
     def __init__(self, batches: Iterator[Any], folder: Path) -> None:
         self._batches, self._folder = batches, folder
@@ -109,7 +112,7 @@ class _Batches(Iterator[Any]):
         try:
             for batch in self._batches:
                 return batch
-        except (PipelineError, OSError) as error:
+        except PipelineError as error:
             (self._folder / FAILED).write_text(str(error), encoding="utf-8")
         threading.Thread(target=_insist, daemon=True).start()
         raise SystemExit(0)

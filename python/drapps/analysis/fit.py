@@ -147,7 +147,7 @@ def _with_fetching(model: Model, phases: Phases, notes: list[str]) -> Model:
             "of them in memory is what fetching takes."
         )
         model = _slower(model, fetch, share)
-    elif both < max(fetch, prepare) * (1 - _AGREES):
+    elif both < fetch * (1 - _AGREES):
         notes.append("The loader fetches faster than its files were read one after the other.")
         model = _slower(model, both, share)
         fetch = both

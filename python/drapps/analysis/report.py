@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from drapps.analysis.fit import fit
+from drapps.analysis.journal import load
 from drapps.analysis.model import Model, Prediction, predict
 from drapps.analysis.recommendation import Machine, Recommendation, recommend
+from drapps.errors import PipelineError
 from drapps.report.base import Report, mib, page
 from drapps.report.stats import seconds
 
@@ -160,8 +163,8 @@ def stored_at(path: str | os.PathLike[str], stall: float = 0.05) -> AnalysisRepo
     Raises:
         PipelineError: it is none, or not complete.
     """
-    from pathlib import Path
-
-    from drapps.analysis.journal import load
-
-    return AnalysisReport.of(load(Path(path)), stall)
+    stored = load(Path(path))
+    try:
+        return AnalysisReport.of(stored, stall)
+    except PipelineError as error:
+        raise PipelineError(f"{os.fspath(path)}: {error}") from None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from drapps.cli.parser import Commands
 
 _RANKS = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "deepspeed", "mpirun")
+_MOST_CAP = 0.8
 _WHAT_IF = ("cache", "cores", "bandwidth", "accelerator", "batch")
 
 
@@ -42,6 +43,13 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument(
         "--data", metavar="DIR", type=named, help="where the data are, if that is not found out"
+    )
+    parser.add_argument(
+        "--cap",
+        metavar="SHARE",
+        type=share,
+        default=0.0,
+        help="of the data, that may be in memory while loading is measured (default: none)",
     )
     parser.add_argument(
         "--seconds", metavar="S", type=count, default=10, help="of each phase (default: 10)"
@@ -138,6 +146,8 @@ def run(chosen: argparse.Namespace) -> Answer:
     if not words:
         raise PipelineError("there is nothing to run: drapps analyze -- python train.py")
     _refuse_ranks(words)
+    if chosen.cap > _MOST_CAP:
+        raise PipelineError(f"--cap {chosen.cap:.0%} leaves too little of the data to be fetched")
     if chosen.json_file and Path(chosen.json_file).exists():
         load(Path(chosen.json_file))
     with tempfile.TemporaryDirectory(prefix="drapps-analyze-") as folder:
@@ -160,11 +170,13 @@ def _measured(
     chosen: argparse.Namespace, words: list[str], folder: Path, file: Path
 ) -> AnalysisReport:
     from drapps.analysis.child import CLAIMED, FAILED, PLAN
-    from drapps.analysis.report import stored_at
+    from drapps.analysis.journal import load
+    from drapps.analysis.report import AnalysisReport
 
     plan = {
         "seconds": float(chosen.seconds),
         "steps": chosen.steps,
+        "cap": chosen.cap,
         "data": chosen.data and str(Path(chosen.data).absolute()),
         "loader": chosen.loader,
         "file": str(file),
@@ -182,8 +194,9 @@ def _measured(
             f"the command ended with status {status} before it iterated over a loader of torch "
             "with gradients; of others, call drapps.analyze(loader, step) in the script"
         )
+    facts = load(file) if file.exists() else {"about": {}, "phases": {}}
     try:
-        return stored_at(file, chosen.stall)
+        return AnalysisReport.of(facts, chosen.stall)
     except PipelineError as error:
         raise PipelineError(
             f"the command ended with status {status} before all was measured ({error}); --seconds "
