@@ -75,9 +75,9 @@ def test_any_iterable_is_analyzed_and_phases_resume(tmp_path):
     report = drapps.analyze(loader, step, file=file, steps=8, seconds=0.5, progress=heard.append)
     assert report.measured < 4 / 0.04 + 1
     assert report.model["overlap_training"] < 0.6
-    assert report.now.fetch is None and "--data" in report.notes[-1] + "".join(report.notes)
+    assert report.now.fetch is None and "--data" in "".join(report.notes)
     assert report.attribution["prepare"] > report.attribution["training"] > 0.009
-    assert report.attribution["fetch"] == 0
+    assert "fetch" not in report.attribution
     assert len(heard) == 5 and steps
     assert str(stored_at(file)) == str(report)
 
@@ -121,7 +121,7 @@ def test_injected_sleeps_are_attributed_to_their_stage(tmp_path):
     if "unknown" not in report.phases["cold"]:
         assert report.model["sample_bytes"] == 20_000
     assert report.now.bottleneck == "prepare" and report.now.prepare < 201
-    assert report.attribution["prepare"] > report.attribution["fetch"]
+    assert report.attribution["prepare"] > report.attribution.get("fetch", 0)
     assert report.recommendation.binding in ("workers", "cores")
 
 

@@ -21,7 +21,6 @@ class Journal:
     Attributes:
         about: the training that they are of.
         phases: what was measured, by the name of the phase.
-        kept: names of those that were there already.
     """
 
     def __init__(self, path: Path | None, about: Mapping[str, Any]) -> None:
@@ -44,7 +43,6 @@ class Journal:
                     f"{path} is the analysis of another training; name another file, or remove it"
                 )
             self.phases = stored["phases"]
-        self.kept = tuple(self.phases)
 
     def phase(self, name: str, measure: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         """A phase: as it is stored, or measured now and stored."""

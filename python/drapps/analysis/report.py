@@ -30,7 +30,7 @@ class AnalysisReport(Report):
         recommendation: what would help.
         attribution: seconds of each batch, with none of the data in memory: ``training``,
             ``prepare`` (the stall that is left with all of them in memory) and ``fetch`` (what
-            comes on top).
+            comes on top), where that is known.
         notes: what to know of it.
         trusted: whether the model tells of the training as it is what was measured, on a machine
             that did nothing else; where it does not, measure again on one that is quiet.
@@ -128,7 +128,8 @@ class AnalysisReport(Report):
         else:
             yield "honest", "no: see the notes, and measure again on a quiet machine"
         parts = ", ".join(f"{name} {seconds(each)}" for name, each in self.attribution.items())
-        yield "a batch takes", f"{parts}, with none of the data in memory"
+        cold = ", with none of the data in memory" if "fetch" in self.attribution else ""
+        yield "a batch takes", f"{parts}{cold}"
         if self.model["sample_bytes"]:
             size = self.model["sample_bytes"]
             yield (
@@ -150,11 +151,12 @@ class AnalysisReport(Report):
 def _attributed(model: Model) -> dict[str, float]:
     """Of a batch: the step, what preparing adds to it, and what fetching adds to both."""
     batch = model.ingest[0][0]
-    held: dict[str, Any] = {"cache": 1.0} if model.fetches else {}
     alone = batch / predict(model).training
-    cached = batch / predict(model, **held).throughput
-    cold = batch / predict(model, cache=0.0).throughput
-    return {"training": alone, "prepare": cached - alone, "fetch": cold - cached}
+    cached = batch / predict(model, cache=1.0).throughput
+    found = {"training": alone, "prepare": cached - alone}
+    if model.fetches:
+        found["fetch"] = batch / predict(model, cache=0.0).throughput - cached
+    return found
 
 
 def stored_at(path: str | os.PathLike[str], stall: float = 0.05) -> AnalysisReport:
