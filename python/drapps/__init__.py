@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from drapps.analysis.live import analyze
     from drapps.batch import Batch
     from drapps.bucket_batch_sampler import BucketBatchSampler
     from drapps.corpus.pipeline import text
@@ -54,6 +55,7 @@ _HOMES = {
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
     "Tokenizer": "drapps.tokenizers.tokenizer",
+    "analyze": "drapps.analysis.live",
     "arrays": "drapps.pipeline",
     "calibrate": "drapps.simulation.calibration.live",
     "cached": "drapps.item_cache.cached",
@@ -86,6 +88,7 @@ __all__ = [
     "WorkerDiedError",
     "WorkerStartError",
     "__version__",
+    "analyze",
     "arrays",
     "cached",
     "calibrate",

@@ -13,6 +13,7 @@ from types import FrameType
 
 from drapps import __version__
 from drapps.cli import (
+    analyze,
     calibrate,
     check_policy,
     codecs,
@@ -34,6 +35,7 @@ from drapps.errors import PipelineError
 from drapps.output import discard_unfinished
 
 _COMMANDS = (
+    analyze,
     calibrate,
     codecs,
     doctor,

@@ -107,7 +107,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     if not words:
         raise PipelineError("there is nothing to run: drapps watch -- python train.py")
     with tempfile.TemporaryDirectory(prefix="drapps-watch-") as folder:
-        status = launch.run(words, Path(folder), chosen.ranges)
+        status = launch.run(words, launch.watched(Path(folder), chosen.ranges))
         sys.stdout.flush()
         try:
             report = merge.report_of(Path(folder), words)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,22 +29,32 @@ def install(folder: Path) -> None:
         return
     HERE.folder = folder
     WatchedLoop.remake = (_remade,)
+    hook_imports({module: _noted(what, hook) for module, (what, hook) in TABLE.items()})
+
+
+def hook_imports(table: Mapping[str, Callable[[Any], Any]]) -> None:
+    """Calls functions with the modules that they are for: now, or when these have been imported."""
     waiting = {}
-    for module, (what, hook) in TABLE.items():
+    for module, hook in table.items():
         there = sys.modules.get(module)
         if there is not None:
-            _hook(there, what, hook)
+            hook(there)
         else:
-            waiting[module] = (what, hook)
+            waiting[module] = hook
     sys.meta_path.insert(0, _Finder(waiting))
 
 
-def _hook(module: ModuleType, what: str, hook: Hook) -> None:
-    try:
-        done = hook(module)
-    except Exception:
-        done = False
-    HERE.hooked[what] = "hooked" if done and HERE.hooked.get(what) != "failed" else "failed"
+def _noted(what: str, hook: Hook) -> Callable[[Any], None]:
+    """A hook that fails in silence, of which it is noted whether it was put in."""
+
+    def noted(module: ModuleType) -> None:
+        try:
+            done = hook(module)
+        except Exception:
+            done = False
+        HERE.hooked[what] = "hooked" if done and HERE.hooked.get(what) != "failed" else "failed"
+
+    return noted
 
 
 def _remade(ring: str, folder: str) -> WatchedLoop:
@@ -58,7 +68,7 @@ def _remade(ring: str, folder: str) -> WatchedLoop:
 class _Finder:
     """Finds what is to be hooked as the others do, and hooks it once it has run."""
 
-    def __init__(self, waiting: dict[str, tuple[str, Hook]]) -> None:
+    def __init__(self, waiting: dict[str, Callable[[Any], Any]]) -> None:
         self._waiting = waiting
 
     def find_spec(
@@ -67,18 +77,18 @@ class _Finder:
         """What the others find, of what is waited for; None for all else."""
         if name not in self._waiting:
             return None
-        what, hook = self._waiting.pop(name)
+        hook = self._waiting.pop(name)
         for finder in sys.meta_path:
             if finder is self or not hasattr(finder, "find_spec"):
                 continue
             spec = finder.find_spec(name, path, target)
             if spec is not None:
-                _hook_when_run(spec, what, hook)
+                _hook_when_run(spec, hook)
                 return spec
         return None
 
 
-def _hook_when_run(spec: importlib.machinery.ModuleSpec, what: str, hook: Hook) -> None:
+def _hook_when_run(spec: importlib.machinery.ModuleSpec, hook: Callable[[Any], Any]) -> None:
     loader: Any = spec.loader
     if not hasattr(loader, "exec_module"):
         return
@@ -86,7 +96,7 @@ def _hook_when_run(spec: importlib.machinery.ModuleSpec, what: str, hook: Hook) 
 
     def exec_module(module: ModuleType) -> None:
         execute(module)
-        _hook(module, what, hook)
+        hook(module)
 
     loader.exec_module = exec_module
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from drapps.errors import PipelineError
@@ -23,28 +23,20 @@ _FORWARDED = (
 _BY_KERNEL = 0x80  # SI_KERNEL: a key of the terminal, which the command has got itself
 
 
-def environment(folder: Path, ranges: bool = False) -> dict[str, str]:
-    """In which Python processes hook what they import, and leave what they record in a folder.
+def watched(folder: Path, ranges: bool = False) -> dict[str, str]:
+    """Variables by which Python processes record what they do with loaders, in a folder.
 
     With `ranges`, their waits are ranges of profilers, too.
     """
-    path = os.environ.get("PYTHONPATH")
-    both = f"{SITE}{os.pathsep}{path}" if path else str(SITE)
-    return {
-        **os.environ,
-        "PYTHONPATH": both,
-        "DRAPPS_WATCH": str(folder),
-        VARIABLE: str(int(ranges)),
-    }
+    return {"DRAPPS_WATCH": str(folder), VARIABLE: str(int(ranges))}
 
 
-def run(words: Sequence[str], folder: Path, ranges: bool = False) -> int:
-    """Runs a command to its end; signals are passed on to it.
+def run(words: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Runs a command to its end, with hooks in its Python processes; signals are passed on to it.
 
     Args:
         words: of the command.
-        folder: where its processes leave what they record.
-        ranges: waits are ranges of profilers, too.
+        variables: of its environment, which say what the hooks do.
 
     Returns:
         Its exit status; minus the number of the signal that has ended it.
@@ -52,26 +44,28 @@ def run(words: Sequence[str], folder: Path, ranges: bool = False) -> int:
     Raises:
         PipelineError: it cannot be started.
     """
-    watched = {*_FORWARDED, signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    path = os.environ.get("PYTHONPATH")
+    both = f"{SITE}{os.pathsep}{path}" if path else str(SITE)
+    awaited = {*_FORWARDED, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     try:
         try:
             child = subprocess.Popen(
                 words,
-                env=environment(folder, ranges),
+                env={**os.environ, "PYTHONPATH": both, **variables},
                 preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
             )
         except OSError as error:
             raise PipelineError(f"{words[0]} cannot be run: {error.strerror}") from None
         while child.poll() is None:
-            info = signal.sigtimedwait(watched, 1.0)
+            info = signal.sigtimedwait(awaited, 1.0)
             if info is None or info.si_signo == signal.SIGCHLD:
                 continue
             if info.si_code != _BY_KERNEL:
                 child.send_signal(info.si_signo)
         return child.returncode
     finally:
-        while signal.sigtimedwait(watched, 0) is not None:
+        while signal.sigtimedwait(awaited, 0) is not None:
             continue
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -1,4 +1,4 @@
-"""Python imports this first where ``drapps watch`` runs a script: it hooks what is imported later.
+"""Python imports this first where ``drapps watch`` or ``analyze`` runs a script, to hook imports.
 
 It then does what Python would have done without it: the user's own module of this name runs, and
 this folder is no more among those that modules are looked for in. Children find it again, by
@@ -13,7 +13,8 @@ from pathlib import Path
 
 
 def _hook() -> None:
-    folder = os.environ.get("DRAPPS_WATCH")
+    watched, analyzed = os.environ.get("DRAPPS_WATCH"), os.environ.get("DRAPPS_ANALYZE_FOLDER")
+    folder = analyzed or watched
     if not folder or not os.path.isdir(folder):  # noqa: PTH112 - at every start of Python
         return
     package = Path(__file__).resolve().parents[2]
@@ -26,9 +27,14 @@ def _hook() -> None:
         assert spec is not None and spec.loader is not None
         module = sys.modules["drapps"] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    from drapps.watching import hooks
+    if analyzed:
+        from drapps.analysis import child
 
-    hooks.install(Path(folder))
+        child.install(Path(folder))
+    else:
+        from drapps.watching import hooks
+
+        hooks.install(Path(folder))
 
 
 def _go_on() -> None:
@@ -45,5 +51,5 @@ def _go_on() -> None:
 try:
     _hook()
 except Exception as error:
-    print(f"drapps watch: nothing is measured here: {error!r}", file=sys.stderr)
+    print(f"drapps: nothing is measured here: {error!r}", file=sys.stderr)
 _go_on()

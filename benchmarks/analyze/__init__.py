@@ -1,0 +1,1 @@
+"""Scenario analyze: whether what `drapps analyze` predicts is what is measured."""

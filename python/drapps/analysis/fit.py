@@ -1,0 +1,163 @@
+"""The model of a training, from what the phases of its analysis have measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from drapps.analysis.model import Model, overlap_of, predict, prepare_s, together
+from drapps.errors import PipelineError
+
+_NOISE = 0.03
+_SIDE_BY_SIDE = 0.05  # of a time that is this near to the longer stage's, stages do not take turns
+_AGREES = 0.1
+_FOREIGN = 0.3  # cores
+_WORKS = 0.5  # of the cores, that preparing uses where it does not sleep
+
+PHASES = ("as_it_is", "training", "prepared", "cold", "storage")
+Phases = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model, and how it was come by.
+
+    Attributes:
+        model: of the training.
+        measured: samples/s of the training as it was.
+        bound: samples/s that were predicted for that, from the rates alone.
+        notes: what to know of it.
+        trusted: whether the model tells of the training as it is what was measured, on a machine
+            that did nothing else.
+    """
+
+    model: Model
+    measured: float
+    bound: float
+    notes: tuple[str, ...]
+    trusted: bool
+
+
+def fit(phases: Phases, about: Mapping[str, Any]) -> Fitted:
+    """The model of what was measured.
+
+    Args:
+        phases: all of them, by name.
+        about: of the loader: ``workers``, ``depth``, ``samples``.
+
+    Raises:
+        PipelineError: a phase is missing, or makes no sense.
+    """
+    missing = [name for name in PHASES if name not in phases]
+    if missing:
+        raise PipelineError(f"the analysis is not complete: {', '.join(missing)} is missing")
+    try:
+        return _fitted(phases, about)
+    except (KeyError, TypeError, ZeroDivisionError) as error:
+        raise PipelineError(f"the analysis makes no sense: {error!r}") from None
+
+
+def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
+    as_it_is, alone, prepared = phases["as_it_is"], phases["training"], phases["prepared"]
+    there = about["machine"]["cores"]
+    used = {each["cores"]: cores_used(each, there) for each in prepared["points"]}
+    points = [
+        (used[each["cores"]], each["samples"] / each["seconds"]) for each in prepared["points"]
+    ]
+    notes: list[str] = []
+    model = Model(
+        prepare=points,
+        ingest=[(alone["batch"], alone["samples"] / alone["seconds"])],
+        samples=about["samples"],
+        cores=used[prepared["cores"]],
+        workers=about["workers"],
+        depth=about["depth"],
+        overlap_training=0.0 if about["in_turn"] else 1.0,
+    )
+    foreign = max(each["foreign"] for each in prepared["points"])
+    trusted = foreign <= _FOREIGN
+    if not trusted:
+        notes.append(
+            f"Other programs used {foreign:.1f} cores meanwhile: rates are those of a busy machine."
+        )
+    why = phases["cold"].get("unknown") or phases["storage"].get("unknown")
+    if why:
+        notes.append(f"Fetching and preparing are one figure: {why}.")
+    else:
+        model = _with_fetching(model, phases, notes)
+    measured = as_it_is["samples"] / as_it_is["seconds"]
+    bound = predict(model).throughput
+    loading = 1 / predict(model, accelerator=1e9, beside=True).throughput
+    training = alone["seconds"] / alone["samples"]
+    agrees = abs(bound / measured - 1) <= (_SIDE_BY_SIDE if about["in_turn"] is None else _AGREES)
+    if not agrees:
+        if not about["in_turn"]:
+            overlap = overlap_of(loading, training, 1 / measured)
+            model = replace(model, overlap_training=overlap)
+        error = predict(model).throughput / measured - 1
+        if abs(error) > _AGREES:
+            trusted = False
+            notes.append(
+                f"The model predicts {error:+.0%} of what was measured for the training as it is: "
+                "something that it does not know takes part, such as other programs, or a step "
+                "that the loader's own work slows down."
+            )
+        elif model.workers:
+            notes.append(
+                f"Loading and training overlap to {model.overlap_training:.0%} alone: each slows "
+                "the other down."
+            )
+    return Fitted(model, measured, bound, tuple(notes), trusted)
+
+
+def cores_used(point: Mapping[str, Any], there: float) -> float:
+    """Cores that prepared: as many as workers where these sleep, no more than there are else."""
+    workers: float = point["cores"]
+    works = point["core_share"] * workers >= _WORKS * min(workers, there)
+    return min(workers, there) if works else workers
+
+
+def _with_fetching(model: Model, phases: Phases, notes: list[str]) -> Model:
+    """The model with the rates of the storage and of memory, and how fetching overlaps."""
+    as_it_is, prepared, cold = phases["as_it_is"], phases["prepared"], phases["cold"]
+    storage = phases["storage"]
+    size, share = cold["sample_bytes"], cold["cached"]
+    cached = as_it_is["cached"] if as_it_is["cached"] is not None else prepared["held_around"]
+    model = replace(
+        model,
+        sample_bytes=size,
+        storage=storage["rate"],
+        memory=storage["memory"],
+        requests=storage["requests"] * storage["samples_per_file"],
+        cached=min(1.0, max(0.0, cached if cached is not None else 1.0)),
+    )
+    prepare = prepare_s(model.prepare, model.cores)
+    both = cold["seconds"] / cold["samples"]
+    fetch = 1 / (predict(model, cache=share).fetch or 1e12)
+    if both < prepare * (1 - _NOISE):
+        notes.append(
+            f"Loading from the storage was {1 - both / prepare:.0%} faster than from memory: the "
+            "machine did something else meanwhile, so measure again."
+        )
+    if both > together(fetch, prepare, 0.0) * (1 + _AGREES):
+        fetch = both - prepare
+        notes.append(
+            "The loader fetches slower than its files can be read: what it takes longer with none "
+            "of them in memory is what fetching takes."
+        )
+        model = _slower(model, fetch, share)
+    elif both < fetch * (1 - _AGREES):
+        notes.append("The loader fetches faster than its files were read one after the other.")
+        model = _slower(model, both, share)
+        fetch = both
+    if abs(both / max(fetch, prepare) - 1) > _SIDE_BY_SIDE:
+        model = replace(model, overlap_loading=overlap_of(fetch, prepare, both))
+    return model
+
+
+def _slower(model: Model, fetch: float, share: float) -> Model:
+    """With a storage by which fetching takes `fetch` seconds a sample with a share in memory."""
+    assert model.sample_bytes is not None and model.memory is not None
+    stored = (fetch - share * model.sample_bytes / model.memory) / (1 - share)
+    return replace(model, storage=model.sample_bytes / max(stored, 1e-12), requests=None)

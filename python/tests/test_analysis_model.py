@@ -1,0 +1,162 @@
+"""What a measured training is predicted to do on other hardware."""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from drapps.analysis.model import Model, overlap_of, predict
+from drapps.errors import PipelineError
+
+_MB = 1e6
+IMAGENET = Model(
+    prepare=[(1, 1e9)],
+    ingest=[(512, 1e9)],
+    samples=1_281_167,
+    sample_bytes=146 * 1024 * _MB / 1_281_167,
+    storage=525 * _MB,
+    memory=20 * 1024 * _MB,
+)
+# Cache share and samples/s, by the published formula.
+GOLDEN = {
+    0.0: 4499.0,
+    0.25: 5947.8,
+    0.35: 6827.2,
+    0.5: 8773.0,
+    0.65: 12270.0,
+    0.75: 16710.7,
+    0.9: 36555.7,
+    0.95: 60508.1,
+}
+BALANCED = Model(
+    prepare=[(1, 100.0), (2, 200.0)],
+    ingest=[(16, 400.0), (32, 640.0)],
+    samples=1000,
+    sample_bytes=1e5,
+    storage=3e7,
+    cores=2,
+    workers=2,
+)
+
+
+@pytest.mark.parametrize("cache", GOLDEN)
+def test_the_published_what_if_vectors(cache):
+    found = predict(IMAGENET, cache=cache)
+    assert found.fetch == pytest.approx(GOLDEN[cache], rel=1e-3)
+    assert found.throughput == found.fetch and found.bottleneck == "fetch"
+
+
+def test_the_slowest_stage_bounds_the_training():
+    found = predict(BALANCED, cache=0)
+    assert (found.fetch, found.prepare, found.training) == pytest.approx((300, 200, 400))
+    assert found.throughput == pytest.approx(200)
+    assert found.bottleneck == "prepare" and found.stall == pytest.approx(0.5)
+    assert predict(BALANCED, cores=1).throughput == pytest.approx(100)
+    assert predict(BALANCED, cores=8, bandwidth=6e7).bottleneck == "training"
+    assert predict(BALANCED, cores=8).bottleneck == "fetch"
+    assert predict(BALANCED, accelerator=0.25).stall == pytest.approx(0)
+
+
+def test_requests_bound_the_storage_however_fast_it_is():
+    limited = replace(BALANCED, requests=50.0)
+    assert predict(limited, bandwidth=1e12).fetch == pytest.approx(50)
+    assert predict(limited, cache=0.5).fetch == pytest.approx(100)
+
+
+def test_amdahl_is_laid_through_several_points():
+    serial, rest = 0.004, 0.006
+    points = [(cores, 1 / (serial + rest / cores)) for cores in (1, 2, 4)]
+    found = predict(replace(BALANCED, prepare=points, cores=4), cores=16)
+    assert found.prepare == pytest.approx(1 / (serial + rest / 16))
+    faster_than_linear = replace(BALANCED, prepare=[(1, 100.0), (2, 220.0)])
+    assert predict(faster_than_linear, cores=8).prepare < 8 * 110
+    not_at_all = replace(BALANCED, prepare=[(1, 100.0), (2, 90.0)])
+    assert predict(not_at_all, cores=8).prepare == pytest.approx(95, rel=0.01)
+
+
+def test_stages_in_turn_take_the_time_of_both():
+    in_turn = replace(BALANCED, cores=1, workers=0, overlap_training=0.0, overlap_loading=0.0)
+    found = predict(in_turn, cache=0)
+    assert 1 / found.throughput == pytest.approx(1 / 300 + 1 / 100 + 1 / 400)
+    assert "take turns" in found.regime
+    beside = predict(in_turn, cache=1, beside=True)
+    assert beside.throughput == pytest.approx(100)
+    assert overlap_of(3.0, 1.0, 4.0) == 0 and overlap_of(3.0, 1.0, 3.0) == 1
+    assert overlap_of(3.0, 1.0, 3.5) == pytest.approx(0.5) and overlap_of(3.0, 1.0, 9.0) == 0
+
+
+def test_batches_lie_between_two_that_were_measured():
+    assert predict(BALANCED, batch=24).training == pytest.approx(24 / ((0.04 + 0.05) / 2))
+    for batch in (8, 64):
+        with pytest.raises(PipelineError, match="16 and 32"):
+            predict(BALANCED, batch=batch)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"cores": 9}, "4 times the 2"),
+        ({"cache": 1.2}, "from 0 to 1"),
+        ({"bandwidth": -1}, "above 0"),
+        ({"cores": float("nan")}, "above 0"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused(wanted, message):
+    with pytest.raises(PipelineError, match=message):
+        predict(BALANCED, **wanted)
+
+
+def test_without_files_fetching_is_part_of_preparing():
+    unknown = replace(BALANCED, sample_bytes=None, storage=None)
+    assert predict(unknown).fetch is None
+    with pytest.raises(PipelineError, match="--data"):
+        predict(unknown, bandwidth=1e9)
+
+
+def test_a_model_is_json():
+    stored = json.loads(json.dumps(BALANCED.to_json()))
+    assert predict(Model.from_json(stored), cache=0.3) == predict(BALANCED, cache=0.3)
+    with pytest.raises(PipelineError, match="no model"):
+        Model.from_json({"prepare": [[1, 2.0]]})
+    with pytest.raises(PipelineError, match="above 0"):
+        Model.from_json({"prepare": [[1, 0.0]], "ingest": [[1, 1.0]]})
+
+
+def simulated(rates, depth, seed, batches=20_000, shape=1):
+    """Batches/s of three stages with `depth` places between each two.
+
+    Times have a gamma distribution: exponential of shape 1, with a coefficient of variation of a
+    half of shape 4.
+    """
+    draw = random.Random(seed)
+    left = [[0.0] * (depth + 1) for _ in rates]  # when the latest batches have left each stage
+    for _ in range(batches):
+        arrived = 0.0
+        for stage, rate in enumerate(rates):
+            begun = max(arrived, left[stage][-1])
+            done = begun + draw.gammavariate(shape, 1 / (shape * rate))
+            if stage + 1 < len(rates):  # it leaves where there is a place
+                done = max(done, left[stage + 1][0])
+            left[stage] = [*left[stage][1:], done]
+            arrived = done
+    return batches / left[-1][-1]
+
+
+@pytest.mark.parametrize("rates", [(100, 150, 200), (150, 100, 160), (100, 105, 110)])
+@pytest.mark.parametrize("depth", [1, 4, 16])
+def test_the_regime_says_where_the_bound_is_honest(rates, depth):
+    model = Model(
+        prepare=[(1, rates[1])],
+        ingest=[(1, rates[2])],
+        sample_bytes=1.0,
+        storage=rates[0],
+        depth=depth,
+    )
+    found = predict(model)
+    measured = simulated(rates, depth, seed=1)
+    assert measured < found.throughput * 1.03
+    if found.honest:
+        assert found.throughput == pytest.approx(measured, rel=0.1)
+    else:
+        assert "upper bound" in found.regime and found.throughput > 1.1 * measured
