@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from drapps.bucket_batch_sampler import BucketBatchSampler
     from drapps.errors import (
         DataNotFoundError,
+        MonitorError,
         PipelineError,
         SampleError,
         WorkerDiedError,
@@ -47,6 +48,7 @@ _HOMES = {
     "Loader": "drapps.loader",
     "LoaderIterator": "drapps.loader",
     "Pipeline": "drapps.pipeline",
+    "MonitorError": "drapps.errors",
     "PipelineError": "drapps.errors",
     "SampleError": "drapps.errors",
     "WorkerDiedError": "drapps.errors",
@@ -68,7 +70,7 @@ _HOMES = {
     "webdataset": "drapps.shards.webdataset",
 }
 _OLD_NAMES = {"BudgetSampler": "BucketBatchSampler"}
-_MODULES = ("hf", "jax", "keras", "tensorflow", "torch", "trace")
+_MODULES = ("hf", "jax", "keras", "monitor", "tensorflow", "torch", "trace")
 
 __all__ = [
     "Batch",
@@ -76,6 +78,7 @@ __all__ = [
     "DataNotFoundError",
     "Loader",
     "LoaderIterator",
+    "MonitorError",
     "Pipeline",
     "PipelineError",
     "SampleError",
