@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from drapps.monitor.client import Snapshot
 from drapps.monitor.reports import LoaderReport, ProcessReport
 from drapps.report.base import mib
-from drapps.report.decisions import Decision
 from drapps.report.numbers import numbers
 from drapps.report.stats import Stats, seconds
 
@@ -103,7 +102,8 @@ def _stages(stats: Stats, found: dict[str, float]) -> Iterator[str]:
         queue = found.get(f"stage/{name}/queue_length")
         yield (
             f"{name:<10}{mean:>10}{seconds(spread.p50):>10}{seconds(spread.p99):>10}"
-            f"{'' if queue is None else f'{queue:.1f}':>8}{seconds(lane.wait_s.p50):>11}"
+            f"{'' if queue is None else f'{queue:.1f}':>8}"
+            f"{seconds(lane.wait_s.p50) if lane.wait_s.count else '':>11}"
         )
 
 
@@ -156,11 +156,7 @@ def _decisions(loader: LoaderReport) -> Iterator[str]:
     log = loader.explanation.decisions
     yield log.summary
     for entry in reversed(log.entries[-20:]):
-        yield _decision(entry)
-
-
-def _decision(entry: Decision) -> str:
-    return str(entry)
+        yield str(entry)
 
 
 def page(snapshot: Snapshot, before: Snapshot | None = None) -> str:
