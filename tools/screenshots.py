@@ -112,7 +112,9 @@ async def shots(pid: int) -> dict[str, str]:
 def main() -> None:
     """Make them all."""
     with tempfile.TemporaryDirectory(prefix="drapps-") as runtime:
-        os.environ["XDG_RUNTIME_DIR"] = runtime  # so that nothing else that runs is shown
+        # Nothing else that runs is shown.
+        os.environ |= {"XDG_RUNTIME_DIR": runtime, "TMPDIR": runtime}
+        tempfile.tempdir = None
         with training() as pid:
             made = asyncio.run(shots(pid))
     for name, picture in made.items():

@@ -19,14 +19,16 @@ def folder() -> Path:
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     if runtime.is_absolute() and _is_private(runtime):
         return runtime / "drapps"
-    return Path(tempfile.gettempdir(), f"drapps-{os.geteuid()}")
+    return _temporary()
 
 
 def folders() -> list[Path]:
-    """Where processes of this user may have put theirs, whatever their environment was."""
-    user = os.geteuid()
-    places = [folder(), Path(f"/run/user/{user}/drapps"), Path(f"/tmp/drapps-{user}")]
-    return [place for place in dict.fromkeys(places) if _is_private(place)]
+    """Where processes of this user may have put theirs, with that variable and without."""
+    return [place for place in dict.fromkeys((folder(), _temporary())) if _is_private(place)]
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir(), f"drapps-{os.geteuid()}")
 
 
 def made_folder() -> Path:

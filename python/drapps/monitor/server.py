@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import logging
@@ -43,21 +44,21 @@ class Server:
         self._listener: socket.socket | None = None
         self._path: Path | None = None
         self._inode = 0
-        self._thread = threading.Thread(target=self._run, name="drapps-monitor", daemon=True)
+        self._ended = threading.Event()
 
     def start(self) -> None:
-        """Begins.
+        """Begins, on a daemon thread, for whose first moment nobody waits.
 
         Raises:
             RuntimeError: the system makes no thread.
         """
-        self._thread.start()
+        _thread.start_new_thread(self._run, ())
 
     def stop(self) -> None:
         """Ends, and removes the socket."""
         self._stopping = True
         os.eventfd_write(self._wake, 1)
-        self._thread.join(_PATIENCE)
+        self._ended.wait(_PATIENCE)
         self._remove_socket()
 
     def abandon(self) -> None:
@@ -69,26 +70,25 @@ class Server:
         os.close(self._wake)
 
     def _run(self) -> None:
-        if select.select([self._wake], [], [], _DELAY)[0]:
-            return
         try:
-            listener = self._listen()
+            woken = select.poll()
+            woken.register(self._wake, select.POLLIN)
+            if not woken.poll(_DELAY * 1000):
+                with self._listen() as listener:
+                    self._serve(listener)
         except OSError as error:
-            _log.info("nobody can watch this process: no socket: %s", error)
-            return
-        try:
-            with listener:
-                self._serve(listener)
+            _log.info("nobody can watch this process: %s", error)
         finally:
             for each in self._clients:
                 each.close()
             self._remove_socket()
+            self._ended.set()
 
     def _listen(self) -> socket.socket:
         place = made_folder()
         remove_stale(place)
         path = place / f"{os.getpid()}.sock"
-        listener = socket.socket(socket.AF_UNIX)
+        self._listener = listener = socket.socket(socket.AF_UNIX)
         try:
             listener.setblocking(False)
             listener.bind(os.fspath(path))
@@ -98,7 +98,6 @@ class Server:
         except OSError:
             listener.close()
             raise
-        self._listener = listener
         return listener
 
     def _serve(self, listener: socket.socket) -> None:

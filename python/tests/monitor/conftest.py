@@ -13,6 +13,8 @@ from python.tests.monitor.trainings import Trainings
 def trainings(monkeypatch):
     runtime = Path(tempfile.mkdtemp(prefix="run-", dir="/tmp"))  # short enough for a socket's name
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("TMPDIR", str(runtime))  # where other processes of this user have none
+    monkeypatch.setattr(tempfile, "tempdir", None)
     started = Trainings(runtime)
     yield started
     started.close()

@@ -155,10 +155,7 @@ def test_a_folder_that_is_open_to_others_is_not_used(trainings):
 
 def test_without_a_runtime_folder_it_lies_in_the_temporary_one(trainings, monkeypatch):
     monkeypatch.delenv("XDG_RUNTIME_DIR")
-    monkeypatch.setenv("TMPDIR", str(trainings.folder.parent))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    temporary = {"TMPDIR": str(trainings.folder.parent), "XDG_RUNTIME_DIR": ""}
-    process = trainings.start(**temporary)
+    process = trainings.start(XDG_RUNTIME_DIR="")
     path = trainings.folder.parent / f"drapps-{os.geteuid()}" / f"{process.pid}.sock"
     until(lambda: is_listening(path))
     assert process.pid in [each.pid for each in monitor.processes()]

@@ -39,6 +39,7 @@ class Trainings:
             **os.environ,
             "PYTHONPATH": os.pathsep.join(sys.path),
             "XDG_RUNTIME_DIR": str(runtime),
+            "TMPDIR": str(runtime),
         }
         self._started = []
 
