@@ -188,6 +188,8 @@ class Loader:
         options = {**self._options, "policy": policy, "settings": self.export_settings()}
         self._native = _native(self._source, spec, options)
         self._native.freeze(self._frozen)
+        if self._observer is not None:
+            self._observer.look = native_look(self._native, self._policy)
         self._spec, self._options = spec, options
         self.__dict__.pop("layout", None)
 
