@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from drapps.corpus.pipeline import text
     from drapps.errors import (
         DataNotFoundError,
+        MonitorError,
         PipelineError,
         SampleError,
         WorkerDiedError,
@@ -49,6 +50,7 @@ _HOMES = {
     "Loader": "drapps.loader",
     "LoaderIterator": "drapps.loader",
     "Pipeline": "drapps.pipeline",
+    "MonitorError": "drapps.errors",
     "PipelineError": "drapps.errors",
     "SampleError": "drapps.errors",
     "WorkerDiedError": "drapps.errors",
@@ -72,7 +74,7 @@ _HOMES = {
     "webdataset": "drapps.shards.webdataset",
 }
 _OLD_NAMES = {"BudgetSampler": "BucketBatchSampler"}
-_MODULES = ("hf", "jax", "keras", "tensorflow", "torch", "trace")
+_MODULES = ("hf", "jax", "keras", "monitor", "tensorflow", "torch", "trace")
 
 __all__ = [
     "Batch",
@@ -80,6 +82,7 @@ __all__ = [
     "DataNotFoundError",
     "Loader",
     "LoaderIterator",
+    "MonitorError",
     "Pipeline",
     "PipelineError",
     "SampleError",

@@ -19,6 +19,10 @@ class WorkerStartError(PipelineError, OSError):
     """The system makes no worker process or thread; the message says which limits to raise."""
 
 
+class MonitorError(PipelineError):
+    """A process whose statistics cannot be had; the message says which, why, and what to do."""
+
+
 class WorkerDiedError(RuntimeError):
     """A worker process ended, or stands still; the message names it, the cause and the sample.
 

@@ -19,6 +19,8 @@ from drapps.batch import Batch
 from drapps.deprecation import old_method
 from drapps.epochs import LAST, Epochs
 from drapps.errors import PipelineError
+from drapps.monitor.observing import Observer
+from drapps.monitor.offering import native_look, observed
 from drapps.policy import AUTO, Policy, choice, is_auto, to_json
 from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
@@ -76,6 +78,7 @@ class Loader:
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file
         self._epochs = Epochs()
+        self._observer: Observer | None = None
         # Outlives its iterator: it knows where that stood.
         self._latest: Stream | AheadStream | None = None
 
@@ -88,7 +91,10 @@ class Loader:
         warn(self._native)
 
     def _stream(self, epoch: int, position: int) -> Stream:
-        return Stream(self._native, epoch, position, bad_samples_file=self._bad_samples_file)
+        stream = Stream(self._native, epoch, position, bad_samples_file=self._bad_samples_file)
+        look = native_look(self._native, self._policy)
+        self._observer = observed(self._observer, KIND, type(self._source).__name__, look)
+        return stream
 
     def iterate(self, epoch: int, position: int = 0) -> LoaderIterator:
         """A pass from any place on, of which `state_dict` and `epochs` know nothing."""
@@ -186,6 +192,8 @@ class Loader:
         options = {**self._options, "policy": policy, "settings": self.export_settings()}
         self._native = _native(self._source, spec, options)
         self._native.freeze(self._frozen)
+        if self._observer is not None:
+            self._observer.look = native_look(self._native, self._policy)
         self._spec, self._options = spec, options
         self.__dict__.pop("layout", None)
 

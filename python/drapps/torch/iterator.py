@@ -15,6 +15,7 @@ from drapps.torch.transfer import TransferThread
 
 if TYPE_CHECKING:
     from drapps.adapter import ConsumerMarks
+    from drapps.monitor.observing import Observer
     from drapps.torch.base import IteratedLoader
     from drapps.torch.native import AnyStream, Native
 
@@ -27,6 +28,7 @@ class LiftedIterator(_BaseDataLoaderIter):
     """
 
     _workers: tuple[Any, ...] = ()  # stock iterators with workers have processes here
+    observer: Observer | None = None  # of the loader
 
     def __init__(self, loader: IteratedLoader[Any], native: Native) -> None:
         super().__init__(loader)

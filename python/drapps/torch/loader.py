@@ -13,7 +13,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch.utils.data import BatchSampler, Dataset, Sampler
@@ -28,6 +28,8 @@ from drapps.deprecation import old_keyword, old_method
 from drapps.epochs import Epochs
 from drapps.errors import PipelineError, StateError
 from drapps.loader_options import loader_options
+from drapps.monitor.observing import Observer
+from drapps.monitor.offering import Look, native_look, observed
 from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording, look_after, record_native
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
@@ -49,9 +51,11 @@ from drapps.torch.report import LiftReport, stock_report
 from drapps.torch.seeding import base_seed_of
 from drapps.torch.starting import in_threads
 from drapps.torch.worker_iterator import WorkerIterator
+from drapps.torch.worker_look import worker_look
 from drapps.worker.process_knob import ProcessKnob
 
 DEATHS = ("raise", "restart")
+Observed = TypeVar("Observed", LiftedIterator, WorkerIterator)
 
 
 class DataLoader(IteratedLoader[T_co]):
@@ -186,6 +190,7 @@ class DataLoader(IteratedLoader[T_co]):
         self._latest_workers: weakref.ref[WorkerIterator] | None = None
         self._knob: ProcessKnob | None = None
         self._recording: Recording | None = None
+        self._observer: Observer | None = None
         self._limit: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
         self._acceleration = Acceleration()
         super().__init__(
@@ -263,12 +268,19 @@ class DataLoader(IteratedLoader[T_co]):
         self._lasting = native if self.persistent_workers else None
         self._look_after_recording(native)
         if not isinstance(native, LiftReport):
-            return LiftedIterator(self, native)
+            lifted = LiftedIterator(self, native)
+            return self._observed(lifted, native_look(native.core, self.policy))
         if self.num_workers == 0:
             return InProcessIterator(self)
         self.check_worker_number_rationality()
         iterator = worker_iterator(self)
         self._latest_workers = weakref.ref(iterator)
+        knob, pictures = self._process_knob(), self._acceleration
+        return self._observed(iterator, worker_look(iterator, knob, native.reasons, pictures))
+
+    def _observed(self, iterator: Observed, look: Look) -> Observed:
+        observer = observed(self._observer, KIND, type(self.dataset).__name__, look)
+        self._observer = iterator.observer = observer
         return iterator
 
     def _begin_pass(self, base_seed: int, since: int = 0) -> Progress:
@@ -548,6 +560,7 @@ class DataLoader(IteratedLoader[T_co]):
             "_latest_workers": None,
             "_knob": copy.deepcopy(self._knob),
             "_recording": None,
+            "_observer": None,
             "_iterator": None,
             "_limit": None,
             "_acceleration": Acceleration(),

@@ -34,6 +34,7 @@ from drapps.worker.processes import WorkerProcesses
 from drapps.worker.recovery import RECOVERIES
 
 if TYPE_CHECKING:
+    from drapps.monitor.observing import Observer
     from drapps.torch.base import IteratedLoader
 
 _GRACE_AFTER_DEATH = 1.0  # seconds that the others have to end by themselves
@@ -46,9 +47,11 @@ class WorkerIterator(_BaseDataLoaderIter):
 
     Attributes:
         user: the thread that is within it.
+        observer: of the loader.
     """
 
     user: int | None = None
+    observer: Observer | None = None
 
     def __init__(self, loader: IteratedLoader[Any]) -> None:
         self._maker = os.getpid()

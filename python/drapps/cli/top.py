@@ -1,0 +1,105 @@
+"""``drapps top``: what the loaders of a running process do."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from drapps.cli.answer import Answer
+from drapps.cli.parser import add_command, count
+from drapps.errors import PipelineError
+
+if TYPE_CHECKING:
+    from drapps.cli.parser import Commands
+
+_BETWEEN = 0.5  # seconds between the two looks of --once, which rates are made of
+
+
+def register(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "top",
+        run,
+        summary="show what the loaders of a running process do",
+        description="Shows stages, queues, stalls, memory, knobs and decisions of the loaders of a "
+        "process of yours, while it runs; which one is chosen from a list where there are several. "
+        "The screen needs Textual: pip install 'drapps[top]'; --once does not.",
+    )
+    parser.add_argument("pid", metavar="PID", type=count, nargs="?", help="the process")
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="look twice, half a second apart, and print what is seen",
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="list the processes that can be watched, and no more"
+    )
+
+
+def run(chosen: argparse.Namespace) -> Answer:
+    """Show it.
+
+    Raises:
+        PipelineError: there is no such process, or Textual is missing, or no terminal.
+    """
+    if chosen.list:
+        return _listed()
+    if chosen.once or chosen.json:
+        return _once(chosen.pid)
+    if importlib.util.find_spec("textual") is None:
+        raise PipelineError(
+            "the screen of drapps top needs Textual: pip install 'drapps[top]'; or print what is "
+            "seen now: drapps top --once"
+        )
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise PipelineError("drapps top needs a terminal; drapps top --once prints to anything")
+    from drapps.top.app import Top
+
+    Top(chosen.pid).run()
+    return Answer()
+
+
+def _listed() -> Answer:
+    from drapps import monitor
+    from drapps.top.view import WIDTH, cut, process_line
+
+    found = monitor.processes()
+    lines = [cut(process_line(each), WIDTH) for each in found]
+    text = "\n".join(lines) or "no process of yours that can be watched"
+    return Answer(text, {"processes": [each.to_json() for each in found]})
+
+
+def _once(pid: int | None) -> Answer:
+    from drapps import monitor
+    from drapps.top.view import page
+
+    with monitor.connected(_only() if pid is None else pid) as client:
+        before = client.snapshot()
+        time.sleep(_BETWEEN)
+        now = client.snapshot()
+    facts: dict[str, Any] = now.to_json()
+    return Answer(page(now, before), facts)
+
+
+def _only() -> int:
+    """The one process that there is.
+
+    Raises:
+        PipelineError: there is none, or there are several.
+    """
+    from drapps import monitor
+
+    found = monitor.processes()
+    if not found:
+        raise PipelineError(
+            "no process of yours can be watched: one can from its first pass over a loader of "
+            "DRAPPS on, unless DRAPPS_SOCKET=off"
+        )
+    if len(found) > 1:
+        pids = ", ".join(str(each.pid) for each in found)
+        raise PipelineError(f"several processes can be watched: name one of {pids}")
+    return found[0].pid

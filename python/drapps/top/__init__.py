@@ -1,0 +1,1 @@
+"""``drapps top``: a running process's loaders, in a terminal."""

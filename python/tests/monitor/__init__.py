@@ -1,0 +1,1 @@
+"""What a running process offers, who asks for it, and what is shown."""
