@@ -12,7 +12,7 @@ set_property(GLOBAL PROPERTY DRAPPS_LAYERS "")
 # in one translation unit a name of one file may silently take the place of another's.
 function(drapps_compile_together target)
   if(DRAPPS_UNITY_BUILD IN_LIST ARGN)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
 endfunction()
 
@@ -38,6 +38,10 @@ function(drapps_layer name)
     drapps_compile_together(drapps_${name} all)
     target_include_directories(drapps_${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(drapps_${name} PUBLIC ${above} ${LAYER_LINK} PRIVATE drapps_compile_options)
+    # Under sanitizers -O0 halves what compiling takes; layers that compute at length would lose more in their tests.
+    if(DRAPPS_SANITIZE AND NOT name MATCHES "^(base|kernel|decode|augment|text|batch|device|cache|sim|rl|trace)$")
+      target_compile_options(drapps_${name} PRIVATE -O0)
+    endif()
     # Threads may outlive what exit() destroys.
     target_compile_options(drapps_${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-Wexit-time-destructors>)
   else()

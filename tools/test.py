@@ -244,16 +244,27 @@ def cxx(run: Run) -> None:
         run.simd_levels("release", EXACT)
 
 
+# What starts many processes stands apart from "python": a fork of a process that has imported as
+# much as that one has costs a third more.
 CONTRACT = ["python/tests/torch_contract"]
 PROCESSES = [
     "python/tests/test_workers.py",
     "python/tests/test_workers_policy.py",
     "python/tests/test_autoscaler.py",
     "python/tests/test_migration.py",
+    "python/tests/test_accelerate_datasets.py",
+    "python/tests/test_accelerate_index.py",
+    "python/tests/test_accelerate_workers.py",
+    "python/tests/test_kept_batches.py",
+    "python/tests/test_large_orders.py",
+    "python/tests/test_no_more_processes.py",
+    "python/tests/test_torch_odd_objects.py",
+    "python/tests/test_torch_seed.py",
     "python/tests/scripts",
     "tests/fault_matrix",
 ]
 STATES = [
+    "python/tests/test_checkpointed_states.py",
     "python/tests/test_workers_bad_states.py",
     "python/tests/test_workers_resume.py",
     "python/tests/test_workers_resume_draws.py",
@@ -305,7 +316,7 @@ CONTROL = [
 def python(run: Run) -> None:
     """Test the Python package."""
     apart = ["tests/layering", *CONTRACT, *PROCESSES, *STATES, *TRAINERS, *OTHERS, *CONTROL]
-    run.pytest("python/tests", "tests", *(f"--ignore={path}" for path in apart))
+    run.pytest("python/tests", "tests", *(f"--ignore={path}" for path in apart), **FORKS)
 
 
 def control(run: Run) -> None:
@@ -353,7 +364,7 @@ def asan(run: Run) -> None:
 
 def fuzz(run: Run) -> None:
     """Fuzz every parser for a short time."""
-    run.script("tools/fuzz.py", "--seconds", "120" if run.full else "10")
+    run.script("tools/fuzz.py", "--seconds", "120" if run.full else "5")
 
 
 def tsan(run: Run) -> None:

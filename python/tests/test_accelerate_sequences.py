@@ -26,7 +26,7 @@ from python.tests.picture_sequences import (
     whole,
 )
 
-QUICK, FULL = 700, 18_000  # sequences of each kind
+QUICK, FULL = 200, 18_000  # sequences of each kind
 SHARES = 20  # tests among which the full ones are divided
 
 

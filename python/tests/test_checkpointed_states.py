@@ -100,7 +100,8 @@ def test_any_loader_has_a_state_that_a_checkpoint_takes(name, tmp_path):
     make = LOADERS[name]
     stock = numbers(make(StockLoader))
     assert saved(make(DataLoader).state_dict())
-    for steps in range(len(stock) + 1):
+    places = range(len(stock) + 1)
+    for steps in places if "workers" not in name else {0, 2, len(stock) - 1, len(stock)}:
         loader = make(DataLoader)
         iterator = iter(loader)
         first = numbers(next(iterator) for _ in range(steps))
