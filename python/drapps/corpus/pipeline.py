@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from drapps.tokenizers.tokenizer import Tokenizer
 
 _LABELS = ("same", "shifted", "none")
+_PACKINGS = ("concatenate", "best_fit")
 _MOST_ROWS = 2**48
 _LONGEST = 1 << 24
 _COUNTED = 16  # rows of a batch while rows are counted
@@ -88,6 +89,8 @@ class TextPipeline:
         *,
         eos: int | str | None,
         bos: int | str | None = None,
+        packing: Literal["concatenate", "best_fit"] = "concatenate",
+        pad: int | str | None = None,
         labels: Literal["same", "shifted", "none"] = "same",
         mask_starts: bool = False,
         position_ids: bool = False,
@@ -104,12 +107,16 @@ class TextPipeline:
             length: tokens of a row.
             eos: the token behind each document, by its id or its text; None for no token.
             bos: the token before each document, likewise.
+            packing: ``concatenate`` cuts documents where a row ends, and leaves no room; with
+                ``best_fit`` those that fit into a row stay whole, and a row has padding where no
+                other one fits. Then there is a column ``attention_mask``, 0 for padding.
+            pad: the token of padding, by its id or its text; by default `eos`.
             labels: a column ``labels`` like ``input_ids``: the tokens themselves (``same``, as the
                 models of transformers take it), or the tokens that follow (``shifted``).
             mask_starts: a label is -100 where it is the first token of a document.
             position_ids: a column of int64 that counts from 0 in each document of a row.
             document_ids: a column of int32 that counts the documents of a row from 0: where two
-                tokens differ in it, they are of different documents.
+                tokens differ in it, they are of different documents. Padding has -1.
             splits: so many streams are packed side by side, each of its own documents. Ranks whose
                 number divides it read nothing twice. By default a divisor of 96, by the size of
                 the files.
@@ -125,6 +132,8 @@ class TextPipeline:
                 native,
                 Packing(
                     length=arguments.whole("length", length, 1, _LONGEST),
+                    packing=arguments.one_of("packing", packing, _PACKINGS),
+                    pad=max(0, _id_of("pad", eos if pad is None else pad, native)),
                     labels=arguments.one_of("labels", labels, _LABELS),
                     mask_starts=arguments.flag("mask_starts", mask_starts),
                     positions=arguments.flag("position_ids", position_ids),

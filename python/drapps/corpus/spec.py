@@ -18,6 +18,8 @@ class Packing:
     """How documents become rows; see `drapps.corpus.pipeline.TextPipeline.pack`."""
 
     length: int
+    packing: str = "concatenate"
+    pad: int = 0
     labels: str = "same"
     mask_starts: bool = False
     positions: bool = False

@@ -216,6 +216,36 @@ def test_columns_say_where_documents_are(lines, tokenizer):
         assert np.array_equal(batch["labels"][:, 1:][rest[:, 1:]], ids[:, 1:][rest[:, 1:]])
 
 
+@pytest.mark.parametrize("labels", ["same", "shifted"])
+def test_by_best_fit_documents_stay_whole(texts, lines, tokenizer, labels):
+    eos = tokenizer.encode_token(EOS)[0]
+    columns = {"position_ids": True, "document_ids": True, "labels": labels}
+    pipeline = packed(lines, tokenizer, packing="best_fit", splits=1, **columns).shuffle(1)
+    loader = pipeline.batch(4, rows=pipeline.epoch_rows())
+    seen: Counter[str] = Counter()
+    padding = []
+    for batch in loader.numpy():
+        for row in range(len(batch["input_ids"])):
+            ids, document = batch["input_ids"][row], batch["document_ids"][row]
+            real = batch["attention_mask"][row] == 1
+            assert np.array_equal(real, document >= 0)
+            assert (ids[~real] == eos).all()
+            assert np.array_equal(np.sort(real)[::-1], real)
+            padding.append(1 - real.mean())
+            wanted = np.where(real, ids, -100)
+            if labels == "shifted":
+                wanted = np.append(wanted[1:], -100)
+            assert np.array_equal(batch["labels"][row], wanted)
+            for number in range(document.max() + 1):
+                part = document == number
+                assert np.array_equal(batch["position_ids"][row][part], np.arange(part.sum()))
+                seen[tokenizer.decode(ids[part])] += 1
+    short = [text for text in texts if len(tokenizer.encode(text, False)) < LENGTH]
+    assert short
+    assert all(seen[text] >= 1 for text in short)
+    assert np.mean(padding) < 0.03
+
+
 def test_shifted_labels_are_the_tokens_that_follow(lines, tokenizer):
     loader = packed(lines, tokenizer, labels="shifted", splits=1).batch(4, rows=40)
     ids, labels = rows_of(loader), None

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
+#include <numeric>
 #include <optional>
 
 #include "drapps/modality/columns.h"
@@ -21,7 +23,7 @@ constexpr std::uint32_t kLongestRow = 1u << 24;
 
 /// Places of the columns in a layout; the layout's size for one that there is none of.
 struct PackedColumns {
-  std::size_t ids = 0, labels = 0, positions = 0, documents = 0;
+  std::size_t ids = 0, labels = 0, attention = 0, positions = 0, documents = 0;
 };
 
 /// Writes packed rows into batches.
@@ -40,6 +42,14 @@ class RowWriter {
       for (const std::uint32_t begin : packed.documents) {
         if (fields_.mask_starts && begin >= ahead) labels[begin - ahead] = PackedTextPart::kIgnored;
       }
+      const std::size_t learnt = packed.used - std::min(packed.used, ahead);
+      std::fill(labels + std::min<std::size_t>(learnt, fields_.length), labels + fields_.length,
+                PackedTextPart::kIgnored);
+    }
+    if (fields_.packing == text::Fit::kBestFit) {
+      auto* const attention = numbers<std::int64_t>(slot, at_.attention, row);
+      std::fill(attention, attention + end(packed), 1);
+      std::fill(attention + end(packed), attention + fields_.length, 0);
     }
     if (fields_.positions) count(packed, numbers<std::int64_t>(slot, at_.positions, row));
     if (fields_.documents) number(packed, numbers<std::int32_t>(slot, at_.documents, row));
@@ -50,26 +60,31 @@ class RowWriter {
   T* numbers(std::byte* slot, std::size_t column, std::uint32_t row) const {
     return reinterpret_cast<T*>(layout_.row(slot, column, row));
   }
+  /// Of what is no padding.
+  std::uint32_t end(const text::PackedRow& packed) const {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(packed.used, fields_.length));
+  }
   /// Calls with each document's first id and the one behind its last; a row may begin within one.
   template <class Each>
   void each_document(const text::PackedRow& packed, const Each& each) const {
     std::uint32_t begin = 0;
     for (const std::uint32_t next : packed.documents) {
-      if (next > begin && next < fields_.length) {
+      if (next > begin && next < end(packed)) {
         each(begin, next);
         begin = next;
       }
     }
-    each(begin, fields_.length);
+    each(begin, end(packed));
   }
   void count(const text::PackedRow& packed, std::int64_t* out) const {
-    each_document(packed, [&](std::uint32_t begin, std::uint32_t end) {
-      for (std::uint32_t i = begin; i < end; ++i) out[i] = i - begin;
-    });
+    each_document(packed, [&](std::uint32_t begin, std::uint32_t behind) { std::iota(out + begin, out + behind, 0); });
+    std::fill(out + end(packed), out + fields_.length, 0);
   }
   void number(const text::PackedRow& packed, std::int32_t* out) const {
     std::int32_t which = 0;
-    each_document(packed, [&](std::uint32_t begin, std::uint32_t end) { std::fill(out + begin, out + end, which++); });
+    each_document(packed,
+                  [&](std::uint32_t begin, std::uint32_t behind) { std::fill(out + begin, out + behind, which++); });
+    std::fill(out + end(packed), out + fields_.length, -1);
   }
 
   const PackedTextFields fields_;
@@ -85,19 +100,19 @@ class PackedStream final : public RowStream {
  public:
   PackedStream(const RowWriter& writer, const text::CorpusAccess& access, const text::Tokenizer& tokenizer,
                const Packing& packing, std::uint32_t split, const text::PackCursor& at)
-      : writer_(writer), packer_(access, tokenizer, packing, split, at) {}
-  StreamCursor cursor() const noexcept override { return std::bit_cast<StreamCursor>(packer_.cursor()); }
+      : writer_(writer), packer_(text::make_packer(access, tokenizer, packing, split, at)) {}
+  StreamCursor cursor() const noexcept override { return std::bit_cast<StreamCursor>(packer_->cursor()); }
   Status next(std::byte* slot, std::uint32_t row) override {
     text::PackedRow packed;
-    DRAPPS_RETURN_IF_ERROR(packer_.next(packed));
+    DRAPPS_RETURN_IF_ERROR(packer_->next(packed));
     if (slot != nullptr) writer_.write(packed, slot, row);
     return ok_status();
   }
-  std::vector<Error> take_errors() noexcept override { return packer_.take_errors(); }
+  std::vector<Error> take_errors() noexcept override { return packer_->take_errors(); }
 
  private:
   const RowWriter& writer_;
-  text::Packer packer_;
+  const std::unique_ptr<text::Packer> packer_;
 };
 
 /// Packing has no samples of its own, so the steps of one do nothing.
@@ -117,6 +132,7 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
     PackedColumns at;
     at.ids = columns.layout.add("input_ids", Dtype::kInt64, row);
     if (fields_.labels != CausalLabels::kNone) at.labels = columns.layout.add("labels", Dtype::kInt64, row);
+    if (fields_.packing == text::Fit::kBestFit) at.attention = columns.layout.add("attention_mask", Dtype::kInt64, row);
     if (fields_.positions) at.positions = columns.layout.add("position_ids", Dtype::kInt64, row);
     if (fields_.documents) at.documents = columns.layout.add("document_ids", Dtype::kInt32, row);
     at_ = at;
@@ -133,7 +149,9 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
     const auto id = [](std::int64_t field) {
       return field == PackedTextFields::kNoId ? std::optional<TokenId>() : static_cast<TokenId>(field);
     };
-    const Packing packing{.length = fields_.length,
+    const Packing packing{.fit = fields_.packing,
+                          .pad = static_cast<TokenId>(fields_.pad),
+                          .length = fields_.length,
                           .lookahead = fields_.labels == CausalLabels::kShifted ? 1u : 0u,
                           .splits = fields_.splits,
                           .window = fields_.window,
@@ -158,7 +176,11 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
   nlohmann::json stages() const override {
     return {{{"op", "read"}, {"files", corpus_->files()}, {"blocks", corpus_->blocks().size()}},
             {{"op", "tokenise"}, {"tokens", tokenizer_->vocabulary()}},
-            {{"op", "pack"}, {"length", fields_.length}, {"splits", fields_.splits}, {"window", fields_.window}}};
+            {{"op", "pack"},
+             {"length", fields_.length},
+             {"splits", fields_.splits},
+             {"window", fields_.window},
+             {"by", std::string(name_of(fields_.packing))}}};
   }
 
  private:
@@ -204,7 +226,7 @@ Result<std::shared_ptr<PartPlan>> PackedTextPart::plan(const std::string& name, 
     return invalid("splits=" + std::to_string(splits) + " is more than the " + std::to_string(blocks) +
                    " blocks that the files have; use fewer");
   }
-  for (const auto& [field, id] : {std::pair("bos", bos), std::pair("eos", eos)}) {
+  for (const auto& [field, id] : {std::pair("bos", bos), std::pair("eos", eos), std::pair("pad", pad)}) {
     if (id < kNoId || id > std::numeric_limits<TokenId>::max()) {
       return invalid(std::string(field) + "=" + std::to_string(id) + " is no id");
     }

@@ -32,9 +32,16 @@ struct EnumNames<text::Take> {
   static constexpr std::array<std::string_view, 3> kNames{"all", "training", "held_out"};
 };
 
+template <>
+struct EnumNames<text::Fit> {
+  static constexpr std::array<std::string_view, 2> kNames{"concatenate", "best_fit"};
+};
+
 struct PackedTextFields {
   static constexpr std::int64_t kNoId = -1;
 
+  text::Fit packing = text::Fit::kConcatenate;
+  std::int64_t pad = 0;      // the id of padding, which best fit needs; its rows have a column "attention_mask"
   std::uint32_t length = 0;  // ids of a row
   CausalLabels labels = CausalLabels::kSame;
   bool mask_starts = false;  // a label is -100 where it is the first id of a document
@@ -49,6 +56,8 @@ struct PackedTextFields {
 
   template <class V>
   void fields(V& v) {
+    v("packing", packing);
+    v("pad", pad);
     v("length", length);
     v("labels", labels);
     v("mask_starts", mask_starts);

@@ -1,4 +1,4 @@
-// Rows of one split, in order: documents are read, encoded, put behind one another and cut.
+// Rows of one split, in order, made of its documents.
 #pragma once
 
 #include <cstddef>
@@ -6,64 +6,62 @@
 #include <deque>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "drapps/base/error.h"
-#include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
-#include "drapps/text/corpus/corpus.h"
+#include "drapps/text/pack/document_encoder.h"
 #include "drapps/text/pack/packing.h"
-#include "drapps/text/pack/split_reader.h"
-#include "drapps/text/tokenizer.h"
 
 namespace drapps::text {
 
 /// One row. What it points at is valid until the packer's next call.
 struct PackedRow {
   std::span<const TokenId> ids;              // Packing::length + lookahead
+  std::size_t used = 0;                      // of them; padding stands behind
   std::span<const std::uint32_t> documents;  // where documents begin in `ids`, ascending; none for what began before
 };
 
 /// One thread at a time.
 class Packer {
  public:
-  /// @param at         the row to begin with.
-  /// @param tokenizer  outlives the packer.
-  Packer(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing, std::uint32_t split,
-         const PackCursor& at);
-
+  virtual ~Packer() = default;
   /// Where the next row begins.
-  PackCursor cursor() const noexcept;
-  std::uint64_t row() const noexcept { return row_; }
+  virtual PackCursor cursor() const noexcept = 0;
   /// The next row, after which the one behind it is the next. An error leaves the packer as it was:
-  /// kResourceExhausted where there is no memory, and another call goes on; kInternal where nothing good is to come.
-  Status next(PackedRow& row);
+  /// kResourceExhausted where there is no memory, and another call goes on; kInternal where nothing good is to come;
+  /// kInvalidArgument for a cursor that fits no document.
+  virtual Status next(PackedRow& row) = 0;
   /// What was passed over of documents that are bad, since the last call.
-  std::vector<Error> take_errors() noexcept { return std::exchange(errors_, {}); }
+  virtual std::vector<Error> take_errors() noexcept = 0;
+};
+
+/// The one that the packing asks for.
+/// @param at         the row to begin with.
+/// @param tokenizer  outlives the packer.
+std::unique_ptr<Packer> make_packer(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
+                                    std::uint32_t split, const PackCursor& at);
+
+/// Documents stand one behind the other, and are cut where a row ends.
+class ConcatenatingPacker final : public Packer {
+ public:
+  ConcatenatingPacker(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
+                      std::uint32_t split, const PackCursor& at);
+  PackCursor cursor() const noexcept override;
+  Status next(PackedRow& row) override;
+  std::vector<Error> take_errors() noexcept override { return encoder_.take_errors(); }
 
  private:
-  /// A document, and where its ids begin among those that are held.
-  struct Begin {
-    std::ptrdiff_t at;  // negative where some are no longer held
-    PackCursor cursor;
-  };
+  Status encode();
 
-  Status encode(std::size_t most);
-  Status pass_over(Error error);
-  void append(const Tokenizer::Encoded& encoded, std::size_t documents);
-
-  const Tokenizer& tokenizer_;
   const Packing packing_;
-  MemoryLedger& ledger_;
-  SplitReader reader_;
-  std::vector<TokenId> ids_;  // of documents that were encoded
-  std::size_t head_ = 0;      // of the next row among them
-  std::deque<Begin> begins_;  // of documents of which ids are still to come, ascending
+  DocumentEncoder encoder_;
+  std::vector<TokenId> ids_;            // of documents that were encoded
+  std::size_t head_ = 0;                // of the next row among them
+  std::deque<EncodedDocument> begins_;  // of which ids are still to come, ascending; the first may begin before them
   std::uint64_t row_;
   std::uint64_t skip_;  // ids that were given before the first row
   std::vector<std::uint32_t> documents_;
-  std::vector<Error> errors_;
 };
 
 }  // namespace drapps::text

@@ -46,7 +46,7 @@ class PackerTest : public testing::Test {
   }
   std::unique_ptr<Packer> packer(const std::shared_ptr<const Corpus>& corpus, const Packing& packing,
                                  std::uint32_t split, const PackCursor& at = {}) {
-    return std::make_unique<Packer>(CorpusAccess{*corpus, *Storage::files(), ledger_}, *tokenizer_, packing, split, at);
+    return make_packer({*corpus, *Storage::files(), ledger_}, *tokenizer_, packing, split, at);
   }
   static std::vector<TokenId> next(Packer& packer) {
     PackedRow row;
@@ -72,10 +72,8 @@ TEST_F(PackerTest, EveryDocumentComesOnceAnEpochInAnotherOrder) {
       auto rows = packer(all, how, split, {.epoch = epoch});
       std::string text;
       PackedRow row;
-      std::size_t documents = 0;
       while (rows->cursor().epoch == epoch) {
         ASSERT_TRUE(rows->next(row).ok());
-        documents += row.documents.size();
         for (const TokenId id : row.ids) text.push_back(id == kEos ? '\n' : static_cast<char>(id));
       }
       std::size_t begin = 0;
@@ -214,11 +212,11 @@ TEST_F(PackerTest, WithoutMemoryARowIsTriedAgainAndIsTheSame) {
   auto expected = packer(all, packing(*all), 0);
   MemoryLedger small(std::size_t{1} << 20);
   const auto tokenizer = byte_tokenizer();
-  Packer rows({*all, *Storage::files(), small}, *tokenizer, packing(*all), 0, {});
+  const auto rows = make_packer({*all, *Storage::files(), small}, *tokenizer, packing(*all), 0, {});
   PackedRow row;
   for (int i = 0; i < 50; ++i) {
     small.set_limit(std::size_t{1} << 20);
-    while (!rows.next(row).ok()) small.set_limit(small.limit() + (std::size_t{1} << 20));
+    while (!rows->next(row).ok()) small.set_limit(small.limit() + (std::size_t{1} << 20));
     EXPECT_EQ(std::vector(row.ids.begin(), row.ids.end()), next(*expected));
   }
 }

@@ -23,7 +23,15 @@ enum class Take : std::uint8_t {
   kHeldOut,
 };
 
+/// How documents are put into rows.
+enum class Fit : std::uint8_t {
+  kConcatenate,  // one behind the other, cut where a row ends
+  kBestFit,      // whole, or cut where one is longer than a row; what is left of a row is padding
+};
+
 struct Packing {
+  Fit fit = Fit::kConcatenate;
+  TokenId pad = 0;              // what padding is made of
   std::uint32_t length = 0;     // ids of a row
   std::uint32_t lookahead = 0;  // of the next row, which a row is given too
   std::uint32_t splits = 1;     // S, at most as many as there are blocks
@@ -56,7 +64,7 @@ struct PackCursor {
   std::uint32_t place = 0;     // of the window's first block among the split's
   std::uint32_t piece = 0;     // of that block
   std::uint32_t document = 0;  // in the window's order
-  std::uint64_t token = 0;     // of the document, with what marks its beginning
+  std::uint64_t token = 0;     // of the document, with what marks its beginning; best fit: the row among its block's
 
   bool operator==(const PackCursor&) const = default;
 };
