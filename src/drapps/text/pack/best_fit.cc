@@ -12,8 +12,9 @@ namespace drapps::text {
 std::vector<std::vector<std::uint32_t>> best_fit(const std::vector<std::uint32_t>& lengths, std::uint32_t room) {
   std::vector<std::uint32_t> order(lengths.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return lengths[a] > lengths[b]; });
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return lengths[a] != lengths[b] ? lengths[a] > lengths[b] : a < b;
+  });
   std::vector<std::vector<std::uint32_t>> rows;
   std::set<std::pair<std::uint32_t, std::size_t>> left;  // room that a row has, and its number
   for (const std::uint32_t piece : order) {
