@@ -116,8 +116,11 @@ Tokenizer::Encoders Tokenizer::take_encoders(std::size_t threads, MemoryLedger* 
   Encoders taken;
   taken.reserve(threads);
   if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+    // The one that this thread had last: its core's cache still has what it remembers.
+    const auto own = std::ranges::find(encoders_, std::this_thread::get_id(), &Waiting::of);
+    if (own != encoders_.end()) std::iter_swap(own, encoders_.end() - 1);
     for (; taken.size() < threads && !encoders_.empty(); encoders_.pop_back()) {
-      taken.push_back(std::move(encoders_.back()));
+      taken.push_back(std::move(encoders_.back().encoder));
     }
   }
   while (taken.size() < threads) {
@@ -133,7 +136,7 @@ void Tokenizer::give_back(Encoders encoders) const noexcept {
   if (!lock.owns_lock()) return;
   (void)catching([&] {
     for (auto& encoder : encoders) {
-      if (encoders_.size() < kWaiting) encoders_.push_back(std::move(encoder));
+      if (encoders_.size() < kWaiting) encoders_.push_back({std::move(encoder), std::this_thread::get_id()});
     }
   });
 }

@@ -10,8 +10,9 @@
 namespace drapps::text {
 namespace {
 
-// Text that is encoded at once: enough that calls do not show, and little enough that rows come soon.
-constexpr std::size_t kEncodedAtOnce = std::size_t{32} << 10;
+// Text that is encoded at once: enough that calls do not show, nor encoders that come from another core, and little
+// enough that rows come soon.
+constexpr std::size_t kEncodedAtOnce = std::size_t{128} << 10;
 constexpr std::uint64_t kLongestDocument = std::uint64_t{1} << 32;  // in ids: a text has fewer bytes
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
