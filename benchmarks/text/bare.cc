@@ -105,6 +105,7 @@ class Bare {
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> tokens{0}, next{0};
     std::vector<std::jthread> threads;
+    threads.reserve(threads_);
     for (std::size_t i = 0; i < threads_; ++i) {
       threads.emplace_back([&] {
         Bench bench(tokenizer_, tokens, stop);
