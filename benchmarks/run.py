@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument(
         "--rounds",
         type=int,
-        help="default 5; of cache 1, image-peers, storage and tokenizers 3, python-cached 6, "
+        help="default 5; of cache 1, image-peers, storage, text and tokenizers 3, python-cached 6, "
         "python-dataset 9",
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
@@ -37,7 +37,8 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")
     parser.add_argument("--seed", type=int, help="of what is drawn (watch); default 1")
-    parser.add_argument("--full", action="store_true", help="all of it (tokenizers, training-step)")
+    whole = "all of it (text, tokenizers, training-step)"
+    parser.add_argument("--full", action="store_true", help=whole)
     options = parser.parse_args()
     names = options.scenarios or DEFAULT
     if unknown := [name for name in names if name not in SCENARIOS]:

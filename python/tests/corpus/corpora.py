@@ -27,7 +27,8 @@ def tokenizer_file() -> Path:
 def documents(count: int, seed: int = 0) -> list[str]:
     """Texts of some words to some hundred, all different."""
     draw = random.Random(seed)
-    words = own_text().read_text("utf-8")[:200_000].split()
+    own = own_text().read_text("utf-8")[:200_000].replace(EOS, "")  # the guides show it
+    words = own.split()
     return [
         f"{number} " + " ".join(draw.choices(words, k=draw.randint(3, 300)))
         for number in range(count)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "drapps/base/caught.h"
@@ -15,6 +17,18 @@ namespace {
 
 /// Encoders that wait for the next call, each with some MiB.
 constexpr std::size_t kWaiting = 64;
+
+/// Locked, unless its owner is gone: others hold it for less than these tries take, and an encoder that is not given
+/// back has to learn all its words again.
+std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
+  constexpr int kTries = 100;
+  std::unique_lock lock(mutex, std::try_to_lock);
+  for (int i = 1; i < kTries && !lock.owns_lock(); ++i) {
+    std::this_thread::yield();
+    static_cast<void>(lock.try_lock());
+  }
+  return lock;
+}
 
 /// Begin of the white space that ends `text`.
 std::size_t spaces_at_end(std::string_view text) noexcept {
@@ -115,9 +129,12 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)), cut_(cut_
 Tokenizer::Encoders Tokenizer::take_encoders(std::size_t threads, MemoryLedger* memory) const {
   Encoders taken;
   taken.reserve(threads);
-  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) {
+  if (const auto lock = lock_soon(mutex_); lock.owns_lock()) {
+    // The one that this thread had last: its core's cache still has what it remembers.
+    const auto own = std::ranges::find(encoders_, std::this_thread::get_id(), &Waiting::of);
+    if (own != encoders_.end()) std::iter_swap(own, encoders_.end() - 1);
     for (; taken.size() < threads && !encoders_.empty(); encoders_.pop_back()) {
-      taken.push_back(std::move(encoders_.back()));
+      taken.push_back(std::move(encoders_.back().encoder));
     }
   }
   while (taken.size() < threads) {
@@ -129,11 +146,11 @@ Tokenizer::Encoders Tokenizer::take_encoders(std::size_t threads, MemoryLedger* 
 }
 
 void Tokenizer::give_back(Encoders encoders) const noexcept {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
+  const auto lock = lock_soon(mutex_);
   if (!lock.owns_lock()) return;
   (void)catching([&] {
     for (auto& encoder : encoders) {
-      if (encoders_.size() < kWaiting) encoders_.push_back(std::move(encoder));
+      if (encoders_.size() < kWaiting) encoders_.push_back({std::move(encoder), std::this_thread::get_id()});
     }
   });
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "drapps/base/memory_ledger.h"
@@ -104,6 +105,11 @@ class Tokenizer {
 
  private:
   using Encoders = std::vector<std::unique_ptr<Encoder>>;
+  /// An encoder that waits for the next call, and the thread that used it last.
+  struct Waiting {
+    std::unique_ptr<Encoder> encoder;
+    std::thread::id of;
+  };
 
   /// Encoders for that many threads, or for fewer where memory is short: at least one.
   Encoders take_encoders(std::size_t threads, MemoryLedger* memory) const;
@@ -131,7 +137,7 @@ class Tokenizer {
   Splitter plain_splitter_;
   Splitter normalized_splitter_;
   mutable std::mutex mutex_;  // guards encoders_; only ever tried, since another thread may have held it at a fork
-  mutable std::vector<std::unique_ptr<Encoder>> encoders_;
+  mutable std::vector<Waiting> encoders_;
 };
 
 }  // namespace drapps::text

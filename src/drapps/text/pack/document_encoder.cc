@@ -6,8 +6,9 @@
 namespace drapps::text {
 namespace {
 
-// Text that is encoded at once: enough that calls do not show, and little enough that rows come soon.
-constexpr std::size_t kEncodedAtOnce = std::size_t{32} << 10;
+// Text that is encoded at once: enough that calls do not show, nor encoders that come from another core, and little
+// enough that rows come soon.
+constexpr std::size_t kEncodedAtOnce = std::size_t{128} << 10;
 
 }  // namespace
 

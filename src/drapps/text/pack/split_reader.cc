@@ -129,7 +129,7 @@ Status SplitReader::read_piece() {
     book(0);
     return ok_status();
   }
-  piece.text.shrink_to_fit();
+  if (piece.text.capacity() > piece.text.size() + piece.text.size() / 4) piece.text.shrink_to_fit();
   book(bytes_of(piece));
   chunks_.push_back(std::move(piece));
   ++next_piece_;

@@ -1,0 +1,1 @@
+"""Scenario text: raw files to packed rows of tokens."""
