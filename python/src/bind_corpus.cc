@@ -69,7 +69,11 @@ class PythonReader final : public text::DocumentReader {
  public:
   PythonReader(const nb::object& read, const Corpus& corpus, const text::Block& block)
       : path_(corpus.file(block).path), block_(block) {
-    call([&] { pieces_ = nb::iter(read(nb::bytes(path_.data(), path_.size()), block.offset)); });
+    call([&] {
+      const nb::object pieces = read(nb::bytes(path_.data(), path_.size()), block.offset);
+      pieces_ = nb::steal(PyObject_GetIter(pieces.ptr()));
+      if (!pieces_.is_valid()) throw nb::python_error();
+    });
   }
   ~PythonReader() override {
     with_gil([this] { pieces_.reset(); });

@@ -126,6 +126,7 @@ Pixels decode(const nb::bytes& bytes, const std::optional<Region>& region, const
 nb::list decode_on_device(const std::string& device, const std::vector<nb::bytes>& files, const std::string& color) {
   const std::int32_t channels = options_of(color, "ignore", "clip").color == ColorMode::kGray ? 1 : 3;
   std::vector<std::span<const std::uint8_t>> data;
+  data.reserve(files.size());
   for (const nb::bytes& file : files) data.push_back(view_of(file));
   auto work = [&]() -> Result<std::vector<device::TrialPixels>> {
     const WithoutGil release;

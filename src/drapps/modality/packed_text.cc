@@ -120,7 +120,7 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
  public:
   PackedTextPlan(std::size_t place, const PackedTextPart& part, const text::TextSource& source)
       : PartPlan(place),
-        fields_(part),
+        fields_(static_cast<const PackedTextFields&>(part)),
         tokenizer_(part.tokenizer),
         corpus_(source.corpus()),
         storage_(source.shared_storage()) {
@@ -139,7 +139,7 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
     return ok_status();
   }
   const RowStreams* streams(const BatchColumns& columns) override {
-    writer_.emplace(fields_, columns, at_);
+    writer_ = std::make_unique<RowWriter>(fields_, columns, at_);
     return this;
   }
 
@@ -189,7 +189,7 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
   const std::shared_ptr<const text::Corpus> corpus_;
   const std::shared_ptr<Storage> storage_;
   PackedColumns at_;
-  std::optional<RowWriter> writer_;
+  std::unique_ptr<const RowWriter> writer_;
 };
 
 }  // namespace
@@ -206,7 +206,7 @@ Result<std::shared_ptr<const PartSpec>> PackedTextPart::parse(const nlohmann::js
 }
 
 nlohmann::json PackedTextPart::to_json() const {
-  PackedTextFields described = *this;
+  auto described = static_cast<const PackedTextFields&>(*this);
   JsonWriter writer;
   described.fields(writer);
   return std::move(writer).take();

@@ -1,6 +1,6 @@
 #include "drapps/text/pack/split_reader.h"
 
-#define XXH_INLINE_ALL
+#define XXH_INLINE_ALL  // NOLINT(readability-identifier-naming): the name is the library's
 #include <xxhash.h>
 
 #include <algorithm>
