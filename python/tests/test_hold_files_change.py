@@ -138,8 +138,8 @@ def test_an_unreadable_file_is_a_permission_error():
     script = """
 import os, sys
 import drapps
-from python.tests.hold_streams import core, pieces, records
-core(drapps.image_bytes(records(1)).center_crop(16))
+from python.tests.hold_streams import records
+list(drapps.image_bytes(records(1)).center_crop(16).batch(1))
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)

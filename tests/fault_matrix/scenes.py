@@ -19,6 +19,8 @@ from typing import Any
 
 from drapps import _core
 from drapps.errors import WorkerDiedError
+from drapps.monitor.folder import folders, sockets
+from drapps.monitor.server import offer
 from tests.fault_matrix import data
 
 _SIGNALS = {
@@ -35,6 +37,9 @@ def play(actor: str, fault: str, moment: str, method: str) -> None:
     """One cell."""
     # What lives as long as the process, whoever uses it first.
     _core.cpu_budget_fd()
+    offer()
+    while not any(pid == os.getpid() for place in folders() for pid, _ in sockets(place)):
+        time.sleep(0.01)
     if method != "fork":
         resource_tracker.ensure_running()
     if method == "forkserver":
