@@ -1,6 +1,10 @@
-"""The Python blocks of the documentation run, page by page, in a folder that holds photos/."""
+"""The Python blocks of the documentation run, page by page, in a folder that holds photos/.
+
+Where text is read there are corpus/ and a tokenizer beside them.
+"""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,11 +46,23 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, mo
         theirs = pytest.importorskip("accelerate.data_loader")
         monkeypatch.setattr(theirs, "DataLoader", theirs.DataLoader)  # which the page replaces
     (tmp_path / "photos").symlink_to(photos)
+    if any("drapps.text(" in text for _, text in code):
+        pytest.importorskip("tokenizers")
+        write_corpus(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__docs__"}
     for line, text in code:
         exec(compile("\n" * (line - 1) + text, str(page), "exec"), names)
+
+
+def write_corpus(folder: Path) -> None:
+    """A folder of text, and a tokenizer."""
+    from python.tests.corpus import corpora
+
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "some.jsonl").write_bytes(corpora.json_lines(corpora.documents(200)))
+    shutil.copy(corpora.tokenizer_file(), folder / "tokenizer.json")
 
 
 def test_pages_that_should_have_blocks_have_them():

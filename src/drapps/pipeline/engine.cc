@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -31,6 +35,16 @@ std::string& machine_root() {
 MachineSource this_machine() {
   MachineSource source{.root = machine_root()};
   source.affinity = scheduler_affinity(source, MaskOf::kProcess);
+  // The watch looks from a thread of its own, where getenv() may meet a setenv() of the program's. So what the first
+  // look has seen holds.
+  source.environment =
+      [seen = std::make_shared<std::map<std::string, std::optional<std::string>>>()](const char* name) -> const char* {
+    const auto known = seen->find(name);
+    if (known != seen->end()) return known->second ? known->second->c_str() : nullptr;
+    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): of the engine's maker alone
+    const auto& kept = (*seen)[name] = value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+    return kept ? kept->c_str() : nullptr;
+  };
   return source;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -84,6 +85,17 @@ TEST_F(EngineLimits, FollowTheQuotaWhileSomebodyHasAClaim) {
   engine.watch_machine();
   wait_for(engine, 3);  // a budget that was named is not the machine's
   EXPECT_EQ(engine.workers().cpu_budget().cores(), 3);
+}
+
+TEST_F(EngineLimits, AreByTheEnvironmentOfItsFirstMoment) {
+  const char* const name = "LOCAL_WORLD_SIZE";
+  const char* const before = std::getenv(name);
+  if (before != nullptr) GTEST_SKIP() << name << " is set";
+  Engine engine;
+  const std::size_t available = engine.available_memory();
+  setenv(name, "16", 1);
+  EXPECT_GT(engine.available_memory(), available / 4);
+  unsetenv(name);
 }
 
 TEST_F(EngineLimits, FollowTheMaskOfItsThreadWhereThatChanges) {
