@@ -84,6 +84,15 @@ def _shown(highest: int) -> str:
     return f"2**{power} - 1" if power > 20 and highest == 2**power - 1 else str(highest)
 
 
+def rank_in(rank: Any, world: Any) -> tuple[int, int]:
+    """A rank, from 0, and how many there are."""
+    world = whole("world", world, 1, 2**31 - 1)
+    rank = whole("rank", rank, 0)
+    if rank >= world:
+        raise PipelineError(f"rank={rank} must be below world={world}")
+    return rank, world
+
+
 def seed(name: str, value: Any) -> int:
     """A seed."""
     return whole(name, value, 0, 2**64 - 1)

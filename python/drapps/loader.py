@@ -78,6 +78,7 @@ class Loader:
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file
         self._epochs = Epochs()
+        self._resumed = (0, 0, b"")  # epoch, position and cursors of a loaded state
         self._observer: Observer | None = None
         # Outlives its iterator: it knows where that stood.
         self._latest: Stream | AheadStream | None = None
@@ -91,10 +92,20 @@ class Loader:
         warn(self._native)
 
     def _stream(self, epoch: int, position: int) -> Stream:
-        stream = Stream(self._native, epoch, position, bad_samples_file=self._bad_samples_file)
+        stream = Stream(
+            self._native,
+            epoch,
+            position,
+            cursors=self._cursors(epoch, position),
+            bad_samples_file=self._bad_samples_file,
+        )
         look = native_look(self._native, self._policy)
         self._observer = observed(self._observer, KIND, type(self._source).__name__, look)
         return stream
+
+    def _cursors(self, epoch: int, position: int) -> bytes:
+        """Where the streams of a loaded state stood, at its place alone."""
+        return self._resumed[2] if self._resumed[:2] == (epoch, position) else b""
 
     def iterate(self, epoch: int, position: int = 0) -> LoaderIterator:
         """A pass from any place on, of which `state_dict` and `epochs` know nothing."""
@@ -229,8 +240,9 @@ class Loader:
         self, epoch: int, position: int, stream: Stream | AheadStream | None = None
     ) -> dict[str, Any]:
         made = state.make(KIND, epoch, position, self._identity)
-        cursors = b"" if stream is None or position == 0 else stream.cursors(position)
-        return state.with_cursors(made, cursors)
+        if stream is None or position == 0:
+            return state.with_cursors(made, self._cursors(epoch, position))
+        return state.with_cursors(made, stream.cursors(position))
 
     def explain(self) -> Explanation:
         """What runs and why: `plan`, `forms` and `decisions`. It prints as a page."""

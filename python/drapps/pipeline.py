@@ -379,10 +379,7 @@ class Pipeline:
             remainder: the last global batch is split unevenly (``even``), filled up with repeated,
                 flagged rows (``pad``), or left out (``drop``).
         """
-        world = arguments.whole("world", world, 1, MOST_ROWS)
-        rank = arguments.whole("rank", rank, 0)
-        if rank >= world:
-            raise PipelineError(f"rank={rank} must be below world={world}")
+        rank, world = arguments.rank_in(rank, world)
         remainder = arguments.one_of("remainder", remainder, REMAINDERS)
         return self._sample(rank=rank, world=world, remainder=remainder)
 

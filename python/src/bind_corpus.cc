@@ -15,7 +15,6 @@
 #include "drapps/text/corpus/corpus.h"
 #include "drapps/text/corpus/document_reader.h"
 #include "drapps/text/corpus/text_source.h"
-#include "drapps/text/pack/packing.h"
 #include "shared.h"
 #include "worker_call.h"
 
@@ -179,11 +178,8 @@ void bind_corpus(nb::module_& module) {
       .def_static("foreign", &foreign_corpus, "paths"_a, "sizes"_a, "blocks"_a, "read"_a,
                   "Files that Python reads: of each its size and how many documents its blocks have, and a function "
                   "from path and number of a block to an iterator of (bytes, offsets), two arrays of uint8 and int64.")
-      .def_prop_ro("blocks", [](const SharedCorpus& self) { return self.corpus->blocks().size(); })
       .def_prop_ro("bytes", [](const SharedCorpus& self) { return self.corpus->bytes(); })
       .def_prop_ro("fingerprint", [](const SharedCorpus& self) { return self.corpus->fingerprint(); })
-      .def_prop_ro("splits",
-                   [](const SharedCorpus& self) { return text::default_splits(self.corpus->blocks().size()); })
       .def(
           "source",
           [](const SharedCorpus& self, std::optional<std::uint64_t> rows) {

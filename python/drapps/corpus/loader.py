@@ -11,7 +11,6 @@ from drapps import state
 from drapps.corpus.spec import PackedSpec
 from drapps.errors import StateError
 from drapps.loader import KIND, Loader
-from drapps.stream import Stream
 
 # A split's; of one that another rank has, the row has all bits set.
 _CURSOR = np.dtype([("row", "<u8"), ("epoch", "<u4"), ("rest", "V20")])
@@ -27,7 +26,6 @@ class PackedLoader(Loader):
     """
 
     _spec: PackedSpec
-    _resumed: tuple[int, int, bytes] = (0, 0, b"")
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """The next ``iter()`` goes on where `state_dict`, or those of all ranks, were made.
@@ -47,16 +45,6 @@ class PackedLoader(Loader):
         super().load_state_dict(states[0])
         epoch, position = places.pop()
         self._resumed = (epoch, position, _merged([state.cursors(each) for each in states]))
-
-    def _stream(self, epoch: int, position: int) -> Stream:
-        of_epoch, at, cursors = self._resumed
-        return Stream(
-            self._native,
-            epoch,
-            position,
-            cursors=cursors if (of_epoch, at) == (epoch, position) else b"",
-            bad_samples_file=self._bad_samples_file,
-        )
 
     def latest_position(self) -> int:
         """Rows of all ranks that the batches of the latest pass have consumed."""

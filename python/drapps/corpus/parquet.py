@@ -48,8 +48,6 @@ class ParquetFiles:
                     _check(file.schema_arrow, column)
                     metadata = file.metadata
             except (OSError, ValueError) as error:
-                if isinstance(error, FileNotFoundError):
-                    raise
                 raise PipelineError(f"{os.fsdecode(path)}: {error}") from None
             groups = range(metadata.num_row_groups)
             self.groups.append([metadata.row_group(number).num_rows for number in groups])

@@ -162,10 +162,7 @@ class PackedPipeline:
 
     def shard(self, rank: int, world: int) -> PackedPipeline:
         """This rank's share of every global batch: of its rows every `world`-th one."""
-        world = arguments.whole("world", world, 1, MOST_ROWS)
-        rank = arguments.whole("rank", rank, 0)
-        if rank >= world:
-            raise PipelineError(f"rank={rank} must be below world={world}")
+        rank, world = arguments.rank_in(rank, world)
         return self._sample(rank=rank, world=world)
 
     def on_error(self, action: str) -> PackedPipeline:

@@ -38,3 +38,15 @@ def test_a_child_process_reads_its_own(make):
     process.start()
     assert np.array_equal(queue.get(timeout=100), wanted)
     process.join(100)
+
+
+def test_who_watches_the_process_sees_it(make):
+    from drapps.monitor.observing import observers
+
+    loader = make()
+    before = {each.number for each in observers()}
+    iterator = iter(loader)
+    next(iterator)
+    [seen] = [each for each in observers() if each.number not in before]
+    assert seen.dataset == "TextSource"
+    assert "tokenise" in seen.look().stats

@@ -87,6 +87,18 @@ def test_a_change_of_the_world_takes_the_states_of_all_ranks(make):
         assert np.array_equal(together, whole[7 * 12 :]), world
 
 
+def test_a_loaded_state_is_given_again_before_the_next_batch(make):
+    loader = make()
+    for _ in itertools.islice(loader, 7):
+        pass
+    state = saved(loader)
+    again = make()
+    again.load_state_dict(state)
+    assert saved(again) == state
+    iterator = iter(again)
+    assert iterator.state_dict() == state
+
+
 def test_a_pass_may_be_made_longer(make):
     loader = make(rows=80)
     for _ in itertools.islice(loader, 10):

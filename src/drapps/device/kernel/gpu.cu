@@ -20,38 +20,16 @@ void run_thread(const typename Body::Arguments& arguments, typename Body::Shared
 
 }  // namespace drapps::device
 
-extern "C" __global__ void __launch_bounds__(drapps::device::Augment::kThreads)
-    drapps_augment(const __grid_constant__ drapps::device::Augment::Arguments arguments) {
-  __shared__ drapps::device::Augment::Shared shared;
-  drapps::device::run_thread<drapps::device::Augment>(arguments, shared);
-}
+#define DRAPPS_KERNEL(name, Body)                                                        \
+  extern "C" __global__ void __launch_bounds__(drapps::device::Body::kThreads)           \
+      drapps_##name(const __grid_constant__ drapps::device::Body::Arguments arguments) { \
+    __shared__ drapps::device::Body::Shared shared;                                      \
+    drapps::device::run_thread<drapps::device::Body>(arguments, shared);                 \
+  }
 
-extern "C" __global__ void __launch_bounds__(drapps::device::Gather::kThreads)
-    drapps_gather(const __grid_constant__ drapps::device::Gather::Arguments arguments) {
-  __shared__ drapps::device::Gather::Shared shared;
-  drapps::device::run_thread<drapps::device::Gather>(arguments, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(drapps::device::JpegHuffman::kThreads)
-    drapps_jpeg_huffman(const __grid_constant__ drapps::device::JpegHuffman::Arguments arguments) {
-  __shared__ drapps::device::JpegHuffman::Shared shared;
-  drapps::device::run_thread<drapps::device::JpegHuffman>(arguments, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(drapps::device::JpegExpand::kThreads)
-    drapps_jpeg_expand(const __grid_constant__ drapps::device::JpegExpand::Arguments arguments) {
-  __shared__ drapps::device::JpegExpand::Shared shared;
-  drapps::device::run_thread<drapps::device::JpegExpand>(arguments, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(drapps::device::JpegTransform::kThreads)
-    drapps_jpeg_transform(const __grid_constant__ drapps::device::JpegTransform::Arguments arguments) {
-  __shared__ drapps::device::JpegTransform::Shared shared;
-  drapps::device::run_thread<drapps::device::JpegTransform>(arguments, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(drapps::device::JpegPixels::kThreads)
-    drapps_jpeg_pixels(const __grid_constant__ drapps::device::JpegPixels::Arguments arguments) {
-  __shared__ drapps::device::JpegPixels::Shared shared;
-  drapps::device::run_thread<drapps::device::JpegPixels>(arguments, shared);
-}
+DRAPPS_KERNEL(augment, Augment)
+DRAPPS_KERNEL(gather, Gather)
+DRAPPS_KERNEL(jpeg_huffman, JpegHuffman)
+DRAPPS_KERNEL(jpeg_expand, JpegExpand)
+DRAPPS_KERNEL(jpeg_transform, JpegTransform)
+DRAPPS_KERNEL(jpeg_pixels, JpegPixels)

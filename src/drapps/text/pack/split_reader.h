@@ -23,7 +23,7 @@ class SplitReader {
   SplitReader(const CorpusAccess& access, const Packing& packing, std::uint32_t split, const PackCursor& at);
   ~SplitReader();
 
-  /// Makes sure that document() is one, opening windows as needed. kResourceExhausted where there is no memory, and
+  /// Makes sure that a document comes next, opening windows as needed. kResourceExhausted where there is no memory, and
   /// another call goes on; kInternal where the split has no good document in a whole epoch.
   Status ready();
   /// Of the window, from the one that comes next on. Requires ready().
