@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from drapps.analysis.live import analyze
     from drapps.batch import Batch
     from drapps.bucket_batch_sampler import BucketBatchSampler
-    from drapps.corpus.pipeline import text
+    from drapps.corpus.pipeline import mixture, text
     from drapps.errors import (
         DataNotFoundError,
         MonitorError,
@@ -67,6 +67,7 @@ _HOMES = {
     "images": "drapps.pipeline",
     "litdata": "drapps.shards.packed",
     "mds": "drapps.shards.packed",
+    "mixture": "drapps.corpus.pipeline",
     "text": "drapps.corpus.pipeline",
     "tokenizer": "drapps.tokenizers.tokenizer",
     "transcode": "drapps.forms",
@@ -101,6 +102,7 @@ __all__ = [
     "images",
     "litdata",
     "mds",
+    "mixture",
     "text",
     "tokenizer",
     "transcode",

@@ -182,11 +182,14 @@ void bind_corpus(nb::module_& module) {
       .def_prop_ro("fingerprint", [](const SharedCorpus& self) { return self.corpus->fingerprint(); })
       .def(
           "source",
-          [](const SharedCorpus& self, std::optional<std::uint64_t> rows) {
+          [](const SharedCorpus& self, std::optional<std::uint64_t> rows, const std::vector<SharedCorpus>& others) {
             const std::uint64_t count = rows.value_or(text::TextSource::kEndless);
-            return SharedSource{std::make_shared<text::TextSource>(self.corpus, count)};
+            std::vector<std::shared_ptr<const Corpus>> corpora{self.corpus};
+            for (const SharedCorpus& other : others) corpora.push_back(other.corpus);
+            return SharedSource{std::make_shared<text::TextSource>(std::move(corpora), count)};
           },
-          "rows"_a, "A Source of so many rows of packed text, or of as many as there can be.");
+          "rows"_a, "others"_a,
+          "A Source of so many rows of packed text, or of as many as there can be, of this corpus and some others.");
 }
 
 }  // namespace drapps

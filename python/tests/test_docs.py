@@ -60,8 +60,9 @@ def write_corpus(folder: Path) -> None:
     """A folder of text, and a tokenizer."""
     from python.tests.corpus import corpora
 
-    (folder / "corpus").mkdir()
-    (folder / "corpus" / "some.jsonl").write_bytes(corpora.json_lines(corpora.documents(200)))
+    for name in ("corpus", "web", "code"):
+        (folder / name).mkdir()
+        (folder / name / "some.jsonl").write_bytes(corpora.json_lines(corpora.documents(200)))
     shutil.copy(corpora.tokenizer_file(), folder / "tokenizer.json")
 
 

@@ -50,11 +50,26 @@ class PackedLoader(Loader):
         """Rows of all ranks that the batches of the latest pass have consumed."""
         return 0 if self._latest is None else self._latest.place[1]
 
-    def latest_epoch(self) -> int:
-        """The epoch of the split that is the least far in the latest pass; needs a batch of it."""
-        assert self._latest is not None
+    def latest_epochs(self) -> list[int | None]:
+        """The epoch that the least far split of each source is in, in the latest pass.
+
+        With several ranks those splits count that this rank has had rows of; None for a source of
+        which it has had none. Packed text that is no mixture has one source.
+        """
+        if self._latest is None:
+            return [None] * max(1, len(self._spec.packing.weights))
         cursors = np.frombuffer(self._latest.cursors(self.latest_position()), _CURSOR)
-        return int(cursors["epoch"].min())
+        stages = self.explain().plan.stages or ()
+        ends = np.cumsum([stage["splits"] for stage in stages if stage["op"] == "read"])
+        return [self._least_epoch(each) for each in np.split(cursors, ends[:-1])]
+
+    def _least_epoch(self, cursors: Any) -> int | None:
+        assert self._latest is not None
+        known = cursors["row"] != _UNKNOWN
+        epochs = {int(epoch) for epoch in cursors["epoch"][known]}
+        if self._spec.sampler.world == 1 and not known.all():
+            epochs.add(self._latest.place[0])  # of splits whose first row is still to come
+        return min(epochs, default=None)
 
 
 def _merged(parts: list[bytes]) -> bytes:

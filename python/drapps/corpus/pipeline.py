@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from drapps import arguments
 from drapps.arguments import Bytes
+from drapps.corpus.mixture import TextMixture
 from drapps.corpus.source import TextSource, text_source
 from drapps.corpus.spec import NO_ID, PackedSpec, Packing
 from drapps.errors import PipelineError
@@ -51,9 +52,33 @@ def text(
     return TextPipeline(text_source(files, documents, field, max_document))
 
 
+def mixture(pipelines: Iterable[TextPipeline], shares: Iterable[float]) -> TextPipeline:
+    """Documents of several sources: a row is of one source, and each has its share of the rows.
+
+    Before any row a source has had its share of the rows, to less than one row. Each goes through
+    epochs of its own: what has few documents for its share comes again sooner. Batches have a
+    column ``source``, int32: the place in `pipelines` of the source that a row is of.
+
+    Args:
+        pipelines: what `drapps.text` gave.
+        shares: a number above 0 for each, which need not add up to 1. Their ratio is that of whole
+            numbers whose sum is at most 10,000.
+
+    Raises:
+        PipelineError: no such shares, a mixture among the sources, or documents that were held out
+            of one: hold them out of the mixture.
+    """
+    each = list(pipelines)
+    if not all(isinstance(one, TextPipeline) for one in each):
+        raise PipelineError("a mixture is of what drapps.text gives: pack the mixture instead")
+    if any(one._take != "all" for one in each):
+        raise PipelineError("documents of a source are held out: hold them out of the mixture")
+    return TextPipeline(TextMixture([one.source for one in each], shares))
+
+
 @dataclass(frozen=True)
 class TextPipeline:
-    """Documents that are still to become rows. Start with `drapps.text`."""
+    """Documents that are still to become rows. Start with `drapps.text` or `drapps.mixture`."""
 
     source: TextSource
     _take: str = "all"
@@ -119,7 +144,8 @@ class TextPipeline:
                 tokens differ in it, they are of different documents. Padding has -1.
             splits: so many streams are packed side by side, each of its own documents. Ranks whose
                 number divides it read nothing twice. By default a divisor of 96, by the size of
-                the files.
+                the files. Of a mixture: so many for each unit of a source's weight, where the
+                source is large enough.
             window: in how many pieces of some MiB of a split documents are in one random order.
 
         Raises:
@@ -142,6 +168,7 @@ class TextPipeline:
                     eos=_id_of("eos", eos, native),
                     splits=0 if splits is None else arguments.whole("splits", splits, 1, MOST_ROWS),
                     window=arguments.whole("window", window, 1, 1024),
+                    weights=self.source.weights,
                     take=self._take,
                     held_out=self._held_out,
                 ),
@@ -185,11 +212,13 @@ class PackedPipeline:
     def epoch_rows(self) -> int:
         """Rows of the shortest pass that has every document of epoch 0, for ``batch(rows=…)``.
 
+        Of a mixture: every document of every source.
+
         It reads and tokenises all documents once, which takes as long as a pass does.
         """
         counted = self._sample(rank=0, world=1).batch(_COUNTED)
         for _ in counted:
-            if counted.latest_epoch() > 0:
+            if 0 not in counted.latest_epochs():
                 break
         return counted.latest_position()
 
@@ -243,7 +272,7 @@ class PackedPipeline:
                     f"{self._spec.packing.length} tokens: raise rows= or tokens="
                 )
         options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
-        self.source.opened  # noqa: B018  # so that a file that is not there is an error as such
+        self.source.corpora  # noqa: B018  # so that a file that is not there is an error as such
         source = self.source.of_rows(rows)
         return PackedLoader(source, whole._spec, options, file_at(bad_samples_file), policy=policy)
 

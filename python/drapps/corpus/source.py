@@ -1,8 +1,10 @@
-"""Which files hold the documents, and what a document of them is."""
+"""Where documents come from: which files hold them, and what a document of them is."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,64 +28,51 @@ _BY_ENDING = {
 }
 
 
-class TextSource:
-    """Documents by file. Immutable; files are opened at first use.
+class TextSource(ABC):
+    """Documents, which are packed into rows. Immutable; files are opened at first use.
 
     Attributes:
         rows: of an epoch of packed text; None where that has no end.
+        weights: of the sources that a mixture has, in the ratio of their shares; else none.
         classes: none, as text has no labels.
     """
 
+    rows: int | None = None
+    weights: tuple[int, ...] = ()
     classes: tuple[str, ...] = ()
+    _storage: EmulatedStorage | None = None
 
-    def __init__(self, files: list[bytes], documents: str, field: str, max_document: int) -> None:
-        self._files = files
-        self._documents = documents
-        self._field = field
-        self._max_document = max_document
-        self._storage: EmulatedStorage | None = None
-        self.rows: int | None = None
+    @property
+    @abstractmethod
+    def corpora(self) -> list[_core.Corpus]:
+        """Of each source the files with their blocks listed.
 
+        Raises:
+            DataNotFoundError: one of them is not there.
+            PipelineError: one cannot be opened, or is damaged.
+        """
+
+    @abstractmethod
     def on(self, storage: EmulatedStorage) -> TextSource:
         """The same documents, whose files lie on another storage.
 
         Raises:
             PipelineError: they are of Parquet files, which pyarrow reads by itself.
         """
-        if self._documents == "parquet":
-            raise PipelineError("Parquet files are read by pyarrow, and from no other storage")
-        return self._changed(_storage=storage)
 
     def of_rows(self, rows: int | None) -> TextSource:
         """The same documents, packed into so many rows an epoch."""
         return self._changed(rows=rows)
 
     def _changed(self, **changes: Any) -> TextSource:
-        other = TextSource(self._files, self._documents, self._field, self._max_document)
-        other.__dict__.update({**self.__dict__, **changes})
+        other = copy(self)
+        other.__dict__.update(changes)
         return other
-
-    @cached_property
-    def opened(self) -> _core.Corpus:
-        """The files with their blocks listed.
-
-        Raises:
-            DataNotFoundError: one of them is not there.
-            PipelineError: one cannot be opened, or is damaged.
-        """
-        from drapps import _core
-
-        try:
-            if self._documents == "parquet":
-                return ParquetFiles(self._files, self._field).corpus()
-            return _core.Corpus.open(self._files, self._documents, self._field, self._max_document)
-        except (OSError, ValueError) as error:
-            absent = not all(Path(os.fsdecode(name)).exists() for name in self._files)
-            raise (DataNotFoundError if absent else PipelineError)(str(error)) from None
 
     def located(self) -> _core.Source:
         """The source as the core takes it, on its storage."""
-        source = self.opened.source(self.rows)
+        first, *others = self.corpora
+        source = first.source(self.rows, others)
         if self._storage is not None:
             self._storage.holds(source)
         return source
@@ -96,7 +85,7 @@ class TextSource:
     @property
     def extent(self) -> int:
         """What states name the set's size by: bytes, as a pass may be of any number of rows."""
-        return self.opened.bytes
+        return sum(corpus.bytes for corpus in self.corpora)
 
     def __len__(self) -> int:
         if self.rows is None:
@@ -107,8 +96,39 @@ class TextSource:
         return self.rows
 
     def digest(self) -> str:
-        """Sixteen hex digits over the files' names, sizes and blocks, and what documents are."""
-        return f"{self.opened.fingerprint:016x}"
+        """Sixteen hex digits a source: its files' names, sizes, blocks, and what documents are."""
+        return "".join(f"{corpus.fingerprint:016x}" for corpus in self.corpora)
+
+
+class TextFiles(TextSource):
+    """Documents by file."""
+
+    def __init__(self, files: list[bytes], documents: str, field: str, max_document: int) -> None:
+        self._files = files
+        self._documents = documents
+        self._field = field
+        self._max_document = max_document
+
+    def on(self, storage: EmulatedStorage) -> TextSource:
+        """The same documents, whose files lie on another storage."""
+        if self._documents == "parquet":
+            raise PipelineError("Parquet files are read by pyarrow, and from no other storage")
+        return self._changed(_storage=storage)
+
+    @cached_property
+    def corpora(self) -> list[_core.Corpus]:
+        """The files with their blocks listed, as of one source."""
+        from drapps import _core
+
+        try:
+            if self._documents == "parquet":
+                return [ParquetFiles(self._files, self._field).corpus()]
+            return [
+                _core.Corpus.open(self._files, self._documents, self._field, self._max_document)
+            ]
+        except (OSError, ValueError) as error:
+            absent = not all(Path(os.fsdecode(name)).exists() for name in self._files)
+            raise (DataNotFoundError if absent else PipelineError)(str(error)) from None
 
 
 def text_source(
@@ -123,7 +143,7 @@ def text_source(
     if documents == "auto":
         documents = _kind_of(names)
     limit = arguments.byte_count("max_document", max_document)
-    return TextSource(names, documents, arguments.text("field", field), limit)
+    return TextFiles(names, documents, arguments.text("field", field), limit)
 
 
 def _names(files: Any) -> list[bytes]:

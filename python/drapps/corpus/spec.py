@@ -27,6 +27,7 @@ class Packing:
     bos: int = NO_ID
     eos: int = NO_ID
     splits: int = 0
+    weights: tuple[int, ...] = ()
     window: int = 4
     take: str = "all"
     held_out: float = 0.0
@@ -46,7 +47,7 @@ class PackedSpec:
         """The description as plain, JSON-able data; the tokenizer is beside it."""
         return {
             "version": VERSION,
-            "parts": {"text": {"modality": "packed_text", **asdict(self.packing)}},
+            "parts": {"text": {"modality": "packed_text", **_fields(self.packing)}},
             "sampler": asdict(self.sampler),
             "seed": self.seed,
             "on_error": self.on_error,
@@ -61,3 +62,10 @@ class PackedSpec:
     def attached_digests(self) -> tuple[str, ...]:
         """Of that."""
         return (self.tokenizer.digest,)
+
+
+def _fields(packing: Packing) -> dict[str, Any]:
+    """All of them, but weights that there are none of: so states of one source stay valid."""
+    fields = asdict(packing)
+    weights = fields.pop("weights")
+    return {**fields, "weights": list(weights)} if weights else fields

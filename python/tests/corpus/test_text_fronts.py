@@ -48,5 +48,5 @@ def test_who_watches_the_process_sees_it(make):
     iterator = iter(loader)
     next(iterator)
     [seen] = [each for each in observers() if each.number not in before]
-    assert seen.dataset == "TextSource"
+    assert seen.dataset == "TextFiles"
     assert "tokenise" in seen.look().stats

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "drapps/augment/picture/fields.h"
 #include "drapps/base/attachment.h"
@@ -49,8 +50,9 @@ struct PackedTextFields {
   bool documents = false;    // a column "document_ids", which count the documents of a row
   std::int64_t bos = kNoId;  // before each document
   std::int64_t eos = kNoId;  // behind it
-  std::uint32_t splits = 0;  // 0: by the number of blocks
-  std::uint32_t window = 4;  // MiB, about, in which documents are in one order
+  std::uint32_t splits = 0;  // of one source, or for each unit of weight of several; 0: by the number of blocks
+  std::vector<std::uint32_t> weights;  // of sources, whose shares of the rows they say; none for one source
+  std::uint32_t window = 4;            // MiB, about, in which documents are in one order
   text::Take take = text::Take::kAll;
   double held_out = 0;  // the share of documents that are, by their hash
 
@@ -66,6 +68,7 @@ struct PackedTextFields {
     v("bos", bos);
     v("eos", eos);
     v("splits", splits);
+    v("weights", weights);
     v("window", window);
     v("take", take);
     v("held_out", held_out);

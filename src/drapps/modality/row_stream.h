@@ -1,7 +1,8 @@
 // Rows that cannot be made one by one: each goes on where the one before it ended, in one of several streams.
 //
-// Row q of an epoch is row q div S of stream q mod S. What a row has follows from the description, the source, the
-// epoch and q alone; a cursor says where in its stream a row begins, so that what stands before need not be made again.
+// Which row of which stream a row of an epoch is, a RowDeal says. What a row has follows from the description, the
+// source, the epoch and its number alone; a cursor says where in its stream a row begins, so that what stands before
+// need not be made again.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include "drapps/base/error.h"
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/modality/row_deal.h"
 
 namespace drapps {
 
@@ -53,8 +55,7 @@ struct StreamOrder {
 class RowStreams {
  public:
   virtual ~RowStreams() = default;
-  /// S.
-  virtual std::uint32_t count() const noexcept = 0;
+  virtual const RowDeal& deal() const noexcept = 0;
   /// @param at      where to begin, by an earlier cursor() of the same stream; the epoch's beginning where unknown.
   /// @param ledger  outlives the stream.
   virtual std::unique_ptr<RowStream> open(std::uint32_t stream, const StreamOrder& order, const StreamCursor& at,

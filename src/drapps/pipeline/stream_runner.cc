@@ -1,7 +1,6 @@
 #include "drapps/pipeline/stream_runner.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -20,6 +19,7 @@ Result<std::unique_ptr<StreamRunner>> StreamRunner::make(const RunnerParts& part
 StreamRunner::StreamRunner(const RunnerParts& parts)
     : WindowRunner(parts),
       streams_(*plan_->streams),
+      deal_(streams_.deal()),
       order_{plan_->spec.sampler.shuffle, sampler_.coordinate(0).seed, sampler_.epoch()},
       start_(sampler_.start_position()),
       batch_(plan_->spec.sampler.batch),
@@ -29,16 +29,12 @@ StreamRunner::StreamRunner(const RunnerParts& parts)
       flags_column_(plan_->layout.find("flags")),
       idle_(Later{own_}) {
   window_.set_depth(parts.settings[KnobId::kPrefetchDepth]);
-  const std::uint32_t count = streams_.count();
-  const std::uint64_t common = std::gcd(std::uint64_t{count}, world_);
-  const std::uint64_t first = start_ + static_cast<std::uint64_t>(plan_->spec.sampler.rank);
-  for (std::uint32_t stream = 0; stream < count; ++stream) {
-    if (stream % common != first % common) continue;
-    std::uint64_t row = first;
-    while (row % count != stream) row += world_;
-    const bool known = stream < parts.cursors.size() && parts.cursors[stream].known() &&
-                       parts.cursors[stream].row <= row_in_stream(stream, start_);
-    own_.push_back({.stream = stream, .row = row, .first = known ? parts.cursors[stream] : StreamCursor{}});
+  for (std::uint32_t stream = 0; stream < deal_.streams(); ++stream) {
+    const std::uint64_t before = deal_.rows_before(stream, start_);
+    const bool known =
+        stream < parts.cursors.size() && parts.cursors[stream].known() && parts.cursors[stream].row <= before;
+    Own own{.stream = stream, .first = known ? parts.cursors[stream] : StreamCursor{}};
+    if (seek(own, before)) own_.push_back(std::move(own));
   }
   for (std::size_t i = 0; i < own_.size(); ++i) idle_.push(i);
 }
@@ -51,8 +47,15 @@ StreamRunner::~StreamRunner() {
   engine_.workers().detach(*this);
 }
 
-std::uint64_t StreamRunner::row_in_stream(std::uint32_t stream, std::uint64_t row) const noexcept {
-  return (row + streams_.count() - 1 - stream) / streams_.count();
+bool StreamRunner::seek(Own& own, std::uint64_t of_stream) const noexcept {
+  const auto rank = static_cast<std::uint64_t>(plan_->spec.sampler.rank);
+  const std::uint64_t behind = of_stream + deal_.period(own.stream, world_);
+  for (; of_stream < behind; ++of_stream) {
+    own.row = deal_.row(own.stream, of_stream);
+    own.of_stream = of_stream;
+    if ((own.row - start_) % world_ == rank) return true;
+  }
+  return false;
 }
 
 void StreamRunner::apply(const Settings& settings) {
@@ -67,7 +70,7 @@ void StreamRunner::taken(Lock& lock) {
   const std::uint64_t position = window_.position(taker_);
   const std::uint64_t since = position - std::min(position - start_, kRemembered * batch_ * world_);
   for (Own& own : own_) {
-    const std::uint64_t row = row_in_stream(own.stream, since);
+    const std::uint64_t row = deal_.rows_before(own.stream, since);
     while (own.cursors.size() > 1 && own.cursors[1].row <= row) own.cursors.pop_front();
   }
   lock.unlock();
@@ -76,10 +79,10 @@ void StreamRunner::taken(Lock& lock) {
 
 std::vector<StreamCursor> StreamRunner::cursors(std::uint64_t position) const {
   const std::scoped_lock lock(mutex_);
-  std::vector<StreamCursor> known(streams_.count());
+  std::vector<StreamCursor> known(deal_.streams());
   for (const Own& own : own_) {
     StreamCursor& latest = known[own.stream] = own.first;
-    const std::uint64_t row = row_in_stream(own.stream, position);
+    const std::uint64_t row = deal_.rows_before(own.stream, position);
     for (const StreamCursor& each : own.cursors) {
       if (each.row <= row) latest = each;
     }
@@ -123,7 +126,7 @@ WorkFound StreamRunner::run_one() noexcept {
   if (!status.ok()) failed.emplace(place_of(own.row), std::move(status).error());
   lock.lock();
   const bool landed = window_.finish(lock, step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
-  own.row += std::lcm(std::uint64_t{streams_.count()}, world_);
+  seek(own, own.of_stream + 1);
   idle_.push(chosen);
   lock.unlock();
   if (landed) window_.notify();
@@ -142,8 +145,7 @@ Status StreamRunner::begin_row(Own& own) {
 }
 
 Status StreamRunner::make_row(Own& own, std::byte* slot) {
-  const std::uint64_t row = row_in_stream(own.stream, own.row);
-  while (own.rows->cursor().row < row) {
+  while (own.rows->cursor().row < own.of_stream) {
     DRAPPS_RETURN_IF_ERROR(own.rows->next(nullptr, 0));
     own.rows->take_errors();  // of a row that is another rank's, or was taken before
   }

@@ -1,10 +1,11 @@
 // Runs a plan whose rows are made in streams (modality/row_stream.h), each by one worker at a time.
 //
 // 1. Of the global batch [P, P + B·W) of a step, rank r has rows P + r, P + r + W, …: where W divides the number of
-//    streams, S, and P is a multiple of W, they are of streams that no other rank works on.
+//    streams, and P is a multiple of W, they are of streams that no other rank works on. With several sources W has to
+//    divide the sum of their weights times the streams that there are for each unit of weight.
 // 2. A worker takes the stream whose next row is wanted first, makes that row, and puts the stream back. So rows of a
 //    batch are made side by side, and those of a stream one after the other.
-// 3. Where W does not divide S, a stream has rows of several ranks. Each makes all of them, and keeps its own.
+// 3. Otherwise a stream may have rows of several ranks. Each makes all of them, and keeps its own.
 // 4. Where a stream stood before each of its last rows is remembered, so that a state may be asked for between any two
 //    batches, and by who takes batches ahead.
 #pragma once
@@ -35,6 +36,7 @@ class StreamRunner final : public WindowRunner {
   struct Own {
     std::uint32_t stream = 0;
     std::uint64_t row = 0;               // of all, the next one of this rank
+    std::uint64_t of_stream = 0;         // its number in the stream
     StreamCursor first;                  // to begin at; unknown: at the epoch's beginning
     std::unique_ptr<RowStream> rows;     // from its first row on
     std::deque<StreamCursor> cursors{};  // before rows that may be asked for, ascending
@@ -55,13 +57,14 @@ class StreamRunner final : public WindowRunner {
   std::uint32_t place_of(std::uint64_t row) const noexcept {
     return static_cast<std::uint32_t>((row - start_) % (batch_ * world_) / world_);
   }
-  /// The first row of a stream from a row of all on, by its number in the stream.
-  std::uint64_t row_in_stream(std::uint32_t stream, std::uint64_t row) const noexcept;
+  /// Moves on to the first row of this rank from the row `of_stream` on; false where the stream has none.
+  bool seek(Own& own, std::uint64_t of_stream) const noexcept;
   Status begin_row(Own& own);
   Status make_row(Own& own, std::byte* slot);
   void write_origin(std::uint64_t row, std::byte* slot, std::uint32_t place) const;
 
   const RowStreams& streams_;
+  const RowDeal& deal_;
   const StreamOrder order_;
   const std::uint64_t start_;
   const std::uint64_t batch_;

@@ -1,0 +1,67 @@
+"""Documents of several sources, each with its share of the rows."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from numbers import Rational
+from typing import TYPE_CHECKING, Any
+
+from drapps import arguments
+from drapps.corpus.source import TextSource
+from drapps.errors import PipelineError
+
+if TYPE_CHECKING:
+    from drapps import _core
+    from drapps.storage import EmulatedStorage
+
+_MOST_WEIGHT = 10_000  # RowDeal::kMostWeight
+
+
+class TextMixture(TextSource):
+    """Several sources as one; see `drapps.mixture`."""
+
+    def __init__(self, sources: list[TextSource], shares: Any) -> None:
+        """Raises PipelineError for shares that make no sense, and for a mixture of mixtures."""
+        self._sources = sources
+        self.weights = _weights(shares)
+        if not sources or len(self.weights) != len(sources):
+            raise PipelineError(
+                f"there are {len(self.weights)} shares for {len(sources)} sources: "
+                "give one for each"
+            )
+        if any(each.weights for each in sources):
+            raise PipelineError("a source is a mixture itself: mix all sources at once")
+
+    def on(self, storage: EmulatedStorage) -> TextSource:
+        """The same documents, the files of all sources on another storage."""
+        return TextMixture([each.on(storage) for each in self._sources], self.weights)._changed(
+            _storage=storage
+        )
+
+    @cached_property
+    def corpora(self) -> list[_core.Corpus]:
+        """Of each source the files with their blocks listed."""
+        return [corpus for each in self._sources for corpus in each.corpora]
+
+
+def _weights(shares: Any) -> tuple[int, ...]:
+    """The smallest whole numbers in the ratio of the shares."""
+    parts = []
+    for each in arguments.listed(shares) or []:
+        number = arguments.number_in(each)
+        if number is None or not 0 < number < math.inf:
+            raise PipelineError(f"shares has {each!r}: a share is a number above 0")
+        parts.append(Fraction(each if isinstance(each, Rational) else str(number)))
+    if not parts:
+        raise PipelineError("shares must be a list with a number for each source")
+    scale = math.lcm(*(part.denominator for part in parts))
+    whole = [int(part * scale) for part in parts]
+    weights = tuple(each // math.gcd(*whole) for each in whole)
+    if sum(weights) > _MOST_WEIGHT:
+        raise PipelineError(
+            f"the shares are in the ratio {':'.join(map(str, weights))}, whose sum is above "
+            f"{_MOST_WEIGHT}: round them"
+        )
+    return weights
