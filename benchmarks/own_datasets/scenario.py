@@ -14,7 +14,7 @@ from benchmarks.own_datasets.data import TRANSFORMS
 NAME = "own-datasets"
 ROUNDS = 5
 BATCH = 64
-WANTED = {"stock": 3.5, "off": 2.5}
+WANTED = {"stock": (3.5, 4.5), "off": (2.5, 3.5)}  # in the first epoch, in later ones
 _CORES = len(os.sched_getaffinity(0))
 _COMPARED = 5  # batches
 _PER_CORE_AND_S = 500  # samples, about what the stock loader makes
@@ -70,10 +70,14 @@ def _case(case: str, spec: dict[str, Any], count: int, result: report.Result) ->
         for name, each in answers.items()
     }
     for other, wanted in WANTED.items():
-        name = f"{case}_over_{other}"
-        result.add_ratio(name, report.ratios(answers["drapps"], answers[other]))
-        result.wanted[name] = wanted
-        print(f"  {name} {result.ratios[name]:.2f}", flush=True)
+        ratios = {
+            f"{case}_first_over_{other}": report.ratios([first["drapps"]], [first[other]]),
+            f"{case}_over_{other}": report.ratios(answers["drapps"], answers[other]),
+        }
+        for (name, each), bar in zip(ratios.items(), wanted, strict=True):
+            result.add_ratio(name, each)
+            result.wanted[name] = bar
+            print(f"  {name} {result.ratios[name]:.2f}", flush=True)
 
 
 def _probe(spec: dict[str, Any]) -> dict[int, float]:
