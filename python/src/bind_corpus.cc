@@ -12,9 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "drapps/modality/packed_text.h"
+#include "drapps/pipeline/engine.h"
 #include "drapps/text/corpus/corpus.h"
 #include "drapps/text/corpus/document_reader.h"
 #include "drapps/text/corpus/text_source.h"
+#include "drapps/text/pack/epoch_end.h"
 #include "shared.h"
 #include "worker_call.h"
 
@@ -169,6 +172,33 @@ SharedCorpus foreign_corpus(const nb::sequence& paths, const std::vector<std::ui
       value_of(Corpus::foreign(names_of(paths), sizes, std::move(listed), std::make_shared<PythonDocuments>(read)))};
 }
 
+std::vector<std::uint64_t> count_ids(const SharedSource& self, std::uint32_t file, const text::Tokenizer& tokenizer,
+                                     bool bos, bool eos, const std::string& take, double held_out) {
+  const auto* const source = dynamic_cast<const text::TextSource*>(self.source.get());
+  if (source == nullptr) throw nb::value_error("only documents are counted in ids");
+  text::Packing packing{.held_out = held_out};
+  if (bos) packing.bos = 0;
+  if (eos) packing.eos = 0;
+  if (!parse(take, packing.take)) throw nb::value_error("take must be all, training or held_out");
+  auto counts = [&] {
+    const WithoutGil released;
+    const std::shared_ptr<Storage> storage = source->shared_storage();
+    return text::count_ids({*source->corpora().front(), *storage, Engine::get().memory(MemoryUse::kWorkspaces)},
+                           tokenizer, packing, file);
+  }();
+  if (!counts.ok()) raise_for_file(counts.error());
+  return *std::move(counts);
+}
+
+std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& ids, std::uint32_t length, std::uint32_t splits,
+                            bool shuffle, std::uint64_t seed) {
+  if (length == 0) throw nb::value_error("length must be at least 1");
+  const std::uint32_t by_default = text::default_splits(ids.size());
+  return text::rows_of_epoch(
+      ids,
+      {.length = length, .splits = splits == 0 ? by_default : splits, .shuffle = shuffle, .seed = seed, .ends = true});
+}
+
 }  // namespace
 
 void bind_corpus(nb::module_& module) {
@@ -179,6 +209,7 @@ void bind_corpus(nb::module_& module) {
                   "Files that Python reads: of each its size and how many documents its blocks have, and a function "
                   "from path and number of a block to an iterator of (bytes, offsets), two arrays of uint8 and int64.")
       .def_prop_ro("bytes", [](const SharedCorpus& self) { return self.corpus->bytes(); })
+      .def_prop_ro("files", [](const SharedCorpus& self) { return self.corpus->files(); })
       .def_prop_ro("fingerprint", [](const SharedCorpus& self) { return self.corpus->fingerprint(); })
       .def(
           "source",
@@ -190,6 +221,11 @@ void bind_corpus(nb::module_& module) {
           },
           "rows"_a, "others"_a,
           "A Source of so many rows of packed text, or of as many as there can be, of this corpus and some others.");
+  module.def(
+      "count_ids", &count_ids, "source"_a, "file"_a, "tokenizer"_a, "bos"_a, "eos"_a, "take"_a, "held_out"_a,
+      "Ids of the good documents of each block of a file, with their marks; OSError or ValueError names the file.");
+  module.def("rows_of_epoch", &rows_of_epoch, "ids"_a, "length"_a, "splits"_a, "shuffle"_a, "seed"_a,
+             "Rows of an epoch that ends, of blocks of so many ids each; splits: 0 for the default.");
 }
 
 }  // namespace drapps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ class ParquetFiles:
         groups: of each file, how many rows its row groups have.
     """
 
-    def __init__(self, paths: list[bytes], column: str) -> None:
+    def __init__(self, paths: Sequence[bytes], column: str) -> None:
         """Reads what stands at the files' ends.
 
         Raises:

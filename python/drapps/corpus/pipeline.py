@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from drapps import arguments
 from drapps.arguments import Bytes
+from drapps.corpus.lengths import epoch_rows
 from drapps.corpus.mixture import TextMixture
 from drapps.corpus.source import TextSource, text_source
 from drapps.corpus.spec import NO_ID, PackedSpec, Packing
@@ -230,7 +231,7 @@ class PackedPipeline:
         self,
         size: int,
         *,
-        rows: int | None = None,
+        rows: int | Literal["epoch"] | None = None,
         tokens: int | None = None,
         policy: Policy = "initial",
         cpu_budget: float | None = None,
@@ -243,7 +244,11 @@ class PackedPipeline:
         Args:
             size: rows per batch and rank.
             rows: of a pass over all ranks. Behind the last document the first one comes again, in
-                another order. Without it and `tokens` a pass has no end.
+                another order. Without it and `tokens` a pass has no end. With ``"epoch"`` it has
+                every document once: all ranks end together, what is left of the rows is padding
+                (``attention_mask`` 0, label -100), and the ``flags`` of a row of padding alone are
+                odd. All documents are tokenised once beforehand to know where the end is, which is
+                remembered in the cache folder.
             tokens: the same in tokens, rounded down to whole global batches.
             policy: who moves the knobs, as in `Pipeline.batch`.
             cpu_budget: the most cores to use.
@@ -258,23 +263,37 @@ class PackedPipeline:
         from drapps.corpus.loader import PackedLoader
 
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS), remainder="drop")
-        sampler = whole._spec.sampler
-        if rows is not None and tokens is not None:
-            raise PipelineError("rows= and tokens= say the same in two ways: leave out one")
-        if tokens is not None:
-            rows = arguments.whole("tokens", tokens, 1) // self._spec.packing.length
-        if rows is not None:
-            rows = arguments.whole("rows", rows, 0, _MOST_ROWS)
-            rows -= rows % sampler.global_batch
-            if rows == 0:
-                raise PipelineError(
-                    f"a pass has less than one global batch of {sampler.global_batch} rows of "
-                    f"{self._spec.packing.length} tokens: raise rows= or tokens="
-                )
         options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
         self.source.corpora  # noqa: B018  # so that a file that is not there is an error as such
-        source = self.source.of_rows(rows)
-        return PackedLoader(source, whole._spec, options, file_at(bad_samples_file), policy=policy)
+        ends = rows == "epoch"
+        if ends:
+            packing = replace(whole._spec.packing, ends=True)
+            whole = replace(whole, _spec=replace(whole._spec, packing=packing))
+        count = whole._rows(rows, tokens)
+        bad_samples = file_at(bad_samples_file)
+        return PackedLoader(
+            self.source.of_rows(count), whole._spec, options, bad_samples, policy=policy
+        )
+
+    def _rows(self, rows: int | str | None, tokens: int | None) -> int | None:
+        """Of a pass, in whole global batches; None where it has no end."""
+        if rows is not None and tokens is not None:
+            raise PipelineError("rows= and tokens= say the same in two ways: leave out one")
+        if self._spec.packing.ends:
+            return epoch_rows(self.source, self._spec)
+        if tokens is not None:
+            rows = arguments.whole("tokens", tokens, 1) // self._spec.packing.length
+        if rows is None:
+            return None
+        whole = arguments.whole("rows", rows, 0, _MOST_ROWS)
+        whole -= whole % self._spec.sampler.global_batch
+        if whole == 0:
+            raise PipelineError(
+                "a pass has less than one global batch of "
+                f"{self._spec.sampler.global_batch} rows of {self._spec.packing.length} tokens: "
+                "raise rows= or tokens="
+            )
+        return whole
 
 
 def _native(tokenizer: Any) -> Tokenizer:

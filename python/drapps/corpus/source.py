@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -33,11 +34,15 @@ class TextSource(ABC):
 
     Attributes:
         rows: of an epoch of packed text; None where that has no end.
+        files: their paths, of one source.
+        described: what a document of them is, JSON-able.
         weights: of the sources that a mixture has, in the ratio of their shares; else none.
         classes: none, as text has no labels.
     """
 
     rows: int | None = None
+    files: Sequence[bytes] = ()
+    described: tuple[str | int, ...] = ()
     weights: tuple[int, ...] = ()
     classes: tuple[str, ...] = ()
     _storage: EmulatedStorage | None = None
@@ -104,7 +109,8 @@ class TextFiles(TextSource):
     """Documents by file."""
 
     def __init__(self, files: list[bytes], documents: str, field: str, max_document: int) -> None:
-        self._files = files
+        self.files = files
+        self.described = (documents, field, max_document)
         self._documents = documents
         self._field = field
         self._max_document = max_document
@@ -122,12 +128,10 @@ class TextFiles(TextSource):
 
         try:
             if self._documents == "parquet":
-                return [ParquetFiles(self._files, self._field).corpus()]
-            return [
-                _core.Corpus.open(self._files, self._documents, self._field, self._max_document)
-            ]
+                return [ParquetFiles(self.files, self._field).corpus()]
+            return [_core.Corpus.open(self.files, self._documents, self._field, self._max_document)]
         except (OSError, ValueError) as error:
-            absent = not all(Path(os.fsdecode(name)).exists() for name in self._files)
+            absent = not all(Path(os.fsdecode(name)).exists() for name in self.files)
             raise (DataNotFoundError if absent else PipelineError)(str(error)) from None
 
 

@@ -31,6 +31,7 @@ class Packing:
     window: int = 4
     take: str = "all"
     held_out: float = 0.0
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class PackedSpec:
 
 
 def _fields(packing: Packing) -> dict[str, Any]:
-    """All of them, but weights that there are none of: so states of one source stay valid."""
-    fields = asdict(packing)
-    weights = fields.pop("weights")
-    return {**fields, "weights": list(weights)} if weights else fields
+    """All of them, but what came later and is not used: so states of before stay valid."""
+    later = {"weights": list(packing.weights), "ends": packing.ends}
+    fields = {name: value for name, value in asdict(packing).items() if name not in later}
+    return {**fields, **{name: value for name, value in later.items() if value}}

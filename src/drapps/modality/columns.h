@@ -20,7 +20,7 @@
 namespace drapps {
 
 /// Bits of the column "flags".
-inline constexpr std::uint8_t kFlagPadded = 1;    // a repeat that fills the last batch of a rank
+inline constexpr std::uint8_t kFlagPadded = 1;    // a repeat that fills the last batch of a rank, or a row without data
 inline constexpr std::uint8_t kFlagReplaced = 2;  // another sample stands in for a bad one; "index" names that one
 
 /// Fills a sample's row of one column.

@@ -27,7 +27,7 @@ PackedRowWriter::PackedRowWriter(const PackedTextFields& fields, std::size_t sou
   const std::vector<std::int64_t> row{fields_.length};
   ids_ = layout.add("input_ids", Dtype::kInt64, row);
   if (fields_.labels != CausalLabels::kNone) labels_ = layout.add("labels", Dtype::kInt64, row);
-  if (fields_.packing == text::Fit::kBestFit) attention_ = layout.add("attention_mask", Dtype::kInt64, row);
+  if (padded()) attention_ = layout.add("attention_mask", Dtype::kInt64, row);
   if (fields_.positions) positions_ = layout.add("position_ids", Dtype::kInt64, row);
   if (fields_.documents) documents_ = layout.add("document_ids", Dtype::kInt32, row);
   if (mixed_) source_ = layout.add("source", Dtype::kInt32, {});
@@ -37,7 +37,7 @@ void PackedRowWriter::write(const text::PackedRow& packed, std::uint32_t source,
                             std::byte* slot, std::uint32_t row) const {
   std::ranges::copy(packed.ids.first(fields_.length), numbers<std::int64_t>(layout, slot, ids_, row));
   if (fields_.labels != CausalLabels::kNone) write_labels(packed, numbers<std::int64_t>(layout, slot, labels_, row));
-  if (fields_.packing == text::Fit::kBestFit) {
+  if (padded()) {
     auto* const attention = numbers<std::int64_t>(layout, slot, attention_, row);
     std::fill(attention, attention + end(packed), 1);
     std::fill(attention + end(packed), attention + fields_.length, 0);

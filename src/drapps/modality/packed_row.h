@@ -26,6 +26,8 @@ class PackedRowWriter {
   static T* numbers(const BatchLayout& layout, std::byte* slot, std::size_t column, std::uint32_t row) {
     return reinterpret_cast<T*>(layout.row(slot, column, row));
   }
+  /// Whether rows may have padding.
+  bool padded() const noexcept { return fields_.packing == text::Fit::kBestFit || fields_.ends; }
   /// Of what is no padding.
   std::uint32_t end(const text::PackedRow& packed) const;
   void write_labels(const text::PackedRow& packed, std::int64_t* labels) const;

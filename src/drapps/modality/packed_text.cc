@@ -60,12 +60,15 @@ class PackedStream final : public RowStream {
   Status next(std::byte* slot, std::uint32_t row) override {
     text::PackedRow packed;
     DRAPPS_RETURN_IF_ERROR(packer_->next(packed));
+    padding_ = packed.used == 0;
     if (slot != nullptr) writer_.write(packed, source_, layout_, slot, row);
     return ok_status();
   }
+  bool padding() const noexcept override { return padding_; }
   std::vector<Error> take_errors() noexcept override { return packer_->take_errors(); }
 
  private:
+  bool padding_ = false;
   const PackedRowWriter& writer_;
   const BatchLayout& layout_;
   const std::uint32_t source_;
@@ -111,7 +114,8 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
                           .shuffle = order.shuffle,
                           .seed = order.seed + k,
                           .take = fields_.take,
-                          .held_out = fields_.held_out};
+                          .held_out = fields_.held_out,
+                          .ends = fields_.ends};
     const auto cursor = at.known() ? std::bit_cast<text::PackCursor>(at) : text::PackCursor{.epoch = order.epoch};
     return std::make_unique<PackedStream>(
         *writer_, *layout_, k,
@@ -181,6 +185,8 @@ Result<std::shared_ptr<PartPlan>> PackedTextPart::plan(const std::string& name, 
     return invalid("length=" + std::to_string(length) + " must be from 1 to " + std::to_string(kLongestRow));
   }
   if (window == 0) return invalid("window must be at least 1");
+  if (ends && packing == text::Fit::kBestFit) return invalid("an epoch of best fit has no known end; use concatenate");
+  if (ends && !weights.empty()) return invalid("the sources of a mixture do not end together; say how many rows");
   if (!(held_out >= 0 && held_out <= 1)) return invalid("held_out must be a share from 0 to 1");
   const std::size_t sources = of_text->corpora().size();
   if (weights.size() != sources && (sources > 1 || !weights.empty())) {

@@ -55,6 +55,7 @@ struct PackedTextFields {
   std::uint32_t window = 4;            // MiB, about, in which documents are in one order
   text::Take take = text::Take::kAll;
   double held_out = 0;  // the share of documents that are, by their hash
+  bool ends = false;    // rows behind the last document of an epoch are padding; these too have an "attention_mask"
 
   template <class V>
   void fields(V& v) {
@@ -72,6 +73,7 @@ struct PackedTextFields {
     v("window", window);
     v("take", take);
     v("held_out", held_out);
+    v("ends", ends);
   }
 };
 

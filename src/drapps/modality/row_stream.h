@@ -40,6 +40,8 @@ class RowStream {
   /// Makes the next row and writes it into a row of a batch, or nowhere where `slot` is null. After
   /// kResourceExhausted another call goes on; any other error is that of the row, and of all behind it.
   virtual Status next(std::byte* slot, std::uint32_t row) = 0;
+  /// Whether the last row that was made is padding alone.
+  virtual bool padding() const noexcept { return false; }
   /// What was bad on the way to the rows since the last call, and is not in them.
   virtual std::vector<Error> take_errors() noexcept = 0;
 };

@@ -152,7 +152,7 @@ Status StreamRunner::make_row(Own& own, std::byte* slot) {
   const std::uint32_t place = place_of(own.row);
   Status status = own.rows->next(slot, place);
   if (exhausted(status)) return status;
-  write_origin(own.row, slot, place);
+  write_origin(own, slot, place);
   std::vector<Error> errors = own.rows->take_errors();
   for (Error& error : errors) {
     error.index = static_cast<std::int64_t>(own.row);
@@ -162,10 +162,10 @@ Status StreamRunner::make_row(Own& own, std::byte* slot) {
   return status;
 }
 
-void StreamRunner::write_origin(std::uint64_t row, std::byte* slot, std::uint32_t place) const {
-  put_number<std::int64_t>(plan_->layout.row(slot, index_column_, place), row);
-  put_number<std::int64_t>(plan_->layout.row(slot, position_column_, place), row);
-  put_number<std::uint8_t>(plan_->layout.row(slot, flags_column_, place), 0);
+void StreamRunner::write_origin(const Own& own, std::byte* slot, std::uint32_t place) const {
+  put_number<std::int64_t>(plan_->layout.row(slot, index_column_, place), own.row);
+  put_number<std::int64_t>(plan_->layout.row(slot, position_column_, place), own.row);
+  put_number<std::uint8_t>(plan_->layout.row(slot, flags_column_, place), own.rows->padding() ? kFlagPadded : 0);
 }
 
 }  // namespace drapps

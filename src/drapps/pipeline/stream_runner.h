@@ -61,7 +61,7 @@ class StreamRunner final : public WindowRunner {
   bool seek(Own& own, std::uint64_t of_stream) const noexcept;
   Status begin_row(Own& own);
   Status make_row(Own& own, std::byte* slot);
-  void write_origin(std::uint64_t row, std::byte* slot, std::uint32_t place) const;
+  void write_origin(const Own& own, std::byte* slot, std::uint32_t place) const;
 
   const RowStreams& streams_;
   const RowDeal& deal_;

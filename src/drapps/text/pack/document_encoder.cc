@@ -18,6 +18,7 @@ DocumentEncoder::DocumentEncoder(const CorpusAccess& access, const Tokenizer& to
 
 Result<std::size_t> DocumentEncoder::encode_texts(std::size_t most) {
   DRAPPS_RETURN_IF_ERROR(reader_.ready());
+  if (reader_.ended()) return std::size_t{0};
   const auto pass_over = [this](Error error) {
     errors_.push_back(std::move(error));
     reader_.advance(1);

@@ -29,14 +29,17 @@ class DocumentEncoder {
                   const PackCursor& at);
 
   /// Appends the ids of some documents that come next, at most so many, with what marks their beginnings and ends; a
-  /// document without an id is none. Bad ones are passed over. An error leaves all as it was: kResourceExhausted where
-  /// there is no memory, and another call goes on; kInternal where nothing good is to come.
+  /// document without an id is none. Bad ones are passed over, and none comes where the split has ended. An error
+  /// leaves all as it was: kResourceExhausted where there is no memory, and another call goes on; kInternal where
+  /// nothing good is to come.
   template <class Documents>
   Status encode(std::size_t most, std::vector<TokenId>& ids, Documents& documents);
   /// Where the document comes that is encoded next.
   PackCursor place() const noexcept { return reader_.place(0); }
   /// Whether the next one is of another window than those before.
   bool at_window_end() const noexcept { return reader_.left() == 0; }
+  /// Whether nothing is to come.
+  bool ended() const noexcept { return reader_.ended(); }
   /// What was passed over since the last call.
   std::vector<Error> take_errors() noexcept { return std::exchange(errors_, {}); }
 

@@ -38,15 +38,15 @@ PackCursor ConcatenatingPacker::cursor() const noexcept {
 
 Status ConcatenatingPacker::next(PackedRow& row) {
   const std::size_t wanted = packing_.length + packing_.lookahead;
-  while (ids_.size() < head_ + skip_ + wanted) {
+  while (ids_.size() < head_ + skip_ + wanted && !encoder_.ended()) {
     DRAPPS_RETURN_IF_ERROR(catching([&] { return encode(); }));
     if (skip_ > 0 && begins_.size() > 1 && static_cast<std::ptrdiff_t>(skip_) >= begins_[1].at) {
       return invalid("the cursors to begin at do not fit these documents; save the state anew", Stage::kDecode);
     }
   }
-  head_ += std::exchange(skip_, 0);
-  row.ids = std::span(ids_).subspan(head_, wanted);
-  row.used = wanted;
+  head_ = std::min<std::size_t>(head_ + std::exchange(skip_, 0), ids_.size());
+  row.used = std::min(wanted, ids_.size() - head_);
+  row.ids = row.used == wanted ? std::span(ids_).subspan(head_, wanted) : padded(row.used, wanted);
   const auto first = static_cast<std::ptrdiff_t>(head_);
   documents_.clear();
   for (const EncodedDocument& begin : begins_) {
@@ -54,12 +54,20 @@ Status ConcatenatingPacker::next(PackedRow& row) {
     if (begin.at >= first) documents_.push_back(static_cast<std::uint32_t>(begin.at - first));
   }
   row.documents = documents_;
-  head_ += packing_.length;
+  head_ = std::min<std::size_t>(head_ + packing_.length, ids_.size());
   ++row_;
   const auto head = static_cast<std::ptrdiff_t>(head_);
   while (begins_.size() > 1 && begins_[1].at <= head) begins_.pop_front();
   if (head_ == ids_.size()) begins_.clear();
   return ok_status();
+}
+
+/// The last row of an epoch that ends.
+std::span<const TokenId> ConcatenatingPacker::padded(std::size_t used, std::size_t wanted) {
+  const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(head_);
+  last_.assign(first, first + static_cast<std::ptrdiff_t>(used));
+  last_.resize(wanted, packing_.pad);
+  return last_;
 }
 
 /// Drops ids of rows that were given, and encodes some more.

@@ -18,7 +18,7 @@ namespace drapps::text {
 /// One row. What it points at is valid until the packer's next call.
 struct PackedRow {
   std::span<const TokenId> ids;              // Packing::length + lookahead
-  std::size_t used = 0;                      // of them; padding stands behind
+  std::size_t used = 0;                      // of them; padding stands behind, and a row may be padding alone
   std::span<const std::uint32_t> documents;  // where documents begin in `ids`, ascending; none for what began before
 };
 
@@ -53,10 +53,12 @@ class ConcatenatingPacker final : public Packer {
 
  private:
   Status encode();
+  std::span<const TokenId> padded(std::size_t used, std::size_t wanted);
 
   const Packing packing_;
   DocumentEncoder encoder_;
   std::vector<TokenId> ids_;            // of documents that were encoded
+  std::vector<TokenId> last_;           // of the last row, with its padding
   std::size_t head_ = 0;                // of the next row among them
   std::deque<EncodedDocument> begins_;  // of which ids are still to come, ascending; the first may begin before them
   std::uint64_t row_;

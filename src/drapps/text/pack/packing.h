@@ -3,7 +3,8 @@
 // The blocks of a corpus are dealt to S splits: the block at place p of an epoch's order to split p mod S. A split
 // reads its blocks by windows, and the documents of a window in an order of their own. Their ids, one document behind
 // the other with what marks its beginning and end, are the split's stream, which is cut into rows of equal length.
-// Behind the last document of an epoch stands the first one of the next. Row q of all is row q div S of split q mod S.
+// Behind the last document of an epoch stands the first one of the next, where epochs do not end. Row q of all is row q
+// div S of split q mod S.
 //
 // Which ids a row has depends on the corpus, the tokenizer and the numbers below, and on nothing else.
 #pragma once
@@ -25,7 +26,7 @@ enum class Take : std::uint8_t {
 
 /// How documents are put into rows.
 enum class Fit : std::uint8_t {
-  kConcatenate,  // one behind the other, cut where a row ends
+  kConcatenate,  // one behind the other, cut where a row ends; the only one whose epochs may end
   kBestFit,      // whole, or cut where one is longer than a row; what is left of a row is padding
 };
 
@@ -42,6 +43,7 @@ struct Packing {
   std::uint64_t seed = 0;
   Take take = Take::kAll;
   double held_out = 0;  // the share of documents that are
+  bool ends = false;    // with the epoch: what is left of a split's last row, and rows behind it, are padding
 
   bool operator==(const Packing&) const = default;
 };

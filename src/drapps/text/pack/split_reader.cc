@@ -34,29 +34,27 @@ SplitReader::SplitReader(const CorpusAccess& access, const Packing& packing, std
     : access_(access),
       packing_(packing),
       split_(split),
+      blocks_(access.corpus.blocks().size(), packing, split, at.epoch),
       window_{.epoch = at.epoch, .place = at.place, .piece = at.piece},
       next_epoch_(at.epoch),
-      next_place_(std::min(at.place, blocks_of_split())),
+      next_place_(std::min(at.place, blocks_.size())),
       next_piece_(at.piece),
       skip_(at.piece),
-      skip_documents_(at.document) {
-  begin_epoch(at.epoch);
-}
+      skip_documents_(at.document) {}
 
 SplitReader::~SplitReader() { access_.ledger.release(charged_); }
 
 void SplitReader::begin_epoch(std::uint32_t epoch) {
   next_epoch_ = epoch;
-  if (packing_.shuffle) blocks_.emplace(access_.corpus.blocks().size(), packing_.seed, epoch);
+  blocks_ = SplitBlocks(access_.corpus.blocks().size(), packing_, split_, epoch);
 }
 
 const Block& SplitReader::block(std::uint32_t place) const noexcept {
-  const std::uint64_t at = std::uint64_t{place} * packing_.splits + split_;
-  return access_.corpus.blocks()[blocks_ ? blocks_->at(at) : at];
+  return access_.corpus.blocks()[blocks_.at(place)];
 }
 
-std::uint32_t SplitReader::blocks_of_split() const noexcept {
-  return static_cast<std::uint32_t>((access_.corpus.blocks().size() - split_ + packing_.splits - 1) / packing_.splits);
+bool SplitReader::ended() const noexcept {
+  return packing_.ends && !began_ && next_ == order_.size() && next_place_ == blocks_.size();
 }
 
 /// The first window is shorter by the split's number, so that not all splits open their next one at once.
@@ -66,7 +64,7 @@ std::size_t SplitReader::pieces_of_window() const noexcept {
 }
 
 Status SplitReader::ready() {
-  while (next_ == order_.size()) {
+  while (next_ == order_.size() && !ended()) {
     if (epochs_without_ > 1) {
       return Error{.code = ErrorCode::kInternal,
                    .stage = Stage::kDecode,
@@ -84,7 +82,7 @@ Status SplitReader::read_window() {
     chunks_.clear();
     order_.clear();
     next_ = 0;
-    if (next_place_ == blocks_of_split()) {
+    if (next_place_ == blocks_.size()) {
       begin_epoch(next_epoch_ + 1);
       next_place_ = next_piece_ = 0;
       ++epochs_without_;
@@ -92,7 +90,7 @@ Status SplitReader::read_window() {
     window_ = {.epoch = next_epoch_, .place = next_place_, .piece = next_piece_};
     began_ = true;
   }
-  while (chunks_.size() < pieces_of_window() && next_place_ < blocks_of_split()) {
+  while (chunks_.size() < pieces_of_window() && next_place_ < blocks_.size()) {
     DRAPPS_RETURN_IF_ERROR(read_piece());
   }
   began_ = false;

@@ -10,9 +10,9 @@
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
-#include "drapps/source/permutation.h"
 #include "drapps/text/corpus/document_reader.h"
 #include "drapps/text/pack/packing.h"
+#include "drapps/text/pack/split_blocks.h"
 
 namespace drapps::text {
 
@@ -23,9 +23,12 @@ class SplitReader {
   SplitReader(const CorpusAccess& access, const Packing& packing, std::uint32_t split, const PackCursor& at);
   ~SplitReader();
 
-  /// Makes sure that a document comes next, opening windows as needed. kResourceExhausted where there is no memory, and
-  /// another call goes on; kInternal where the split has no good document in a whole epoch.
+  /// Makes sure that a document comes next, or that the split has ended(), opening windows as needed.
+  /// kResourceExhausted where there is no memory, and another call goes on; kInternal where the split has no good
+  /// document in a whole epoch.
   Status ready();
+  /// Whether nothing is to come, as the epoch's last document has been passed and epochs end.
+  bool ended() const noexcept;
   /// Of the window, from the one that comes next on. Requires ready().
   std::size_t left() const noexcept { return order_.size() - next_; }
   /// The text of the document `ahead` of the next, or its error. Valid until ready() opens another window.
@@ -48,7 +51,6 @@ class SplitReader {
     return chunk(ahead).each[order_[next_ + ahead].document];
   }
   const Block& block(std::uint32_t place) const noexcept;
-  std::uint32_t blocks_of_split() const noexcept;
   std::size_t pieces_of_window() const noexcept;
   Status read_window();
   Status read_piece();
@@ -60,7 +62,7 @@ class SplitReader {
   const std::uint32_t split_;
   std::size_t charged_ = 0;  // bytes, of the ledger
 
-  std::optional<Permutation> blocks_;       // of next_epoch_
+  SplitBlocks blocks_;                      // of next_epoch_
   std::unique_ptr<DocumentReader> reader_;  // of the block in hand
   PackCursor window_;                       // its beginning
   std::uint32_t next_epoch_;                // where the next piece is read from

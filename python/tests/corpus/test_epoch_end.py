@@ -1,0 +1,145 @@
+"""Passes that end with the last document of an epoch, for all ranks together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tokenizers")
+
+import drapps
+from drapps.errors import PipelineError
+from python.tests.corpus import corpora
+from python.tests.corpus.corpora import EOS, rows_of
+
+LENGTH = 96
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return drapps.tokenizer(corpora.tokenizer_file())
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Any:
+    folder = tmp_path_factory.mktemp("ends")
+    texts = corpora.documents(5000, 7)
+    return [
+        corpora.write_lines(folder / "one.txt", texts[:4000]),
+        corpora.write_lines(folder / "two.txt", texts[4000:]),
+    ]
+
+
+def packed(files: Any, tokenizer: Any, **options: Any) -> Any:
+    return drapps.text(files).pack(tokenizer, LENGTH, **{"eos": EOS, "pad": 0, **options})
+
+
+def documents_of(batches: Any, tokenizer: Any, splits: int) -> Counter[str]:
+    eos = tokenizer.encode_token(EOS)[0]
+    batches = list(batches)
+    ids = np.concatenate([each["input_ids"] for each in batches])
+    used = np.concatenate([each["attention_mask"] for each in batches]).astype(bool)
+    texts: Counter[str] = Counter()
+    for split in range(splits):
+        stream = ids[split::splits][used[split::splits]]
+        parts = np.split(stream, np.flatnonzero(stream == eos) + 1)
+        assert len(parts.pop()) == 0
+        texts.update(tokenizer.decode(part[:-1].tolist()) for part in parts)
+    return texts
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_pass_has_every_document_once(files, tokenizer, shuffle):
+    pipeline = packed(files, tokenizer)
+    loader = (pipeline.shuffle(3) if shuffle else pipeline).batch(4, rows="epoch")
+    [splits] = [stage["splits"] for stage in loader.explain().plan.stages if "splits" in stage]
+    wanted = Counter(line for file in files for line in file.read_text().splitlines())
+    passes = []
+    for _ in range(2):
+        batches = list(loader.numpy())
+        assert len(batches) == len(loader)
+        assert documents_of(batches, tokenizer, splits) == wanted
+        passes.append(np.concatenate([each["input_ids"] for each in batches]))
+        for each in batches:
+            padding = each["attention_mask"] == 0
+            assert np.all(each["labels"][padding] == -100)
+            assert np.all(each["input_ids"][padding] == 0)
+            assert np.array_equal(each["flags"] & 1, padding.all(1))
+        assert not all(each["flags"].any() for each in batches[: len(batches) // 2])
+    assert np.array_equal(*passes) != shuffle
+
+
+def test_all_ranks_end_together(files, tokenizer):
+    whole = rows_of(packed(files, tokenizer).shuffle(2).batch(6, rows="epoch"))
+    for world in (2, 3):
+        for rank in range(world):
+            loader = packed(files, tokenizer).shuffle(2).shard(rank, world)
+            rows = rows_of(loader.batch(6 // world, rows="epoch"))
+            assert np.array_equal(rows, whole[rank::world])
+
+
+def test_it_resumes_to_the_end(files, tokenizer):
+    def loader() -> Any:
+        return packed(files, tokenizer, labels="shifted").shuffle(2).batch(8, rows="epoch")
+
+    whole = rows_of(loader(), "labels")
+    one = loader()
+    states = [one.state_dict() for _ in one]
+    for step in [0, 7, len(states) // 2, *range(len(states) - 4, len(states) - 1)]:
+        again = loader()
+        again.load_state_dict(states[step])
+        assert np.array_equal(rows_of(again, "labels"), whole[8 * (step + 1) :])
+
+
+def test_what_is_counted_is_kept_until_a_file_changes(files, tokenizer, tmp_path, monkeypatch):
+    from drapps import _core
+
+    counted: list[int] = []
+    count = _core.count_ids
+
+    def counting(source: Any, file: int, *more: Any) -> Any:
+        counted.append(file)
+        return count(source, file, *more)
+
+    monkeypatch.setattr(_core, "count_ids", counting)
+    copies = [tmp_path / file.name for file in files]
+    for copy, file in zip(copies, files, strict=True):
+        copy.write_bytes(file.read_bytes())
+    rows = len(packed(copies, tokenizer).batch(1, rows="epoch"))
+    assert sorted(counted) == [0, 1]
+    assert len(packed(copies, tokenizer).batch(1, rows="epoch")) == rows
+    assert len(counted) == 2
+    with copies[1].open("a") as file:
+        file.write("more " * 5000 + "\n")
+    assert len(packed(copies, tokenizer).batch(1, rows="epoch")) > rows
+    assert counted[2:] == [1]
+
+
+def test_held_out_and_bad_documents(files, tokenizer, tmp_path):
+    _, held = drapps.text(files).hold_out(0.1)
+    loader = held.pack(tokenizer, LENGTH, eos=EOS, splits=1).batch(4, rows="epoch")
+    share = sum(documents_of(loader.numpy(), tokenizer, 1).values()) / 5000
+    assert 0.05 < share < 0.15
+    bad = tmp_path / "bad.jsonl"
+    bad.write_bytes(b'{"text": "good"}\n{"text": 5}\n{"text": "\xff"}\n')
+    loader = packed(bad, tokenizer).on_error("skip").batch(1, rows="epoch")
+    assert documents_of(loader.numpy(), tokenizer, 1) == {"good": 1}
+    assert len(loader.bad_samples()) == 2
+
+
+def test_what_has_no_known_end_is_refused(files, tokenizer):
+    with pytest.raises(PipelineError, match="best fit"):
+        packed(files, tokenizer, packing="best_fit").batch(2, rows="epoch")
+    mixed = drapps.mixture([drapps.text(file) for file in files], (1, 1))
+    with pytest.raises(PipelineError, match="a mixture"):
+        mixed.pack(tokenizer, LENGTH, eos=EOS).batch(2, rows="epoch")
+    with pytest.raises(PipelineError, match="two ways"):
+        packed(files, tokenizer).batch(2, rows="epoch", tokens=5)

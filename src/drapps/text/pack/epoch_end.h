@@ -1,0 +1,25 @@
+// Where an epoch of packed text ends, which is known once its documents have been counted in ids.
+//
+// All epochs that end (Packing::ends) have the same number of rows, as a split has the same blocks in each: S times as
+// many as the longest split has.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "drapps/base/result.h"
+#include "drapps/text/pack/packing.h"
+#include "drapps/text/tokenizer.h"
+
+namespace drapps::text {
+
+/// The ids of the good documents of each block of a file, with what marks their beginnings and ends. kIo and the like
+/// where a file cannot be read, kResourceExhausted where there is no memory.
+/// @param packing  of which only what decides about documents and their ids counts.
+Result<std::vector<std::uint64_t>> count_ids(const CorpusAccess& access, const Tokenizer& tokenizer,
+                                             const Packing& packing, std::uint32_t file);
+
+/// Rows of an epoch whose blocks have so many ids each; no fewer than one for each split.
+std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& ids, const Packing& packing);
+
+}  // namespace drapps::text
