@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from drapps.shards.webdataset import webdataset
     from drapps.simulation.calibration.live import calibrate
     from drapps.storage import emulate
+    from drapps.token_shards.pipeline import tokens
     from drapps.tokenizers.tokenizer import Tokenizer, tokenizer
     from drapps.watching.wrapped import watch
 
@@ -69,6 +70,7 @@ _HOMES = {
     "mds": "drapps.shards.packed",
     "text": "drapps.corpus.pipeline",
     "tokenizer": "drapps.tokenizers.tokenizer",
+    "tokens": "drapps.token_shards.pipeline",
     "transcode": "drapps.forms",
     "watch": "drapps.watching.wrapped",
     "webdataset": "drapps.shards.webdataset",
@@ -103,6 +105,7 @@ __all__ = [
     "mds",
     "text",
     "tokenizer",
+    "tokens",
     "transcode",
     "watch",
     "webdataset",
