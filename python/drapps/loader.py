@@ -310,9 +310,7 @@ class Loader:
     ledger = old_method("ledger", "bad_samples")
 
 
-def _native(
-    source: Source | TextSource, spec: AnySpec, options: Mapping[str, Any]
-) -> _core.Loader:
+def _native(source: Source | TextSource, spec: AnySpec, options: Mapping[str, Any]) -> _core.Loader:
     """What runs.
 
     Raises:

@@ -168,4 +168,5 @@ class TokenRowsPipeline:
         if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
+        self.source.located()  # so that a file that is not there is an error as such
         return Loader(self.source, whole._spec, options, file_at(bad_samples_file), policy=policy)

@@ -10,7 +10,7 @@
 namespace drapps::text {
 namespace {
 
-constexpr std::array<std::uint8_t, 9> kMagic{'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0};
+constexpr std::array<std::uint8_t, 9> kIndexMagic{'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0};
 constexpr std::uint64_t kHeader = 34;
 constexpr std::uint64_t kVersionAt = 9, kDtypeAt = 17, kSequencesAt = 18, kDocumentsAt = 26;
 
@@ -78,7 +78,7 @@ Result<Header> read_header(FileWindow& file) {
   auto bytes = file.read(0, std::min(file.size(), kHeader));
   if (!bytes.ok()) return std::move(bytes).error();
   const auto head = *bytes;
-  if (head.size() < kMagic.size() || !std::equal(kMagic.begin(), kMagic.end(), head.begin())) {
+  if (head.size() < kIndexMagic.size() || !std::equal(kIndexMagic.begin(), kIndexMagic.end(), head.begin())) {
     const bool old = head.size() >= 6 && std::memcmp(head.data(), "TNTIDX", 6) == 0;
     return Error{
         .code = ErrorCode::kUnsupported,
