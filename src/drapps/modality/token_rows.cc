@@ -19,7 +19,7 @@ using text::TokenPiece;
 using text::TokenRow;
 using text::TokenSet;
 
-constexpr std::uint32_t kLongestRow = 1u << 24;
+constexpr std::uint32_t kMostIds = 1u << 24;
 
 /// Ids of a row that lie side by side, and are read.
 struct ReadPiece {
@@ -250,8 +250,8 @@ Result<std::shared_ptr<PartPlan>> TokenRowsPart::plan(const std::string& name, s
   const auto* const of_tokens = dynamic_cast<const text::TokenSource*>(&source);
   if (of_tokens == nullptr)
     return invalid(name + " is rows of tokens, and the source has none; use a source of tokens");
-  if (length == 0 || length > kLongestRow) {
-    return invalid("length=" + std::to_string(length) + " must be from 1 to " + std::to_string(kLongestRow));
+  if (length == 0 || length > kMostIds) {
+    return invalid("length=" + std::to_string(length) + " must be from 1 to " + std::to_string(kMostIds));
   }
   const DocumentsBy documents_by = of_tokens->set()->options().documents;
   if (by_document() && documents_by == DocumentsBy::kNothing) {
