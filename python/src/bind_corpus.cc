@@ -14,6 +14,7 @@
 
 #include "drapps/text/corpus/corpus.h"
 #include "drapps/text/corpus/document_reader.h"
+#include "drapps/text/corpus/line_frames.h"
 #include "drapps/text/corpus/text_source.h"
 #include "drapps/text/tokens/block_encoder.h"
 #include "shared.h"
@@ -212,6 +213,35 @@ class SharedBlockEncoder {
   text::BlockEncoder encoder_;
 };
 
+/// The lines of one file, and what they are read from.
+class SharedLineFrames {
+ public:
+  SharedLineFrames(std::shared_ptr<const Corpus> corpus, std::uint32_t file)
+      : corpus_(std::move(corpus)), frames_({*corpus_, *Storage::files(), MemoryLedger::unlimited()}, file) {}
+
+  nb::object next() {
+    std::string lines;
+    auto more = [&] {
+      const WithoutGil released;
+      return frames_.next(lines);
+    }();
+    if (!more.ok()) raise_for_file(more.error());
+    return *more ? nb::object(nb::bytes(lines.data(), lines.size())) : nb::none();
+  }
+
+ private:
+  const std::shared_ptr<const Corpus> corpus_;
+  text::LineFrames frames_;
+};
+
+nb::bytes zstd_frame(const nb::bytes& content, int level) {
+  const std::string frame = [&] {
+    const WithoutGil released;
+    return text::zstd_frame_of({content.c_str(), content.size()}, level);
+  }();
+  return nb::bytes(frame.data(), frame.size());
+}
+
 }  // namespace
 
 void bind_corpus(nb::module_& module) {
@@ -219,6 +249,9 @@ void bind_corpus(nb::module_& module) {
       .def("skip", &SharedBlockEncoder::skip, "Passes over a piece; False where the block has ended.")
       .def("next", &SharedBlockEncoder::next, "threads"_a,
            "The ids of a piece, the lengths of its documents and the errors of bad ones; None at the block's end.");
+  nb::class_<SharedLineFrames>(module, "LineFrames", "The lines of a file; see text/corpus/line_frames.h.")
+      .def("next", &SharedLineFrames::next, "Whole lines of 1 MiB or more together, or None at the end.");
+  module.def("zstd_frame", &zstd_frame, "content"_a, "level"_a, "A frame with its content's size and checksum.");
   nb::class_<SharedCorpus>(module, "Corpus", "Documents in files, by blocks; see text/corpus/corpus.h.")
       .def_static("open", &open_corpus, "paths"_a, "format"_a, "field"_a, "max_document"_a,
                   "Lists the blocks of files, which are bytes; ValueError or OSError names the file.")
@@ -241,6 +274,13 @@ void bind_corpus(nb::module_& module) {
           },
           nb::rv_policy::take_ownership, "block"_a, "tokenizer"_a, "bos"_a.none(), "eos"_a.none(),
           "What makes the ids of a block's documents.")
+      .def(
+          "line_frames",
+          [](const SharedCorpus& self) {
+            if (self.corpus->foreign() != nullptr) throw nb::value_error("these files have no lines");
+            return new SharedLineFrames(self.corpus, 0);
+          },
+          nb::rv_policy::take_ownership, "The lines of the first file.")
       .def(
           "source",
           [](const SharedCorpus& self, std::optional<std::uint64_t> rows) {

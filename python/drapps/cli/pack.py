@@ -28,15 +28,17 @@ def register(commands: Commands) -> None:
         description="Writes a folder with a folder per class into tar shards in OUT, which "
         "drapps.webdataset(OUT) and WebDataset read. With --tokens OUT, writes the tokens of all "
         "documents of FILES into OUT.bin and OUT.idx, which drapps.tokens and Megatron-LM read; "
-        "a run that was interrupted goes on when it is started again. Nothing is overwritten.",
+        "a run that was interrupted goes on when it is started again. With --reframe OUT, writes "
+        "each of FILES, text or JSON lines, into the folder OUT as zstd frames of 1 MiB, which are "
+        "read from many places at once. Nothing is overwritten.",
     )
     parser.add_argument(
         "names",
         metavar="SOURCE OUT | FILES",
         type=named,
         nargs="+",
-        help="a folder with a folder per class, and a new or empty folder; with --tokens, "
-        "files of documents, or one folder of them",
+        help="a folder with a folder per class, and a new or empty folder; with --tokens and "
+        "--reframe, files of documents, or one folder of them",
     )
     parser.add_argument(
         "--shard-bytes",
@@ -46,6 +48,13 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument(
         "--tokens", metavar="OUT", type=named, help="the name of the files, without an ending"
+    )
+    parser.add_argument("--reframe", metavar="OUT", type=named, help="a folder")
+    parser.add_argument(
+        "--jobs",
+        type=count,
+        metavar="N",
+        help="threads that make tokens or frames (default: the cores that this process may use)",
     )
     of_tokens = parser.add_argument_group("with --tokens")
     of_tokens.add_argument(
@@ -64,12 +73,6 @@ def register(commands: Commands) -> None:
     of_tokens.add_argument(
         "--skip-bad", action="store_true", help="leave out bad documents, and count them"
     )
-    of_tokens.add_argument(
-        "--jobs",
-        type=count,
-        metavar="N",
-        help="threads (default: the cores that this process may use)",
-    )
 
 
 def size(text: str) -> int:
@@ -86,22 +89,29 @@ def size(text: str) -> int:
 def run(chosen: argparse.Namespace) -> Answer:
     """Pack, and say what was written."""
     _check(chosen)
-    return run_tokens(chosen) if chosen.tokens else run_pictures(chosen)
+    if chosen.tokens:
+        return run_tokens(chosen)
+    return run_reframe(chosen) if chosen.reframe else run_pictures(chosen)
+
+
+_OF_TOKENS = ("tokenizer", "eos", "bos", "documents", "field", "skip_bad")
 
 
 def _check(chosen: argparse.Namespace) -> None:
     """Refuse what does not go together."""
-    of_tokens = ("tokenizer", "eos", "bos", "documents", "field", "skip_bad", "jobs")
-    if chosen.tokens:
-        if chosen.tokenizer is None:
-            raise WrongUseError("--tokens needs --tokenizer")
-        if chosen.shard_bytes is not None:
-            raise WrongUseError("--shard-bytes is for pictures, and --tokens writes one file")
-        return
-    for name in of_tokens:
-        if getattr(chosen, name):
+    kinds = [name for name in ("tokens", "reframe") if getattr(chosen, name)]
+    if len(kinds) > 1:
+        raise WrongUseError("--tokens and --reframe are two runs")
+    if chosen.tokens and chosen.tokenizer is None:
+        raise WrongUseError("--tokens needs --tokenizer")
+    if kinds and chosen.shard_bytes is not None:
+        raise WrongUseError(f"--shard-bytes is for pictures, not for --{kinds[0]}")
+    for name in _OF_TOKENS:
+        if getattr(chosen, name) and not chosen.tokens:
             raise WrongUseError(f"--{name.replace('_', '-')} needs --tokens OUT")
-    if len(chosen.names) != 2:
+    if not kinds and chosen.jobs is not None:
+        raise WrongUseError("--jobs is for --tokens and --reframe")
+    if not kinds and len(chosen.names) != 2:
         raise WrongUseError("pictures need a SOURCE and an OUT; texts need --tokens OUT")
 
 
@@ -136,7 +146,7 @@ def run_tokens(chosen: argparse.Namespace) -> Answer:
     try:
         written = write_tokens(
             chosen.tokens,
-            chosen.names[0] if len(chosen.names) == 1 else chosen.names,
+            files_of(chosen),
             chosen.tokenizer,
             eos=token(chosen.eos),
             bos=token(chosen.bos),
@@ -159,6 +169,29 @@ def run_tokens(chosen: argparse.Namespace) -> Answer:
     if written.bad:
         text += f"; {written.bad} bad documents left out"
     return Answer(text, {**asdict(written), "path": str(written.path)})
+
+
+def run_reframe(chosen: argparse.Namespace) -> Answer:
+    """Write files of small frames."""
+    from drapps.token_shards.reframe import reframe
+
+    progress = Progress(chosen)
+    try:
+        done = reframe(chosen.reframe, files_of(chosen), jobs=chosen.jobs, progress=progress)
+    finally:
+        progress.clear()
+    written = len(done.paths) - done.there
+    text = f"{written} files, {done.size} bytes, in {shown(chosen.reframe)}"
+    if done.there:
+        text += f"; {done.there} there already"
+    paths = [str(path) for path in done.paths]
+    return Answer(text, {"files": paths, "there": done.there, "bytes": done.size})
+
+
+def files_of(chosen: argparse.Namespace) -> str | list[str]:
+    """The files that were named, or the folder."""
+    names: list[str] = chosen.names
+    return names[0] if len(names) == 1 else names
 
 
 def token(text: str | None) -> int | str | None:

@@ -63,6 +63,16 @@ class TextSource:
         other.__dict__.update({**self.__dict__, **changes})
         return other
 
+    @property
+    def names(self) -> list[bytes]:
+        """Of the files."""
+        return self._files
+
+    @property
+    def documents(self) -> str:
+        """What one of them is, of `KINDS`."""
+        return self._documents
+
     @cached_property
     def opened(self) -> _core.Corpus:
         """The files with their blocks listed.
