@@ -17,6 +17,8 @@ from drapps.token_shards.source import TokenFiles, TokenSource, token_files
 from drapps.token_shards.spec import Rows, TokenRowsSpec
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from drapps.loader import Loader
     from drapps.storage import EmulatedStorage
 
@@ -28,7 +30,7 @@ _LONGEST = 1 << 24
 def tokens(
     files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    dtype: str | None = None,
+    dtype: npt.DTypeLike | None = None,
     header: int = 0,
     eos: int | None = None,
     vocabulary: int | None = None,
@@ -40,7 +42,8 @@ def tokens(
         files: a file, several of one kind, or a folder of them: ``.bin`` with its ``.idx`` beside
             it; ``.bin`` of ids alone, of `dtype`; the folder that ``Dataset.save_to_disk`` wrote,
             or ``.arrow`` files; ``.parquet`` files, whose ids are held in memory.
-        dtype: of the ids in files of ids alone, such as ``"uint16"``, in this machine's order.
+        dtype: of the ids in files of ids alone, such as ``"uint16"``, in this machine's order of
+            bytes.
         header: bytes at the beginning of such files that are no ids.
         eos: the id behind each document of such files, which tells where documents begin.
         vocabulary: every id must be below it; a row with one that is not is a bad sample.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass, field
@@ -136,7 +137,7 @@ class TokenSource(Source):
 
 def token_files(
     files: Any,
-    dtype: str | None,
+    dtype: Any,
     header: int,
     eos: int | None,
     vocabulary: int | None,
@@ -162,7 +163,7 @@ def token_files(
     return TokenFiles(
         kind,
         tuple(os.fsencode(name) for name in names),
-        dtype="" if dtype is None else arguments.one_of("dtype", str(dtype), DTYPES),
+        dtype="" if dtype is None else _dtype_name(dtype),
         header=arguments.whole("header", header, 0, 2**40),
         eos=None if eos is None else arguments.whole("eos", eos, 0, _MOST_IDS - 1),
         vocabulary=None
@@ -170,6 +171,16 @@ def token_files(
         else arguments.whole("vocabulary", vocabulary, 1, _MOST_IDS - 1),
         column=arguments.text("column", column),
     )
+
+
+def _dtype_name(dtype: Any) -> str:
+    """Of NumPy's dtypes too, in this machine's order of bytes."""
+    import numpy as np
+
+    with contextlib.suppress(TypeError, ValueError):
+        if (known := np.dtype(dtype)).isnative:
+            dtype = known.name
+    return arguments.one_of("dtype", dtype, DTYPES)
 
 
 def index_of(name: bytes) -> bytes:

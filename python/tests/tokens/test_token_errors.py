@@ -26,6 +26,7 @@ def test_arguments_that_do_not_fit_the_files(tmp_path):
     assert "no .idx file beside it: name dtype=" in refusal(plain)
     assert "files of one kind" in refusal([plain, tmp_path / "c.txt"], dtype="uint16")
     assert "dtype='float32' must be one of" in refusal(plain, dtype="float32")
+    assert "dtype='>u2' must be one of" in refusal(plain, dtype=">u2")
     assert "say themselves" in refusal(megatron, eos=3)
     assert "name one at least" in refusal([])
     assert "eos" in refusal(plain, dtype="uint16", position_ids=True)

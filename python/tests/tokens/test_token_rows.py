@@ -126,7 +126,7 @@ def test_every_id_comes_once_an_epoch_in_another_order(tmp_path):
 def test_fronts_have_the_same_batches(tmp_path):
     torch = pytest.importorskip("torch")
     path = write_plain(tmp_path / "a.bin", np.arange(3000))
-    loader = drapps.tokens(path, dtype="uint16").pack(100).shuffle(3).batch(8)
+    loader = drapps.tokens(path, dtype=np.uint16).pack(100).shuffle(3).batch(8)
     ids = torch.cat([batch["input_ids"] for batch in loader.torch()])
     assert ids.dtype == torch.int64
     loader.set_epoch(0)
