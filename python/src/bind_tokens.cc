@@ -63,8 +63,10 @@ std::shared_ptr<const void> owner_of(const nb::object& object) {
           }};
 }
 
-SharedSource source_of(const SharedTokenSet& self, std::uint32_t length, const std::string& labels, bool mask_starts) {
+SharedSource source_of(const SharedTokenSet& self, std::uint32_t length, const std::string& labels, bool mask_starts,
+                       const std::string& packing) {
   TokenRowsFields fields{.length = length, .mask_starts = mask_starts};
+  if (!parse(packing, fields.packing)) throw nb::value_error("packing must be concatenate or documents");
   if (!parse(labels, fields.labels)) throw nb::value_error("labels must be none, same or shifted");
   if (length == 0) throw nb::value_error("length must be at least 1");
   return {std::make_shared<text::TokenSource>(self.set, fields.row(self.set->options().documents))};
@@ -76,7 +78,10 @@ void bind_tokens(nb::module_& module) {
   nb::class_<SharedTokenSet>(module, "TokenSet", "Ids in files or in memory; see text/tokens/token_set.h.")
       .def_prop_ro("size", [](const SharedTokenSet& self) { return self.set->size(); })
       .def_prop_ro("fingerprint", [](const SharedTokenSet& self) { return self.set->fingerprint(); })
-      .def("source", &source_of, "length"_a, "labels"_a, "mask_starts"_a, "A Source of rows with such columns.");
+      .def("source", &source_of, "length"_a, "labels"_a, "mask_starts"_a, "packing"_a,
+           "A Source of rows with such columns.")
+      .def_prop_ro("documents",
+                   [](const SharedTokenSet& self) { return self.set->documents(0, self.set->size()).size(); });
   nb::class_<TokenSet::Builder>(module, "TokenSetBuilder", "Adds files to a TokenSet; ValueError or OSError names one.")
       .def(
           "__init__",

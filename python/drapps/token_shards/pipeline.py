@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from drapps import arguments
 from drapps.arguments import Bytes
+from drapps.errors import PipelineError
 from drapps.loader_options import loader_options
 from drapps.policy import Policy
 from drapps.source import Source
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from drapps.loader import Loader
     from drapps.storage import EmulatedStorage
 
+_PACKINGS = ("concatenate", "documents")
 _LABELS = ("same", "shifted", "none")
 _REMAINDERS = ("even", "pad", "drop")
 _LONGEST = 1 << 24
+_MOST_IDS = 2**63 - 1
 
 
 def tokens(
@@ -66,6 +69,8 @@ class TokenPipeline:
         self,
         length: int,
         *,
+        packing: Literal["concatenate", "documents"] = "concatenate",
+        pad: int | None = None,
         labels: Literal["same", "shifted", "none"] = "same",
         mask_starts: bool = False,
         position_ids: bool = False,
@@ -78,6 +83,11 @@ class TokenPipeline:
 
         Args:
             length: ids of a row.
+            packing: ``concatenate`` cuts documents where a row ends; with ``documents`` each is a
+                row of its own, cut behind `length` ids or filled up with `pad`, whose labels are
+                -100. Then there is a column ``attention_mask``, 0 for padding, and files must
+                list their documents, as those of ids alone do not.
+            pad: the id of padding, which ``documents`` needs.
             labels: a column ``labels`` like ``input_ids``: the ids themselves (``same``, as the
                 models of transformers take it), or the ids that follow (``shifted``).
             mask_starts: a label is -100 where it is the first id of a document.
@@ -88,7 +98,17 @@ class TokenPipeline:
         Raises:
             PipelineError: an argument makes no sense.
         """
+        packing = arguments.one_of("packing", packing, _PACKINGS)  # type: ignore[assignment]
+        if (pad is None) == (packing == "documents"):
+            raise PipelineError("pad= is what packing='documents' needs, and nothing else does")
+        if packing == "documents" and self._files.kind == "plain":
+            raise PipelineError(
+                "a row for each document needs files that list their documents, and files of ids "
+                "alone do not: cut the ids of all instead"
+            )
         rows = Rows(
+            packing=packing,
+            pad=0 if pad is None else arguments.whole("pad", pad, 0, _MOST_IDS),
             length=arguments.whole("length", length, 1, _LONGEST),
             labels=arguments.one_of("labels", labels, _LABELS),
             mask_starts=arguments.flag("mask_starts", mask_starts),

@@ -110,6 +110,8 @@ class TokenSource(Source):
         self._rows = rows
 
     def __len__(self) -> int:
+        if self._rows.of_documents:
+            return self.opened.documents
         shifted = self._rows.labels == "shifted"
         return max(0, self.extent - shifted) // self._rows.length
 
@@ -127,7 +129,9 @@ class TokenSource(Source):
         """The source as the core takes it."""
         if self._native is None:
             rows = self._rows
-            self._native = self.opened.source(rows.length, rows.labels, rows.mask_starts)
+            self._native = self.opened.source(
+                rows.length, rows.labels, rows.mask_starts, rows.packing
+            )
         return self._native
 
     def digest(self) -> str:

@@ -18,11 +18,18 @@ class Rows:
     mask_starts: bool = False
     positions: bool = False
     documents: bool = False
+    packing: str = "concatenate"
+    pad: int = 0
 
     @property
     def by_document(self) -> bool:
         """Whether it matters where documents begin."""
-        return self.mask_starts or self.positions or self.documents
+        return self.mask_starts or self.positions or self.documents or self.of_documents
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether there is a row for each document."""
+        return self.packing == "documents"
 
 
 @dataclass(frozen=True)

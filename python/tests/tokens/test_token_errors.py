@@ -30,6 +30,11 @@ def test_arguments_that_do_not_fit_the_files(tmp_path):
     assert "say themselves" in refusal(megatron, eos=3)
     assert "name one at least" in refusal([])
     assert "eos" in refusal(plain, dtype="uint16", position_ids=True)
+    with pytest.raises(PipelineError, match="needs files that list their documents"):
+        drapps.tokens(plain, dtype="uint16", eos=1).pack(9, packing="documents", pad=0).batch(1)
+    for wrong in ({"packing": "documents"}, {"pad": 0}):
+        with pytest.raises(PipelineError, match="pad= is what packing='documents' needs"):
+            drapps.tokens(megatron).pack(9, **wrong)
     assert "no samples" in refusal(plain, dtype="uint16", length=301)
     assert "none.bin" in refusal(tmp_path / "none.bin", error=DataNotFoundError, dtype="uint16")
     (tmp_path / "empty").mkdir()

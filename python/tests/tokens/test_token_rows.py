@@ -107,6 +107,32 @@ def test_what_datasets_saves(tmp_path):
     check_all(drapps.tokens(tmp_path / "a.parquet"), texts)
 
 
+@pytest.mark.parametrize(("labels", "mask_starts"), SHAPES)
+def test_each_document_may_be_a_row(labels, mask_starts, tmp_path):
+    texts = [np.arange(1, length + 1) for length in (3, 64, 65, 66, 1, 200, 63)]
+    paths = [write_megatron(tmp_path / f"{i}", texts[i::2]) for i in range(2)]
+    texts = texts[::2] + texts[1::2]
+    pipeline = drapps.tokens(paths).pack(
+        LENGTH, packing="documents", pad=9, labels=labels, mask_starts=mask_starts, **ALL
+    )
+    ahead = int(labels == "shifted")
+    wanted = {name: np.full((len(texts), LENGTH), 0) for name in ("attention_mask", "position_ids")}
+    wanted["input_ids"] = np.full((len(texts), LENGTH), 9)
+    wanted["labels"] = np.full((len(texts), LENGTH), -100)
+    wanted["document_ids"] = np.full((len(texts), LENGTH), -1, np.int32)
+    for row, text in enumerate(texts):
+        size = min(len(text), LENGTH)
+        wanted["input_ids"][row, :size] = text[:size]
+        learnt = text[ahead:][:LENGTH].copy()
+        learnt[: int(mask_starts and not ahead)] = -100
+        wanted["labels"][row, : len(learnt)] = learnt
+        wanted["attention_mask"][row, :size] = 1
+        wanted["position_ids"][row, :size] = np.arange(size)
+        wanted["document_ids"][row, :size] = 0
+    check(pipeline, wanted)
+    assert len(pipeline.batch(2)) == 4
+
+
 def test_columns_are_those_asked_for(tmp_path):
     path = write_plain(tmp_path / "a.bin", np.arange(300))
     batch = next(iter(drapps.tokens(path, dtype="uint16").pack(100, labels="none").batch(2)))

@@ -37,6 +37,7 @@ struct TokenRowState final : PartState {
   MemoryLedger& ledger;
   std::vector<ReadPiece> pieces;         // the first may begin with an id before the row
   std::uint64_t before = 0;              // those
+  std::uint64_t ids = 0;                 // of the row, and ahead of it
   std::vector<std::uint32_t> documents;  // places in the row, and behind it as far as `ahead`, where documents begin
   std::vector<Buffer> buffers;           // of the pieces but the first
 };
@@ -72,11 +73,19 @@ class TokenRowsPlan final : public PartPlan {
   Status add_columns(BatchColumns& columns) override {
     const std::vector<std::int64_t> row{fields_.length};
     columns.add("input_ids", Dtype::kInt64, row, [this](const Sample& sample, std::byte* out) {
-      return put(state(sample), 0, reinterpret_cast<std::int64_t*>(out));
+      return put(state(sample), 0, fields_.pad, reinterpret_cast<std::int64_t*>(out));
     });
     if (fields_.labels != CausalLabels::kNone) {
       columns.add("labels", Dtype::kInt64, row, [this](const Sample& sample, std::byte* out) {
         return label(state(sample), reinterpret_cast<std::int64_t*>(out));
+      });
+    }
+    if (fields_.of_documents()) {
+      columns.add("attention_mask", Dtype::kInt64, row, [this](const Sample& sample, std::byte* out) {
+        auto* const numbers = reinterpret_cast<std::int64_t*>(out);
+        std::fill(numbers, numbers + end(state(sample)), 1);
+        std::fill(numbers + end(state(sample)), numbers + fields_.length, 0);
+        return ok_status();
       });
     }
     if (fields_.positions) {
@@ -85,6 +94,7 @@ class TokenRowsPlan final : public PartPlan {
         each_document(state(sample), [=](std::uint32_t begin, std::uint32_t end) {
           std::iota(numbers + begin, numbers + end, std::int64_t{0});
         });
+        std::fill(numbers + end(state(sample)), numbers + fields_.length, 0);
         return ok_status();
       });
     }
@@ -95,6 +105,7 @@ class TokenRowsPlan final : public PartPlan {
         each_document(state(sample), [&](std::uint32_t begin, std::uint32_t end) {
           std::fill(numbers + begin, numbers + end, which++);
         });
+        std::fill(numbers + end(state(sample)), numbers + fields_.length, -1);
         return ok_status();
       });
     }
@@ -107,7 +118,8 @@ class TokenRowsPlan final : public PartPlan {
     TokenRowState& row = state(sample);
     const TokenPiece first = source_.piece(sample.asked.record);
     row.pieces.assign(1, {first, sample.read->bytes[of()].data()});
-    row.before = sample.asked.record * row_.length - first.first;
+    row.before = source_.first(sample.asked.record) - first.first;
+    row.ids = source_.ids(sample.asked.record);
     DRAPPS_RETURN_IF_ERROR(read_rest(row));
     if (fields_.by_document()) list_documents(row, sample.asked.record);
     return ok_status();
@@ -125,7 +137,7 @@ class TokenRowsPlan final : public PartPlan {
 
   /// A row that goes on in another place than it begins in reads that here, as few do.
   Status read_rest(TokenRowState& row) const {
-    const std::uint64_t wanted = row.before + row_.length + row_.ahead;
+    const std::uint64_t wanted = row.before + row.ids;
     std::uint64_t ids = row.pieces.front().of.ids;
     for (std::size_t i = 0; ids < wanted; ++i) {
       const TokenPiece next = set_->piece(row.pieces.front().of.first + ids, wanted - ids);
@@ -146,14 +158,13 @@ class TokenRowsPlan final : public PartPlan {
 
   void list_documents(TokenRowState& row, std::uint64_t record) const {
     row.documents.clear();
-    const std::uint64_t begin = record * row_.length;
+    const std::uint64_t begin = source_.first(record);
     if (set_->options().documents == DocumentsBy::kIndex) {
-      for (const std::uint64_t document : set_->documents(begin, begin + row_.length + row_.ahead)) {
+      for (const std::uint64_t document : set_->documents(begin, begin + row.ids)) {
         row.documents.push_back(static_cast<std::uint32_t>(document - begin));
       }
       return;
     }
-    const std::uint32_t end = row_.length + row_.ahead;
     for (const ReadPiece& piece : row.pieces) {
       const std::int64_t place = static_cast<std::int64_t>(piece.of.first) - static_cast<std::int64_t>(begin);
       const auto at = static_cast<std::uint32_t>(std::max<std::int64_t>(place, 0));
@@ -161,11 +172,16 @@ class TokenRowsPlan final : public PartPlan {
       if (piece.of.begins && !noted) row.documents.push_back(at);
       find_all(piece, set_->options().eos, place, row.documents);
     }
-    while (!row.documents.empty() && row.documents.back() >= end) row.documents.pop_back();
+    while (!row.documents.empty() && row.documents.back() >= row.ids) row.documents.pop_back();
   }
 
-  /// Writes the ids of the row from place `from` on.
-  Status put(const TokenRowState& row, std::uint64_t from, std::int64_t* out) const {
+  /// The place behind the last id of the row.
+  std::uint32_t end(const TokenRowState& row) const {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(row.ids, fields_.length));
+  }
+
+  /// Writes the ids of the row from place `from` on, and `filling` where there are no more.
+  Status put(const TokenRowState& row, std::uint64_t from, std::int64_t filling, std::int64_t* out) const {
     std::uint64_t skip = row.before + from;
     std::uint64_t left = fields_.length;
     for (const ReadPiece& piece : row.pieces) {
@@ -179,6 +195,7 @@ class TokenRowsPlan final : public PartPlan {
       left -= ids;
       out += ids;
     }
+    std::fill(out, out + left, filling);
     return ok_status();
   }
 
@@ -201,7 +218,7 @@ class TokenRowsPlan final : public PartPlan {
   }
 
   Status label(const TokenRowState& row, std::int64_t* labels) const {
-    DRAPPS_RETURN_IF_ERROR(put(row, row_.ahead, labels));
+    DRAPPS_RETURN_IF_ERROR(put(row, row_.ahead, PackedTextPart::kIgnored, labels));
     if (!fields_.mask_starts) return ok_status();
     for (const std::uint32_t begin : row.documents) {
       if (begin >= row_.ahead) labels[begin - row_.ahead] = PackedTextPart::kIgnored;
@@ -214,11 +231,11 @@ class TokenRowsPlan final : public PartPlan {
   void each_document(const TokenRowState& row, const Each& each) const {
     std::uint32_t begin = 0;
     for (const std::uint32_t next : row.documents) {
-      if (next == begin || next >= fields_.length) continue;
+      if (next == begin || next >= end(row)) continue;
       each(begin, next);
       begin = next;
     }
-    each(begin, fields_.length);
+    each(begin, end(row));
   }
 
   const TokenRowsFields fields_;
@@ -257,6 +274,10 @@ Result<std::shared_ptr<PartPlan>> TokenRowsPart::plan(const std::string& name, s
   if (by_document() && documents_by == DocumentsBy::kNothing) {
     return invalid("nothing says where documents begin: name the id that ends each, eos");
   }
+  if (of_documents() && documents_by != DocumentsBy::kIndex) {
+    return invalid("a row for each document needs files that list their documents; cut the ids of all instead");
+  }
+  if (pad < 0) return invalid("pad=" + std::to_string(pad) + " is no id");
   if (of_tokens->row() != row(documents_by)) return invalid(name + " and its source are not of the same rows");
   return std::shared_ptr<PartPlan>(std::make_shared<TokenRowsPlan>(place, *this, *of_tokens));
 }

@@ -1,6 +1,7 @@
 // Rows of token ids that were written before, cut from documents that stand one behind the other.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,7 +13,18 @@
 
 namespace drapps {
 
+enum class TokenPacking : std::uint8_t {
+  kConcatenate,  // all ids, one behind the other
+  kDocuments,    // a row for each document, which is cut or filled up with padding
+};
+template <>
+struct EnumNames<TokenPacking> {
+  static constexpr std::array<std::string_view, 2> kNames{"concatenate", "documents"};
+};
+
 struct TokenRowsFields {
+  TokenPacking packing = TokenPacking::kConcatenate;
+  std::int64_t pad = 0;      // the id of padding, with kDocuments, whose rows have a column "attention_mask"
   std::uint32_t length = 0;  // ids of a row
   CausalLabels labels = CausalLabels::kSame;
   bool mask_starts = false;  // a label is -100 where it is the first id of a document
@@ -21,6 +33,8 @@ struct TokenRowsFields {
 
   template <class V>
   void fields(V& v) {
+    v("packing", packing);
+    v("pad", pad);
     v("length", length);
     v("labels", labels);
     v("mask_starts", mask_starts);
@@ -28,12 +42,13 @@ struct TokenRowsFields {
     v("documents", documents);
   }
   /// Whether it matters where documents begin.
-  bool by_document() const noexcept { return mask_starts || positions || documents; }
+  bool by_document() const noexcept { return mask_starts || positions || documents || of_documents(); }
+  bool of_documents() const noexcept { return packing == TokenPacking::kDocuments; }
   /// What a source must give of each row.
   text::TokenRow row(text::DocumentsBy documents_by) const noexcept {
     const bool shifted = labels == CausalLabels::kShifted;
     const bool behind = mask_starts && labels == CausalLabels::kSame && documents_by == text::DocumentsBy::kEos;
-    return {.length = length, .ahead = shifted ? 1u : 0u, .behind = behind ? 1u : 0u};
+    return {.length = length, .ahead = shifted ? 1u : 0u, .behind = behind ? 1u : 0u, .documents = of_documents()};
   }
 };
 
