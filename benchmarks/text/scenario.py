@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks import report
 from benchmarks.contestant import ROOT, Answer, Contestant, ContestantError, python, rate
 from benchmarks.native import build
-from benchmarks.text import data
+from benchmarks.text import data, token_shards
 from benchmarks.text.data import CUT, FULL
 
 NAME = "text"
@@ -46,6 +46,7 @@ def measure(count: int, _seconds: float, full: bool = False) -> report.Result:
     result.figures["pass"]["stock"] |= {"num_proc": workers, "probe_samples_per_s": probe}
     _measure_steady(spec, tokens, rounds, result)
     result.wanted |= WANTED
+    token_shards.measure(rounds, full, result)
     return result
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from drapps.shards.webdataset import webdataset
     from drapps.simulation.calibration.live import calibrate
     from drapps.storage import emulate
+    from drapps.token_shards.pipeline import tokens
     from drapps.tokenizers.tokenizer import Tokenizer, tokenizer
     from drapps.watching.wrapped import watch
 
@@ -70,6 +71,7 @@ _HOMES = {
     "mixture": "drapps.corpus.pipeline",
     "text": "drapps.corpus.pipeline",
     "tokenizer": "drapps.tokenizers.tokenizer",
+    "tokens": "drapps.token_shards.pipeline",
     "transcode": "drapps.forms",
     "watch": "drapps.watching.wrapped",
     "webdataset": "drapps.shards.webdataset",
@@ -105,6 +107,7 @@ __all__ = [
     "mixture",
     "text",
     "tokenizer",
+    "tokens",
     "transcode",
     "watch",
     "webdataset",

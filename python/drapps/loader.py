@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
     from drapps.corpus.source import TextSource
     from drapps.corpus.spec import PackedSpec
+    from drapps.token_shards.spec import TokenRowsSpec
     from drapps.torch.ahead import AheadStream
+
+    AnySpec = Spec | PackedSpec | TokenRowsSpec
 
 KIND = "drapps.Loader"
 _FAR = 2**63 - 1  # behind every position
@@ -51,7 +54,7 @@ class Loader:
     def __init__(
         self,
         source: Source | TextSource,
-        spec: Spec | PackedSpec,
+        spec: AnySpec,
         options: Mapping[str, Any],
         bad_samples_file: BadSamplesFile | None = None,
         *,
@@ -307,9 +310,7 @@ class Loader:
     ledger = old_method("ledger", "bad_samples")
 
 
-def _native(
-    source: Source | TextSource, spec: Spec | PackedSpec, options: Mapping[str, Any]
-) -> _core.Loader:
+def _native(source: Source | TextSource, spec: AnySpec, options: Mapping[str, Any]) -> _core.Loader:
     """What runs.
 
     Raises:
@@ -382,7 +383,7 @@ class LoaderIterator(Iterator[Batch]):
         self._stream.close()
 
 
-def identity(source: Source | TextSource, spec: Spec | PackedSpec) -> dict[str, Any]:
+def identity(source: Source | TextSource, spec: AnySpec) -> dict[str, Any]:
     """What a state must agree with: everything that decides which samples an epoch holds, and how.
 
     Batch size and ranks are left out, because a position means the same under any.

@@ -16,8 +16,10 @@
 #include "drapps/pipeline/engine.h"
 #include "drapps/text/corpus/corpus.h"
 #include "drapps/text/corpus/document_reader.h"
+#include "drapps/text/corpus/line_frames.h"
 #include "drapps/text/corpus/text_source.h"
 #include "drapps/text/pack/epoch_end.h"
+#include "drapps/text/tokens/block_encoder.h"
 #include "shared.h"
 #include "worker_call.h"
 
@@ -199,9 +201,87 @@ std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& ids, std::uint32_t
       {.length = length, .splits = splits == 0 ? by_default : splits, .shuffle = shuffle, .seed = seed, .ends = true});
 }
 
+/// Makes the ids of one block, and keeps what it needs for that.
+class SharedBlockEncoder {
+ public:
+  SharedBlockEncoder(std::shared_ptr<const Corpus> corpus, std::size_t block, const nb::object& tokenizer,
+                     const text::DocumentMarks& marks)
+      : corpus_(std::move(corpus)),
+        tokenizer_(tokenizer),
+        encoder_({*corpus_, *Storage::files(), MemoryLedger::unlimited()}, corpus_->blocks().at(block),
+                 nb::cast<const text::Tokenizer&>(tokenizer), marks) {}
+
+  /// False where there is no such piece.
+  bool skip() {
+    auto more = [&] {
+      const WithoutGil released;
+      return encoder_.skip();
+    }();
+    if (!more.ok()) fail(more.error());
+    return *more;
+  }
+  nb::object next(unsigned threads) {
+    auto piece = std::make_unique<text::EncodedPiece>();
+    auto more = [&] {
+      const WithoutGil released;
+      return encoder_.next(threads, *piece);
+    }();
+    if (!more.ok()) fail(more.error());
+    if (!*more) return nb::none();
+    nb::list errors;
+    for (const Error& error : piece->errors) errors.append(error_args(error));
+    text::EncodedPiece* const held = piece.release();
+    const nb::capsule owner(held, [](void* of) noexcept { delete static_cast<text::EncodedPiece*>(of); });
+    return nb::make_tuple(
+        nb::ndarray<nb::numpy, text::TokenId, nb::ndim<1>>(held->ids.data(), {held->ids.size()}, owner),
+        nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(held->lengths.data(), {held->lengths.size()}, owner), errors);
+  }
+
+ private:
+  const std::shared_ptr<const Corpus> corpus_;
+  const nb::object tokenizer_;
+  text::BlockEncoder encoder_;
+};
+
+/// The lines of one file, and what they are read from.
+class SharedLineFrames {
+ public:
+  SharedLineFrames(std::shared_ptr<const Corpus> corpus, std::uint32_t file)
+      : corpus_(std::move(corpus)), frames_({*corpus_, *Storage::files(), MemoryLedger::unlimited()}, file) {}
+
+  nb::object next() {
+    std::string lines;
+    auto more = [&] {
+      const WithoutGil released;
+      return frames_.next(lines);
+    }();
+    if (!more.ok()) raise_for_file(more.error());
+    return *more ? nb::object(nb::bytes(lines.data(), lines.size())) : nb::none();
+  }
+
+ private:
+  const std::shared_ptr<const Corpus> corpus_;
+  text::LineFrames frames_;
+};
+
+nb::bytes zstd_frame(const nb::bytes& content, int level) {
+  const std::string frame = [&] {
+    const WithoutGil released;
+    return text::zstd_frame_of({content.c_str(), content.size()}, level);
+  }();
+  return nb::bytes(frame.data(), frame.size());
+}
+
 }  // namespace
 
 void bind_corpus(nb::module_& module) {
+  nb::class_<SharedBlockEncoder>(module, "BlockEncoder", "The ids of one block; see text/tokens/block_encoder.h.")
+      .def("skip", &SharedBlockEncoder::skip, "Passes over a piece; False where the block has ended.")
+      .def("next", &SharedBlockEncoder::next, "threads"_a,
+           "The ids of a piece, the lengths of its documents and the errors of bad ones; None at the block's end.");
+  nb::class_<SharedLineFrames>(module, "LineFrames", "The lines of a file; see text/corpus/line_frames.h.")
+      .def("next", &SharedLineFrames::next, "Whole lines of 1 MiB or more together, or None at the end.");
+  module.def("zstd_frame", &zstd_frame, "content"_a, "level"_a, "A frame with its content's size and checksum.");
   nb::class_<SharedCorpus>(module, "Corpus", "Documents in files, by blocks; see text/corpus/corpus.h.")
       .def_static("open", &open_corpus, "paths"_a, "format"_a, "field"_a, "max_document"_a,
                   "Lists the blocks of files, which are bytes; ValueError or OSError names the file.")
@@ -211,6 +291,27 @@ void bind_corpus(nb::module_& module) {
       .def_prop_ro("bytes", [](const SharedCorpus& self) { return self.corpus->bytes(); })
       .def_prop_ro("files", [](const SharedCorpus& self) { return self.corpus->files(); })
       .def_prop_ro("fingerprint", [](const SharedCorpus& self) { return self.corpus->fingerprint(); })
+      .def_prop_ro("blocks",
+                   [](const SharedCorpus& self) {
+                     std::vector<std::uint64_t> lengths;
+                     for (const text::Block& block : self.corpus->blocks()) lengths.push_back(block.length);
+                     return lengths;
+                   })
+      .def(
+          "encoder",
+          [](const SharedCorpus& self, std::size_t block, const nb::object& tokenizer, std::optional<text::TokenId> bos,
+             std::optional<text::TokenId> eos) {
+            return new SharedBlockEncoder(self.corpus, block, tokenizer, {.bos = bos, .eos = eos});
+          },
+          nb::rv_policy::take_ownership, "block"_a, "tokenizer"_a, "bos"_a.none(), "eos"_a.none(),
+          "What makes the ids of a block's documents.")
+      .def(
+          "line_frames",
+          [](const SharedCorpus& self) {
+            if (self.corpus->foreign() != nullptr) throw nb::value_error("these files have no lines");
+            return new SharedLineFrames(self.corpus, 0);
+          },
+          nb::rv_policy::take_ownership, "The lines of the first file.")
       .def(
           "source",
           [](const SharedCorpus& self, std::optional<std::uint64_t> rows, const std::vector<SharedCorpus>& others) {

@@ -85,3 +85,23 @@ def test_contestants_count_tokens(spec):
         answer = one.ask(workers=1)
         assert answer["samples"] % 64 == 0
         assert 0 < answer["map_s"] < answer["seconds"]
+
+
+def test_rows_of_tokens_are_those_of_get_batch(tmp_path):
+    torch = pytest.importorskip("torch")
+    from benchmarks.text import get_batch, token_data, token_rows
+
+    ids = np.arange(5000, dtype=np.uint16)
+    ids.tofile(tmp_path / "train.bin")
+    spec = {"folder": str(tmp_path), "length": 64, "batch": 4}
+    for number, batch in enumerate(token_rows.rows(spec).batch(4).torch()):
+        begins = [(4 * number + row) * 64 for row in range(len(batch["labels"]))]
+        x, y = get_batch.taken(ids, begins, 64)
+        assert torch.equal(batch["input_ids"], x)
+        assert torch.equal(batch["labels"], y)
+    for contestant in (token_rows, get_batch):
+        x, y = next(contestant.batches(spec))
+        assert x.shape == y.shape == (4, 64)
+        assert torch.equal(x[:, 1:], y[:, :-1])
+        _, answer = token_data.answering(contestant.batches(spec))
+        assert answer(warm=100, measure=1000)["samples"] >= 1000

@@ -7,6 +7,7 @@ import sys
 import time
 
 INTERVAL = 0.1  # seconds
+_WIDTH = 30  # letters of a bar
 
 
 class Progress:
@@ -19,6 +20,11 @@ class Progress:
     def __call__(self, done: int, of: int) -> None:
         """Show how many of the files are done."""
         self.say(f"{done} of {of} files")
+
+    def bar(self, share: float, text: str) -> None:
+        """Show a share that is done, and a text behind it."""
+        full = int(share * _WIDTH)
+        self.say(f"{share:4.0%} [{'#' * full}{'.' * (_WIDTH - full)}] {text}")
 
     def say(self, text: str) -> None:
         """Show a text, if the last one was shown long enough."""

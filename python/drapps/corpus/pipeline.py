@@ -152,7 +152,7 @@ class TextPipeline:
         Raises:
             PipelineError: an argument makes no sense, or the tokenizer is not native.
         """
-        native = _native(tokenizer)
+        native = native_tokenizer(tokenizer)
         return PackedPipeline(
             self.source,
             PackedSpec(
@@ -160,13 +160,13 @@ class TextPipeline:
                 Packing(
                     length=arguments.whole("length", length, 1, _LONGEST),
                     packing=arguments.one_of("packing", packing, _PACKINGS),
-                    pad=max(0, _id_of("pad", eos if pad is None else pad, native)),
+                    pad=max(0, token_id("pad", eos if pad is None else pad, native)),
                     labels=arguments.one_of("labels", labels, _LABELS),
                     mask_starts=arguments.flag("mask_starts", mask_starts),
                     positions=arguments.flag("position_ids", position_ids),
                     documents=arguments.flag("document_ids", document_ids),
-                    bos=_id_of("bos", bos, native),
-                    eos=_id_of("eos", eos, native),
+                    bos=token_id("bos", bos, native),
+                    eos=token_id("eos", eos, native),
                     splits=0 if splits is None else arguments.whole("splits", splits, 1, MOST_ROWS),
                     window=arguments.whole("window", window, 1, 1024),
                     weights=self.source.weights,
@@ -296,7 +296,12 @@ class PackedPipeline:
         return whole
 
 
-def _native(tokenizer: Any) -> Tokenizer:
+def native_tokenizer(tokenizer: Any) -> Tokenizer:
+    """What makes ids in the core.
+
+    Raises:
+        PipelineError: it is none that can.
+    """
     from drapps.tokenizers.tokenizer import Tokenizer
 
     tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
@@ -309,7 +314,7 @@ def _native(tokenizer: Any) -> Tokenizer:
     return made
 
 
-def _id_of(name: str, token: int | str | None, tokenizer: Tokenizer) -> int:
+def token_id(name: str, token: int | str | None, tokenizer: Tokenizer) -> int:
     """The id of a token that was given by id or text.
 
     Raises:

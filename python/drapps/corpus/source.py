@@ -111,13 +111,13 @@ class TextFiles(TextSource):
     def __init__(self, files: list[bytes], documents: str, field: str, max_document: int) -> None:
         self.files = files
         self.described = (documents, field, max_document)
-        self._documents = documents
+        self.documents = documents
         self._field = field
         self._max_document = max_document
 
     def on(self, storage: EmulatedStorage) -> TextSource:
         """The same documents, whose files lie on another storage."""
-        if self._documents == "parquet":
+        if self.documents == "parquet":
             raise PipelineError("Parquet files are read by pyarrow, and from no other storage")
         return self._changed(_storage=storage)
 
@@ -127,9 +127,9 @@ class TextFiles(TextSource):
         from drapps import _core
 
         try:
-            if self._documents == "parquet":
+            if self.documents == "parquet":
                 return [ParquetFiles(self.files, self._field).corpus()]
-            return [_core.Corpus.open(self.files, self._documents, self._field, self._max_document)]
+            return [_core.Corpus.open(self.files, self.documents, self._field, self._max_document)]
         except (OSError, ValueError) as error:
             absent = not all(Path(os.fsdecode(name)).exists() for name in self.files)
             raise (DataNotFoundError if absent else PipelineError)(str(error)) from None
@@ -140,7 +140,7 @@ def text_source(
     documents: str = "auto",
     field: str = "text",
     max_document: arguments.Bytes = "256MiB",
-) -> TextSource:
+) -> TextFiles:
     """Documents in files; see `drapps.text`."""
     documents = arguments.one_of("documents", documents, ("auto", *KINDS))
     names = _names(files)

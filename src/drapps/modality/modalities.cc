@@ -3,13 +3,15 @@
 #include "drapps/base/registry.h"
 #include "drapps/modality/packed_text.h"
 #include "drapps/modality/picture.h"
+#include "drapps/modality/token_rows.h"
 
 namespace drapps {
 namespace {
 
 constexpr Registry<Modality>::Entry kPicture{{PicturePart::kModality, &PicturePart::parse}};
 constexpr Registry<Modality>::Entry kPackedText{{PackedTextPart::kModality, &PackedTextPart::parse}, &kPicture};
-constinit Registry<Modality> known_modalities(kPackedText);
+constexpr Registry<Modality>::Entry kTokenRows{{TokenRowsPart::kModality, &TokenRowsPart::parse}, &kPackedText};
+constinit Registry<Modality> known_modalities(kTokenRows);
 
 }  // namespace
 

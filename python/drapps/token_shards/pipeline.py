@@ -1,0 +1,195 @@
+"""From files of token ids to batches of rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from drapps import arguments
+from drapps.arguments import Bytes
+from drapps.errors import PipelineError
+from drapps.loader_options import loader_options
+from drapps.policy import Policy
+from drapps.source import Source
+from drapps.spec import MOST_ROWS
+from drapps.token_shards.source import TokenFiles, TokenSource, token_files
+from drapps.token_shards.spec import Rows, TokenRowsSpec
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from drapps.loader import Loader
+    from drapps.storage import EmulatedStorage
+
+_PACKINGS = ("concatenate", "documents")
+_LABELS = ("same", "shifted", "none")
+_REMAINDERS = ("even", "pad", "drop")
+_LONGEST = 1 << 24
+_MOST_IDS = 2**63 - 1
+
+
+def tokens(
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    dtype: npt.DTypeLike | None = None,
+    header: int = 0,
+    eos: int | None = None,
+    vocabulary: int | None = None,
+    column: str = "input_ids",
+) -> TokenPipeline:
+    """Token ids that were written before, by Megatron, nanoGPT, ``datasets`` or `drapps pack`.
+
+    Args:
+        files: a file, several of one kind, or a folder of them: ``.bin`` with its ``.idx`` beside
+            it; ``.bin`` of ids alone, of `dtype`; the folder that ``Dataset.save_to_disk`` wrote,
+            or ``.arrow`` files; ``.parquet`` files, whose ids are held in memory.
+        dtype: of the ids in files of ids alone, such as ``"uint16"``, in this machine's order of
+            bytes.
+        header: bytes at the beginning of such files that are no ids.
+        eos: the id behind each document of such files, which tells where documents begin.
+        vocabulary: every id must be below it; a row with one that is not is a bad sample.
+        column: of Arrow and Parquet files, whose values are lists of ids, a document each.
+
+    Raises:
+        DataNotFoundError: a folder without such files.
+        PipelineError: files of several kinds, or arguments that do not fit them.
+    """
+    return TokenPipeline(token_files(files, dtype, header, eos, vocabulary, column))
+
+
+@dataclass(frozen=True)
+class TokenPipeline:
+    """Ids that are still to become rows. Start with `drapps.tokens`."""
+
+    _files: TokenFiles
+
+    def pack(
+        self,
+        length: int,
+        *,
+        packing: Literal["concatenate", "documents"] = "concatenate",
+        pad: int | None = None,
+        labels: Literal["same", "shifted", "none"] = "same",
+        mask_starts: bool = False,
+        position_ids: bool = False,
+        document_ids: bool = False,
+    ) -> TokenRowsPipeline:
+        """Rows of `length` ids, cut from all documents, one behind the other.
+
+        A batch has ``input_ids``, int64 of (rows, length), and the columns below. What is left
+        behind the last whole row is in none.
+
+        Args:
+            length: ids of a row.
+            packing: ``concatenate`` cuts documents where a row ends; with ``documents`` each is a
+                row of its own, cut behind `length` ids or filled up with `pad`, whose labels are
+                -100. Then there is a column ``attention_mask``, 0 for padding, and files must
+                list their documents, as those of ids alone do not.
+            pad: the id of padding, which ``documents`` needs.
+            labels: a column ``labels`` like ``input_ids``: the ids themselves (``same``, as the
+                models of transformers take it), or the ids that follow (``shifted``).
+            mask_starts: a label is -100 where it is the first id of a document.
+            position_ids: a column of int64 that counts from 0 in each document of a row.
+            document_ids: a column of int32 that counts the documents of a row from 0: where two
+                ids differ in it, they are of different documents.
+
+        Raises:
+            PipelineError: an argument makes no sense.
+        """
+        packing = arguments.one_of("packing", packing, _PACKINGS)  # type: ignore[assignment]
+        if (pad is None) == (packing == "documents"):
+            raise PipelineError("pad= is what packing='documents' needs, and nothing else does")
+        if packing == "documents" and self._files.kind == "plain":
+            raise PipelineError(
+                "a row for each document needs files that list their documents, and files of ids "
+                "alone do not: cut the ids of all instead"
+            )
+        rows = Rows(
+            packing=packing,
+            pad=0 if pad is None else arguments.whole("pad", pad, 0, _MOST_IDS),
+            length=arguments.whole("length", length, 1, _LONGEST),
+            labels=arguments.one_of("labels", labels, _LABELS),
+            mask_starts=arguments.flag("mask_starts", mask_starts),
+            positions=arguments.flag("position_ids", position_ids),
+            documents=arguments.flag("document_ids", document_ids),
+        )
+        return TokenRowsPipeline(TokenSource(self._files, rows), TokenRowsSpec(rows))
+
+
+@dataclass(frozen=True)
+class TokenRowsPipeline:
+    """Rows of tokens; made by `TokenPipeline.pack`. `batch` ends the description."""
+
+    source: Source
+    _spec: TokenRowsSpec
+
+    def on(self, storage: EmulatedStorage) -> TokenRowsPipeline:
+        """The files lie on this storage, which `drapps.emulate` makes; the rows are the same.
+
+        What says where ids lie is read from this machine's files, and so are Parquet files.
+        """
+        return replace(self, source=self.source.on(storage))
+
+    def shuffle(self, seed: int = 0) -> TokenRowsPipeline:
+        """All rows in another order each epoch, drawn from `seed`; give all ranks the same one."""
+        return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
+
+    def shard(self, rank: int, world: int, remainder: str = "even") -> TokenRowsPipeline:
+        """This rank's share of every global batch; all ranks take equal steps.
+
+        Args:
+            rank: of this process, from 0.
+            world: number of ranks.
+            remainder: the last global batch is split unevenly (``even``), filled up with repeated,
+                flagged rows (``pad``), or left out (``drop``).
+        """
+        rank, world = arguments.rank_in(rank, world)
+        remainder = arguments.one_of("remainder", remainder, _REMAINDERS)
+        return self._sample(rank=rank, world=world, remainder=remainder)
+
+    def on_error(self, action: str) -> TokenRowsPipeline:
+        """What a bad row does: ``raise`` (default), ``skip`` it, or ``replace`` it by another."""
+        action = arguments.one_of("action", action, ("raise", "skip", "replace"))
+        return replace(self, _spec=replace(self._spec, on_error=action))
+
+    def _sample(self, **changes: Any) -> TokenRowsPipeline:
+        sampler = replace(self._spec.sampler, **changes)
+        return replace(self, _spec=replace(self._spec, sampler=sampler))
+
+    def batch(
+        self,
+        size: int,
+        drop_last: bool = False,
+        *,
+        policy: Policy = "initial",
+        cpu_budget: float | None = None,
+        ram_budget: Bytes | None = None,
+        settings: Mapping[str, Any] | None = None,
+        bad_samples_file: str | os.PathLike[str] | None = None,
+    ) -> Loader:
+        """The loader.
+
+        Args:
+            size: rows per batch and rank.
+            drop_last: leave out a last global batch that is smaller: ``shard``'s ``drop``.
+            policy: who moves the knobs, as in `Pipeline.batch`.
+            cpu_budget: the most cores to use.
+            ram_budget: the most bytes the loader may own: a number, or a size such as ``"2GiB"``.
+            settings: what `Loader.export_settings` gave: start from these.
+            bad_samples_file: gets a line of JSON per bad row, behind what it has.
+
+        Raises:
+            DataNotFoundError: a file is not there.
+            PipelineError: a file is not what it should be, or has less than one row.
+        """
+        from drapps.bad_samples import file_at
+        from drapps.loader import Loader
+
+        whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
+        if arguments.flag("drop_last", drop_last):
+            whole = whole._sample(remainder="drop")
+        options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
+        self.source.located()  # so that a file that is not there is an error as such
+        return Loader(self.source, whole._spec, options, file_at(bad_samples_file), policy=policy)

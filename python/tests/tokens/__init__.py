@@ -1,0 +1,1 @@
+"""Rows of tokens, and what writes tokens."""
