@@ -57,8 +57,13 @@ def measure(count: int, full: bool, result: report.Result) -> None:
     }
     result.rounds["token shards"] = answers
     ours = answers["token_rows"]
-    result.add_ratio("tokens_over_get_batch", report.ratios(ours, answers["get_batch"]))
-    result.add_ratio("tokens_over_litdata", report.ratios(ours, answers["litdata_tokens"]))
+    for name, theirs in (("get_batch", "get_batch"), ("litdata", "litdata_tokens")):
+        result.add_ratio(f"tokens_over_{name}", report.ratios(ours, answers[theirs]))
+        per_cpu_s = [
+            float(b["cpu_s"] / b["samples"] * a["samples"] / a["cpu_s"])
+            for a, b in zip(ours, answers[theirs], strict=True)
+        ]
+        result.add_ratio(f"tokens_over_{name}_per_cpu_s", per_cpu_s)
     result.wanted |= WANTED
 
 

@@ -113,6 +113,7 @@ void bind_tokens(nb::module_& module) {
              const Numbers& ids, const Numbers& documents) {
             if (offsets.size() != ids.size()) throw nb::value_error("there must be an offset for each number of ids");
             std::vector<TokenSet::Builder::Range> ranges;
+            ranges.reserve(ids.size());
             for (std::size_t i = 0; i < ids.size(); ++i) ranges.push_back({offsets.data()[i], ids.data()[i]});
             check(self.add_ranges(text_of(path), dtype_of(dtype), ranges, span_of(documents)));
           },
@@ -126,9 +127,9 @@ void bind_tokens(nb::module_& module) {
           },
           "path"_a, "dtype"_a, "bytes"_a, "documents"_a)
       .def("finish", [](TokenSet::Builder& self) {
-        auto made = std::move(self).finish();
-        if (!made.ok()) raise_for_file(made.error());
-        return SharedTokenSet{*std::move(made)};
+        auto finished = std::move(self).finish();
+        if (!finished.ok()) raise_for_file(finished.error());
+        return SharedTokenSet{*std::move(finished)};
       });
 }
 

@@ -167,7 +167,7 @@ def run_tokens(chosen: argparse.Namespace) -> Answer:
     if written.resumed:
         text += f"; {written.resumed} of them by an earlier run"
     if written.bad:
-        text += f"; {written.bad} bad documents left out"
+        text += f"; bad documents left out: {written.bad}"
     return Answer(text, {**asdict(written), "path": str(written.path)})
 
 
@@ -181,7 +181,8 @@ def run_reframe(chosen: argparse.Namespace) -> Answer:
     finally:
         progress.clear()
     written = len(done.paths) - done.there
-    text = f"{written} files, {done.size} bytes, in {shown(chosen.reframe)}"
+    what = "file" if written == 1 else "files"
+    text = f"{written} {what}, {done.size} bytes, in {shown(chosen.reframe)}"
     if done.there:
         text += f"; {done.there} there already"
     paths = [str(path) for path in done.paths]

@@ -176,8 +176,8 @@ class _Encoding:
                         upcoming += 1
                     first = piece if current == block else 0
                     future = ahead.popleft()
-                    made = self._each(current, first) if future is None else future.result()
-                    for number, each in enumerate(made, first):
+                    pieces = self._each(current, first) if future is None else future.result()
+                    for number, each in enumerate(pieces, first):
                         yield current, number, each
                     yield current, 0, None
             finally:

@@ -198,7 +198,7 @@ def test_bad_documents_are_named_or_left_out(tokenizer, tmp_path, capsys):
     with pytest.raises(SampleError):
         write_tokens(out, file, tokenizer, eos=EOS)
     assert main([*command, "--skip-bad"]) == 0
-    assert "1 bad documents left out" in capsys.readouterr().out
+    assert "bad documents left out: 1" in capsys.readouterr().out
     check(out, ids_of(tokenizer, ["one", "two"]))
 
 

@@ -88,24 +88,24 @@ Result<std::uint64_t> TokenSet::Builder::add_file(const std::string& path) {
   auto file = std::make_unique<File>();
   file->path = path;
   file->shard.set_identity(window->identity());
-  made_->files_.push_back(std::move(file));
+  set_->files_.push_back(std::move(file));
   return window->size();
 }
 
 void TokenSet::Builder::add_run(Dtype dtype, std::uint64_t offset, std::uint64_t ids, const std::uint8_t* memory) {
   if (ids == 0) return;
-  const auto file = static_cast<std::uint32_t>(made_->files_.size() - 1);
-  const bool begins = made_->runs_.empty() || made_->runs_.back().file != file;
-  made_->runs_.push_back({file, dtype, begins, offset, memory, made_->size_, ids});
-  made_->size_ += ids;
+  const auto file = static_cast<std::uint32_t>(set_->files_.size() - 1);
+  const bool begins = set_->runs_.empty() || set_->runs_.back().file != file;
+  set_->runs_.push_back({file, dtype, begins, offset, memory, set_->size_, ids});
+  set_->size_ += ids;
 }
 
 Status TokenSet::Builder::add_documents(const std::string& path, std::uint64_t first,
                                         std::span<const std::uint64_t> documents) {
-  if (made_->options_.documents != DocumentsBy::kIndex) return ok_status();
-  std::vector<std::uint64_t>& all = made_->documents_;
+  if (set_->options_.documents != DocumentsBy::kIndex) return ok_status();
+  std::vector<std::uint64_t>& all = set_->documents_;
   for (const std::uint64_t document : documents) {
-    if (document >= made_->size_ - first || (!all.empty() && first + document <= all.back())) {
+    if (document >= set_->size_ - first || (!all.empty() && first + document <= all.back())) {
       return bad(ErrorCode::kInvalidArgument, path, "the beginnings of documents must ascend, within the file's ids",
                  0);
     }
@@ -135,7 +135,7 @@ Status TokenSet::Builder::add_plain(const std::string& path, Dtype dtype, std::u
 Status TokenSet::Builder::add_megatron(const std::string& bin, const std::string& index) {
   auto window = FileWindow::open(index.c_str());
   if (!window.ok()) return of_file(std::move(window).error(), index);
-  auto read = read_megatron_index(*window, made_->options_.documents == DocumentsBy::kIndex);
+  auto read = read_megatron_index(*window, set_->options_.documents == DocumentsBy::kIndex);
   if (!read.ok()) return of_file(std::move(read).error(), index);
   auto size = add_file(bin);
   if (!size.ok()) return std::move(size).error();
@@ -147,7 +147,7 @@ Status TokenSet::Builder::add_megatron(const std::string& bin, const std::string
                    ": the two do not belong together, or one is not whole",
                std::min(*size, expected));
   }
-  const std::uint64_t first = made_->size_;
+  const std::uint64_t first = set_->size_;
   add_run(read->dtype, 0, read->ids);
   return add_documents(bin, first, read->documents);
 }
@@ -156,7 +156,7 @@ Status TokenSet::Builder::add_ranges(const std::string& path, Dtype dtype, std::
                                      std::span<const std::uint64_t> documents) {
   auto size = add_file(path);
   if (!size.ok()) return std::move(size).error();
-  const std::uint64_t first = made_->size_;
+  const std::uint64_t first = set_->size_;
   for (const Range& range : ranges) {
     if (range.offset > *size || range.ids > (*size - range.offset) / size_of(dtype)) {
       return bad(ErrorCode::kTruncated, path, std::to_string(range.ids) + " ids do not lie in the file", range.offset);
@@ -170,18 +170,18 @@ Status TokenSet::Builder::add_memory(const std::string& path, Dtype dtype, std::
                                      std::shared_ptr<const void> owner, std::span<const std::uint64_t> documents) {
   auto file = std::make_unique<File>();
   file->path = path;
-  made_->files_.push_back(std::move(file));
-  made_->owners_.push_back(std::move(owner));
-  const std::uint64_t first = made_->size_;
+  set_->files_.push_back(std::move(file));
+  set_->owners_.push_back(std::move(owner));
+  const std::uint64_t first = set_->size_;
   add_run(dtype, 0, bytes.size() / size_of(dtype), bytes.data());
   return add_documents(path, first, documents);
 }
 
 Result<std::shared_ptr<const TokenSet>> TokenSet::Builder::finish() && {
-  if (made_->size_ == 0) return invalid("there are no ids: all files are empty, or none was named");
-  if (made_->size_ > kMostIds) return invalid("there are more ids than a set can have");
-  made_->sum_up();
-  return std::shared_ptr<const TokenSet>(std::move(made_));
+  if (set_->size_ == 0) return invalid("there are no ids: all files are empty, or none was named");
+  if (set_->size_ > kMostIds) return invalid("there are more ids than a set can have");
+  set_->sum_up();
+  return std::shared_ptr<const TokenSet>(std::move(set_));
 }
 
 }  // namespace drapps::text

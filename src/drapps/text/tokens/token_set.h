@@ -94,7 +94,7 @@ class TokenSet {
 /// Every error names the file.
 class TokenSet::Builder {
  public:
-  explicit Builder(const TokenSetOptions& options) : made_(new TokenSet(options)) {}
+  explicit Builder(const TokenSetOptions& options) : set_(new TokenSet(options)) {}
 
   /// A file of ids alone, behind `header` bytes of something else. kCorrupt where it is no whole number of them.
   Status add_plain(const std::string& path, Dtype dtype, std::uint64_t header);
@@ -120,7 +120,7 @@ class TokenSet::Builder {
   void add_run(Dtype dtype, std::uint64_t offset, std::uint64_t ids, const std::uint8_t* memory = nullptr);
   Status add_documents(const std::string& path, std::uint64_t first, std::span<const std::uint64_t> documents);
 
-  std::shared_ptr<TokenSet> made_;
+  std::shared_ptr<TokenSet> set_;
 };
 
 }  // namespace drapps::text
