@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from drapps.shards.webdataset import webdataset
     from drapps.simulation.calibration.live import calibrate
     from drapps.storage import emulate
+    from drapps.tokenizers.tokenise import Tokenise
     from drapps.tokenizers.tokenizer import Tokenizer, tokenizer
     from drapps.watching.wrapped import watch
 
@@ -56,6 +57,7 @@ _HOMES = {
     "WorkerDiedError": "drapps.errors",
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
+    "Tokenise": "drapps.tokenizers.tokenise",
     "Tokenizer": "drapps.tokenizers.tokenizer",
     "analyze": "drapps.analysis.live",
     "arrays": "drapps.pipeline",
@@ -87,6 +89,7 @@ __all__ = [
     "PipelineError",
     "SampleError",
     "StateError",
+    "Tokenise",
     "Tokenizer",
     "WorkerDiedError",
     "WorkerStartError",

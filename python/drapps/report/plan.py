@@ -132,6 +132,8 @@ class Plan(Report):
     def _work(self) -> Iterator[tuple[str, str]]:
         if self.path == "native":
             yield "runs", "native code"
+        if self.path == "text":
+            yield "runs", "native code, a batch of text at a time"
         for reason in self.reasons or ():
             yield "runs", f"Python code, because {reason}"
         for stage in self.stages or ():

@@ -151,7 +151,7 @@ class FastTokenizer:
         content = self._tokenizer.to_str().encode()
         digest = hashlib.blake2b(content).digest()
         if known is None or known.digest != digest:
-            found = _own_call(type(self)) or read_json(content, "the tokenizer", limits=False)
+            found = _core_of(type(self), content)
             core = None if isinstance(found, str) else found
             known = Answers(core, found if isinstance(found, str) else "", digest, stamp)
         known = known._replace(stamp=stamp)
@@ -192,6 +192,19 @@ def _own_call(kind: type) -> str:
         if not home.__module__.startswith("transformers.tokenization_utils"):
             return f"{name} of {home.__name__}"
     return ""
+
+
+def _core_of(kind: type, content: bytes) -> TextTokenizer | str:
+    """What answers calls of tokenizers of a class, or the reason why nothing does."""
+    return _own_call(kind) or read_json(content, "the tokenizer", limits=False)
+
+
+def native_core(tokenizer: Any) -> TextTokenizer | str:
+    """What answers calls of a tokenizer of transformers as it is now, or why nothing does."""
+    if isinstance(tokenizer, FastTokenizer):
+        answers = tokenizer._read()
+        return answers.core if answers.core is not None else answers.reason
+    return _core_of(type(tokenizer), tokenizer._tokenizer.to_str().encode())
 
 
 class Said(dict[str, bool]):

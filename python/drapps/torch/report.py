@@ -38,6 +38,11 @@ class LiftReport(Report):
     cache: str = ""
     pictures: str = ""
 
+    @property
+    def why_python(self) -> str:
+        """Why there is no native loader, whose states and records are of another kind."""
+        return self.reasons[0] if self.reasons else "text is lifted batch by batch, in its place"
+
     def __bool__(self) -> bool:
         return self.native
 
