@@ -116,14 +116,14 @@ class FastTokenizer:
         if isinstance(columns, str):
             return self._stock_plus(text, text_pair, **asked)
         longest = int(np.diff(columns["begins"]).max())
-        data = _data_of(columns, request)
-        if data is None:
+        again = copy.copy(text), copy.copy(text_pair)
+        batch = batch_of(columns, request, lambda: self._stock_plus(*again, **asked).encodings)
+        if batch is None:
             return self._stock_plus(text, text_pair, **asked)
         self._eventual_warn_about_too_long_sequence(  # type: ignore[attr-defined]
             range(longest), asked.get("max_length"), asked.get("verbose", True)
         )
-        again = copy.copy(text), copy.copy(text_pair)
-        return _batch_class()(data, lambda: self._stock_plus(*again, **asked).encodings)
+        return batch
 
     def _stock_plus(self, text: Any, text_pair: Any, **asked: Any) -> Any:
         """The stock method, whose truncation and padding do not stay behind."""
@@ -270,6 +270,18 @@ def _data_of(columns: dict[str, Any], request: Request) -> dict[str, Any] | None
     if request.alone and not request.options.overflowing:
         return {name: rows if name == "length" else rows[0] for name, rows in data.items()}
     return data
+
+
+def batch_of(columns: dict[str, Any], request: Request, encodings: Callable[[], Any]) -> Any:
+    """Columns as a batch of transformers; nothing where its own way of failing is wanted.
+
+    Args:
+        columns: of the core.
+        request: that they answer.
+        encodings: makes the stock tokenizer's, once they are asked for.
+    """
+    data = _data_of(columns, request)
+    return None if data is None else _batch_class()(data, encodings)
 
 
 def plain_batch(data: dict[str, Any]) -> Any:

@@ -13,7 +13,8 @@ import torch
 import transformers
 
 import drapps.torch
-from drapps.torch.text.plan import TextPlan, same_batch
+from drapps.torch.text.plan import TextPlan
+from drapps.torch.text.proof import same_batch
 
 datasets.disable_progress_bars()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 pytest.importorskip("datasets")
@@ -168,6 +170,33 @@ def test_types_and_chunks_of_arrow(monkeypatch, values):
         for rows in (dataset, both, torch.utils.data.Subset(both, [3, 1, 20, 8])):
             ours, stock = loaders(rows, collate_fn, batch_size=6)
             assert_same(batches(ours, monkeypatch), list(stock))
+
+
+def values(batch):
+    """A batch of a tokenizer without its encodings."""
+    return {name: v.tolist() if hasattr(v, "tolist") else v for name, v in batch.items()}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_tokenizers_as_collate_functions(monkeypatch, workers):
+    made = tokenizer()
+    rows = tables.table(12).shuffle(seed=1)
+    padded = {"padding": True, "truncation": True, "max_length": 24}
+    for collate_fn in (
+        functools.partial(made, **padded, return_tensors="pt"),
+        functools.partial(made, **padded, return_tensors="np", return_offsets_mapping=True),
+        functools.partial(made, return_overflowing_tokens=True, **padded),
+        made,
+    ):
+        for texts in (rows["text"], rows.with_format("torch")["other"], list(rows["text"])):
+            ours, stock = loaders(texts, collate_fn, num_workers=workers)
+            mine, theirs = batches(ours, monkeypatch), list(stock)
+            for a, b in zip(mine, theirs, strict=True):
+                assert isinstance(a, transformers.BatchEncoding)
+                assert values(a) == values(b)
+                assert type(a["input_ids"]) is type(b["input_ids"])
+            if workers == 0:
+                assert mine[0].word_ids(0) == theirs[0].word_ids(0)
 
 
 @pytest.mark.full

@@ -123,6 +123,15 @@ def test_tokenizers():
     ours, stock = loaders(table.with_transform(Tokenise(made)), DataCollatorWithPadding(made))
     assert "no native form" in ours.lifted().reasons[0]
     assert_same(list(ours), list(stock))
+    call = functools.partial(made, padding=True, return_tensors="pt")
+    assert "no native form" in reason(list(table["text"]), call)
+    call = functools.partial(tokenizer(), padding=True, return_tensors="pt")
+    assert "the dataset is builtins.tuple" in reason(tuple(table["text"]), call)
+    assert "holds no texts" in reason(table["label"], call)
+    for texts in (["a", None, "b"], datasets.Dataset.from_dict({"t": ["a", None, "b"]})["t"]):
+        ours, stock = loaders(texts, call, shuffle=False, batch_size=1)
+        assert ours.lifted()
+        assert passes(ours) == passes(stock)
     bare = tokenizer(pad_token=None)
     live = table.with_transform(Tokenise(bare))
     assert "cannot pad" in reason(live, DataCollatorWithPadding(bare))

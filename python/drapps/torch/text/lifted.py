@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
@@ -11,10 +10,13 @@ import torch
 from drapps.torch.kept import without_subsets
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport, stock_report
+from drapps.torch.text.call_plan import CallPlan, tokenizer_called
 from drapps.torch.text.collators import is_collator
 from drapps.torch.text.own import is_exactly
-from drapps.torch.text.plan import TextPlan, same_stamp, stamp_of
+from drapps.torch.text.plan import TextPlan
+from drapps.torch.text.stamps import same_stamp
 from drapps.torch.text.table import HOME
+from drapps.torch.text.table_plan import TablePlan
 
 
 def text_of(
@@ -31,17 +33,20 @@ def text_of(
         return None, stock_report(loader, str(verdict))
     try:
         _require_plain(loader)
+        kind = TablePlan if tokenizer_called(loader.collate_fn) is None else CallPlan
         plan = earlier
-        if plan is None or not same_stamp(plan.stamp, stamp_of(loader)):
-            plan = TextPlan(loader)
+        if type(plan) is not kind or not same_stamp(plan.stamp, kind.stamp_of(loader)):
+            plan = kind(loader)
     except NotLifted as why:
         return None, stock_report(loader, str(why))
     return plan, _report(loader, plan)
 
 
 def _is_text(loader: Any) -> bool:
-    if "datasets" not in sys.modules:
+    if not sys.modules.keys() & {"datasets", "transformers"}:
         return False
+    if tokenizer_called(loader.collate_fn) is not None:
+        return True
     try:
         dataset, _ = without_subsets(loader.dataset)
     except NotLifted:
@@ -56,8 +61,6 @@ def _require_plain(loader: Any) -> None:
         raise NotLifted("worker_init_fn is set, and threads would never call it")
     if torch.get_default_device().type != "cpu":
         raise NotLifted(f"torch makes its tensors on {torch.get_default_device()}")
-    if isinstance(loader.collate_fn, functools.partial):
-        raise NotLifted("collate_fn is a partial, whose function may do anything")
 
 
 def _report(loader: Any, plan: TextPlan) -> LiftReport:
@@ -68,7 +71,7 @@ def _report(loader: Any, plan: TextPlan) -> LiftReport:
         notes.append(f"num_workers={loader.num_workers} are threads of this process")
     return LiftReport(
         native=True,
-        dataset=f"datasets.Dataset of {len(loader.dataset):,} samples",
+        dataset=f"{plan.dataset} of {len(loader.dataset):,} samples",
         transforms=plan.described,
         order="that of the stock loader",
         notes=tuple(notes),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
-from drapps.tokenizers.fast import FastTokenizer, native_core
+from drapps.tokenizers.fast import native_core
 from drapps.tokenizers.rows import Request, rows_asked
 from drapps.tokenizers.tokenise import Tokenise
 from drapps.torch.recognise import NotLifted, name_of
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
 
 # What of a tokenizer's calls, and of its padding, is to be transformers' own.
 _METHODS = ("__call__", "_encode_plus", "_get_padding_truncation_strategies", "pad", "_pad")
-# What else of it decides what a call gives.
-_SETTINGS = (
-    *("padding_side", "truncation_side", "model_max_length", "model_input_names"),
-    *("pad_token", "pad_token_id", "pad_token_type_id", "mask_token", "split_special_tokens"),
-)
 _PER_ROW = ("return_length", "return_overflowing_tokens")
 
 
@@ -35,17 +29,6 @@ def require_tokenizer(tokenizer: Any) -> None:
     if not any(base.__name__ == "PreTrainedTokenizerBase" for base in type(tokenizer).__mro__):
         raise NotLifted(f"the tokenizer is {name_of(tokenizer)}")
     require_library(tokenizer, _METHODS)
-
-
-def settings_of(tokenizer: Any) -> tuple[Any, ...]:
-    """What of a tokenizer may change, and decides how it pads and cuts; to be compared."""
-    return (tokenizer, *(repr(getattr(tokenizer, name, None)) for name in _SETTINGS))
-
-
-def digest_of(tokenizer: Any) -> tuple[Any, ...]:
-    """The same with what decides its ids."""
-    content = tokenizer._tokenizer.to_str().encode()
-    return (*settings_of(tokenizer), hashlib.blake2b(content).hexdigest())
 
 
 def core_of(tokenizer: Any) -> Any:
@@ -146,8 +129,3 @@ class TokenRows:
         for name, column in self._kept.items():
             cells[name] = column.read(rows, name)
         return Rows(cells, len(rows))
-
-
-def is_fast(tokenizer: Any) -> bool:
-    """Whether calls of a tokenizer are answered natively as it is."""
-    return isinstance(tokenizer, FastTokenizer) and tokenizer.native
