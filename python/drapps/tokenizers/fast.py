@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from drapps._core import TextTokenizer
 
 
+# What of a model may be set behind its making.
+_MODEL_FLAGS = ("dropout", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges")
 # What a class of tokenizers has of transformers itself, if its calls mean what ours do.
 CALLS = ("__call__", "_encode_plus", "_convert_encoding", "set_truncation_and_padding")
 
@@ -180,6 +182,14 @@ def _stamp_of(stock: Any) -> tuple[Any, ...]:
     parts = (stock.post_processor, stock.normalizer, stock.pre_tokenizer)
     states = (None if part is None else part.__getstate__() for part in parts)
     return (*states, stock.get_vocab_size())
+
+
+def parts_of(stock: Any) -> tuple[Any, ...]:
+    """What a stock tokenizer consists of, but for the tables of its model: cheap to compare."""
+    model = stock.model
+    flags = (getattr(model, name, None) for name in _MODEL_FLAGS)
+    added = sorted(stock.get_added_tokens_decoder().items())
+    return (*_stamp_of(stock), stock.encode_special_tokens, type(model).__name__, *flags, added)
 
 
 def _own_call(kind: type) -> str:

@@ -110,6 +110,10 @@ def test_what_changes_is_seen_at_the_next_pass(monkeypatch):
     assert_same(batches(ours, monkeypatch), list(stock))
     made.add_tokens(["quick"])
     assert_same(batches(ours, monkeypatch), list(stock))
+    made.backend_tokenizer.model.dropout = 1.0
+    assert "native form" in ours.lifted().reasons[0]
+    made.backend_tokenizer.model.dropout = None
+    assert_same(batches(ours, monkeypatch), list(stock))
     before = live._fingerprint
     live._format_kwargs["transform"].options["max_length"] = 8
     assert_same(batches(ours, monkeypatch), list(stock))

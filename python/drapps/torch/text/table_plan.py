@@ -12,7 +12,7 @@ from drapps.torch.text.collators import Collate, collate_of, require_collator, t
 from drapps.torch.text.language import LanguageModeling, certain, seeded
 from drapps.torch.text.plan import TextPlan
 from drapps.torch.text.proof import same_batch, samples_of
-from drapps.torch.text.stamps import of_attributes
+from drapps.torch.text.stamps import of_attributes, of_tokenizer
 from drapps.torch.text.table import Table, TableRows
 from drapps.torch.text.tokens import TokenRows, require_tokenizer
 
@@ -53,7 +53,7 @@ class TablePlan(TextPlan):
         stamp = [*table.stamp, loader.torch_order, collate_fn, *of_attributes(collate_fn)]
         if type(table.transform) is Tokenise:
             require_tokenizer(table.transform.tokenizer)
-            stamp += of_attributes(table.transform)
+            stamp += of_attributes(table.transform, of_tokenizer)
         return tuple(stamp)
 
     def _native_batch(self, index: Any, place: Place) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from drapps.tokenizers.fast import native_core
 from drapps.tokenizers.rows import Request, rows_asked
@@ -10,6 +11,7 @@ from drapps.tokenizers.tokenise import Tokenise
 from drapps.torch.recognise import NotLifted, name_of
 from drapps.torch.text.cells import Cells, Rows
 from drapps.torch.text.own import require_library
+from drapps.torch.text.stamps import of_tokenizer, same_stamp
 from drapps.torch.text.table import Table
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 # What of a tokenizer's calls, and of its padding, is to be transformers' own.
 _METHODS = ("__call__", "_encode_plus", "_get_padding_truncation_strategies", "pad", "_pad")
+# What was made of tokenizers that live, and what they were then.
+_cores: WeakKeyDictionary[Any, tuple[list[Any], Any]] = WeakKeyDictionary()
 _PER_ROW = ("return_length", "return_overflowing_tokens")
 
 
@@ -40,7 +44,11 @@ def core_of(tokenizer: Any) -> Any:
     require_tokenizer(tokenizer)
     if getattr(tokenizer, "_tokenizer", None) is None:
         raise NotLifted(f"the tokenizer is {name_of(tokenizer)}, which is no fast one")
-    native = native_core(tokenizer)
+    stamp = of_tokenizer(tokenizer)
+    known, native = _cores.get(tokenizer, (None, None))
+    if native is None or known is None or not same_stamp(tuple(known), tuple(stamp[1:])):
+        native = native_core(tokenizer)
+        _cores[tokenizer] = stamp[1:], native
     if isinstance(native, str):
         raise NotLifted(f"the tokenizer has no native form: {native}")
     return native
