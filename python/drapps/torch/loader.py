@@ -273,7 +273,6 @@ class DataLoader(IteratedLoader[T_co]):
             return self._observed(lifted, native_look(native.core, self.policy))
         if self.num_workers == 0:
             return in_process_iterator(self)
-        self.check_worker_number_rationality()
         iterator = worker_iterator(self)
         self._latest_workers = weakref.ref(iterator)
         knob, pictures = self._process_knob(), self._acceleration

@@ -21,6 +21,7 @@ def worker_iterator(loader: IteratedLoader[Any]) -> WorkerIterator:
     """The iterator of `loader`, whose processes or threads have started."""
     if loader._text is not None:
         return TextIterator(loader)
+    loader.check_worker_number_rationality()
     if loader._dataset_kind == _DatasetKind.Iterable:
         return StreamIterator(loader)
     return SerialIterator(loader) if loader.torch_order else MapIterator(loader)

@@ -68,7 +68,12 @@ class LiftReport(Report):
 
 def stock_report(loader: Any, reason: str) -> LiftReport:
     """Of a loader that runs Python code because of this."""
-    unused = [
+    return LiftReport(native=False, reasons=(reason,), notes=unused(loader))
+
+
+def unused(loader: Any) -> tuple[str, ...]:
+    """Notes on the options that a loader without a native one does not use."""
+    return tuple(
         f"{name} is not used"
         for name, used in (
             ("on_error", loader.on_error == "raise"),
@@ -80,5 +85,4 @@ def stock_report(loader: Any, reason: str) -> LiftReport:
             ("bad_samples_file", loader.bad_samples_file is None),
         )
         if not used
-    ]
-    return LiftReport(native=False, reasons=(reason,), notes=tuple(unused))
+    )

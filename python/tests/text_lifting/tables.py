@@ -122,14 +122,13 @@ def outcome(act: Callable[[], Any]) -> Any:
         return type(error), str(error)
 
 
-def masked_loader(workers: int = 0) -> Any:
+def masked_loader(workers: int = 0, **options: Any) -> Any:
     """A loader whose masks show whether a state was kept."""
     made = tokenizer()
     rows = table(8).with_transform(drapps.Tokenise(made, truncation=True, max_length=20))
     collate_fn = transformers.DataCollatorForLanguageModeling(made)
-    return drapps.torch.DataLoader(
-        rows, 7, shuffle=True, collate_fn=collate_fn, num_workers=workers
-    )
+    options |= {"shuffle": True, "collate_fn": collate_fn, "num_workers": workers}
+    return drapps.torch.DataLoader(rows, 7, **options)
 
 
 def rest_of(state: dict[str, Any], workers: int, pipe: Any) -> None:

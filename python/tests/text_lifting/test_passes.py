@@ -129,3 +129,4 @@ def test_reports():
     assert len(list(loader)) == 9
     assert loader.explain().plan.path == "text"
     assert loader.explain().plan.start_method == "thread"
+    assert "on_error is not used" in str(tables.masked_loader(on_error="skip").lifted())

@@ -9,7 +9,7 @@ import torch
 
 from drapps.torch.kept import without_subsets
 from drapps.torch.recognise import NotLifted
-from drapps.torch.report import LiftReport, stock_report
+from drapps.torch.report import LiftReport, stock_report, unused
 from drapps.torch.text.call_plan import CallPlan, tokenizer_called
 from drapps.torch.text.collators import is_collator
 from drapps.torch.text.own import is_exactly
@@ -74,5 +74,5 @@ def _report(loader: Any, plan: TextPlan) -> LiftReport:
         dataset=f"{plan.dataset} of {len(loader.dataset):,} samples",
         transforms=plan.described,
         order="that of the stock loader",
-        notes=tuple(notes),
+        notes=(*notes, *unused(loader)),
     )
