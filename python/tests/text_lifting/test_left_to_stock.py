@@ -58,6 +58,9 @@ def test_collators():
     assert "generator of its own" in reason(rows, seeded)
     words = DataCollatorForLanguageModeling(made, whole_word_mask=True)
     assert "offset_mapping" in reason(rows, words)
+    old = DataCollatorForLanguageModeling(made)
+    del old.whole_word_mask
+    assert "no whole_word_mask in the installed version" in reason(rows, old)
     own = pad(made)
     own.more = 1
     assert "more of its own" in reason(rows, own)
@@ -106,6 +109,8 @@ def test_datasets_and_transforms():
     assert "no column 'nothing'" in reason(
         table.with_transform(Tokenise(made, "nothing")), collate_fn
     )
+    streamed = drapps.torch.DataLoader(table.to_iterable_dataset(), 2, collate_fn=collate_fn)
+    assert streamed.lifted().reasons == ("the dataset is iterable-style",)
     nested = datasets.Dataset.from_dict({"input_ids": [[[1]], [[2]]]})
     assert "holds list<" in reason(nested, collate_fn)
     ids = tables.tokenised(made, table).remove_columns("input_ids")

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import torch
+import torch.utils.data
 
 from drapps.torch.kept import without_subsets
 from drapps.torch.recognise import NotLifted
@@ -44,6 +45,8 @@ def text_of(
 
 def _is_text(loader: Any) -> bool:
     if not sys.modules.keys() & {"datasets", "transformers"}:
+        return False
+    if isinstance(loader.dataset, torch.utils.data.IterableDataset):
         return False
     if tokenizer_called(loader.collate_fn) is not None:
         return True

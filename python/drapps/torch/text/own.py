@@ -42,11 +42,13 @@ def require_library(thing: Any, methods: Iterable[str]) -> None:
 
 
 def require_plain(thing: Any, fields: Iterable[str]) -> None:
-    """Makes sure that an object has no other attributes than these.
+    """Makes sure that an object has these attributes, and no others.
 
     Raises:
-        NotLifted: it has.
+        NotLifted: it has others, or lacks one, as in other versions of its library.
     """
-    others = sorted(vars(thing).keys() - set(fields))
-    if others:
-        raise NotLifted(f"{type(thing).__qualname__} has {others[0]} of its own")
+    name = type(thing).__qualname__
+    for lacking in sorted(set(fields) - vars(thing).keys()):
+        raise NotLifted(f"{name} has no {lacking} in the installed version")
+    for other in sorted(vars(thing).keys() - set(fields)):
+        raise NotLifted(f"{name} has {other} of its own")

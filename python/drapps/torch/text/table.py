@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 HOME = "datasets.arrow_dataset"
 _METHODS = ("__getitem__", "__getitems__", "__len__", "_getitem")
+_FIELDS = (
+    *("_data", "_indices", "_format_type", "_format_kwargs", "_format_columns"),
+    "_output_all_columns",
+)
 _CALLED = ("query_table", "format_table", "get_formatter")
 
 
@@ -42,6 +46,9 @@ class Table:
         if not is_exactly(self.dataset, HOME, "Dataset"):
             raise NotLifted(f"the dataset is {name_of(self.dataset)}")
         require_library(self.dataset, _METHODS)
+        for name in _FIELDS:
+            if not hasattr(self.dataset, name):
+                raise NotLifted(f"a Dataset has no {name} in the installed version")
         for name in _CALLED:
             if not is_library(getattr(sys.modules[HOME], name)):
                 raise NotLifted(f"{HOME}.{name} was replaced")
