@@ -11,6 +11,8 @@ pytest.importorskip("datasets")
 pytest.importorskip("transformers")
 
 import datasets
+import numpy as np
+import pyarrow as pa
 import torch
 import transformers
 from transformers import (
@@ -104,6 +106,9 @@ def test_datasets_and_transforms():
     assert "<lambda>: give it drapps.Tokenise" in reason(own, collate_fn)
     assert "column 'text' holds texts" in reason(table, collate_fn)
     assert "'numpy'" in reason(tables.tokenised(made, table).with_format("numpy"), collate_fn)
+    extended = Tokenise(made)
+    extended.__dict__["note"] = 1
+    assert "note of its own" in reason(table.with_transform(extended), DataCollatorWithFlattening())
     long = table.with_transform(Tokenise(made, return_overflowing_tokens=True))
     assert "return_overflowing_tokens" in reason(long, DataCollatorWithFlattening())
     assert "no column 'nothing'" in reason(
@@ -200,6 +205,25 @@ def test_bad_samples_fail_as_stock_fails(workers):
             assert a[0] is b[0], (a, b)
             assert b[1] in a[1]
             assert workers == 0 or "while making batch" in a[1]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_damaged_table_is_named_with_its_row(workers):
+    made = tokenizer()
+    offsets = pa.py_buffer(np.array([0, 2, 3, 99, 4], np.int32))
+    numbers, letters = pa.array([5, 6, 7, 8]), pa.py_buffer(b"abcd")
+    lists = pa.Array.from_buffers(pa.list_(pa.int64()), 4, [None, offsets], children=[numbers])
+    texts = pa.Array.from_buffers(pa.string(), 4, [None, offsets, letters])
+    tokens = datasets.Dataset(pa.table({"input_ids": lists}), fingerprint="a")
+    rows = datasets.Dataset(pa.table({"text": texts}), fingerprint="b")
+    live = rows.with_transform(Tokenise(made))
+    for dataset, column in ((tokens, "'input_ids'"), (live, "'text'")):
+        options = {"collate_fn": DataCollatorWithPadding(made), "num_workers": workers}
+        iterator = iter(drapps.torch.DataLoader(dataset, 2, **options))
+        assert next(iterator)["input_ids"].shape[0] == 2
+        with pytest.raises(drapps.PipelineError, match="row 2 has damaged offsets") as failure:
+            next(iterator)
+        assert column in str(failure.value)
 
 
 def test_indices_that_are_none():

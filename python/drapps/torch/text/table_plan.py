@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from drapps.errors import PipelineError
 from drapps.tokenizers.tokenise import Tokenise
 from drapps.torch.recognise import NotLifted, name_of
 from drapps.torch.text.cells import Place
 from drapps.torch.text.collators import Collate, collate_of, require_collator, taken_of
 from drapps.torch.text.language import LanguageModeling, certain, seeded
+from drapps.torch.text.own import require_library, require_plain
 from drapps.torch.text.plan import TextPlan
 from drapps.torch.text.proof import same_batch, samples_of
 from drapps.torch.text.stamps import of_attributes, of_tokenizer
 from drapps.torch.text.table import Table, TableRows
 from drapps.torch.text.tokens import TokenRows, require_tokenizer
 
+_TRANSFORM = ("tokenizer", "column", "pair", "keep", "options")
 _PROBED = 3  # samples whose batch is compared with that of the stock collator
 
 
@@ -52,6 +55,8 @@ class TablePlan(TextPlan):
         require_collator(collate_fn)
         stamp = [*table.stamp, loader.torch_order, collate_fn, *of_attributes(collate_fn)]
         if type(table.transform) is Tokenise:
+            require_library(table.transform, ("__call__",))
+            require_plain(table.transform, _TRANSFORM)
             require_tokenizer(table.transform.tokenizer)
             stamp += of_attributes(table.transform, of_tokenizer)
         return tuple(stamp)
@@ -73,7 +78,10 @@ class TablePlan(TextPlan):
         """
         index = list(range(min(_PROBED, len(self._table))))
         chosen = self._table.rows(index)
-        rows = None if chosen is None else self._samples.read(chosen)
+        try:
+            rows = None if chosen is None else self._samples.read(chosen)
+        except PipelineError:  # the table is damaged, which its batch will say
+            return
         if rows is None:
             return
         for collate, stock in self._trials():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from drapps.errors import PipelineError
 from drapps.tokenizers.fast import native_core
 from drapps.tokenizers.rows import Request, rows_asked
 from drapps.tokenizers.tokenise import Tokenise
@@ -104,6 +105,7 @@ class TokenRows:
         self._limit = transform.options.get("max_length")
         named = [transform.column, *([transform.pair] if transform.pair is not None else [])]
         self._texts = [table.column(name) for name in named]
+        self._named = " and ".join(map(repr, named))
         for name, column in zip(named, self._texts, strict=True):
             if column.kind != "text":
                 raise NotLifted(f"column {name!r} holds no texts")
@@ -123,7 +125,12 @@ class TokenRows:
         if not all(column.has_all(rows) for column in (*self._texts, *self._kept.values())):
             return None
         second = self._texts[1].core if len(self._texts) > 1 else None
-        columns = self._core.column_rows(self._texts[0].core, second, rows, self._request.options)
+        try:
+            columns = self._core.column_rows(
+                self._texts[0].core, second, rows, self._request.options
+            )
+        except ValueError as error:
+            raise PipelineError(f"texts of {self._named}: {error}") from None
         if isinstance(columns, str):
             return None
         begins = columns.pop("begins")
