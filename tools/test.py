@@ -283,6 +283,7 @@ TRAINERS = [
     "python/tests/test_examples.py",
     "python/tests/test_recipes.py",
     "python/tests/test_streaming_datasets.py",
+    "python/tests/text_lifting",
     "python/tests/trainers",
 ]
 # They leave threads behind, and libraries that few trainings have in one process with torch's.

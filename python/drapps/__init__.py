@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from drapps.simulation.calibration.live import calibrate
     from drapps.storage import emulate
     from drapps.token_shards.pipeline import tokens
+    from drapps.tokenizers.tokenise import Tokenise
     from drapps.tokenizers.tokenizer import Tokenizer, tokenizer
     from drapps.watching.wrapped import watch
 
@@ -57,6 +58,7 @@ _HOMES = {
     "WorkerDiedError": "drapps.errors",
     "WorkerStartError": "drapps.errors",
     "StateError": "drapps.errors",
+    "Tokenise": "drapps.tokenizers.tokenise",
     "Tokenizer": "drapps.tokenizers.tokenizer",
     "analyze": "drapps.analysis.live",
     "arrays": "drapps.pipeline",
@@ -90,6 +92,7 @@ __all__ = [
     "PipelineError",
     "SampleError",
     "StateError",
+    "Tokenise",
     "Tokenizer",
     "WorkerDiedError",
     "WorkerStartError",

@@ -24,7 +24,9 @@
 #include "drapps/text/rows.h"
 #include "drapps/text/tokenizer.h"
 #include "drapps/text/tokenizer_json.h"
+#include "drapps/text/unicode/utf8_repair.h"
 #include "shared.h"
+#include "text_column.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -125,16 +127,6 @@ Texts read_texts(const nb::object& texts) {
   return read;
 }
 
-/// Numbers that become an array of Python's without a copy.
-template <class T>
-nb::ndarray<nb::numpy, T> array_of(std::vector<T> numbers) {
-  auto kept = std::make_unique<std::vector<T>>(std::move(numbers));
-  T* const data = kept->data();
-  const std::size_t size = kept->size();
-  nb::capsule owner(kept.release(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(data, {size}, owner);
-}
-
 /// Raises the error of a call for texts.
 [[noreturn]] void raise_for_texts(const Error& error) {
   if (error.code == ErrorCode::kResourceExhausted) throw std::bad_alloc();
@@ -232,15 +224,11 @@ text::Padding padding_of(const std::string& strategy) {
 }
 
 /// Columns by name, or the reason why only the stock tokenizer can answer.
-nb::object rows(const TextTokenizer& tokenizer, const nb::object& texts, const nb::object& seconds,
-                const text::RowOptions& options) {
-  const Texts firsts = read_texts(texts);
-  const Texts others = seconds.is_none() ? Texts() : read_texts(seconds);
-  if (firsts.bytes() || others.bytes()) throw nb::type_error("texts of rows must be str");
+nb::object rows_of(const TextTokenizer& tokenizer, const std::vector<std::string_view>& texts,
+                   const std::vector<std::string_view>* seconds, const text::RowOptions& options) {
   const auto run = [&] {
     const WithoutGil released;
-    return text::make_rows(tokenizer, firsts.views(), seconds.is_none() ? nullptr : &others.views(), options,
-                           resources());
+    return text::make_rows(tokenizer, texts, seconds, options, resources());
   };
   auto made = run();
   if (!made.ok() && made.error().code == ErrorCode::kUnsupported) return nb::str(made.error().message.c_str());
@@ -254,6 +242,40 @@ nb::object rows(const TextTokenizer& tokenizer, const nb::object& texts, const n
   if (options.special_mask) columns["special_tokens_mask"] = array_of(std::move(made->special_mask));
   if (options.places) columns["offset_mapping"] = array_of(std::move(made->places));
   return columns;
+}
+
+nb::object rows(const TextTokenizer& tokenizer, const nb::object& texts, const nb::object& seconds,
+                const text::RowOptions& options) {
+  const Texts firsts = read_texts(texts);
+  const Texts others = seconds.is_none() ? Texts() : read_texts(seconds);
+  if (firsts.bytes() || others.bytes()) throw nb::type_error("texts of rows must be str");
+  return rows_of(tokenizer, firsts.views(), seconds.is_none() ? nullptr : &others.views(), options);
+}
+
+/// Whether all of them are UTF-8.
+bool are_utf8(const std::vector<std::string_view>& texts) {
+  std::string repaired;
+  return std::none_of(texts.begin(), texts.end(),
+                      [&](std::string_view text) { return text::repair_utf8(text, repaired); });
+}
+
+std::vector<std::string_view> texts_of(const TextColumn& column, const Integers& rows) {
+  auto texts = column.column.texts(span_of(rows));
+  if (!texts.ok()) raise_for_texts(texts.error());
+  return std::move(texts).value();
+}
+
+nb::object column_rows(const TextTokenizer& tokenizer, const TextColumn& first, const TextColumn* second,
+                       const Integers& rows, const text::RowOptions& options) {
+  const std::vector<std::string_view> texts = texts_of(first, rows);
+  std::vector<std::string_view> seconds;
+  if (second != nullptr) seconds = texts_of(*second, rows);
+  const auto check = [&] {
+    const WithoutGil released;
+    return are_utf8(texts) && are_utf8(seconds);
+  };
+  if (!check()) return nb::str("a text is not valid UTF-8");
+  return rows_of(tokenizer, texts, second != nullptr ? &seconds : nullptr, options);
 }
 
 nb::list encode(const TextTokenizer& tokenizer, const nb::object& text, bool specials,
@@ -313,6 +335,8 @@ void bind_text(nb::module_& module) {
            "The same of texts that stand in buffers: of each buffer its bytes, begins and ends.")
       .def("rows", &rows, "texts"_a, "seconds"_a.none(), "options"_a,
            "The columns of a batch of texts, or pairs, by name; or why only the stock tokenizer can answer.")
+      .def("column_rows", &column_rows, "first"_a, "second"_a.none(), "rows"_a, "options"_a,
+           "The same of rows of one column of texts, or two, which are read where they lie.")
       .def("encode", &encode, "text"_a, "specials"_a, "allowed"_a.none(), "The ids of one text.")
       .def("decode_bytes", &decode_bytes, "ids"_a, "skip_special"_a, "lenient"_a, "The bytes of the text of ids.")
       .def_prop_ro("decodes", &TextTokenizer::decodes, "Whether decode() does what the library does.")

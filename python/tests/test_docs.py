@@ -46,7 +46,7 @@ def test_the_blocks_of_a_page_run_one_after_the_other(page, photos, tmp_path, mo
         theirs = pytest.importorskip("accelerate.data_loader")
         monkeypatch.setattr(theirs, "DataLoader", theirs.DataLoader)  # which the page replaces
     (tmp_path / "photos").symlink_to(photos)
-    if any("drapps.text(" in text for _, text in code):
+    if any("drapps.text(" in text or '"corpus"' in text for _, text in code):
         pytest.importorskip("tokenizers")
         write_corpus(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -35,7 +35,8 @@ class Plan(Report):
     """What runs, on what. What is None for some loaders says so.
 
     Attributes:
-        path: ``native``, or ``python`` where the dataset's own code runs.
+        path: ``native``; ``text`` where batches of text are made natively, one at a time; or
+            ``python`` where the dataset's own code runs.
         budget: in force: ``cpus`` in cores, ``ram_bytes``.
         machine: what it gives this process: ``cpus`` in cores, ``memory_bytes``, ``local_ranks``.
         shortages: what there is less of than wanted because the system gave no more, a sentence
@@ -132,6 +133,8 @@ class Plan(Report):
     def _work(self) -> Iterator[tuple[str, str]]:
         if self.path == "native":
             yield "runs", "native code"
+        if self.path == "text":
+            yield "runs", "native code, a batch of text at a time"
         for reason in self.reasons or ():
             yield "runs", f"Python code, because {reason}"
         for stage in self.stages or ():

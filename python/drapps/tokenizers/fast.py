@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from drapps._core import TextTokenizer
 
 
+# What of a model may be set behind its making.
+_MODEL_FLAGS = ("dropout", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges")
 # What a class of tokenizers has of transformers itself, if its calls mean what ours do.
 CALLS = ("__call__", "_encode_plus", "_convert_encoding", "set_truncation_and_padding")
 
@@ -116,14 +118,14 @@ class FastTokenizer:
         if isinstance(columns, str):
             return self._stock_plus(text, text_pair, **asked)
         longest = int(np.diff(columns["begins"]).max())
-        data = _data_of(columns, request)
-        if data is None:
+        again = copy.copy(text), copy.copy(text_pair)
+        batch = batch_of(columns, request, lambda: self._stock_plus(*again, **asked).encodings)
+        if batch is None:
             return self._stock_plus(text, text_pair, **asked)
         self._eventual_warn_about_too_long_sequence(  # type: ignore[attr-defined]
             range(longest), asked.get("max_length"), asked.get("verbose", True)
         )
-        again = copy.copy(text), copy.copy(text_pair)
-        return _batch_class()(data, lambda: self._stock_plus(*again, **asked).encodings)
+        return batch
 
     def _stock_plus(self, text: Any, text_pair: Any, **asked: Any) -> Any:
         """The stock method, whose truncation and padding do not stay behind."""
@@ -151,7 +153,7 @@ class FastTokenizer:
         content = self._tokenizer.to_str().encode()
         digest = hashlib.blake2b(content).digest()
         if known is None or known.digest != digest:
-            found = _own_call(type(self)) or read_json(content, "the tokenizer", limits=False)
+            found = _core_of(type(self), content)
             core = None if isinstance(found, str) else found
             known = Answers(core, found if isinstance(found, str) else "", digest, stamp)
         known = known._replace(stamp=stamp)
@@ -182,6 +184,14 @@ def _stamp_of(stock: Any) -> tuple[Any, ...]:
     return (*states, stock.get_vocab_size())
 
 
+def parts_of(stock: Any) -> tuple[Any, ...]:
+    """What a stock tokenizer consists of, but for the tables of its model: cheap to compare."""
+    model = stock.model
+    flags = (getattr(model, name, None) for name in _MODEL_FLAGS)
+    added = sorted(stock.get_added_tokens_decoder().items())
+    return (*_stamp_of(stock), stock.encode_special_tokens, type(model).__name__, *flags, added)
+
+
 def _own_call(kind: type) -> str:
     """What a class does in a way of its own; nothing where calls are those of transformers 5."""
     if hasattr(kind, "_batch_encode_plus"):
@@ -192,6 +202,19 @@ def _own_call(kind: type) -> str:
         if not home.__module__.startswith("transformers.tokenization_utils"):
             return f"{name} of {home.__name__}"
     return ""
+
+
+def _core_of(kind: type, content: bytes) -> TextTokenizer | str:
+    """What answers calls of tokenizers of a class, or the reason why nothing does."""
+    return _own_call(kind) or read_json(content, "the tokenizer", limits=False)
+
+
+def native_core(tokenizer: Any) -> TextTokenizer | str:
+    """What answers calls of a tokenizer of transformers as it is now, or why nothing does."""
+    if isinstance(tokenizer, FastTokenizer):
+        answers = tokenizer._read()
+        return answers.core if answers.core is not None else answers.reason
+    return _core_of(type(tokenizer), tokenizer._tokenizer.to_str().encode())
 
 
 class Said(dict[str, bool]):
@@ -257,6 +280,18 @@ def _data_of(columns: dict[str, Any], request: Request) -> dict[str, Any] | None
     if request.alone and not request.options.overflowing:
         return {name: rows if name == "length" else rows[0] for name, rows in data.items()}
     return data
+
+
+def batch_of(columns: dict[str, Any], request: Request, encodings: Callable[[], Any]) -> Any:
+    """Columns as a batch of transformers; nothing where its own way of failing is wanted.
+
+    Args:
+        columns: of the core.
+        request: that they answer.
+        encodings: makes the stock tokenizer's, once they are asked for.
+    """
+    data = _data_of(columns, request)
+    return None if data is None else _batch_class()(data, encodings)
 
 
 def plain_batch(data: dict[str, Any]) -> Any:

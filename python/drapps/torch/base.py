@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from drapps.accelerate.acceleration import Acceleration
     from drapps.torch.native import Native, Pass
     from drapps.torch.progress import Progress
+    from drapps.torch.text.plan import TextPlan
     from drapps.worker.process_knob import ProcessKnob
 
 T_co = TypeVar("T_co", covariant=True)
@@ -28,6 +29,7 @@ class IteratedLoader(torch.utils.data.DataLoader[T_co]):
     _device: torch.device | None  # of the batches
     _auto_workers: bool  # ``num_workers="auto"``
     _given_prefetch: bool  # `prefetch_factor` was set
+    _text: TextPlan | None = None  # what makes its batches, where it is text that is lifted
 
     @abstractmethod
     def _begin_pass(self, base_seed: int, since: int = 0) -> Progress:

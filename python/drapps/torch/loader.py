@@ -36,20 +36,20 @@ from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.torch import generators, resident, stock_arguments
 from drapps.torch.base import IteratedLoader, T_co
 from drapps.torch.destination import device_of
-from drapps.torch.in_process import InProcessIterator
 from drapps.torch.iterator import LiftedIterator
 from drapps.torch.lifting import recipe_of
 from drapps.torch.native import KIND, Native, Pass
 from drapps.torch.native_order import rank_of
 from drapps.torch.progress import Progress
-from drapps.torch.python_iterators import worker_iterator
+from drapps.torch.python_iterators import in_process_iterator, worker_iterator
 from drapps.torch.python_order import PythonOrder
 from drapps.torch.python_state import KIND as PYTHON_KIND
 from drapps.torch.python_state import check
 from drapps.torch.recognise import NotLifted
-from drapps.torch.report import LiftReport, stock_report
+from drapps.torch.report import LiftReport
 from drapps.torch.seeding import base_seed_of
 from drapps.torch.starting import in_threads
+from drapps.torch.text.lifted import text_of
 from drapps.torch.worker_iterator import WorkerIterator
 from drapps.torch.worker_look import worker_look
 from drapps.worker.process_knob import ProcessKnob
@@ -246,7 +246,8 @@ class DataLoader(IteratedLoader[T_co]):
                     f"device_memory={self.device_memory!r} is for arrays that are lifted, and this "
                     f"loader runs Python code because {verdict}; leave it out"
                 ) from None
-            return stock_report(self, str(verdict))
+            self._text, report = text_of(self, self._text, verdict)
+            return report
 
     def _options(self) -> dict[str, Any]:
         budgets = (self.cpu_budget, self.ram_budget)
@@ -271,8 +272,7 @@ class DataLoader(IteratedLoader[T_co]):
             lifted = LiftedIterator(self, native)
             return self._observed(lifted, native_look(native.core, self.policy))
         if self.num_workers == 0:
-            return InProcessIterator(self)
-        self.check_worker_number_rationality()
+            return in_process_iterator(self)
         iterator = worker_iterator(self)
         self._latest_workers = weakref.ref(iterator)
         knob, pictures = self._process_knob(), self._acceleration
@@ -345,7 +345,7 @@ class DataLoader(IteratedLoader[T_co]):
         native = self._prepared()
         if isinstance(native, LiftReport):
             raise PipelineError(
-                f"this loader runs Python code because {native.reasons[0]}: it has no native state"
+                f"this loader runs Python code because {native.why_python}: it has no native state"
             )
         return native
 
@@ -397,7 +397,7 @@ class DataLoader(IteratedLoader[T_co]):
             if isinstance(state_dict, Mapping) and state_dict.get("kind") == KIND:
                 raise StateError(
                     "the state was saved while the loader ran natively, and this one runs Python "
-                    f"code because {native.reasons[0]}"
+                    f"code because {native.why_python}"
                 )
             saved = state_dict if isinstance(state_dict, Mapping) else None
             epoch, position = check(state_dict, PythonOrder.of(self, saved))
@@ -497,7 +497,7 @@ class DataLoader(IteratedLoader[T_co]):
             self._recording = record_native(native.core, path)
         elif self.num_workers == 0:
             raise PipelineError(
-                f"this loader runs Python code in this process because {native.reasons[0]}: "
+                f"this loader runs Python code in this process because {native.why_python}: "
                 "nothing decides about it; give it workers, or record one that runs natively"
             )
         else:
@@ -555,6 +555,7 @@ class DataLoader(IteratedLoader[T_co]):
         # Native parts stay here; a copy makes its own at first use.
         own = {
             "_native": None,
+            "_text": None,
             "_lasting": None,
             "_latest": None,
             "_latest_workers": None,

@@ -38,6 +38,11 @@ class LiftReport(Report):
     cache: str = ""
     pictures: str = ""
 
+    @property
+    def why_python(self) -> str:
+        """Why there is no native loader, whose states and records are of another kind."""
+        return self.reasons[0] if self.reasons else "text is lifted batch by batch, in its place"
+
     def __bool__(self) -> bool:
         return self.native
 
@@ -63,7 +68,12 @@ class LiftReport(Report):
 
 def stock_report(loader: Any, reason: str) -> LiftReport:
     """Of a loader that runs Python code because of this."""
-    unused = [
+    return LiftReport(native=False, reasons=(reason,), notes=unused(loader))
+
+
+def unused(loader: Any) -> tuple[str, ...]:
+    """Notes on the options that a loader without a native one does not use."""
+    return tuple(
         f"{name} is not used"
         for name, used in (
             ("on_error", loader.on_error == "raise"),
@@ -75,5 +85,4 @@ def stock_report(loader: Any, reason: str) -> LiftReport:
             ("bad_samples_file", loader.bad_samples_file is None),
         )
         if not used
-    ]
-    return LiftReport(native=False, reasons=(reason,), notes=tuple(unused))
+    )

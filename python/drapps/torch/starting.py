@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def in_threads(loader: IteratedLoader[Any]) -> bool:
-    """The dataset says ``thread_safe = True``, and nothing else needs a process."""
+    """The dataset says ``thread_safe = True``, or is lifted text; nothing else needs a process."""
+    if loader._text is not None:
+        return True
     safe = attribute_of(loader.dataset, "thread_safe") is True
     streams = loader._dataset_kind == _DatasetKind.Iterable
     own = loader.torch_order or loader.worker_init_fn or loader.multiprocessing_context
@@ -86,10 +88,18 @@ def serial_assignments(loader: IteratedLoader[Any]) -> Callable[[ProcessKnob], A
 
 def map_job(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any], key: int) -> MapJob:
     """What the workers of a map-style dataset run; `key` is the seed of the samples' numbers."""
-    base = int(iterator._base_seed)
     if in_threads(loader):
-        return ThreadJob(numbers=ThreadSeeds(key, base), **_common(iterator, loader))
-    return MapJob(numbers=SampleSeeds(key, base), **_common(iterator, loader))
+        return ThreadJob(**threaded(iterator, loader, key))
+    numbers = SampleSeeds(key, int(iterator._base_seed))
+    return MapJob(numbers=numbers, **_common(iterator, loader))
+
+
+def threaded(
+    iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any], key: int
+) -> dict[str, Any]:
+    """What a job of worker threads is made of."""
+    numbers = ThreadSeeds(key, int(iterator._base_seed))
+    return {"numbers": numbers, **_common(iterator, loader)}
 
 
 def serial_job(iterator: _BaseDataLoaderIter, loader: IteratedLoader[Any]) -> MapJob:

@@ -169,11 +169,11 @@ class ProcessKnob:
         """What runs and why.
 
         Args:
-            reasons: for which it is Python code that runs.
+            reasons: for which it is Python code that runs; none where text is lifted.
             of_pass: how the latest pass ran; empty before the first.
             forms: what is kept from epoch to epoch.
         """
-        plan: dict[str, Any] = {"path": "python", "reasons": list(reasons)}
+        plan: dict[str, Any] = {"path": "python" if reasons else "text", "reasons": list(reasons)}
         plan |= json.loads(_core.limits())
         if self.processes > 0:
             plan["settings"] = self.settings()

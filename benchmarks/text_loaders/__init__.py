@@ -1,0 +1,1 @@
+"""Scenario text-loaders: what people write for text with `datasets` and `transformers`."""

@@ -1,0 +1,1 @@
+"""Lifting of text: rows of `datasets`, tokenizers and collators of `transformers`."""

@@ -1,0 +1,1 @@
+"""Loaders over text that `drapps.torch.DataLoader` lifts."""
