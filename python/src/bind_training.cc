@@ -35,10 +35,9 @@ training::TrainingOptions training_options(const std::string& text) {
 }
 
 json point_of(const rl::Progress& each) {
-  json point{{"decisions", each.decisions},          {"episodes", each.episodes},
-             {"explained", each.explained},          {"entropy", each.losses.entropy},
-             {"divergence", each.losses.divergence}, {"clipped", each.losses.clipped},
-             {"value_loss", each.losses.value}};
+  json point{{"decisions", each.decisions}, {"episodes", each.episodes},     {"explained", each.explained},
+             {"entropy", each.entropy},     {"divergence", each.divergence}, {"clipped", each.clipped},
+             {"value_loss", each.value}};
   if (std::isfinite(each.reward)) point["reward"] = each.reward;
   return point;
 }

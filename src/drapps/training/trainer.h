@@ -52,7 +52,7 @@ class Trainer {
  private:
   TrainingOptions options_;
   LearnedShape shape_;
-  std::unique_ptr<rl::Learner> learner_;
+  std::unique_ptr<rl::Training> learner_;
   std::vector<rl::Progress> curve_;
 };
 
