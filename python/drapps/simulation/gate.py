@@ -20,6 +20,7 @@ from drapps.policy import DEFAULTS, to_json
 from drapps.simulation.cases import Rates, rates_of, value
 
 HEURISTICS = ("initial", "hill_climb", "rule", "aimd", "model")
+LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning")  # ways to learn, as policies are named
 SEEDS = 5  # that a gate asks for
 _GAP = 1.1  # oracle over tuned static, from which on no static settings will do
 
@@ -84,7 +85,7 @@ def cases_of(count: int, seed: int, shift: Mapping[str, float]) -> list[Validati
 
 
 def learned_text(weights: str) -> str:
-    """A learned policy in JSON, as the core reads it."""
+    """A learned policy in JSON, as the core reads it; how it learnt makes no difference."""
     return json.dumps({"name": "ppo", "weights": weights})
 
 
@@ -106,8 +107,10 @@ def seeds_of(policy: Mapping[str, Any]) -> dict[int, str]:
     Raises:
         PipelineError: it is no learned policy, or its weights are none.
     """
-    if policy.get("name") != "ppo":
-        raise PipelineError("only a learned policy has a gate: its name is ppo")
+    if policy.get("name") not in LEARNED:
+        raise PipelineError(
+            f"only a learned policy has a gate: its name is one of {', '.join(LEARNED)}"
+        )
     card = policy.get("card")
     listed = card.get("seeds") if isinstance(card, dict) else None
     found = {0: policy.get("weights", "")}

@@ -9,11 +9,12 @@ namespace drapps {
 
 Result<std::unique_ptr<Policy>> Learned::make(const PolicyConfig& config) {
   if (config.weights.empty()) {
-    return invalid("policy ppo has no weights of its own: give the file that drapps train-policy has written");
+    return invalid("policy " + config.name +
+                   " has no weights of its own: give the file that drapps train-policy has written");
   }
   auto network = network_from_bytes(config.weights);
   if (!network.ok()) return std::move(network).error();
-  return std::unique_ptr<Policy>(new Learned(*std::move(network)));
+  return std::unique_ptr<Policy>(new Learned(*std::move(network), *std::ranges::find(kLearnedNames, config.name)));
 }
 
 Settings Learned::decide(const Observation& observation, PolicyState& state) const {

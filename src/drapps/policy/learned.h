@@ -4,7 +4,9 @@
 // asked, so the same observations give the same moves at every SIMD level. A decision allocates nothing.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "drapps/base/result.h"
@@ -14,13 +16,17 @@
 
 namespace drapps {
 
+/// Ways to learn, by which policies with weights are called.
+inline constexpr std::array<std::string_view, 6> kLearnedNames{"ppo", "sac", "cql", "bcq", "awac", "cloning"};
+
 class Learned final : public Policy {
  public:
   /// kInvalidArgument where weights are missing, or are none (learned_weights.h).
   static Result<std::unique_ptr<Policy>> make(const PolicyConfig& config);
 
-  explicit Learned(LearnedNetwork network) : network_(std::move(network)) {}
-  std::string_view name() const noexcept override { return "ppo"; }
+  /// @param name  of the way in which it learnt, of kLearnedNames: it decides nothing.
+  Learned(LearnedNetwork network, std::string_view name) : network_(std::move(network)), name_(name) {}
+  std::string_view name() const noexcept override { return name_; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
   bool knows(const PolicyState& state) const noexcept override;
 
@@ -28,6 +34,7 @@ class Learned final : public Policy {
   void say_moves(const Settings& before, const Settings& after, PolicyState& state) const;
 
   LearnedNetwork network_;
+  std::string_view name_;
 };
 
 }  // namespace drapps

@@ -167,7 +167,7 @@ TEST(Learned, SaysThatItMovesWorkersBetweenLanes) {
   Settings settings{.knobs = {4, 8, 4, 0}};
   settings.lane_weights[lane_place(LaneRole::kDecode)] = 10;
   settings.lane_weights[lane_place(LaneRole::kAugment)] = 6;
-  const Settings next = Learned(std::move(network)).decide(looked_at(1, settings), state);
+  const Settings next = Learned(std::move(network), "ppo").decide(looked_at(1, settings), state);
   EXPECT_EQ(next.lane_weights[lane_place(LaneRole::kDecode)], 9);
   EXPECT_EQ(state.why.view(), "the network moves workers from one lane to another");
 }
@@ -184,7 +184,7 @@ TEST(Learned, TheSameSeenAndRememberedGivesTheSame) {
 }
 
 TEST(Learned, KnowsNoMemoryThatCannotBe) {
-  const Learned policy(*network_of(default_shape(4)));
+  const Learned policy(*network_of(default_shape(4)), "ppo");
   PolicyState state;
   LearnedMemory memory{};
   memory.last[2] = std::numeric_limits<float>::quiet_NaN();
