@@ -81,7 +81,7 @@ TEST(Recorded, ATrainingGoesOnFromItsCheckpointAndItsRunsToTheLastBit) {
   const std::vector<std::string> runs{folder.file("a.trace")};
   for (const char* learner : {"cql", "bcq", "awac", "cloning"}) {
     const auto options =
-        training_options_from_json({{"learner", learner}, {"decisions", 256 * 128}, {"hidden", 8}, {"seed", 2}});
+        training_options_from_json({{"learner", learner}, {"decisions", 256 * 128}, {"hidden", 4}, {"seed", 2}});
     ASSERT_TRUE(options.ok()) << options.error().message;
     const auto through = *Trainer::begun(*options, runs);
     through->go_on();
