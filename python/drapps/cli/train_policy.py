@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from drapps.cli.parser import Commands
     from drapps.simulation.learning import Curve, Trained
 
-_REWARDS = ("own", "paper-a", "paper-b", "paper-c")
-_LEARNERS = ("ppo", "sac", "cql", "bcq", "awac", "cloning")
+_PUBLISHED = ("paper-a", "paper-b", "paper-c")
+_LEARNERS = ("ppo", "sac", "cql", "bcq", "awac", "cloning", *_PUBLISHED)
+_REWARDS = ("own", *_PUBLISHED)
 _FEW = 20  # moves of one kind, of which little can be learnt
 _BARS = " ▁▂▃▄▅▆▇█"
 _COLUMNS = 40  # of a curve
@@ -52,7 +53,7 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--learner",
         choices=_LEARNERS,
-        help="how it learns (default: ppo; with --from cql)",
+        help="how it learns, or a published design (default: ppo; with --from cql)",
     )
     parser.add_argument(
         "--from",
@@ -62,7 +63,9 @@ def register(commands: Commands) -> None:
         help="a folder of recorded runs, *.trace, to learn from instead of simulated machines",
     )
     parser.add_argument(
-        "--reward", choices=_REWARDS, default="own", help="what is learnt from (default: own)"
+        "--reward",
+        choices=_REWARDS,
+        help="what is learnt from (default: own; of a published design its own)",
     )
     parser.add_argument(
         "--reward-weights", type=float, nargs="+", metavar="W", help="of its parts, in order"
@@ -110,8 +113,9 @@ def run(chosen: argparse.Namespace) -> Answer:
     options: dict[str, Any] = dict(chosen.set) | {
         "learner": chosen.learner or ("cql" if chosen.runs else "ppo"),
         "decisions": chosen.decisions,
-        "reward": chosen.reward,
     }
+    if chosen.reward:
+        options["reward"] = chosen.reward
     if chosen.reward_weights:
         options["reward_weights"] = chosen.reward_weights
     progress = Progress(chosen)

@@ -20,7 +20,8 @@ from drapps.policy import DEFAULTS, to_json
 from drapps.simulation.cases import Rates, rates_of, value
 
 HEURISTICS = ("initial", "hill_climb", "rule", "aimd", "model")
-LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning")  # ways to learn, as policies are named
+PUBLISHED = ("paper-a", "paper-b", "paper-c")
+LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning", *PUBLISHED)  # ways to learn, as policies are named
 SEEDS = 5  # that a gate asks for
 _GAP = 1.1  # oracle over tuned static, from which on no static settings will do
 
@@ -84,9 +85,9 @@ def cases_of(count: int, seed: int, shift: Mapping[str, float]) -> list[Validati
     return found
 
 
-def learned_text(weights: str) -> str:
-    """A learned policy in JSON, as the core reads it; how it learnt makes no difference."""
-    return json.dumps({"name": "ppo", "weights": weights})
+def learned_text(weights: str, name: str = "ppo") -> str:
+    """A learned policy in JSON, as the core reads it."""
+    return json.dumps({"name": name, "weights": weights})
 
 
 def rates_begun(case: ValidationCase, policy: str, knobs: Mapping[str, int] | None = None) -> Rates:
@@ -128,6 +129,7 @@ def measured(
     cases: Sequence[ValidationCase],
     seeds: Mapping[int, str],
     progress: Callable[[], None] | None = None,
+    name: str = "ppo",
 ) -> Values:
     """The value of every arm in every case: the mean over segments of its rate over the best known.
 
@@ -142,10 +144,10 @@ def measured(
             ORACLE: rates_held(case),
             DEFAULT: rates_begun(case, json.dumps(case.default)),
         }
-        for name in HEURISTICS:
-            rates[name] = rates_begun(case, json.dumps(name))
+        for other in HEURISTICS:
+            rates[other] = rates_begun(case, json.dumps(other))
         for seed, weights in seeds.items():
-            text = learned_text(weights)
+            text = learned_text(weights, name)
             rates[f"seed {seed}"] = rates_begun(case, text)
             rates[f"seed {seed}, warm"] = rates_begun(case, text, static)
         best = tuple(map(max, *rates.values()))
@@ -256,5 +258,5 @@ def check(
     found = {}
     for name, shift in SETS.items():
         where = cases_of(cases, seed, shift)
-        found[name] = (where, measured(where, seeds, one_more))
+        found[name] = (where, measured(where, seeds, one_more, str(policy["name"])))
     return verdict(found, list(seeds)) | {"drawn_from": seed}

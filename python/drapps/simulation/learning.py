@@ -154,10 +154,10 @@ def train(
             found = [future.result() for future in futures]
         finally:
             stopped.set()
-    return scored(found, validation)
+    return scored(found, validation, options.get("learner", "ppo"))
 
 
-def scored(trained: Sequence[Trained], cases: int) -> list[Trained]:
+def scored(trained: Sequence[Trained], cases: int, name: str = "ppo") -> list[Trained]:
     """With the mean of their rates over the best known, on so many validation machines."""
     if not cases:
         return list(trained)
@@ -167,7 +167,7 @@ def scored(trained: Sequence[Trained], cases: int) -> list[Trained]:
         replace(
             each,
             score=fmean(
-                value(rates_begun(case, learned_text(each.weights)), best)
+                value(rates_begun(case, learned_text(each.weights, name)), best)
                 for case, best in zip(where, held, strict=True)
             ),
         )

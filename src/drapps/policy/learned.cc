@@ -33,11 +33,30 @@ Settings Learned::decide(const Observation& observation, PolicyState& state) con
   return settings;
 }
 
+void Learned::say_stays(PolicyState& state) const {
+  const LearnedMoves& moves = network_.moves;
+  std::size_t missing = 0;
+  const char* first = nullptr;
+  for (const KnobId id : moves.knobs()) {
+    if (state.limits[id] != Bounds{}) continue;
+    if (missing++ == 0) first = knob_table()[static_cast<std::size_t>(id)].name.data();
+  }
+  const auto shared = static_cast<std::size_t>(
+      std::ranges::count_if(moves.lanes(), [&](std::size_t lane) { return state.limits.weighted[lane]; }));
+  const bool no_lanes = !moves.lanes().empty() && shared < 2;
+  if (missing == moves.knobs().size() && (no_lanes || moves.lanes().empty())) {
+    return state.say("this plant has nothing that it moves: %s", first != nullptr ? first : "shares of lanes");
+  }
+  if (missing == 0 && !no_lanes) return state.say("nothing looks better than to stay");
+  if (no_lanes) return state.say("nothing looks better than to stay; masked: shares of lanes");
+  if (missing == 1) return state.say("nothing looks better than to stay; masked: %s", first);
+  state.say("nothing looks better than to stay; masked: %s, and %zu more", first, missing - 1);
+}
+
 /// The first knob that moves stands for all.
 void Learned::say_moves(const Settings& before, const Settings& after, PolicyState& state) const {
   const bool shares = before.lane_weights != after.lane_weights;
-  state.why =
-      Reason(shares ? "the network moves workers from one lane to another" : "nothing looks better than to stay");
+  if (shares) state.why = Reason("the network moves workers from one lane to another");
   std::size_t moves = shares ? 1 : 0;
   const char* first = nullptr;
   bool up = false;
@@ -48,7 +67,11 @@ void Learned::say_moves(const Settings& before, const Settings& after, PolicySta
     first = knob_table()[static_cast<std::size_t>(id)].name.data();
     up = after[id] > before[id];
   }
-  if (first == nullptr) return;
+  if (first == nullptr) {
+    if (before[KnobId::kFused] != after[KnobId::kFused]) return state.say("the network asks for a plan with lanes");
+    if (!shares) say_stays(state);
+    return;
+  }
   if (moves == 1) return state.say("the network moves %s %s", first, up ? "up" : "down");
   state.say("the network moves %s %s, and %zu more", first, up ? "up" : "down", moves - 1);
 }

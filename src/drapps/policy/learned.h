@@ -13,24 +13,29 @@
 #include "drapps/plant/policy.h"
 #include "drapps/policy/config.h"
 #include "drapps/policy/learned_weights.h"
+#include "drapps/policy/published.h"
 
 namespace drapps {
 
-/// Ways to learn, by which policies with weights are called.
-inline constexpr std::array<std::string_view, 6> kLearnedNames{"ppo", "sac", "cql", "bcq", "awac", "cloning"};
+/// Ways to learn, and published designs (published.h), by which policies with weights are called.
+inline constexpr std::array<std::string_view, 9> kLearnedNames{"ppo",     "sac",     "cql",     "bcq",    "awac",
+                                                               "cloning", "paper-a", "paper-b", "paper-c"};
 
 class Learned final : public Policy {
  public:
   /// kInvalidArgument where weights are missing, or are none (learned_weights.h).
   static Result<std::unique_ptr<Policy>> make(const PolicyConfig& config);
 
-  /// @param name  of the way in which it learnt, of kLearnedNames: it decides nothing.
+  /// @param name  of the way in which it learnt, of kLearnedNames: it says how often it decides, and decides nothing.
   Learned(LearnedNetwork network, std::string_view name) : network_(std::move(network)), name_(name) {}
   std::string_view name() const noexcept override { return name_; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
+  KnobClock pace() const noexcept override { return learned_pace(name_); }
   bool knows(const PolicyState& state) const noexcept override;
 
  private:
+  /// That it stays, and what of its own this plant has not.
+  void say_stays(PolicyState& state) const;
   void say_moves(const Settings& before, const Settings& after, PolicyState& state) const;
 
   LearnedNetwork network_;

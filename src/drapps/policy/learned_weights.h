@@ -6,6 +6,9 @@
 //   {"features": [[name, unit, source], …], "differences": [name, …], "knobs": [[name, unit, [value, …]], …],
 //    "lanes": [name, …], "hidden": [64, 64]}
 //
+// A knob that does not move by notches has "ends", "any" or "share" as a fourth entry; with "whole_shares": true the
+// shares of all lanes are said at once.
+//
 // A version that has more features, knobs or lanes runs the same weights: it leaves alone what they do not name.
 #pragma once
 
@@ -13,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "drapps/base/result.h"
@@ -29,6 +33,7 @@ struct LearnedShape {
   std::vector<NamedKnob> knobs{};
   std::vector<std::string> lanes{};
   std::vector<std::size_t> hidden{};
+  bool whole_shares = false;  // of the lanes, not sixteenths
   bool operator==(const LearnedShape&) const = default;
 };
 
@@ -37,6 +42,9 @@ struct LearnedNetwork {
   LearnedMoves moves;
   rl::Mlp<float> actor;
 };
+
+/// "notch", "ends", "any" or "share".
+std::string_view name_of(KnobMove move) noexcept;
 
 /// A network of this shape, all parameters 0. kInvalidArgument as LearnedInputs::of() and LearnedMoves::of(), and where
 /// a layer is too wide.

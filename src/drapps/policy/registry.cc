@@ -54,7 +54,10 @@ constexpr Known kExplore{{"explore", make_of<Explore>, Explore::kParameters}};
 constexpr PolicyKind learned(std::size_t place) {
   return {kLearnedNames[place], Learned::make, {}, /*learned=*/true, /*named=*/true};
 }
-constexpr Known kCloning{learned(5), &kExplore};
+constexpr Known kPaperC{learned(8), &kExplore};
+constexpr Known kPaperB{learned(7), &kPaperC};
+constexpr Known kPaperA{learned(6), &kPaperB};
+constexpr Known kCloning{learned(5), &kPaperA};
 constexpr Known kAwac{learned(4), &kCloning};
 constexpr Known kBcq{learned(3), &kAwac};
 constexpr Known kCql{learned(2), &kBcq};

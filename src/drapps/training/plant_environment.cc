@@ -8,10 +8,8 @@
 namespace drapps::training {
 namespace {
 
-constexpr double kTick = 0.5;          // s of a decision
-constexpr std::uint64_t kBatches = 4;  // of a decision, at least …
-constexpr double kLongest = 10;        // … but no more than so many s
-constexpr double kStart = 0.5;         // s until the first decision
+constexpr double kLongest = 10;  // s of a decision, however few batches there were
+constexpr double kStart = 0.5;   // s until the first decision
 constexpr std::uint16_t kOrdinalStart = 8;
 
 std::uint32_t moved_knobs(const Settings& a, const Settings& b) noexcept {
@@ -65,7 +63,7 @@ void PlantEnvironment::look(float* inputs, std::uint8_t* mask) const {
 double PlantEnvironment::best_rate() const noexcept {
   const auto& segments = episode_->scenario.segments;
   std::size_t at = 0;
-  while (at + 1 < segments.size() && segments[at + 1].begin <= plant_->time() - kTick) ++at;
+  while (at + 1 < segments.size() && segments[at + 1].begin <= plant_->time() - tick()) ++at;
   return episode_->rates[at];
 }
 
@@ -80,8 +78,9 @@ rl::Outcome PlantEnvironment::step(const float* action) {
   const double begun = plant_->time();
   const double end = episode_->scenario.seconds;
   do {
-    plant_->advance(std::min(kTick, end - plant_->time()));
-  } while (plant_->counters().batches < batches + kBatches && plant_->time() < std::min(end, begun + kLongest) - 1e-9);
+    plant_->advance(std::min(tick(), end - plant_->time()));
+  } while (plant_->counters().batches < batches + options_.pace.count &&
+           plant_->time() < std::min(end, begun + kLongest) - 1e-9);
   take_in();
 
   const sim::Totals& now = plant_->totals();

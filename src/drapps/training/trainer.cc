@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "drapps/plant/schema.h"
+#include "drapps/policy/published.h"
 
 namespace drapps::training {
 namespace {
@@ -57,7 +58,9 @@ Status read_number(const std::string& name, const json& value, Number& into, dou
 }
 
 Status read_reward(const json& json_of, Reward& reward) {
-  const json& named = json_of.contains("reward") ? json_of["reward"] : json("own");
+  const json& learner = json_of.contains("learner") ? json_of["learner"] : json();
+  const bool published = learner.is_string() && published_shape(learner.get_ref<const std::string&>()).has_value();
+  const json named = json_of.contains("reward") ? json_of["reward"] : published ? learner : json("own");
   const auto found = named.is_string() ? reward_named(named.get_ref<const std::string&>()) : std::nullopt;
   if (!found) return invalid("reward of a training must be own, paper-a, paper-b or paper-c");
   reward = *found;
@@ -73,6 +76,7 @@ Status read_reward(const json& json_of, Reward& reward) {
 }
 
 std::string_view learner_name(const TrainingOptions& options) {
+  if (!options.design.empty()) return options.design;
   switch (options.kind) {
     case LearnerKind::kPpo: return "ppo";
     case LearnerKind::kSac: return "sac";
@@ -91,8 +95,15 @@ Status read_learner(const json& from, TrainingOptions& options) {
     options.learner.ppo.rate = kOffPolicyRate;
     return ok_status();
   }
+  if (published_shape(name)) {
+    options.design = name;
+    options.plant.pace = learned_pace(name);
+    return ok_status();
+  }
   const auto kind = rl::offline_kind_named(name);
-  if (!kind) return invalid("learner of a training must be ppo, sac, cloning, awac, cql or bcq");
+  if (!kind) {
+    return invalid("learner of a training must be ppo, sac, cloning, awac, cql, bcq, paper-a, paper-b or paper-c");
+  }
   options.kind = LearnerKind::kOffline;
   options.offline.kind = *kind;
   options.learner.ppo.rate = kOffPolicyRate;
@@ -138,6 +149,15 @@ std::string_view text_of(std::span<const std::uint8_t> bytes) noexcept {
 
 Error no_checkpoint() {
   return Error{.code = ErrorCode::kCorrupt, .message = "this is no checkpoint of a training, or it is damaged"};
+}
+
+/// Those of DRAPPS's own policies: what is best on a machine does not hang on who moves what.
+std::vector<KnobId> searched_knobs() {
+  std::vector<KnobId> knobs;
+  for (const NamedKnob& knob : default_shape().knobs) {
+    knobs.push_back(std::ranges::find(knob_table(), std::string_view(knob.name), &Knob::name)->id);
+  }
+  return knobs;
 }
 
 }  // namespace
@@ -190,8 +210,12 @@ Result<std::unique_ptr<Trainer>> Trainer::begun(const TrainingOptions& options, 
 Trainer::Trainer(const TrainingOptions& options, std::optional<Recorded> recorded)
     : options_(options),
       recorded_(std::move(recorded)),
-      shape_(recorded_ ? recorded_->shape : default_shape(options.learner.hidden)),
+      shape_(recorded_ ? recorded_->shape : shape_of(options)),
       learner_(made_learner()) {}
+
+LearnedShape Trainer::shape_of(const TrainingOptions& options) {
+  return published_shape(options.design, options.learner.hidden).value_or(default_shape(options.learner.hidden));
+}
 
 std::unique_ptr<rl::Training> Trainer::made_learner() {
   // The shape is this library's own, so it fits.
@@ -200,8 +224,7 @@ std::unique_ptr<rl::Training> Trainer::made_learner() {
     return std::make_unique<rl::OfflineLearner>(options_.offline, network->moves.heads(),
                                                 std::exchange(recorded_->steps, {}));
   }
-  const auto course =
-      std::make_shared<const std::vector<Episode>>(make_episodes(options_.episodes, network->moves.knobs()));
+  const auto course = std::make_shared<const std::vector<Episode>>(make_episodes(options_.episodes, searched_knobs()));
   const auto make = [&] { return std::make_unique<PlantEnvironment>(course, network, options_.plant); };
   std::unique_ptr<rl::Training> made;
   if (options_.kind == LearnerKind::kSac) {
@@ -210,8 +233,10 @@ std::unique_ptr<rl::Training> Trainer::made_learner() {
     made = std::make_unique<rl::Learner>(options_.learner, make);
   }
   const std::span<float> biases = made->actor().parameters().last(network->moves.heads().outputs());
+  std::size_t at = 0;
   for (std::size_t i = 0; i < shape_.knobs.size(); ++i) {
-    biases[i * LearnedMoves::kChoices + LearnedMoves::kStay] = static_cast<float>(kStayBias);
+    if (shape_.knobs[i].move == KnobMove::kNotch) biases[at + LearnedMoves::kStay] = static_cast<float>(kStayBias);
+    at += network->moves.heads().all()[i].outputs();
   }
   return made;
 }

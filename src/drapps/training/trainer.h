@@ -28,6 +28,7 @@ enum class LearnerKind : std::uint8_t { kPpo, kSac, kOffline };
 
 struct TrainingOptions {
   LearnerKind kind = LearnerKind::kPpo;
+  std::string design;          // a published one (policy/published.h), or DRAPPS's own where empty
   rl::LearnerOptions learner;  // of others than PPO what they share with it
   rl::SacLearnerOptions sac;
   rl::OfflineOptions offline;
@@ -69,6 +70,7 @@ class Trainer {
 
  private:
   Trainer(const TrainingOptions& options, std::optional<Recorded> recorded);
+  static LearnedShape shape_of(const TrainingOptions& options);
   std::unique_ptr<rl::Training> made_learner();
 
   TrainingOptions options_;
