@@ -13,14 +13,14 @@ from drapps.cli.parser import add_command, count, named
 from drapps.cli.progress import Progress
 from drapps.errors import PipelineError
 from drapps.output import NewFile
+from drapps.policy import PUBLISHED
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands
     from drapps.simulation.learning import Curve, Trained
 
-_PUBLISHED = ("paper-a", "paper-b", "paper-c")
-_LEARNERS = ("ppo", "sac", "cql", "bcq", "awac", "cloning", *_PUBLISHED)
-_REWARDS = ("own", *_PUBLISHED)
+_LEARNERS = ("ppo", "sac", "cql", "bcq", "awac", "cloning", "residual", *PUBLISHED)
+_REWARDS = ("own", *PUBLISHED)
 _FEW = 20  # moves of one kind, of which little can be learnt
 _BARS = " ▁▂▃▄▅▆▇█"
 _COLUMNS = 40  # of a curve

@@ -16,12 +16,11 @@ from typing import Any
 
 from drapps import _core
 from drapps.errors import PipelineError
-from drapps.policy import DEFAULTS, to_json
+from drapps.policy import DEFAULTS, PUBLISHED, to_json
 from drapps.simulation.cases import Rates, rates_of, value
 
 HEURISTICS = ("initial", "hill_climb", "rule", "aimd", "model")
-PUBLISHED = ("paper-a", "paper-b", "paper-c")
-LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning", *PUBLISHED)  # ways to learn, as policies are named
+LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning", "residual", *PUBLISHED)  # ways to learn, as policies are named
 SEEDS = 5  # that a gate asks for
 _GAP = 1.1  # oracle over tuned static, from which on no static settings will do
 
@@ -121,7 +120,7 @@ def seeds_of(policy: Mapping[str, Any]) -> dict[int, str]:
         except (KeyError, TypeError, ValueError):
             raise PipelineError("the card of this policy does not list its seeds") from None
     for weights in found.values():
-        to_json({"name": "ppo", "weights": weights})
+        to_json({"name": policy["name"], "weights": weights})
     return found
 
 

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstddef>
 
+#include "drapps/policy/load_window.h"
+#include "drapps/policy/registry.h"
+
 namespace drapps {
 
 Result<std::unique_ptr<Policy>> Learned::make(const PolicyConfig& config) {
@@ -14,7 +17,27 @@ Result<std::unique_ptr<Policy>> Learned::make(const PolicyConfig& config) {
   }
   auto network = network_from_bytes(config.weights);
   if (!network.ok()) return std::move(network).error();
-  return std::unique_ptr<Policy>(new Learned(*std::move(network), *std::ranges::find(kLearnedNames, config.name)));
+  std::unique_ptr<const Policy> base;
+  if (!network->over.empty()) {
+    auto made = make_policy({.name = network->over});
+    if (!made.ok()) return std::move(made).error();
+    base = *std::move(made);
+  }
+  return std::unique_ptr<Policy>(
+      new Learned(*std::move(network), *std::ranges::find(kLearnedNames, config.name), std::move(base)));
+}
+
+static_assert(sizeof(LearnedMemory) + sizeof(LoadWindow) <= kPolicyMemory);
+
+/// What the heuristic remembers stands behind what the network does.
+Settings Learned::proposed_by_base(const Observation& observation, PolicyState& state) const {
+  if (base_ == nullptr) return observation.settings;
+  PolicyState own{.limits = state.limits};
+  const auto kept = state.memory.begin() + sizeof(LearnedMemory);
+  std::copy(kept, kept + sizeof(LoadWindow), own.memory.begin());
+  const Settings proposed = base_->decide(observation, own);
+  std::copy_n(own.memory.begin(), sizeof(LoadWindow), kept);
+  return proposed;
 }
 
 Settings Learned::decide(const Observation& observation, PolicyState& state) const {
@@ -28,7 +51,7 @@ Settings Learned::decide(const Observation& observation, PolicyState& state) con
   const std::span<const float> outputs = network_.actor.forward_one(inputs.data(), scratch);
   network_.moves.heads().mode(outputs.data(), mask.data(), action.data());
   state.store(memory);
-  const Settings settings = network_.moves.moved(observation.settings, state.limits, action.data());
+  const Settings settings = network_.moves.moved(proposed_by_base(observation, state), state.limits, action.data());
   say_moves(observation.settings, settings, state);
   return settings;
 }

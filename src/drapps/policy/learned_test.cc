@@ -190,7 +190,7 @@ TEST(Published, EachDesignSeesMovesAndDecidesAsItsPaperSays) {
     EXPECT_TRUE(read.ok()) << read.error().message;
     return *make_policy({.name = name, .weights = drawn_weights(shape)});
   };
-  EXPECT_EQ(published_shape("paper-a")->features.size(), 26U);
+  EXPECT_EQ(published_shape("paper-a")->features.size(), 27U);
   EXPECT_EQ(published_shape("paper-b")->features.size(), 4U);
   EXPECT_FALSE(published_shape("ppo"));
   EXPECT_EQ(policy_of("paper-a")->pace(), kFastClock);
@@ -208,7 +208,7 @@ TEST(Published, MoveOnlyWhatThePlantHasAndSayWhatIsMasked) {
   const Settings next = policy.decide(looked_at(1, settings), state);
   EXPECT_EQ(fit_settings(next, state.limits), next);
   EXPECT_EQ(next[KnobId::kDecodeOnGpu], settings[KnobId::kDecodeOnGpu]);
-  EXPECT_EQ(state.why.view(), "nothing looks better than to stay; masked: decode_on_gpu, and 1 more");
+  EXPECT_EQ(state.why.view(), "nothing looks better than to stay; masked: processes, and 2 more");
   const Learned other(*network_of(*published_shape("paper-b", 4)), "paper-b");
   EXPECT_EQ(other.decide(looked_at(2, settings), state), settings);
   EXPECT_EQ(state.why.view(), "this plant has nothing that it moves: decode_on_gpu");

@@ -75,6 +75,7 @@ json shape_to_json(const LearnedShape& shape) {
             {"lanes", shape.lanes},
             {"hidden", shape.hidden}};
   if (shape.whole_shares) made["whole_shares"] = true;
+  if (!shape.over.empty()) made["over"] = shape.over;
   return made;
 }
 
@@ -91,7 +92,10 @@ bool all_counts(const json& list) {
 /// Nothing where it is no shape at all; whether it means something is for network_of() to say.
 std::optional<LearnedShape> shape_from_json(const json& from) {
   const bool whole = from.is_object() && from.contains("whole_shares") && from["whole_shares"] == true;
-  if (!from.is_object() || from.size() != (whole ? 6 : 5)) return std::nullopt;
+  const bool over = from.is_object() && from.contains("over");
+  if (!from.is_object() || from.size() != 5U + whole + over || (over && !from["over"].is_string())) {
+    return std::nullopt;
+  }
   for (const char* key : {"features", "differences", "knobs", "lanes", "hidden"}) {
     if (!from.contains(key) || !from[key].is_array() || from[key].size() > rl::kMostWidth) return std::nullopt;
   }
@@ -101,7 +105,8 @@ std::optional<LearnedShape> shape_from_json(const json& from) {
   LearnedShape shape{.differences = from["differences"],
                      .lanes = from["lanes"],
                      .hidden = from["hidden"].get<std::vector<std::size_t>>(),
-                     .whole_shares = whole};
+                     .whole_shares = whole,
+                     .over = over ? from["over"].get<std::string>() : ""};
   for (const json& each : from["features"]) {
     if (!all_strings(each) || each.size() != 3) return std::nullopt;
     shape.features.push_back({each[0], each[1], each[2]});
@@ -141,7 +146,10 @@ Result<LearnedNetwork> network_of(const LearnedShape& shape) {
     return invalid("the network of these weights must have up to " + std::to_string(kMostHidden) +
                    " hidden layers, and 1 to " + std::to_string(rl::kMostWidth) + " numbers in each layer");
   }
-  return LearnedNetwork{*std::move(inputs), *std::move(moves), rl::Mlp<float>(std::move(sizes))};
+  if (!shape.over.empty() && std::ranges::find(kBasePolicies, shape.over) == kBasePolicies.end()) {
+    return invalid("the weights move what the policy \"" + shape.over + "\" proposes, which none can in this version");
+  }
+  return LearnedNetwork{*std::move(inputs), *std::move(moves), rl::Mlp<float>(std::move(sizes)), shape.over};
 }
 
 std::vector<std::byte> weights_to_bytes(const LearnedShape& shape, std::span<const float> parameters) {

@@ -5,7 +5,7 @@
 namespace drapps {
 namespace {
 
-constexpr std::array<std::string_view, 26> kSeenByA{
+constexpr std::array<std::string_view, 27> kSeenByA{
     "meter.cpu_use",          "meter.gpu_use_mean",   "meter_valid.gpu_use_mean",
     "meter.gpu_memory",       "memory.used",          "meter.cpu_iowait",
     "meter.disk_busy",        "meter.disk_read_time", "meter.network_received",
@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 26> kSeenByA{
     "consumer.stall",         "consumer.step_spread", "upcoming.bytes",
     "upcoming.pixels",        "knob.workers",         "knob.prefetch_depth",
     "knob.decode_on_gpu",     "knob.augment_on_gpu",  "knob.form.bytes",
-    "knob.form.coefficients", "knob.form.raw"};
+    "knob.form.coefficients", "knob.form.raw",        "knob.processes"};
 constexpr std::array<std::string_view, 4> kSeenByOthers{"meter.cpu_use", "meter.gpu_use_mean", "memory.used",
                                                         "meter.disk_busy"};
 
@@ -24,8 +24,11 @@ std::optional<LearnedShape> published_shape(std::string_view name, std::size_t h
   LearnedShape shape{.hidden = {hidden, hidden}};
   if (name == "paper-a") {
     shape.features = named_features(kSeenByA);
-    shape.knobs = {named_knob(KnobId::kWorkers), named_knob(KnobId::kPrefetchDepth),
-                   named_knob(KnobId::kForm, KnobMove::kAny), named_knob(KnobId::kDecodeOnGpu, KnobMove::kShare),
+    shape.knobs = {named_knob(KnobId::kWorkers),
+                   named_knob(KnobId::kProcesses),
+                   named_knob(KnobId::kPrefetchDepth),
+                   named_knob(KnobId::kForm, KnobMove::kAny),
+                   named_knob(KnobId::kDecodeOnGpu, KnobMove::kShare),
                    named_knob(KnobId::kAugmentOnGpu, KnobMove::kEnds)};
     return shape;
   }

@@ -3,8 +3,8 @@
 //
 // - paper-a: use of CPU, accelerator and its memory, free memory, storage, network, queues, waits and what is to come.
 // It
-//   moves workers and prefetch_depth by notches, chooses form and where augmentation runs, and says a share of the
-//   decoding for the accelerator. Every interval.
+//   moves workers, or worker processes, and prefetch_depth by notches, chooses form and where augmentation runs, and
+//   says a share of the decoding for the accelerator. Every interval.
 // - paper-b: use of CPU and accelerator, free memory, storage. Decoding and augmentation run on the accelerator, or
 // not.
 //   Every iteration.

@@ -54,7 +54,8 @@ constexpr Known kExplore{{"explore", make_of<Explore>, Explore::kParameters}};
 constexpr PolicyKind learned(std::size_t place) {
   return {kLearnedNames[place], Learned::make, {}, /*learned=*/true, /*named=*/true};
 }
-constexpr Known kPaperC{learned(8), &kExplore};
+constexpr Known kResidual{learned(9), &kExplore};
+constexpr Known kPaperC{learned(8), &kResidual};
 constexpr Known kPaperB{learned(7), &kPaperC};
 constexpr Known kPaperA{learned(6), &kPaperB};
 constexpr Known kCloning{learned(5), &kPaperA};

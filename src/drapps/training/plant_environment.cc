@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "drapps/base/philox.h"
+#include "drapps/policy/registry.h"
 #include "drapps/sim/random_worlds.h"
 
 namespace drapps::training {
@@ -39,6 +40,10 @@ void PlantEnvironment::begin(std::uint64_t number) {
   plant_ = std::make_unique<sim::FluidPlant>(std::move(scenario), start);
   guard_ = std::make_unique<Guard>(plant_->limits());
   memory_ = {};
+  if (!shape_->over.empty()) {
+    base_ = *make_policy({.name = shape_->over});  // one of kBasePolicies
+    base_state_ = {.limits = plant_->limits()};
+  }
   late_.assign(delay_, plant_->settings());
   plant_->advance(kStart);
   take_in();
@@ -68,7 +73,12 @@ double PlantEnvironment::best_rate() const noexcept {
 }
 
 rl::Outcome PlantEnvironment::step(const float* action) {
-  late_.push_back(shape_->moves.moved(seen_.settings, plant_->limits(), action));
+  Settings from = seen_.settings;
+  if (base_ != nullptr) {
+    base_state_.limits = plant_->limits();
+    from = base_->decide(seen_, base_state_);
+  }
+  late_.push_back(shape_->moves.moved(from, plant_->limits(), action));
   const Decision decision = guard_->rule(seen_, late_.front(), seen_.time_ns);
   late_.erase(late_.begin());
   plant_->apply(decision.applied);

@@ -54,6 +54,8 @@ class PlantEnvironment final : public rl::Environment {
   rl::Random random_{0};
   std::unique_ptr<sim::FluidPlant> plant_;  // null before the first episode
   std::unique_ptr<Guard> guard_;
+  std::unique_ptr<const Policy> base_;  // whose proposals are moved; null where there is none
+  PolicyState base_state_;
   Observation seen_;
   LearnedMemory memory_{};
   std::vector<float> inputs_;

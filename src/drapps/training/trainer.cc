@@ -17,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kCheckpoint = "drapps-training 2\n";
+constexpr std::string_view kResidual = "residual";
 constexpr std::size_t kSacSteps = 16;    // in each environment, between updates
 constexpr double kOffPolicyRate = 1e-3;  // of learners that use a step many times
 constexpr double kStayBias = 1.5;        // of the logits at the beginning: an untrained policy mostly stays where it is
@@ -95,14 +96,15 @@ Status read_learner(const json& from, TrainingOptions& options) {
     options.learner.ppo.rate = kOffPolicyRate;
     return ok_status();
   }
-  if (published_shape(name)) {
+  if (name == kResidual || published_shape(name)) {
     options.design = name;
     options.plant.pace = learned_pace(name);
     return ok_status();
   }
   const auto kind = rl::offline_kind_named(name);
   if (!kind) {
-    return invalid("learner of a training must be ppo, sac, cloning, awac, cql, bcq, paper-a, paper-b or paper-c");
+    return invalid(
+        "learner of a training must be ppo, sac, cloning, awac, cql, bcq, residual, paper-a, paper-b or paper-c");
   }
   options.kind = LearnerKind::kOffline;
   options.offline.kind = *kind;
@@ -214,7 +216,9 @@ Trainer::Trainer(const TrainingOptions& options, std::optional<Recorded> recorde
       learner_(made_learner()) {}
 
 LearnedShape Trainer::shape_of(const TrainingOptions& options) {
-  return published_shape(options.design, options.learner.hidden).value_or(default_shape(options.learner.hidden));
+  LearnedShape own = default_shape(options.learner.hidden);
+  if (options.design == kResidual) own.over = kBasePolicies.front();
+  return published_shape(options.design, options.learner.hidden).value_or(std::move(own));
 }
 
 std::unique_ptr<rl::Training> Trainer::made_learner() {
