@@ -21,16 +21,16 @@ PUBLISHED = ("paper-a", "paper-b", "paper-c")
 _PUBLISHED_FOLDER = Path(__file__).parent / "simulation" / "published"
 _NO_ACCELERATOR = "decode_on_gpu and augment_on_gpu, which no live loader has, are masked"
 _MASKED: Mapping[tuple[str, Makers], str] = {
-    (
-        "paper-a",
-        "threads",
-    ): f"paper-a moves workers and prefetch_depth here: form, {_NO_ACCELERATOR}",
-    ("paper-a", "processes"): f"paper-a moves processes here: prefetch_depth, form, {_NO_ACCELERATOR}",
-    ("paper-b", "threads"): f"paper-b moves nothing here: {_NO_ACCELERATOR}",
-    ("paper-b", "processes"): f"paper-b moves nothing here: {_NO_ACCELERATOR}",
+    ("paper-a", "threads"): "paper-a moves workers and prefetch_depth here: form, "
+    + _NO_ACCELERATOR,
+    ("paper-a", "processes"): "paper-a moves processes here: prefetch_depth, form, "
+    + _NO_ACCELERATOR,
+    ("paper-b", "threads"): "paper-b moves nothing here: " + _NO_ACCELERATOR,
+    ("paper-b", "processes"): "paper-b moves nothing here: " + _NO_ACCELERATOR,
     ("paper-c", "threads"): "paper-c shares workers among the lanes of a plan that can be split: "
     "tokenising, which is no lane here, is masked",
-    ("paper-c", "processes"): "paper-c moves nothing here: worker processes have no lanes",
+    ("paper-c", "processes"): "paper-c moves nothing here: worker processes have no lanes, so that "
+    "shares are masked",
 }
 _NOTES = ("tuned", "card")  # of a file: what is known of the policy, which decides nothing
 DEFAULTS: Mapping[Makers, Policy] = {"threads": "initial", "processes": "trials"}

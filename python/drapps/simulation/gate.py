@@ -20,7 +20,8 @@ from drapps.policy import DEFAULTS, PUBLISHED, to_json
 from drapps.simulation.cases import Rates, rates_of, value
 
 HEURISTICS = ("initial", "hill_climb", "rule", "aimd", "model")
-LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning", "residual", *PUBLISHED)  # ways to learn, as policies are named
+#: Ways to learn, as policies are named.
+LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning", "residual", *PUBLISHED)
 SEEDS = 5  # that a gate asks for
 _GAP = 1.1  # oracle over tuned static, from which on no static settings will do
 
