@@ -34,8 +34,9 @@ def register(commands: Commands) -> None:
         run,
         summary="train a policy on simulated machines or recorded runs",
         description="Lets a policy learn on random simulated machines, or with --from from what "
-        "loaders have recorded, from several seeds side by side, and gives the best of them as JSON that --policy of other commands takes. Nothing "
-        "is written without -o or --checkpoints, and no policy is overwritten.",
+        "loaders have recorded, from several seeds side by side, and gives the best of them as "
+        "JSON that --policy of other commands takes. Nothing is written without -o or "
+        "--checkpoints, and no policy is overwritten.",
     )
     parser.add_argument(
         "--seeds", type=count, default=5, metavar="N", help="policies to train (default: 5)"
