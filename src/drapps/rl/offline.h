@@ -28,9 +28,8 @@ namespace drapps::rl {
 
 inline constexpr double kMostWeight = 20;
 
-/// Of each head the best choice of those that `worth` has allowed places for: outputs() bytes, 1 where a choice is
-/// allowed by `mask` and, unless `likely` is null, is at least `threshold` times as likely by these logits as the
-/// likeliest.
+/// Which choices a clone's logits support: outputs() bytes, 1 where a choice is allowed by `mask` and at least
+/// `threshold` times as likely as the likeliest one of its head.
 template <class T>
 void supported(const Heads& heads, const T* likely, const std::uint8_t* mask, double threshold, std::uint8_t* into);
 

@@ -2,8 +2,8 @@
 //
 // A step is from one decision to the next of one trace. What was applied counts, not what was proposed, whoever
 // decided. The best rate, which a reward may ask for, is the one that a twentieth of the steps of the same run exceed:
-// a recorded run does not say what would have been possible. Left out is a step that an accelerated or broken clock, a
-// pause between passes or a fault of the observation stands in.
+// a recorded run does not say what would have been possible. Left out are steps with a pause
+// between passes, a fault of the observation, or counters that go back.
 //
 // Of the knobs that a network may move those are learnt that moved: of the others the data say nothing, and the weights
 // do not name them.
