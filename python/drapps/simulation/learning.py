@@ -139,14 +139,14 @@ def train(
     """
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    runs = [_Run(options, seed, checkpoints, runs) for seed in seeds]
+    trainings = [_Run(options, seed, checkpoints, runs) for seed in seeds]
     stopped = threading.Event()
-    with ThreadPoolExecutor(min(len(runs), len(os.sched_getaffinity(0)))) as pool:
-        futures = [pool.submit(run.train, stopped) for run in runs]
+    with ThreadPoolExecutor(min(len(trainings), len(os.sched_getaffinity(0)))) as pool:
+        futures = [pool.submit(run.train, stopped) for run in trainings]
         try:
             while not all(future.done() for future in futures):
                 if progress:
-                    progress({run.seed: run.curve for run in runs})
+                    progress({run.seed: run.curve for run in trainings})
                 time.sleep(_WAIT)
                 if any(future.done() and future.exception() for future in futures):
                     stopped.set()  # so that the others end, too
