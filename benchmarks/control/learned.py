@@ -92,7 +92,7 @@ def measured(policy: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     """
     seeds = {}
     for seed, weights in seeds_of(policy).items():
-        found = [learned_row(row, weights) for row in rows]
+        found = [learned_row(row, weights, policy["name"]) for row in rows]
         gains = [summary.value(row, "learned") - summary.value(row, DEFAULT) for row in found]
         seeds[str(seed)] = {
             "means": {name: values(own, "learned") for name, own in parts(found).items()},
@@ -108,11 +108,11 @@ def measured(policy: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     return {"options": card.get("options", {}), "passed": gate.get("passed"), "seeds": seeds}
 
 
-def learned_row(row: Row, weights: str) -> Row:
+def learned_row(row: Row, weights: str, name: str = "ppo") -> Row:
     """A kept row with one more arm."""
     key = (row["machine"], row["workload"], row["event"], row["variation"])
     cell = next(cell for cell in cells_of(row["machine"], row["variation"]) if cell.key == key)
-    rates = rates_of(cell.case.run(learned_text(weights)))
+    rates = rates_of(cell.case.run(learned_text(weights, name)))
     facts = [{"rate": rate} for rate in rates]
     return {**row, "arms": {DEFAULT: row["arms"][DEFAULT], "learned": facts}}
 

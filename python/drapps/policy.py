@@ -16,6 +16,22 @@ Policy = str | Mapping[str, Any] | os.PathLike[str]
 Makers = Literal["threads", "processes"]  # of samples: of this process, or workers that run Python
 
 AUTO = "auto"
+#: Published designs, whose trained weights come with DRAPPS (docs/guides/learned-policies.md).
+PUBLISHED = ("paper-a", "paper-b", "paper-c")
+_PUBLISHED_FOLDER = Path(__file__).parent / "simulation" / "published"
+_NO_ACCELERATOR = "decode_on_gpu and augment_on_gpu, which no live loader has, are masked"
+_MASKED: Mapping[tuple[str, Makers], str] = {
+    ("paper-a", "threads"): "paper-a moves workers and prefetch_depth here: form, "
+    + _NO_ACCELERATOR,
+    ("paper-a", "processes"): "paper-a moves processes here: prefetch_depth, form, "
+    + _NO_ACCELERATOR,
+    ("paper-b", "threads"): "paper-b moves nothing here: " + _NO_ACCELERATOR,
+    ("paper-b", "processes"): "paper-b moves nothing here: " + _NO_ACCELERATOR,
+    ("paper-c", "threads"): "paper-c shares workers among the lanes of a plan that can be split: "
+    "tokenising, which is no lane here, is masked",
+    ("paper-c", "processes"): "paper-c moves nothing here: worker processes have no lanes, so that "
+    "shares are masked",
+}
 _NOTES = ("tuned", "card")  # of a file: what is known of the policy, which decides nothing
 DEFAULTS: Mapping[Makers, Policy] = {"threads": "initial", "processes": "trials"}
 #: Policies that a kept comparison on live loaders has found no slower than the default, by what
@@ -54,7 +70,8 @@ def chosen(policy: Policy | None, makers: Makers) -> Policy:
     """Who decides, of those that a user may name.
 
     Without a name it is the default. ``auto`` is the default too, or a policy that has passed its
-    gate, under the judge. A file gives the policy that stands in it.
+    gate, under the judge. A file gives the policy that stands in it. A published design that is
+    given no weights has those that come with DRAPPS.
 
     Raises:
         PipelineError: a file cannot be read.
@@ -64,17 +81,26 @@ def chosen(policy: Policy | None, makers: Makers) -> Policy:
     if isinstance(policy, os.PathLike):
         return without_notes(read(policy))
     if not is_auto(policy):
-        return policy
+        return _with_weights(policy)
     passed = PASSED.get(makers)
     if passed is None:
         return DEFAULTS[makers]
     return {**({"name": passed} if isinstance(passed, str) else passed), "judge": True}
 
 
+def _with_weights(policy: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    name = policy.get("name") if isinstance(policy, Mapping) else policy
+    if name not in PUBLISHED or (isinstance(policy, Mapping) and "weights" in policy):
+        return policy
+    shipped = without_notes(read(_PUBLISHED_FOLDER / f"{name}.json"))
+    return {**shipped, **policy} if isinstance(policy, Mapping) else shipped
+
+
 def choice(policy: Policy | None, makers: Makers) -> str:
-    """Why that one decides, in a sentence; empty where it was named."""
-    if not is_auto(policy):
-        return ""
+    """Why that one decides, or what of it is masked, in a sentence; empty where neither is so."""
+    if policy is not None and not is_auto(policy):
+        name = policy.get("name") if isinstance(policy, Mapping) else policy
+        return _MASKED.get((str(name), makers), "")
     if makers in PASSED:
         return f"auto: {name_of(PASSED[makers])} has passed its gate, and has a judge"
     return f"auto is {name_of(DEFAULTS[makers])} here: no other policy has passed its gate"

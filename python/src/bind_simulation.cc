@@ -1,10 +1,12 @@
 // Simulated runs: drapps._core.{simulate, knob_values, world_fields}.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,7 +111,7 @@ json features_of(const Features& values) {
 }
 
 std::string simulate(const std::string& scenario_text, const std::string& policy_text, const std::string& knobs_text,
-                     bool with_features) {
+                     bool with_features, const std::optional<nb::bytes>& trace_path) {
   const sim::Scenario scenario = value_of(sim::scenario_from_json(parsed(scenario_text)));
   std::unique_ptr<Policy> policy;
   if (!policy_text.empty()) policy = value_of(make_policy(value_of(policy_config_from_json(parsed(policy_text)))));
@@ -117,11 +119,19 @@ std::string simulate(const std::string& scenario_text, const std::string& policy
   const std::vector<Settings> held = held_of(scenario, knobs);
   if (policy != nullptr && !held.empty()) throw nb::value_error("a policy begins with one setting of each knob");
   const Settings start = held.empty() ? start_of(scenario.segments.front().world, knobs) : held.front();
+  sim::RunRecorder recorder;
+  if (trace_path && policy != nullptr) {
+    auto opened = trace::Writer::open(std::string(trace_path->c_str(), trace_path->size()),
+                                      json{{"scenario", parsed(scenario_text)}}.dump());
+    if (!opened.ok()) raise_for_file(opened.error());
+    recorder = {.writer = *std::move(opened), .config = policy_text};
+  }
   sim::RunResult result;
   {
     const WithoutGil free;
-    result = sim::run(scenario, std::move(policy), start, held);
+    result = sim::run(scenario, std::move(policy), start, held, recorder);
   }
+  if (!result.recorded.ok()) raise_for_file(result.recorded.error());
   json rows = json::array();
   for (std::size_t i = 0; i < result.segments.size(); ++i) {
     rows.push_back(row_of(result.segments[i], scenario.segments[i].world));
@@ -144,12 +154,14 @@ nb::list world_fields() {
 }  // namespace
 
 void bind_simulation(nb::module_& module) {
-  module.def("simulate", &simulate, "scenario"_a, "policy"_a, "knobs"_a, "features"_a = false,
-             "Runs a scenario in JSON (sim/world_json.h) on a simulated plant, and gives its segments in JSON. The "
-             "policy is in JSON (policy/config.h), or empty for settings that stay; knobs are those to begin with that "
-             "are other than the default's, by name, in JSON, or a list of such objects, one for each segment: held "
-             "without a policy, as far as limits allow. With features, and without a policy, a segment has what a "
-             "learned policy would see of it (plant/features.h). Raises ValueError.");
+  module.def(
+      "simulate", &simulate, "scenario"_a, "policy"_a, "knobs"_a, "features"_a = false, "trace"_a = nb::none(),
+      "Runs a scenario in JSON (sim/world_json.h) on a simulated plant, and gives its segments in JSON. The "
+      "policy is in JSON (policy/config.h), or empty for settings that stay; knobs are those to begin with that "
+      "are other than the default's, by name, in JSON, or a list of such objects, one for each segment: held "
+      "without a policy, as far as limits allow. With features, and without a policy, a segment has what a "
+      "learned policy would see of it (plant/features.h). A policy's decisions are recorded in a new file, where "
+      "trace is one. Raises ValueError, or OSError where that file takes nothing.");
   module.def("knob_values", &knob_values, "world"_a,
              "Knobs of a simulated world, in JSON, between whose values there is a choice: every value, by name.");
   module.def("world_fields", &world_fields,

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <cmath>
@@ -35,18 +36,55 @@ training::TrainingOptions training_options(const std::string& text) {
 }
 
 json point_of(const rl::Progress& each) {
-  json point{{"decisions", each.decisions},          {"episodes", each.episodes},
-             {"explained", each.explained},          {"entropy", each.losses.entropy},
-             {"divergence", each.losses.divergence}, {"clipped", each.losses.clipped},
-             {"value_loss", each.losses.value}};
+  json point{{"decisions", each.decisions}, {"episodes", each.episodes},     {"explained", each.explained},
+             {"entropy", each.entropy},     {"divergence", each.divergence}, {"clipped", each.clipped},
+             {"value_loss", each.value}};
   if (std::isfinite(each.reward)) point["reward"] = each.reward;
   return point;
 }
 
-std::unique_ptr<Trainer> restored(const nb::bytes& saved) {
-  const std::span bytes(reinterpret_cast<const std::uint8_t*>(saved.c_str()), saved.size());
+/// Paths as the system has them.
+std::vector<std::string> paths_of(const std::vector<nb::bytes>& files) {
+  std::vector<std::string> paths;
+  for (const nb::bytes& file : files) paths.emplace_back(file.c_str(), file.size());
+  return paths;
+}
+
+std::unique_ptr<Trainer> begun(const std::string& options, const std::vector<nb::bytes>& runs) {
+  const training::TrainingOptions read = training_options(options);
+  const std::vector<std::string> paths = paths_of(runs);
   const WithoutGil free;
-  return value_of(Trainer::restored(bytes));
+  return value_of(Trainer::begun(read, paths));
+}
+
+std::unique_ptr<Trainer> restored(const nb::bytes& saved, const std::vector<nb::bytes>& runs) {
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(saved.c_str()), saved.size());
+  const std::vector<std::string> paths = paths_of(runs);
+  const WithoutGil free;
+  return value_of(Trainer::restored(bytes, paths));
+}
+
+/// What recorded runs say, but for their steps; null where there are none.
+std::string support_of(const Trainer& trainer) {
+  const auto& recorded = trainer.recorded();
+  if (!recorded) return "null";
+  json knobs = json::array();
+  for (const training::KnobSupport& each : recorded->support) {
+    knobs.push_back({{"name", each.name},
+                     {"stays", each.stays},
+                     {"downs", each.downs},
+                     {"ups", each.ups},
+                     {"values", {each.least, each.most}},
+                     {"learnt", each.learnt}});
+  }
+  const std::uint64_t steps =
+      recorded->support.front().stays + recorded->support.front().downs + recorded->support.front().ups;
+  return json{{"runs", recorded->runs},
+              {"steps", steps},
+              {"drawn", recorded->drawn},
+              {"left_out", recorded->left_out},
+              {"knobs", knobs}}
+      .dump();
 }
 
 json knobs_by_name(const Settings& settings, const sim::World& world) {
@@ -93,15 +131,11 @@ std::string validation_episodes(std::size_t count, std::uint64_t seed, double sl
 void bind_training(nb::module_& module) {
   nb::class_<Trainer>(module, "PolicyTrainer",
                       "Trains a policy on simulated plants (training/trainer.h). One thread at a time.")
-      .def(
-          "__init__",
-          [](Trainer* self, const std::string& options) {
-            const training::TrainingOptions read = training_options(options);
-            const WithoutGil free;
-            new (self) Trainer(read);
-          },
-          "options"_a, "Options in JSON. Raises ValueError.")
-      .def_static("restored", &restored, "saved"_a, "One that goes on from what save() gave. Raises ValueError.")
+      .def(nb::new_(&begun), "options"_a, "runs"_a = std::vector<nb::bytes>(),
+           "Options in JSON, and paths of traces for a learner that takes them. Raises ValueError.")
+      .def_static("restored", &restored, "saved"_a, "runs"_a = std::vector<nb::bytes>(),
+                  "One that goes on from what save() gave. Raises ValueError.")
+      .def_prop_ro("support", &support_of, "What its recorded runs say, in JSON.")
       .def(
           "go_on",
           [](Trainer& self, int updates) {

@@ -169,6 +169,100 @@ def test_a_recorded_run_comes_out_again_at_every_simd_level(trained, tmp_path):
         assert told["equal"] == told["decisions"] == len(made) > 2
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A folder of two recorded runs in which knobs moved: one of a loader, one simulated."""
+    folder = tmp_path_factory.mktemp("runs")
+    often = {"every_ns": 20_000_000, "every_batches": 1}
+    loader = native(policy={"name": "explore", "parameters": {"share": 1}, **often})
+    with loader.record(folder / "live.trace"):
+        decide(loader, 8)
+    text = "name: short\nabout: Photos.\nworkload: {kind: photos}\n"
+    text += "consumer: {step: 0.02}\nseconds: 60\n"
+    simulation.simulate(
+        parse(text, "short.yaml"),
+        simulation.load("laptop"),
+        "explore",
+        record=folder / "simulated.trace",
+    )
+    return folder
+
+
+def test_a_simulated_run_is_recorded_as_a_live_one(recorded, capsys):
+    made = [
+        each
+        for each in trace.open(recorded / "simulated.trace")
+        if isinstance(each, trace.Decision)
+    ]
+    assert len(made) > 50
+    assert all(each.why.startswith("drawn: ") for each in made)
+    assert main(["trace", "replay", str(recorded / "simulated.trace")]) == 0
+    assert f"{len(made)} of {len(made)} decisions" in capsys.readouterr().out
+    words = ["simulate", "bandwidth-falls", "--machine", "h100", "--seconds", "5"]
+    assert main([*words, "--record", str(recorded / "simulated.trace")]) == 1
+    assert "simulated.trace" in capsys.readouterr().err
+    assert main([*words, "--set", "io_depth=8", "--record", str(recorded / "no.trace")]) == 1
+    assert "no decisions to record" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("learner", ["cql", "bcq", "awac", "cloning"])
+def test_a_policy_learns_from_recorded_runs_and_says_what_they_do_not_say(
+    recorded, learner, tmp_path, capsys
+):
+    file = tmp_path / "offline.json"
+    words = ["train-policy", "--from", str(recorded), "--learner", learner, "--seeds", "1"]
+    words += ["--decisions", "16384", "--validation", "1", "--set", "hidden=8"]
+    assert main([*words, "-o", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "steps of 2 recorded runs" in said
+    assert "never moved, so it stays as it is" in said
+    assert "out of the data's support" in said
+    written = json.loads(file.read_text())
+    assert written["name"] == learner
+    assert written["card"]["trained_on"] == "recorded runs"
+    assert written["card"]["data"]["steps"] > 50
+    loader = native(policy=file)
+    for batch, other in zip(loader, native(), strict=True):
+        assert numpy.array_equal(batch["x"], other["x"])
+    assert loader.explain().decisions.policy == learner
+
+
+def test_runs_that_say_nothing_are_refused(recorded, tmp_path, capsys):
+    assert main(["train-policy", "--from", str(tmp_path), "--seeds", "1"]) == 1
+    assert "has no recorded runs" in capsys.readouterr().err
+    assert main(["train-policy", "--from", str(recorded), "--learner", "sac", "--seeds", "1"]) == 1
+    assert "cannot learn from recorded runs" in capsys.readouterr().err
+    (tmp_path / "broken.trace").write_bytes(b"no trace")
+    assert main(["train-policy", "--from", str(tmp_path), "--seeds", "1"]) == 1
+    assert "broken.trace" in capsys.readouterr().err
+    assert main(["train-policy", "--learner", "cql", "--seeds", "1"]) == 1
+    assert "learns from recorded runs, and there are none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("learner", ["sac", "residual", "paper-a", "paper-b", "paper-c"])
+def test_each_learner_and_design_trains_a_policy_that_a_loader_runs(learner, tmp_path):
+    small = SMALL | {"learner": learner, "decisions": 512}
+    trained = learning.train(small, [1], validation=1)
+    file = tmp_path / "learned.json"
+    file.write_text(json.dumps(learning.policy_of(trained, small)))
+    assert gate.check(json.loads(file.read_text()), cases=1)["passed"] is False
+    loader = native(policy=file)
+    for batch, other in zip(loader, native(), strict=True):
+        assert numpy.array_equal(batch["x"], other["x"])
+    assert loader.explain().decisions.policy == learner
+
+
+@pytest.mark.parametrize("design", ["paper-a", "paper-b", "paper-c"])
+def test_published_designs_come_with_weights_and_say_what_a_loader_has_not(design):
+    often = {"every_ns": 20_000_000, "every_batches": 1}
+    for policy in (design, {"name": design, "judge": True, **often}):
+        loader = native(policy=policy)
+        for batch, other in zip(loader, native(), strict=True):
+            assert numpy.array_equal(batch["x"], other["x"])
+        assert loader.explain().decisions.policy == design
+        assert "masked" in str(loader.explain())
+
+
 def test_it_runs_in_the_simulator_as_any_policy(trained, capsys):
     text = "name: short\nabout: Photos.\nworkload: {kind: photos}\n"
     text += "consumer: {step: 0.02}\nseconds: 10\n"

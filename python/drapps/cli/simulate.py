@@ -46,6 +46,12 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--seconds", type=seconds, metavar="S", help="how long to run, events all in proportion"
     )
+    parser.add_argument(
+        "--record",
+        type=named,
+        metavar="FILE",
+        help="a new file for a trace of what the policy decides",
+    )
 
 
 def knob(text: str) -> tuple[str, int]:
@@ -74,5 +80,7 @@ def run(chosen: argparse.Namespace) -> Answer:
     machine = simulation.load(chosen.machine) if chosen.machine else own
     if machine is None:
         raise WrongUseError("--machine M is missing; drapps simulate --list names those there are")
-    done = simulation.simulate(played, machine, chosen.policy, knobs=dict(chosen.set))
+    done = simulation.simulate(
+        played, machine, chosen.policy, knobs=dict(chosen.set), record=chosen.record
+    )
     return Answer(str(done), done.to_json())

@@ -1,10 +1,10 @@
-"""``drapps train-policy``: a policy that learns on simulated machines."""
+"""``drapps train-policy``: a policy that learns on simulated machines or from recorded runs."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,15 @@ from drapps.cli.parser import add_command, count, named
 from drapps.cli.progress import Progress
 from drapps.errors import PipelineError
 from drapps.output import NewFile
+from drapps.policy import PUBLISHED
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands
     from drapps.simulation.learning import Curve, Trained
 
-_REWARDS = ("own", "paper-a", "paper-b", "paper-c")
+_LEARNERS = ("ppo", "sac", "cql", "bcq", "awac", "cloning", "residual", *PUBLISHED)
+_REWARDS = ("own", *PUBLISHED)
+_FEW = 20  # moves of one kind, of which little can be learnt
 _BARS = " ▁▂▃▄▅▆▇█"
 _COLUMNS = 40  # of a curve
 
@@ -29,10 +32,11 @@ def register(commands: Commands) -> None:
         commands,
         "train-policy",
         run,
-        summary="train a policy on simulated machines",
-        description="Lets a policy learn on random simulated machines, from several seeds side by "
-        "side, and gives the best of them as JSON that --policy of other commands takes. Nothing "
-        "is written without -o or --checkpoints, and no policy is overwritten.",
+        summary="train a policy on simulated machines or recorded runs",
+        description="Lets a policy learn on random simulated machines, or with --from from what "
+        "loaders have recorded, from several seeds side by side, and gives the best of them as "
+        "JSON that --policy of other commands takes. Nothing is written without -o or "
+        "--checkpoints, and no policy is overwritten.",
     )
     parser.add_argument(
         "--seeds", type=count, default=5, metavar="N", help="policies to train (default: 5)"
@@ -48,7 +52,21 @@ def register(commands: Commands) -> None:
         help="of each policy (default: 2000000)",
     )
     parser.add_argument(
-        "--reward", choices=_REWARDS, default="own", help="what is learnt from (default: own)"
+        "--learner",
+        choices=_LEARNERS,
+        help="how it learns, or a published design (default: ppo; with --from cql)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="runs",
+        type=named,
+        metavar="DIR",
+        help="a folder of recorded runs, *.trace, to learn from instead of simulated machines",
+    )
+    parser.add_argument(
+        "--reward",
+        choices=_REWARDS,
+        help="what is learnt from (default: own; of a published design its own)",
     )
     parser.add_argument(
         "--reward-weights", type=float, nargs="+", metavar="W", help="of its parts, in order"
@@ -94,9 +112,11 @@ def run(chosen: argparse.Namespace) -> Answer:
     if chosen.out and Path(chosen.out).exists():
         raise PipelineError(f"{chosen.out!r} is there already: nothing is overwritten")
     options: dict[str, Any] = dict(chosen.set) | {
+        "learner": chosen.learner or ("cql" if chosen.runs else "ppo"),
         "decisions": chosen.decisions,
-        "reward": chosen.reward,
     }
+    if chosen.reward:
+        options["reward"] = chosen.reward
     if chosen.reward_weights:
         options["reward_weights"] = chosen.reward_weights
     progress = Progress(chosen)
@@ -105,6 +125,7 @@ def run(chosen: argparse.Namespace) -> Answer:
             options,
             range(chosen.first_seed, chosen.first_seed + chosen.seeds),
             checkpoints=Path(chosen.checkpoints) if chosen.checkpoints else None,
+            runs=_traces(Path(chosen.runs)) if chosen.runs else [],
             validation=chosen.validation,
             progress=lambda curves: progress.say(_how_far(curves, chosen.decisions)),
         )
@@ -115,6 +136,34 @@ def run(chosen: argparse.Namespace) -> Answer:
         _write(Path(chosen.out), policy)
     facts = {"name": policy["name"], "card": _told(policy["card"])}
     return Answer(_text(trained, chosen), facts)
+
+
+def _traces(folder: Path) -> list[Path]:
+    found = sorted(folder.glob("*.trace"))
+    if not found:
+        raise PipelineError(
+            f"{str(folder)!r} has no recorded runs: loader.record() writes them, as *.trace"
+        )
+    return found
+
+
+def _supported(support: Mapping[str, Any]) -> Iterator[str]:
+    """What recorded runs say, and what they say nothing of."""
+    yield (
+        f"{support['steps']} steps of {support['runs']} recorded runs, {support['drawn']} of them "
+        f"drawn with known probabilities; {support['left_out']} left out"
+    )
+    for knob in support["knobs"]:
+        low, high = knob["values"]
+        if not knob["learnt"]:
+            yield f"  {knob['name']}: never moved, so it stays as it is"
+            continue
+        few = [way for way in ("ups", "downs") if knob[way] < _FEW]
+        little = f"; out of the data's support: {' and '.join(few)}" if few else ""
+        yield (
+            f"  {knob['name']}: {knob['ups']} up, {knob['downs']} down, seen from {low} to {high}"
+            f"{little}"
+        )
 
 
 def _told(card: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,14 +204,17 @@ def _write(file: Path, policy: dict[str, Any]) -> None:
 def _text(trained: list[Trained], chosen: argparse.Namespace) -> str:
     from drapps.simulation.learning import thinned
 
-    lines = [f"{chosen.decisions} decisions from each of {len(trained)} seeds:"]
+    lines = list(_supported(trained[0].support)) if trained[0].support else []
+    what = "recorded decisions learnt" if chosen.runs else "decisions"
+    lines.append(f"{chosen.decisions} {what} from each of {len(trained)} seeds:")
     for each in trained:
         points = thinned(each.curve, _COLUMNS)
+        score = f"  seed {each.seed}: {each.score:.4f} of the best known"
+        if each.support:
+            lines.append(score)
+            continue
         ends = f"{points[0][1]:.1f} to {points[-1][1]:.1f}" if points else "no episode ended"
-        lines.append(
-            f"  seed {each.seed}: {each.score:.4f} of the best known, reward {ends}  "
-            f"{drawn(points)}"
-        )
+        lines.append(f"{score}, reward {ends}  {drawn(points)}")
     best = max(trained, key=lambda each: each.score)
     lines.append(f"the best on validation machines is seed {best.seed}")
     if chosen.out:

@@ -16,10 +16,12 @@ from typing import Any
 
 from drapps import _core
 from drapps.errors import PipelineError
-from drapps.policy import DEFAULTS, to_json
+from drapps.policy import DEFAULTS, PUBLISHED, to_json
 from drapps.simulation.cases import Rates, rates_of, value
 
 HEURISTICS = ("initial", "hill_climb", "rule", "aimd", "model")
+#: Ways to learn, as policies are named.
+LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning", "residual", *PUBLISHED)
 SEEDS = 5  # that a gate asks for
 _GAP = 1.1  # oracle over tuned static, from which on no static settings will do
 
@@ -83,9 +85,9 @@ def cases_of(count: int, seed: int, shift: Mapping[str, float]) -> list[Validati
     return found
 
 
-def learned_text(weights: str) -> str:
+def learned_text(weights: str, name: str = "ppo") -> str:
     """A learned policy in JSON, as the core reads it."""
-    return json.dumps({"name": "ppo", "weights": weights})
+    return json.dumps({"name": name, "weights": weights})
 
 
 def rates_begun(case: ValidationCase, policy: str, knobs: Mapping[str, int] | None = None) -> Rates:
@@ -106,8 +108,10 @@ def seeds_of(policy: Mapping[str, Any]) -> dict[int, str]:
     Raises:
         PipelineError: it is no learned policy, or its weights are none.
     """
-    if policy.get("name") != "ppo":
-        raise PipelineError("only a learned policy has a gate: its name is ppo")
+    if policy.get("name") not in LEARNED:
+        raise PipelineError(
+            f"only a learned policy has a gate: its name is one of {', '.join(LEARNED)}"
+        )
     card = policy.get("card")
     listed = card.get("seeds") if isinstance(card, dict) else None
     found = {0: policy.get("weights", "")}
@@ -117,7 +121,7 @@ def seeds_of(policy: Mapping[str, Any]) -> dict[int, str]:
         except (KeyError, TypeError, ValueError):
             raise PipelineError("the card of this policy does not list its seeds") from None
     for weights in found.values():
-        to_json({"name": "ppo", "weights": weights})
+        to_json({"name": policy["name"], "weights": weights})
     return found
 
 
@@ -125,6 +129,7 @@ def measured(
     cases: Sequence[ValidationCase],
     seeds: Mapping[int, str],
     progress: Callable[[], None] | None = None,
+    name: str = "ppo",
 ) -> Values:
     """The value of every arm in every case: the mean over segments of its rate over the best known.
 
@@ -139,10 +144,10 @@ def measured(
             ORACLE: rates_held(case),
             DEFAULT: rates_begun(case, json.dumps(case.default)),
         }
-        for name in HEURISTICS:
-            rates[name] = rates_begun(case, json.dumps(name))
+        for other in HEURISTICS:
+            rates[other] = rates_begun(case, json.dumps(other))
         for seed, weights in seeds.items():
-            text = learned_text(weights)
+            text = learned_text(weights, name)
             rates[f"seed {seed}"] = rates_begun(case, text)
             rates[f"seed {seed}, warm"] = rates_begun(case, text, static)
         best = tuple(map(max, *rates.values()))
@@ -253,5 +258,5 @@ def check(
     found = {}
     for name, shift in SETS.items():
         where = cases_of(cases, seed, shift)
-        found[name] = (where, measured(where, seeds, one_more))
+        found[name] = (where, measured(where, seeds, one_more, str(policy["name"])))
     return verdict(found, list(seeds)) | {"drawn_from": seed}

@@ -1,4 +1,4 @@
-"""Policies that learn on simulated machines, several seeds side by side.
+"""Policies that learn on simulated machines or from recorded runs, several seeds side by side.
 
 A training is a function of its options: the same ones give the same weights. Where it is told a
 folder it leaves checkpoints there, and goes on from them.
@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -41,19 +41,24 @@ class Trained:
         weights: base64, as a policy takes them.
         curve: of every update, by ``decisions``.
         score: the mean value on validation machines; 0 where none were asked for.
+        support: what the recorded runs say that it learnt from; None where it tried things itself.
     """
 
     seed: int
     weights: str
     curve: Curve
     score: float = 0.0
+    support: Mapping[str, Any] | None = None
 
 
 class _Run:
     """One seed under way."""
 
-    def __init__(self, options: Options, seed: int, folder: Path | None) -> None:
+    def __init__(
+        self, options: Options, seed: int, folder: Path | None, runs: Sequence[Path]
+    ) -> None:
         self.seed = seed
+        self._runs = [os.fsencode(run) for run in runs]
         self.curve: Curve = []
         self._asked = json.dumps({**options, "seed": seed})
         self._file = folder / f"seed-{seed}.training" if folder else None
@@ -73,13 +78,18 @@ class _Run:
                 saved = now
         self.curve = json.loads(trainer.curve())
         self._save(trainer)
-        return Trained(self.seed, base64.b64encode(trainer.weights()).decode(), self.curve)
+        return Trained(
+            self.seed,
+            base64.b64encode(trainer.weights()).decode(),
+            self.curve,
+            support=json.loads(trainer.support),
+        )
 
     def _begun(self) -> Any:
         try:
             if self._file is None or not self._file.exists():
-                return _core.PolicyTrainer(self._asked)
-            trainer = _core.PolicyTrainer.restored(self._file.read_bytes())
+                return _core.PolicyTrainer(self._asked, self._runs)
+            trainer = _core.PolicyTrainer.restored(self._file.read_bytes(), self._runs)
             wanted = json.loads(trainer.options) | json.loads(self._asked)
         except ValueError as error:
             where = f"{self._file}: " if self._file and self._file.exists() else ""
@@ -103,6 +113,7 @@ def train(
     options: Options,
     seeds: Sequence[int],
     *,
+    runs: Sequence[Path] = (),
     checkpoints: Path | None = None,
     validation: int = 0,
     progress: Callable[[Mapping[int, Curve]], None] | None = None,
@@ -112,6 +123,8 @@ def train(
     Args:
         options: of ``src/drapps/training/trainer.h``, but for the seed.
         seeds: one for each policy.
+        runs: traces (``loader.record()``), for the learners ``cloning``, ``awac``, ``cql`` and
+            ``bcq``, which try nothing themselves.
         checkpoints: a folder in which each is kept every half minute, and from which it goes on.
         validation: on how many machines that no training has seen each is scored.
         progress: is told the curves so far, several times a second.
@@ -120,19 +133,20 @@ def train(
         The policies in the order of their seeds.
 
     Raises:
-        PipelineError: an option that cannot be, or a checkpoint of another training.
+        PipelineError: an option that cannot be, a checkpoint of another training, or runs that
+            say nothing.
         OSError: a checkpoint could not be written.
     """
     if checkpoints:
         checkpoints.mkdir(parents=True, exist_ok=True)
-    runs = [_Run(options, seed, checkpoints) for seed in seeds]
+    trainings = [_Run(options, seed, checkpoints, runs) for seed in seeds]
     stopped = threading.Event()
-    with ThreadPoolExecutor(min(len(runs), len(os.sched_getaffinity(0)))) as pool:
-        futures = [pool.submit(run.train, stopped) for run in runs]
+    with ThreadPoolExecutor(min(len(trainings), len(os.sched_getaffinity(0)))) as pool:
+        futures = [pool.submit(run.train, stopped) for run in trainings]
         try:
             while not all(future.done() for future in futures):
                 if progress:
-                    progress({run.seed: run.curve for run in runs})
+                    progress({run.seed: run.curve for run in trainings})
                 time.sleep(_WAIT)
                 if any(future.done() and future.exception() for future in futures):
                     stopped.set()  # so that the others end, too
@@ -140,22 +154,20 @@ def train(
             found = [future.result() for future in futures]
         finally:
             stopped.set()
-    return scored(found, validation)
+    return scored(found, validation, options.get("learner", "ppo"))
 
 
-def scored(trained: Sequence[Trained], cases: int) -> list[Trained]:
+def scored(trained: Sequence[Trained], cases: int, name: str = "ppo") -> list[Trained]:
     """With the mean of their rates over the best known, on so many validation machines."""
     if not cases:
         return list(trained)
     where = cases_of(cases, 0, NOTHING_SPECIAL)
     held = [rates_held(case) for case in where]
     return [
-        Trained(
-            each.seed,
-            each.weights,
-            each.curve,
-            fmean(
-                value(rates_begun(case, learned_text(each.weights)), best)
+        replace(
+            each,
+            score=fmean(
+                value(rates_begun(case, learned_text(each.weights, name)), best)
                 for case, best in zip(where, held, strict=True)
             ),
         )
@@ -167,10 +179,11 @@ def policy_of(trained: Sequence[Trained], options: Options) -> dict[str, Any]:
     """The policy file of a training: the best seed, and a card that tells of all."""
     best = max(trained, key=lambda each: each.score)
     return {
-        "name": "ppo",
+        "name": options.get("learner", "ppo"),
         "weights": best.weights,
         "card": {
-            "trained_on": "random simulated machines",
+            "trained_on": "recorded runs" if best.support else "random simulated machines",
+            "data": best.support,
             "options": dict(options),
             "seed": best.seed,
             "seeds": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -128,6 +129,7 @@ def simulate(
     *,
     knobs: Mapping[str, int] | None = None,
     seed: int = 1,
+    record: str | os.PathLike[str] | None = None,
 ) -> SimulatedRun:
     """Runs a scenario on a machine that need not be there.
 
@@ -138,15 +140,20 @@ def simulate(
             moves them where none are given.
         knobs: those to begin with that are other than the default's, by name.
         seed: of what varies slowly, where the machine's numbers say that something does.
+        record: a new file for a trace of the policy's decisions, as ``loader.record()`` writes one.
 
     Raises:
         PipelineError: an unknown policy or knob, a knob that the machine has not or that is outside
-            its limits, or a scenario with something that is not simulated.
+            its limits, or a scenario with something that is not simulated; and where a trace is to
+            be of a run without a policy.
+        OSError: the file is there already, or takes nothing.
     """
     makers = makers_of(scenario.workload)
     if policy is not None or not knobs:
         policy = chosen(policy, makers)
     text = "" if policy is None else to_json(policy, makers)
+    if record is not None and not text:
+        raise PipelineError("record=: settings that stay make no decisions to record")
     description = {
         "seconds": scenario.seconds,
         "seed": seed,
@@ -154,7 +161,12 @@ def simulate(
     }
     try:
         found = json.loads(
-            _core.simulate(json.dumps(description), text, json.dumps(dict(knobs or {})))
+            _core.simulate(
+                json.dumps(description),
+                text,
+                json.dumps(dict(knobs or {})),
+                trace=None if record is None else os.fsencode(record),
+            )
         )
     except ValueError as error:
         raise PipelineError(f"{scenario.name} on {machine.name}: {error}") from None

@@ -81,7 +81,7 @@ class Pace {
 }  // namespace
 
 RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start,
-              std::span<const Settings> held) {
+              std::span<const Settings> held, const RunRecorder& recorder) {
   const World& first = scenario.segments.front().world;
   const auto batch_bytes = static_cast<std::size_t>(first.workload.batch * first.workload.row_bytes);
   const Settings begun = start.value_or(initial_settings(limits_of(first), batch_bytes));
@@ -89,6 +89,11 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
   std::optional<Decider> decider;
   if (policy != nullptr) decider.emplace(std::move(policy), plant.limits());
   const auto clock = [&] { return plant.counters().time_ns; };
+
+  trace::Writer* const writer = decider ? recorder.writer.get() : nullptr;
+  if (writer != nullptr) {
+    writer->began({.policy = decider->policy().name(), .config = recorder.config, .state = decider->save()});
+  }
 
   RunResult result;
   Pace pace;
@@ -111,7 +116,12 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
       if (!decider && at < held.size()) plant.apply(held[at]);
       if (!decider || !pace.due(plant.counters(), decider->policy().pace())) continue;
       if (plant.limits() != decider->limits()) decider->set_limits(plant.limits());
-      const Decision decision = decider->decide(plant.observe(), clock);
+      const Observation now = plant.observe();
+      const Decision decision = decider->decide(now, clock);
+      if (writer != nullptr) {
+        writer->decision(decider->limits(), now, decision, {});
+        if (Status kept = writer->flush(now.time_ns); !kept.ok()) result.recorded = std::move(kept);
+      }
       row.moves += moved(decision.applied, plant.settings());
       plant.apply(decision.applied);
       ++result.decisions;
@@ -122,6 +132,9 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
     row.settings = plant.settings();
     if (!decider) row.features = features(plant.observe(), seen, plant.limits());
     result.segments.push_back(std::move(row));
+  }
+  if (writer != nullptr) {
+    if (Status kept = writer->close(); !kept.ok()) result.recorded = std::move(kept);
   }
   return result;
 }

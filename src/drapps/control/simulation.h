@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "drapps/base/result.h"
 #include "drapps/plant/features.h"
 #include "drapps/plant/policy.h"
 #include "drapps/sim/accounts.h"
 #include "drapps/sim/scenario.h"
+#include "drapps/trace/writer.h"
 
 namespace drapps::sim {
 
@@ -31,13 +33,21 @@ struct SegmentResult {
 struct RunResult {
   std::vector<SegmentResult> segments;
   std::uint64_t decisions = 0;
+  Status recorded = ok_status();  // an error where its file takes no more
+};
+
+/// Who writes down what a policy does in a run, as on a live plant; without samples, of which a fluid has none.
+struct RunRecorder {
+  std::shared_ptr<trace::Writer> writer;  // null: nobody
+  std::string config{};                   // of the policy, in JSON (policy/config.h)
 };
 
 /// Runs a scenario to its end, on the fluid plant.
 /// @param policy  asked at its own pace; null: the settings stay.
 /// @param start   settings to begin with; initial_settings() where absent.
 /// @param held    empty, or settings of each segment, which the knobs have as it begins; of a run without a policy.
+/// @param recorder  of a run with a policy; its writer is closed at the end.
 RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, const std::optional<Settings>& start = {},
-              std::span<const Settings> held = {});
+              std::span<const Settings> held = {}, const RunRecorder& recorder = {});
 
 }  // namespace drapps::sim

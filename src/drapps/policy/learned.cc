@@ -5,15 +5,39 @@
 #include <cmath>
 #include <cstddef>
 
+#include "drapps/policy/load_window.h"
+#include "drapps/policy/registry.h"
+
 namespace drapps {
 
 Result<std::unique_ptr<Policy>> Learned::make(const PolicyConfig& config) {
   if (config.weights.empty()) {
-    return invalid("policy ppo has no weights of its own: give the file that drapps train-policy has written");
+    return invalid("policy " + config.name +
+                   " has no weights of its own: give the file that drapps train-policy has written");
   }
   auto network = network_from_bytes(config.weights);
   if (!network.ok()) return std::move(network).error();
-  return std::unique_ptr<Policy>(new Learned(*std::move(network)));
+  std::unique_ptr<const Policy> base;
+  if (!network->over.empty()) {
+    auto made = make_policy({.name = network->over});
+    if (!made.ok()) return std::move(made).error();
+    base = *std::move(made);
+  }
+  return std::unique_ptr<Policy>(
+      new Learned(*std::move(network), *std::ranges::find(kLearnedNames, config.name), std::move(base)));
+}
+
+static_assert(sizeof(LearnedMemory) + sizeof(LoadWindow) <= kPolicyMemory);
+
+/// What the heuristic remembers stands behind what the network does.
+Settings Learned::proposed_by_base(const Observation& observation, PolicyState& state) const {
+  if (base_ == nullptr) return observation.settings;
+  PolicyState own{.limits = state.limits};
+  const auto kept = state.memory.begin() + sizeof(LearnedMemory);
+  std::copy(kept, kept + sizeof(LoadWindow), own.memory.begin());
+  const Settings proposed = base_->decide(observation, own);
+  std::copy_n(own.memory.begin(), sizeof(LoadWindow), kept);
+  return proposed;
 }
 
 Settings Learned::decide(const Observation& observation, PolicyState& state) const {
@@ -27,16 +51,35 @@ Settings Learned::decide(const Observation& observation, PolicyState& state) con
   const std::span<const float> outputs = network_.actor.forward_one(inputs.data(), scratch);
   network_.moves.heads().mode(outputs.data(), mask.data(), action.data());
   state.store(memory);
-  const Settings settings = network_.moves.moved(observation.settings, state.limits, action.data());
+  const Settings settings = network_.moves.moved(proposed_by_base(observation, state), state.limits, action.data());
   say_moves(observation.settings, settings, state);
   return settings;
+}
+
+void Learned::say_stays(PolicyState& state) const {
+  const LearnedMoves& moves = network_.moves;
+  std::size_t missing = 0;
+  const char* first = nullptr;
+  for (const KnobId id : moves.knobs()) {
+    if (state.limits[id] != Bounds{}) continue;
+    if (missing++ == 0) first = knob_table()[static_cast<std::size_t>(id)].name.data();
+  }
+  const auto shared = static_cast<std::size_t>(
+      std::ranges::count_if(moves.lanes(), [&](std::size_t lane) { return state.limits.weighted[lane]; }));
+  const bool no_lanes = !moves.lanes().empty() && shared < 2;
+  if (missing == moves.knobs().size() && (no_lanes || moves.lanes().empty())) {
+    return state.say("this plant has nothing that it moves: %s", first != nullptr ? first : "shares of lanes");
+  }
+  if (missing == 0 && !no_lanes) return state.say("nothing looks better than to stay");
+  if (no_lanes) return state.say("nothing looks better than to stay; masked: shares of lanes");
+  if (missing == 1) return state.say("nothing looks better than to stay; masked: %s", first);
+  state.say("nothing looks better than to stay; masked: %s, and %zu more", first, missing - 1);
 }
 
 /// The first knob that moves stands for all.
 void Learned::say_moves(const Settings& before, const Settings& after, PolicyState& state) const {
   const bool shares = before.lane_weights != after.lane_weights;
-  state.why =
-      Reason(shares ? "the network moves workers from one lane to another" : "nothing looks better than to stay");
+  if (shares) state.why = Reason("the network moves workers from one lane to another");
   std::size_t moves = shares ? 1 : 0;
   const char* first = nullptr;
   bool up = false;
@@ -47,7 +90,11 @@ void Learned::say_moves(const Settings& before, const Settings& after, PolicySta
     first = knob_table()[static_cast<std::size_t>(id)].name.data();
     up = after[id] > before[id];
   }
-  if (first == nullptr) return;
+  if (first == nullptr) {
+    if (before[KnobId::kFused] != after[KnobId::kFused]) return state.say("the network asks for a plan with lanes");
+    if (!shares) say_stays(state);
+    return;
+  }
   if (moves == 1) return state.say("the network moves %s %s", first, up ? "up" : "down");
   state.say("the network moves %s %s, and %zu more", first, up ? "up" : "down", moves - 1);
 }

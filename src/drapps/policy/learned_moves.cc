@@ -1,19 +1,37 @@
 #include "drapps/policy/learned_moves.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include "drapps/plant/knob_range.h"
 
 namespace drapps {
 
-NamedKnob named_knob(KnobId id) {
-  const Knob& knob = knob_table()[static_cast<std::size_t>(id)];
-  return {std::string(knob.name), std::string(knob.unit), {knob.grid.begin(), knob.grid.end()}};
+namespace {
+
+rl::Head head_of(const Knob& knob, KnobMove move) {
+  switch (move) {
+    case KnobMove::kNotch: return {rl::HeadKind::kChoice, LearnedMoves::kChoices};
+    case KnobMove::kEnds: return {rl::HeadKind::kChoice, 2};
+    case KnobMove::kAny: return {rl::HeadKind::kChoice, knob.grid.size()};
+    case KnobMove::kShare: return {rl::HeadKind::kBeta, 2};
+  }
+  return {};
 }
 
-Result<LearnedMoves> LearnedMoves::of(std::span<const NamedKnob> knobs, std::span<const std::string> lanes) {
+}  // namespace
+
+NamedKnob named_knob(KnobId id, KnobMove move) {
+  const Knob& knob = knob_table()[static_cast<std::size_t>(id)];
+  return {std::string(knob.name), std::string(knob.unit), {knob.grid.begin(), knob.grid.end()}, move};
+}
+
+Result<LearnedMoves> LearnedMoves::of(std::span<const NamedKnob> knobs, std::span<const std::string> lanes,
+                                      bool whole) {
   LearnedMoves made;
+  made.whole_ = whole;
   std::vector<rl::Head> heads;
   for (const NamedKnob& named : knobs) {
     const auto& table = knob_table();
@@ -21,7 +39,8 @@ Result<LearnedMoves> LearnedMoves::of(std::span<const NamedKnob> knobs, std::spa
     if (knob == table.end()) {
       return invalid("the weights move the knob \"" + named.name + "\", which this version does not have");
     }
-    if (!knob->ordered || named != named_knob(knob->id)) {
+    const bool moves = knob->ordered || named.move == KnobMove::kAny;
+    if (!moves || named != named_knob(knob->id, named.move)) {
       return invalid("the weights move the knob \"" + named.name +
                      "\" over other values than it has in this version, or in another unit");
     }
@@ -29,7 +48,8 @@ Result<LearnedMoves> LearnedMoves::of(std::span<const NamedKnob> knobs, std::spa
       return invalid("the weights move the knob \"" + named.name + "\" twice");
     }
     made.knobs_.push_back(knob->id);
-    heads.push_back({rl::HeadKind::kChoice, kChoices});
+    made.moves_.push_back(named.move);
+    heads.push_back(head_of(*knob, named.move));
   }
   for (const std::string& name : lanes) {
     const auto* const lane = std::ranges::find(kLanes, std::string_view(name), &Lane::name);
@@ -46,7 +66,8 @@ Result<LearnedMoves> LearnedMoves::of(std::span<const NamedKnob> knobs, std::spa
   if (count == 1 || count > kMostLanes) {
     return invalid("weights share workers among 2 to " + std::to_string(kMostLanes) + " lanes, or none");
   }
-  if (count > 0) heads.push_back({rl::HeadKind::kChoice, 1 + count * (count - 1)});
+  if (count > 0 && whole) heads.push_back({rl::HeadKind::kDirichlet, count});
+  if (count > 0 && !whole) heads.push_back({rl::HeadKind::kChoice, 1 + count * (count - 1)});
   if (heads.empty()) return invalid("the weights move no knob");
   made.heads_ = rl::Heads(std::move(heads));
   return made;
@@ -63,15 +84,40 @@ void LearnedMoves::each_pair(const Visit& visit) const noexcept {
 
 void LearnedMoves::mask(const Settings& settings, const Limits& limits, const LearnedMemory& memory,
                         std::uint8_t* mask) const noexcept {
-  for (const KnobId id : knobs_) {
+  for (std::size_t i = 0; i < knobs_.size(); ++i) {
+    const KnobId id = knobs_[i];
     const KnobRange range = range_of(id, limits);
     const auto place = static_cast<std::size_t>(id);
-    const bool rests = memory.rested[place] < knob_table()[place].cool_down;
-    const bool moves = limits[id] != Bounds{} && !rests;
-    mask[kStay] = 1;
-    mask[kDown] = moves && settings[id] > range.low() ? 1 : 0;
-    mask[kUp] = moves && settings[id] < range.high() ? 1 : 0;
-    mask += kChoices;
+    const Knob& knob = knob_table()[place];
+    const bool moves = limits[id] != Bounds{} && memory.rested[place] >= knob.cool_down;
+    switch (moves_[i]) {
+      case KnobMove::kNotch:
+        mask[kStay] = 1;
+        mask[kDown] = moves && settings[id] > range.low() ? 1 : 0;
+        mask[kUp] = moves && settings[id] < range.high() ? 1 : 0;
+        mask += kChoices;
+        break;
+      // Where nothing can be chosen the first is: it changes nothing.
+      case KnobMove::kEnds:
+        mask[0] = 1;
+        mask[1] = limits[id] != Bounds{} ? 1 : 0;
+        mask += 2;
+        break;
+      case KnobMove::kAny: {
+        const bool any = limits[id] != Bounds{};
+        for (const std::int32_t value : knob.grid) *mask++ = any && range.contains(value) ? 1 : 0;
+        if (!any) mask[-static_cast<std::ptrdiff_t>(knob.grid.size())] = 1;
+        break;
+      }
+      case KnobMove::kShare:
+        mask[0] = mask[1] = 1;
+        mask += 2;
+        break;
+    }
+  }
+  if (whole_) {
+    std::fill_n(mask, lanes_.size(), std::uint8_t{1});
+    return;
   }
   if (lanes_.empty()) return;
   *mask++ = 1;
@@ -81,15 +127,69 @@ void LearnedMoves::mask(const Settings& settings, const Limits& limits, const Le
   });
 }
 
+/// Of the sixteenths that its lanes have together each gets one, and of the others as many as its share, by largest
+/// remainder.
+LaneWeights LearnedMoves::shared(const Settings& settings, const Limits& limits, const float* shares) const noexcept {
+  LaneWeights next = settings.lane_weights;
+  std::array<double, kMostLanes> wanted{};
+  std::int32_t all = 0, count = 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (!limits.weighted[lanes_[i]]) continue;
+    ++count;
+    all += next[lanes_[i]];
+    sum += wanted[i] = static_cast<double>(shares[i]);
+  }
+  if (count < 2 || all < count || !(sum > 0)) return next;
+  std::int32_t left = all - count;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (!limits.weighted[lanes_[i]]) continue;
+    wanted[i] *= (all - count) / sum;
+    const auto whole = static_cast<std::int32_t>(wanted[i]);
+    wanted[i] -= whole;
+    next[lanes_[i]] = 1 + whole;
+    left -= whole;
+  }
+  for (; left > 0; --left) {
+    const auto most = static_cast<std::size_t>(std::ranges::max_element(wanted) - wanted.begin());
+    ++next[lanes_[most]];
+    wanted[most] = -1;
+  }
+  return next;
+}
+
 Settings LearnedMoves::moved(const Settings& settings, const Limits& limits, const float* action) const noexcept {
   Settings next = settings;
-  for (const KnobId id : knobs_) {
+  for (std::size_t i = 0; i < knobs_.size(); ++i) {
+    const KnobId id = knobs_[i];
     const KnobRange range = range_of(id, limits);
     const float choice = *action++;
-    if (choice == static_cast<float>(kDown)) next[id] = range.down(settings[id]);
-    if (choice == static_cast<float>(kUp)) next[id] = range.up(settings[id]);
+    if (limits[id] == Bounds{}) continue;
+    switch (moves_[i]) {
+      case KnobMove::kNotch:
+        if (choice == static_cast<float>(kDown)) next[id] = range.down(settings[id]);
+        if (choice == static_cast<float>(kUp)) next[id] = range.up(settings[id]);
+        break;
+      case KnobMove::kEnds: next[id] = choice == 0 ? range.low() : range.high(); break;
+      case KnobMove::kAny: {
+        const Knob& knob = knob_table()[static_cast<std::size_t>(id)];
+        const auto place = static_cast<std::size_t>(choice);
+        if (place < knob.grid.size() && range.contains(knob.grid[place])) next[id] = knob.grid[place];
+        break;
+      }
+      case KnobMove::kShare: {
+        const float way = choice * static_cast<float>(range.high() - range.low());
+        next[id] = range.fit(range.low() + static_cast<std::int32_t>(way + 0.5F));
+        break;
+      }
+    }
   }
   if (lanes_.empty()) return next;
+  if (whole_) {
+    next[KnobId::kFused] = range_of(KnobId::kFused, limits).low();
+    next.lane_weights = shared(settings, limits, action);
+    return next;
+  }
   float left = *action - 1;
   each_pair([&](std::size_t from, std::size_t to) {
     if (left == 0 && next.lane_weights[from] > 1) {

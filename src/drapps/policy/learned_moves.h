@@ -1,6 +1,10 @@
 // What a learned policy can do: of each of its knobs a notch up, one down, or none; and of the shares of lanes one
 // sixteenth from one lane to another, or none. All together in one decision.
 //
+// Published designs name values instead: of a knob its lowest or its highest, any of its grid, or a share of the way
+// from the one to the other; and of all lanes their shares at once. Who does that also asks for a plan that has lanes.
+// What stands between a policy and the knobs goes there by notches.
+//
 // What cannot be done is masked: notches beyond the limits or of knobs that the plant has not or that still rest, and
 // sixteenths of lanes that share no workers.
 #pragma once
@@ -18,13 +22,16 @@
 
 namespace drapps {
 
+enum class KnobMove : std::uint8_t { kNotch, kEnds, kAny, kShare };
+
 /// A knob with what it means, as a file of weights has it.
 struct NamedKnob {
   std::string name, unit;
   std::vector<std::int32_t> grid;
+  KnobMove move = KnobMove::kNotch;
   bool operator==(const NamedKnob&) const = default;
 };
-NamedKnob named_knob(KnobId id);
+NamedKnob named_knob(KnobId id, KnobMove move = KnobMove::kNotch);
 
 class LearnedMoves {
  public:
@@ -34,9 +41,15 @@ class LearnedMoves {
 
   /// kInvalidArgument names a knob or lane that there is not, that means something else than it did, or that stands
   /// there twice.
-  static Result<LearnedMoves> of(std::span<const NamedKnob> knobs, std::span<const std::string> lanes);
+  /// @param whole  whether the shares of the lanes are said at once, not by sixteenths.
+  static Result<LearnedMoves> of(std::span<const NamedKnob> knobs, std::span<const std::string> lanes,
+                                 bool whole = false);
 
   const std::vector<KnobId>& knobs() const noexcept { return knobs_; }
+  /// How each of them moves.
+  const std::vector<KnobMove>& moves() const noexcept { return moves_; }
+  /// Lanes whose shares move.
+  const std::vector<std::size_t>& lanes() const noexcept { return lanes_; }
   const rl::Heads& heads() const noexcept { return heads_; }
 
   void mask(const Settings& settings, const Limits& limits, const LearnedMemory& memory,
@@ -49,8 +62,12 @@ class LearnedMoves {
   template <class Visit>
   void each_pair(const Visit& visit) const noexcept;
 
+  LaneWeights shared(const Settings& settings, const Limits& limits, const float* shares) const noexcept;
+
   std::vector<KnobId> knobs_;
+  std::vector<KnobMove> moves_;
   std::vector<std::size_t> lanes_;  // whose shares move
+  bool whole_ = false;
   rl::Heads heads_;
 };
 

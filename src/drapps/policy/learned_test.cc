@@ -148,7 +148,7 @@ TEST(Learned, MovesNotchesWithinTheLimitsAndRestsAfterwards) {
         EXPECT_TRUE(moved_at[i] == 0 || turn >= moved_at[i] + 2);
         moved_at[i] = turn;
       }
-      EXPECT_EQ(state.why.view() == "nothing looks better than to stay", next == settings);
+      EXPECT_EQ(state.why.view().starts_with("nothing looks better than to stay"), next == settings);
       EXPECT_TRUE((*policy)->knows(state));
       settings = next;
     }
@@ -167,7 +167,7 @@ TEST(Learned, SaysThatItMovesWorkersBetweenLanes) {
   Settings settings{.knobs = {4, 8, 4, 0}};
   settings.lane_weights[lane_place(LaneRole::kDecode)] = 10;
   settings.lane_weights[lane_place(LaneRole::kAugment)] = 6;
-  const Settings next = Learned(std::move(network)).decide(looked_at(1, settings), state);
+  const Settings next = Learned(std::move(network), "ppo").decide(looked_at(1, settings), state);
   EXPECT_EQ(next.lane_weights[lane_place(LaneRole::kDecode)], 9);
   EXPECT_EQ(state.why.view(), "the network moves workers from one lane to another");
 }
@@ -183,8 +183,78 @@ TEST(Learned, TheSameSeenAndRememberedGivesTheSame) {
   EXPECT_EQ(state.memory, other.memory);
 }
 
+TEST(Published, EachDesignSeesMovesAndDecidesAsItsPaperSays) {
+  const auto policy_of = [](const char* name) {
+    const LearnedShape shape = *published_shape(name, 4);
+    const auto read = network_from_bytes(drawn_weights(shape));
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    return *make_policy({.name = name, .weights = drawn_weights(shape)});
+  };
+  EXPECT_EQ(published_shape("paper-a")->features.size(), 27U);
+  EXPECT_EQ(published_shape("paper-b")->features.size(), 4U);
+  EXPECT_FALSE(published_shape("ppo"));
+  EXPECT_EQ(policy_of("paper-a")->pace(), kFastClock);
+  EXPECT_EQ(policy_of("paper-b")->pace(), kBatchClock);
+  EXPECT_EQ(policy_of("paper-c")->pace(), kBatchClock);
+}
+
+TEST(Published, MoveOnlyWhatThePlantHasAndSayWhatIsMasked) {
+  const LearnedShape shape = *published_shape("paper-a", 4);
+  LearnedNetwork network = *network_of(shape);
+  const Learned policy(std::move(network), "paper-a");
+  PolicyState state{.limits = learned_limits()};
+  state.limits[KnobId::kForm] = {0, 4};
+  const Settings settings{.knobs = {4, 8, 4, 1}};
+  const Settings next = policy.decide(looked_at(1, settings), state);
+  EXPECT_EQ(fit_settings(next, state.limits), next);
+  EXPECT_EQ(next[KnobId::kDecodeOnGpu], settings[KnobId::kDecodeOnGpu]);
+  EXPECT_EQ(state.why.view(), "nothing looks better than to stay; masked: processes, and 2 more");
+  const Learned other(*network_of(*published_shape("paper-b", 4)), "paper-b");
+  EXPECT_EQ(other.decide(looked_at(2, settings), state), settings);
+  EXPECT_EQ(state.why.view(), "this plant has nothing that it moves: decode_on_gpu");
+}
+
+TEST(Published, ASaidShareIsThatShareOfTheWayAndTheEndsAreEnds) {
+  const std::array knobs{named_knob(KnobId::kDecodeOnGpu, KnobMove::kShare),
+                         named_knob(KnobId::kAugmentOnGpu, KnobMove::kEnds)};
+  const LearnedMoves moves = *LearnedMoves::of(knobs, {});
+  Limits limits = learned_limits();
+  limits[KnobId::kDecodeOnGpu] = limits[KnobId::kAugmentOnGpu] = {0, 16};
+  const Settings settings{};
+  const std::array<float, 2> action{0.75F, 1};
+  const Settings next = moves.moved(settings, limits, action.data());
+  EXPECT_EQ(next[KnobId::kDecodeOnGpu], 12);
+  EXPECT_EQ(next[KnobId::kAugmentOnGpu], 16);
+  EXPECT_EQ(LearnedMoves::of(std::array{named_knob(KnobId::kForm)}, {}).ok(), false);
+}
+
+TEST(Published, SharesOfLanesAreSixteenthsOfWhichEachHasOne) {
+  const std::array<std::string, 4> lanes{"decode", "augment", "tokenise", "transfer"};
+  const LearnedMoves moves = *LearnedMoves::of({}, lanes, /*whole=*/true);
+  Limits limits = learned_limits();
+  limits.weighted = {};
+  for (const LaneRole role : {LaneRole::kDecode, LaneRole::kAugment, LaneRole::kCollate}) {
+    limits.weighted[lane_place(role)] = true;
+  }
+  Settings settings = fit_settings({.knobs = {4, 8, 4, 1}}, limits);
+  rl::Random random(4);
+  for (int i = 0; i < 200; ++i) {
+    std::array<float, 4> shares{};
+    const std::array<float, 4> level{};
+    const std::array<std::uint8_t, 4> mask{1, 1, 1, 1};
+    moves.heads().sample(level.data(), mask.data(), random, shares.data());
+    const Settings next = moves.moved(settings, limits, shares.data());
+    EXPECT_TRUE(weights_fit(next.lane_weights, limits.weighted));
+    EXPECT_EQ(next[KnobId::kFused], range_of(KnobId::kFused, limits).low());
+    const std::size_t decode = lane_place(LaneRole::kDecode), augment = lane_place(LaneRole::kAugment);
+    EXPECT_EQ(next.lane_weights[lane_place(LaneRole::kCollate)], settings.lane_weights[lane_place(LaneRole::kCollate)]);
+    EXPECT_TRUE(shares[0] <= shares[1] || next.lane_weights[decode] >= next.lane_weights[augment]);
+    settings = next;
+  }
+}
+
 TEST(Learned, KnowsNoMemoryThatCannotBe) {
-  const Learned policy(*network_of(default_shape(4)));
+  const Learned policy(*network_of(default_shape(4)), "ppo");
   PolicyState state;
   LearnedMemory memory{};
   memory.last[2] = std::numeric_limits<float>::quiet_NaN();

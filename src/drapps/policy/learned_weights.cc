@@ -53,16 +53,30 @@ std::string_view text_of_bytes(std::span<const std::byte> bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+constexpr std::array<std::string_view, 4> kMoveNames{"notch", "ends", "any", "share"};
+
+std::optional<KnobMove> move_named(const json& name) {
+  const auto* const at = std::ranges::find_if(kMoveNames, [&](std::string_view each) { return name == each; });
+  if (at == kMoveNames.end()) return std::nullopt;
+  return static_cast<KnobMove>(at - kMoveNames.begin());
+}
+
 json shape_to_json(const LearnedShape& shape) {
   json features = json::array();
   for (const NamedFeature& each : shape.features) features.push_back({each.name, each.unit, each.source});
   json knobs = json::array();
-  for (const NamedKnob& each : shape.knobs) knobs.push_back({each.name, each.unit, each.grid});
-  return {{"features", features},
-          {"differences", shape.differences},
-          {"knobs", knobs},
-          {"lanes", shape.lanes},
-          {"hidden", shape.hidden}};
+  for (const NamedKnob& each : shape.knobs) {
+    knobs.push_back({each.name, each.unit, each.grid});
+    if (each.move != KnobMove::kNotch) knobs.back().push_back(name_of(each.move));
+  }
+  json made{{"features", features},
+            {"differences", shape.differences},
+            {"knobs", knobs},
+            {"lanes", shape.lanes},
+            {"hidden", shape.hidden}};
+  if (shape.whole_shares) made["whole_shares"] = true;
+  if (!shape.over.empty()) made["over"] = shape.over;
+  return made;
 }
 
 bool all_strings(const json& list) {
@@ -77,7 +91,11 @@ bool all_counts(const json& list) {
 
 /// Nothing where it is no shape at all; whether it means something is for network_of() to say.
 std::optional<LearnedShape> shape_from_json(const json& from) {
-  if (!from.is_object() || from.size() != 5) return std::nullopt;
+  const bool whole = from.is_object() && from.contains("whole_shares") && from["whole_shares"] == true;
+  const bool over = from.is_object() && from.contains("over");
+  if (!from.is_object() || from.size() != 5U + whole + over || (over && !from["over"].is_string())) {
+    return std::nullopt;
+  }
   for (const char* key : {"features", "differences", "knobs", "lanes", "hidden"}) {
     if (!from.contains(key) || !from[key].is_array() || from[key].size() > rl::kMostWidth) return std::nullopt;
   }
@@ -86,21 +104,27 @@ std::optional<LearnedShape> shape_from_json(const json& from) {
   }
   LearnedShape shape{.differences = from["differences"],
                      .lanes = from["lanes"],
-                     .hidden = from["hidden"].get<std::vector<std::size_t>>()};
+                     .hidden = from["hidden"].get<std::vector<std::size_t>>(),
+                     .whole_shares = whole,
+                     .over = over ? from["over"].get<std::string>() : ""};
   for (const json& each : from["features"]) {
     if (!all_strings(each) || each.size() != 3) return std::nullopt;
     shape.features.push_back({each[0], each[1], each[2]});
   }
   for (const json& each : from["knobs"]) {
-    if (!each.is_array() || each.size() != 3 || !each[0].is_string() || !each[1].is_string() || !all_counts(each[2])) {
+    if (!each.is_array() || each.size() < 3 || !each[0].is_string() || !each[1].is_string() || !all_counts(each[2])) {
       return std::nullopt;
     }
-    shape.knobs.push_back({each[0], each[1], each[2].get<std::vector<std::int32_t>>()});
+    const auto move = each.size() == 3 ? KnobMove::kNotch : move_named(each[3]);
+    if (each.size() > 4 || !move) return std::nullopt;
+    shape.knobs.push_back({each[0], each[1], each[2].get<std::vector<std::int32_t>>(), *move});
   }
   return shape;
 }
 
 }  // namespace
+
+std::string_view name_of(KnobMove move) noexcept { return kMoveNames[static_cast<std::size_t>(move)]; }
 
 LearnedShape default_shape(std::size_t hidden) {
   LearnedShape shape{.features = named_features(kSeenFeatures), .hidden = {hidden, hidden}};
@@ -110,7 +134,7 @@ LearnedShape default_shape(std::size_t hidden) {
 }
 
 Result<LearnedNetwork> network_of(const LearnedShape& shape) {
-  auto moves = LearnedMoves::of(shape.knobs, shape.lanes);
+  auto moves = LearnedMoves::of(shape.knobs, shape.lanes, shape.whole_shares);
   if (!moves.ok()) return std::move(moves).error();
   auto inputs = LearnedInputs::of(shape.features, shape.differences, moves->knobs());
   if (!inputs.ok()) return std::move(inputs).error();
@@ -122,7 +146,10 @@ Result<LearnedNetwork> network_of(const LearnedShape& shape) {
     return invalid("the network of these weights must have up to " + std::to_string(kMostHidden) +
                    " hidden layers, and 1 to " + std::to_string(rl::kMostWidth) + " numbers in each layer");
   }
-  return LearnedNetwork{*std::move(inputs), *std::move(moves), rl::Mlp<float>(std::move(sizes))};
+  if (!shape.over.empty() && std::ranges::find(kBasePolicies, shape.over) == kBasePolicies.end()) {
+    return invalid("the weights move what the policy \"" + shape.over + "\" proposes, which none can in this version");
+  }
+  return LearnedNetwork{*std::move(inputs), *std::move(moves), rl::Mlp<float>(std::move(sizes)), shape.over};
 }
 
 std::vector<std::byte> weights_to_bytes(const LearnedShape& shape, std::span<const float> parameters) {

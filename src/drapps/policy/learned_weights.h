@@ -6,13 +6,18 @@
 //   {"features": [[name, unit, source], …], "differences": [name, …], "knobs": [[name, unit, [value, …]], …],
 //    "lanes": [name, …], "hidden": [64, 64]}
 //
+// A knob that does not move by notches has "ends", "any" or "share" as a fourth entry; with "whole_shares": true the
+// shares of all lanes are said at once. With "over": "aimd" the moves are of what that policy proposes.
+//
 // A version that has more features, knobs or lanes runs the same weights: it leaves alone what they do not name.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "drapps/base/result.h"
@@ -29,14 +34,23 @@ struct LearnedShape {
   std::vector<NamedKnob> knobs{};
   std::vector<std::string> lanes{};
   std::vector<std::size_t> hidden{};
+  bool whole_shares = false;  // of the lanes, not sixteenths
+  std::string over{};         // the policy whose proposals it moves, of kBasePolicies; empty: what is in force
   bool operator==(const LearnedShape&) const = default;
 };
+
+/// Policies over which another may learn: what these remember is a LoadWindow.
+inline constexpr std::array<std::string_view, 2> kBasePolicies{"aimd", "rule"};
 
 struct LearnedNetwork {
   LearnedInputs inputs;
   LearnedMoves moves;
   rl::Mlp<float> actor;
+  std::string over;
 };
+
+/// "notch", "ends", "any" or "share".
+std::string_view name_of(KnobMove move) noexcept;
 
 /// A network of this shape, all parameters 0. kInvalidArgument as LearnedInputs::of() and LearnedMoves::of(), and where
 /// a layer is too wide.

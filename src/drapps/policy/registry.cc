@@ -51,7 +51,19 @@ Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
 
 using Known = Registry<PolicyKind>::Entry;
 constexpr Known kExplore{{"explore", make_of<Explore>, Explore::kParameters}};
-constexpr Known kPpo{{"ppo", Learned::make, {}, /*learned=*/true, /*named=*/true}, &kExplore};
+constexpr PolicyKind learned(std::size_t place) {
+  return {kLearnedNames[place], Learned::make, {}, /*learned=*/true, /*named=*/true};
+}
+constexpr Known kResidual{learned(9), &kExplore};
+constexpr Known kPaperC{learned(8), &kResidual};
+constexpr Known kPaperB{learned(7), &kPaperC};
+constexpr Known kPaperA{learned(6), &kPaperB};
+constexpr Known kCloning{learned(5), &kPaperA};
+constexpr Known kAwac{learned(4), &kCloning};
+constexpr Known kBcq{learned(3), &kAwac};
+constexpr Known kCql{learned(2), &kBcq};
+constexpr Known kSac{learned(1), &kCql};
+constexpr Known kPpo{learned(0), &kSac};
 constexpr Known kMpc{{"mpc", Mpc::make, Mpc::kParameters, /*learned=*/true}, &kPpo};
 constexpr Known kModel{{"model", make_of<StageModel>, StageModel::kParameters}, &kMpc};
 constexpr Known kAimd{{"aimd", make_of<Aimd>, Aimd::kParameters}, &kModel};

@@ -12,35 +12,27 @@
 namespace drapps::rl {
 namespace {
 
-/// Probabilities of a choice; those forbidden have 0.
-template <class T>
-std::array<double, kMostChoices> probabilities(const T* logits, const std::uint8_t* mask, std::size_t size) noexcept {
-  std::array<double, kMostChoices> shares;
-  double most = -1e300;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (mask[i] != 0) most = std::max(most, static_cast<double>(logits[i]));
-  }
-  double sum = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    shares[i] = mask[i] != 0 ? exact::exp(static_cast<double>(logits[i]) - most) : 0;
-    sum += shares[i];
-  }
-  for (std::size_t i = 0; i < size; ++i) shares[i] /= sum;
-  return shares;
-}
-
 double log_of(double probability) noexcept { return exact::log(std::max(probability, 1e-300)); }
-
-double entropy_of(const std::array<double, kMostChoices>& shares, std::size_t size) noexcept {
-  double entropy = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (shares[i] > 0) entropy -= shares[i] * log_of(shares[i]);
-  }
-  return entropy;
-}
 
 double softplus(double z) noexcept { return std::max(z, 0.0) + exact::log(1 + exact::exp(-std::abs(z))); }
 double sigmoid(double z) noexcept { return 1 / (1 + exact::exp(-z)); }
+
+/// What two outputs say of a deviate, and by how much its logarithm changes with the second one.
+struct Deviate {
+  double mean, log_deviation, slope;
+};
+
+template <class T>
+Deviate deviate(const T* outputs) noexcept {
+  const auto raw = static_cast<double>(outputs[1]);
+  const double log_deviation = std::clamp(raw, kLeastLogDeviation, kMostLogDeviation);
+  return {static_cast<double>(outputs[0]), log_deviation, log_deviation == raw ? 1.0 : 0.0};
+}
+
+/// How many standard deviations from its mean a deviate has given a share.
+double off_mean(const Deviate& of, double share) noexcept {
+  return (exact::log(share / (1 - share)) - of.mean) * exact::exp(-of.log_deviation);
+}
 
 struct Concentration {
   std::array<double, kMostChoices> each;
@@ -73,9 +65,34 @@ void put_shares(const Head& head, const std::array<double, kMostChoices>& shares
 
 }  // namespace
 
+template <class T>
+Probabilities probabilities(const T* logits, const std::uint8_t* mask, std::size_t size) noexcept {
+  Probabilities shares;
+  double most = -1e300;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (mask[i] != 0) most = std::max(most, static_cast<double>(logits[i]));
+  }
+  double sum = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    shares[i] = mask[i] != 0 ? exact::exp(static_cast<double>(logits[i]) - most) : 0;
+    sum += shares[i];
+  }
+  for (std::size_t i = 0; i < size; ++i) shares[i] /= sum;
+  return shares;
+}
+
+double entropy_of(const Probabilities& shares, std::size_t size) noexcept {
+  double entropy = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (shares[i] > 0) entropy -= shares[i] * log_of(shares[i]);
+  }
+  return entropy;
+}
+
 Heads::Heads(std::vector<Head> heads) : heads_(std::move(heads)) {
   for (const Head& head : heads_) {
-    assert(head.size >= 1 && head.size <= kMostChoices && (head.kind != HeadKind::kBeta || head.size == 2));
+    assert(head.size >= 1 && head.size <= kMostChoices &&
+           ((head.kind != HeadKind::kBeta && head.kind != HeadKind::kNormal) || head.size == 2));
     outputs_ += head.outputs();
     values_ += head.values();
   }
@@ -95,6 +112,10 @@ void Heads::sample(const T* outputs, const std::uint8_t* mask, Random& random, T
         if (left < 0) break;
       }
       *action = static_cast<T>(chosen);
+    } else if (head.kind == HeadKind::kNormal) {
+      const Deviate of = deviate(outputs);
+      const double share = sigmoid(of.mean + exact::exp(of.log_deviation) * random.normal());
+      *action = static_cast<T>(std::clamp(share, kLeastShare, 1 - kLeastShare));
     } else {
       Concentration of = concentration(outputs, head.size);
       double sum = 0;
@@ -117,6 +138,9 @@ void Heads::mode(const T* outputs, const std::uint8_t* mask, T* action) const no
         if (mask[i] != 0 && (chosen == head.size || outputs[i] > outputs[chosen])) chosen = i;
       }
       *action = static_cast<T>(chosen);
+    } else if (head.kind == HeadKind::kNormal) {
+      const double share = sigmoid(static_cast<double>(outputs[0]));
+      *action = static_cast<T>(std::clamp(share, kLeastShare, 1 - kLeastShare));
     } else {
       Concentration of = concentration(outputs, head.size);
       for (std::size_t i = 0; i < head.size; ++i) of.each[i] /= of.sum;
@@ -136,6 +160,13 @@ Likelihood Heads::likelihood(const T* outputs, const std::uint8_t* mask, const T
       const auto shares = probabilities(outputs, mask, head.size);
       all.log_prob += log_of(shares[static_cast<std::size_t>(*action)]);
       all.entropy += entropy_of(shares, head.size);
+    } else if (head.kind == HeadKind::kNormal) {
+      constexpr double kHalfLogTwoPi = 0.91893853320467274178;
+      const Deviate of = deviate(outputs);
+      const auto share = static_cast<double>(*action);
+      const double off = off_mean(of, share);
+      all.log_prob -= 0.5 * off * off + of.log_deviation + kHalfLogTwoPi + exact::log(share * (1 - share));
+      all.entropy += of.log_deviation + kHalfLogTwoPi + 0.5;
     } else {
       const Concentration of = concentration(outputs, head.size);
       double log_beta = -log_gamma(of.sum);
@@ -168,6 +199,11 @@ void Heads::gradient(const T* outputs, const std::uint8_t* mask, const T* action
         const double of_entropy = shares[i] > 0 ? -shares[i] * (log_of(shares[i]) + entropy) : 0;
         of_outputs[i] = static_cast<T>(mask[i] != 0 ? by_log_prob * of_log_prob + by_entropy * of_entropy : 0);
       }
+    } else if (head.kind == HeadKind::kNormal) {
+      const Deviate of = deviate(outputs);
+      const double off = off_mean(of, static_cast<double>(*action));
+      of_outputs[0] = static_cast<T>(by_log_prob * off * exact::exp(-of.log_deviation));
+      of_outputs[1] = static_cast<T>((by_log_prob * (off * off - 1) + by_entropy) * of.slope);
     } else {
       const Concentration of = concentration(outputs, head.size);
       const double all_first = digamma(of.sum);
@@ -186,6 +222,8 @@ void Heads::gradient(const T* outputs, const std::uint8_t* mask, const T* action
   }
 }
 
+template Probabilities probabilities(const float*, const std::uint8_t*, std::size_t) noexcept;
+template Probabilities probabilities(const double*, const std::uint8_t*, std::size_t) noexcept;
 template void Heads::sample(const float*, const std::uint8_t*, Random&, float*) const noexcept;
 template void Heads::sample(const double*, const std::uint8_t*, Random&, double*) const noexcept;
 template void Heads::mode(const float*, const std::uint8_t*, float*) const noexcept;

@@ -9,9 +9,13 @@
 namespace drapps::rl {
 namespace {
 
-/// A notch, a share, a sixteenth among three lanes, and shares of four.
+/// A notch, a share, a sixteenth among three lanes, shares of four, and a share that is a squashed deviate.
 Heads some_heads() {
-  return Heads({{HeadKind::kChoice, 3}, {HeadKind::kBeta, 2}, {HeadKind::kChoice, 7}, {HeadKind::kDirichlet, 4}});
+  return Heads({{HeadKind::kChoice, 3},
+                {HeadKind::kBeta, 2},
+                {HeadKind::kChoice, 7},
+                {HeadKind::kDirichlet, 4},
+                {HeadKind::kNormal, 2}});
 }
 
 std::vector<double> some_outputs(std::size_t count, Random& random) {

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <utility>
 
+#include "drapps/rl/checkpoint.h"
 #include "drapps/rl/gae.h"
 
 namespace drapps::rl {
@@ -19,56 +18,6 @@ ActorCritic<float> nets_of(const LearnerOptions& options, const Environment& env
   nets.critic.begin(random, 1);
   return nets;
 }
-
-class Writer {
- public:
-  template <class Number>
-  void operator()(const Number& number) const {
-    put(&number, sizeof number);
-  }
-  void operator()(std::span<float> numbers) const { put(numbers.data(), numbers.size_bytes()); }
-  void operator()(const std::vector<float>& numbers) const {
-    (*this)(std::uint64_t{numbers.size()});
-    put(numbers.data(), numbers.size() * sizeof(float));
-  }
-  std::vector<std::uint8_t> take() { return std::move(bytes_); }
-
- private:
-  void put(const void* from, std::size_t size) const {
-    const auto* at = static_cast<const std::uint8_t*>(from);
-    bytes_.insert(bytes_.end(), at, at + size);
-  }
-  mutable std::vector<std::uint8_t> bytes_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  template <class Number>
-  void operator()(Number& number) const {
-    get(&number, sizeof number);
-  }
-  void operator()(std::span<float> numbers) const { get(numbers.data(), numbers.size_bytes()); }
-  void operator()(std::vector<float>& numbers) const {
-    std::uint64_t count = 0;
-    (*this)(count);
-    good_ = good_ && count <= bytes_.size() / sizeof(float);
-    numbers.resize(good_ ? count : 0);
-    get(numbers.data(), numbers.size() * sizeof(float));
-  }
-  /// All of it was read, and nothing more.
-  bool good() const noexcept { return good_ && bytes_.empty(); }
-
- private:
-  void get(void* into, std::size_t size) const {
-    good_ = good_ && size <= bytes_.size();
-    if (!good_ || size == 0) return;
-    std::memcpy(into, bytes_.data(), size);
-    bytes_ = bytes_.subspan(size);
-  }
-  mutable std::span<const std::uint8_t> bytes_;
-  mutable bool good_ = true;
-};
 
 double explained_of(const Experience<float>& experience, std::span<const float> values) {
   double sum = 0, squares = 0, error = 0, error_squares = 0;
@@ -92,16 +41,9 @@ Learner::Learner(const LearnerOptions& options, const Make& make)
     : options_(options), random_(options.seed, 1), ppo_(nets_of(options, *make(), random_), options.ppo) {
   places_.resize(options.environments);
   for (Place& place : places_) {
-    place.environment = make();
-    begin(place);
+    place.episode.environment = make();
+    place.episode.begin(random_);
   }
-}
-
-void Learner::begin(Place& place) {
-  place.episode = std::uint64_t{random_.u32()} << 32 | random_.u32();
-  place.actions.clear();
-  place.sum = 0;
-  place.environment->begin(place.episode);
 }
 
 /// Welford's moments of the discounted sums, from which its scale comes.
@@ -139,7 +81,7 @@ Progress Learner::go_on() {
 
   for (std::size_t t = 0; t <= options_.steps; ++t) {
     for (std::size_t i = 0; i < count; ++i) {
-      places_[i].environment->look(seen.data() + i * inputs, masks.data() + i * outputs);
+      places_[i].episode.environment->look(seen.data() + i * inputs, masks.data() + i * outputs);
     }
     const std::span<const float> critic = nets.critic.forward(seen.data(), count, critic_pass);
     if (t > 0) {
@@ -161,22 +103,20 @@ Progress Learner::go_on() {
       nets.heads.sample(own, mask, random_, action);
       done.log_probs[row] = static_cast<float>(nets.heads.likelihood(own, mask, action).log_prob);
       worth[row] = critic[i];
-      const Outcome outcome = place.environment->step(action);
-      place.actions.insert(place.actions.end(), action, action + values);
-      place.sum += outcome.reward;
+      const Outcome outcome = place.episode.step(action, values);
       rewards[row] = scaled(outcome.reward, place);
       if (!outcome.ended && !outcome.cut) continue;
       ended[row] = 1;
       if (!outcome.ended) {
         std::vector<float> last(inputs);
         std::vector<std::uint8_t> last_mask(outputs);
-        place.environment->look(last.data(), last_mask.data());
+        place.episode.environment->look(last.data(), last_mask.data());
         next_worth[row] = nets.critic.forward(last.data(), 1, last_pass)[0];
       }
       ++progress.episodes;
-      sums += place.sum;
+      sums += place.episode.sum;
       place.discounted = 0;
-      begin(place);
+      place.episode.begin(random_);
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -189,11 +129,15 @@ Progress Learner::go_on() {
   const double passed =
       static_cast<double>(decisions_) / static_cast<double>(std::max<std::uint64_t>(options_.decisions, 1));
   progress.explained = explained_of(done, worth);
-  progress.losses = ppo_.update(done, passed, random_);
+  const PpoLosses losses = ppo_.update(done, passed, random_);
+  progress.policy = losses.policy;
+  progress.value = losses.value;
+  progress.entropy = losses.entropy;
+  progress.divergence = losses.divergence;
+  progress.clipped = losses.clipped;
   decisions_ += rows;
   progress.decisions = decisions_;
-  progress.reward =
-      progress.episodes > 0 ? sums / static_cast<double>(progress.episodes) : std::numeric_limits<double>::quiet_NaN();
+  if (progress.episodes > 0) progress.reward = sums / static_cast<double>(progress.episodes);
   return progress;
 }
 
@@ -206,40 +150,24 @@ void Learner::visit_memory(const Visit& visit) {
   visit(squares_);
   ppo_.visit_memory(visit);
   for (Place& place : places_) {
-    visit(place.episode);
-    visit(place.sum);
+    place.episode.visit_memory(visit);
     visit(place.discounted);
-    visit(place.actions);
   }
 }
 
 std::vector<std::uint8_t> Learner::save() {
-  Writer writer;
+  ByteWriter writer;
   drawn_ = random_.drawn();
   visit_memory(writer);
   return writer.take();
 }
 
 Status Learner::restore(std::span<const std::uint8_t> saved) {
-  const Reader reader(saved);
+  const ByteReader reader(saved);
   visit_memory(reader);
-  const std::size_t values = ppo_.nets().heads.values();
-  const bool fits = reader.good() && std::ranges::all_of(places_, [&](const Place& place) {
-                      return place.actions.size() % values == 0;
-                    });
-  if (!fits) {
-    return Error{.code = ErrorCode::kCorrupt, .message = "this is no checkpoint of such a training"};
-  }
+  if (!reader.good()) return no_such_checkpoint();
   random_.seek(drawn_);
-  for (Place& place : places_) {
-    place.environment->begin(place.episode);
-    for (std::size_t at = 0; at < place.actions.size(); at += values) {
-      const Outcome outcome = place.environment->step(place.actions.data() + at);
-      if (outcome.ended || outcome.cut)
-        return Error{.code = ErrorCode::kCorrupt,
-                     .message = "an episode of this checkpoint ends before its last action"};
-    }
-  }
+  for (Place& place : places_) DRAPPS_RETURN_IF_ERROR(place.episode.resume(ppo_.nets().heads.values()));
   return ok_status();
 }
 

@@ -1,7 +1,6 @@
 // PPO in many environments at once: so many steps in each, then an update.
 //
-// Rewards are divided by the standard deviation of their discounted sum, as known so far, and cut to ±10. All that
-// happens is a function of the seed; a checkpoint goes on as if nothing had been interrupted, to the last bit.
+// Rewards are divided by the standard deviation of their discounted sum, as known so far, and cut to ±10.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +12,8 @@
 #include "drapps/base/result.h"
 #include "drapps/rl/environment.h"
 #include "drapps/rl/ppo.h"
+#include "drapps/rl/running_episode.h"
+#include "drapps/rl/training.h"
 
 namespace drapps::rl {
 
@@ -25,46 +26,28 @@ struct LearnerOptions {
   std::uint64_t seed = 1;
 };
 
-/// What an update tells of itself.
-struct Progress {
-  std::uint64_t decisions = 0;
-  std::uint64_t episodes = 0;  // that have ended since the update before
-  double reward = 0;           // mean sum of rewards of those, as they are; NaN where none ended
-  double explained = 0;        // share of the variance of returns that the critic explains
-  PpoLosses losses;
-};
-
-class Learner {
+class Learner final : public Training {
  public:
   using Make = std::function<std::unique_ptr<Environment>()>;
 
   Learner(const LearnerOptions& options, const Make& make);
 
-  bool done() const noexcept { return decisions_ >= options_.decisions; }
-  std::uint64_t decisions() const noexcept { return decisions_; }
+  bool done() const noexcept override { return decisions_ >= options_.decisions; }
   const ActorCritic<float>& nets() const noexcept { return ppo_.nets(); }
-  ActorCritic<float>& nets() noexcept { return ppo_.nets(); }
-
+  const Mlp<float>& actor() const noexcept override { return ppo_.nets().actor; }
+  Mlp<float>& actor() noexcept override { return ppo_.nets().actor; }
   /// Steps in all environments, and an update.
-  Progress go_on();
-
-  /// All that go_on() depends on but the options and environments.
-  std::vector<std::uint8_t> save();
-  /// The reverse, into a learner that has just been made. kCorrupt where it is no such thing: then the learner is of no
-  /// more use.
-  Status restore(std::span<const std::uint8_t> saved);
+  Progress go_on() override;
+  std::vector<std::uint8_t> save() override;
+  Status restore(std::span<const std::uint8_t> saved) override;
 
  private:
   struct Place {
-    std::unique_ptr<Environment> environment;
-    std::uint64_t episode = 0;
-    std::vector<float> actions{};  // of the episode, so far
-    double sum = 0;                // of its rewards
-    double discounted = 0;         // sum of rewards, of which old ones count ever less
+    RunningEpisode episode;
+    double discounted = 0;  // sum of rewards, of which old ones count ever less
   };
   template <class Visit>
   void visit_memory(const Visit& visit);
-  void begin(Place& place);
   float scaled(double reward, Place& place) noexcept;
 
   LearnerOptions options_;

@@ -89,24 +89,28 @@ class Mlp {
   }
 
   /// Adds the gradient of a loss to `gradient`, where that of the outputs of the last forward() is [rows, outputs].
-  void backward(const T* of_outputs, Pass& pass, std::span<T> gradient) const {
-    assert(gradient.size() == parameters_.size());
+  /// @param gradient   of the parameters; empty where nobody wants it.
+  /// @param of_inputs  that of the inputs is written there, [rows, inputs]; null where nobody wants it.
+  void backward(const T* of_outputs, Pass& pass, std::span<T> gradient, T* of_inputs = nullptr) const {
+    assert(gradient.empty() || gradient.size() == parameters_.size());
     const std::size_t rows = pass.rows;
     pass.upper.assign(of_outputs, of_outputs + rows * sizes_.back());
     std::size_t end = parameters_.size();
     for (std::size_t i = sizes_.size() - 1; i-- > 0;) {
       const std::size_t in = sizes_[i];
       const std::size_t out = sizes_[i + 1];
-      T* biases = gradient.data() + end - out;
-      T* weights = biases - in * out;
-      for (std::size_t row = 0; row < rows; ++row) {
-        for (std::size_t j = 0; j < out; ++j) biases[j] += pass.upper[row * out + j];
-      }
       const std::vector<T>& taken = pass.layers[i];
-      add_product(Factor<T>{taken.data(), 1, static_cast<std::ptrdiff_t>(in)}, pass.upper.data(), weights, in, rows,
-                  out);
+      if (!gradient.empty()) {
+        T* biases = gradient.data() + end - out;
+        T* weights = biases - in * out;
+        for (std::size_t row = 0; row < rows; ++row) {
+          for (std::size_t j = 0; j < out; ++j) biases[j] += pass.upper[row * out + j];
+        }
+        add_product(Factor<T>{taken.data(), 1, static_cast<std::ptrdiff_t>(in)}, pass.upper.data(), weights, in, rows,
+                    out);
+      }
       end -= (in + 1) * out;
-      if (i == 0) return;
+      if (i == 0 && of_inputs == nullptr) return;
       const T* own = parameters_.data() + end;
       pass.transposed.resize(in * out);
       for (std::size_t k = 0; k < in; ++k) {
@@ -115,6 +119,10 @@ class Mlp {
       pass.lower.assign(rows * in, T{0});
       add_product(Factor<T>{pass.upper.data(), static_cast<std::ptrdiff_t>(out), 1}, pass.transposed.data(),
                   pass.lower.data(), rows, out, in);
+      if (i == 0) {
+        std::ranges::copy(pass.lower, of_inputs);
+        return;
+      }
       for (std::size_t at = 0; at < rows * in; ++at) pass.lower[at] *= T{1} - taken[at] * taken[at];
       std::swap(pass.upper, pass.lower);
     }

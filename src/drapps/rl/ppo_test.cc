@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "drapps/rl/differences_test.h"
 #include "drapps/rl/gae.h"
 
 namespace drapps::rl {
@@ -48,23 +49,8 @@ TEST(Ppo, GradientsAreThoseOfCentralDifferencesOnBothSidesOfTheClip) {
   EXPECT_LT(losses.clipped, 0.9);
   PpoGradients<double> unused(nets);
   const auto total = [&] { return ppo_losses(nets, batch, options, kEntropy, unused).total(options, kEntropy); };
-  const auto check = [&](std::span<double> parameters, const std::vector<double>& gradient) {
-    double most = 0;
-    for (const double each : gradient) most = std::max(most, std::abs(each));
-    ASSERT_GT(most, 0);
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      constexpr double kStep = 1e-6;
-      const double at = parameters[i];
-      parameters[i] = at + kStep;
-      const double above = total();
-      parameters[i] = at - kStep;
-      const double below = total();
-      parameters[i] = at;
-      EXPECT_NEAR(gradient[i], (above - below) / (2 * kStep), 1e-5 * most) << i;
-    }
-  };
-  check(nets.actor.parameters(), found.actor);
-  check(nets.critic.parameters(), found.critic);
+  expect_gradient(nets.actor.parameters(), found.actor, total);
+  expect_gradient(nets.critic.parameters(), found.critic, total);
 }
 
 TEST(Ppo, ACertainGainInOneStateIsLearnt) {

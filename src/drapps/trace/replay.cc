@@ -6,39 +6,14 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/never_destroyed.h"
-#include "drapps/plant/fields.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/registry.h"
+#include "drapps/trace/typed.h"
 
 namespace drapps::trace {
 namespace {
 
-constexpr std::int32_t kMostValue = 1 << 20;  // of a knob; what is beyond was never in force
-
 Error impossible(const char* what) { return {.code = ErrorCode::kCorrupt, .message = what}; }
-
-bool can_be(std::int32_t value) { return -kMostValue <= value && value <= kMostValue; }
-bool can_be_in_force(std::int32_t value) { return 0 <= value && value <= kMostValue; }
-
-Result<Limits> limits_of(const LimitsRead& read) {
-  Limits limits;
-  for (std::size_t i = 0; i < kKnobs; ++i) {
-    limits.knobs[i] = read.knobs[i];
-    if (!can_be(read.knobs[i].low) || !can_be(read.knobs[i].high)) return impossible("no knob has such limits");
-  }
-  limits.weighted = LaneSet(read.weighted);
-  limits.cpus = read.cpus;
-  if (!(read.cpus >= 0 && read.cpus <= kMostValue)) return impossible("no budget is of so many cores");
-  return limits;
-}
-
-Result<Settings> settings_of(const std::vector<std::int32_t>& values) {
-  if (!std::all_of(values.begin(), values.end(), can_be)) return impossible("no knob stands so");
-  Settings settings;
-  std::copy_n(values.begin(), kKnobs, settings.knobs.begin());
-  std::copy_n(values.begin() + kKnobs, kLanes.size(), settings.lane_weights.begin());
-  return settings;
-}
 
 Result<std::unique_ptr<Policy>> policy_of(const std::string& config) {
   auto read = policy_config_from_json(nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false));
@@ -138,19 +113,14 @@ Status Replayer::decide(const DecisionRead& read) {
   if (!decider_) return unbegun();
   if (limits_) decider_->set_limits(*limits_);
   limits_.reset();
-  ObservationWords words;
-  std::copy_n(read.words.begin(), words.size(), words.begin());
-  const Observation seen = observation_of(words);
-  if (!std::all_of(seen.settings.knobs.begin(), seen.settings.knobs.end(), can_be_in_force) ||
-      !std::all_of(seen.settings.lane_weights.begin(), seen.settings.lane_weights.end(), can_be_in_force)) {
-    return impossible("no knob stands so");
-  }
+  const auto seen = observation_of(read);
+  if (!seen.ok()) return seen.error();
   auto was = decision_of(read);
   if (!was.ok()) return std::move(was).error();
   std::string differs;
   // What a policy throws had no decision.
   const Status decided =
-      catching([&] { differs = difference(*was, decider_->decide(seen, [&] { return read.guard_ns; })); });
+      catching([&] { differs = difference(*was, decider_->decide(*seen, [&] { return read.guard_ns; })); });
   if (!decided.ok()) differs = "the policy failed: " + decided.error().message;
   ++done_.decisions;
   if (differs.empty()) {

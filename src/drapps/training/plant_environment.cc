@@ -3,15 +3,14 @@
 #include <algorithm>
 
 #include "drapps/base/philox.h"
+#include "drapps/policy/registry.h"
 #include "drapps/sim/random_worlds.h"
 
 namespace drapps::training {
 namespace {
 
-constexpr double kTick = 0.5;          // s of a decision
-constexpr std::uint64_t kBatches = 4;  // of a decision, at least …
-constexpr double kLongest = 10;        // … but no more than so many s
-constexpr double kStart = 0.5;         // s until the first decision
+constexpr double kLongest = 10;  // s of a decision, however few batches there were
+constexpr double kStart = 0.5;   // s until the first decision
 constexpr std::uint16_t kOrdinalStart = 8;
 
 std::uint32_t moved_knobs(const Settings& a, const Settings& b) noexcept {
@@ -41,6 +40,10 @@ void PlantEnvironment::begin(std::uint64_t number) {
   plant_ = std::make_unique<sim::FluidPlant>(std::move(scenario), start);
   guard_ = std::make_unique<Guard>(plant_->limits());
   memory_ = {};
+  if (!shape_->over.empty()) {
+    base_ = *make_policy({.name = shape_->over});  // one of kBasePolicies
+    base_state_ = {.limits = plant_->limits()};
+  }
   late_.assign(delay_, plant_->settings());
   plant_->advance(kStart);
   take_in();
@@ -65,12 +68,17 @@ void PlantEnvironment::look(float* inputs, std::uint8_t* mask) const {
 double PlantEnvironment::best_rate() const noexcept {
   const auto& segments = episode_->scenario.segments;
   std::size_t at = 0;
-  while (at + 1 < segments.size() && segments[at + 1].begin <= plant_->time() - kTick) ++at;
+  while (at + 1 < segments.size() && segments[at + 1].begin <= plant_->time() - tick()) ++at;
   return episode_->rates[at];
 }
 
 rl::Outcome PlantEnvironment::step(const float* action) {
-  late_.push_back(shape_->moves.moved(seen_.settings, plant_->limits(), action));
+  Settings from = seen_.settings;
+  if (base_ != nullptr) {
+    base_state_.limits = plant_->limits();
+    from = base_->decide(seen_, base_state_);
+  }
+  late_.push_back(shape_->moves.moved(from, plant_->limits(), action));
   const Decision decision = guard_->rule(seen_, late_.front(), seen_.time_ns);
   late_.erase(late_.begin());
   plant_->apply(decision.applied);
@@ -80,8 +88,9 @@ rl::Outcome PlantEnvironment::step(const float* action) {
   const double begun = plant_->time();
   const double end = episode_->scenario.seconds;
   do {
-    plant_->advance(std::min(kTick, end - plant_->time()));
-  } while (plant_->counters().batches < batches + kBatches && plant_->time() < std::min(end, begun + kLongest) - 1e-9);
+    plant_->advance(std::min(tick(), end - plant_->time()));
+  } while (plant_->counters().batches < batches + options_.pace.count &&
+           plant_->time() < std::min(end, begun + kLongest) - 1e-9);
   take_in();
 
   const sim::Totals& now = plant_->totals();

@@ -25,6 +25,7 @@ struct PlantOptions {
   double anywhere = 0.2;    // … with any settings; the others begin as a loader does
   std::uint32_t delay = 2;  // decisions, at most
   double noise = 0.25;      // of what is seen, at most, as a share of it
+  KnobClock pace = kFastClock;
 };
 
 class PlantEnvironment final : public rl::Environment {
@@ -43,6 +44,7 @@ class PlantEnvironment final : public rl::Environment {
  private:
   void take_in();
   double best_rate() const noexcept;
+  double tick() const noexcept { return 1e-9 * static_cast<double>(options_.pace.period_ns); }
 
   std::shared_ptr<const std::vector<Episode>> course_;
   std::shared_ptr<const LearnedNetwork> shape_;
@@ -52,6 +54,8 @@ class PlantEnvironment final : public rl::Environment {
   rl::Random random_{0};
   std::unique_ptr<sim::FluidPlant> plant_;  // null before the first episode
   std::unique_ptr<Guard> guard_;
+  std::unique_ptr<const Policy> base_;  // whose proposals are moved; null where there is none
+  PolicyState base_state_;
   Observation seen_;
   LearnedMemory memory_{};
   std::vector<float> inputs_;

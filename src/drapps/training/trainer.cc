@@ -9,14 +9,18 @@
 #include <utility>
 
 #include "drapps/plant/schema.h"
+#include "drapps/policy/published.h"
 
 namespace drapps::training {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kCheckpoint = "drapps-training 1\n";
-constexpr double kStayBias = 1.5;  // of the logits at the beginning: an untrained policy mostly stays where it is
+constexpr std::string_view kCheckpoint = "drapps-training 2\n";
+constexpr std::string_view kResidual = "residual";
+constexpr std::size_t kSacSteps = 16;    // in each environment, between updates
+constexpr double kOffPolicyRate = 1e-3;  // of learners that use a step many times
+constexpr double kStayBias = 1.5;        // of the logits at the beginning: an untrained policy mostly stays where it is
 
 /// Calls visit(name, number&, least, most) for each option that is a number.
 template <class Options, class Visit>
@@ -34,6 +38,12 @@ void each_number(Options& options, const Visit& visit) {
   visit("entropy", options.learner.ppo.entropy, 0.0, 1.0);
   visit("environments", options.learner.environments, 1.0, 4096.0);
   visit("steps", options.learner.steps, 1.0, 4096.0);
+  visit("updates", options.sac.updates, 1.0, 4096.0);
+  visit("undecided", options.sac.sac.undecided, 0.0, 1.0);
+  visit("kept", options.sac.kept, 1024.0, 1e6);
+  visit("conservative", options.offline.conservative, 0.0, 100.0);
+  visit("threshold", options.offline.threshold, 0.0, 1.0);
+  visit("beta", options.offline.beta, 1e-3, 1e3);
 }
 
 template <class Number>
@@ -49,7 +59,9 @@ Status read_number(const std::string& name, const json& value, Number& into, dou
 }
 
 Status read_reward(const json& json_of, Reward& reward) {
-  const json& named = json_of.contains("reward") ? json_of["reward"] : json("own");
+  const json& learner = json_of.contains("learner") ? json_of["learner"] : json();
+  const bool published = learner.is_string() && published_shape(learner.get_ref<const std::string&>()).has_value();
+  const json named = json_of.contains("reward") ? json_of["reward"] : published ? learner : json("own");
   const auto found = named.is_string() ? reward_named(named.get_ref<const std::string&>()) : std::nullopt;
   if (!found) return invalid("reward of a training must be own, paper-a, paper-b or paper-c");
   reward = *found;
@@ -62,6 +74,61 @@ Status read_reward(const json& json_of, Reward& reward) {
   if (!numbers) return invalid("reward_weights of a training must be up to four numbers from 0 to 100");
   for (std::size_t i = 0; i < weights.size(); ++i) reward.weights[i] = weights[i].get<double>();
   return ok_status();
+}
+
+std::string_view learner_name(const TrainingOptions& options) {
+  if (!options.design.empty()) return options.design;
+  switch (options.kind) {
+    case LearnerKind::kPpo: return "ppo";
+    case LearnerKind::kSac: return "sac";
+    case LearnerKind::kOffline: return rl::name_of(options.offline.kind);
+  }
+  return "";
+}
+
+Status read_learner(const json& from, TrainingOptions& options) {
+  const json& named = from.contains("learner") ? from["learner"] : json("ppo");
+  const std::string name = named.is_string() ? named.get<std::string>() : "";
+  if (name == "ppo") return ok_status();
+  if (name == "sac") {
+    options.kind = LearnerKind::kSac;
+    options.learner.steps = kSacSteps;
+    options.learner.ppo.rate = kOffPolicyRate;
+    return ok_status();
+  }
+  if (name == kResidual || published_shape(name)) {
+    options.design = name;
+    options.plant.pace = learned_pace(name);
+    return ok_status();
+  }
+  const auto kind = rl::offline_kind_named(name);
+  if (!kind) {
+    return invalid(
+        "learner of a training must be ppo, sac, cloning, awac, cql, bcq, residual, paper-a, paper-b or paper-c");
+  }
+  options.kind = LearnerKind::kOffline;
+  options.offline.kind = *kind;
+  options.learner.ppo.rate = kOffPolicyRate;
+  return ok_status();
+}
+
+/// What learners share is said once.
+void share_options(TrainingOptions& options) {
+  const rl::LearnerOptions& of = options.learner;
+  rl::SacLearnerOptions& sac = options.sac;
+  sac.sac.gamma = of.ppo.gamma;
+  sac.sac.rate = of.ppo.rate;
+  sac.hidden = of.hidden;
+  sac.environments = of.environments;
+  sac.steps = of.steps;
+  sac.decisions = of.decisions;
+  sac.seed = of.seed;
+  rl::OfflineOptions& offline = options.offline;
+  offline.gamma = of.ppo.gamma;
+  offline.rate = of.ppo.rate;
+  offline.hidden = of.hidden;
+  offline.updates = (of.decisions + offline.batch - 1) / offline.batch;
+  offline.seed = of.seed;
 }
 
 template <class Number>
@@ -86,13 +153,23 @@ Error no_checkpoint() {
   return Error{.code = ErrorCode::kCorrupt, .message = "this is no checkpoint of a training, or it is damaged"};
 }
 
+/// Those of DRAPPS's own policies: what is best on a machine does not hang on who moves what.
+std::vector<KnobId> searched_knobs() {
+  std::vector<KnobId> knobs;
+  for (const NamedKnob& knob : default_shape().knobs) {
+    knobs.push_back(std::ranges::find(knob_table(), std::string_view(knob.name), &Knob::name)->id);
+  }
+  return knobs;
+}
+
 }  // namespace
 
 Result<TrainingOptions> training_options_from_json(const json& from) {
   if (!from.is_object()) return invalid("the options of a training are an object");
   TrainingOptions options;
-  std::vector<std::string> known{"reward", "reward_weights"};
+  std::vector<std::string> known{"learner", "reward", "reward_weights"};
   Status status = read_reward(from, options.plant.reward);
+  if (status.ok()) status = read_learner(from, options);
   each_number(options, [&](const char* name, auto& into, double least, double most) {
     known.emplace_back(name);
     if (status.ok() && from.contains(name)) status = read_number(name, from[name], into, least, most);
@@ -105,27 +182,67 @@ Result<TrainingOptions> training_options_from_json(const json& from) {
     return invalid("warm and anywhere of a training must be 1 together at most");
   }
   options.episodes.seed = options.learner.seed;
+  share_options(options);
   return options;
 }
 
 json training_options_to_json(const TrainingOptions& options) {
-  json made{{"reward", name_of(options.plant.reward.kind)}, {"reward_weights", options.plant.reward.weights}};
+  json made{{"learner", learner_name(options)},
+            {"reward", name_of(options.plant.reward.kind)},
+            {"reward_weights", options.plant.reward.weights}};
   each_number(options, [&](const char* name, const auto& value, double, double) { made[name] = value; });
   return made;
 }
 
-Trainer::Trainer(const TrainingOptions& options) : options_(options), shape_(default_shape(options.learner.hidden)) {
+Result<std::unique_ptr<Trainer>> Trainer::begun(const TrainingOptions& options, const std::vector<std::string>& runs) {
+  const std::string name(learner_name(options));
+  const bool offline = options.kind == LearnerKind::kOffline;
+  if (!offline && !runs.empty())
+    return invalid("the learner " + name + " tries things: it cannot learn from recorded runs");
+  if (offline && runs.empty()) return invalid("the learner " + name + " learns from recorded runs, and there are none");
+  std::optional<Recorded> recorded;
+  if (offline) {
+    auto read = read_recorded(runs, default_shape(options.learner.hidden), options.plant.reward);
+    if (!read.ok()) return std::move(read).error();
+    recorded = *std::move(read);
+  }
+  return std::unique_ptr<Trainer>(new Trainer(options, std::move(recorded)));
+}
+
+Trainer::Trainer(const TrainingOptions& options, std::optional<Recorded> recorded)
+    : options_(options),
+      recorded_(std::move(recorded)),
+      shape_(recorded_ ? recorded_->shape : shape_of(options)),
+      learner_(made_learner()) {}
+
+LearnedShape Trainer::shape_of(const TrainingOptions& options) {
+  LearnedShape own = default_shape(options.learner.hidden);
+  if (options.design == kResidual) own.over = kBasePolicies.front();
+  return published_shape(options.design, options.learner.hidden).value_or(std::move(own));
+}
+
+std::unique_ptr<rl::Training> Trainer::made_learner() {
   // The shape is this library's own, so it fits.
   const auto network = std::make_shared<const LearnedNetwork>(*network_of(shape_));
-  const auto course =
-      std::make_shared<const std::vector<Episode>>(make_episodes(options.episodes, network->moves.knobs()));
-  learner_ = std::make_unique<rl::Learner>(
-      options.learner, [&] { return std::make_unique<PlantEnvironment>(course, network, options.plant); });
-  rl::ActorCritic<float>& nets = learner_->nets();
-  const std::span<float> biases = nets.actor.parameters().last(nets.heads.outputs());
-  for (std::size_t i = 0; i < shape_.knobs.size(); ++i) {
-    biases[i * LearnedMoves::kChoices + LearnedMoves::kStay] = static_cast<float>(kStayBias);
+  if (recorded_) {
+    return std::make_unique<rl::OfflineLearner>(options_.offline, network->moves.heads(),
+                                                std::exchange(recorded_->steps, {}));
   }
+  const auto course = std::make_shared<const std::vector<Episode>>(make_episodes(options_.episodes, searched_knobs()));
+  const auto make = [&] { return std::make_unique<PlantEnvironment>(course, network, options_.plant); };
+  std::unique_ptr<rl::Training> made;
+  if (options_.kind == LearnerKind::kSac) {
+    made = std::make_unique<rl::SacLearner>(options_.sac, make);
+  } else {
+    made = std::make_unique<rl::Learner>(options_.learner, make);
+  }
+  const std::span<float> biases = made->actor().parameters().last(network->moves.heads().outputs());
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < shape_.knobs.size(); ++i) {
+    if (shape_.knobs[i].move == KnobMove::kNotch) biases[at + LearnedMoves::kStay] = static_cast<float>(kStayBias);
+    at += network->moves.heads().all()[i].outputs();
+  }
+  return made;
 }
 
 const rl::Progress& Trainer::go_on() {
@@ -134,7 +251,7 @@ const rl::Progress& Trainer::go_on() {
 }
 
 std::vector<std::byte> Trainer::weights() const {
-  return weights_to_bytes(shape_, std::as_const(*learner_).nets().actor.parameters());
+  return weights_to_bytes(shape_, std::as_const(*learner_).actor().parameters());
 }
 
 std::vector<std::uint8_t> Trainer::save() {
@@ -143,6 +260,7 @@ std::vector<std::uint8_t> Trainer::save() {
   const std::string options = training_options_to_json(options_).dump();
   put(out, std::uint64_t{options.size()});
   out.insert(out.end(), options.begin(), options.end());
+  put(out, recorded_ ? recorded_->hash : std::uint64_t{0});
   put(out, std::uint64_t{curve_.size()});
   for (const rl::Progress& each : curve_) put(out, each);
   const std::vector<std::uint8_t> learner = learner_->save();
@@ -151,7 +269,8 @@ std::vector<std::uint8_t> Trainer::save() {
   return out;
 }
 
-Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t> saved) {
+Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t> saved,
+                                                   const std::vector<std::string>& runs) {
   const std::size_t hashed = saved.size() - std::min<std::size_t>(saved.size(), 8);
   std::span<const std::uint8_t> end = saved.subspan(hashed);
   std::span<const std::uint8_t> left = saved.first(hashed);
@@ -165,12 +284,20 @@ Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t>
       training_options_from_json(json::parse(text_of(left.first(number)), nullptr, /*allow_exceptions=*/false));
   if (!options.ok()) return std::move(options).error();
   left = left.subspan(number);
-  if (!take(left, number) || number > left.size() / sizeof(rl::Progress)) return no_checkpoint();
-  auto trainer = std::make_unique<Trainer>(*options);
+  std::uint64_t learnt_from = 0;
+  if (!take(left, learnt_from) || !take(left, number) || number > left.size() / sizeof(rl::Progress)) {
+    return no_checkpoint();
+  }
+  auto made = begun(*options, runs);
+  if (!made.ok()) return made;
+  const std::unique_ptr<Trainer>& trainer = *made;
+  if (trainer->recorded_ && trainer->recorded_->hash != learnt_from) {
+    return invalid("this checkpoint is of a training from other recorded runs: take those, or another folder");
+  }
   trainer->curve_.resize(number);
   for (rl::Progress& each : trainer->curve_) take(left, each);
   DRAPPS_RETURN_IF_ERROR(trainer->learner_->restore(left));
-  return trainer;
+  return made;
 }
 
 }  // namespace drapps::training

@@ -1,4 +1,4 @@
-// A policy that is trained on simulated plants, from its first decision to a file of weights.
+// A policy that is trained on simulated plants or from recorded runs, from its first decision to a file of weights.
 //
 // All is a function of the options: the same ones give the same weights. What save() gives goes on as if nothing had
 // been interrupted, to the last bit.
@@ -8,35 +8,52 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "drapps/base/result.h"
 #include "drapps/policy/learned_weights.h"
 #include "drapps/rl/learner.h"
+#include "drapps/rl/offline_learner.h"
+#include "drapps/rl/sac_learner.h"
 #include "drapps/training/plant_environment.h"
+#include "drapps/training/recorded.h"
 
 namespace drapps::training {
 
+/// What learns: PPO or SAC on simulated plants, or one of those that learn from recorded runs (rl/offline_learner.h).
+enum class LearnerKind : std::uint8_t { kPpo, kSac, kOffline };
+
 struct TrainingOptions {
-  rl::LearnerOptions learner;
+  LearnerKind kind = LearnerKind::kPpo;
+  std::string design;          // a published one (policy/published.h), or DRAPPS's own where empty
+  rl::LearnerOptions learner;  // of others than PPO what they share with it
+  rl::SacLearnerOptions sac;
+  rl::OfflineOptions offline;
   EpisodeOptions episodes;
   PlantOptions plant;
 };
 
-/// {"seed": 1, "decisions": 8000000, "hidden": 64, "worlds": 512, "reward": "own", "reward_weights": [0.04, …],
-/// "warm": 0.4, "delay": 2, "noise": 0.25, "gamma": 0.9, "rate": 0.0003}; what is left out is as TrainingOptions has
-/// it. kInvalidArgument names what is unknown or out of its range.
+/// {"learner": "ppo", "seed": 1, "decisions": 8000000, "hidden": 64, "worlds": 512, "reward": "own", "reward_weights":
+/// [0.04, …], "warm": 0.4, "delay": 2, "noise": 0.25, "gamma": 0.9, "rate": 0.0003, …}; what is left out is as
+/// TrainingOptions has it. Learners are "ppo", "sac", "cloning", "awac", "cql" and "bcq". kInvalidArgument names what
+/// is unknown or out of its range.
 Result<TrainingOptions> training_options_from_json(const nlohmann::json& json);
 nlohmann::json training_options_to_json(const TrainingOptions& options);
 
 class Trainer {
  public:
-  /// Searches the best settings of all episodes, which takes some 10 ms each.
-  explicit Trainer(const TrainingOptions& options);
+  /// Searches the best settings of all episodes, which takes some 10 ms each; or reads recorded runs.
+  /// @param runs  files of them, for a learner that takes these. kInvalidArgument where they are missing, or of no use
+  /// to the learner; and as read_recorded().
+  static Result<std::unique_ptr<Trainer>> begun(const TrainingOptions& options,
+                                                const std::vector<std::string>& runs = {});
 
-  /// kCorrupt where it is nothing that save() has given.
-  static Result<std::unique_ptr<Trainer>> restored(std::span<const std::uint8_t> saved);
+  /// kCorrupt where it is nothing that save() has given, kInvalidArgument where it was with other runs; and as begun().
+  static Result<std::unique_ptr<Trainer>> restored(std::span<const std::uint8_t> saved,
+                                                   const std::vector<std::string>& runs = {});
 
   const TrainingOptions& options() const noexcept { return options_; }
   bool done() const noexcept { return learner_->done(); }
@@ -48,11 +65,18 @@ class Trainer {
   /// What a policy is made of (learned_weights.h).
   std::vector<std::byte> weights() const;
   std::vector<std::uint8_t> save();
+  /// What it learns from, where that was recorded; its steps are with the learner.
+  const std::optional<Recorded>& recorded() const noexcept { return recorded_; }
 
  private:
+  Trainer(const TrainingOptions& options, std::optional<Recorded> recorded);
+  static LearnedShape shape_of(const TrainingOptions& options);
+  std::unique_ptr<rl::Training> made_learner();
+
   TrainingOptions options_;
+  std::optional<Recorded> recorded_;
   LearnedShape shape_;
-  std::unique_ptr<rl::Learner> learner_;
+  std::unique_ptr<rl::Training> learner_;
   std::vector<rl::Progress> curve_;
 };
 

@@ -29,7 +29,9 @@ std::unique_ptr<Trainer> small_trainer(const json& more = json::object()) {
   options.update(more);
   auto read = training_options_from_json(options);
   EXPECT_TRUE(read.ok()) << read.error().message;
-  return std::make_unique<Trainer>(*read);
+  auto begun = Trainer::begun(*read);
+  EXPECT_TRUE(begun.ok());
+  return *std::move(begun);
 }
 
 TEST(Reward, EachPublishedOneIsItsFormula) {
@@ -132,6 +134,18 @@ TEST(Trainer, GoesOnFromACheckpointToTheLastBit) {
   while (!(*again)->done()) (*again)->go_on();
   EXPECT_EQ((*again)->save(), through->save());
   EXPECT_EQ((*again)->curve().size(), 4U);
+}
+
+TEST(Trainer, SoftActorCriticGoesOnFromACheckpointToTheLastBit) {
+  const json options{{"learner", "sac"}, {"kept", 1024}, {"updates", 4}, {"decisions", 512}};
+  const auto through = small_trainer(options);
+  through->go_on();
+  const auto again = Trainer::restored(through->save());
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  while (!through->done()) through->go_on();
+  while (!(*again)->done()) (*again)->go_on();
+  EXPECT_EQ((*again)->save(), through->save());
+  EXPECT_TRUE(make_policy({.name = "sac", .weights = through->weights()}).ok());
 }
 
 TEST(Trainer, ADamagedCheckpointIsRefused) {
