@@ -152,7 +152,7 @@ def test_lightning_makes_loaders_of_hooks_again_too(lightning, folder):
     assert again.lifted()
 
 
-@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("persistent", [pytest.param(False, marks=pytest.mark.full), True])
 def test_lightning_validates_in_the_middle_of_an_epoch_and_leaves_no_process(
     lightning, classifier, tmp_path, persistent
 ):
