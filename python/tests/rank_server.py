@@ -1,7 +1,8 @@
 """Imports what it is told, and then forks a process for each rank of a script: both begin at once.
 
-Reads a line of JSON per script: its words, the folder for it and what it prints, and what each
-rank's environment has. Writes a line with the exit status of each rank.
+Reads a line of JSON per script: its words, of which the first is a file or, behind -m, a module;
+the folder for it and what it prints; and what each rank's environment has. Writes a line with the
+exit status of each rank.
 """
 
 import contextlib
@@ -33,11 +34,14 @@ def run(words, folder, rank, environment):
     """One rank, to its end."""
     os.environ.update(environment)
     os.chdir(folder)
-    for descriptor, name in ((0, os.devnull), (1, f"out-{rank}")):
-        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), descriptor)
-    os.dup2(1, 2)
-    sys.argv = words
-    runpy.run_path(words[0], run_name="__main__")
+    for descriptor, name in enumerate((os.devnull, f"out-{rank}", f"err-{rank}")):
+        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), descriptor)
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        runpy.run_path(words[0], run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -19,16 +19,16 @@ PACKAGES = Path(drapps.__file__).parents[1]
 FRAMEWORKS = ["drapps.torch", "accelerate", "lightning", "torchvision", "transformers.trainer"]
 
 
-@lru_cache(maxsize=1)
-def rank_server() -> "subprocess.Popen[bytes]":
-    """The process whose forks the ranks are."""
+@lru_cache
+def server(*modules: str) -> "subprocess.Popen[bytes]":
+    """The process whose forks scripts are, with what it imports for them."""
     own = {
         "PYTHONPATH": os.pathsep.join([str(PACKAGES), str(PACKAGES.parent)]),
         "OMP_NUM_THREADS": "1",
         "PYTHONWARNINGS": "ignore",
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "python.tests.rank_server", *FRAMEWORKS],
+        [sys.executable, "-m", "python.tests.rank_server", *modules],
         env=os.environ | own,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -66,17 +66,52 @@ def run_ranks(words: Sequence[object], folder: Path, ranks: int = 2, timeout: fl
         "TORCHELASTIC_RUN_ID": "test",
     }
     environments = [{**common, "RANK": str(r), "LOCAL_RANK": str(r)} for r in range(ranks)]
-    request = {"words": [*map(str, words)], "folder": str(folder), "environments": environments}
-    server = rank_server()
-    server.stdin.write(json.dumps(request).encode() + b"\n")
-    server.stdin.flush()
-    if select.select([server.stdout], [], [], timeout)[0]:
-        codes = json.loads(server.stdout.readline() or "[]")
-    else:
-        codes = ["it took too long"]
-        rank_server.cache_clear()
-        end(server)
-    files = [folder / f"out-{rank}" for rank in range(ranks)]
-    outputs = [file.read_text() if file.exists() else "" for file in files]
+    codes = serve(FRAMEWORKS, words, folder, environments, timeout)
+    outputs = [read(folder / f"{name}-{r}") for r in range(ranks) for name in ("out", "err")]
     assert codes == [0] * ranks, "\n".join([str(codes), *outputs])
-    return outputs
+    return [read(folder / f"out-{rank}") for rank in range(ranks)]
+
+
+def run_forked(
+    words: Sequence[object], folder: Path, modules: Sequence[str], timeout: float = 300
+) -> "subprocess.CompletedProcess[str]":
+    """A script in a process that has imported some modules before, which takes most of its time.
+
+    Args:
+        words: the script and its arguments, or -m and a module's name in its place.
+        folder: the working directory, which gets files with the output.
+        modules: what the process has imported.
+        timeout: in seconds, after which it is killed.
+    """
+    [code] = serve(modules, words, folder, [{}], timeout)
+    return subprocess.CompletedProcess(
+        [*words], code, read(folder / "out-0"), read(folder / "err-0")
+    )
+
+
+def serve(
+    modules: Sequence[str],
+    words: Sequence[object],
+    folder: Path,
+    environments: Sequence[dict[str, str]],
+    timeout: float,
+) -> list[object]:
+    """Exit statuses of a script, once with each environment, all at the same time."""
+    request = {
+        "words": [*map(str, words)],
+        "folder": str(folder),
+        "environments": list(environments),
+    }
+    process = server(*modules)
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    process.stdin.flush()
+    if select.select([process.stdout], [], [], timeout)[0]:
+        return json.loads(process.stdout.readline() or "[]")
+    server.cache_clear()
+    end(process)
+    return ["it took too long"]
+
+
+def read(file: Path) -> str:
+    """A file's text, nothing where there is no such file."""
+    return file.read_text() if file.exists() else ""

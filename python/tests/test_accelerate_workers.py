@@ -123,7 +123,7 @@ def chain(transforms):
     )
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", FORKED)
 def test_batches_are_the_same_and_pictures_are_counted(start, photos, v1):
     dataset = Photos(photos, chain(v1))
     options = {"multiprocessing_context": start, "shuffle": True}
@@ -293,7 +293,7 @@ class ByName(Photos):
         return to_tensor(image.resize((30, 20))), -1 if array is None else array[:20, :20].copy()
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", FORKED)
 def test_functions_imported_by_name_are_answered(start, photos):
     options = {"batch_size": 1, "multiprocessing_context": start}
     with_it, loader = batches(ByName(photos), **options)

@@ -123,17 +123,20 @@ def test_a_script_that_fails_or_ends_early_says_so(tmp_path):
     failed = analyze(tmp_path, "--json", "a.json", "--seconds", "1", step="batch.no_such()")
     assert failed.returncode == 1
     assert "AttributeError" in failed.stderr and "status 1 before all" in failed.stderr
-    caught = "sys.exit(0)"
-    ended = analyze(tmp_path, "--seconds", "1", step=caught)
+    none = analyze(tmp_path, script="print('nothing')")
+    assert none.returncode == 1 and "drapps.analyze(loader, step)" in none.stderr
+    assert none.stdout == "nothing\n"
+
+
+@pytest.mark.full
+def test_a_script_that_ends_in_its_steps_or_fails_in_its_dataset_says_so(tmp_path):
+    ended = analyze(tmp_path, "--seconds", "1", step="sys.exit(0)")
     assert ended.returncode == 1 and "status 0 before all" in ended.stderr
     gone = "return open('gone') if torch.is_grad_enabled() else torch.zeros(8)"
     missing = SCRIPT.replace("return torch.zeros(8)", gone)
     unread = analyze(tmp_path, "--seconds", "1", step="pass #", script=missing)
     assert unread.returncode == 1 and "FileNotFoundError" in unread.stderr
     assert "status 1 before all" in unread.stderr
-    none = analyze(tmp_path, script="print('nothing')")
-    assert none.returncode == 1 and "drapps.analyze(loader, step)" in none.stderr
-    assert none.stdout == "nothing\n"
 
 
 def test_ranks_are_sent_to_watch(tmp_path, monkeypatch, capsys):

@@ -52,6 +52,7 @@ def test_texts_take_turns_and_empty_documents_are_left_out(spec):
     assert len(spec["files"]) == data.FILES
 
 
+@pytest.mark.full
 def test_the_rows_of_the_stock_libraries_are_compared_first(spec):
     command = [*python("benchmarks.text.compare"), json.dumps(spec)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -59,6 +60,7 @@ def test_the_rows_of_the_stock_libraries_are_compared_first(spec):
     assert int(done.stdout) > 10 * 512
 
 
+@pytest.mark.full
 def test_rows_that_differ_are_named(spec, monkeypatch):
     mapped = stock.mapped
     last_first = spec["files"][::-1]
@@ -76,6 +78,7 @@ def test_stock_rows_are_whole_and_drop_the_rest(spec):
     assert np.array_equal(rows.ravel(), whole[: len(whole) // 3 * 3])
 
 
+@pytest.mark.full
 def test_contestants_count_tokens(spec):
     with Contestant("drapps", python("benchmarks.text.ours"), spec) as ours:
         assert ours.started["load_s"] > 0

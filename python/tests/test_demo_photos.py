@@ -85,8 +85,8 @@ def small_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         found[name] = tmp_path / f"{name}.png"
         picture.resize((1600, 1000), Image.Resampling.BILINEAR).save(found[name])
     monkeypatch.setattr(wallpapers, "locate", lambda _: found)
-    monkeypatch.setattr(photos, "TRAIN_TILES", 3)
-    monkeypatch.setattr(photos, "HELDOUT_TILES", 2)
+    monkeypatch.setattr(photos, "TRAIN_TILES", 2)
+    monkeypatch.setattr(photos, "HELDOUT_TILES", 1)
     monkeypatch.setattr(photos, "TARGET_BYTES", 60_000)
     return tmp_path / "photos"
 
@@ -101,7 +101,7 @@ def test_the_set_is_laid_out_weighed_and_the_same_each_time(small_recipe: Path) 
     assert set(first) == {
         f"{sampling}/{split}/{name}/{number:03}.jpg"
         for sampling in ("444", "420")
-        for split, count in (("train", 3), ("heldout", 2))
+        for split, count in (("train", 2), ("heldout", 1))
         for name in ("one", "two")
         for number in range(count)
     }
@@ -126,9 +126,9 @@ def test_another_recipe_replaces_its_own_files_and_no_others(
     photos.ensure(small_recipe)
     foreign = small_recipe / "444/train/one/mine.jpg"
     foreign.write_bytes(b"mine")
-    monkeypatch.setattr(photos, "TRAIN_TILES", 2)
+    monkeypatch.setattr(photos, "TRAIN_TILES", 1)
     photos.ensure(small_recipe)
-    assert not (small_recipe / "444/train/one/002.jpg").exists()
+    assert not (small_recipe / "444/train/one/001.jpg").exists()
     assert foreign.read_bytes() == b"mine"
 
 
@@ -136,6 +136,6 @@ def test_an_interrupted_build_is_done_again(small_recipe: Path) -> None:
     photos.ensure(small_recipe)
     manifest = json.loads((small_recipe / "manifest.json").read_text())
     (small_recipe / "manifest.json").write_text(json.dumps(manifest | {"complete": False}))
-    (small_recipe / "420/heldout/two/001.jpg").write_bytes(b"half")
+    (small_recipe / "420/heldout/two/000.jpg").write_bytes(b"half")
     photos.ensure(small_recipe)
-    assert (small_recipe / "420/heldout/two/001.jpg").read_bytes() != b"half"
+    assert (small_recipe / "420/heldout/two/000.jpg").read_bytes() != b"half"

@@ -25,7 +25,10 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 
 
 WITH_BLOCKS = [page for page in PAGES if blocks(page)]
-MARKS = {"jax.md": pytest.mark.jax}
+MARKS = {
+    "jax.md": pytest.mark.jax,
+    "scenarios.md": pytest.mark.full,  # it plays some
+}
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_a_native_thread_outlives_what_exit_destroys():
 
 
 def test_a_daemon_thread_within_worker_processes_ends_without_a_word():
-    assert run_script(PREPARED + DAEMONS, 4) == ""
+    assert run_script(PREPARED + DAEMONS, 2) == ""
 
 
 @pytest.mark.full

@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 from torch.utils import data  # noqa: E402
 
+from python.tests.cells import cells  # noqa: E402
 from python.tests.torch_contract.modes import MODES  # noqa: E402
 
 
@@ -44,8 +45,7 @@ def told(value):
     return (str(value.dtype), value.tolist()) if hasattr(value, "tolist") else value
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(("workers", "name"), cells([0, 2], MADE))
 def test_batches_are_those_of_stock(name, workers):
     def passes(loader_class):
         torch.manual_seed(1)

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from python.tests.cells import cells
 from python.tests.decode_files import encode, jpeg, picture
 from python.tests.hold_streams import run_script, write_files
 
@@ -48,8 +49,7 @@ def counter(tmp_path_factory):
     return folder / "counter.so"
 
 
-@pytest.mark.parametrize("fused", [1, 0])
-@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize(("kind", "fused"), cells(["JPEG", "PNG", "WEBP"], [1, 0]))
 def test_the_steady_state_allocates_nothing_per_sample(counter, tmp_path, kind, fused):
     if kind == "JPEG":
         contents = [jpeg("4:2:0", 150, 200), jpeg("4:4:4", 150, 200)] * 128

@@ -159,7 +159,9 @@ def test_half_a_core_of_a_quota_is_used(tmp_path, kinds):
     assert found + waited >= 0.85 * 0.5  # what others took of the cores is no failure
 
 
-@pytest.mark.parametrize(("kinds", "knob"), [("t", "workers"), ("p", "processes")])
+@pytest.mark.parametrize(
+    ("kinds", "knob"), [pytest.param("t", "workers", marks=pytest.mark.full), ("p", "processes")]
+)
 def test_a_real_cgroup_of_half_a_core_leaves_one(cgroup, kinds, knob):
     script = f"""
 def working():

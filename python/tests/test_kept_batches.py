@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from python.tests.ranks import run_forked
 
 pytest.importorskip("torch")
 
-# A process of its own per test: its mappings, its limits and its peak are what is looked at.
+# A process of its own per test: its mappings, its limits and its peak are what is looked at. All
+# are forks of one that has imported torch.
 PREPARE = """
 import os, resource, sys, warnings
 import torch
@@ -56,16 +56,18 @@ def is_right(batch, first, width=1000):
 """
 
 
-def run(body, loader="drapps"):
-    done = subprocess.run(
-        [sys.executable, "-c", PREPARE + body, loader], capture_output=True, text=True, timeout=900
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture
+def run(tmp_path):
+    def run(body, loader="drapps"):
+        (tmp_path / "script.py").write_text(PREPARE + body)
+        done = run_forked(["script.py", loader], tmp_path, ["drapps.torch"], timeout=900)
+        assert done.returncode == 0, done.stderr
+
+    return run
 
 
 @pytest.mark.parametrize("epochs", [6, pytest.param(500, marks=pytest.mark.full)])
-def test_an_epoch_of_which_a_batch_is_kept_costs_that_batch(epochs):
+def test_an_epoch_of_which_a_batch_is_kept_costs_that_batch(epochs, run):
     run(f"""
 def epoch():
     for batch in DataLoader(Rows(16), batch_size=4, num_workers=2):
@@ -82,7 +84,7 @@ assert all(is_right(batch, 12) for batch in kept)
 """)
 
 
-def test_folds_with_persistent_workers_fit_a_small_address_space():
+def test_folds_with_persistent_workers_fit_a_small_address_space(run):
     run("""
 limit_reserved(reserved() + 4000 * MIB)
 options = {"batch_size": 4, "num_workers": 2, "persistent_workers": True}
@@ -95,7 +97,7 @@ for fold in range(3):
 
 
 @pytest.mark.parametrize("loader", [pytest.param("stock", marks=pytest.mark.full), "drapps"])
-def test_two_workers_start_where_address_space_is_limited_to_4_gb(loader):
+def test_two_workers_start_where_address_space_is_limited_to_4_gb(loader, run):
     run(
         """
 limit_reserved(4_000_000_000)
@@ -106,7 +108,7 @@ assert all(is_right(batch, 4 * step) for step, batch in enumerate(loader))
     )
 
 
-def test_batches_of_many_sizes_fit_an_address_space_that_each_of_them_fits():
+def test_batches_of_many_sizes_fit_an_address_space_that_each_of_them_fits(run):
     run("""
 class Growing(Dataset):
     def __len__(self):
@@ -124,7 +126,7 @@ assert index == 39
 
 
 @pytest.mark.parametrize("batches", [3000, pytest.param(1_000_000, marks=pytest.mark.full)])
-def test_lifted_batches_that_are_kept_take_no_mappings(batches):
+def test_lifted_batches_that_are_kept_take_no_mappings(batches, run):
     run(f"""
 loader = DataLoader(TensorDataset(torch.arange({batches})), batch_size=1)
 next(iter(loader))
@@ -136,7 +138,7 @@ assert [int(batch) for [batch] in kept] == list(range({batches}))
 """)
 
 
-def test_what_is_kept_of_a_pool_that_is_gone_stays_as_it_was_given():
+def test_what_is_kept_of_a_pool_that_is_gone_stays_as_it_was_given(run):
     run("""
 kept = []
 for epoch in range(3):
@@ -153,7 +155,7 @@ for step, batch in kept:
 """)
 
 
-def test_a_child_sees_a_small_lifted_batch_as_it_was_when_it_was_forked():
+def test_a_child_sees_a_small_lifted_batch_as_it_was_when_it_was_forked(run):
     run("""
 loader = DataLoader(TensorDataset(torch.arange(4096)), batch_size=16)
 batches = iter(loader)

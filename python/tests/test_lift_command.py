@@ -8,8 +8,11 @@ import sys
 import pytest
 
 from drapps.cli import main
+from python.tests.ranks import run_forked
 
 pytest.importorskip("torchvision")
+
+MODULES = ["torch.multiprocessing.spawn", "torchvision.transforms"]  # what the scripts import
 
 SCRIPT = """
 import atexit, sys
@@ -52,10 +55,14 @@ def lift(tmp_path, photos):
     out = tmp_path / "out"
     out.mkdir()
 
-    def run(script, *options, named="train.py"):
+    def run(script, *options, named="train.py", forked=True):
         (tmp_path / "train.py").write_text(script)
+        words = ["-m", "drapps.cli", "lift", *options, named, photos, out]
+        if forked:
+            done = run_forked(words, tmp_path, MODULES)
+            return done, sorted(path.name for path in out.iterdir())
         done = subprocess.run(
-            [sys.executable, "-m", "drapps.cli", "lift", *options, named, photos, out],
+            [sys.executable, *words],
             capture_output=True,
             text=True,
             check=False,
@@ -76,7 +83,7 @@ def lift(tmp_path, photos):
     ],
 )
 def test_each_loader_is_told_of_and_nothing_behind_the_first_iter_runs(lift, options, named):
-    done, written = lift(SCRIPT, "--json", *options, named=named)
+    done, written = lift(SCRIPT, "--json", *options, named=named, forked=False)
     assert (done.returncode, written) == (0, [])
     assert "hello from the script" in done.stderr
     answer = json.loads(done.stdout)

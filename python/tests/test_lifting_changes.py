@@ -161,6 +161,46 @@ def test_another_sampler_in_the_batch_sampler_is_followed(photographs):
     assert labels_of(loader) == [2, 2, 0, 2]
 
 
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_batches_that_are_listed_are_those_of_stock(photographs, kind):
+    listed = kind([[0, 20, 1], (-1, 7, 7), [3]])
+    loader = drapps.torch.DataLoader(photographs, batch_sampler=listed, torch_order=True)
+    assert loader.lifted() and "the batch sampler lists" in loader.lifted().order
+    assert len(loader) == 3
+    for _ in range(2):
+        stock = data.DataLoader(photographs, batch_sampler=listed)
+        for found, expected in zip(loader, stock, strict=True):
+            assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+        if kind is list:
+            listed[0] = [8, 9, 10]
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    again = drapps.torch.DataLoader(photographs, batch_sampler=listed)
+    again.load_state_dict(state)
+    assert labels_of(again) == [label for _, labels in iterator for label in labels.tolist()]
+
+
+@pytest.mark.parametrize("index", [21, -22, 1.0, "1", None])
+def test_what_is_listed_and_no_index_fails_as_under_stock(photographs, index):
+    def seen(kind):
+        batches = iter(kind(photographs, batch_sampler=[[0, 1], [2, index]]))
+        first = next(batches)[1].tolist()
+        with pytest.raises((IndexError, TypeError)) as caught:
+            next(batches)
+        return first, caught.type
+
+    assert seen(drapps.torch.DataLoader) == seen(data.DataLoader)
+
+
+def test_listed_batches_that_differ_in_size_are_no_longer_lifted(photographs):
+    listed = [[0, 1], [2, 3], [4]]
+    loader = drapps.torch.DataLoader(photographs, batch_sampler=listed)
+    assert len(labels_of(loader)) == 5 and loader.lifted()
+    listed.append([5, 6])
+    assert labels_of(loader) == [0] * 7 and not loader.lifted()
+
+
 def test_segmentation_lists_that_change_in_place_are_read_again(tmp_path, torchvision, v2):
     home = tmp_path / "VOCdevkit" / "VOC2012"
     for place in ("ImageSets/Segmentation", "JPEGImages", "SegmentationClass"):

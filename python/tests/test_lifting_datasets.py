@@ -73,8 +73,10 @@ def test_what_a_dataset_does_besides_reading_pictures_keeps_it_with_stock(
     assert "collate_fn" in reason(folder(photos, plain), collate_fn=list)
     assert "worker_init_fn" in reason(folder(photos, plain), worker_init_fn=print)
     assert "single samples" in reason(folder(photos, plain), batch_size=None)
-    lists = [[0, 1], [2]]
-    assert "batch sampler is builtins.list" in reason(folder(photos, plain), batch_sampler=lists)
+    for lists in ([[0], [1, 2]], [[0, 1], [], [2]], [[]], []):
+        assert "several sizes" in reason(folder(photos, plain), batch_sampler=lists)
+    assert "else than lists" in reason(folder(photos, plain), batch_sampler=[[0], torch.ones(1)])
+    assert "batch sampler is" in reason(folder(photos, plain), batch_sampler=iter([[0]]))
     endless = folder(photos, plain)
     assert "no length" in reason(endless, sampler=iter([1, 2]))
     patched = folder(photos, plain)

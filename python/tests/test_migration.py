@@ -1,5 +1,6 @@
 """Virtual workers that are bound to processes, on fewer or more: it does not show in the data."""
 
+import itertools
 import os
 import random
 import time
@@ -182,10 +183,16 @@ def test_a_stream_with_a_state_goes_on_elsewhere(processes, method):
     assert any("by the state_dict of its stream" in why for why in went)
 
 
-@pytest.mark.parametrize("method", ["fork", pytest.param("forkserver", marks=pytest.mark.full)])
-@pytest.mark.parametrize("pauses", [False, True])
-@pytest.mark.parametrize(("fewer", "more"), [(1, 2), (1, 4), (2, 3)])
-def test_processes_that_are_added_again_take_streams_over(fewer, more, pauses, method):
+QUICK = {((1, 4), True, "fork"), ((2, 3), False, "fork")}
+ADDED = [
+    pytest.param(*cell, marks=() if cell in QUICK else pytest.mark.full)
+    for cell in itertools.product([(1, 2), (1, 4), (2, 3)], (False, True), ("fork", "forkserver"))
+]
+
+
+@pytest.mark.parametrize(("processes", "pauses", "method"), ADDED)
+def test_processes_that_are_added_again_take_streams_over(processes, pauses, method):
+    fewer, more = processes
     options = {"batch_size": 3, "num_workers": 4, "persistent_workers": True}
     stock = passes(data.DataLoader(Stateful(), **options), 3)
     loader = drapps.torch.DataLoader(Stateful(), multiprocessing_context=method, **options)
@@ -221,7 +228,9 @@ def test_streams_that_cannot_go_leave_no_process_without_work():
     assert stays
 
 
-@pytest.mark.parametrize("after", [0, 1, 4, 11])
+@pytest.mark.parametrize(
+    "after", [1, 11, *(pytest.param(after, marks=pytest.mark.full) for after in (0, 4))]
+)
 def test_a_worker_that_migrates_twice_in_a_row_goes_on_where_it_was(after):
     options = {"batch_size": 1, "num_workers": 5, "prefetch_factor": 1}
     stock = passes(data.DataLoader(Placed(), **options))

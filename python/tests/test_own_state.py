@@ -23,6 +23,7 @@ from drapps import _core
 from drapps.errors import StateError
 from drapps.torch import DataLoader
 from drapps.torch.own_state import Watch
+from python.tests.cells import cells
 
 SAMPLES = 36
 
@@ -221,8 +222,9 @@ def test_what_is_seen_late_binds_from_the_next_start_on():
     assert loader.explain()["plan"]["bound"]
 
 
-@pytest.mark.parametrize("place", [1, 5, 11])
-@pytest.mark.parametrize("name", ["lazy", "numpy", "counted", "module"])
+@pytest.mark.parametrize(
+    ("place", "name"), cells([1, 5, 11], ["lazy", "numpy", "counted", "module"])
+)
 def test_a_state_goes_on_where_the_dataset_was(name, place):
     (whole,), _ = passes(DataLoader, STATEFUL[name](), 1, num_workers=2)
     torch.manual_seed(5)
@@ -253,8 +255,13 @@ def test_what_passes_of_the_same_workers_kept_begins_anew(place, caplog):
     assert "dataset.count" in caplog.text
 
 
-@pytest.mark.parametrize("options", [{"num_workers": 3}, {"num_workers": 2, "batch_size": 4}])
-@pytest.mark.parametrize("kind", [LazyGenerator, Batches, "torch_order"])
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    cells(
+        [{"num_workers": 3}, {"num_workers": 2, "batch_size": 4}],
+        [LazyGenerator, Batches, "torch_order"],
+    ),
+)
 def test_a_state_that_depends_on_the_workers_or_the_batches_says_so(kind, options):
     mode = {"torch_order": True} if kind == "torch_order" else {}
     dataset = Handles if mode else kind

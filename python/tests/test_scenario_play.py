@@ -49,7 +49,7 @@ def plain(scenario):
     return [checksum(batch) for batch, _ in zip(batches, range(BATCHES), strict=False)]
 
 
-ALWAYS = ("arrays", "python", "quick")
+ALWAYS = ("python", "quick")
 NAMES = [pytest.param(n, marks=() if n in ALWAYS else pytest.mark.full) for n in shipped()]
 
 
@@ -87,6 +87,7 @@ def test_each_segment_is_measured_under_every_kind_of_loader():
             assert held.items() <= knobs.items()
 
 
+@pytest.mark.full
 def test_a_segment_alone_is_played_for_as_long_as_asked_for():
     scenario = small("events: [{at: 0.5, storage: {latency: 0.05}}]")
     found = play(scenario, segment=1, seconds=0.7)
@@ -166,6 +167,7 @@ def test_what_the_player_cannot_play_is_an_error_that_says_why(photos, tmp_path)
         play("quick", photos=tmp_path)
 
 
+@pytest.mark.full
 def test_pictures_of_ones_own_are_loaded(photos):
     found = play("quick", seconds=0.5, photos=photos)
     assert found.photos == [str(photos)]

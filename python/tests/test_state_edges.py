@@ -11,6 +11,7 @@ from torch.utils import data  # noqa: E402
 
 import drapps  # noqa: E402
 from drapps.torch import DataLoader  # noqa: E402
+from python.tests.cells import cells  # noqa: E402
 
 SIZE = 21  # of the photos, too
 
@@ -97,8 +98,7 @@ def rows(batches):
     return [repr(each) for each in told]
 
 
-@pytest.mark.parametrize("order", SAMPLERS)
-@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize(("order", "persistent"), cells(SAMPLERS, [False, True]))
 def test_a_state_of_every_point_goes_on_as_the_run_that_was_not_stopped(make, order, persistent):
     if make.lifts and order == "stateful":
         pytest.skip("not lifted")
@@ -126,8 +126,7 @@ def test_a_state_of_every_point_goes_on_as_the_run_that_was_not_stopped(make, or
         assert found == wanted, (number, passed, within)
 
 
-@pytest.mark.parametrize("order", SAMPLERS)
-@pytest.mark.parametrize("batch_size", [3, 7])
+@pytest.mark.parametrize(("order", "batch_size"), cells(SAMPLERS, [3, 7]))
 def test_the_rest_is_the_same_at_another_batch_size(make, order, batch_size):
     if make.lifts and order == "stateful":
         pytest.skip("not lifted")

@@ -11,6 +11,7 @@ from torch.utils import data  # noqa: E402
 
 import drapps  # noqa: E402
 from drapps.torch import DataLoader  # noqa: E402
+from python.tests.cells import cells  # noqa: E402
 from python.tests.test_state_edges import SAMPLERS, SIZE, Numbers, seeded  # noqa: E402
 
 EDITS = ["absent", None, True, -1, 1.5, "x", "", [], {}, [1], {"a": 1}, 10**30, 1 << 62]
@@ -91,10 +92,14 @@ def edited(state, path, edit):
 
 
 @pytest.mark.parametrize(
-    ("kind", "order"), [(kind, order) for kind, (_, orders) in CASES.items() for order in orders]
+    ("case", "point"),
+    cells(
+        [(kind, order) for kind, (_, orders) in CASES.items() for order in orders],
+        ["within", "begun", "between"],
+    ),
 )
-@pytest.mark.parametrize("point", ["within", "begun", "between"])
-def test_an_edit_is_refused_by_the_name_of_its_field(kind, order, point, photos, torchvision):
+def test_an_edit_is_refused_by_the_name_of_its_field(case, point, photos, torchvision):
+    kind, order = case
     make = CASES[kind][0]
     loader = make(order, photos, torchvision)
     if point != "between":

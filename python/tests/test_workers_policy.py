@@ -61,7 +61,13 @@ def knobs_that_move(loader, policy, epochs):
 
 @pytest.mark.parametrize(
     "policy",
-    [None, "trials", "initial", "random", {"name": "trials", "parameters": {"gain": 0.05}}],
+    [
+        None,
+        pytest.param("trials", marks=pytest.mark.full),
+        "initial",
+        pytest.param("random", marks=pytest.mark.full),
+        {"name": "trials", "parameters": {"gain": 0.05}},
+    ],
 )
 def test_a_policy_decides_about_processes_as_about_threads(policy):
     options = {"num_workers": 2, "persistent_workers": True, "policy": policy}

@@ -15,6 +15,7 @@ from torch.utils import data
 
 import drapps
 import drapps.torch
+from python.tests.cells import cells
 
 SIZE = 97
 
@@ -150,8 +151,7 @@ def equal(left, right):
     return torch.equal(torch.as_tensor(left), torch.as_tensor(right))
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize(("order", "workers"), cells(ORDERS, [0, 1, 3]))
 def test_the_rest_is_what_was_left(order, workers):
     def make():
         return loader_of(order, workers)
@@ -177,8 +177,7 @@ def test_workers_of_another_number_go_on_with_the_same_samples(order):
     )
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("order", "workers"), cells(ORDERS, [1, 3]))
 def test_serial_workers_go_on_with_their_own_numbers(order, workers):
     def make():
         return loader_of(order, workers, torch_order=True)
@@ -358,9 +357,10 @@ def test_workers_that_persist_go_on_with_their_numbers_in_the_next_pass(options,
         assert equal(rest(make, json.loads(json.dumps(state))), whole[steps:]), steps
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
-@pytest.mark.parametrize("dataset", [Stream, Stateful])
-@pytest.mark.parametrize("batch", [4, 3])  # the last one is as long as the others, and is not
+# Of batches of 4 the last one is as long as the others, of 3 it is not.
+@pytest.mark.parametrize(
+    ("workers", "dataset", "batch"), cells([0, 1, 3], [Stream, Stateful], [4, 3])
+)
 def test_streams_go_on(dataset, workers, batch):
     def make():
         return drapps.torch.DataLoader(dataset(), batch, num_workers=workers)

@@ -8,6 +8,7 @@ import torch
 from torch.utils import data
 
 from drapps.torch import DataLoader
+from python.tests.cells import cells
 
 
 class Drawing(data.IterableDataset):
@@ -73,8 +74,7 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2])
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize(("steps", "name"), cells([0, 1, 2], STREAMS))
 def test_a_second_pass_of_the_same_workers_goes_on_with_what_it_drew(name, steps):
     dataset, options = STREAMS[name]
 
@@ -100,8 +100,7 @@ def test_a_second_pass_of_the_same_workers_goes_on_with_what_it_drew(name, steps
         assert (list(taken(iterator)), list(taken(iter(again)))) == rest
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize(("workers", "steps"), cells([0, 2], [1, 3]))
 def test_a_stream_that_goes_on_is_begun_once(workers, steps):
     loader = DataLoader(Counting(), 2, num_workers=workers)
     iterator = iter(loader)

@@ -24,7 +24,7 @@ list(loader)
 GUARD = 'if __name__ == "__main__":'
 
 
-@pytest.mark.parametrize("how", ["raise", "restart"])
+@pytest.mark.parametrize("how", [pytest.param("restart", marks=pytest.mark.full), "raise"])
 def test_a_script_without_a_main_guard_is_told_of_it(tmp_path, how):
     script = tmp_path / "train.py"
     script.write_text(UNGUARDED.format(method="spawn", how=how))

@@ -136,7 +136,13 @@ POSSIBLE = [
 
 
 def in_cut(cell: Cell) -> bool:
-    """Whether the short run has the cell: all by fork; elsewhere a plain death."""
-    elsewhere = {("worker", "spawn"), ("parent", "forkserver")}
-    plain = (cell.fault, cell.moment) == ("SIGKILL", "mid-epoch")
-    return cell.method == "fork" or (plain and (cell.actor, cell.method) in elsewhere)
+    """Whether the short run has the cell.
+
+    By fork it has every fault of every actor, and every moment of the faults that differ most; by
+    forkserver a plain death. Spawned workers import torch for seconds each.
+    """
+    if cell.method != "fork":
+        plain = (cell.fault, cell.moment) == ("SIGKILL", "mid-epoch")
+        return plain and cell.method == "forkserver"
+    alike = {"SIGSEGV": "mid-epoch", "SIGSTOP": "between epochs", "exit in __del__": "mid-epoch"}
+    return cell.fault not in alike or cell.moment == alike[cell.fault]

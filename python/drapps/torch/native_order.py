@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
+import operator
 from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from enum import Enum
@@ -73,6 +75,8 @@ class NativeOrder:
             return "sequential"
         if self.kind is Kind.SHUFFLED:
             return "shuffled by DRAPPS' sampler from the seed that each iter() draws"
+        if isinstance(self.sampler, Listed):
+            return "given by the batches that the batch sampler lists"
         return f"given by {name_of(self.sampler)}"
 
     def indices(self) -> tuple[Int64Array, Exception | None]:
@@ -116,13 +120,29 @@ def rank_of(sampler: Any) -> int:
     return 0
 
 
+class Listed:
+    """The indices of batches that stand in a list, one behind the other."""
+
+    def __init__(self, batches: Sequence[Sequence[Any]]) -> None:
+        self._batches = batches
+
+    def __len__(self) -> int:
+        return sum(map(len, self._batches))
+
+    def __iter__(self) -> Iterator[int]:
+        return map(operator.index, itertools.chain.from_iterable(self._batches))
+
+
 def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> NativeOrder:
     """How `loader` orders `size` samples.
 
     Raises:
-        NotLifted: it batches by a class of its own, or its sampler may never end.
+        NotLifted: it batches by a class of its own, by lists that differ in length, or by a sampler
+            that may never end.
     """
-    batches = loader.batch_sampler
+    batches: Any = loader.batch_sampler
+    if type(batches) in (list, tuple):
+        return _listed(batches, size)
     if type(batches) is not BatchSampler:
         raise NotLifted(f"the batch sampler is {name_of(batches)}")
     require_pristine(batches, ("__iter__", "__len__"))
@@ -141,6 +161,20 @@ def recognise_order(loader: torch.utils.data.DataLoader[Any], size: int) -> Nati
     elif not _ends(sampler):
         raise NotLifted(f"the sampler {name_of(sampler)} may give more than its length says")
     return NativeOrder(kind, sampler, batches.batch_size, batches.drop_last, size, draws)
+
+
+def _listed(batches: Sequence[Any], size: int) -> NativeOrder:
+    """The order that a list of batches gives, where only the last may be smaller than the others.
+
+    Raises:
+        NotLifted: what it lists are no such batches.
+    """
+    if not all(type(batch) in (list, tuple) for batch in batches):
+        raise NotLifted("the batch sampler lists something else than lists of indices")
+    sizes = [len(batch) for batch in batches]
+    if not sizes or not 0 < sizes[-1] <= sizes[0] or set(sizes[:-1]) - {sizes[0]}:
+        raise NotLifted("the batch sampler lists batches of several sizes, or none")
+    return NativeOrder(Kind.SAMPLER, Listed(batches), sizes[0], False, size)
 
 
 def _ends(sampler: Any) -> bool:

@@ -52,33 +52,33 @@ def asked(process):
         return 0
 
 
-@pytest.mark.parametrize(
-    ("line", "code"),
-    [
-        (b"", "not_json"),
-        (b"process", "not_json"),
-        (b"[1]", "not_json"),
-        (b"\x00\xff", "not_json"),
-        (b"[" * 4000, "not_json"),
-        (b'{"version": 1, "ask": ' + b'{"a":' * 500 + b"1" + b"}" * 500 + b"}", "not_json"),
-        (b'{"version": ' + b"9" * 4000 + b"}", "version"),
-        (b'{"ask": "process"}', "version"),
-        (b'{"version": 2, "ask": "process"}', "version"),
-        (b'{"version": true, "ask": "process"}', "version"),
-        (b'{"version": 1, "ask": "settings"}', "unknown"),
-        (b'{"version": 1, "ask": ["process"]}', "unknown"),
-        (b'{"version": 1, "ask": "loader", "number": "1"}', "unknown"),
-        (b'{"version": 1, "ask": "loader", "number": -1}', "no_loader"),
-        (b'{"version": 1, "ask": "loader", "number": 1e3}', "unknown"),
-        (b'{"version": 1, "ask": "loader"}', "no_loader"),
-    ],
-)
-def test_a_request_without_sense_gets_an_error_and_the_next_an_answer(watched, line, code):
-    with connect(watched.socket) as client:
-        refused = answer(client, line)
-        assert refused["version"] == 1
-        assert refused["error"]["code"] == code and refused["error"]["message"]
-        assert answer(client, PROCESS)["process"]["pid"] == watched.pid
+WITHOUT_SENSE = [
+    (b"", "not_json"),
+    (b"process", "not_json"),
+    (b"[1]", "not_json"),
+    (b"\x00\xff", "not_json"),
+    (b"[" * 4000, "not_json"),
+    (b'{"version": 1, "ask": ' + b'{"a":' * 500 + b"1" + b"}" * 500 + b"}", "not_json"),
+    (b'{"version": ' + b"9" * 4000 + b"}", "version"),
+    (b'{"ask": "process"}', "version"),
+    (b'{"version": 2, "ask": "process"}', "version"),
+    (b'{"version": true, "ask": "process"}', "version"),
+    (b'{"version": 1, "ask": "settings"}', "unknown"),
+    (b'{"version": 1, "ask": ["process"]}', "unknown"),
+    (b'{"version": 1, "ask": "loader", "number": "1"}', "unknown"),
+    (b'{"version": 1, "ask": "loader", "number": -1}', "no_loader"),
+    (b'{"version": 1, "ask": "loader", "number": 1e3}', "unknown"),
+    (b'{"version": 1, "ask": "loader"}', "no_loader"),
+]
+
+
+def test_a_request_without_sense_gets_an_error_and_the_next_an_answer(watched):
+    for line, code in WITHOUT_SENSE:
+        with connect(watched.socket) as client:
+            refused = answer(client, line)
+            assert refused["version"] == 1, line
+            assert refused["error"]["code"] == code and refused["error"]["message"], line
+            assert answer(client, PROCESS)["process"]["pid"] == watched.pid, line
 
 
 @pytest.fixture

@@ -89,7 +89,9 @@ def assert_within_half(make, backend):
     assert again.peak_bytes == pytest.approx(plain.peak_bytes, rel=0.05)
 
 
-@pytest.mark.parametrize("make", [compiled_by_function, compiled_in_place])
+@pytest.mark.parametrize(
+    "make", [compiled_by_function, pytest.param(compiled_in_place, marks=pytest.mark.full)]
+)
 def test_the_largest_budget_within_the_limit(make):
     assert_within_half(make, PARTITIONED)
 
@@ -99,6 +101,7 @@ def test_the_largest_budget_within_the_limit_of_inductor():
     assert_within_half(compiled_by_function, "inductor")
 
 
+@pytest.mark.full
 def test_blocks_that_are_compiled_one_by_one():
     model, example = chain()
     for number, layer in enumerate(model.layers):

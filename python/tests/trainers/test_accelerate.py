@@ -52,7 +52,7 @@ def test_a_prepared_loader_has_a_state_that_counts_what_was_yielded(accelerate, 
     def prepared():
         return accelerator.prepare(DataLoader(dataset, 4, shuffle=True, num_workers=workers))
 
-    for steps in range(1, 6):
+    for steps in (1, 3, 5):
         loader, first = prepared(), []
         for images, _ in loader:
             first.append(sums(images))
@@ -72,7 +72,7 @@ def test_accelerate_skips_the_first_batches(accelerate, kind):
     accelerator = accelerate.Accelerator(cpu=True)
     loader = accelerator.prepare(DataLoader(dataset, 4, num_workers=workers))
     whole = [sums(images) for images, _ in loader]
-    for skipped in (0, 2, 6):
+    for skipped in (2, 6):
         rest = accelerator.skip_first_batches(loader, skipped)
         assert type(rest.base_dataloader) is DataLoader
         assert [sums(images) for images, _ in rest] == whole[skipped:]

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader as StockLoader  # noqa: E402
 
 from drapps.torch import DataLoader  # noqa: E402
+from python.tests.cells import cells  # noqa: E402
 from python.tests.trainers.samples import (  # noqa: E402
     Numbers,
     SizedStream,
@@ -152,7 +153,7 @@ def test_lightning_makes_loaders_of_hooks_again_too(lightning, folder):
     assert again.lifted()
 
 
-@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("persistent", [pytest.param(False, marks=pytest.mark.full), True])
 def test_lightning_validates_in_the_middle_of_an_epoch_and_leaves_no_process(
     lightning, classifier, tmp_path, persistent
 ):
@@ -199,8 +200,7 @@ def test_a_lightning_checkpoint_goes_on_with_the_samples_that_are_left(
         assert Counter(flat(seen)) == stock_epoch(dataset), steps
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("sized", [True, False])
+@pytest.mark.parametrize(("workers", "sized"), cells([0, 2], [True, False]))
 def test_lightning_saves_and_loads_an_iterable(lightning, classifier, tmp_path, workers, sized):
     def loader():
         return DataLoader(SizedStream() if sized else Stream(), 3, num_workers=workers)

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader as StockLoader  # noqa: E402
 from torch.utils.data import IterableDataset  # noqa: E402
 
 from drapps.torch import DataLoader  # noqa: E402
+from python.tests.cells import cells  # noqa: E402
 from python.tests.trainers.samples import (  # noqa: E402
     Records,
     flat,
@@ -74,7 +75,7 @@ def test_the_trainer_of_transformers_trains_on_each_sample_once_an_epoch(hf, wor
         assert Counter(flat(epoch)) == record_epoch(Records())
 
 
-@pytest.mark.parametrize("make", [StockLoader, DataLoader])
+@pytest.mark.parametrize("make", [pytest.param(StockLoader, marks=pytest.mark.full), DataLoader])
 def test_the_order_is_that_of_the_stock_loader_under_the_trainer(hf, accelerate, monkeypatch, make):
     seen = []
     for base in (StockLoader, make):
@@ -86,8 +87,7 @@ def test_the_order_is_that_of_the_stock_loader_under_the_trainer(hf, accelerate,
     assert seen[0] == seen[1]
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(("workers", "wrapped"), cells([0, 2], [False, True]))
 def test_a_trainer_may_bring_its_own_loader(hf, transformers, workers, wrapped):
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self):

@@ -14,6 +14,7 @@ pytest.importorskip("accelerate")
 from drapps import PipelineError, train  # noqa: E402
 from drapps.train.transformers import StepCallback, precision_arguments  # noqa: E402
 from drapps.train.transformers.nominal_steps import NominalSteps  # noqa: E402
+from python.tests.cells import cells  # noqa: E402
 from python.tests.ranks import run_ranks  # noqa: E402
 from python.tests.train.checkpointed import gpt  # noqa: E402
 from python.tests.train.models import loss_of, model_of, weights  # noqa: E402
@@ -187,7 +188,7 @@ def test_ranks_come_to_the_same(tmp_path):
     assert first["estimate"][0] == 8
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", ["eager", pytest.param("aot_eager", marks=pytest.mark.full)])
 def test_a_model_that_the_trainer_compiles(trainer, backend):
     seen = []
     for compiled in (False, True):
@@ -227,7 +228,7 @@ def test_skipped_steps_move_neither_schedule_nor_rate(trainer, monkeypatch):
     assert made.lr_scheduler.last_epoch == 10 - 1 - 2
 
 
-@pytest.mark.parametrize("clip", [1.0, 0.05, 0.0])
+@pytest.mark.parametrize("clip", [pytest.param(1.0, marks=pytest.mark.full), 0.05, 0.0])
 def test_measuring_changes_nothing(trainer, clip):
     seen = []
     for callback in (None, StepCallback()):
@@ -292,7 +293,7 @@ def test_a_schedule_moves_accumulation_from_epoch_to_epoch(trainer):
     assert set(made.lr_scheduler.get_last_lr()) == {0.0}
 
 
-@pytest.mark.parametrize("total", [7, 8, 12])
+@pytest.mark.parametrize("total", [7, 8, pytest.param(12, marks=pytest.mark.full)])
 def test_a_number_of_steps_is_one_of_small_steps(trainer, total):
     callback = StepCallback(moving())
     made = trainer(callback, max_steps=total, gradient_accumulation_steps=2)
@@ -322,8 +323,7 @@ def test_a_resumed_training_with_our_loader(trainer, tmp_path):
     assert_resumed(trainer, tmp_path, 7, False)
 
 
-@pytest.mark.parametrize("restored", [False, True])
-@pytest.mark.parametrize("at", [3, 5, 6, 7])
+@pytest.mark.parametrize(("at", "restored"), cells([3, 5, 6, 7], [False, True]))
 def test_a_resumed_training_is_the_uninterrupted_one(trainer, tmp_path, at, restored):
     assert_resumed(trainer, tmp_path, at, restored)
 
