@@ -39,6 +39,10 @@ PARTS = {
         120,
         ["-m", "benchmarks.run", "gpu-resident", "--rounds", "3", "--seconds", "1"],
     ),
+    "gpu-decode": (
+        180,
+        ["-m", "benchmarks.run", "gpu-decode", "--rounds", "3", "--seconds", "1"],
+    ),
 }
 
 

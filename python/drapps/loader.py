@@ -21,6 +21,7 @@ from drapps.epochs import LAST, Epochs
 from drapps.errors import PipelineError
 from drapps.monitor.observing import Observer
 from drapps.monitor.offering import native_look, observed
+from drapps.placement import warn_of_device
 from drapps.policy import AUTO, Policy, choice, is_auto, to_json
 from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
@@ -88,11 +89,13 @@ class Loader:
 
     def __iter__(self) -> LoaderIterator:
         warn(self._native)
+        warn_of_device(self._native)
         self._latest = self._stream(*self._epochs.take())
         return LoaderIterator(self._latest, self._state_of(self._latest), self._ended)
 
     def _ended(self) -> None:
         warn(self._native)
+        warn_of_device(self._native)
 
     def _stream(self, epoch: int, position: int) -> Stream:
         stream = Stream(

@@ -17,6 +17,7 @@ from drapps.array_source import array_source
 from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
 from drapps.loader_options import loader_options
+from drapps.placement import Placement, placement_options
 from drapps.policy import Policy
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
 from drapps.spec import MOST_ROWS, Decode, Spec
@@ -423,6 +424,8 @@ class Pipeline:
         weights: Literal["share", "cap"] = "share",
         cache: Literal["auto", "off"] | Bytes = "auto",
         form: str = "auto",
+        placement: Placement = "cpu",
+        device: str | None = None,
         bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> Loader:
@@ -451,6 +454,10 @@ class Pipeline:
                 decoding of the JPEG files among them can begin; ``index`` is the latter alone,
                 ``bytes`` the former; ``coefficients``, ``raw``, ``raw+lz4``, ``raw+zstd``,
                 ``raw+snappy`` and ``prepared`` are made of them once: see "What the cache keeps".
+            placement: where JPEGs are decoded of which an earlier epoch has learned the index:
+                ``cpu``; ``gpu`` offers all of them to a GPU; ``auto`` as many as make the epoch
+                shorter, and none where no GPU can be used. The bytes are the same.
+            device: that GPU: ``"cuda:0"`` where absent.
             bad_samples_file: gets a line of JSON per bad sample, behind what it has.
             ledger_file: deprecated, the old name of `bad_samples_file`.
 
@@ -466,5 +473,6 @@ class Pipeline:
             whole = whole._sample(remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings, cache, form)
         options |= {"weights": arguments.text("weights", weights)}
+        options |= placement_options(placement, device)
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
         return Loader(whole.source, whole._checked(), options, file_at(path), policy=policy)

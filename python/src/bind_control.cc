@@ -39,7 +39,7 @@ void check_settings(const std::string& text) {
   const auto knobs = json.is_object() ? json.value("knobs", nlohmann::json()) : nlohmann::json();
   const bool processes =
       knobs.is_object() && knobs.contains(knob_table()[static_cast<std::size_t>(KnobId::kProcesses)].name);
-  static_cast<void>(value_of(settings_from_json(json, processes ? kProcessKnobs : kThreadKnobs)));
+  static_cast<void>(value_of(processes ? settings_from_json(json, kProcessKnobs) : thread_settings_from_json(json)));
 }
 
 PolicyConfig policy_of(const std::string& text) {

@@ -288,8 +288,8 @@ std::unique_ptr<Engine::Limit> limit_cpus(std::optional<double> cpus) {
   return limit;
 }
 
-Settings settings_of(const std::string& text, KnobSet has) {
-  return value_of(settings_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false), has));
+Settings settings_of(const std::string& text) {
+  return value_of(thread_settings_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
 }
 
 }  // namespace
@@ -408,12 +408,12 @@ void bind_pipeline(nb::module_& module) {
       .def("settings",
            [](const Loader& self) {
              const WithoutGil released;
-             return settings_to_json(self.settings(), kThreadKnobs).dump();
+             return settings_to_json(self.settings(), self.knobs()).dump();
            })
       .def(
           "apply",
           [](Loader& self, const std::string& text) {
-            const Settings settings = settings_of(text, kThreadKnobs);
+            const Settings settings = settings_of(text);
             const WithoutGil released;
             self.apply(settings);
           },
@@ -450,7 +450,9 @@ void bind_pipeline(nb::module_& module) {
              const WithoutGil released;
              self.stop_recording();
            })
-      .def("take_warning", &Loader::take_warning, "Why a recording ended by itself, once; else empty.");
+      .def("take_warning", &Loader::take_warning, "Why a recording ended by itself, once; else empty.")
+      .def("take_device_warning", &Loader::take_device_warning,
+           "Why nothing is decoded on the device any more, once; else empty.");
 }
 
 }  // namespace drapps

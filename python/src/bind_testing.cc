@@ -15,12 +15,14 @@ void bind_testing(nanobind::module_& module) {
              "Makes the policies random, random_raw and faulty known in this process.");
   module.def(
       "_allow_host_device",
-      [](std::size_t memory_bytes, std::int64_t latency_ns) {
+      [](std::size_t memory_bytes, std::int64_t latency_ns, std::uint64_t launches) {
         const std::chrono::nanoseconds latency(latency_ns);
-        device::allow_host_device(device::HostDeviceOptions{memory_bytes, latency, latency});
+        device::allow_host_device(device::HostDeviceOptions{memory_bytes, latency, latency, launches});
       },
-      nanobind::arg("memory_bytes"), nanobind::arg("latency_ns"),
-      "Makes \"host\" a device in this process, whose copies and launches take at least so long.");
+      nanobind::arg("memory_bytes"), nanobind::arg("latency_ns"), nanobind::arg("launches") = ~std::uint64_t{0},
+      "Makes \"host\" a device in this process, whose copies and launches take at least so long, and which is lost "
+      "with "
+      "the launch behind so many.");
 }
 
 }  // namespace drapps

@@ -198,3 +198,20 @@ def test_the_device_decodes_pillows_pixels():
     for data, made, of_form in zip(files, pixels, forms, strict=True):
         assert (made == pillow(data)).all()
         assert (of_form == made).all()
+
+
+def test_what_the_device_decodes_is_what_the_cpu_does(photos):
+    import numpy as np
+
+    import drapps
+
+    def epochs(**options):
+        pipeline = drapps.image_folder(photos).decode().random_resized_crop(56).flip()
+        loader = pipeline.shuffle(seed=3).batch(4, **options)
+        made = [[np.array(batch["image"]) for batch in loader] for _ in range(3)]
+        return made, loader.explain().to_json()["plan"]["placement"]
+
+    there, placed = epochs(placement="gpu", device="cuda:0")
+    here, _ = epochs()
+    np.testing.assert_equal(there, here)
+    assert placed["decoded"] > 0

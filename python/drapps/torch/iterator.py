@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from drapps.placement import warn_of_device
 from drapps.torch.ahead import AheadStream, tensors_of
 from drapps.torch.destination import Destination, at_once, destination_of
 from drapps.torch.pictures import warn_of_large
@@ -94,6 +95,9 @@ class LiftedIterator(_BaseDataLoaderIter):
     def _taken(self, stream: AnyStream) -> Any:
         try:
             data = stream.next()
+        except StopIteration:
+            warn_of_device(self._pass.native.core)
+            raise
         finally:
             self._pass.stepped()
             warn_of_large(stream.large_pictures())

@@ -30,6 +30,7 @@ from drapps.errors import PipelineError, StateError
 from drapps.loader_options import loader_options
 from drapps.monitor.observing import Observer
 from drapps.monitor.offering import Look, native_look, observed
+from drapps.placement import PLACEMENTS, Placement, placement_options
 from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording, look_after, record_native
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
@@ -100,6 +101,10 @@ class DataLoader(IteratedLoader[T_co]):
         device_memory: the most bytes of `device` that a dataset in memory and its batches may take:
             a number, or a size such as ``"2GiB"``. The arrays are copied there when the first pass
             begins, and batches are made there. 0 leaves them where they are.
+        placement: where the native path decodes JPEGs of which an earlier epoch has learned the
+            index: ``cpu``; ``gpu`` offers all of them to `device`, or to the current GPU where that
+            is absent; ``auto`` as many as make the epoch shorter, and none where no GPU can be
+            used. The bytes are the same.
 
     ``num_workers`` is the number of *virtual* workers: ids, seeds and `get_worker_info` stay as
     they are while the number of processes behind them changes; ``"auto"`` leaves it to the loader.
@@ -138,6 +143,7 @@ class DataLoader(IteratedLoader[T_co]):
         accelerate: bool | None = None,
         device: torch.device | str | int | None = None,
         device_memory: Bytes = 0,
+        placement: Placement = "cpu",
         settings: Mapping[str, Any] | None = None,
         cache: Literal["auto", "off"] | Bytes = "auto",
         form: str = "auto",
@@ -163,6 +169,7 @@ class DataLoader(IteratedLoader[T_co]):
         self.settings = settings
         self.device_memory = device_memory
         self._device_bytes = self._checked_device_memory()
+        self.placement = arguments.one_of("placement", placement, PLACEMENTS)
         self._options()
         self.bad_samples_file = old_keyword(
             "ledger_file", ledger_file, "bad_samples_file", bad_samples_file
@@ -231,6 +238,7 @@ class DataLoader(IteratedLoader[T_co]):
         if self._device is not None and self._device_bytes > 0:
             name = resident.core_name(self._device)
             options |= {"device": name, "device_memory": self._device_bytes}
+        options |= self._placed()
         try:
             if not self.lift:
                 raise NotLifted("lift=False")
@@ -246,12 +254,33 @@ class DataLoader(IteratedLoader[T_co]):
                     f"device_memory={self.device_memory!r} is for arrays that are lifted, and this "
                     f"loader runs Python code because {verdict}; leave it out"
                 ) from None
+            if self.placement == "gpu":
+                raise PipelineError(
+                    'placement="gpu" is for what is lifted, and this loader runs Python code '
+                    f"because {verdict}; leave it out"
+                ) from None
             self._text, report = text_of(self, self._text, verdict)
             return report
 
     def _options(self) -> dict[str, Any]:
         budgets = (self.cpu_budget, self.ram_budget)
         return loader_options(self.policy, *budgets, self.settings, self.cache, self.form)
+
+    def _placed(self) -> dict[str, Any]:
+        """Where samples are decoded.
+
+        Raises:
+            PipelineError: they are to be on a GPU, and there is none.
+        """
+        if self.placement == "cpu":
+            return {}
+        try:
+            name = resident.core_name(self._device or torch.device("cuda"))
+        except PipelineError:
+            if self.placement == "gpu":
+                raise
+            name = None  # none can be used, which the core finds, too
+        return placement_options(self.placement, name)
 
     def _checked_device_memory(self) -> int:
         if type(self.device_memory) is int and self.device_memory == 0:

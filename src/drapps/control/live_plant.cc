@@ -12,6 +12,7 @@ namespace drapps {
 namespace {
 
 constexpr std::size_t kFetchPlace = lane_place(LaneRole::kFetch);
+constexpr std::size_t kDecodeThere = lane_place(LaneRole::kDecode, LaneDevice::kCuda);
 
 /// Half of the bytes that others leave, when `own` of those in use are this plant's.
 std::size_t half_of_memory(const Engine& engine, std::size_t own) {
@@ -39,11 +40,13 @@ std::int32_t most_reads(double record, const Engine& engine, std::int32_t depth)
 
 }  // namespace
 
-Limits live_limits(const Plan& plan, const Engine& engine) {
+Limits live_limits(const Plan& plan, const Engine& engine, const LateStage* late) {
   Limits limits =
       native_limits(engine.max_workers(), kMaxReadDepth, most_batches(plan, engine, 0), !plan.lanes.split.empty());
   limits.cpus = engine.cpu_budget();
   limits.weighted = on_workers(plan.lanes.split);
+  if (late != nullptr) limits[KnobId::kDecodeOnGpu] = {0, kWeightUnit};
+  if (late != nullptr && late->augments()) limits[KnobId::kAugmentOnGpu] = {0, kWeightUnit};
   return limits;
 }
 
@@ -59,6 +62,7 @@ void LivePlant::attach(Runner& runner, const Limits& limits) {
     for (const PlanLane& lane : *lanes) lanes_[lane.place] = true;
   }
   lanes_[kFetchPlace] = true;
+  lanes_[kDecodeThere] = limits[KnobId::kDecodeOnGpu].high > 0;
   settings_ = fit_settings(settings_, limits);
   runners_.push_back(&runner);
   runner.metrics().log.sample(sample_room_);
@@ -178,6 +182,7 @@ StorageObservation LivePlant::observe_storage() {
 LaneSet LivePlant::valid_lanes() const {
   LaneSet valid = settings_[KnobId::kFused] != 0 ? fused_ : limits_.weighted;
   valid[kFetchPlace] = true;
+  valid[kDecodeThere] = lanes_[kDecodeThere] && settings_[KnobId::kDecodeOnGpu] > 0;
   return valid;
 }
 

@@ -16,7 +16,9 @@ namespace drapps {
 
 /// What the machine's budgets allow a plan, given what other loaders of the process already use: a batch needs room
 /// before it counts, and half of what is left stays for whoever comes next. What yields to a batch counts as free.
-Limits live_limits(const Plan& plan, const Engine& engine);
+///
+/// @param late  what decodes samples on a device, or null.
+Limits live_limits(const Plan& plan, const Engine& engine, const LateStage* late);
 
 /// All passes of a loader are one plant. Each attaches its runner while it lasts, several at once where they live side
 /// by side, and none between them: then the plant is finished, and what is applied waits for the next one. Counters are

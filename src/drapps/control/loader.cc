@@ -58,7 +58,7 @@ Result<LoaderOptions> parse_options(std::string_view text) {
       }
       options.budget.bytes = value.get<std::size_t>();
     } else if (key == "settings") {
-      auto settings = settings_from_json(value, kThreadKnobs);
+      auto settings = thread_settings_from_json(value);
       if (!settings.ok()) return std::move(settings).error();
       options.settings = *settings;
     } else if (key == "weights") {
@@ -72,6 +72,10 @@ Result<LoaderOptions> parse_options(std::string_view text) {
       const json device = root.value("device", json());
       if (!device.is_string()) return invalid("device_memory is of no device: name it");
       options.device = DeviceChoice{device.get<std::string>(), value.get<std::size_t>()};
+    } else if (key == "placement") {
+      auto placement = placement_from_json(value, root.value("device", json()));
+      if (!placement.ok()) return std::move(placement).error();
+      options.placement = *std::move(placement);
     } else if (key == "device") {
       if (!value.is_string()) return invalid("device=" + value.dump() + " must be a name such as \"cuda:0\"");
     } else {
@@ -112,6 +116,7 @@ Loader::~Loader() {
   abandon(std::move(cache_));
   abandon(std::move(arena_));
   abandon(std::move(residence_));
+  abandon(std::move(device_));
   abandon(std::move(recording_));
 }
 
@@ -123,6 +128,7 @@ void Loader::enter_process() {
     abandon(std::exchange(cache_, {}));
     abandon(std::exchange(arena_, {}));
     abandon(std::exchange(residence_, {}));
+    abandon(std::exchange(device_, {}));
     abandon(std::exchange(recording_, {}));
   }
   process_ = 0;
@@ -132,11 +138,13 @@ void Loader::enter_process() {
   std::shared_ptr<Engine::Limit> limit = engine.limit(options_.budget);
   auto arena = std::make_shared<ArenaPlace>(engine.spare_arenas());
   auto cache = std::make_shared<LoaderCache>(engine, *plan_, source_, options_.cache);
+  auto device = std::make_shared<LoaderDevice>(options_.placement);
   limit_ = std::move(limit);
   cache_ = std::move(cache);
   arena_ = std::move(arena);
   mutex_ = std::move(mutex);
   recording_ = std::move(recording);
+  device_ = std::move(device);
   process_ = getpid();
 }
 
@@ -182,9 +190,11 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   Engine& engine = Engine::get();
   Controller& controller = Controller::of_process();
   engine.watch_machine();
-  const Limits limits = live_limits(*plan_, engine);
-  const Settings settings = fit_settings(this->settings(), limits);
-  auto runner = run(pass, *std::move(order), settings, engine);
+  auto late = late_stage(engine);
+  if (!late.ok()) return std::move(late).error();
+  const Limits limits = live_limits(*plan_, engine, late->get());
+  const Settings settings = fit_settings(first_settings(), limits);
+  auto runner = run(pass, *std::move(order), settings, engine, *std::move(late));
   if (!runner.ok()) return std::move(runner).error();
   const auto guard = lock();
   if (plant_ == nullptr) {
@@ -207,6 +217,18 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   return iterator;
 }
 
+Result<std::shared_ptr<LateStage>> Loader::late_stage(Engine& engine) {
+  const auto guard = lock();
+  return device_->enter(*plan_, engine);
+}
+
+Settings Loader::first_settings() {
+  const auto guard = lock();
+  Settings settings = settings_now();
+  if (controlled() && device_->place(settings, plant_->stats())) plant_->apply(settings);
+  return settings;
+}
+
 Result<std::shared_ptr<Residence>> Loader::resident() {
   const auto guard = lock();
   if (!options_.device || residence_ != nullptr) return residence_;
@@ -215,7 +237,8 @@ Result<std::shared_ptr<Residence>> Loader::resident() {
   return made;
 }
 
-Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine) {
+Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine,
+                                            std::shared_ptr<LateStage> late) {
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
   if (cache_->records() != nullptr) cache_->records()->begin_pass();
   auto residence = resident();
@@ -231,6 +254,7 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
                       .keeper = cache_->records(),
                       .weights = options_.weights,
                       .residence = *std::move(residence),
+                      .late = std::move(late),
                       .ahead = pass.ahead,
                       .cursors = pass.cursors});
 }
@@ -249,9 +273,10 @@ json Loader::explain() const {
   root["plan"].update(limits_json(Engine::get()));
   root["forms"] = process_ == getpid() ? cache_->to_json() : json::object();
   const auto guard = lock();
-  root["plan"]["settings"] = settings_to_json(settings_now(), kThreadKnobs);
+  root["plan"]["settings"] = settings_to_json(settings_now(), knobs());
   root["plan"]["weights"] = options_.weights == WeightUse::kCap ? "cap" : "share";
   if (controlled()) root["plan"]["first_batch"] = first_batch_json(*first_);
+  if (process_ == getpid()) root["plan"]["placement"] = device_->to_json();
   root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(options_.policy.name).to_json();
   return root;
 }
@@ -263,9 +288,9 @@ json Loader::stats() const {
     stats = plant_->stats();
   } else {
     stats.settings = settings_now();
-    stats.limits = live_limits(*plan_, Engine::get());
+    stats.limits = limits_now();
   }
-  json root = to_json(stats, kThreadKnobs);
+  json root = to_json(stats, knobs());
   root["machine"] = Meters::of_process().to_json(monotonic_ns());
   const StorageIdentity what = source_->storage_identity();
   root["storage"].update({{"kind", what.kind},
@@ -290,8 +315,19 @@ Settings Loader::settings() const {
 
 Settings Loader::settings_now() const {
   if (controlled()) return plant_->settings();
-  const Limits limits = live_limits(*plan_, Engine::get());
-  return options_.settings ? fit_settings(*options_.settings, limits) : initial_settings(limits, plan_->layout.bytes());
+  const Limits limits = limits_now();
+  if (options_.settings) return fit_settings(*options_.settings, limits);
+  Settings settings = initial_settings(limits, plan_->layout.bytes());
+  device_->start(settings);
+  return settings;
+}
+
+Limits Loader::limits_now() const {
+  return live_limits(*plan_, Engine::get(), process_ == getpid() ? device_->decoder() : nullptr);
+}
+
+KnobSet Loader::knobs() const noexcept {
+  return options_.placement.mode == PlacementMode::kCpu ? kThreadKnobs : kPlacedKnobs;
 }
 
 void Loader::apply(const Settings& settings) {
@@ -352,6 +388,12 @@ void Loader::stop_recording() {
     return client_;
   }();
   recording_->end(client.get());
+}
+
+std::string Loader::take_device_warning() const {
+  if (process_ != getpid()) return {};
+  const auto guard = lock();
+  return device_->take_warning();
 }
 
 std::string Loader::take_warning() const { return process_ == getpid() ? recording_->take_warning() : std::string(); }

@@ -25,6 +25,7 @@
 #include "drapps/control/data_files.h"
 #include "drapps/control/live_plant.h"
 #include "drapps/control/loader_cache.h"
+#include "drapps/control/loader_device.h"
 #include "drapps/control/recording.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
@@ -41,9 +42,11 @@ struct LoaderOptions {
   WeightUse weights = WeightUse::kShare;
   CacheOptions cache;
   std::optional<DeviceChoice> device;  // where arrays are to live
+  PlacementChoice placement;           // where samples are decoded
 };
 
-/// {"policy", "cpu_budget", "ram_budget", "settings", "weights", "cache", "form", "device", "device_memory"}: all
+/// {"policy", "cpu_budget", "ram_budget", "settings", "weights", "cache", "form", "device", "device_memory",
+/// "placement"}: all
 /// optional, null as absent.
 Result<LoaderOptions> parse_options(std::string_view json);
 /// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}, "shortages": […]}: in every
@@ -91,6 +94,8 @@ class Loader {
   nlohmann::json stats() const;
   /// The knobs as they stand now: those that the next pass begins with.
   Settings settings() const;
+  /// Those that it has.
+  KnobSet knobs() const noexcept;
   /// Moves the knobs of the passes that live, and of those to come, within the budgets.
   void apply(const Settings& settings);
   /// Another policy from here on (Client::swap), for the passes that live and those to come. kInvalidArgument where it
@@ -107,6 +112,8 @@ class Loader {
   void stop_recording();
   /// Why a recording ended by itself, once; else empty.
   std::string take_warning() const;
+  /// Why nothing is decoded on the device any more, once; else empty.
+  std::string take_device_warning() const;
 
  private:
   friend class Iterator;
@@ -121,11 +128,17 @@ class Loader {
   /// Whether a pass began in this process. This and the next one require mutex_.
   bool controlled() const;
   Settings settings_now() const;
+  Limits limits_now() const;
   /// Of the plant, which then keeps some.
   Recording::Samples samples() const;
+  /// What decodes on a device, made by the first pass; or null.
+  Result<std::shared_ptr<LateStage>> late_stage(Engine& engine);
+  /// Those that a pass begins with.
+  Settings first_settings();
   /// Where the arrays live, made by the first pass; null where they stay.
   Result<std::shared_ptr<Residence>> resident();
-  Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine);
+  Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine,
+                                      std::shared_ptr<LateStage> late);
 
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
@@ -138,6 +151,7 @@ class Loader {
   std::unique_ptr<std::mutex> mutex_;  // guards all below
   LoaderOptions options_;
   bool frozen_ = false;
+  std::shared_ptr<LoaderDevice> device_;     // that decodes
   std::shared_ptr<Residence> residence_;     // from the first pass on, where there is to be one
   std::shared_ptr<LivePlant> plant_;         // of all passes, from the first one on; shared with them
   std::shared_ptr<Client> client_;           // likewise

@@ -29,7 +29,7 @@ struct LivePass {
     spec.sampler.batch = 64;
     spec.sampler.shuffle = true;
     plan = *Plan::make(spec, *source);
-    limits = live_limits(*plan, engine);
+    limits = live_limits(*plan, engine, nullptr);
     settings = initial_settings(limits);
     plant = std::make_shared<LivePlant>(engine, source->shared_storage(), settings, limits);
     runner = *make_runner({.plan = plan,

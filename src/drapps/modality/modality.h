@@ -32,6 +32,9 @@ namespace drapps {
 
 struct BatchColumns;  // columns.h
 struct DevicePart;    // device_part.h
+struct DeviceRoom;    // deliver/slot_arena.h
+class LateStage;      // late_stage.h
+class LateSink;
 struct TrailMove;
 class RowStreams;  // row_stream.h
 class Scratch;
@@ -63,6 +66,7 @@ struct Asked {
 struct Decoded {
   Learned known = Learned::kNothing;  // of it, when decoding began
   std::uint64_t work = 0;             // units, as its modality counts them; 0 where it counts none
+  bool distrusted = false;            // what was learned of it was found to be wrong, and is not used
 };
 
 /// One record on its way from the reader to its row of a batch: a value for each stage, which that stage alone fills.
@@ -73,6 +77,7 @@ struct Sample {
   ReadRequest* read = nullptr;
   cache::Kept kept;
   Decoded decoded;
+  std::shared_ptr<void> late;      // what a device has made of it, as its part knows it; or null
   Workspace* workspace = nullptr;  // from decoding to the end
 
   /// Of what may have it.
@@ -134,6 +139,14 @@ class PartPlan {
   virtual Result<DevicePart> on_device() const;
   /// Adds to `trail` what the ops would do to a row of the array. Requires on_device().
   virtual Status note_moves(const PartDraws& draws, Scratch& scratch, std::vector<TrailMove>& trail) const;
+
+  /// What decodes samples of the part on a device. kUnsupported says why none can; else as device/device.h.
+  /// @param host  ledger of what it takes of the host's memory; outlives it, as does this plan.
+  virtual Result<std::shared_ptr<LateStage>> late_stage(std::shared_ptr<DeviceRoom> room, MemoryLedger& host) const;
+  /// Lists a sample that was read with such a stage; see late_stage.h. False where it is for the CPU.
+  /// @param augment  what comes back is its finished row, where the stage augments.
+  virtual bool decode_late(Sample& sample, const PartDraws& draws, LateStage& stage, LateSink& sink,
+                           bool augment) const;
 
   /// Where rows are made in streams (row_stream.h): those of a plan with these columns, which outlives them; else null.
   virtual const RowStreams* streams(const BatchColumns& /*columns*/) { return nullptr; }

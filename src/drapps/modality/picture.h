@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drapps/augment/picture/ops.h"
+#include "drapps/augment/picture/trail.h"
 #include "drapps/batch/mix.h"
 #include "drapps/batch/row.h"
 #include "drapps/decode/decoder.h"
@@ -89,7 +90,9 @@ struct PictureState final : PartState {
   Decoder decoder;
   Scratch scratch;
   Picture picture;
-  std::uint32_t ops = 0;  // that what was fetched has behind it
+  std::uint32_t ops = 0;           // that what was fetched has behind it
+  const std::byte* row = nullptr;  // finished elsewhere, as the batch has it; or null
+  Trail trail;                     // of what is to be augmented elsewhere
   PictureForms forms;
   const std::shared_ptr<jpeg::IndexStore> indexes;
 };
@@ -119,6 +122,9 @@ class PicturePlan final : public PartPlan {
   Status decode(Sample& sample, const PartDraws& draws) const override;
   Status augment(Sample& sample, const PartDraws& draws) const override;
   Result<DevicePart> on_device() const override;
+  Result<std::shared_ptr<LateStage>> late_stage(std::shared_ptr<DeviceRoom> room, MemoryLedger& host) const override;
+  bool decode_late(Sample& sample, const PartDraws& draws, LateStage& decoder, LateSink& sink,
+                   bool augment) const override;
   Status note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const override;
   bool finishes() const noexcept override { return mixer_.has_value(); }
   void finish(const BatchColumns& columns, std::byte* slot, std::uint32_t rows, const PartDraws& draws) const override;
@@ -151,6 +157,9 @@ class PicturePlan final : public PartPlan {
   Status read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const;
   Status decode_mask(Sample& sample, RecordPart part) const;
   Status enter_decoded(Sample& sample) const;
+  bool augments_late() const noexcept;
+  Status note_ops(const PartDraws& draws, Picture& picture, Scratch& scratch, Trail& trail) const;
+  Status enter_late(Sample& sample) const;
 
   const PicturePart spec_;
   const std::string name_;

@@ -1,5 +1,6 @@
 // What a described picture is at each place of its way, and the columns of a batch that come of it.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "drapps/kernel/gather.h"
@@ -114,8 +115,12 @@ Status PicturePlan::add_columns(BatchColumns& columns) {
                                  }});
   } else {
     image_column_ =
-        columns.add(name_, spec_.tensor.dtype, *std::move(shape),
-                    [this](const Sample& sample, std::byte* row) { return writer_.write(state(sample).picture, row); });
+        columns.add(name_, spec_.tensor.dtype, *std::move(shape), [this](const Sample& sample, std::byte* row) {
+          const PictureState& work = state(sample);
+          if (work.row == nullptr) return writer_.write(work.picture, row);
+          std::memcpy(row, work.row, writer_.bytes());
+          return ok_status();
+        });
   }
   if (mixer_) {
     columns.first_label = LabelFormat{{mixer_->classes()},

@@ -70,11 +70,13 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
   picture.boxes.clear();
   picture.box_rows.clear();
   work.ops = 0;
+  work.row = nullptr;
   if (sample.read->at[of()].contents.decoded) return enter_decoded(sample);
   const cache::View& kept = sample.kept.views[of()];
-  DRAPPS_RETURN_IF_ERROR(kept && cache::is_array(kept.form()) ? enter_kept(sample, draws)
-                                                              : decode_image(sample, draws));
-  if (work.ops > 0) return ok_status();
+  DRAPPS_RETURN_IF_ERROR(sample.late != nullptr                 ? enter_late(sample)
+                         : kept && cache::is_array(kept.form()) ? enter_kept(sample, draws)
+                                                                : decode_image(sample, draws));
+  if (work.ops > 0 && work.row == nullptr) return ok_status();
   sample.source->remember_work(sample.asked.record, pixels_of(picture.extent));
   const BoxRange boxes = stages_.front().has_boxes ? source_.boxes(sample.asked.record) : BoxRange{};
   for (std::size_t i = 0; i < boxes.boxes.size(); ++i) {
@@ -208,7 +210,7 @@ Status PicturePlan::decode_image(Sample& sample, const PartDraws& draws) const {
       work.indexes.get(), {sample.asked.record, sample.read->identity[of()]}, &sample.decoded.known};
   const std::uint64_t begun = monotonic_ns();
   auto image = work.decoder.decode(bytes, *info, picture.window, spec_.decode, work.scratch.next_image_buffer(),
-                                   work.indexes == nullptr ? nullptr : &index);
+                                   work.indexes == nullptr || sample.decoded.distrusted ? nullptr : &index);
   if (!image.ok()) return std::move(image).error();
   picture.image = *image;
   if (whole) {
@@ -254,13 +256,7 @@ Status PicturePlan::note_moves(const PartDraws& draws, Scratch& scratch, Trail& 
   Picture picture;
   picture.extent = stages_.front().extent;
   picture.window = geometry::whole_rect(picture.extent);
-  for (std::size_t i = 0; i < spec_.ops.size(); ++i) {
-    OpContext context{draws[i], scratch};
-    context.trail = &trail;
-    DRAPPS_RETURN_IF_ERROR(run(spec_.ops[i], picture, context));
-    i += static_cast<std::size_t>(context.skip);
-  }
-  return ok_status();
+  return note_ops(draws, picture, scratch, trail);
 }
 
 Status PicturePlan::augment(Sample& sample, const PartDraws& draws) const {

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Executor>> Executor::make(const RunnerParts& parts) {
   return executor;
 }
 
-Executor::Executor(const RunnerParts& parts) : WindowRunner(parts), weights_(parts.weights) {
+Executor::Executor(const RunnerParts& parts) : WindowRunner(parts), weights_(parts.weights), decoder_(parts.late) {
   schedule(parts.settings);
   for (const auto* list : {&plan_->lanes.fused, &plan_->lanes.split}) {
     for (const PlanLane& lane : *list) {
@@ -35,7 +35,7 @@ Executor::~Executor() {
   engine_.workers().detach(*this);
   reader_.reset();
   Lock lock(mutex_);
-  none_late_.wait(lock, [this] { return late_ == 0; });
+  none_late_.wait(lock, [this] { return late_ == 0 && decoding_ == 0; });
 }
 
 void Executor::taken(Lock& lock) {

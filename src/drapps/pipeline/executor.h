@@ -14,6 +14,10 @@
 //    ends there: a failed allocation is such a lack of memory, any other an error of its own. All that is kept of tasks
 //    has its place before they begin, so that counting them down takes no memory.
 //
+// 5. Of a pass with a device that decodes, device_share.h says which samples are offered to it. One that it takes is no
+//    worker's until it comes back, holds no workspace, and then waits for its lane as one that was read. What the
+//    device does not take, or has no room for, goes on at once as all others.
+//
 // Nothing of this order depends on the knobs: they change when, never what.
 #pragma once
 
@@ -33,7 +37,7 @@
 
 namespace drapps {
 
-class Executor final : public WindowRunner, private ReadSink, private LaneSink {
+class Executor final : public WindowRunner, private ReadSink, private LaneSink, private LateSink {
  public:
   /// Starts working at once. Requires parts.arena.
   static Result<std::unique_ptr<Executor>> make(const RunnerParts& parts);
@@ -94,11 +98,19 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   void read_done(ReadRequest& request, Status status) noexcept override;
   void lane_ended(SampleTask& task, Status status) noexcept override;
 
+  // Samples that a device decodes (executor_late.cc). The first two require mutex_.
+  bool offers(const SampleTask& task) const;
+  void withdraw(SampleTask& task);
+  bool hand_over(SampleTask& task, bool good);
+  bool list_late(SampleTask& task) noexcept;
+  void late_decoded(Sample& sample) noexcept override;
+
   void retry() override { resume_starved(); }
   void free_memory() noexcept override;
   void taken(Lock& lock) override;
 
   const WeightUse weights_;
+  const std::shared_ptr<LateStage> decoder_;  // or null; before the tasks, whose samples hold memory of it
 
   // The mutex guards all below but the reader.
   Settings settings_;
@@ -122,6 +134,7 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink {
   bool solo_ = false;                 // one task has all memory to itself; nothing else starts
   std::size_t inside_ = 0;            // tasks between the first and the last of several lanes
   std::size_t late_ = 0;              // tasks that a late lane has
+  std::size_t decoding_ = 0;          // tasks that a device has, or is about to be offered
   std::condition_variable none_late_;
 
   // Whether records come without waiting for storage: then workers read them, and nothing is read ahead.

@@ -4,6 +4,7 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
+#include "drapps/pipeline/device_share.h"
 #include "drapps/pipeline/executor.h"
 
 namespace drapps {
@@ -43,7 +44,8 @@ std::size_t Executor::most_inside() const { return 2 * static_cast<std::size_t>(
 
 std::size_t Executor::most_tasks() const {
   return 2 * static_cast<std::size_t>(settings_[KnobId::kIoDepth]) +
-         2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + most_inside();
+         2 * static_cast<std::size_t>(settings_[KnobId::kWorkers]) + most_inside() +
+         (decoder_ != nullptr && settings_[KnobId::kDecodeOnGpu] > 0 ? decoder_->most() : 0);
 }
 
 /// Whether there is a sample to start, and a free task for it.
@@ -126,6 +128,11 @@ SampleTask* Executor::pick() {
   if (task->way.inside) ++inside_;
   task->place.slot = window_.slot(task->place.step);
   lend_workspace(*task);
+  if (decoder_ != nullptr && offers(*task)) {
+    task->late = {
+        .wanted = true, .augment = augments_on_device(task->sample.asked.row.position, settings_), .tried = true};
+    ++decoding_;
+  }
   begin(*task, entry);
   return task;
 }
@@ -211,7 +218,7 @@ void Executor::free_memory() noexcept {
 }
 
 bool Executor::alone(const SampleTask& task) const {
-  return stride_.jobs() == 1 && reading_ == 0 && inside_ == (task.way.inside ? 1u : 0u);
+  return stride_.jobs() == 1 && reading_ == 0 && decoding_ == 0 && inside_ == (task.way.inside ? 1u : 0u);
 }
 
 }  // namespace drapps

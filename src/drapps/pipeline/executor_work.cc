@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint32_t kReplacements = 16;
 
 constexpr std::size_t kFetch = lane_place(LaneRole::kFetch);
+constexpr std::size_t kFinish = lane_place(LaneRole::kAugment);
 
 }  // namespace
 
@@ -45,6 +46,7 @@ void Executor::submit(const Reads& reads) {
 void Executor::work(SampleTask& task) {
   Status status = ok_status();
   if (task.fetch.fresh && !fetch(task, status)) return;
+  if (task.late.wanted && hand_over(task, status.ok())) return;
   if (status.ok()) {
     // A late lane may have passed the task on before its work returns.
     const std::size_t place = task.way.place;
@@ -57,11 +59,13 @@ void Executor::work(SampleTask& task) {
     }
     status = catching([&] { return run_lane(task); });
     const LaneTime spent = timer.end();
+    // What is left to do of a sample that a device has decoded is no service of the lane that does all.
+    const std::size_t counted = task.sample.late != nullptr && task.way.fused ? kFinish : place;
     if (!late) {
-      metrics_[place].service_wall.record(spent.wall_ns);
-      task.times.served(place, spent);
+      metrics_[counted].service_wall.record(spent.wall_ns);
+      task.times.served(counted, spent);
     }
-    metrics_[place].service_cpu.record(spent.cpu_ns);
+    metrics_[counted].service_cpu.record(spent.cpu_ns);
     {
       const std::scoped_lock lock(mutex_);
       stride_.charge(place, static_cast<double>(spent.wall_ns));
@@ -169,6 +173,7 @@ bool Executor::fetch(SampleTask& task, Status& status) {
     const std::scoped_lock lock(mutex_);
     saw_read(!waits);
     if (!waits) return true;
+    withdraw(task);
     return_workspace(task);
     end(task);
     queue_read();
@@ -207,10 +212,12 @@ void Executor::renew(SampleTask& task) {
   if (task.sample.workspace != nullptr) task.sample.workspace->reset();
   for (Buffer& buffer : task.buffers) buffer.reset();
   task.sample.kept.unpin();
+  task.sample.late.reset();
   const Sampler::Row row = task.sample.asked.row;
   task.sample.asked = {.row = row, .record = row.index};
   task.fetch.replacements = 0;
   task.fetch.fresh = true;
+  task.late = {};
 }
 
 /// Leaves a task until memory may have come back; see resume_starved().
@@ -235,6 +242,7 @@ bool Executor::starve(SampleTask& task, Status& status) {
     // What waits was read ahead of need; it is read again.
     for (SampleTask* waiting : ready_) {
       for (Buffer& buffer : waiting->buffers) buffer.reset();
+      waiting->sample.late.reset();
       waiting->fetch.fresh = true;
     }
   }
@@ -271,6 +279,7 @@ void Executor::resume_starved() {
 
 Status Executor::replace(SampleTask& task, Error first) {
   task.sample.asked.replaced = true;
+  task.sample.late.reset();
   while (task.fetch.replacements < kReplacements) {
     preparer_.replace(task, task.fetch.replacements++);
     Status status = fetch_waiting(task);
@@ -300,6 +309,7 @@ void Executor::finish(SampleTask& task, Status status) {
   const std::uint64_t work = task.sample.decoded.work;
   if (work > plan_->large_work) metrics_.large.add(task.sample.asked.row.position, work);
   task.sample.kept.unpin();
+  task.sample.late.reset();
   if (task.times.measured) metrics_.kernel_cpu_sampled.fetch_add(task.times.kernel_cpu_ns, std::memory_order_relaxed);
   std::optional<FailedRow> failed;
   if (!status.ok()) {

@@ -60,6 +60,11 @@ Status Preparer::each_part(SampleTask& task, Step step) const {
   return ok_status();
 }
 
+bool Preparer::decode_late(SampleTask& task, LateStage& decoder, LateSink& sink, bool augment) const {
+  const PartDraws draws(coordinate(task.sample.asked.row.position), 0);
+  return plan_->parts.front()->decode_late(task.sample, draws, decoder, sink, augment);
+}
+
 Status Preparer::decode(SampleTask& task) const {
   Status status = each_part(task, &PartPlan::decode);
   if (status.ok() && task.sample.keeper != nullptr) task.sample.keeper->decoded(task.sample.request());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "drapps/modality/late_stage.h"
 #include "drapps/pipeline/plan.h"
 #include "drapps/pipeline/task.h"
 
@@ -26,6 +27,8 @@ class Preparer {
 
   /// What the plan's parts work in.
   Workspace new_workspace(MemoryLedger& ledger) const;
+  /// As PartPlan::decode_late(), of the plan's only part.
+  bool decode_late(SampleTask& task, LateStage& stage, LateSink& sink, bool augment) const;
   /// From what was fetched to what the first op of each part reads.
   Status decode(SampleTask& task) const;
   /// Every op of the description, in order.

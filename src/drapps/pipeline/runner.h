@@ -13,6 +13,7 @@
 #include "drapps/base/result.h"
 #include "drapps/cache/keeper.h"
 #include "drapps/deliver/slot_arena.h"
+#include "drapps/modality/late_stage.h"
 #include "drapps/modality/row_stream.h"
 #include "drapps/pipeline/batch_window.h"
 #include "drapps/pipeline/engine.h"
@@ -40,6 +41,7 @@ struct RunnerParts {
   std::shared_ptr<cache::Keeper> keeper = {};  // what keeps records, or null
   WeightUse weights = WeightUse::kShare;       // what the lanes' weights say where the plan is split
   std::shared_ptr<Residence> residence = {};   // whose device makes the batches of arrays that lie there, or null
+  std::shared_ptr<LateStage> late = {};        // what decodes some of the samples on a device, or null
   bool ahead = true;                           // false: rows of arrays are read when their batch is asked for
   std::vector<StreamCursor> cursors = {};      // as Runner::cursors() gave them; may be empty
 };

@@ -41,6 +41,13 @@ struct SampleTask {
     std::uint64_t queued_ns = 0;  // when it joined the queue it waits in
     std::uint64_t begun_ns = 0;   // when the late lane began that has it
   };
+  /// Whether a device decodes it.
+  struct LateProgress {
+    bool wanted = false;         // the worker that has it offers it to the device
+    bool augment = false;        // to be augmented there, too
+    bool tried = false;          // it was offered, and is not again
+    std::uint64_t begun_ns = 0;  // when the device got it
+  };
   /// What it took.
   struct TaskTimes {
     bool measured = false;                                  // its kernels, too
@@ -70,6 +77,7 @@ struct SampleTask {
     sample.decoded = {};
     place = at;
     fetch = {};
+    late = {};
     times = {.measured = measured};
   }
 
@@ -78,6 +86,7 @@ struct SampleTask {
   Sample sample;
   RowPlace place;
   FetchProgress fetch;
+  LateProgress late;
   LanePosition way;
   TaskTimes times;
 };

@@ -109,4 +109,10 @@ Result<Settings> settings_from_json(const nlohmann::json& json, KnobSet has) {
   return settings;
 }
 
+Result<Settings> thread_settings_from_json(const nlohmann::json& json) {
+  const nlohmann::json knobs = json.is_object() ? json.value("knobs", nlohmann::json()) : nlohmann::json();
+  const std::string_view name = knob_table()[static_cast<std::size_t>(KnobId::kDecodeOnGpu)].name;
+  return settings_from_json(json, knobs.is_object() && knobs.contains(name) ? kPlacedKnobs : kThreadKnobs);
+}
+
 }  // namespace drapps

@@ -14,6 +14,9 @@
 
 namespace drapps {
 
+/// Those of threads that a device decodes for.
+inline constexpr KnobSet kPlacedKnobs{0b0011'01111};
+
 /// The lists in words: one line per knob (name, clock, grid) and one per lane. What is hashed, readable in a diff.
 std::string schema_text();
 
@@ -33,5 +36,7 @@ nlohmann::json settings_to_json(const Settings& settings, KnobSet has);
 /// The reverse. kInvalidArgument where the schema differs, or a knob in `has` is missing, another one is there, or one
 /// is not an integer.
 Result<Settings> settings_from_json(const nlohmann::json& json, KnobSet has);
+/// Of a loader of this process, with or without the knobs of a device; those that are not there stand at 0.
+Result<Settings> thread_settings_from_json(const nlohmann::json& json);
 
 }  // namespace drapps

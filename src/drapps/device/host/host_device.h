@@ -23,6 +23,7 @@ struct HostDeviceOptions {
   std::size_t memory_bytes = std::size_t{1} << 30;  // of the device; pinned memory does not count
   std::chrono::nanoseconds copy_latency{0};         // of each copy, before its first byte is read
   std::chrono::nanoseconds launch_latency{0};       // of each launch, before its first block
+  std::uint64_t launches = ~std::uint64_t{0};       // with the one behind these it is lost
 };
 
 class HostDevice final : public Device {
@@ -43,6 +44,10 @@ class HostDevice final : public Device {
 
   /// From now on every call fails, as on a GPU that has left the bus; work under way ends without having been done.
   void lose() noexcept { lost_ = true; }
+  /// One more launch is asked for.
+  void count_launch() noexcept {
+    if (++launched_ > options_.launches) lose();
+  }
   /// The error of a device that was lost.
   Status alive() const;
 
@@ -58,6 +63,7 @@ class HostDevice final : public Device {
 
   const HostDeviceOptions options_;
   std::atomic<bool> lost_ = false;
+  std::atomic<std::uint64_t> launched_ = 0;
   mutable std::mutex mutex_;  // guards all below
   std::map<const std::byte*, Piece> pieces_;
   std::size_t used_ = 0;

@@ -108,6 +108,7 @@ Status HostStream::copy(std::byte* to, const std::byte* from, std::size_t bytes)
 }
 
 Status HostStream::launch(KernelId id, std::int64_t blocks, const void* arguments) {
+  device_.count_launch();
   const Kernel& what = kernel(id);
   const auto* first = static_cast<const std::byte*>(arguments);
   // In words of the strictest alignment that a body's arguments have.

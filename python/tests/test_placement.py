@@ -1,0 +1,199 @@
+"""Samples that a device decodes, on the device for tests: the stream is the CPU's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import drapps
+from drapps import _core
+from drapps.errors import PipelineError
+from python.tests.decode_files import jpeg
+
+if not hasattr(_core, "_allow_host_device"):
+    pytest.skip("a wheel has no device for tests", allow_module_level=True)
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    ("4:2:0", {}),
+    ("4:4:4", {}),
+    ("4:2:0", {"progressive": True}),
+    ("gray", {}),
+    ("4:2:2", {"optimize": True}),
+]
+
+
+@pytest.fixture(autouse=True)
+def host_device() -> None:
+    _core._allow_host_device(1 << 30, 100_000)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("placed")
+    for number in range(60):
+        sampling, options = KINDS[number % len(KINDS)]
+        where = root / f"class{number % 2}"
+        where.mkdir(exist_ok=True)
+        data = jpeg(sampling, 60 + number % 9, 80 + number % 13, **options)
+        if number == 31:
+            data = data[: len(data) // 2]
+        (where / f"{number:03}.jpg").write_bytes(data)
+    return root
+
+
+def loader(files: Path, **options: Any) -> drapps.Loader:
+    pipeline = (
+        drapps.image_folder(files)
+        .decode()
+        .random_resized_crop(24)
+        .flip()
+        .normalize((0.5, 0.4, 0.3), (0.2, 0.3, 0.4))
+        .shuffle(seed=4)
+        .on_error("replace")
+    )
+    return pipeline.batch(8, **{"device": "host", **options})
+
+
+def epochs(made: drapps.Loader, count: int = 3) -> list[bytes]:
+    """Of each: all bytes of its batches."""
+    return [b"".join(np.asarray(batch["image"]).tobytes() for batch in made) for _ in range(count)]
+
+
+def placed(made: drapps.Loader) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(made._native.explain())["plan"]["placement"]
+    return found
+
+
+def test_every_placement_gives_the_cpu_stream(files: Path) -> None:
+    plain = loader(files)
+    expected = epochs(plain)
+    assert placed(plain) == {"placement": "cpu"}
+    for options in (
+        {"placement": "gpu"},
+        {"placement": "auto"},
+        {"placement": "gpu", "policy": {"name": "fixed_split", "parameters": {"gpu": 5}}},
+    ):
+        made = loader(files, **options)
+        assert epochs(made) == expected
+        assert placed(made)["decoded"] > 0
+
+
+def test_a_state_goes_on_at_another_place(files: Path) -> None:
+    one, other = loader(files, placement="gpu"), loader(files)
+    expected = epochs(loader(files), 2)
+    first = epochs(one, 1)
+    iterator = iter(one)
+    head = b"".join(np.asarray(next(iterator)["image"]).tobytes() for _ in range(3))
+    state = one.state_dict()
+    other.load_state_dict(state)
+    assert [*first, head + epochs(other, 1)[0]] == expected
+
+
+def test_knobs_and_settings(files: Path) -> None:
+    made = loader(files, placement="gpu")
+    epochs(made, 1)
+    settings = made.export_settings()
+    assert settings["knobs"]["decode_on_gpu"] == 16
+    assert made.stats().to_json()["limits"]["augment_on_gpu"] == [0, 16]
+    settings["knobs"]["decode_on_gpu"] = 3
+    again = loader(files, placement="gpu", settings=settings)
+    epochs(again, 1)
+    assert again.export_settings()["knobs"]["decode_on_gpu"] == 3
+    assert "decode_on_gpu" not in loader(files, settings=settings).export_settings()["knobs"]
+
+
+def test_a_lost_device_is_told_once(files: Path) -> None:
+    expected = epochs(loader(files))
+    _core._allow_host_device(1 << 30, 100_000, launches=7)
+    made = loader(files, placement="gpu")
+    with pytest.warns(RuntimeWarning, match="the host device was lost") as told:
+        assert epochs(made) == expected
+    assert len(told) == 1
+
+
+def test_without_a_device(files: Path) -> None:
+    with pytest.raises(PipelineError, match=r'placement="gpu" cannot be: .*"tpu:0" is none'):
+        next(iter(loader(files, placement="gpu", device="tpu:0")))
+    made = loader(files, placement="auto", device="tpu:0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert epochs(made, 1) == epochs(loader(files), 1)
+    assert '"tpu:0" is none' in placed(made)["unused"]
+
+
+def test_arguments(files: Path) -> None:
+    with pytest.raises(PipelineError, match="must be one of cpu, gpu, auto"):
+        loader(files, placement="tpu")
+    with pytest.raises(PipelineError, match="device=0 must be a text"):
+        loader(files, placement="gpu", device=0)
+
+
+def test_a_child_goes_on_by_itself(files: Path) -> None:
+    made = loader(files, placement="gpu")
+    expected = epochs(made, 2)[1]
+    iterator = iter(made)
+    next(iterator)
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            _core._allow_host_device(1 << 30, 100_000)
+            made.set_epoch(1)
+            status = 0 if epochs(made, 1)[0] == expected else 2
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+EXIT = """
+import sys
+
+import drapps
+from drapps import _core
+
+_core._allow_host_device(1 << 30, 100_000)
+pipeline = drapps.image_folder(sys.argv[1]).decode().random_resized_crop(24).on_error("replace")
+made = pipeline.batch(8, placement="gpu", device="host")
+list(made)
+iterator = iter(made)
+next(iterator)
+print("under way")
+"""
+
+
+def test_a_program_ends_with_pictures_on_the_device(files: Path) -> None:
+    words = [sys.executable, "-c", EXIT, str(files)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "under way\n", "")
+
+
+def test_in_the_place_of_torchs_loader(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    datasets = pytest.importorskip("torchvision.datasets")
+    transforms = pytest.importorskip("torchvision.transforms")
+    import drapps.torch
+    from drapps.torch import resident
+
+    monkeypatch.setattr(resident, "core_name", lambda _: "host")
+    chain = transforms.Compose([transforms.RandomResizedCrop(24), transforms.ToTensor()])
+    dataset = datasets.ImageFolder(str(files), chain)
+
+    def made(**options: Any) -> list[Any]:
+        options |= {"num_workers": 2, "seed": 5, "on_error": "replace", "shuffle": True}
+        both = drapps.torch.DataLoader(dataset, 8, **options)
+        return [images for _ in range(3) for images, _ in both]
+
+    for placement in ("gpu", "auto"):
+        pairs = zip(made(placement=placement), made(), strict=True)
+        assert all(torch.equal(one, other) for one, other in pairs)
+    plain = drapps.torch.DataLoader([1, 2], placement="gpu")
+    with pytest.raises(PipelineError, match="runs Python code because"):
+        iter(plain)

@@ -1,0 +1,92 @@
+// Pictures that a device decodes: which of them go there, and how they come back. See picture_device.h.
+#include <utility>
+
+#include "drapps/kernel/pixels.h"
+#include "drapps/modality/device_part.h"
+#include "drapps/modality/picture.h"
+#include "drapps/modality/picture_device.h"
+#include "drapps/source/array.h"
+
+namespace drapps {
+
+Result<std::shared_ptr<LateStage>> PicturePlan::late_stage(std::shared_ptr<DeviceRoom> room, MemoryLedger& host) const {
+  const auto unsupported = [](const char* why) {
+    return Error{.code = ErrorCode::kUnsupported, .stage = Stage::kSetup, .message = why};
+  };
+  if (of() != kFirstPart) return unsupported("only the first pictures of records have an index to be decoded by");
+  if (source_.rows() != nullptr) return unsupported("the pictures are rows of an array, which nobody decodes");
+  if (spec_.decode.color == ColorMode::kIndices) return unsupported("masks are decoded on the CPU");
+  const std::int32_t channels = spec_.decode.color == ColorMode::kGray ? 1 : 3;
+  auto made = PictureDevice::make(std::move(room), host, channels, augments_late() ? &writer_ : nullptr);
+  if (!made.ok()) return std::move(made).error();
+  return std::shared_ptr<LateStage>(*std::move(made));
+}
+
+/// Whether a kernel makes rows of decoded pictures: of the ops, and of nothing beside the picture.
+bool PicturePlan::augments_late() const noexcept {
+  return !mask_of_ && !stages_.front().has_boxes && device::check_on_device(spec_.ops).ok();
+}
+
+Status PicturePlan::note_ops(const PartDraws& draws, Picture& picture, Scratch& scratch, Trail& trail) const {
+  for (std::size_t i = 0; i < spec_.ops.size(); ++i) {
+    OpContext context{draws[i], scratch};
+    context.trail = &trail;
+    DRAPPS_RETURN_IF_ERROR(run(spec_.ops[i], picture, context));
+    i += static_cast<std::size_t>(context.skip);
+  }
+  return ok_status();
+}
+
+bool PicturePlan::decode_late(Sample& sample, const PartDraws& draws, LateStage& decoder, LateSink& sink,
+                              bool augment) const {
+  PictureState& work = state(sample);
+  if (sample.read->at[of()].contents.decoded) return false;
+  const cache::View& kept = sample.kept.views[of()];
+  if (kept && cache::is_array(kept.form())) return false;
+  const auto bytes = sample.read->bytes[of()];
+  const auto info = work.decoder.inspect(bytes, spec_.decode);
+  // What is wrong with a file, decode() says.
+  if (!info.ok() || info->orientation != 1 || keeps_pixels(sample, info->extent)) return false;
+  const Rect window = first_region(info->extent, draws);
+  const jpeg::IndexUse index{
+      work.indexes.get(), {sample.asked.record, sample.read->identity[of()]}, &sample.decoded.known};
+  PictureDevice::Request request{.bytes = bytes, .info = *info, .window = window, .index = index};
+  const bool kept_later = sample.keeper != nullptr && sample.keeper->form(of()) == cache::FormId::kPrepared;
+  if (augment && decoder.augments() && !kept_later) {
+    work.trail.clear();
+    Picture picture;
+    picture.extent = info->extent;
+    picture.window = window;
+    if (!note_ops(draws, picture, work.scratch, work.trail).ok()) return false;
+    request.trail = &work.trail;
+  }
+  return static_cast<PictureDevice&>(decoder).list(sample, request, sink);
+}
+
+/// Pixels, or the finished row, that a device has made.
+Status PicturePlan::enter_late(Sample& sample) const {
+  PictureState& work = state(sample);
+  Picture& picture = work.picture;
+  const auto& late = *static_cast<const PictureDevice::Late*>(sample.late.get());
+  sample.decoded.work = static_cast<std::uint64_t>(late.extent.height) * static_cast<std::uint64_t>(late.extent.width);
+  picture.extent = late.extent;
+  picture.window = late.window;
+  if (late.row != nullptr) {
+    work.row = late.row;
+    work.ops = static_cast<std::uint32_t>(spec_.ops.size());
+  } else {
+    const std::int32_t channels = stages_.front().channels;
+    const PixelLayout layout{.channels = channels,
+                             .extent = {late.window.height, late.window.width},
+                             .channel_stride = 1,
+                             .row_stride = late.row_bytes,
+                             .pixel_stride = channels};
+    auto image = kernel::planes_of(layout, {late.pixels, late.bytes}, work.scratch.next_image_buffer());
+    if (!image.ok()) return std::move(image).error();
+    picture.image = *image;
+  }
+  keep_coefficients(sample);
+  return ok_status();
+}
+
+}  // namespace drapps
