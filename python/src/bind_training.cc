@@ -46,6 +46,7 @@ json point_of(const rl::Progress& each) {
 /// Paths as the system has them.
 std::vector<std::string> paths_of(const std::vector<nb::bytes>& files) {
   std::vector<std::string> paths;
+  paths.reserve(files.size());
   for (const nb::bytes& file : files) paths.emplace_back(file.c_str(), file.size());
   return paths;
 }

@@ -91,7 +91,7 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
   const auto clock = [&] { return plant.counters().time_ns; };
 
   trace::Writer* const writer = decider ? recorder.writer.get() : nullptr;
-  if (writer != nullptr) {
+  if (decider && writer != nullptr) {
     writer->began({.policy = decider->policy().name(), .config = recorder.config, .state = decider->save()});
   }
 

@@ -13,8 +13,6 @@
 namespace drapps::trace {
 namespace {
 
-Error impossible(const char* what) { return {.code = ErrorCode::kCorrupt, .message = what}; }
-
 Result<std::unique_ptr<Policy>> policy_of(const std::string& config) {
   auto read = policy_config_from_json(nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false));
   if (!read.ok()) return std::move(read).error();

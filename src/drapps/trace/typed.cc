@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::int32_t kMostValue = 1 << 20;  // of a knob; what is beyond was never in force
 
-Error impossible(const char* what) { return {.code = ErrorCode::kCorrupt, .message = what}; }
-
 bool can_be(std::int32_t value) { return -kMostValue <= value && value <= kMostValue; }
 bool can_be_in_force(std::int32_t value) { return 0 <= value && value <= kMostValue; }
 
 }  // namespace
+
+Error impossible(const char* what) { return {.code = ErrorCode::kCorrupt, .message = what}; }
 
 Result<Limits> limits_of(const LimitsRead& read) {
   Limits limits;

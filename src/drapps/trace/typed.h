@@ -11,6 +11,9 @@
 
 namespace drapps::trace {
 
+/// The error for what no recording holds.
+Error impossible(const char* what);
+
 Result<Limits> limits_of(const LimitsRead& read);
 /// @param values  knobs, then weights.
 Result<Settings> settings_of(const std::vector<std::int32_t>& values);

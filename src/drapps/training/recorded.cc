@@ -14,7 +14,7 @@
 namespace drapps::training {
 namespace {
 
-constexpr double kLongest = 20;       // s of a step; what is longer was interrupted
+constexpr double kLongestStep = 20;   // s of a step; what is longer was interrupted
 constexpr double kMostBetween = 0.1;  // share of a step between passes
 constexpr double kBestShare = 0.95;   // of the steps of a run have a lower rate than its best
 
@@ -79,7 +79,7 @@ std::optional<Stretch> stretch_of(const Point& from, const Point& to) {
                            has_gpu = feature_place("meter_valid.gpu_use_mean"), cores = feature_place("process.cores"),
                            memory = feature_place("memory.used");
   const double seconds = seconds_between(from, to);
-  if (!from.sound || !to.sound || from.seen.finished || seconds <= 0 || seconds > kLongest) return std::nullopt;
+  if (!from.sound || !to.sound || from.seen.finished || seconds <= 0 || seconds > kLongestStep) return std::nullopt;
   if (to.seen.samples < from.seen.samples) return std::nullopt;
   const Features of = features_since(feature_counters(from.seen), to.seen, to.limits);
   if (static_cast<double>(of[between]) > kMostBetween) return std::nullopt;
