@@ -89,7 +89,7 @@ Result<std::shared_ptr<LateStage>> LoaderDevice::make(const Plan& plan, Engine& 
   auto opened = device::open_device(choice_.device);
   if (!opened.ok()) return std::move(opened).error();
   auto room = std::make_shared<DeviceRoom>(*std::move(opened), MemoryKind{}, kDeviceBytes);
-  return plan.parts.front()->late_stage(std::move(room), engine.memory(MemoryUse::kWorkspaces));
+  return plan.parts.front()->late_stage(room, engine.memory(MemoryUse::kWorkspaces));
 }
 
 void LoaderDevice::start(Settings& settings) const noexcept {

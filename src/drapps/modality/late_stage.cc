@@ -2,7 +2,7 @@
 
 namespace drapps {
 
-Result<std::shared_ptr<LateStage>> PartPlan::late_stage(std::shared_ptr<DeviceRoom> /*room*/,
+Result<std::shared_ptr<LateStage>> PartPlan::late_stage(const std::shared_ptr<DeviceRoom>& /*room*/,
                                                         MemoryLedger& /*host*/) const {
   return Error{.code = ErrorCode::kUnsupported,
                .stage = Stage::kSetup,

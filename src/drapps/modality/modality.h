@@ -142,7 +142,8 @@ class PartPlan {
 
   /// What decodes samples of the part on a device. kUnsupported says why none can; else as device/device.h.
   /// @param host  ledger of what it takes of the host's memory; outlives it, as does this plan.
-  virtual Result<std::shared_ptr<LateStage>> late_stage(std::shared_ptr<DeviceRoom> room, MemoryLedger& host) const;
+  virtual Result<std::shared_ptr<LateStage>> late_stage(const std::shared_ptr<DeviceRoom>& room,
+                                                        MemoryLedger& host) const;
   /// Lists a sample that was read with such a stage; see late_stage.h. False where it is for the CPU.
   /// @param augment  what comes back is its finished row, where the stage augments.
   virtual bool decode_late(Sample& sample, const PartDraws& draws, LateStage& stage, LateSink& sink,

@@ -122,7 +122,8 @@ class PicturePlan final : public PartPlan {
   Status decode(Sample& sample, const PartDraws& draws) const override;
   Status augment(Sample& sample, const PartDraws& draws) const override;
   Result<DevicePart> on_device() const override;
-  Result<std::shared_ptr<LateStage>> late_stage(std::shared_ptr<DeviceRoom> room, MemoryLedger& host) const override;
+  Result<std::shared_ptr<LateStage>> late_stage(const std::shared_ptr<DeviceRoom>& room,
+                                                MemoryLedger& host) const override;
   bool decode_late(Sample& sample, const PartDraws& draws, LateStage& decoder, LateSink& sink,
                    bool augment) const override;
   Status note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const override;

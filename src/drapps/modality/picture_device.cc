@@ -217,7 +217,7 @@ bool PictureDevice::add(Group& group, Sample& sample, const Request& request, La
   Waiting& waiting = group.waiting.emplace_back(Waiting{&sample, &sink, {}});
   waiting.late.extent = request.info.extent;
   waiting.late.window = request.window;
-  waiting.late.group = &group;
+  waiting.late.group_ = &group;
   group.lines += request.window.height;
   group.widest = std::max(group.widest, request.window.width);
   ++group.unreleased;
@@ -226,7 +226,7 @@ bool PictureDevice::add(Group& group, Sample& sample, const Request& request, La
 }
 
 void PictureDevice::release(Sample& sample) noexcept {
-  Group& group = *static_cast<Late*>(sample.late.get())->group;
+  Group& group = *static_cast<Late*>(sample.late.get())->group_;
   {
     const std::scoped_lock lock(mutex_);
     if (--group.unreleased > 0) return;

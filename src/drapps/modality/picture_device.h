@@ -49,7 +49,7 @@ class PictureDevice final : public LateStage {
 
    private:
     friend class PictureDevice;
-    Group* group = nullptr;
+    Group* group_ = nullptr;
   };
 
   /// A picture that was read and looked at.

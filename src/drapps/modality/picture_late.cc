@@ -9,7 +9,8 @@
 
 namespace drapps {
 
-Result<std::shared_ptr<LateStage>> PicturePlan::late_stage(std::shared_ptr<DeviceRoom> room, MemoryLedger& host) const {
+Result<std::shared_ptr<LateStage>> PicturePlan::late_stage(const std::shared_ptr<DeviceRoom>& room,
+                                                           MemoryLedger& host) const {
   const auto unsupported = [](const char* why) {
     return Error{.code = ErrorCode::kUnsupported, .stage = Stage::kSetup, .message = why};
   };
@@ -17,7 +18,7 @@ Result<std::shared_ptr<LateStage>> PicturePlan::late_stage(std::shared_ptr<Devic
   if (source_.rows() != nullptr) return unsupported("the pictures are rows of an array, which nobody decodes");
   if (spec_.decode.color == ColorMode::kIndices) return unsupported("masks are decoded on the CPU");
   const std::int32_t channels = spec_.decode.color == ColorMode::kGray ? 1 : 3;
-  auto made = PictureDevice::make(std::move(room), host, channels, augments_late() ? &writer_ : nullptr);
+  auto made = PictureDevice::make(room, host, channels, augments_late() ? &writer_ : nullptr);
   if (!made.ok()) return std::move(made).error();
   return std::shared_ptr<LateStage>(*std::move(made));
 }

@@ -106,8 +106,9 @@ class Steps {
     std::vector<std::optional<Stretch>> stretches;
     std::vector<double> rates;
     for (std::size_t i = 0; i + 1 < points.size(); ++i) {
-      stretches.push_back(stretch_of(points[i], points[i + 1]));
-      if (stretches.back()) rates.push_back(stretches.back()->rate);
+      std::optional<Stretch> stretch = stretch_of(points[i], points[i + 1]);
+      if (stretch) rates.push_back(stretch->rate);
+      stretches.push_back(stretch);
     }
     if (rates.empty()) {
       into_.left_out += stretches.size();
@@ -121,9 +122,9 @@ class Steps {
     look(points.front(), memory, inputs, mask);
     for (std::size_t i = 0; i < stretches.size(); ++i) {
       look(points[i + 1], memory, next, next_mask);
-      if (stretches[i]) {
-        stretches[i]->best = best;
-        put(points[i], inputs, mask, reward_of(reward_, *stretches[i]), next, next_mask);
+      if (std::optional<Stretch>& stretch = stretches[i]; stretch) {
+        stretch->best = best;
+        put(points[i], inputs, mask, reward_of(reward_, *stretch), next, next_mask);
       } else {
         ++into_.left_out;
       }

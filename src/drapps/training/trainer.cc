@@ -291,7 +291,7 @@ Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t>
   auto made = begun(*options, runs);
   if (!made.ok()) return made;
   const std::unique_ptr<Trainer>& trainer = *made;
-  if (trainer->recorded_ && trainer->recorded_->hash != learnt_from) {
+  if (const auto& recorded = trainer->recorded_; recorded && recorded->hash != learnt_from) {
     return invalid("this checkpoint is of a training from other recorded runs: take those, or another folder");
   }
   trainer->curve_.resize(number);
