@@ -42,6 +42,7 @@ WRONG = {
     "accelerate": NO_FLAGS[1:],  # None is the default
     "device": (b"", "x", "", "cuda:-1", "meta", NAN, [], {}, object()),
     "device_memory": (None, *(size for size in NO_BYTES if size != 0), "1GB"),  # of no device
+    "placement": NO_NAMES,
     "settings": ("x", b"", 1, True, NAN, [], {}, {1: 2}, {"knobs": b""}, {"knobs": NAN}),
     "cache": (None, *NO_BYTES, "always"),
     "form": NO_NAMES,
