@@ -6,57 +6,43 @@ argument means.
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import json
 import os
-import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import torch
 from torch.utils.data import BatchSampler, Dataset, Sampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from drapps import _core, arguments, state
+from drapps import _core, arguments
 from drapps.accelerate.acceleration import Acceleration
 from drapps.arguments import Bytes
-from drapps.attributes import method_of
 from drapps.bad_samples import file_at
 from drapps.deprecation import old_keyword, old_method
-from drapps.epochs import Epochs
-from drapps.errors import PipelineError, StateError
-from drapps.loader_options import loader_options
+from drapps.errors import PipelineError
 from drapps.monitor.observing import Observer
-from drapps.monitor.offering import Look, native_look, observed
-from drapps.placement import PLACEMENTS, Placement, placement_options
-from drapps.policy import Policy, choice, to_json
-from drapps.recording import Recording, look_after, record_native
+from drapps.monitor.offering import observed
+from drapps.placement import PLACEMENTS, Placement
+from drapps.policy import Policy, to_json
+from drapps.recording import Recording, look_after
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
-from drapps.torch import generators, resident, stock_arguments
+from drapps.torch import native_options, stock_arguments
 from drapps.torch.base import IteratedLoader, T_co
 from drapps.torch.destination import device_of
-from drapps.torch.iterator import LiftedIterator
+from drapps.torch.execution import Execution, NativeExecution, PythonExecution
 from drapps.torch.lifting import recipe_of
 from drapps.torch.native import KIND, Native, Pass
-from drapps.torch.native_order import rank_of
+from drapps.torch.passes import Passes
 from drapps.torch.progress import Progress
-from drapps.torch.python_iterators import in_process_iterator, worker_iterator
-from drapps.torch.python_order import PythonOrder
-from drapps.torch.python_state import KIND as PYTHON_KIND
-from drapps.torch.python_state import check
+from drapps.torch.python_resources import PythonResources
 from drapps.torch.recognise import NotLifted
 from drapps.torch.report import LiftReport
-from drapps.torch.seeding import base_seed_of
 from drapps.torch.starting import in_threads
 from drapps.torch.text.lifted import text_of
-from drapps.torch.worker_iterator import WorkerIterator
-from drapps.torch.worker_look import worker_look
 from drapps.worker.process_knob import ProcessKnob
 
 DEATHS = ("raise", "restart")
-Observed = TypeVar("Observed", LiftedIterator, WorkerIterator)
 
 
 class DataLoader(IteratedLoader[T_co]):
@@ -168,9 +154,9 @@ class DataLoader(IteratedLoader[T_co]):
         self.device, self._device = device, None if device is None else device_of(device)
         self.settings = settings
         self.device_memory = device_memory
-        self._device_bytes = self._checked_device_memory()
+        self._device_bytes = native_options.checked_device_memory(self)
         self.placement = arguments.one_of("placement", placement, PLACEMENTS)
-        self._options()
+        native_options.checked_options(self)
         self.bad_samples_file = old_keyword(
             "ledger_file", ledger_file, "bad_samples_file", bad_samples_file
         )
@@ -188,18 +174,12 @@ class DataLoader(IteratedLoader[T_co]):
             collate_fn=collate_fn,
             worker_init_fn=worker_init_fn,
         )
-        self._epochs = Epochs()
-        self._epoch_given = False
-        self._resumed: Mapping[str, Any] | None = None
-        self._latest: Pass | Progress | None = None
+        self._passes = Passes()
         self._native: Native | None = None
-        self._lasting: Native | LiftReport | None = None  # what a persistent iterator runs on
-        self._latest_workers: weakref.ref[WorkerIterator] | None = None
-        self._knob: ProcessKnob | None = None
+        self._lasting: Execution | None = None  # what a persistent iterator runs on
+        self._python = PythonResources()
         self._recording: Recording | None = None
         self._observer: Observer | None = None
-        self._limit: tuple[int, _core.BudgetLimit] | None = None  # and the process that made it
-        self._acceleration = Acceleration()
         super().__init__(
             dataset,
             batch_size,
@@ -222,23 +202,16 @@ class DataLoader(IteratedLoader[T_co]):
 
     def lifted(self) -> LiftReport:
         """Whether the native path runs, what of the loader it took over, and what not and why."""
-        native = self._prepared()
-        if not isinstance(native, LiftReport):
-            return native.recipe.report
-        return replace(native, pictures=self._acceleration.described())
+        return self._execution().report
 
-    def _prepared(self) -> Native | LiftReport:
-        """The native loader for the dataset and transforms as they are now, or why none.
+    def _execution(self) -> Execution:
+        """What the dataset and the transforms as they are now run on.
 
         Persistent workers keep the dataset that they were started with.
         """
         if self._iterator is not None and self._lasting is not None:
             return self._lasting
-        options = self._options()
-        if self._device is not None and self._device_bytes > 0:
-            name = resident.core_name(self._device)
-            options |= {"device": name, "device_memory": self._device_bytes}
-        options |= self._placed()
+        options = native_options.native_options(self)
         try:
             if not self.lift:
                 raise NotLifted("lift=False")
@@ -247,147 +220,44 @@ class DataLoader(IteratedLoader[T_co]):
                 self._native.recipe = recipe
             else:
                 self._native = Native(recipe, options, self._native)
-            return self._native
+            return NativeExecution(self, self._native)
         except NotLifted as verdict:
-            if self._device_bytes > 0:
-                raise PipelineError(
-                    f"device_memory={self.device_memory!r} is for arrays that are lifted, and this "
-                    f"loader runs Python code because {verdict}; leave it out"
-                ) from None
-            if self.placement == "gpu":
-                raise PipelineError(
-                    'placement="gpu" is for what is lifted, and this loader runs Python code '
-                    f"because {verdict}; leave it out"
-                ) from None
+            native_options.check_without_native(self, verdict)
             self._text, report = text_of(self, self._text, verdict)
-            return report
-
-    def _options(self) -> dict[str, Any]:
-        budgets = (self.cpu_budget, self.ram_budget)
-        return loader_options(self.policy, *budgets, self.settings, self.cache, self.form)
-
-    def _placed(self) -> dict[str, Any]:
-        """Where samples are decoded.
-
-        Raises:
-            PipelineError: they are to be on a GPU, and there is none.
-        """
-        if self.placement == "cpu":
-            return {}
-        try:
-            name = resident.core_name(self._device or torch.device("cuda"))
-        except PipelineError:
-            if self.placement == "gpu":
-                raise
-            name = None  # none can be used, which the core finds, too
-        return placement_options(self.placement, name)
-
-    def _checked_device_memory(self) -> int:
-        if type(self.device_memory) is int and self.device_memory == 0:
-            return 0
-        given = arguments.byte_count("device_memory", self.device_memory)
-        if self._device is None:
-            raise PipelineError(
-                f"device_memory={self.device_memory!r} is of no device: name it by device="
-            )
-        return given
+            return PythonExecution(self, report, self._python)
 
     def _get_iterator(self) -> _BaseDataLoaderIter:
         stock_arguments.check_can_iterate(self)
-        native = self._prepared()
-        self._lasting = native if self.persistent_workers else None
-        self._look_after_recording(native)
-        if not isinstance(native, LiftReport):
-            lifted = LiftedIterator(self, native)
-            return self._observed(lifted, native_look(native.core, self.policy))
-        if self.num_workers == 0:
-            return in_process_iterator(self)
-        iterator = worker_iterator(self)
-        self._latest_workers = weakref.ref(iterator)
-        knob, pictures = self._process_knob(), self._acceleration
-        return self._observed(iterator, worker_look(iterator, knob, native.reasons, pictures))
-
-    def _observed(self, iterator: Observed, look: Look) -> Observed:
-        observer = observed(self._observer, KIND, type(self.dataset).__name__, look)
-        self._observer = iterator.observer = observer
-        return iterator
+        execution = self._execution()
+        self._lasting = execution if self.persistent_workers else None
+        self._look_after_recording(execution)
+        iterator: Any
+        iterator, look = execution.iterate()
+        if look is not None:
+            self._observer = observed(self._observer, KIND, type(self.dataset).__name__, look)
+            iterator.observer = self._observer
+        begun: _BaseDataLoaderIter = iterator
+        return begun
 
     def _begin_pass(self, base_seed: int, since: int = 0) -> Progress:
-        """A new pass over Python code, or the rest of the one whose state was loaded.
-
-        Args:
-            base_seed: that was drawn.
-            since: passes that had it before this one.
-        """
-        epoch, _ = self._epochs.take()
-        resumed, begun = self._take_resumed(epoch)
-        key_epoch = self._key_epoch(epoch, since, begun)
-        order = PythonOrder.of(self, begun or None, key_epoch)
-        rank = rank_of(order.sampler)
-        if order.seed is not None and since == 0:
-            base_seed = base_seed_of(order.seed, rank, key_epoch)
-        seed, drawn = begun.get("seed", base_seed), self._generators(begun)
-        self._latest = Progress(order, epoch, seed, key_epoch, rank, resumed, drawn)
-        return self._latest
+        return self._passes.begin_python(self, base_seed, since)
 
     def _begin(self, base_seed: int, native: Native | None = None, since: int = 0) -> Pass:
-        """The same of a native pass; the user's sampler is iterated when it begins."""
         native = native or self._required()
-        epoch, start = self._epochs.take()
-        _, begun = self._take_resumed(epoch)
-        self._latest = Pass(
-            native,
-            epoch,
-            start,
-            begun.get("seed", base_seed if self.seed is None else self.seed),
-            self._key_epoch(epoch, since, begun),
-            begun or None,
-            self._generators(begun),
-            self._bad_samples_file,
-        )
-        return self._latest
-
-    def _take_resumed(self, epoch: int) -> tuple[Mapping[str, Any] | None, Mapping[str, Any]]:
-        """The state that was loaded, unless another epoch was set; again, if its pass had begun."""
-        resumed, self._resumed = self._resumed, None
-        if resumed is not None and resumed["epoch"] != epoch:
-            resumed = None
-        return resumed, resumed if resumed is not None and "seed" in resumed else {}
-
-    def _key_epoch(self, epoch: int, since: int, begun: Mapping[str, Any]) -> int:
-        """What stands beside the seed in the key of a pass.
-
-        A seed that was drawn for this pass alone needs nothing beside it, so that a script that
-        seeds torch for each epoch gets the same pass wherever it was started. A seed that passes
-        share takes the epoch's number: one that was given, or that persistent workers keep.
-        """
-        if begun:
-            return int(begun.get("key_epoch", epoch))  # the epoch, in states of the first format
-        return epoch if self.seed is not None or self._epoch_given else since
-
-    def _generators(self, begun: Mapping[str, Any]) -> generators.States:
-        """Those of the user's now that a pass has drawn its seed, or as they were when it had."""
-        generators.restore(self, begun)
-        return generators.states_of(self)
+        return self._passes.begin_native(self, native, base_seed, since, self._bad_samples_file)
 
     def _required(self) -> Native:
-        native = self._prepared()
-        if isinstance(native, LiftReport):
+        execution = self._execution()
+        if execution.native is None:
             raise PipelineError(
-                f"this loader runs Python code because {native.why_python}: it has no native state"
+                f"this loader runs Python code because {execution.report.why_python}: it has no "
+                "native state"
             )
-        return native
+        return execution.native
 
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` takes this epoch number; a sampler with ``set_epoch`` is told."""
-        self._epochs.pin(epoch)
-        self._epoch_given = True
-        self._tell_sampler(epoch)
-
-    def _tell_sampler(self, epoch: int) -> None:
-        tell = method_of(PythonOrder.of(self).sampler, "set_epoch")
-        if tell is not None:
-            tell(epoch)
+        self._passes.set_epoch(self, epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Where the latest iterator is; it counts the batches it yielded.
@@ -398,22 +268,7 @@ class DataLoader(IteratedLoader[T_co]):
         which is checked. A ``DistributedSampler`` may then have another number of ranks. An
         iterable dataset goes on by its own state, or is run again up to the place.
         """
-        latest = self._latest
-        if latest is not None and not latest.over:
-            return latest.state_dict()
-        if self._resumed is not None:
-            return dict(self._resumed)
-        epoch, _ = self._epochs.upcoming
-        native = self._prepared()
-        if isinstance(native, LiftReport):
-            saved = state.make(PYTHON_KIND, epoch, 0, PythonOrder.of(self).identity)
-            saved["batches"] = 0
-        else:
-            saved = state.make(KIND, epoch, 0, native.identity())
-        if latest is not None and self.persistent_workers:
-            saved |= latest.lasting()
-        with latest.at_its_end() if isinstance(latest, Pass) else contextlib.nullcontext():
-            return saved | generators.fields(generators.states_of(self))
+        return self._passes.state_dict(self)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state_dict` was made, with its seed.
@@ -421,55 +276,21 @@ class DataLoader(IteratedLoader[T_co]):
         Raises:
             StateError: the state is none of such a loader, or damaged.
         """
-        native = self._prepared()
-        if isinstance(native, LiftReport):
-            if isinstance(state_dict, Mapping) and state_dict.get("kind") == KIND:
-                raise StateError(
-                    "the state was saved while the loader ran natively, and this one runs Python "
-                    f"code because {native.why_python}"
-                )
-            saved = state_dict if isinstance(state_dict, Mapping) else None
-            epoch, position = check(state_dict, PythonOrder.of(self, saved))
-        else:
-            epoch, position = state.check(state_dict, KIND, native.identity())
-        if position > 0 or "seed" in state_dict:
-            state.typed(state_dict, "seed", int)
-        if "key_epoch" in state_dict:
-            state.whole(state_dict, "key_epoch")
-        if "sampler_epoch" in state_dict:
-            state.whole(state_dict, "sampler_epoch")
-        generators.check(state_dict)
-        if "seed" not in state_dict:  # the pass has not begun, which will draw from them
-            generators.restore(self, state_dict)
-        self._epochs.resume(epoch, position)
-        self._resumed = dict(state_dict)
-        self._latest = None
-        self._iterator = None  # persistent workers belong to the pass that was left
-        if "sampler_epoch" in state_dict:
-            self._tell_sampler(state_dict["sampler_epoch"])
+        self._passes.load_state_dict(self, self._execution(), state_dict)
 
     def explain(self) -> Explanation:
         """As `drapps.Loader.explain`: what runs and why."""
-        native = self._prepared()
-        self._look_after_recording(native)
-        if isinstance(native, LiftReport):
-            iterator = self._latest_workers() if self._latest_workers is not None else None
-            latest = self._latest.plan if isinstance(self._latest, Progress) else {}
-            of_pass = latest if iterator is None else iterator.plan()
-            pictures = self._acceleration.counts()
-            of_pass = {**of_pass, "pictures": pictures} if pictures else of_pass
-            kept = self._acceleration.forms()
-            return self._process_knob().explain(native.reasons, of_pass, kept)
-        return Explanation.of_native(native.core.explain(), choice(self.policy, "threads"))
+        execution = self._execution()
+        self._look_after_recording(execution)
+        return execution.explain()
+
+    def _look_after_recording(self, execution: Execution) -> None:
+        if self._recording is not None:
+            look_after(self._recording, execution.control)
 
     def stats(self) -> Stats:
         """As `drapps.Loader.stats`: all that was counted since the loader was made."""
-        native = self._prepared()
-        if not isinstance(native, LiftReport):
-            return Stats.of_core(native.core.stats())
-        iterator = self._latest_workers() if self._latest_workers is not None else None
-        slowest = [] if iterator is None else iterator.slowest()
-        return self._process_knob().stats(slowest)
+        return self._execution().stats()
 
     @property
     def policy(self) -> Policy | None:
@@ -487,10 +308,11 @@ class DataLoader(IteratedLoader[T_co]):
     @policy.setter
     def policy(self, policy: Policy | None) -> None:
         text = to_json(policy)
-        for native in {n for n in (self._native, self._lasting) if isinstance(n, Native)}:
-            native.core.set_policy(text)
-        if self._knob is not None:
-            self._knob.set_policy(policy)
+        lasting = None if self._lasting is None else self._lasting.native
+        for native in {self._native, lasting}:
+            if native is not None:
+                native.core.set_policy(text)
+        self._python.set_policy(policy)
         self.__dict__["policy"] = policy
 
     def set_batch_size(self, size: int) -> None:
@@ -507,9 +329,8 @@ class DataLoader(IteratedLoader[T_co]):
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
-        native, frozen = self._prepared(), arguments.flag("frozen", frozen)
-        who = self._process_knob() if isinstance(native, LiftReport) else native.core
-        who.freeze(frozen)
+        execution = self._execution()
+        execution.freeze(arguments.flag("frozen", frozen))
 
     def record(self, path: str | os.PathLike[str]) -> Recording:
         """As `drapps.Loader.record`: every decision into a new file.
@@ -521,22 +342,8 @@ class DataLoader(IteratedLoader[T_co]):
             PipelineError: as there; and Python code without workers, about which nothing decides.
             OSError: the file cannot be made.
         """
-        native = self._prepared()
-        if not isinstance(native, LiftReport):
-            self._recording = record_native(native.core, path)
-        elif self.num_workers == 0:
-            raise PipelineError(
-                f"this loader runs Python code in this process because {native.why_python}: "
-                "nothing decides about it; give it workers, or record one that runs natively"
-            )
-        else:
-            self._recording = self._process_knob().record(path, self.explain().plan.to_json())
+        self._recording = self._execution().record(path)
         return self._recording
-
-    def _look_after_recording(self, native: Native | LiftReport) -> None:
-        if self._recording is not None:
-            core = self._process_knob().control if isinstance(native, LiftReport) else native.core
-            look_after(self._recording, core)
 
     def export_settings(self) -> dict[str, Any]:
         """The knobs as they stand; `settings` of another loader starts from them.
@@ -544,31 +351,20 @@ class DataLoader(IteratedLoader[T_co]):
         Raises:
             PipelineError: the loader runs Python code, and no worker process has started yet.
         """
-        native = self._prepared()
-        if isinstance(native, LiftReport):
-            return self._process_knob().settings()
-        settings: dict[str, Any] = json.loads(native.core.settings())
-        return settings
+        return self._execution().settings()
 
     def _process_knob(self) -> ProcessKnob:
-        """The number of worker processes, for Python code."""
-        if self._knob is None:
-            self._knob = ProcessKnob.from_settings(self.policy, self.settings)
-        return self._knob
+        return self._python.knob(self.policy, self.settings)
 
     def _limited(self) -> _core.BudgetLimit:
-        """The budget of cores in this process, which holds as long as the loader lives."""
-        if self._limit is None or self._limit[0] != os.getpid():
-            self._limit = (os.getpid(), _core.limit_cpus(self.cpu_budget))
-        return self._limit[1]
+        return self._python.limit(self.cpu_budget)
 
     def _accelerated(self) -> Acceleration | None:
-        """What makes the pictures of Python code natively, counted as long as it lives."""
         here = self.num_workers == 0 or in_threads(self)
         if not (not here if self.accelerate is None else self.accelerate):
             return None
-        self._acceleration.keep(None if self.cache == "off" else self.dataset)
-        return self._acceleration
+        self._python.acceleration.keep(None if self.cache == "off" else self.dataset)
+        return self._python.acceleration
 
     def memory(self) -> MemoryReport:
         """As `drapps.Loader.memory`: of this process, all its loaders together."""
@@ -576,7 +372,7 @@ class DataLoader(IteratedLoader[T_co]):
 
     def bad_samples(self) -> list[BadSample]:
         """The bad pictures that the latest iterator met; empty for Python code."""
-        return self._latest.bad_samples() if isinstance(self._latest, Pass) else []
+        return self._passes.bad_samples()
 
     ledger = old_method("ledger", "bad_samples")
 
@@ -586,14 +382,10 @@ class DataLoader(IteratedLoader[T_co]):
             "_native": None,
             "_text": None,
             "_lasting": None,
-            "_latest": None,
-            "_latest_workers": None,
-            "_knob": copy.deepcopy(self._knob),
+            "_passes": copy.copy(self._passes),
+            "_python": copy.copy(self._python),
             "_recording": None,
             "_observer": None,
             "_iterator": None,
-            "_limit": None,
-            "_acceleration": Acceleration(),
-            "_epochs": copy.copy(self._epochs),
         }
         return {**self.__dict__, **own}
