@@ -35,7 +35,7 @@ def check(tmp_path, status, **parts):
 def test_without_a_device_the_wheel_alone_is_tried(tmp_path):
     run, kept = check(tmp_path, 0, **{"torch.cuda.is_available()": "False"})
     assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines()[-1] == "1 passed, 0 failed, 3 skipped"
+    assert run.stdout.splitlines()[-1] == "1 passed, 0 failed, 4 skipped"
     assert kept["machine"]["devices"] == 0
     assert {part: each["outcome"] for part, each in kept["parts"].items()} == {"wheel": "passed"}
     assert (tmp_path / "there/wheel.log").read_text() == "tried ['photos', '--torch']\n"
@@ -53,7 +53,7 @@ def test_a_part_that_fails_or_takes_too_long_is_said_and_the_others_run(tmp_path
     }
     run, kept = check(tmp_path, 3, **there)
     assert run.returncode == 1
-    assert run.stdout.splitlines()[-1] == "0 passed, 4 failed, 0 skipped"
+    assert run.stdout.splitlines()[-1] == "0 passed, 5 failed, 0 skipped"
     found = {part: each["outcome"] for part, each in kept["parts"].items()}
     assert found["wheel"] == "failed: 3"
     assert found["tests"] == "failed: more than 1 s"

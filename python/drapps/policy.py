@@ -90,7 +90,8 @@ def chosen(policy: Policy | None, makers: Makers) -> Policy:
 
 def _with_weights(policy: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     name = policy.get("name") if isinstance(policy, Mapping) else policy
-    if name not in PUBLISHED or (isinstance(policy, Mapping) and "weights" in policy):
+    given = isinstance(policy, Mapping) and "weights" in policy
+    if given or not isinstance(name, str) or name not in PUBLISHED:
         return policy
     shipped = without_notes(read(_PUBLISHED_FOLDER / f"{name}.json"))
     return {**shipped, **policy} if isinstance(policy, Mapping) else shipped

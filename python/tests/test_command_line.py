@@ -37,8 +37,8 @@ def test_all_commands_have_the_same_options_and_statuses(name, capsys):
     [
         ([], "the following arguments are required: COMMAND"),
         (["bake"], "argument COMMAND: invalid choice: 'bake'"),
-        (["pack", "photos"], "the following arguments are required: OUT"),
-        (["pack", "", "out"], "argument SOURCE: the name is empty"),
+        (["pack", "photos"], "pictures need a SOURCE and an OUT"),
+        (["pack", "", "out"], "argument SOURCE OUT | FILES: the name is empty"),
         (["transcode", "photos"], "the following arguments are required: OUT"),
         (["transcode", "photos", ""], "argument OUT: the name is empty"),
         (["transcode", "photos", "out", "--jobs", "0"], "argument --jobs: '0' is no number"),

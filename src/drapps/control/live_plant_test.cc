@@ -177,7 +177,7 @@ TEST(LivePlant, MemoryThatOthersGiveBackIsForThePassThatLives) {
   const auto depth = [&] { return passes.plant->limits()[KnobId::kPrefetchDepth].high; };
 
   ASSERT_TRUE(other.try_reserve(30 * batch));
-  passes.plant->attach(runner, live_limits(*plan, Engine::get()));
+  passes.plant->attach(runner, live_limits(*plan, Engine::get(), nullptr));
   EXPECT_EQ(depth(), 5);
   Slot* own = *runner.arena()->acquire();
   EXPECT_EQ(depth(), 5);
@@ -200,7 +200,7 @@ TEST(LivePlant, ReadsAreAsManyAsMemoryHasRoomForRecords) {
   CountingRunner runner(plan);  // of records of 100 bytes
   const auto most = [&] { return passes.plant->limits()[KnobId::kIoDepth].high; };
 
-  passes.plant->attach(runner, live_limits(*plan, Engine::get()));
+  passes.plant->attach(runner, live_limits(*plan, Engine::get(), nullptr));
   EXPECT_EQ(most(), 256);
   ASSERT_TRUE(other.try_reserve((1 << 20) - 20'000));
   EXPECT_EQ(most(), 32);  // half of 20,000, and of the 1,600 that 8 reads have, is 54 records twice
