@@ -112,7 +112,9 @@ def _check(chosen: argparse.Namespace) -> None:
     if not kinds and chosen.jobs is not None:
         raise WrongUseError("--jobs is for --tokens and --reframe")
     if not kinds and len(chosen.names) != 2:
-        raise WrongUseError("pictures need a SOURCE and an OUT; texts need --tokens OUT")
+        raise WrongUseError(
+            "pictures need a SOURCE and an OUT, texts --tokens OUT; see drapps pack --help"
+        )
 
 
 def run_pictures(chosen: argparse.Namespace) -> Answer:
