@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> bytes(begin, begin + size);
   const std::uint64_t hash = drapps::hash_of({reinterpret_cast<const char*>(data), size});
   for (std::size_t i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(hash >> (8 * i) & 0xFF));
-  const auto policy = drapps::Learned::make({.name = "ppo", .weights = std::move(bytes)});
+  const auto policy = drapps::LearnedPolicy::make({.name = "ppo", .weights = std::move(bytes)});
   if (!policy.ok()) return 0;
   drapps::PolicyState state{.limits = drapps::native_limits(8, 64, 16, true)};
   drapps::Observation seen{.time_ns = 1'000'000'000};

@@ -10,7 +10,7 @@
 
 namespace drapps {
 
-Result<std::unique_ptr<Policy>> Learned::make(const PolicyConfig& config) {
+Result<std::unique_ptr<Policy>> LearnedPolicy::make(const PolicyConfig& config) {
   if (config.weights.empty()) {
     return invalid("policy " + config.name +
                    " has no weights of its own: give the file that drapps train-policy has written");
@@ -24,13 +24,13 @@ Result<std::unique_ptr<Policy>> Learned::make(const PolicyConfig& config) {
     base = *std::move(made);
   }
   return std::unique_ptr<Policy>(
-      new Learned(*std::move(network), *std::ranges::find(kLearnedNames, config.name), std::move(base)));
+      new LearnedPolicy(*std::move(network), *std::ranges::find(kLearnedNames, config.name), std::move(base)));
 }
 
 static_assert(sizeof(LearnedMemory) + sizeof(LoadWindow) <= kPolicyMemory);
 
 /// What the heuristic remembers stands behind what the network does.
-Settings Learned::proposed_by_base(const Observation& observation, PolicyState& state) const {
+Settings LearnedPolicy::proposed_by_base(const Observation& observation, PolicyState& state) const {
   if (base_ == nullptr) return observation.settings;
   PolicyState own{.limits = state.limits};
   const auto kept = state.memory.begin() + sizeof(LearnedMemory);
@@ -40,7 +40,7 @@ Settings Learned::proposed_by_base(const Observation& observation, PolicyState& 
   return proposed;
 }
 
-Settings Learned::decide(const Observation& observation, PolicyState& state) const {
+Settings LearnedPolicy::decide(const Observation& observation, PolicyState& state) const {
   std::array<float, rl::kMostWidth> inputs;
   std::array<float, 2 * rl::kMostWidth> scratch;
   std::array<std::uint8_t, rl::kMostWidth> mask;
@@ -56,7 +56,7 @@ Settings Learned::decide(const Observation& observation, PolicyState& state) con
   return settings;
 }
 
-void Learned::say_stays(PolicyState& state) const {
+void LearnedPolicy::say_stays(PolicyState& state) const {
   const LearnedMoves& moves = network_.moves;
   std::size_t missing = 0;
   const char* first = nullptr;
@@ -77,7 +77,7 @@ void Learned::say_stays(PolicyState& state) const {
 }
 
 /// The first knob that moves stands for all.
-void Learned::say_moves(const Settings& before, const Settings& after, PolicyState& state) const {
+void LearnedPolicy::say_moves(const Settings& before, const Settings& after, PolicyState& state) const {
   const bool shares = before.lane_weights != after.lane_weights;
   if (shares) state.why = Reason("the network moves workers from one lane to another");
   std::size_t moves = shares ? 1 : 0;
@@ -99,7 +99,7 @@ void Learned::say_moves(const Settings& before, const Settings& after, PolicySta
   state.say("the network moves %s %s, and %zu more", first, up ? "up" : "down", moves - 1);
 }
 
-bool Learned::knows(const PolicyState& state) const noexcept {
+bool LearnedPolicy::knows(const PolicyState& state) const noexcept {
   if (!state.is_bool(offsetof(LearnedMemory, begun))) return false;
   const auto memory = state.load<LearnedMemory>();
   return std::ranges::all_of(memory.last, [](float value) { return std::isfinite(value) && std::abs(value) <= 5; }) &&

@@ -24,14 +24,14 @@ namespace drapps {
 inline constexpr std::array<std::string_view, 10> kLearnedNames{"ppo",     "sac",     "cql",     "bcq",     "awac",
                                                                 "cloning", "paper-a", "paper-b", "paper-c", "residual"};
 
-class Learned final : public Policy {
+class LearnedPolicy final : public Policy {
  public:
   /// kInvalidArgument where weights are missing, or are none (learned_weights.h).
   static Result<std::unique_ptr<Policy>> make(const PolicyConfig& config);
 
   /// @param name  of the way in which it learnt, of kLearnedNames: it says how often it decides, and decides nothing.
   /// @param base  the policy of network.over; null where that is empty.
-  Learned(LearnedNetwork network, std::string_view name, std::unique_ptr<const Policy> base = nullptr)
+  LearnedPolicy(LearnedNetwork network, std::string_view name, std::unique_ptr<const Policy> base = nullptr)
       : network_(std::move(network)), name_(name), base_(std::move(base)) {}
   std::string_view name() const noexcept override { return name_; }
   Settings decide(const Observation& observation, PolicyState& state) const override;

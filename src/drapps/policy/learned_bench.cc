@@ -11,7 +11,7 @@ void learned_decision(benchmark::State& state) {
   LearnedNetwork network = *network_of(default_shape());
   rl::Random random(1);
   network.actor.begin(random, 1);
-  const Learned policy(std::move(network));
+  const LearnedPolicy policy(std::move(network), "ppo");
   PolicyState remembered{.limits = native_limits(8, 64, 16, true)};
   Observation seen{.time_ns = 1'000'000'000, .settings = {.knobs = {4, 8, 4, 1}}};
   for ([[maybe_unused]] auto each : state) {

@@ -120,7 +120,7 @@ TEST(LearnedWeights, WhatIsTruncatedDamagedOrNoNumberIsRefused) {
   EXPECT_THAT(refusal_of_weights(weights_to_bytes(shape, actor.parameters())), HasSubstr("larger than any"));
 }
 
-TEST(Learned, NeedsWeightsAndNoSchema) {
+TEST(LearnedPolicy, NeedsWeightsAndNoSchema) {
   EXPECT_THAT(make_policy({.name = "ppo"}).error().message, HasSubstr("no weights of its own"));
   const auto made = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(8))});
   ASSERT_TRUE(made.ok()) << made.error().message;
@@ -128,7 +128,7 @@ TEST(Learned, NeedsWeightsAndNoSchema) {
   EXPECT_TRUE((*made)->knows({}));
 }
 
-TEST(Learned, MovesNotchesWithinTheLimitsAndRestsAfterwards) {
+TEST(LearnedPolicy, MovesNotchesWithinTheLimitsAndRestsAfterwards) {
   const Limits limits = learned_limits();
   std::size_t moves = 0;
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
@@ -156,7 +156,7 @@ TEST(Learned, MovesNotchesWithinTheLimitsAndRestsAfterwards) {
   EXPECT_GT(moves, 20U);
 }
 
-TEST(Learned, SaysThatItMovesWorkersBetweenLanes) {
+TEST(LearnedPolicy, SaysThatItMovesWorkersBetweenLanes) {
   LearnedShape shape = default_shape(4);
   shape.knobs.clear();
   shape.lanes = {"decode", "augment"};
@@ -167,12 +167,12 @@ TEST(Learned, SaysThatItMovesWorkersBetweenLanes) {
   Settings settings{.knobs = {4, 8, 4, 0}};
   settings.lane_weights[lane_place(LaneRole::kDecode)] = 10;
   settings.lane_weights[lane_place(LaneRole::kAugment)] = 6;
-  const Settings next = Learned(std::move(network), "ppo").decide(looked_at(1, settings), state);
+  const Settings next = LearnedPolicy(std::move(network), "ppo").decide(looked_at(1, settings), state);
   EXPECT_EQ(next.lane_weights[lane_place(LaneRole::kDecode)], 9);
   EXPECT_EQ(state.why.view(), "the network moves workers from one lane to another");
 }
 
-TEST(Learned, TheSameSeenAndRememberedGivesTheSame) {
+TEST(LearnedPolicy, TheSameSeenAndRememberedGivesTheSame) {
   const auto policy = make_policy({.name = "ppo", .weights = drawn_weights(default_shape(), 5)});
   PolicyState state{.limits = learned_limits()};
   Settings settings{.knobs = {4, 8, 4, 1}};
@@ -201,7 +201,7 @@ TEST(Published, EachDesignSeesMovesAndDecidesAsItsPaperSays) {
 TEST(Published, MoveOnlyWhatThePlantHasAndSayWhatIsMasked) {
   const LearnedShape shape = *published_shape("paper-a", 4);
   LearnedNetwork network = *network_of(shape);
-  const Learned policy(std::move(network), "paper-a");
+  const LearnedPolicy policy(std::move(network), "paper-a");
   PolicyState state{.limits = learned_limits()};
   state.limits[KnobId::kForm] = {0, 4};
   const Settings settings{.knobs = {4, 8, 4, 1}};
@@ -209,7 +209,7 @@ TEST(Published, MoveOnlyWhatThePlantHasAndSayWhatIsMasked) {
   EXPECT_EQ(fit_settings(next, state.limits), next);
   EXPECT_EQ(next[KnobId::kDecodeOnGpu], settings[KnobId::kDecodeOnGpu]);
   EXPECT_EQ(state.why.view(), "nothing looks better than to stay; masked: processes, and 2 more");
-  const Learned other(*network_of(*published_shape("paper-b", 4)), "paper-b");
+  const LearnedPolicy other(*network_of(*published_shape("paper-b", 4)), "paper-b");
   EXPECT_EQ(other.decide(looked_at(2, settings), state), settings);
   EXPECT_EQ(state.why.view(), "this plant has nothing that it moves: decode_on_gpu");
 }
@@ -253,8 +253,8 @@ TEST(Published, SharesOfLanesAreSixteenthsOfWhichEachHasOne) {
   }
 }
 
-TEST(Learned, KnowsNoMemoryThatCannotBe) {
-  const Learned policy(*network_of(default_shape(4)), "ppo");
+TEST(LearnedPolicy, KnowsNoMemoryThatCannotBe) {
+  const LearnedPolicy policy(*network_of(default_shape(4)), "ppo");
   PolicyState state;
   LearnedMemory memory{};
   memory.last[2] = std::numeric_limits<float>::quiet_NaN();

@@ -52,7 +52,7 @@ Result<std::unique_ptr<Policy>> make_of(const PolicyConfig& config) {
 using Known = Registry<PolicyKind>::Entry;
 constexpr Known kExplore{{"explore", make_of<Explore>, Explore::kParameters}};
 constexpr PolicyKind learned(std::size_t place) {
-  return {kLearnedNames[place], Learned::make, {}, /*learned=*/true, /*named=*/true};
+  return {kLearnedNames[place], LearnedPolicy::make, {}, /*learned=*/true, /*named=*/true};
 }
 constexpr Known kResidual{learned(9), &kExplore};
 constexpr Known kPaperC{learned(8), &kResidual};
