@@ -51,6 +51,8 @@ void Executor::work(SampleTask& task) {
     // A late lane may have passed the task on before its work returns.
     const std::size_t place = task.way.place;
     const bool late = lane_of(task).late;
+    // What is left to do of a sample that a device has decoded is no service of the lane that does all.
+    const std::size_t counted = task.sample.late != nullptr && task.way.fused ? kFinish : place;
     LaneTimer timer(place);
     if (late) {
       task.way.begun_ns = timer.begun_ns();
@@ -59,8 +61,6 @@ void Executor::work(SampleTask& task) {
     }
     status = catching([&] { return run_lane(task); });
     const LaneTime spent = timer.end();
-    // What is left to do of a sample that a device has decoded is no service of the lane that does all.
-    const std::size_t counted = task.sample.late != nullptr && task.way.fused ? kFinish : place;
     if (!late) {
       metrics_[counted].service_wall.record(spent.wall_ns);
       task.times.served(counted, spent);
