@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,6 +37,13 @@ class Execution(ABC):
     """
 
     native: Native | None = None
+
+    def __init__(self, loader: Any) -> None:
+        self._of = weakref.ref(loader)  # which may keep this, and is to go with its last user
+
+    @property
+    def _loader(self) -> Any:
+        return self._of()
 
     @property
     @abstractmethod
@@ -86,7 +94,7 @@ class NativeExecution(Execution):
     native: Native
 
     def __init__(self, loader: Any, native: Native) -> None:
-        self._loader = loader
+        super().__init__(loader)
         self.native = native
 
     @property
@@ -137,7 +145,7 @@ class PythonExecution(Execution):
     """By the user's Python code, in this process, in threads or in worker processes."""
 
     def __init__(self, loader: Any, report: LiftReport, resources: PythonResources) -> None:
-        self._loader = loader
+        super().__init__(loader)
         self._report = report
         self._resources = resources
 
