@@ -35,7 +35,12 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
             'rows="epoch" is for concatenated documents of one source: an epoch of best fit or of '
             "a mixture has no end that is known beforehand, so say how many rows"
         )
-    ids = [count for each in _counted(source, spec) for count in each.columns["ids"].tolist()]
+    counted = _counted(source, spec)
+    ids = [count for name in source.files for count in counted[name].columns["ids"].tolist()]
+    if len(ids) != len(source.corpora[0].blocks):
+        raise PipelineError(
+            "the files have changed while their documents were counted: open them anew"
+        )
     sampler = spec.sampler
     try:
         rows = _core.rows_of_epoch(
@@ -46,8 +51,8 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
     return -(-rows // sampler.global_batch) * sampler.global_batch
 
 
-def _counted(source: TextSource, spec: PackedSpec) -> list[ShardIndex]:
-    """Of each file."""
+def _counted(source: TextSource, spec: PackedSpec) -> dict[bytes, ShardIndex]:
+    """Of each file, which may be named several times."""
     from drapps import _core
 
     packing = spec.packing
@@ -76,4 +81,5 @@ def _counted(source: TextSource, spec: PackedSpec) -> list[ShardIndex]:
         "held_out": packing.held_out,
         "documents": source.described,
     }
-    return shard_indexes(list(numbers), what, count, "cache")
+    names = list(numbers)
+    return dict(zip(names, shard_indexes(names, what, count, "cache"), strict=True))

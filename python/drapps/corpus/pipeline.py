@@ -69,8 +69,8 @@ def mixture(pipelines: Iterable[TextPipeline], shares: Iterable[float]) -> TextP
         PipelineError: no such shares, a mixture among the sources, or documents that were held out
             of one: hold them out of the mixture.
     """
-    each = list(pipelines)
-    if not all(isinstance(one, TextPipeline) for one in each):
+    each = arguments.listed(pipelines) or []
+    if not each or not all(isinstance(one, TextPipeline) for one in each):
         raise PipelineError("a mixture is of what drapps.text gives: pack the mixture instead")
     if any(one._take != "all" for one in each):
         raise PipelineError("documents of a source are held out: hold them out of the mixture")
@@ -265,8 +265,7 @@ class PackedPipeline:
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS), remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
         self.source.corpora  # noqa: B018  # so that a file that is not there is an error as such
-        ends = rows == "epoch"
-        if ends:
+        if isinstance(rows, str) and rows == "epoch":
             packing = replace(whole._spec.packing, ends=True)
             whole = replace(whole, _spec=replace(whole._spec, packing=packing))
         count = whole._rows(rows, tokens)

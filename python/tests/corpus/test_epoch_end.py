@@ -123,6 +123,13 @@ def test_what_is_counted_is_kept_until_a_file_changes(files, tokenizer, tmp_path
     assert counted[2:] == [1]
 
 
+def test_a_file_that_is_named_twice_has_its_documents_twice(files, tokenizer):
+    twice = [files[1], files[0], files[1]]
+    loader = packed(twice, tokenizer, splits=1).batch(4, rows="epoch")
+    wanted = Counter(line for file in twice for line in file.read_text().splitlines())
+    assert documents_of(loader.numpy(), tokenizer, 1) == wanted
+
+
 def test_held_out_and_bad_documents(files, tokenizer, tmp_path):
     _, held = drapps.text(files).hold_out(0.1)
     loader = held.pack(tokenizer, LENGTH, eos=EOS, splits=1).batch(4, rows="epoch")

@@ -155,3 +155,5 @@ def test_shares_are_their_ratio(files):
         drapps.mixture([mixed(files), drapps.text(files[0])], (1, 1))
     with pytest.raises(PipelineError, match="pack the mixture"):
         drapps.mixture([drapps.text(files[0]).pack], (1,))
+    with pytest.raises(PipelineError, match="pack the mixture"):
+        drapps.mixture(drapps.text(files[0]), (1,))
