@@ -20,14 +20,13 @@ from drapps.loader_options import loader_options
 from drapps.placement import Placement, placement_options
 from drapps.policy import Policy
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
-from drapps.spec import MOST_ROWS, Decode, Spec
+from drapps.spec import MOST_ROWS, REMAINDERS, Decode, Spec
 
 if TYPE_CHECKING:
     from drapps.loader import Loader
     from drapps.source import PathLike
     from drapps.storage import EmulatedStorage
 
-REMAINDERS = ("even", "pad", "drop")
 _MOST_BOXES = 1_000_000
 
 

@@ -47,6 +47,7 @@ class Mask:
 
 
 MOST_ROWS = 2**31 - 1  # of a batch
+REMAINDERS = ("even", "pad", "drop")  # what becomes of the last global batch
 
 
 @dataclass(frozen=True)

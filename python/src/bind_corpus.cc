@@ -289,7 +289,6 @@ void bind_corpus(nb::module_& module) {
                   "Files that Python reads: of each its size and how many documents its blocks have, and a function "
                   "from path and number of a block to an iterator of (bytes, offsets), two arrays of uint8 and int64.")
       .def_prop_ro("bytes", [](const SharedCorpus& self) { return self.corpus->bytes(); })
-      .def_prop_ro("files", [](const SharedCorpus& self) { return self.corpus->files(); })
       .def_prop_ro("fingerprint", [](const SharedCorpus& self) { return self.corpus->fingerprint(); })
       .def_prop_ro("blocks",
                    [](const SharedCorpus& self) {

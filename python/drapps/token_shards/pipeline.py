@@ -13,7 +13,7 @@ from drapps.errors import PipelineError
 from drapps.loader_options import loader_options
 from drapps.policy import Policy
 from drapps.source import Source
-from drapps.spec import MOST_ROWS
+from drapps.spec import MOST_ROWS, REMAINDERS
 from drapps.token_shards.source import TokenFiles, TokenSource, token_files
 from drapps.token_shards.spec import Rows, TokenRowsSpec
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _PACKINGS = ("concatenate", "documents")
 _LABELS = ("same", "shifted", "none")
-_REMAINDERS = ("even", "pad", "drop")
 _LONGEST = 1 << 24
 _MOST_IDS = 2**63 - 1
 
@@ -146,7 +145,7 @@ class TokenRowsPipeline:
                 flagged rows (``pad``), or left out (``drop``).
         """
         rank, world = arguments.rank_in(rank, world)
-        remainder = arguments.one_of("remainder", remainder, _REMAINDERS)
+        remainder = arguments.one_of("remainder", remainder, REMAINDERS)
         return self._sample(rank=rank, world=world, remainder=remainder)
 
     def on_error(self, action: str) -> TokenRowsPipeline:
