@@ -8,11 +8,11 @@ set(DRAPPS_TEST_FILES "" CACHE STRING "regular expressions for the tests that ar
 
 set_property(GLOBAL PROPERTY DRAPPS_LAYERS "")
 
-# Compiles a target's files together where DRAPPS_UNITY_BUILD is one of the values that follow. What is shipped never is:
-# in one translation unit a name of one file may silently take the place of another's.
-function(drapps_compile_together target)
-  if(DRAPPS_UNITY_BUILD IN_LIST ARGN)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+# Compiles so many of a target's files together at once, 0 for all. What is shipped is compiled as it is tested; the dev
+# preset has each file by itself, where one that lacks an include does not compile.
+function(drapps_compile_together target files)
+  if(DRAPPS_UNITY_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
   endif()
 endfunction()
 
@@ -35,7 +35,7 @@ function(drapps_layer name)
   get_property(above GLOBAL PROPERTY DRAPPS_LAYERS)
   if(sources)
     add_library(drapps_${name} STATIC ${sources})
-    drapps_compile_together(drapps_${name} all)
+    drapps_compile_together(drapps_${name} ${DRAPPS_UNITY_FILES})
     target_include_directories(drapps_${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(drapps_${name} PUBLIC ${above} ${LAYER_LINK} PRIVATE drapps_compile_options)
     # Under sanitizers -O0 halves what compiling takes; layers that compute at length would lose more in their tests.
@@ -53,7 +53,7 @@ function(drapps_layer name)
 
   if(DRAPPS_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
-    drapps_compile_together(${name}_test all tests)
+    drapps_compile_together(${name}_test 0)
     # Most of a test's time is the compiler's; but what compares pixels runs long where sanitizers watch it at -O0.
     set(fast -O1)
     if(DRAPPS_SANITIZE AND NOT name MATCHES "^(kernel|storage|source|decode|augment)$")
