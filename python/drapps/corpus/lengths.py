@@ -64,16 +64,23 @@ def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:
     marks = (packing.bos >= 0, packing.eos >= 0)
     core = spec.tokenizer.core
     assert core is not None  # packing needs a native one
-    parts = (0, 0, False)  # no rows, but ids
-    if packing.packing == "documents":
-        parts = (packing.length, packing.overlap, packing.truncate)
+    alone = packing.packing == "documents"
+    length, overlap, cut = packing.length if alone else 0, packing.overlap, packing.truncate
     located, numbers = source.located(), {name: i for i, name in enumerate(source.files)}
 
     def count(file: bytes) -> ShardIndex:
         try:
             status = os.stat(file)  # noqa: PTH116
             ids = _core.count_blocks(
-                located, numbers[file], core, *marks, packing.take, packing.held_out, *parts
+                located,
+                numbers[file],
+                core,
+                *marks,
+                packing.take,
+                packing.held_out,
+                length,
+                overlap,
+                cut,
             )
         except FileNotFoundError as error:
             raise DataNotFoundError(str(error)) from None
@@ -89,7 +96,7 @@ def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:
         "held_out": packing.held_out,
         "documents": source.described,
     }
-    if packing.packing == "documents":
-        what["parts"] = parts
+    if alone:
+        what["parts"] = (length, overlap, cut)
     names = list(numbers)
     return dict(zip(names, shard_indexes(names, what, count, "cache"), strict=True))

@@ -18,6 +18,7 @@ from drapps.loader import KIND, Loader
 from drapps.stream import Stream
 
 if TYPE_CHECKING:
+    from drapps.corpus.source import TextSource
     from drapps.torch.ahead import AheadStream
 
 # A split's; of one that another rank has, the row has all bits set.
@@ -34,6 +35,7 @@ class PackedLoader(Loader):
     and tokenised from the beginning of the epoch.
     """
 
+    _source: TextSource
     _spec: PackedSpec
     _skipped: tuple[Skipped, ...] = ()
 
