@@ -84,13 +84,16 @@ def _shown(highest: int) -> str:
     return f"2**{power} - 1" if power > 20 and highest == 2**power - 1 else str(highest)
 
 
-def rank_in(rank: Any, world: Any) -> tuple[int, int]:
-    """A rank, from 0, and how many there are."""
+def rank_in(rank: Any, world: Any, model_parallel: Any = 1) -> tuple[int, int]:
+    """A rank, from 0, and how many there are, where so many neighbours count as one."""
     world = whole("world", world, 1, 2**31 - 1)
     rank = whole("rank", rank, 0)
     if rank >= world:
         raise PipelineError(f"rank={rank} must be below world={world}")
-    return rank, world
+    together = whole("model_parallel", model_parallel, 1, world)
+    if world % together:
+        raise PipelineError(f"model_parallel={together} must divide world={world}")
+    return rank // together, world // together
 
 
 def seed(name: str, value: Any) -> int:

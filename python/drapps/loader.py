@@ -105,6 +105,10 @@ class Loader:
             cursors=self._cursors(epoch, position),
             bad_samples_file=self._bad_samples_file,
         )
+        return self._seen(stream)
+
+    def _seen(self, stream: Stream) -> Stream:
+        """A new stream, which who watches the process may see from now on."""
         look = native_look(self._native, self._policy)
         self._observer = observed(self._observer, KIND, type(self._source).__name__, look)
         return stream

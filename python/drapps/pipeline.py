@@ -370,7 +370,9 @@ class Pipeline:
         """Each epoch in another order, drawn from `seed`; give all ranks the same one."""
         return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
 
-    def shard(self, rank: int, world: int, remainder: str = "even") -> Pipeline:
+    def shard(
+        self, rank: int, world: int, remainder: str = "even", *, model_parallel: int = 1
+    ) -> Pipeline:
         """This rank's share of every global batch; all ranks take equal steps.
 
         Args:
@@ -378,8 +380,11 @@ class Pipeline:
             world: number of ranks.
             remainder: the last global batch is split unevenly (``even``), filled up with repeated,
                 flagged rows (``pad``), or left out (``drop``).
+            model_parallel: so many neighbouring ranks hold one model together, by tensor or
+                pipeline parallelism: they get the same rows, and `world` divided by it is how many
+                shares there are.
         """
-        rank, world = arguments.rank_in(rank, world)
+        rank, world = arguments.rank_in(rank, world, model_parallel)
         remainder = arguments.one_of("remainder", remainder, REMAINDERS)
         return self._sample(rank=rank, world=world, remainder=remainder)
 

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "drapps/text/pack/epoch_end.h"
 #include "drapps/text/tokens/block_encoder.h"
 #include "shared.h"
+#include "token_set.h"
 #include "worker_call.h"
 
 namespace nb = nanobind;
@@ -89,6 +91,7 @@ class PythonReader final : public text::DocumentReader {
   Result<bool> next(text::DocumentChunk& documents) override {
     documents.clear();
     documents.file = block_.file;
+    documents.block = block_.offset;
     bool more = false;
     if (!error_) call([&] { more = take(documents); });
     if (!error_) return more;
@@ -132,13 +135,15 @@ class PythonReader final : public text::DocumentReader {
     const auto bytes = nb::cast<Column<std::uint8_t>>(piece[0]);
     const auto offsets = nb::cast<Column<std::int64_t>>(piece[1]);
     text::add_documents({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, {offsets.data(), offsets.size()},
-                        path_, documents);
+                        path_, given_, documents);
+    given_ += offsets.size() - std::min<std::size_t>(offsets.size(), 1);
     return true;
   }
 
   const std::string path_;
   const text::Block block_;
   nb::object pieces_;
+  std::uint64_t given_ = 0;  // texts
   std::optional<Error> error_;
   bool failed_ = false;
 };
@@ -174,30 +179,37 @@ SharedCorpus foreign_corpus(const nb::sequence& paths, const std::vector<std::ui
       value_of(Corpus::foreign(names_of(paths), sizes, std::move(listed), std::make_shared<PythonDocuments>(read)))};
 }
 
-std::vector<std::uint64_t> count_ids(const SharedSource& self, std::uint32_t file, const text::Tokenizer& tokenizer,
-                                     bool bos, bool eos, const std::string& take, double held_out) {
+std::vector<std::uint64_t> count_blocks(const SharedSource& self, std::uint32_t file, const text::Tokenizer& tokenizer,
+                                        bool bos, bool eos, const std::string& take, double held_out,
+                                        std::uint32_t length, std::uint32_t overlap, bool truncate) {
   const auto* const source = dynamic_cast<const text::TextSource*>(self.source.get());
-  if (source == nullptr) throw nb::value_error("only documents are counted in ids");
-  text::Packing packing{.held_out = held_out};
+  if (source == nullptr || source->sets().front().corpus == nullptr) {
+    throw nb::value_error("only documents are counted");
+  }
+  text::Packing packing{.fit = length == 0 ? text::Fit::kConcatenate : text::Fit::kDocuments,
+                        .length = length,
+                        .held_out = held_out,
+                        .overlap = overlap,
+                        .truncate = truncate};
   if (bos) packing.bos = 0;
   if (eos) packing.eos = 0;
   if (!parse(take, packing.take)) throw nb::value_error("take must be all, training or held_out");
   auto counts = [&] {
     const WithoutGil released;
     const std::shared_ptr<Storage> storage = source->shared_storage();
-    return text::count_ids({*source->corpora().front(), *storage, Engine::get().memory(MemoryUse::kWorkspaces)},
-                           tokenizer, packing, file);
+    return text::count_blocks({*source->sets().front().corpus, *storage, Engine::get().memory(MemoryUse::kWorkspaces)},
+                              tokenizer, packing, file);
   }();
   if (!counts.ok()) raise_for_file(counts.error());
   return *std::move(counts);
 }
 
-std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& ids, std::uint32_t length, std::uint32_t splits,
+std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, std::uint32_t length, std::uint32_t splits,
                             bool shuffle, std::uint64_t seed) {
   if (length == 0) throw nb::value_error("length must be at least 1");
-  const std::uint32_t by_default = text::default_splits(ids.size());
+  const std::uint32_t by_default = text::default_splits(counts.size());
   return text::rows_of_epoch(
-      ids,
+      counts,
       {.length = length, .splits = splits == 0 ? by_default : splits, .shuffle = shuffle, .seed = seed, .ends = true});
 }
 
@@ -288,7 +300,7 @@ void bind_corpus(nb::module_& module) {
       .def_static("foreign", &foreign_corpus, "paths"_a, "sizes"_a, "blocks"_a, "read"_a,
                   "Files that Python reads: of each its size and how many documents its blocks have, and a function "
                   "from path and number of a block to an iterator of (bytes, offsets), two arrays of uint8 and int64.")
-      .def_prop_ro("bytes", [](const SharedCorpus& self) { return self.corpus->bytes(); })
+      .def_prop_ro("extent", [](const SharedCorpus& self) { return self.corpus->bytes(); })
       .def_prop_ro("fingerprint", [](const SharedCorpus& self) { return self.corpus->fingerprint(); })
       .def_prop_ro("blocks",
                    [](const SharedCorpus& self) {
@@ -310,22 +322,34 @@ void bind_corpus(nb::module_& module) {
             if (self.corpus->foreign() != nullptr) throw nb::value_error("these files have no lines");
             return new SharedLineFrames(self.corpus, 0);
           },
-          nb::rv_policy::take_ownership, "The lines of the first file.")
-      .def(
-          "source",
-          [](const SharedCorpus& self, std::optional<std::uint64_t> rows, const std::vector<SharedCorpus>& others) {
-            const std::uint64_t count = rows.value_or(text::TextSource::kEndless);
-            std::vector<std::shared_ptr<const Corpus>> corpora{self.corpus};
-            for (const SharedCorpus& other : others) corpora.push_back(other.corpus);
-            return SharedSource{std::make_shared<text::TextSource>(std::move(corpora), count)};
-          },
-          "rows"_a, "others"_a,
-          "A Source of so many rows of packed text, or of as many as there can be, of this corpus and some others.");
+          nb::rv_policy::take_ownership, "The lines of the first file.");
   module.def(
-      "count_ids", &count_ids, "source"_a, "file"_a, "tokenizer"_a, "bos"_a, "eos"_a, "take"_a, "held_out"_a,
-      "Ids of the good documents of each block of a file, with their marks; OSError or ValueError names the file.");
-  module.def("rows_of_epoch", &rows_of_epoch, "ids"_a, "length"_a, "splits"_a, "shuffle"_a, "seed"_a,
-             "Rows of an epoch that ends, of blocks of so many ids each; splits: 0 for the default.");
+      "text_source",
+      [](const nb::sequence& sets, std::optional<std::uint64_t> rows) {
+        std::vector<text::TextSet> all;
+        for (const nb::handle each : sets) {
+          text::TextSet set;
+          if (nb::isinstance<SharedTokenSet>(each)) {
+            set.tokens = nb::cast<SharedTokenSet>(each).set;
+          } else {
+            set.corpus = nb::cast<SharedCorpus>(each).corpus;
+          }
+          all.push_back(std::move(set));
+        }
+        if (all.empty()) throw nb::value_error("there are no documents");
+        return SharedSource{
+            std::make_shared<text::TextSource>(std::move(all), rows.value_or(text::TextSource::kEndless))};
+      },
+      "sets"_a, "rows"_a.none(),
+      "A Source of so many rows of text, or of as many as there can be, of a Corpus or TokenSet, or of several.");
+  module.def(
+      "count_blocks", &count_blocks, "source"_a, "file"_a, "tokenizer"_a, "bos"_a, "eos"_a, "take"_a, "held_out"_a,
+      "length"_a, "overlap"_a, "truncate"_a,
+      "Ids of the good documents of each block of a file, with their marks, or with a length above 0 their rows, each "
+      "by itself; OSError or ValueError names the file.");
+  module.def("rows_of_epoch", &rows_of_epoch, "counts"_a, "length"_a, "splits"_a, "shuffle"_a, "seed"_a,
+             "Rows of an epoch that ends, of blocks of so many ids each, length of which are a row; splits: 0 for the "
+             "default.");
 }
 
 }  // namespace drapps

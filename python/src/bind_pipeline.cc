@@ -163,9 +163,8 @@ PyType_Slot tensor_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buff
                               {0, nullptr}};
 
 Tensor tensor_of(const Batch& batch, const Column& column) {
-  std::vector<std::int64_t> shape{batch.rows};
-  shape.insert(shape.end(), column.row_shape.begin(), column.row_shape.end());
-  return {batch.slot, batch.slot.data() + column.offset, column.dtype, std::move(shape)};
+  return {batch.slot, batch.slot.data() + column.offset, column.dtype,
+          batch.plan->layout.shape(batch.slot.data(), column, batch.rows)};
 }
 
 nb::dict tensors_of(const Batch& batch) {

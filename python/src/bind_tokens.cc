@@ -14,6 +14,7 @@
 #include "drapps/text/tokens/token_set.h"
 #include "drapps/text/tokens/token_source.h"
 #include "shared.h"
+#include "token_set.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -24,11 +25,6 @@ namespace {
 using text::TokenSet;
 using Numbers = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-/// As Python holds it.
-struct SharedTokenSet {
-  std::shared_ptr<const TokenSet> set;
-};
 
 text::DocumentsBy documents_by(const std::string& name) {
   if (name == "nothing") return text::DocumentsBy::kNothing;
@@ -78,6 +74,7 @@ void bind_tokens(nb::module_& module) {
   nb::class_<SharedTokenSet>(module, "TokenSet", "Ids in files or in memory; see text/tokens/token_set.h.")
       .def_prop_ro("size", [](const SharedTokenSet& self) { return self.set->size(); })
       .def_prop_ro("fingerprint", [](const SharedTokenSet& self) { return self.set->fingerprint(); })
+      .def_prop_ro("extent", [](const SharedTokenSet& self) { return self.set->size(); })
       .def("source", &source_of, "length"_a, "labels"_a, "mask_starts"_a, "packing"_a,
            "A Source of rows with such columns.")
       .def_prop_ro("documents",

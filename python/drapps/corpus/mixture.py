@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
 from numbers import Rational
 from typing import TYPE_CHECKING, Any
 
 from drapps import arguments
 from drapps.corpus.source import TextSource
 from drapps.errors import PipelineError
+from drapps.token_shards.spec import Rows
 
 if TYPE_CHECKING:
     from drapps import _core
     from drapps.storage import EmulatedStorage
+    from drapps.token_shards.source import TokenFiles
 
 _MOST_WEIGHT = 10_000  # RowDeal::kMostWeight
 
@@ -40,10 +42,32 @@ class TextMixture(TextSource):
             _storage=storage
         )
 
-    @cached_property
-    def corpora(self) -> list[_core.Corpus]:
-        """Of each source the files with their blocks listed."""
-        return [corpus for each in self._sources for corpus in each.corpora]
+    @property
+    def paths(self) -> list[Sequence[bytes]]:
+        """Of each source the files."""
+        return [each.files for each in self._sources]
+
+    @property
+    def sets(self) -> Sequence[_core.Corpus | _core.TokenSet]:
+        """Of each source the files, opened."""
+        return [opened for each in self._sources for opened in each.sets]
+
+
+class TokenRows(TextSource):
+    """Ids that were written before, of which a mixture has rows."""
+
+    def __init__(self, files: TokenFiles) -> None:
+        self.files = files.names
+        self._opens = files
+
+    def on(self, storage: EmulatedStorage) -> TextSource:
+        """The same ids, whose files lie on another storage."""
+        return self._changed(_storage=storage)
+
+    @property
+    def sets(self) -> Sequence[_core.TokenSet]:
+        """The files, with what says where documents begin."""
+        return [self._opens.opened(Rows(1, documents=True))]
 
 
 def _weights(shares: Any) -> tuple[int, ...]:

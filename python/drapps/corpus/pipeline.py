@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from drapps import arguments
 from drapps.arguments import Bytes
-from drapps.corpus.lengths import epoch_rows
-from drapps.corpus.mixture import TextMixture
+from drapps.corpus.mixture import TextMixture, TokenRows
+from drapps.corpus.padded import LONGEST, PaddedPipeline
+from drapps.corpus.rows import TextRows
 from drapps.corpus.source import TextSource, text_source
 from drapps.corpus.spec import NO_ID, PackedSpec, Packing
+from drapps.corpus.tokens import native_tokenizer, token_id
 from drapps.errors import PipelineError
 from drapps.loader_options import loader_options
 from drapps.policy import Policy
 from drapps.spec import MOST_ROWS
+from drapps.token_shards.pipeline import TokenPipeline
 
 if TYPE_CHECKING:
     from drapps.corpus.loader import PackedLoader
     from drapps.storage import EmulatedStorage
-    from drapps.tokenizers.tokenizer import Tokenizer
 
 _LABELS = ("same", "shifted", "none")
 _PACKINGS = ("concatenate", "best_fit")
-_MOST_ROWS = 2**48
-_LONGEST = 1 << 24
 _COUNTED = 16  # rows of a batch while rows are counted
 
 
@@ -53,7 +53,9 @@ def text(
     return TextPipeline(text_source(files, documents, field, max_document))
 
 
-def mixture(pipelines: Iterable[TextPipeline], shares: Iterable[float]) -> TextPipeline:
+def mixture(
+    pipelines: Iterable[TextPipeline | TokenPipeline], shares: Iterable[float]
+) -> TextPipeline:
     """Documents of several sources: a row is of one source, and each has its share of the rows.
 
     Before any row a source has had its share of the rows, to less than one row. Each goes through
@@ -61,7 +63,8 @@ def mixture(pipelines: Iterable[TextPipeline], shares: Iterable[float]) -> TextP
     column ``source``, int32: the place in `pipelines` of the source that a row is of.
 
     Args:
-        pipelines: what `drapps.text` gave.
+        pipelines: what `drapps.text` gave, or `drapps.tokens`, whose ids are those of the tokenizer
+            that packs the others.
         shares: a number above 0 for each, which need not add up to 1. Their ratio is that of whole
             numbers whose sum is at most 10,000.
 
@@ -70,11 +73,17 @@ def mixture(pipelines: Iterable[TextPipeline], shares: Iterable[float]) -> TextP
             of one: hold them out of the mixture.
     """
     each = arguments.listed(pipelines) or []
-    if not each or not all(isinstance(one, TextPipeline) for one in each):
-        raise PipelineError("a mixture is of what drapps.text gives: pack the mixture instead")
-    if any(one._take != "all" for one in each):
+    if not each or not all(isinstance(one, TextPipeline | TokenPipeline) for one in each):
+        raise PipelineError(
+            "a mixture is of what drapps.text and drapps.tokens give: pack the mixture instead"
+        )
+    texts = [one for one in each if isinstance(one, TextPipeline)]
+    if any(one._take != "all" for one in texts):
         raise PipelineError("documents of a source are held out: hold them out of the mixture")
-    return TextPipeline(TextMixture([one.source for one in each], shares))
+    sources = [
+        one.source if isinstance(one, TextPipeline) else TokenRows(one.files) for one in each
+    ]
+    return TextPipeline(TextMixture(sources, shares))
 
 
 @dataclass(frozen=True)
@@ -108,6 +117,67 @@ class TextPipeline:
             self, _take="held_out", _held_out=held
         )
 
+    def tokenise(
+        self,
+        tokenizer: Any,
+        max_length: int,
+        *,
+        eos: int | str | None = None,
+        bos: int | str | None = None,
+        long: Literal["truncate", "split"] = "truncate",
+        overlap: int = 0,
+        labels: Literal["same", "shifted", "none"] = "same",
+        splits: int | None = None,
+        window: int = 4,
+    ) -> PaddedPipeline:
+        """Tokens of documents, each by itself: rows that differ in length, and are padded.
+
+        A batch has ``input_ids``, int64 of (rows, width), ``attention_mask``, 0 for padding,
+        ``lengths``, int64 of (rows,), and ``labels``. `PaddedPipeline.pad` says how wide it is.
+
+        Args:
+            tokenizer: a `drapps.Tokenizer`, or what `drapps.tokenizer` takes.
+            max_length: the most tokens of a row, `eos` and `bos` among them.
+            eos: the token behind each row, by its id or its text; None for no token.
+            bos: the token before each row, likewise.
+            long: what becomes of a longer document: ``truncate`` keeps its beginning; ``split``
+                makes several rows of it.
+            overlap: tokens that neighbouring rows of a document that is split share.
+            labels: a column ``labels``: the tokens themselves (``same``, as the models of
+                transformers take it), or the tokens that follow (``shifted``). Padding has -100,
+                and so has the last token of a row where they are shifted.
+            splits: as in `pack`.
+            window: as in `pack`.
+
+        Raises:
+            PipelineError: an argument makes no sense, or the tokenizer is not native.
+        """
+        native = native_tokenizer(tokenizer)
+        packing = Packing(
+            packing="documents",
+            pad=NO_ID,
+            length=arguments.whole("max_length", max_length, 1, LONGEST),
+            labels=arguments.one_of("labels", labels, _LABELS),
+            bos=token_id("bos", bos, native),
+            eos=token_id("eos", eos, native),
+            splits=0 if splits is None else arguments.whole("splits", splits, 1, MOST_ROWS),
+            window=arguments.whole("window", window, 1, 1024),
+            weights=self.source.weights,
+            take=self._take,
+            held_out=self._held_out,
+            truncate=arguments.one_of("long", long, ("truncate", "split")) == "truncate",
+            overlap=arguments.whole("overlap", overlap, 0, LONGEST),
+        )
+        room = packing.length - (packing.bos >= 0) - (packing.eos >= 0)
+        if packing.overlap and packing.truncate:
+            raise PipelineError("overlap= is of rows of one document: split long ones")
+        if room <= packing.overlap:
+            raise PipelineError(
+                f"max_length={max_length} leaves room for {room} tokens of a document, which must "
+                f"be more than overlap={overlap}"
+            )
+        return PaddedPipeline(self.source, PackedSpec(native, packing))
+
     def pack(
         self,
         tokenizer: Any,
@@ -121,6 +191,7 @@ class TextPipeline:
         mask_starts: bool = False,
         position_ids: bool = False,
         document_ids: bool = False,
+        cu_seqlens: bool = False,
         splits: int | None = None,
         window: int = 4,
     ) -> PackedPipeline:
@@ -143,6 +214,10 @@ class TextPipeline:
             position_ids: a column of int64 that counts from 0 in each document of a row.
             document_ids: a column of int32 that counts the documents of a row from 0: where two
                 tokens differ in it, they are of different documents. Padding has -1.
+            cu_seqlens: for attention over documents of varying length, two items of a batch whose
+                rows stand one behind the other: ``cu_seqlens``, int32, has where each document of
+                a row begins, and the end; padding at a row's end counts as one. ``max_seqlen`` is
+                the length of the longest, an int32 without an axis.
             splits: so many streams are packed side by side, each of its own documents. Ranks whose
                 number divides it read nothing twice. By default a divisor of 96, by the size of
                 the files. Of a mixture: so many for each unit of a source's weight, where the
@@ -158,13 +233,14 @@ class TextPipeline:
             PackedSpec(
                 native,
                 Packing(
-                    length=arguments.whole("length", length, 1, _LONGEST),
+                    length=arguments.whole("length", length, 1, LONGEST),
                     packing=arguments.one_of("packing", packing, _PACKINGS),
                     pad=max(0, token_id("pad", eos if pad is None else pad, native)),
                     labels=arguments.one_of("labels", labels, _LABELS),
                     mask_starts=arguments.flag("mask_starts", mask_starts),
                     positions=arguments.flag("position_ids", position_ids),
                     documents=arguments.flag("document_ids", document_ids),
+                    cu_seqlens=arguments.flag("cu_seqlens", cu_seqlens),
                     bos=token_id("bos", bos, native),
                     eos=token_id("eos", eos, native),
                     splits=0 if splits is None else arguments.whole("splits", splits, 1, MOST_ROWS),
@@ -178,37 +254,8 @@ class TextPipeline:
 
 
 @dataclass(frozen=True)
-class PackedPipeline:
+class PackedPipeline(TextRows):
     """Rows of packed tokens; made by `TextPipeline.pack`. `batch` ends the description."""
-
-    source: TextSource
-    _spec: PackedSpec
-
-    def shuffle(self, seed: int = 0) -> PackedPipeline:
-        """Blocks of files, and documents in windows of them, in another order each epoch."""
-        return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
-
-    def shard(self, rank: int, world: int) -> PackedPipeline:
-        """This rank's share of every global batch: of its rows every `world`-th one."""
-        rank, world = arguments.rank_in(rank, world)
-        return self._sample(rank=rank, world=world)
-
-    def on_error(self, action: str) -> PackedPipeline:
-        """What a bad document does: ``raise`` (default), or ``skip``: it is left out.
-
-        Either way it is listed by `Loader.bad_samples`. Where it is raised, its batch is an error
-        and the next one goes on.
-        """
-        return replace(
-            self,
-            _spec=replace(
-                self._spec, on_error=arguments.one_of("action", action, ("raise", "skip"))
-            ),
-        )
-
-    def _sample(self, **changes: Any) -> PackedPipeline:
-        sampler = replace(self._spec.sampler, **changes)
-        return replace(self, _spec=replace(self._spec, sampler=sampler))
 
     def epoch_rows(self) -> int:
         """Rows of the shortest pass that has every document of epoch 0, for ``batch(rows=…)``.
@@ -222,10 +269,6 @@ class PackedPipeline:
             if 0 not in counted.latest_epochs():
                 break
         return counted.latest_position()
-
-    def describe(self) -> dict[str, Any]:
-        """The description as plain, JSON-able data, with every default written out."""
-        return self._spec.to_json()
 
     def batch(
         self,
@@ -259,73 +302,10 @@ class PackedPipeline:
         Raises:
             PipelineError: the description makes no sense as a whole; the message says which part.
         """
-        from drapps.bad_samples import file_at
-        from drapps.corpus.loader import PackedLoader
-
-        whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS), remainder="drop")
-        options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
-        self.source.corpora  # noqa: B018  # so that a file that is not there is an error as such
-        if isinstance(rows, str) and rows == "epoch":
-            packing = replace(whole._spec.packing, ends=True)
-            whole = replace(whole, _spec=replace(whole._spec, packing=packing))
-        count = whole._rows(rows, tokens)
-        bad_samples = file_at(bad_samples_file)
-        return PackedLoader(
-            self.source.of_rows(count), whole._spec, options, bad_samples, policy=policy
-        )
-
-    def _rows(self, rows: int | str | None, tokens: int | None) -> int | None:
-        """Of a pass, in whole global batches; None where it has no end."""
-        if rows is not None and tokens is not None:
-            raise PipelineError("rows= and tokens= say the same in two ways: leave out one")
-        if self._spec.packing.ends:
-            return epoch_rows(self.source, self._spec)
         if tokens is not None:
+            if rows is not None:
+                raise PipelineError("rows= and tokens= say the same in two ways: leave out one")
             rows = arguments.whole("tokens", tokens, 1) // self._spec.packing.length
-        if rows is None:
-            return None
-        whole = arguments.whole("rows", rows, 0, _MOST_ROWS)
-        whole -= whole % self._spec.sampler.global_batch
-        if whole == 0:
-            raise PipelineError(
-                "a pass has less than one global batch of "
-                f"{self._spec.sampler.global_batch} rows of {self._spec.packing.length} tokens: "
-                "raise rows= or tokens="
-            )
-        return whole
-
-
-def native_tokenizer(tokenizer: Any) -> Tokenizer:
-    """What makes ids in the core.
-
-    Raises:
-        PipelineError: it is none that can.
-    """
-    from drapps.tokenizers.tokenizer import Tokenizer
-
-    tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    made = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
-    if not made.native:
-        raise PipelineError(
-            f"the tokenizer is not native ({made.reason}), and packing needs one that is: "
-            "tokenise beforehand, or use a byte-level BPE"
-        )
-    return made
-
-
-def token_id(name: str, token: int | str | None, tokenizer: Tokenizer) -> int:
-    """The id of a token that was given by id or text.
-
-    Raises:
-        PipelineError: no id, or a text that is no single token.
-    """
-    if token is None:
-        return NO_ID
-    if not isinstance(token, str):
-        return arguments.whole(name, token, 0, tokenizer.vocab_size - 1)
-    ids = tokenizer.encode_token(token)
-    if len(ids) != 1:
-        raise PipelineError(
-            f"{name}={token!r} is {len(ids)} tokens, not one: name a special token, or give its id"
-        )
-    return ids[0]
+        options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
+        whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
+        return whole._loader(rows, options, bad_samples_file, policy)

@@ -49,8 +49,8 @@ class TextSource(ABC):
 
     @property
     @abstractmethod
-    def corpora(self) -> list[_core.Corpus]:
-        """Of each source the files with their blocks listed.
+    def sets(self) -> Sequence[_core.Corpus | _core.TokenSet]:
+        """Of each source the files, opened.
 
         Raises:
             DataNotFoundError: one of them is not there.
@@ -74,10 +74,16 @@ class TextSource(ABC):
         other.__dict__.update(changes)
         return other
 
+    @property
+    def paths(self) -> list[Sequence[bytes]]:
+        """Of each source the files."""
+        return [self.files]
+
     def located(self) -> _core.Source:
         """The source as the core takes it, on its storage."""
-        first, *others = self.corpora
-        source = first.source(self.rows, others)
+        from drapps import _core
+
+        source = _core.text_source(self.sets, self.rows)
         if self._storage is not None:
             self._storage.holds(source)
         return source
@@ -89,8 +95,8 @@ class TextSource(ABC):
 
     @property
     def extent(self) -> int:
-        """What states name the set's size by: bytes, as a pass may be of any number of rows."""
-        return sum(corpus.bytes for corpus in self.corpora)
+        """What states name the size by: bytes or ids, as a pass may be of any number of rows."""
+        return sum(each.extent for each in self.sets)
 
     def __len__(self) -> int:
         if self.rows is None:
@@ -102,7 +108,7 @@ class TextSource(ABC):
 
     def digest(self) -> str:
         """Sixteen hex digits a source: its files' names, sizes, blocks, and what documents are."""
-        return "".join(f"{corpus.fingerprint:016x}" for corpus in self.corpora)
+        return "".join(f"{each.fingerprint:016x}" for each in self.sets)
 
 
 class TextFiles(TextSource):
@@ -121,15 +127,20 @@ class TextFiles(TextSource):
             raise PipelineError("Parquet files are read by pyarrow, and from no other storage")
         return self._changed(_storage=storage)
 
+    @property
+    def sets(self) -> Sequence[_core.Corpus]:
+        """The one that there is."""
+        return [self.corpus]
+
     @cached_property
-    def corpora(self) -> list[_core.Corpus]:
-        """The files with their blocks listed, as of one source."""
+    def corpus(self) -> _core.Corpus:
+        """The files with their blocks listed; errors as `TextSource.sets`."""
         from drapps import _core
 
         try:
             if self.documents == "parquet":
-                return [ParquetFiles(self.files, self._field).corpus()]
-            return [_core.Corpus.open(self.files, self.documents, self._field, self._max_document)]
+                return ParquetFiles(self.files, self._field).corpus()
+            return _core.Corpus.open(self.files, self.documents, self._field, self._max_document)
         except (OSError, ValueError) as error:
             absent = not all(Path(os.fsdecode(name)).exists() for name in self.files)
             raise (DataNotFoundError if absent else PipelineError)(str(error)) from None

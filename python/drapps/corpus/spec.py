@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from drapps.spec import VERSION, Sampler
@@ -32,6 +32,24 @@ class Packing:
     take: str = "all"
     held_out: float = 0.0
     ends: bool = False
+    origins: bool = False
+    cu_seqlens: bool = False
+    overlap: int = 0
+    truncate: bool = False
+    budget: int = 0
+    multiple: int = 1
+    lengths: tuple[int, ...] = ()
+    pad_left: bool = False
+    mask: int = NO_ID
+    mask_probability: float = 0.15
+    mask_replaced: float = 0.8
+    mask_random: float = 0.1
+    mask_words: bool = False
+
+
+# Fields that came later: where they are not used, states of before stay valid.
+_LATER = [each.name for each in fields(Packing)]
+_LATER = ["weights", *_LATER[_LATER.index("ends") :]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +66,7 @@ class PackedSpec:
         """The description as plain, JSON-able data; the tokenizer is beside it."""
         return {
             "version": VERSION,
-            "parts": {"text": {"modality": "packed_text", **_fields(self.packing)}},
+            "parts": {"text": {"modality": "packed_text", **_described(self.packing)}},
             "sampler": asdict(self.sampler),
             "seed": self.seed,
             "on_error": self.on_error,
@@ -65,8 +83,14 @@ class PackedSpec:
         return (self.tokenizer.digest,)
 
 
-def _fields(packing: Packing) -> dict[str, Any]:
-    """All of them, but what came later and is not used: so states of before stay valid."""
-    later = {"weights": list(packing.weights), "ends": packing.ends}
-    fields = {name: value for name, value in asdict(packing).items() if name not in later}
-    return {**fields, **{name: value for name, value in later.items() if value}}
+def _described(packing: Packing) -> dict[str, Any]:
+    """All of them, but what came later and is not used."""
+    plain = Packing(length=packing.length)
+    described = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(packing).items()
+    }
+    for name in _LATER:
+        if getattr(packing, name) == getattr(plain, name):
+            del described[name]
+    return described

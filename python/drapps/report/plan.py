@@ -19,12 +19,15 @@ class Column(Report):
         dtype: of its numbers, such as ``float32``.
         row_shape: the axes behind the first, as a list.
         row_bytes: memory of one row.
+        axes: where batches differ in shape, how many axes the tensor has; `row_shape` and
+            `row_bytes` are then the most that it may take. Else None.
     """
 
     name: str
     dtype: str
     row_shape: Sequence[int]
     row_bytes: int
+    axes: int | None = None
 
     def __str__(self) -> str:
         return f"{self.name} {self.dtype}{list(self.row_shape) if self.row_shape else ''}"

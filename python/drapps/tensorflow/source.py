@@ -21,6 +21,7 @@ from drapps.errors import PipelineError
 
 if TYPE_CHECKING:
     from drapps import _core
+    from drapps.report import Column
 
 Arrays = dict[str, Any] | tuple[Any, ...]
 
@@ -45,7 +46,7 @@ def dataset(loader: ColumnLoader, columns: Sequence[str] | None = None) -> tf.da
     rows = _rows(loader)
     chosen = loader.layout.columns if columns is None else loader.layout.select(columns)
     specs = {
-        column.name: tf.TensorSpec([rows, *column.row_shape], tf.as_dtype(column.dtype))
+        column.name: tf.TensorSpec(_shape(column, rows), tf.as_dtype(column.dtype))
         for column in chosen
     }
     names = None if columns is None else tuple(columns)
@@ -60,6 +61,10 @@ def dataset(loader: ColumnLoader, columns: Sequence[str] | None = None) -> tf.da
         return Pass(loader, names)
 
     return tf.data.Dataset.from_generator(begin, output_signature=signature)
+
+
+def _shape(column: Column, rows: int | None) -> list[int | None]:
+    return [rows, *column.row_shape] if column.axes is None else [None] * column.axes
 
 
 def _rows(loader: ColumnLoader) -> int | None:

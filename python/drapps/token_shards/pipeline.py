@@ -62,7 +62,7 @@ def tokens(
 class TokenPipeline:
     """Ids that are still to become rows. Start with `drapps.tokens`."""
 
-    _files: TokenFiles
+    files: TokenFiles
 
     def pack(
         self,
@@ -100,7 +100,7 @@ class TokenPipeline:
         packing = arguments.one_of("packing", packing, _PACKINGS)  # type: ignore[assignment]
         if (pad is None) == (packing == "documents"):
             raise PipelineError("pad= is what packing='documents' needs, and nothing else does")
-        if packing == "documents" and self._files.kind == "plain":
+        if packing == "documents" and self.files.kind == "plain":
             raise PipelineError(
                 "a row for each document needs files that list their documents, and files of ids "
                 "alone do not: cut the ids of all instead"
@@ -114,7 +114,7 @@ class TokenPipeline:
             positions=arguments.flag("position_ids", position_ids),
             documents=arguments.flag("document_ids", document_ids),
         )
-        return TokenRowsPipeline(TokenSource(self._files, rows), TokenRowsSpec(rows))
+        return TokenRowsPipeline(TokenSource(self.files, rows), TokenRowsSpec(rows))
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,9 @@ class TokenRowsPipeline:
         """All rows in another order each epoch, drawn from `seed`; give all ranks the same one."""
         return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
 
-    def shard(self, rank: int, world: int, remainder: str = "even") -> TokenRowsPipeline:
+    def shard(
+        self, rank: int, world: int, remainder: str = "even", *, model_parallel: int = 1
+    ) -> TokenRowsPipeline:
         """This rank's share of every global batch; all ranks take equal steps.
 
         Args:
@@ -143,8 +145,11 @@ class TokenRowsPipeline:
             world: number of ranks.
             remainder: the last global batch is split unevenly (``even``), filled up with repeated,
                 flagged rows (``pad``), or left out (``drop``).
+            model_parallel: so many neighbouring ranks hold one model together, by tensor or
+                pipeline parallelism: they get the same rows, and `world` divided by it is how many
+                shares there are.
         """
-        rank, world = arguments.rank_in(rank, world)
+        rank, world = arguments.rank_in(rank, world, model_parallel)
         remainder = arguments.one_of("remainder", remainder, REMAINDERS)
         return self._sample(rank=rank, world=world, remainder=remainder)
 

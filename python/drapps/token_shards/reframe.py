@@ -153,7 +153,7 @@ def _contents(source: Path) -> Iterator[bytes]:
     """Whole lines, as many as a frame has."""
     if source.stat().st_size == 0:
         return
-    lines = text_source([source], "lines").corpora[0].line_frames()
+    lines = text_source([source], "lines").corpus.line_frames()
     try:
         while (content := lines.next()) is not None:
             yield cast(bytes, content)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from drapps.corpus.pipeline import native_tokenizer, token_id
 from drapps.corpus.source import text_source
 from drapps.corpus.spec import NO_ID
+from drapps.corpus.tokens import native_tokenizer, token_id
 from drapps.errors import SampleError
 from drapps.token_shards.megatron import dtype_for
 from drapps.token_shards.unfinished import Place, Unfinished, unfinished
@@ -88,7 +88,7 @@ def write_tokens(
     from drapps import _core
 
     native = native_tokenizer(tokenizer)
-    corpus = text_source(files, documents, field).corpora[0]
+    corpus = text_source(files, documents, field).corpus
     marks = {"bos": token_id("bos", bos, native), "eos": token_id("eos", eos, native)}
     job = {
         "format": _FORMAT,

@@ -39,6 +39,7 @@ class AheadStream:
     Attributes:
         place: where to go on after the batches yielded: (epoch, position).
         left: steps that are still to come.
+        epoch: its number.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class AheadStream:
         self._transfer = transfer
         self._taken: deque[_Taken] = deque()
         self.place, self.left = stream.place, stream.left
+        self.epoch = stream.epoch
 
     def cursors(self, position: int) -> bytes:
         """As `Stream.cursors`."""

@@ -80,6 +80,18 @@ def small_loader(folder: Path) -> Callable[[], PackedLoader]:
     return made
 
 
+def small_padded_loader(folder: Path) -> Callable[[], PackedLoader]:
+    """The same for batches of a token budget."""
+    tokenizer = drapps.tokenizer(tokenizer_file())
+    path = write_lines(folder / "texts.txt", documents(2000))
+
+    def made() -> PackedLoader:
+        rows = drapps.text(path).tokenise(tokenizer, 100, eos=EOS).shuffle(4)
+        return rows.batch(token_budget=1000, batches=10)
+
+    return made
+
+
 def rows_of(loader: PackedLoader, column: str = "input_ids") -> np.ndarray[Any, Any]:
     """One column of a whole pass, row by row."""
     return np.concatenate([batch[column] for batch in loader.numpy()])

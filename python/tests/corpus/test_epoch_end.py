@@ -103,13 +103,13 @@ def test_what_is_counted_is_kept_until_a_file_changes(files, tokenizer, tmp_path
     from drapps import _core
 
     counted: list[int] = []
-    count = _core.count_ids
+    count = _core.count_blocks
 
     def counting(source: Any, file: int, *more: Any) -> Any:
         counted.append(file)
         return count(source, file, *more)
 
-    monkeypatch.setattr(_core, "count_ids", counting)
+    monkeypatch.setattr(_core, "count_blocks", counting)
     copies = [tmp_path / file.name for file in files]
     for copy, file in zip(copies, files, strict=True):
         copy.write_bytes(file.read_bytes())

@@ -157,3 +157,80 @@ def test_shares_are_their_ratio(files):
         drapps.mixture([drapps.text(files[0]).pack], (1,))
     with pytest.raises(PipelineError, match="pack the mixture"):
         drapps.mixture(drapps.text(files[0]), (1,))
+
+
+def test_ids_that_were_written_before_are_a_source_too(files, tokenizer, tmp_path):
+    ids = np.arange(20 * LENGTH + 7, dtype=np.uint16) % 900
+    ids.tofile(tmp_path / "ids.bin")
+    tokens = drapps.tokens(tmp_path / "ids.bin", dtype="uint16", eos=13, vocabulary=1000)
+    pipeline = drapps.mixture([drapps.text(files[0]), tokens], [0.5, 0.5]).pack(
+        tokenizer, LENGTH, eos=EOS, document_ids=True
+    )
+    batches = list(pipeline.batch(4, rows=80).numpy())
+    rows = np.concatenate([batch["input_ids"] for batch in batches])
+    source = np.concatenate([batch["source"] for batch in batches])
+    numbers = np.concatenate([batch["document_ids"] for batch in batches])
+    whole = ids[: 20 * LENGTH].reshape(20, LENGTH)
+    assert np.array_equal(rows[source == 1], np.concatenate([whole, whole]))
+    starts = np.zeros((20, LENGTH), bool)
+    starts[:, 1:] = whole[:, :-1] == 13
+    assert np.array_equal(numbers[source == 1][:20], starts.cumsum(1))
+
+    def shuffled(rank: int, world: int, rows: int = 320) -> Any:
+        return pipeline.shuffle(5).shard(rank, world).batch(8 // world, rows=rows)
+
+    loader = shuffled(0, 1)
+    batches = list(loader.numpy())
+    rows = np.concatenate([batch["input_ids"] for batch in batches])
+    source = np.concatenate([batch["source"] for batch in batches])
+    mine = rows[source == 1]
+    for epoch in range(8):
+        seen = mine[20 * epoch :][:20]
+        assert np.array_equal(np.sort(seen[:, 0]), np.sort(whole[:, 0]))
+    assert not np.array_equal(mine[:20], mine[20:40])
+    assert loader.latest_epochs()[1] == 7
+    parts = [shuffled(rank, 2) for rank in range(2)]
+    iterators = [part.numpy() for part in parts]
+    together = []
+    for _ in range(15):
+        pair = [next(each)["input_ids"] for each in iterators]
+        together.append(np.stack(pair, 1).reshape(8, LENGTH))
+    assert np.array_equal(np.concatenate(together), rows[:120])
+    loader.load_state_dict([part.state_dict() for part in parts])
+    assert np.array_equal(rows_of(loader), rows[120:])
+    first = next(iter([each for each in loader.documents(0, epoch=0) if "ids.bin" in each.path]))
+    row = rows[first.row]
+    assert np.array_equal(ids[first.at // 2 :][:LENGTH], row)
+
+
+def test_bad_ids_are_named_and_their_row_is_left_out(files, tokenizer, tmp_path):
+    ids = np.arange(20 * LENGTH, dtype=np.uint16) % 900
+    ids[5 * LENGTH + 3] = 5000
+    path = tmp_path / "ids.bin"
+    ids.tofile(path)
+    tokens = drapps.tokens(path, dtype="uint16", vocabulary=1000)
+    pipeline = drapps.mixture([drapps.text(files[0]), tokens], [0.5, 0.5])
+    rows = pipeline.pack(tokenizer, LENGTH, eos=EOS)
+    loader = rows.on_error("skip").batch(4, rows=40)
+    assert len(rows_of(loader)) == 39
+    [bad] = loader.bad_samples()
+    assert (bad.path, bad.offset) == (str(path), 2 * (5 * LENGTH + 3))
+    with pytest.raises(drapps.errors.SampleError, match="vocabulary"):
+        rows_of(rows.batch(4, rows=40))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda mixed, made: mixed.pack(made, LENGTH, eos=EOS, document_ids=True), "name eos="),
+        (lambda mixed, made: mixed.pack(made, LENGTH, eos=EOS, packing="best_fit"), "concatenated"),
+        (lambda mixed, made: mixed.tokenise(made, LENGTH, eos=EOS), "concatenated"),
+        (lambda mixed, made: mixed.hold_out(0.1)[0].pack(made, LENGTH, eos=EOS), "held out"),
+        (lambda mixed, made: mixed.pack(made, 5000, eos=EOS), "less than one row"),
+    ],
+)
+def test_what_rows_of_ids_cannot_be_is_refused(files, tokenizer, tmp_path, change, message):
+    np.arange(900, dtype=np.uint16).tofile(tmp_path / "ids.bin")
+    tokens = drapps.tokens(tmp_path / "ids.bin", dtype="uint16")
+    with pytest.raises(PipelineError, match=message):
+        change(drapps.mixture([drapps.text(files[0]), tokens], [0.5, 0.5]), tokenizer).batch(4)

@@ -50,3 +50,30 @@ def test_who_watches_the_process_sees_it(make):
     [seen] = [each for each in observers() if each.number not in before]
     assert seen.dataset == "TextFiles"
     assert "tokenise" in seen.look().stats
+
+
+@pytest.fixture(scope="module")
+def padded(tmp_path_factory) -> Any:
+    return corpora.small_padded_loader(tmp_path_factory.mktemp("padded"))
+
+
+def test_jax_has_the_same_batches(make, padded):
+    pytest.importorskip("jax")
+    from drapps.jax import Loader
+
+    for made in (make, padded):
+        for batch, wanted in zip(Loader(made()), made().numpy(), strict=True):
+            assert batch.keys() == wanted.keys()
+            assert all(np.array_equal(batch[name], wanted[name]) for name in wanted)
+
+
+def test_tf_data_has_the_same_batches(make, padded):
+    pytest.importorskip("tensorflow")
+    import drapps.tensorflow
+
+    for made in (make, padded):
+        dataset = drapps.tensorflow.dataset(made())
+        for batch, wanted in zip(dataset, made().numpy(), strict=True):
+            assert batch.keys() == wanted.keys()
+            assert all(np.array_equal(batch[name], wanted[name]) for name in wanted)
+    assert dataset.element_spec["input_ids"].shape.as_list() == [None, None]

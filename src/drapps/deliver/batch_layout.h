@@ -2,12 +2,14 @@
 //
 // A slot opens with a fixed header, so that another process can read it, and then holds each column
 // from a multiple of 64 bytes on. Rows of a column follow one another without gaps, because that is what
-// the frameworks call contiguous.
+// the frameworks call contiguous. A column whose batches differ in shape says in each slot, right before its data,
+// which it has there.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +25,12 @@ struct Column {
   std::vector<std::int64_t> row_shape;
   std::size_t row_bytes = 0;
   std::size_t offset = 0;  // from the start of the slot
+  // Of a column that varies, the axes of the whole tensor; its rows are then the most room that a batch may take.
+  std::optional<std::uint32_t> axes = std::nullopt;
 };
+
+/// The first of so many extents as a column has axes.
+using VaryingShape = std::array<std::int64_t, 2>;
 
 /// First bytes of every slot.
 struct SlotHeader {
@@ -40,6 +47,8 @@ class BatchLayout {
 
   /// Adds a column and returns its place in columns().
   std::size_t add(std::string name, Dtype dtype, std::vector<std::int64_t> row_shape);
+  /// The same of a column that varies, with at most two axes and at most as many elements as capacity() rows have.
+  std::size_t add_varying(std::string name, Dtype dtype, std::vector<std::int64_t> row_shape, std::uint32_t axes);
 
   const std::vector<Column>& columns() const noexcept { return columns_; }
   /// The place of the column of that name; as many as there are where none has it.
@@ -50,6 +59,10 @@ class BatchLayout {
   std::byte* row(std::byte* slot, std::size_t column, std::uint32_t row) const noexcept {
     return slot + columns_[column].offset + columns_[column].row_bytes * row;
   }
+  /// Says which shape a column that varies has in a slot.
+  void set_shape(std::byte* slot, std::size_t column, const VaryingShape& shape) const noexcept;
+  /// The shape of a column in a slot with so many rows.
+  std::vector<std::int64_t> shape(const std::byte* slot, const Column& column, std::uint32_t rows) const;
 
  private:
   std::uint32_t capacity_;

@@ -1,4 +1,4 @@
-// Text that is packed: ids of documents, one behind the other, cut into rows of equal length.
+// Text as rows of ids: documents one behind the other, cut into rows of equal length, or each by itself and padded.
 #pragma once
 
 #include <array>
@@ -22,10 +22,11 @@ enum class CausalLabels : std::uint8_t {
   kNone,     // there is no such column
   kSame,     // the ids themselves: the model compares its output at i with the label at i + 1
   kShifted,  // the id that follows: the model compares its output at i with the label at i
+  kMasked,   // those of some ids, in whose place stands something else: masked language modelling
 };
 template <>
 struct EnumNames<CausalLabels> {
-  static constexpr std::array<std::string_view, 3> kNames{"none", "same", "shifted"};
+  static constexpr std::array<std::string_view, 4> kNames{"none", "same", "shifted", "masked"};
 };
 
 template <>
@@ -35,7 +36,7 @@ struct EnumNames<text::Take> {
 
 template <>
 struct EnumNames<text::Fit> {
-  static constexpr std::array<std::string_view, 2> kNames{"concatenate", "best_fit"};
+  static constexpr std::array<std::string_view, 4> kNames{"concatenate", "best_fit", "documents", "budget"};
 };
 
 struct PackedTextFields {
@@ -43,7 +44,7 @@ struct PackedTextFields {
 
   text::Fit packing = text::Fit::kConcatenate;
   std::int64_t pad = 0;      // the id of padding, which best fit needs; its rows have a column "attention_mask"
-  std::uint32_t length = 0;  // ids of a row
+  std::uint32_t length = 0;  // ids of a row, or the most of them
   CausalLabels labels = CausalLabels::kSame;
   bool mask_starts = false;  // a label is -100 where it is the first id of a document
   bool positions = false;    // a column "position_ids", which count from 0 in each document of a row
@@ -54,8 +55,28 @@ struct PackedTextFields {
   std::vector<std::uint32_t> weights;  // of sources, whose shares of the rows they say; none for one source
   std::uint32_t window = 4;            // MiB, about, in which documents are in one order
   text::Take take = text::Take::kAll;
-  double held_out = 0;  // the share of documents that are, by their hash
-  bool ends = false;    // rows behind the last document of an epoch are padding; these too have an "attention_mask"
+  double held_out = 0;      // the share of documents that are, by their hash
+  bool ends = false;        // rows behind the last document of an epoch are padding; these too have an "attention_mask"
+  bool origins = false;     // "documents", as OriginList has them
+  bool cu_seqlens = false;  // "cu_seqlens", where in the batch sequences end, and "max_seqlen"
+
+  // Of documents by themselves.
+  std::uint32_t overlap = 0;  // as Packing has them
+  bool truncate = false;
+  std::uint64_t budget = 0;
+  std::uint32_t multiple = 1;  // as text::Widths
+  std::vector<std::uint32_t> lengths;
+  bool pad_left = false;
+
+  // With CausalLabels::kMasked, as text::Masking.
+  std::int64_t mask = kNoId;
+  double mask_probability = 0.15;
+  double mask_replaced = 0.8;
+  double mask_random = 0.1;
+  bool mask_words = false;
+
+  bool alone() const noexcept { return packing == text::Fit::kDocuments || packing == text::Fit::kBudget; }
+  text::Widths widths() const { return {.multiple = multiple, .lengths = lengths}; }
 
   template <class V>
   void fields(V& v) {
@@ -74,6 +95,19 @@ struct PackedTextFields {
     v("take", take);
     v("held_out", held_out);
     v("ends", ends);
+    v("origins", origins);
+    v("cu_seqlens", cu_seqlens);
+    v("overlap", overlap);
+    v("truncate", truncate);
+    v("budget", budget);
+    v("multiple", multiple);
+    v("lengths", lengths);
+    v("pad_left", pad_left);
+    v("mask", mask);
+    v("mask_probability", mask_probability);
+    v("mask_replaced", mask_replaced);
+    v("mask_random", mask_random);
+    v("mask_words", mask_words);
   }
 };
 
@@ -83,7 +117,9 @@ struct TokenizerAttachment final : Attachment {
   const std::shared_ptr<const text::Tokenizer> tokenizer;
 };
 
-/// A batch has "input_ids", int64 of [rows, length], and the columns that the fields ask for.
+/// A batch has "input_ids", int64 of [rows, length], and the columns that the fields ask for. Of documents by
+/// themselves the length is what the batch needs, "attention_mask" and "lengths" are beside it, and with a budget the
+/// number of rows is another in each batch, of which the runner counts one row.
 struct PackedTextPart final : PartSpec, PackedTextFields {
   static constexpr std::string_view kModality = "packed_text";
   static constexpr std::int64_t kIgnored = -100;  // the label of what is not learnt

@@ -14,6 +14,7 @@
 
 #include "drapps/base/error.h"
 #include "drapps/base/memory_ledger.h"
+#include "drapps/base/philox.h"
 #include "drapps/base/result.h"
 #include "drapps/modality/row_deal.h"
 
@@ -38,7 +39,8 @@ class RowStream {
   /// Where the next row begins.
   virtual StreamCursor cursor() const noexcept = 0;
   /// Makes the next row and writes it into a row of a batch, or nowhere where `slot` is null. After
-  /// kResourceExhausted another call goes on; any other error is that of the row, and of all behind it.
+  /// kResourceExhausted another call goes on; any other error is that of the row, and of all behind it
+  /// where the cursor has not moved on.
   virtual Status next(std::byte* slot, std::uint32_t row) = 0;
   /// Whether the last row that was made is padding alone.
   virtual bool padding() const noexcept { return false; }
@@ -51,6 +53,7 @@ struct StreamOrder {
   bool shuffle = false;
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
+  Coordinate draws;  // of row 0 of all, for what rows draw; that of another has its number as the position
 };
 
 /// All of them; what a part of a plan offers whose rows are made so. Called from any thread.

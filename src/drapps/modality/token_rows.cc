@@ -270,6 +270,7 @@ Result<std::shared_ptr<PartPlan>> TokenRowsPart::plan(const std::string& name, s
   if (length == 0 || length > kMostIds) {
     return invalid("length=" + std::to_string(length) + " must be from 1 to " + std::to_string(kMostIds));
   }
+  if (labels == CausalLabels::kMasked) return invalid("rows of tokens have no masks; use labels of another kind");
   const DocumentsBy documents_by = of_tokens->set()->options().documents;
   if (by_document() && documents_by == DocumentsBy::kNothing) {
     return invalid("nothing says where documents begin: name the id that ends each, eos");

@@ -94,6 +94,7 @@ std::string Plan::to_json() const {
                                {"dtype", std::string(name_of(column.dtype))},
                                {"row_shape", column.row_shape},
                                {"row_bytes", column.row_bytes}});
+    if (column.axes) root["columns"].back()["axes"] = *column.axes;
   }
   root["batch_bytes"] = layout.bytes();
   return root.dump();

@@ -48,9 +48,6 @@ class Preparer {
   /// Which sample stands in for a bad one; the task then asks for that one.
   void replace(SampleTask& task, std::uint32_t attempt) const;
 
- private:
-  using Step = Status (PartPlan::*)(Sample&, const PartDraws&) const;
-  Status each_part(SampleTask& task, Step step) const;
   /// Ops draw with ordinals counted over all parts, from 1, under the order's key (the rank folded in where the order
   /// is the user's) plus an odd multiple of the ops' seed: part of the documented format of a stream.
   Coordinate coordinate(std::uint64_t position) const {
@@ -58,6 +55,10 @@ class Preparer {
     at.seed += seed_ * 0xD1342543DE82EF95u;
     return at;
   }
+
+ private:
+  using Step = Status (PartPlan::*)(Sample&, const PartDraws&) const;
+  Status each_part(SampleTask& task, Step step) const;
   Error named(Error error, const SampleTask& task, RecordPart part) const;
 
   std::shared_ptr<const Plan> plan_;

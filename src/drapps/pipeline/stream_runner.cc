@@ -20,7 +20,7 @@ StreamRunner::StreamRunner(const RunnerParts& parts)
     : WindowRunner(parts),
       streams_(*plan_->streams),
       deal_(streams_.deal()),
-      order_{plan_->spec.sampler.shuffle, sampler_.coordinate(0).seed, sampler_.epoch()},
+      order_{plan_->spec.sampler.shuffle, sampler_.coordinate(0).seed, sampler_.epoch(), preparer_.coordinate(0)},
       start_(sampler_.start_position()),
       batch_(plan_->spec.sampler.batch),
       world_(static_cast<std::uint64_t>(plan_->spec.sampler.world)),
@@ -146,8 +146,11 @@ Status StreamRunner::begin_row(Own& own) {
 
 Status StreamRunner::make_row(Own& own, std::byte* slot) {
   while (own.rows->cursor().row < own.of_stream) {
-    DRAPPS_RETURN_IF_ERROR(own.rows->next(nullptr, 0));
-    own.rows->take_errors();  // of a row that is another rank's, or was taken before
+    const std::uint64_t passed = own.rows->cursor().row;
+    Status status = own.rows->next(nullptr, 0);
+    // What is bad of a row that is another rank's, or was taken before, is nothing to this one.
+    if (!status.ok() && own.rows->cursor().row == passed) return status;
+    own.rows->take_errors();
   }
   const std::uint32_t place = place_of(own.row);
   Status status = own.rows->next(slot, place);

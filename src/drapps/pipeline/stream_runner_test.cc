@@ -30,7 +30,7 @@ class StreamRunnerTest : public testing::Test {
 
   std::shared_ptr<Source> source(std::uint64_t rows) const {
     auto corpus = text::Corpus::open({path_}, {.format = text::DocumentFormat::kJsonLines});
-    return std::make_shared<text::TextSource>(std::vector{*corpus}, rows);
+    return std::make_shared<text::TextSource>(std::vector<text::TextSet>{{*corpus, nullptr}}, rows);
   }
   std::shared_ptr<const Plan> plan(const Source& source, const std::string& more, std::int32_t rank = 0,
                                    std::int32_t world = 1, std::uint32_t batch = 6) const {

@@ -13,7 +13,7 @@ std::unique_ptr<DocumentReader> read_documents(const CorpusAccess& access, const
 }
 
 void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets, const std::string& path,
-                   DocumentChunk& documents) {
+                   std::uint64_t number, DocumentChunk& documents) {
   const std::size_t before = documents.text.size();
   documents.text.append(bytes);
   const bool valid = is_utf8(bytes);
@@ -23,7 +23,7 @@ void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets
     if (begin == end) {
       ++documents.empty;
     } else if (valid || is_utf8(bytes.substr(begin, end - begin))) {
-      documents.each.push_back({.begin = before + begin, .size = end - begin});
+      documents.each.push_back({.begin = before + begin, .size = end - begin, .at = number + i});
     } else {
       documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size())});
       documents.errors.push_back(no_utf8());

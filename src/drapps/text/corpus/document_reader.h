@@ -15,6 +15,15 @@
 
 namespace drapps::text {
 
+/// Where a document is.
+struct DocumentPlace {
+  std::uint32_t file = 0;   // of the corpus
+  std::uint64_t block = 0;  // where what is compressed begins in the file; of foreign files the number of the block
+  std::uint64_t at = 0;     // byte of the file, or of what is compressed from there on; of a foreign block, its number
+
+  bool operator==(const DocumentPlace&) const = default;
+};
+
 /// Neighbouring documents, in UTF-8 and none empty, or errors in their place.
 struct DocumentChunk {
   struct One {
@@ -22,9 +31,11 @@ struct DocumentChunk {
     std::size_t begin = 0;  // in `text`
     std::size_t size = 0;
     std::int32_t error = kGood;  // or its place in `errors`
+    std::uint64_t at = 0;        // as DocumentPlace has it
   };
   std::string text;
-  std::uint32_t file = 0;  // of the corpus, that they are from
+  std::uint32_t file = 0;   // of the corpus, that they are from
+  std::uint64_t block = 0;  // as DocumentPlace has it
   std::vector<One> each;
   std::vector<Error> errors;  // with path, offset and all
   std::uint64_t empty = 0;    // documents without a byte, which are left out
@@ -48,9 +59,10 @@ class DocumentReader {
 };
 
 /// Adds texts that stand one behind the other in `bytes`, between neighbouring `offsets`, each with an error of the
-/// file at `path` where it is not valid UTF-8. Throws std::out_of_range for offsets that are not within the bytes.
+/// file at `path` where it is not valid UTF-8; the first one is that of this number. Throws std::out_of_range for
+/// offsets that are not within the bytes.
 void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets, const std::string& path,
-                   DocumentChunk& documents);
+                   std::uint64_t number, DocumentChunk& documents);
 
 /// Reads what something outside of the core knows how to read.
 class ForeignDocuments {

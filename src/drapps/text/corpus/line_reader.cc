@@ -28,6 +28,7 @@ LineReader::~LineReader() = default;
 Result<bool> LineReader::next(DocumentChunk& documents) {
   documents.clear();
   documents.file = block_.file;
+  documents.block = plain() ? 0 : block_.offset;
   if (ended_) return false;
   const bool files = corpus_.options().format == DocumentFormat::kFiles;
   Status status = catching([&] { return files ? read_whole(documents) : read_lines(documents); });
@@ -136,7 +137,9 @@ void LineReader::take_lines(std::size_t size, DocumentChunk& documents) {
 
 /// @param at  where the line begins in the content.
 void LineReader::add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents) {
-  DocumentChunk::One one{.begin = static_cast<std::size_t>(at), .size = line.size()};
+  DocumentChunk::One one{.begin = static_cast<std::size_t>(at),
+                         .size = line.size(),
+                         .at = (plain() ? block_.offset : 0) + content_at_ + at};
   Status status = ok_status();
   if (json_ != nullptr) {
     one.begin = documents.text.size();
@@ -160,9 +163,8 @@ void LineReader::add_line(std::string_view line, bool valid, std::uint64_t at, D
 void LineReader::fail(Error error, std::uint64_t at, DocumentChunk& documents) const {
   error.path = corpus_.file(block_).path;
   if (error.offset < 0) {
-    const bool plain = corpus_.file(block_).compression == Compression::kNone;
-    error.offset = static_cast<std::int64_t>(block_.offset + (plain ? at : 0));
-    if (!plain) error.message += " (byte " + std::to_string(at) + " of what is compressed from there on)";
+    error.offset = static_cast<std::int64_t>(block_.offset + (plain() ? at : 0));
+    if (!plain()) error.message += " (byte " + std::to_string(at) + " of what is compressed from there on)";
   }
   documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size())});
   documents.errors.push_back(std::move(error));

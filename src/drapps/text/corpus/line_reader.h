@@ -35,6 +35,7 @@ class LineReader final : public DocumentReader {
   void add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents);
   void fail(Error error, std::uint64_t at, DocumentChunk& documents) const;
   Error too_large() const;
+  bool plain() const noexcept { return corpus_.file(block_).compression == Compression::kNone; }
 
   const Corpus& corpus_;
   const Block block_;

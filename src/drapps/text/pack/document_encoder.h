@@ -19,6 +19,7 @@ namespace drapps::text {
 struct EncodedDocument {
   std::ptrdiff_t at;
   PackCursor cursor;
+  DocumentPlace origin;
 };
 
 /// One thread at a time.
@@ -63,7 +64,7 @@ Status DocumentEncoder::encode(std::size_t most, std::vector<TokenId>& ids, Docu
   const std::size_t marks = (packing_.bos ? 1 : 0) + (packing_.eos ? 1 : 0);
   ids.reserve(ids.size() + encoded_.ids.size() + *count * marks);
   for (std::size_t i = 0; i < *count; ++i) {
-    const EncodedDocument document{static_cast<std::ptrdiff_t>(ids.size()), reader_.place(i)};
+    const EncodedDocument document{static_cast<std::ptrdiff_t>(ids.size()), reader_.place(i), reader_.origin(i)};
     if (packing_.bos) ids.push_back(*packing_.bos);
     ids.insert(ids.end(), encoded_.ids.data() + encoded_.offsets[i], encoded_.ids.data() + encoded_.offsets[i + 1]);
     if (packing_.eos) ids.push_back(*packing_.eos);

@@ -1,4 +1,5 @@
-// Where an epoch of packed text ends, which is known once its documents have been counted in ids.
+// Where an epoch of text ends, which is known once its documents have been counted: in ids, or in rows where documents
+// are by themselves.
 //
 // All epochs that end (Packing::ends) have the same number of rows, as a split has the same blocks in each: S times as
 // many as the longest split has.
@@ -13,13 +14,13 @@
 
 namespace drapps::text {
 
-/// The ids of the good documents of each block of a file, with what marks their beginnings and ends. kIo and the like
-/// where a file cannot be read, kResourceExhausted where there is no memory.
+/// The ids of the good documents of each block of a file, with what marks their beginnings and ends; of Fit::kDocuments
+/// their rows. kIo and the like where a file cannot be read, kResourceExhausted where there is no memory.
 /// @param packing  of which only what decides about documents and their ids counts.
-Result<std::vector<std::uint64_t>> count_ids(const CorpusAccess& access, const Tokenizer& tokenizer,
-                                             const Packing& packing, std::uint32_t file);
+Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, const Tokenizer& tokenizer,
+                                                const Packing& packing, std::uint32_t file);
 
-/// Rows of an epoch whose blocks have so many ids each; no fewer than one for each split.
-std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& ids, const Packing& packing);
+/// Rows of an epoch whose blocks have so many ids or rows each; no fewer than one for each split.
+std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, const Packing& packing);
 
 }  // namespace drapps::text

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "drapps/base/caught.h"
-#include "drapps/text/pack/best_fit.h"
+#include "drapps/text/pack/block_packer.h"
+#include "drapps/text/pack/document_packer.h"
 
 namespace drapps::text {
 namespace {
@@ -16,7 +17,12 @@ constexpr std::uint64_t kLongestDocument = std::uint64_t{1} << 32;  // in ids: a
 
 std::unique_ptr<Packer> make_packer(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
                                     std::uint32_t split, const PackCursor& at) {
-  if (packing.fit == Fit::kBestFit) return std::make_unique<BestFitPacker>(access, tokenizer, packing, split, at);
+  switch (packing.fit) {
+    case Fit::kConcatenate: break;
+    case Fit::kDocuments: return std::make_unique<DocumentPacker>(access, tokenizer, packing, split, at);
+    case Fit::kBestFit:
+    case Fit::kBudget: return std::make_unique<BlockPacker>(access, tokenizer, packing, split, at);
+  }
   return std::make_unique<ConcatenatingPacker>(access, tokenizer, packing, split, at);
 }
 
@@ -49,11 +55,14 @@ Status ConcatenatingPacker::next(PackedRow& row) {
   row.ids = row.used == wanted ? std::span(ids_).subspan(head_, wanted) : padded(row.used, wanted);
   const auto first = static_cast<std::ptrdiff_t>(head_);
   documents_.clear();
+  origins_.clear();
   for (const EncodedDocument& begin : begins_) {
     if (begin.at >= first + static_cast<std::ptrdiff_t>(wanted)) break;
     if (begin.at >= first) documents_.push_back(static_cast<std::uint32_t>(begin.at - first));
+    origins_.push_back(begin.origin);
   }
   row.documents = documents_;
+  row.origins = origins_;
   head_ = std::min<std::size_t>(head_ + packing_.length, ids_.size());
   ++row_;
   const auto head = static_cast<std::ptrdiff_t>(head_);

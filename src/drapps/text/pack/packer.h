@@ -17,9 +17,10 @@ namespace drapps::text {
 
 /// One row. What it points at is valid until the packer's next call.
 struct PackedRow {
-  std::span<const TokenId> ids;              // Packing::length + lookahead
+  std::span<const TokenId> ids;              // Packing::length + lookahead; of documents by themselves those used
   std::size_t used = 0;                      // of them; padding stands behind, and a row may be padding alone
   std::span<const std::uint32_t> documents;  // where documents begin in `ids`, ascending; none for what began before
+  std::span<const DocumentPlace> origins;    // of these documents, and before them of what began before
 };
 
 /// One thread at a time.
@@ -28,7 +29,8 @@ class Packer {
   virtual ~Packer() = default;
   /// Where the next row begins.
   virtual PackCursor cursor() const noexcept = 0;
-  /// The next row, after which the one behind it is the next. An error leaves the packer as it was:
+  /// The next row, after which the one behind it is the next. An error leaves the packer as it was, but for that of a
+  /// bad row of ids:
   /// kResourceExhausted where there is no memory, and another call goes on; kInternal where nothing good is to come;
   /// kInvalidArgument for a cursor that fits no document.
   virtual Status next(PackedRow& row) = 0;
@@ -64,6 +66,7 @@ class ConcatenatingPacker final : public Packer {
   std::uint64_t row_;
   std::uint64_t skip_;  // ids that were given before the first row
   std::vector<std::uint32_t> documents_;
+  std::vector<DocumentPlace> origins_;
 };
 
 }  // namespace drapps::text

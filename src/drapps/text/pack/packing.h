@@ -9,8 +9,10 @@
 // Which ids a row has depends on the corpus, the tokenizer and the numbers below, and on nothing else.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "drapps/text/bpe/pair_table.h"
 #include "drapps/text/corpus/corpus.h"
@@ -28,12 +30,28 @@ enum class Take : std::uint8_t {
 enum class Fit : std::uint8_t {
   kConcatenate,  // one behind the other, cut where a row ends; the only one whose epochs may end
   kBestFit,      // whole, or cut where one is longer than a row; what is left of a row is padding
+  kDocuments,    // each by itself, or in parts where it is longer than a row; rows differ in length
+  kBudget,       // the same, and a row is a batch of them that a budget of ids bounds
+};
+
+/// How wide a matrix is that rows of different lengths are padded to.
+struct Widths {
+  std::uint32_t multiple = 1;          // it is one of this
+  std::vector<std::uint32_t> lengths;  // or the least of these, which ascend
+
+  /// For a row of so many ids; at most the last of the lengths, where there are any.
+  std::uint32_t of(std::uint32_t longest) const noexcept {
+    const auto found = std::lower_bound(lengths.begin(), lengths.end(), longest);
+    if (found != lengths.end()) return *found;
+    return std::max(1u, (longest + multiple - 1) / multiple) * multiple;
+  }
+  bool operator==(const Widths&) const = default;
 };
 
 struct Packing {
   Fit fit = Fit::kConcatenate;
   TokenId pad = 0;              // what padding is made of
-  std::uint32_t length = 0;     // ids of a row
+  std::uint32_t length = 0;     // ids of a row, or the most of them
   std::uint32_t lookahead = 0;  // of the next row, which a row is given too
   std::uint32_t splits = 1;     // S, at most as many as there are blocks
   std::uint32_t window = 4;     // pieces whose documents are in one order
@@ -42,8 +60,12 @@ struct Packing {
   bool shuffle = false;         // blocks, and documents within their window
   std::uint64_t seed = 0;
   Take take = Take::kAll;
-  double held_out = 0;  // the share of documents that are
-  bool ends = false;    // with the epoch: what is left of a split's last row, and rows behind it, are padding
+  double held_out = 0;        // the share of documents that are
+  std::uint32_t overlap = 0;  // ids that neighbouring parts of a document share, where documents are by themselves
+  bool truncate = false;      // and of a longer document only the first part is a row
+  std::uint64_t budget = 0;   // ids of a batch with its padding
+  Widths widths;              // of that
+  bool ends = false;          // with the epoch: what is left of a split's last row, and rows behind it, are padding
 
   bool operator==(const Packing&) const = default;
 };
@@ -66,7 +88,8 @@ struct PackCursor {
   std::uint32_t place = 0;     // of the window's first block among the split's
   std::uint32_t piece = 0;     // of that block
   std::uint32_t document = 0;  // in the window's order
-  std::uint64_t token = 0;     // of the document, with what marks its beginning; best fit: the row among its block's
+  std::uint64_t token = 0;     // of the document, with what marks its beginning; else the row among the document's or
+                               // the block's
 
   bool operator==(const PackCursor&) const = default;
 };

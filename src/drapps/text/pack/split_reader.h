@@ -36,6 +36,10 @@ class SplitReader {
   const Error* error(std::size_t ahead) const noexcept;
   /// The file that it is from.
   const std::string& path(std::size_t ahead) const noexcept { return access_.corpus.path(chunk(ahead).file); }
+  /// Where it is in the file.
+  DocumentPlace origin(std::size_t ahead) const noexcept {
+    return {.file = chunk(ahead).file, .block = chunk(ahead).block, .at = one(ahead).at};
+  }
   /// Where it stands; `token` and `row` are zero.
   PackCursor place(std::size_t ahead) const noexcept;
   void advance(std::size_t documents) noexcept { next_ += documents; }

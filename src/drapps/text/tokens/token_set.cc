@@ -40,6 +40,7 @@ TokenPiece TokenSet::piece(std::uint64_t first, std::uint64_t most) const noexce
                    .ids = std::min(most, run.ids - skipped),
                    .dtype = run.dtype,
                    .offset = run.offset + skipped * width,
+                   .file = run.file,
                    .path = &file.path,
                    .begins = run.begins && skipped == 0};
   if (run.memory != nullptr) {

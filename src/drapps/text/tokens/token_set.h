@@ -42,6 +42,7 @@ struct TokenPiece {
   std::uint64_t ids = 0;
   Dtype dtype = Dtype::kUint16;
   std::uint64_t offset = 0;  // bytes, in the file at `path`
+  std::uint32_t file = 0;    // its number in the set
   const std::string* path = nullptr;
   bool begins = false;  // whether they begin where their file's ids do
 };

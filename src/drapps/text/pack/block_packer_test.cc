@@ -1,4 +1,4 @@
-#include "drapps/text/pack/best_fit.h"
+#include "drapps/text/pack/block_packer.h"
 
 #include <gtest/gtest.h>
 
@@ -28,6 +28,22 @@ TEST(BestFit, PiecesGoIntoTheFullestRowThatHasRoom) {
   EXPECT_EQ(best_fit({3, 7, 6, 4, 10}, 10), (Rows{{0, 1}, {2, 3}, {4}}));
   EXPECT_EQ(best_fit({5, 5, 5}, 10), (Rows{{0, 1}, {2}}));
   EXPECT_EQ(best_fit({}, 10), Rows{});
+}
+
+TEST(ByBudget, TheLongestComeTogether) {
+  const Widths widths{.multiple = 4};
+  EXPECT_EQ(by_budget({3, 7, 6, 4, 10, 1}, 16, widths), (Arrangement{{0, 3, 5}, {1, 2}, {4}}));
+  EXPECT_EQ(by_budget({9, 9}, 8, {}), (Arrangement{{0}, {1}}));
+  EXPECT_EQ(by_budget({}, 8, {}), Arrangement{});
+}
+
+TEST(ByBudget, WidthsAreMultiplesOrOfAList) {
+  const Widths multiples{.multiple = 8}, listed{.lengths = {16, 64}};
+  EXPECT_EQ(multiples.of(0), 8u);
+  EXPECT_EQ(multiples.of(8), 8u);
+  EXPECT_EQ(multiples.of(9), 16u);
+  EXPECT_EQ(listed.of(0), 16u);
+  EXPECT_EQ(listed.of(17), 64u);
 }
 
 TEST(BestFit, OfLogNormalLengthsLittleIsPadding) {
@@ -139,6 +155,53 @@ TEST_F(BestFitPackerTest, ARowIsTheSameFromAnyCursorAndErrorsComeOnce) {
   EXPECT_GE(errors, 4u);
   PackedRow none;
   EXPECT_EQ(packer({.token = 1'000'000})->next(none).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(BestFitPackerTest, ABatchOfABudgetHasAllItsDocumentsOnceAndIsTheSameFromAnyCursor) {
+  const Packing how{.fit = Fit::kBudget,
+                    .length = 600,
+                    .window = 1,
+                    .bos = kPadId,
+                    .eos = kEndId,
+                    .shuffle = true,
+                    .truncate = true,
+                    .budget = 4096,
+                    .widths = {.multiple = 8, .lengths = {}}};
+  const auto made = [&](const PackCursor& at) {
+    return make_packer({*corpus_, *Storage::files(), ledger_}, *tokenizer_, how, 0, at);
+  };
+  const auto rows = made({});
+  std::map<std::string, int> times;
+  std::size_t used = 0, given = 0;
+  PackedRow row;
+  for (std::size_t i = 0;; ++i) {
+    const PackCursor at = rows->cursor();
+    ASSERT_TRUE(rows->next(row).ok());
+    if (rows->cursor().epoch > 0) break;
+    if (i % 61 == 0) {
+      const std::vector<TokenId> ids(row.ids.begin(), row.ids.end());
+      PackedRow same;
+      const auto again = made(at);
+      ASSERT_TRUE(again->next(same).ok());
+      EXPECT_EQ(std::vector(same.ids.begin(), same.ids.end()), ids);
+    }
+    std::size_t longest = 0;
+    for (std::size_t k = 0; k < row.documents.size(); ++k) {
+      const std::size_t end = k + 1 < row.documents.size() ? row.documents[k + 1] : row.used;
+      EXPECT_EQ(row.ids[row.documents[k]], kPadId);
+      EXPECT_EQ(row.ids[end - 1], kEndId);
+      std::string text;
+      for (std::size_t j = row.documents[k] + 1; j + 1 < end; ++j) text.push_back(static_cast<char>(row.ids[j]));
+      ++times[text];
+      longest = std::max(longest, end - row.documents[k]);
+    }
+    const std::size_t area = how.widths.of(static_cast<std::uint32_t>(longest)) * row.documents.size();
+    EXPECT_LE(area, 4096u);
+    used += row.used;
+    given += area;
+  }
+  for (const std::string& line : lines_) EXPECT_EQ(times[line.substr(0, 598)], 1) << line.substr(0, 10);
+  EXPECT_GT(static_cast<double>(used), 0.9 * static_cast<double>(given));
 }
 
 }  // namespace

@@ -1,0 +1,146 @@
+"""What pipelines of rows of text have in common: order, ranks, masks, and the loader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from drapps import arguments
+from drapps.corpus.lengths import epoch_rows
+from drapps.corpus.source import TextSource
+from drapps.corpus.spec import PackedSpec
+from drapps.corpus.tokens import token_id
+from drapps.errors import PipelineError
+from drapps.policy import Policy
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from drapps.corpus.loader import PackedLoader
+
+_MOST_ROWS = 2**48
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Rows of tokens: the base of `PackedPipeline` and `PaddedPipeline`."""
+
+    source: TextSource
+    _spec: PackedSpec
+
+    def shuffle(self, seed: int = 0) -> Self:
+        """Blocks of files, and documents in windows of them, in another order each epoch."""
+        return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
+
+    def shard(self, rank: int, world: int, *, model_parallel: int = 1) -> Self:
+        """This rank's share of every global batch: of its rows every `world`-th one.
+
+        Args:
+            rank: of this process, from 0.
+            world: number of ranks.
+            model_parallel: so many neighbouring ranks hold one model together, by tensor or
+                pipeline parallelism: they get the same rows, and `world` divided by it is how many
+                shares there are.
+        """
+        rank, world = arguments.rank_in(rank, world, model_parallel)
+        return self._sample(rank=rank, world=world)
+
+    def on_error(self, action: str) -> Self:
+        """What a bad document does: ``raise`` (default), or ``skip``: it is left out.
+
+        Either way it is listed by `Loader.bad_samples`. Where it is raised, its batch is an error
+        and the next one goes on.
+        """
+        action = arguments.one_of("action", action, ("raise", "skip"))
+        return replace(self, _spec=replace(self._spec, on_error=action))
+
+    def mask(
+        self,
+        token: int | str,
+        probability: float = 0.15,
+        *,
+        replaced: float = 0.8,
+        random: float = 0.1,
+        whole_words: bool = False,
+        seed: int = 0,
+    ) -> Self:
+        """Masked language modelling: ``labels`` are some tokens, in whose place others stand.
+
+        Which ones follows from the seeds, the epoch and the number of the row. `eos`, `bos`,
+        padding and the special tokens of the tokenizer are never chosen.
+
+        Args:
+            token: what stands in their place, such as ``"[MASK]"``, by its id or its text.
+            probability: with which a token is chosen.
+            replaced: of those that are, the share that becomes `token`.
+            random: … that becomes any token. The others stay.
+            whole_words: a word is chosen as a whole, by its first token. Words begin behind white
+                space, special tokens, and where a document does.
+            seed: of the choices, beside that of the order.
+
+        Raises:
+            PipelineError: no such token, or no such shares.
+        """
+        if self._spec.packing.labels == "shifted":
+            raise PipelineError("labels of masked tokens stand where the tokens do: not shifted")
+        masked = self._packing(
+            labels="masked",
+            mask=token_id("token", token, self._spec.tokenizer),
+            mask_probability=arguments.chance(probability, "probability"),
+            mask_replaced=arguments.chance(replaced, "replaced"),
+            mask_random=arguments.chance(random, "random"),
+            mask_words=arguments.flag("whole_words", whole_words),
+        )
+        return replace(masked, _spec=replace(masked._spec, seed=arguments.seed("seed", seed)))
+
+    def describe(self) -> dict[str, Any]:
+        """The description as plain, JSON-able data, with every default written out."""
+        return self._spec.to_json()
+
+    def _sample(self, **changes: Any) -> Self:
+        sampler = replace(self._spec.sampler, **changes)
+        return replace(self, _spec=replace(self._spec, sampler=sampler))
+
+    def _packing(self, **changes: Any) -> Self:
+        packing = replace(self._spec.packing, **changes)
+        return replace(self, _spec=replace(self._spec, packing=packing))
+
+    def _loader(
+        self,
+        rows: int | str | None,
+        options: Mapping[str, Any],
+        bad_samples_file: str | os.PathLike[str] | None,
+        policy: Policy,
+    ) -> PackedLoader:
+        """Of passes of so many rows, or of an epoch; without an end where there are none."""
+        from drapps.bad_samples import file_at
+        from drapps.corpus.loader import PackedLoader
+
+        whole = self._sample(remainder="drop")
+        self.source.sets  # noqa: B018  # so that a file that is not there is an error as such
+        if isinstance(rows, str) and rows == "epoch":
+            whole = whole._packing(ends=True)
+            count: int | None = epoch_rows(self.source, whole._spec)
+        else:
+            count = None if rows is None else whole._whole_batches(rows)
+        return PackedLoader(
+            self.source.of_rows(count),
+            whole._spec,
+            options,
+            file_at(bad_samples_file),
+            policy=policy,
+        )
+
+    def _whole_batches(self, rows: int | str) -> int:
+        """The rows of a pass that are in whole global batches."""
+        whole = arguments.whole("rows", rows, 0, _MOST_ROWS)
+        whole -= whole % self._spec.sampler.global_batch
+        if whole == 0:
+            raise PipelineError(
+                "a pass has less than one global batch of "
+                f"{self._spec.sampler.global_batch} rows of {self._spec.packing.length} tokens: "
+                "raise rows= or tokens="
+            )
+        return whole
