@@ -72,8 +72,9 @@ void bind_control(nb::module_& module) {
       "check_policy", [](const std::string& text) { value_of(make_policy(policy_of(text))); }, "policy"_a,
       "Raises ValueError where a policy in JSON (policy/config.h) cannot be made.");
   module.def(
-      "check_options", [](const std::string& text) { static_cast<void>(value_of(parse_options(text))); }, "options"_a,
-      "Raises ValueError where no loader has such options, in JSON (control/loader.h).");
+      "check_resources", [](const std::string& text) { static_cast<void>(value_of(parse_resources(text))); },
+      "resources"_a, "Raises ValueError where no loader runs with these, in JSON (control/resources.h).");
+  module.def("resource_names", &resource_names, "What they may say.");
   module.def("check_settings", &check_settings, "settings"_a,
              "Raises ValueError for what no loader has exported, in JSON.");
   module.def("settings_of_processes", &settings_of_processes, "processes"_a,

@@ -375,15 +375,15 @@ void bind_pipeline(nb::module_& module) {
 
   nb::class_<Loader>(module, "Loader", "A described pipeline over a source.")
       .def(
-          nb::new_([](const SharedSource& source, std::string_view description, std::string_view options,
+          nb::new_([](const SharedSource& source, std::string_view description, std::string_view resources,
                       const std::optional<nb::callable>& foreign, std::shared_ptr<text::Tokenizer> tokenizer) {
             std::shared_ptr<const Attachment> attached;
             if (foreign) attached = foreign_reader(*foreign);
             if (tokenizer != nullptr) attached = std::make_shared<TokenizerAttachment>(std::move(tokenizer));
             PipelineSpec spec = value_of(parse_spec(description, attached));
-            return value_of(Loader::make(std::move(spec), source.source, value_of(parse_options(options))));
+            return value_of(Loader::make(std::move(spec), source.source, value_of(parse_resources(resources))));
           }),
-          "source"_a, "spec"_a, "options"_a, "foreign"_a = nb::none(), "tokenizer"_a = nb::none(),
+          "source"_a, "spec"_a, "resources"_a, "foreign"_a = nb::none(), "tokenizer"_a = nb::none(),
           "foreign reads pictures that the core does not: bytes to uint8 of shape (height, width, 3), or to a str that "
           "says why not. Workers call it, several at once.")
       .def(

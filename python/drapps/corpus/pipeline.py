@@ -14,8 +14,8 @@ from drapps.corpus.mixture import TextMixture
 from drapps.corpus.source import TextSource, text_source
 from drapps.corpus.spec import NO_ID, PackedSpec, Packing
 from drapps.errors import PipelineError
-from drapps.loader_options import loader_options
 from drapps.policy import Policy
+from drapps.resources import Resources
 from drapps.spec import MOST_ROWS
 
 if TYPE_CHECKING:
@@ -263,16 +263,20 @@ class PackedPipeline:
         from drapps.corpus.loader import PackedLoader
 
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS), remainder="drop")
-        options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
+        resources = Resources(
+            policy=policy,
+            cpu_budget=cpu_budget,
+            ram_budget=ram_budget,
+            settings=settings,
+            cache="off",
+        )
         self.source.corpora  # noqa: B018  # so that a file that is not there is an error as such
         if isinstance(rows, str) and rows == "epoch":
             packing = replace(whole._spec.packing, ends=True)
             whole = replace(whole, _spec=replace(whole._spec, packing=packing))
         count = whole._rows(rows, tokens)
         bad_samples = file_at(bad_samples_file)
-        return PackedLoader(
-            self.source.of_rows(count), whole._spec, options, bad_samples, policy=policy
-        )
+        return PackedLoader(self.source.of_rows(count), whole._spec, resources, bad_samples)
 
     def _rows(self, rows: int | str | None, tokens: int | None) -> int | None:
         """Of a pass, in whole global batches; None where it has no end."""

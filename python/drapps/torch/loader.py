@@ -23,11 +23,11 @@ from drapps.deprecation import old_keyword, old_method
 from drapps.errors import PipelineError
 from drapps.monitor.observing import Observer
 from drapps.monitor.offering import observed
-from drapps.placement import PLACEMENTS, Placement
+from drapps.placement import Placement
 from drapps.policy import Policy, to_json
 from drapps.recording import Recording, look_after
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
-from drapps.torch import native_options, stock_arguments
+from drapps.torch import native_resources, stock_arguments
 from drapps.torch.base import IteratedLoader, T_co
 from drapps.torch.destination import device_of
 from drapps.torch.execution import Execution, NativeExecution, PythonExecution
@@ -138,10 +138,8 @@ class DataLoader(IteratedLoader[T_co]):
     ) -> None:
         # A property, and yet among the attributes that trainers make a loader again with.
         self.__dict__["policy"] = policy
-        given = cpu_budget is not None
-        self.cpu_budget = arguments.cores("cpu_budget", cpu_budget) if given else None
-        self.ram_budget = ram_budget
-        self.cache, self.form = cache, form
+        self.cpu_budget, self.ram_budget = cpu_budget, ram_budget
+        self.settings, self.cache, self.form = settings, cache, form
         self.on_error = arguments.one_of("on_error", on_error, ("raise", "skip", "replace"))
         self.seed = seed if seed is None else arguments.seed("seed", seed)
         self.lift = arguments.flag("lift", lift)
@@ -152,11 +150,8 @@ class DataLoader(IteratedLoader[T_co]):
         given = accelerate is not None
         self.accelerate = arguments.flag("accelerate", accelerate) if given else None
         self.device, self._device = device, None if device is None else device_of(device)
-        self.settings = settings
-        self.device_memory = device_memory
-        self._device_bytes = native_options.checked_device_memory(self)
-        self.placement = arguments.one_of("placement", placement, PLACEMENTS)
-        native_options.checked_options(self)
+        self.device_memory, self.placement = device_memory, placement
+        self.cpu_budget = native_resources.checked(self).cpu_budget
         self.bad_samples_file = old_keyword(
             "ledger_file", ledger_file, "bad_samples_file", bad_samples_file
         )
@@ -211,7 +206,7 @@ class DataLoader(IteratedLoader[T_co]):
         """
         if self._iterator is not None and self._lasting is not None:
             return self._lasting
-        options = native_options.native_options(self)
+        resources = native_resources.resources_of(self)
         try:
             if not self.lift:
                 raise NotLifted("lift=False")
@@ -219,10 +214,10 @@ class DataLoader(IteratedLoader[T_co]):
             if self._native is not None and self._native.serves(recipe):
                 self._native.recipe = recipe
             else:
-                self._native = Native(recipe, options, self._native)
+                self._native = Native(recipe, resources, self._native)
             return NativeExecution(self, self._native)
         except NotLifted as verdict:
-            native_options.check_without_native(self, verdict)
+            native_resources.check_without_native(resources, verdict)
             self._text, report = text_of(self, self._text, verdict)
             return PythonExecution(self, report, self._python)
 

@@ -36,62 +36,13 @@ json first_batch_json(const FirstBatch& first) {
 
 }  // namespace
 
-Result<LoaderOptions> parse_options(std::string_view text) {
-  const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!root.is_object()) return invalid("the options are not a JSON object");
-  LoaderOptions options;
-  auto cache = cache_options(root.value("cache", json()), root.value("form", json()));
-  if (!cache.ok()) return std::move(cache).error();
-  options.cache = *cache;
-  for (const auto& [key, value] : root.items()) {
-    if (value.is_null() || key == "cache" || key == "form") continue;
-    if (key == "policy") {
-      auto policy = policy_config_from_json(value);
-      if (!policy.ok()) return std::move(policy).error();
-      options.policy = *std::move(policy);
-    } else if (key == "cpu_budget") {
-      DRAPPS_RETURN_IF_ERROR(check_cores(value.is_number() ? value.get<double>() : 0));
-      options.budget.cpus = value.get<double>();
-    } else if (key == "ram_budget") {
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0) {
-        return invalid("ram_budget must be a number of bytes > 0");
-      }
-      options.budget.bytes = value.get<std::size_t>();
-    } else if (key == "settings") {
-      auto settings = thread_settings_from_json(value);
-      if (!settings.ok()) return std::move(settings).error();
-      options.settings = *settings;
-    } else if (key == "weights") {
-      if (value != "share" && value != "cap")
-        return invalid("weights=" + value.dump() + R"( must be "share" or "cap")");
-      options.weights = value == "cap" ? WeightUse::kCap : WeightUse::kShare;
-    } else if (key == "device_memory") {
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0) {
-        return invalid("device_memory must be a number of bytes > 0");
-      }
-      const json device = root.value("device", json());
-      if (!device.is_string()) return invalid("device_memory is of no device: name it");
-      options.device = DeviceChoice{device.get<std::string>(), value.get<std::size_t>()};
-    } else if (key == "placement") {
-      auto placement = placement_from_json(value, root.value("device", json()));
-      if (!placement.ok()) return std::move(placement).error();
-      options.placement = *std::move(placement);
-    } else if (key == "device") {
-      if (!value.is_string()) return invalid("device=" + value.dump() + " must be a name such as \"cuda:0\"");
-    } else {
-      return invalid("there is no option named \"" + key + "\"");
-    }
-  }
-  return options;
-}
-
-Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<Source> source, LoaderOptions options) {
+Result<std::unique_ptr<Loader>> Loader::make(PipelineSpec spec, std::shared_ptr<Source> source, Resources resources) {
   auto made = catching([&]() -> Result<std::unique_ptr<Loader>> {
-    if (auto policy = make_policy(options.policy); !policy.ok()) return std::move(policy).error();
+    if (auto policy = make_policy(resources.policy); !policy.ok()) return std::move(policy).error();
     auto plan = Plan::make(std::move(spec), *source);
     if (!plan.ok()) return std::move(plan).error();
-    if (options.device) DRAPPS_RETURN_IF_ERROR(Residence::check(**plan, *source, options.device->memory_bytes));
-    std::unique_ptr<Loader> loader(new Loader(*std::move(plan), std::move(source), std::move(options)));
+    if (resources.device) DRAPPS_RETURN_IF_ERROR(Residence::check(**plan, *source, resources.device->memory_bytes));
+    std::unique_ptr<Loader> loader(new Loader(*std::move(plan), std::move(source), std::move(resources)));
     if (auto sampler = loader->sampler({}); !sampler.ok()) return std::move(sampler).error();
     loader->enter_process();
     const std::size_t budget = Engine::get().ram_budget();
@@ -135,10 +86,10 @@ void Loader::enter_process() {
   auto mutex = std::make_unique<std::mutex>();
   auto recording = std::make_shared<Recording>();
   Engine& engine = Engine::get();
-  std::shared_ptr<Engine::Limit> limit = engine.limit(options_.budget);
+  std::shared_ptr<Engine::Limit> limit = engine.limit(resources_.budget);
   auto arena = std::make_shared<ArenaPlace>(engine.spare_arenas());
-  auto cache = std::make_shared<LoaderCache>(engine, *plan_, source_, options_.cache);
-  auto device = std::make_shared<LoaderDevice>(options_.placement);
+  auto cache = std::make_shared<LoaderCache>(engine, *plan_, source_, resources_.cache);
+  auto device = std::make_shared<LoaderDevice>(resources_.placement);
   limit_ = std::move(limit);
   cache_ = std::move(cache);
   arena_ = std::move(arena);
@@ -199,7 +150,7 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   const auto guard = lock();
   if (plant_ == nullptr) {
     auto plant = std::make_shared<LivePlant>(engine, source_->shared_storage(), settings, limits);
-    client_ = std::make_shared<Client>(plant, *make_policy(options_.policy), &Shares::of_process(), options_.policy,
+    client_ = std::make_shared<Client>(plant, *make_policy(resources_.policy), &Shares::of_process(), resources_.policy,
                                        &Meters::of_process());
     if (files_ == nullptr) files_ = data_files_of(*source_);
     Meters::of_process().add(files_);
@@ -231,8 +182,8 @@ Settings Loader::first_settings() {
 
 Result<std::shared_ptr<Residence>> Loader::resident() {
   const auto guard = lock();
-  if (!options_.device || residence_ != nullptr) return residence_;
-  auto made = Residence::make(*options_.device, *plan_, *source_);
+  if (!resources_.device || residence_ != nullptr) return residence_;
+  auto made = Residence::make(*resources_.device, *plan_, *source_);
   if (made.ok()) residence_ = *made;
   return made;
 }
@@ -252,7 +203,7 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
                       .arena = arena_->take(),
                       .learned = cache_->learned(),
                       .keeper = cache_->records(),
-                      .weights = options_.weights,
+                      .weights = resources_.weights,
                       .residence = *std::move(residence),
                       .late = std::move(late),
                       .ahead = pass.ahead,
@@ -274,10 +225,10 @@ json Loader::explain() const {
   root["forms"] = process_ == getpid() ? cache_->to_json() : json::object();
   const auto guard = lock();
   root["plan"]["settings"] = settings_to_json(settings_now(), knobs());
-  root["plan"]["weights"] = options_.weights == WeightUse::kCap ? "cap" : "share";
+  root["plan"]["weights"] = name_of(resources_.weights);
   if (controlled()) root["plan"]["first_batch"] = first_batch_json(*first_);
   if (process_ == getpid()) root["plan"]["placement"] = device_->to_json();
-  root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(options_.policy.name).to_json();
+  root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(resources_.policy.name).to_json();
   return root;
 }
 
@@ -316,7 +267,7 @@ Settings Loader::settings() const {
 Settings Loader::settings_now() const {
   if (controlled()) return plant_->settings();
   const Limits limits = limits_now();
-  if (options_.settings) return fit_settings(*options_.settings, limits);
+  if (resources_.settings) return fit_settings(*resources_.settings, limits);
   Settings settings = initial_settings(limits, plan_->layout.bytes());
   device_->start(settings);
   return settings;
@@ -326,13 +277,11 @@ Limits Loader::limits_now() const {
   return live_limits(*plan_, Engine::get(), process_ == getpid() ? device_->decoder() : nullptr);
 }
 
-KnobSet Loader::knobs() const noexcept {
-  return options_.placement.mode == PlacementMode::kCpu ? kThreadKnobs : kPlacedKnobs;
-}
+KnobSet Loader::knobs() const noexcept { return resources_.knobs(); }
 
 void Loader::apply(const Settings& settings) {
   const auto guard = lock();
-  options_.settings = settings;
+  resources_.settings = settings;
   if (controlled()) plant_->apply(fit_settings(settings, plant_->limits()));
 }
 
@@ -340,8 +289,8 @@ Status Loader::set_policy(PolicyConfig config) {
   auto policy = make_policy(config);
   if (!policy.ok()) return std::move(policy).error();
   const auto guard = lock();
-  options_.policy = std::move(config);
-  if (controlled()) client_->swap(*std::move(policy), options_.policy);
+  resources_.policy = std::move(config);
+  if (controlled()) client_->swap(*std::move(policy), resources_.policy);
   return ok_status();
 }
 

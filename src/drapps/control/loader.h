@@ -1,6 +1,6 @@
 // A described pipeline over a source, under control: what every front, in any language, is a thin cover of.
 //
-//   auto loader = Loader::make(spec, source, options);
+//   auto loader = Loader::make(spec, source, resources);
 //   auto iterator = (*loader)->iterate({.epoch = 0});
 //   while (auto next = (*iterator)->next(50ms)) …
 //
@@ -24,31 +24,15 @@
 #include "drapps/control/consumer.h"
 #include "drapps/control/data_files.h"
 #include "drapps/control/live_plant.h"
-#include "drapps/control/loader_cache.h"
-#include "drapps/control/loader_device.h"
 #include "drapps/control/recording.h"
+#include "drapps/control/resources.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/pipeline/residence.h"
 #include "drapps/pipeline/runner.h"
-#include "drapps/policy/config.h"
 
 namespace drapps {
 
-struct LoaderOptions {
-  PolicyConfig policy;
-  Budget budget;
-  std::optional<Settings> settings;  // to start with; the policy's own where absent
-  WeightUse weights = WeightUse::kShare;
-  CacheOptions cache;
-  std::optional<DeviceChoice> device;  // where arrays are to live
-  PlacementChoice placement;           // where samples are decoded
-};
-
-/// {"policy", "cpu_budget", "ram_budget", "settings", "weights", "cache", "form", "device", "device_memory",
-/// "placement"}: all
-/// optional, null as absent.
-Result<LoaderOptions> parse_options(std::string_view json);
 /// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}, "shortages": […]}: in every
 /// loader's plan.
 nlohmann::json limits_json(const Engine& engine);
@@ -75,9 +59,9 @@ class Loader {
     std::vector<StreamCursor> cursors;  // as Iterator::cursors() gave them at this start; may be empty
   };
 
-  /// kInvalidArgument says what is wrong with the description, the source or the options.
+  /// kInvalidArgument says what is wrong with the description, the source or the resources.
   /// kResourceExhausted where the system has no memory.
-  static Result<std::unique_ptr<Loader>> make(PipelineSpec spec, std::shared_ptr<Source> source, LoaderOptions options);
+  static Result<std::unique_ptr<Loader>> make(PipelineSpec spec, std::shared_ptr<Source> source, Resources resources);
   ~Loader();
 
   /// Steps of an epoch from a position on; the same on every rank.
@@ -118,8 +102,8 @@ class Loader {
  private:
   friend class Iterator;
 
-  Loader(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, LoaderOptions options)
-      : plan_(std::move(plan)), source_(std::move(source)), options_(std::move(options)) {}
+  Loader(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Resources resources)
+      : plan_(std::move(plan)), source_(std::move(source)), resources_(std::move(resources)) {}
   Result<Sampler> sampler(const Pass& pass) const;
   void enter_process();
   Result<std::unique_ptr<Iterator>> begin(const Pass& pass);
@@ -143,13 +127,13 @@ class Loader {
   const std::shared_ptr<const Plan> plan_;
   const std::shared_ptr<Source> source_;
   std::shared_ptr<const DataFiles> files_;  // from the first pass on
-  pid_t process_ = 0;                       // that all below belong to, but options_ and frozen_
+  pid_t process_ = 0;                       // that all below belong to, but resources_ and frozen_
   std::shared_ptr<Engine::Limit> limit_;    // shared with the passes
   std::shared_ptr<LoaderCache> cache_;
   std::shared_ptr<ArenaPlace> arena_;  // the latest pass's batch memory, between it and the next
   std::shared_ptr<Recording> recording_;
   std::unique_ptr<std::mutex> mutex_;  // guards all below
-  LoaderOptions options_;
+  Resources resources_;
   bool frozen_ = false;
   std::shared_ptr<LoaderDevice> device_;     // that decodes
   std::shared_ptr<Residence> residence_;     // from the first pass on, where there is to be one

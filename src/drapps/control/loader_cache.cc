@@ -65,6 +65,18 @@ Result<CacheOptions> cache_options(const json& budget, const json& form) {
   return options;
 }
 
+json cache_to_json(const CacheOptions& options) {
+  if (!options.on) return "off";
+  return options.budget ? json(*options.budget) : json();
+}
+
+json form_to_json(const CacheOptions& options) {
+  if (!options.chosen) return {};
+  if (!options.form) return "index";
+  if (!options.index) return name_of(*options.form);
+  return options.budget ? json() : json("jpeg+index");
+}
+
 LoaderCache::LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr<Source>& source,
                          const CacheOptions& options)
     : store_(engine.cache()) {

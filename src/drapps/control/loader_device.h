@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "drapps/control/plant_stats.h"
 #include "drapps/modality/late_stage.h"
@@ -19,6 +20,7 @@
 namespace drapps {
 
 enum class PlacementMode : std::uint8_t { kCpu, kGpu, kAuto };
+std::string_view name_of(PlacementMode mode) noexcept;
 
 struct PlacementChoice {
   PlacementMode mode = PlacementMode::kCpu;

@@ -26,13 +26,13 @@ std::shared_ptr<Source> pictures(std::uint32_t count) {
   return *MemorySource::make(std::move(records), bytes);
 }
 
-std::unique_ptr<Loader> loader_of(std::shared_ptr<Source> source, LoaderOptions options = {}) {
+std::unique_ptr<Loader> loader_of(std::shared_ptr<Source> source, Resources resources = {}) {
   register_test_policies();
   PipelineSpec spec;
   spec.parts = {
       testing_pictures::picture_part({.ops = {RandomResizedCrop{.height = 16, .width = 12}, HorizontalFlip{}}})};
   spec.sampler = {.shuffle = true, .batch = 8};
-  auto loader = Loader::make(std::move(spec), std::move(source), std::move(options));
+  auto loader = Loader::make(std::move(spec), std::move(source), std::move(resources));
   EXPECT_TRUE(loader.ok()) << loader.error().message;
   return *std::move(loader);
 }
@@ -292,11 +292,6 @@ TEST(Loader, TheSmallestBudgetHoldsForAll) {
 }
 
 TEST(Loader, TheWeightsAreSharesOrCaps) {
-  EXPECT_EQ(parse_options("{}")->weights, WeightUse::kShare);
-  EXPECT_EQ(parse_options(R"({"weights": "cap"})")->weights, WeightUse::kCap);
-  const auto refused = parse_options(R"({"weights": "most"})");
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().message, R"(weights="most" must be "share" or "cap")");
   const auto loader = loader_of(pictures(20), {.weights = WeightUse::kCap});
   EXPECT_EQ(loader->explain()["plan"]["weights"], "cap");
 }
@@ -310,13 +305,7 @@ TEST(Loader, ABatchThatDoesNotFitTheBudgetIsRefusedBeforeTheFirst) {
   EXPECT_NE(refused.error().message.find("ram_budget"), std::string::npos);
 }
 
-TEST(Loader, OptionsSayWhatIsWrongWithThem) {
-  EXPECT_TRUE(parse_options(R"({"policy":null,"cpu_budget":1.5,"ram_budget":1000000,"settings":null})").ok());
-  for (const char* bad :
-       {"[]", R"({"policy":3})", R"({"cpu_budget":0})", R"({"cpu_budget":1e-9})", R"({"cpu_budget":1e9})",
-        R"({"cpu_budget":"x"})", R"({"ram_budget":-5})", R"({"workers":3})", R"({"settings":{}})"}) {
-    EXPECT_FALSE(parse_options(bad).ok()) << bad;
-  }
+TEST(Loader, ThereIsNoUnknownPolicy) {
   EXPECT_FALSE(Loader::make({}, pictures(3), {.policy = {.name = "best"}}).ok());
 }
 
