@@ -94,9 +94,9 @@ Result<std::shared_ptr<LateStage>> LoaderDevice::make(const Plan& plan, Engine& 
   return plan.parts.front()->late_stage(room, engine.memory(MemoryUse::kWorkspaces));
 }
 
-void LoaderDevice::start(Settings& settings) const noexcept {
-  if (choice_.mode == PlacementMode::kCpu) return;
-  const std::int32_t share = choice_.mode == PlacementMode::kGpu ? kWeightUnit : kTrial;
+void LoaderDevice::start(Settings& settings, const PlacementChoice& choice) noexcept {
+  if (choice.mode == PlacementMode::kCpu) return;
+  const std::int32_t share = choice.mode == PlacementMode::kGpu ? kWeightUnit : kTrial;
   settings[KnobId::kDecodeOnGpu] = settings[KnobId::kAugmentOnGpu] = share;
 }
 

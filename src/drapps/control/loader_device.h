@@ -56,7 +56,7 @@ class LoaderDevice {
   const LateStage* decoder() const noexcept { return decoder_.get(); }
 
   /// The knobs that a loader begins with. Uses no device.
-  void start(Settings& settings) const noexcept;
+  static void start(Settings& settings, const PlacementChoice& choice) noexcept;
   /// Those that the next pass begins with, by what passes before have measured; whether that moves them.
   bool place(Settings& settings, const PlantStats& stats);
 

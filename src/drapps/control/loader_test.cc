@@ -104,18 +104,18 @@ TEST(Loader, APolicyMayBeSwappedAtAnyTime) {
   const auto source = pictures(200);
   const auto expected = drain(**loader_of(source)->iterate({}));
   const auto loader = loader_of(source, {.budget = {.cpus = 3}});
-  EXPECT_EQ(loader->set_policy({.name = "best"}).error().code, ErrorCode::kInvalidArgument);
-  ASSERT_TRUE(loader->set_policy({.name = "faulty"}).ok());
+  EXPECT_EQ(loader->control().set_policy({.name = "best"}).error().code, ErrorCode::kInvalidArgument);
+  ASSERT_TRUE(loader->control().set_policy({.name = "faulty"}).ok());
   const auto log = [&] { return loader->explain()["decisions"]; };
   EXPECT_EQ(log()["policy"], "faulty");
   const auto iterator = *loader->iterate({});
   const auto batch = iterator->next(10s);
-  ASSERT_TRUE(loader->set_policy({.name = "random_raw"}).ok());
+  ASSERT_TRUE(loader->control().set_policy({.name = "random_raw"}).ok());
   EXPECT_EQ(drain(*iterator, 20ms), std::vector(expected.begin() + 1, expected.end()));
   EXPECT_EQ(log()["policy"], "random_raw");
   EXPECT_EQ(log()["stop_reason"], nullptr);
   EXPECT_GT(log()["totals"]["moves"].get<int>(), 0);
-  EXPECT_FALSE(loader->set_policy({.name = "hill_climb", .parameters = {{"gain", 9}}}).ok());
+  EXPECT_FALSE(loader->control().set_policy({.name = "hill_climb", .parameters = {{"gain", 9}}}).ok());
   EXPECT_EQ(log()["policy"], "random_raw");
 }
 
@@ -145,11 +145,11 @@ TEST(Loader, PassesSideBySideShareTheirKnobsAndTheirLog) {
   one->next(10s);
   Settings settings = loader->settings();
   settings[KnobId::kWorkers] = 1;
-  loader->freeze(true);
+  loader->control().freeze(true);
   loader->apply(settings);
   EXPECT_EQ(loader->settings(), settings);
   one->close();
-  loader->freeze(false);
+  loader->control().freeze(false);
   const auto end = std::chrono::steady_clock::now() + 60s;  // the other is still under control
   const auto moves = [&] { return loader->explain()["decisions"]["totals"]["moves"].get<int>(); };
   for (const int before = moves(); moves() == before && std::chrono::steady_clock::now() < end;) {
@@ -162,7 +162,7 @@ TEST(Loader, PassesSideBySideShareTheirKnobsAndTheirLog) {
 
 TEST(Loader, FrozenKnobsStay) {
   const auto loader = loader_of(pictures(400), {.policy = {.name = "random_raw"}, .budget = {.cpus = 7}});
-  loader->freeze(true);
+  loader->control().freeze(true);
   auto iterator = *loader->iterate({});
   const Settings before = loader->settings();
   drain(*iterator, 10ms);
@@ -201,7 +201,7 @@ TEST(Loader, IsAskedAndToldWhatToDoWhilePassesBegin) {
     std::jthread asks([&] {
       for (bool frozen = false; !done; frozen = !frozen) {
         EXPECT_TRUE(loader->explain()["plan"].contains("settings"));
-        loader->freeze(frozen);
+        loader->control().freeze(frozen);
         loader->apply(loader->settings());
       }
     });

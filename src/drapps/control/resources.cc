@@ -137,4 +137,12 @@ std::vector<std::string_view> resource_names() {
 
 std::string_view name_of(WeightUse weights) noexcept { return weights == WeightUse::kCap ? "cap" : "share"; }
 
+json limits_json(const Engine& engine) {
+  const MachineLimits machine = engine.machine();
+  return {{"budget", {{"cpus", engine.cpu_budget()}, {"ram_bytes", engine.ram_budget()}}},
+          {"machine",
+           {{"cpus", machine.cpus}, {"memory_bytes", machine.memory_bytes}, {"local_ranks", machine.local_ranks}}},
+          {"shortages", engine.shortages()}};
+}
+
 }  // namespace drapps

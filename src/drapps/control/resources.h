@@ -47,4 +47,8 @@ std::vector<std::string_view> resource_names();
 
 std::string_view name_of(WeightUse weights) noexcept;
 
+/// {"budget": {"cpus", "ram_bytes"}, "machine": {"cpus", "memory_bytes", "local_ranks"}, "shortages": […]}: in every
+/// loader's plan.
+nlohmann::json limits_json(const Engine& engine);
+
 }  // namespace drapps
