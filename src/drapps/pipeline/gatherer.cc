@@ -79,7 +79,7 @@ Gatherer::Run Gatherer::take(std::uint64_t before_step) {
   const std::uint64_t end = std::min(before_step, horizon());
   if (stopping_ || fetch_step_ >= end || !ready_hand() || !window_.open(fetch_step_)) return {};
   const std::uint32_t rows = window_.rows(fetch_step_);
-  Run run{fetch_step_, fetch_row_, std::min(grain_, rows - fetch_row_), window_.slot(fetch_step_),
+  Run run{fetch_step_, fetch_row_, std::min(grain_, rows - fetch_row_), window_.place(fetch_step_)->data(),
           std::move(hands_.back())};
   hands_.pop_back();
   fetch_row_ += run.rows;
