@@ -81,14 +81,14 @@ LoaderCache::LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr
                          const CacheOptions& options)
     : store_(engine.cache()) {
   if (!options.on || source->rows() != nullptr) return;
-  const cache::Wish wish{
+  const cache::RecordCacheOptions kept{
       .budget = options.budget.value_or(default_budget(engine, plan)), .form = options.form, .always = options.chosen};
   records_ = std::make_shared<cache::RecordCache>(
-      store_, source, wish,
+      store_, source, kept,
       options.form ? made_with(plan, *source, *options.form) : std::vector<std::optional<std::string>>());
   if (!options.index) return;
   for (const auto& part : plan.parts) {
-    learned_ = part->new_store(store_.ledger(), source->size(), wish.budget);
+    learned_ = part->new_store(store_.ledger(), source->size(), kept.budget);
     if (learned_ == nullptr) continue;
     learner_ = part;
     break;
