@@ -81,7 +81,8 @@ void bind_control(nb::module_& module) {
       "limits", [] { return limits_json(Engine::get()).dump(); },
       "Budgets in force and what the machine gives, as they stand in a plan; in JSON.");
   using Self = ProcessControl;
-  nb::class_<Self> bound(module, "ProcessControl", "Decides how many worker processes a loader has, as long as it lives.");
+  nb::class_<Self> bound(module, "ProcessControl",
+                         "Decides how many worker processes a loader has, as long as it lives.");
   bind_control_of(bound);
   bound
       .def(nb::new_([](const std::string& policy) { return value_of(ProcessControl::make(policy_of(policy))); }),

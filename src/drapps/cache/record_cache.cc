@@ -23,7 +23,11 @@ bool fetched(const Location& at) noexcept { return at.path != nullptr; }
 
 RecordCache::RecordCache(Tier& tier, std::shared_ptr<const Source> source, const RecordCacheOptions& options,
                          const std::vector<std::optional<std::string>>& made_with)
-    : tier_(tier), source_(std::move(source)), options_(options), number_(next_number()), forms_(source_->parts().size()) {
+    : tier_(tier),
+      source_(std::move(source)),
+      options_(options),
+      number_(next_number()),
+      forms_(source_->parts().size()) {
   const FormId wanted = options.form.value_or(FormId::kBytes);
   for (std::size_t part = 0; part < std::min(forms_.size(), made_with.size()); ++part) {
     const std::optional<std::string>& with = made_with[part];

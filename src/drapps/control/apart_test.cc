@@ -158,7 +158,8 @@ class Apart : public testing::Test {
   std::vector<Window<Envelopes>::Next> take_all(std::uint64_t steps) {
     Metrics metrics;
     Window<Envelopes> window({},
-                             {.steps = steps, .content = [](std::uint64_t) { return Window<Envelopes>::Content{1, 0}; },
+                             {.steps = steps,
+                              .content = [](std::uint64_t) { return Window<Envelopes>::Content{1, 0}; },
                               .free_memory = [] {}},
                              metrics);
     window.set_depth(2);

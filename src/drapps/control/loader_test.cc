@@ -305,9 +305,7 @@ TEST(Loader, ABatchThatDoesNotFitTheBudgetIsRefusedBeforeTheFirst) {
   EXPECT_NE(refused.error().message.find("ram_budget"), std::string::npos);
 }
 
-TEST(Loader, ThereIsNoUnknownPolicy) {
-  EXPECT_FALSE(Loader::make({}, pictures(3), {.policy = {.name = "best"}}).ok());
-}
+TEST(Loader, ThereIsNoUnknownPolicy) { EXPECT_FALSE(Loader::make({}, pictures(3), {.policy = {.name = "best"}}).ok()); }
 
 TEST(Loader, AChildOfForkGoesOnWithTheLoaderButNotWithTheIterator) {
   const auto loader = loader_of(pictures(101), {.policy = {.name = "random_raw"}});

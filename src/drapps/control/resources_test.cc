@@ -47,10 +47,9 @@ TEST(Resources, WhatIsNotGivenIsAsInTheDefault) {
 }
 
 TEST(Resources, WhatIsKeptIsReadAsItWasWritten) {
-  for (const char* text :
-       {R"({"cache": "off"})", R"({"cache": 4096})", R"({"form": "index"})", R"({"form": "bytes"})",
-        R"({"form": "jpeg+index"})", R"({"cache": 4096, "form": "jpeg+index"})", R"({"cache": 4096, "form": "index"})",
-        R"({"cache": "auto", "form": "prepared"})"}) {
+  for (const char* text : {R"({"cache": "off"})", R"({"cache": 4096})", R"({"form": "index"})", R"({"form": "bytes"})",
+                           R"({"form": "jpeg+index"})", R"({"cache": 4096, "form": "jpeg+index"})",
+                           R"({"cache": 4096, "form": "index"})", R"({"cache": "auto", "form": "prepared"})"}) {
     const CacheOptions read = parse_resources(text)->cache;
     const CacheOptions again = parse_resources(resources_to_json({.cache = read}).dump())->cache;
     EXPECT_EQ(again.on, read.on) << text;

@@ -39,7 +39,9 @@ std::int64_t number_of(std::uint64_t step, std::uint32_t row) { return static_ca
 /// A window, filled by whoever the test says; positions count rows.
 struct Bench {
   explicit Bench(OnError on_error = OnError::kRaise, std::size_t slots = 64, std::uint64_t steps = kSteps)
-      : plan(numbers(on_error)), ledger(slots * plan->layout.bytes()), window(SlotPayload(plan, arena, 0, ops()), pass(steps), metrics) {
+      : plan(numbers(on_error)),
+        ledger(slots * plan->layout.bytes()),
+        window(SlotPayload(plan, arena, 0, ops()), pass(steps), metrics) {
     window.set_depth(4);
   }
   BatchWindow::Pass pass(std::uint64_t steps) {

@@ -78,8 +78,8 @@ class Gatherer final : public WindowRunner {
   std::uint64_t fetch_step_ = 0;  // the row that is handed out next
   std::uint32_t fetch_row_ = 0;
   std::vector<std::unique_ptr<Scratch>> scratches_;  // not lent out
-  std::size_t scratches_made_ = 0;                // ever; scratches_ has room for all
-  bool called_ = false;                       // whether workers were woken for the batch that is waited for
+  std::size_t scratches_made_ = 0;                   // ever; scratches_ has room for all
+  bool called_ = false;                              // whether workers were woken for the batch that is waited for
 };
 
 }  // namespace drapps

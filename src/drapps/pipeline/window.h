@@ -1,12 +1,12 @@
 // The batches of one pass that are under way: opened as there is room, filled by whoever, taken in order.
 //
-// A runner says which rows a batch has and fills them in its place, in any order and from any thread; that they stand is
-// a call of its own, as late as it likes. The last row completes the batch. Every taker gets every batch behind the
-// place where it joined, in order, at its own pace. The slowest of them bounds how far ahead batches are opened; a place
-// is released when the last one has taken its batch.
+// A runner says which rows a batch has and fills them in its place, in any order and from any thread; that they stand
+// is a call of its own, as late as it likes. The last row completes the batch. Every taker gets every batch behind the
+// place where it joined, in order, at its own pace. The slowest of them bounds how far ahead batches are opened; a
+// place is released when the last one has taken its batch.
 //
-// What a batch lies in is the payload's affair: memory of this process (batch_window.h), or what another one has sent. A
-// payload is a type with
+// What a batch lies in is the payload's affair: memory of this process (batch_window.h), or what another one has sent.
+// A payload is a type with
 //
 //   Place    what a batch is filled in; movable, false where it is none
 //   Held     what takers share of a batch that has landed; copyable, false where it is none
@@ -261,8 +261,8 @@ bool Window<Payload>::finish(Lock& lock, std::uint64_t step, std::uint32_t rows,
     batch.failed.insert(batch.failed.end(), std::move_iterator(failed.begin()), std::move_iterator(failed.end()));
   });
   if (!noted.ok()) batch.raise(std::move(noted).error());
-  if (batch.left == rows &&
-      (payload_.completes() || !batch.failed.empty())) {  // nobody but this thread has to do with it until it has landed
+  if (batch.left == rows && (payload_.completes() ||
+                             !batch.failed.empty())) {  // nobody but this thread has to do with it until it has landed
     lock.unlock();
     Status completed = catching([&] { complete(batch, step); });
     if (!completed.ok()) batch.raise(std::move(completed).error());

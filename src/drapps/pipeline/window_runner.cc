@@ -38,7 +38,8 @@ BatchWindow::Pass WindowRunner::pass() {
 }
 
 SlotPayload::BatchOps WindowRunner::batch_ops() {
-  const bool any = std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); });
+  const bool any =
+      std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); });
   if (!any) return {};
   return [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) {
     const LaneTimer timer(lane_place(LaneRole::kCollate));  // for the worker's account: it is no sample's
