@@ -6,8 +6,7 @@ import html
 import json
 from pathlib import Path
 
-_STYLE = """body { font: 15px/1.5 system-ui, sans-serif; margin: 2em; }
-td, th { padding: .3em .8em; text-align: right; } th:first-child { text-align: left; }"""
+from drapps.scenario.pages import document
 
 
 def write(file: Path) -> list[Path]:
@@ -19,23 +18,23 @@ def write(file: Path) -> list[Path]:
     forms = list(next(iter(figures.values())))
     rows = ["<tr><th>samples/s</th>" + "".join(f"<th>{cell}</th>" for cell in figures) + "</tr>"]
     best = {
-        cell: max(found["samples_per_s"] for found in each.values())
-        for cell, each in figures.items()
+        cell: max(one["samples_per_s"] for one in each.values()) for cell, each in figures.items()
     }
     for form in forms:
         cells = []
         for cell, each in figures.items():
             value = each[form]["samples_per_s"]
             light = 95 - 45 * value / best[cell]
-            cells.append(f'<td style="background: hsl(140 60% {light:.0f}%)">{value:,.0f}</td>')
+            style = f"color: #1c2430; background: hsl(140 60% {light:.0f}%)"
+            cells.append(f'<td style="{style}">{value:,.0f}</td>')
         rows.append(f"<tr><th>{html.escape(form)}</th>{''.join(cells)}</tr>")
     machine = html.escape(json.dumps(result["machine"]))
     page = file.with_suffix(".html")
-    page.write_text(
-        f"<!doctype html><meta charset=utf-8><title>cache</title><style>{_STYLE}</style>"
+    body = (
         "<h1>What each form of the cache comes to</h1>"
         "<p>Samples a second over 90 s, filling included; a column is a storage and a budget in "
         "per cent of the files' bytes, and the darkest of it is its best.</p>"
-        f"<table>{''.join(rows)}</table><p>{machine}</p>\n"
+        f"<table>{''.join(rows)}</table><p>{machine}</p>"
     )
+    page.write_text(document("DRAPPS: forms of the cache", body), encoding="utf-8")
     return [page]

@@ -64,7 +64,7 @@ class FileClass:
 
 
 @dataclass(frozen=True)
-class Pick:
+class FormEstimate:
     """What a form would come to.
 
     Attributes:
@@ -98,7 +98,7 @@ class FormTable:
     all: FileClass
     failed: tuple[tuple[str, str], ...]
 
-    def picks(self, budget: float, bandwidth: float, cores: float) -> list[Pick]:
+    def estimates(self, budget: float, bandwidth: float, cores: float) -> list[FormEstimate]:
         """All forms, the best first.
 
         A pass takes the longer of two times: that of storage for what is not kept, and that of the
@@ -111,14 +111,14 @@ class FormTable:
             cores: how many decode.
         """
         plain = self.all.forms[0]
-        found = []
+        estimates = []
         for row in self.all.forms:
             kept = min(1.0, budget / (row.bytes * self.files)) if self.files else 0.0
             reads = (1 - kept) * self.all.bytes / bandwidth
             work = (kept * row.region_us + (1 - kept) * plain.region_us) * 1e-6 / cores
             limit = "storage" if reads > work else "cpu"
-            found.append(Pick(row.form, kept, 1 / max(reads, work, 1e-9), limit))
-        return sorted(found, key=lambda pick: -pick.rate)
+            estimates.append(FormEstimate(row.form, kept, 1 / max(reads, work, 1e-9), limit))
+        return sorted(estimates, key=lambda each: -each.rate)
 
 
 def table_of(

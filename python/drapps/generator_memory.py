@@ -30,6 +30,13 @@ def numpy_memory() -> bytes:
     return bytes(_Words.from_address(generator.ctypes.state_address))
 
 
+def plain_state(state: Any) -> Any:
+    """A state of NumPy's, such that equal ones are equal."""
+    if isinstance(state, dict):
+        return {name: plain_state(value) for name, value in state.items()}
+    return state.tobytes() if isinstance(state, np.ndarray) else state
+
+
 def _python_memory() -> memoryview | None:
     """The words of Python's generator, if they lie where CPython has had them so far."""
     generator: Any = random._inst

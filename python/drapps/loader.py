@@ -22,9 +22,10 @@ from drapps.errors import PipelineError
 from drapps.monitor.observing import Observer
 from drapps.monitor.offering import native_look, observed
 from drapps.placement import warn_of_device
-from drapps.policy import AUTO, Policy, choice, is_auto, to_json
+from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
+from drapps.resources import Resources
 from drapps.source import Source
 from drapps.spec import MOST_ROWS, Spec
 from drapps.stream import Stream
@@ -56,29 +57,25 @@ class Loader:
         self,
         source: Source | TextSource,
         spec: AnySpec,
-        options: Mapping[str, Any],
+        resources: Resources,
         bad_samples_file: BadSamplesFile | None = None,
-        *,
-        policy: Policy | None = None,
     ) -> None:
         """Checks the description. Nothing runs before the first ``iter()``.
 
         Args:
             source: where the samples come from.
             spec: what is done with them.
-            options: as `loader_options` gives them.
+            resources: what it runs with.
             bad_samples_file: where to write down the bad ones.
-            policy: the one of the options, as the user named it.
 
         Raises:
             PipelineError: the description makes no sense; the message says which part and why.
         """
         self._source = source
         self._spec = spec
-        self._native = _native(source, spec, options)
-        self._options = dict(options)
+        self._native = _native(source, spec, resources)
+        self._resources = resources
         self._frozen = False
-        self._policy: Policy = AUTO if is_auto(policy) else options["policy"]
         self._identity = identity(source, spec)
         self._bad_samples_file = bad_samples_file
         self._epochs = Epochs()
@@ -109,7 +106,7 @@ class Loader:
 
     def _seen(self, stream: Stream) -> Stream:
         """A new stream, which who watches the process may see from now on."""
-        look = native_look(self._native, self._policy)
+        look = native_look(self._native, self.policy)
         self._observer = observed(self._observer, KIND, type(self._source).__name__, look)
         return stream
 
@@ -209,13 +206,12 @@ class Loader:
         """
         sampler = replace(self._spec.sampler, batch=whole("size", size, 1, MOST_ROWS))
         spec = replace(self._spec, sampler=sampler)
-        policy = json.loads(to_json(self._policy))
-        options = {**self._options, "policy": policy, "settings": self.export_settings()}
-        self._native = _native(self._source, spec, options)
+        resources = replace(self._resources, settings=self.export_settings())
+        self._native = _native(self._source, spec, resources)
         self._native.freeze(self._frozen)
         if self._observer is not None:
-            self._observer.look = native_look(self._native, self._policy)
-        self._spec, self._options = spec, options
+            self._observer.look = native_look(self._native, self.policy)
+        self._spec, self._resources = spec, resources
         self.__dict__.pop("layout", None)
 
     def state_dict(self) -> dict[str, Any]:
@@ -257,7 +253,7 @@ class Loader:
     def explain(self) -> Explanation:
         """What runs and why: `plan`, `forms` and `decisions`. It prints as a page."""
         warn(self._native)
-        return Explanation.of_native(self._native.explain(), choice(self._policy, "threads"))
+        return Explanation.of_native(self._native.explain(), choice(self.policy, "threads"))
 
     def stats(self) -> Stats:
         """All that was counted since the loader was made; it prints as a page.
@@ -275,13 +271,13 @@ class Loader:
         Raises:
             PipelineError: an unknown policy, which leaves the old one at work.
         """
-        return self._policy
+        return self._resources.policy
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        text = to_json(policy)
-        self._native.set_policy(text)
-        self._policy = AUTO if is_auto(policy) else json.loads(text)
+        resources = replace(self._resources, policy=policy)
+        self._native.set_policy(to_json(resources.policy))
+        self._resources = resources
 
     def freeze(self, frozen: bool = True) -> None:
         """Stops the control plane: no knob moves until ``freeze(False)``."""
@@ -317,7 +313,7 @@ class Loader:
     ledger = old_method("ledger", "bad_samples")
 
 
-def _native(source: Source | TextSource, spec: AnySpec, options: Mapping[str, Any]) -> _core.Loader:
+def _native(source: Source | TextSource, spec: AnySpec, resources: Resources) -> _core.Loader:
     """What runs.
 
     Raises:
@@ -325,7 +321,7 @@ def _native(source: Source | TextSource, spec: AnySpec, options: Mapping[str, An
     """
     try:
         described = json.dumps(spec.to_json())
-        made = _core.Loader(source.located(), described, json.dumps(options), **spec.attached)
+        made = _core.Loader(source.located(), described, resources.to_json(), **spec.attached)
         made.steps(0, 0)
     except ValueError as error:
         raise PipelineError(str(error)) from None

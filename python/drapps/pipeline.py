@@ -16,9 +16,9 @@ from drapps.arguments import Bytes
 from drapps.array_source import array_source
 from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
-from drapps.loader_options import loader_options
-from drapps.placement import Placement, placement_options
+from drapps.placement import Placement
 from drapps.policy import Policy
+from drapps.resources import Resources
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
 from drapps.spec import MOST_ROWS, REMAINDERS, Decode, Spec
 
@@ -475,8 +475,16 @@ class Pipeline:
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
-        options = loader_options(policy, cpu_budget, ram_budget, settings, cache, form)
-        options |= {"weights": arguments.text("weights", weights)}
-        options |= placement_options(placement, device)
+        resources = Resources(
+            policy=policy,
+            cpu_budget=cpu_budget,
+            ram_budget=ram_budget,
+            settings=settings,
+            weights=weights,
+            cache=cache,
+            form=form,
+            placement=placement,
+            device=device,
+        )
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
-        return Loader(whole.source, whole._checked(), options, file_at(path), policy=policy)
+        return Loader(whole.source, whole._checked(), resources, file_at(path))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, Protocol
-
-from drapps.arguments import one_of, text
+from typing import Literal, Protocol
 
 Placement = Literal["cpu", "gpu", "auto"]
 PLACEMENTS = ("cpu", "gpu", "auto")
@@ -19,23 +17,8 @@ class Placed(Protocol):
         """Why nothing is decoded on the device any more, once; else empty."""
 
 
-def placement_options(placement: Any, device: Any) -> dict[str, Any]:
-    """What the core is told; nothing where the CPU decodes all.
-
-    Args:
-        placement: as the user wrote it.
-        device: the core's name of the device; None for the first GPU.
-
-    Raises:
-        PipelineError: the placement is no such word, or the device no text.
-    """
-    placed = one_of("placement", placement, PLACEMENTS)
-    name = FIRST_GPU if device is None else text("device", device)
-    return {} if placed == "cpu" else {"placement": placed, "device": name}
-
-
 def warn_of_device(native: Placed) -> None:
     """Says once where a device that decoded has been lost, and the CPU decodes instead."""
-    said = native.take_device_warning()
-    if said:
-        warnings.warn(said, RuntimeWarning, stacklevel=3)
+    warning = native.take_device_warning()
+    if warning:
+        warnings.warn(warning, RuntimeWarning, stacklevel=3)

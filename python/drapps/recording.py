@@ -83,9 +83,9 @@ def record_native(loader: NativeRecorder, path: str | os.PathLike[str]) -> Recor
 
 def warn(recorder: Recorder) -> None:
     """Says once where a recording has ended by itself."""
-    said = recorder.take_warning()
-    if said:
-        warnings.warn(said, RuntimeWarning, stacklevel=3)
+    warning = recorder.take_warning()
+    if warning:
+        warnings.warn(warning, RuntimeWarning, stacklevel=3)
 
 
 def look_after(recording: Recording, now: Recorder) -> None:
@@ -97,8 +97,8 @@ def look_after(recording: Recording, now: Recorder) -> None:
     if recorder is not now:
         recording.stop()
         warnings.warn(
-            f"the recording into {recording.path} has ended: the dataset, its transforms or the "
-            "process are others now; record the loader again",
+            f"the recording into {recording.path} has ended: the dataset or its transforms are "
+            "others now; record the loader again",
             RuntimeWarning,
             stacklevel=4,
         )

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "board_side.h"
+#include "control_side.h"
 #include "drapps/control/loader.h"
 #include "drapps/control/process_control.h"
 #include "drapps/plant/schema.h"
@@ -42,10 +43,6 @@ void check_settings(const std::string& text) {
   static_cast<void>(value_of(processes ? settings_from_json(json, kProcessKnobs) : thread_settings_from_json(json)));
 }
 
-PolicyConfig policy_of(const std::string& text) {
-  return value_of(policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
-}
-
 nb::list policy_parameters_of(const std::string& name) {
   nb::list list;
   for (const PolicyParameter& each : value_of(policy_parameters(name))) {
@@ -72,8 +69,9 @@ void bind_control(nb::module_& module) {
       "check_policy", [](const std::string& text) { value_of(make_policy(policy_of(text))); }, "policy"_a,
       "Raises ValueError where a policy in JSON (policy/config.h) cannot be made.");
   module.def(
-      "check_options", [](const std::string& text) { static_cast<void>(value_of(parse_options(text))); }, "options"_a,
-      "Raises ValueError where no loader has such options, in JSON (control/loader.h).");
+      "check_resources", [](const std::string& text) { static_cast<void>(value_of(parse_resources(text))); },
+      "resources"_a, "Raises ValueError where no loader runs with these, in JSON (control/resources.h).");
+  module.def("resource_names", &resource_names, "What they may say.");
   module.def("check_settings", &check_settings, "settings"_a,
              "Raises ValueError for what no loader has exported, in JSON.");
   module.def("settings_of_processes", &settings_of_processes, "processes"_a,
@@ -83,12 +81,12 @@ void bind_control(nb::module_& module) {
       "limits", [] { return limits_json(Engine::get()).dump(); },
       "Budgets in force and what the machine gives, as they stand in a plan; in JSON.");
   using Self = ProcessControl;
-  nb::class_<Self>(module, "ProcessControl", "Decides how many worker processes a loader has, as long as it lives.")
+  nb::class_<Self> bound(module, "ProcessControl",
+                         "Decides how many worker processes a loader has, as long as it lives.");
+  bind_control_of(bound);
+  bound
       .def(nb::new_([](const std::string& policy) { return value_of(ProcessControl::make(policy_of(policy))); }),
            "policy"_a, "policy: in JSON, see policy/config.h.")
-      .def(
-          "set_policy", [](Self& self, const std::string& policy) { value_of(self.set_policy(policy_of(policy))); },
-          "policy"_a, "Another one from here on, in JSON.")
       .def(
           "attach", [](Self& self, const Side& side, std::int32_t n) { self.attach(parent_board(side), n); }, "board"_a,
           "processes"_a, "The processes of this board are decided about, of which so many are about to start.")
@@ -122,13 +120,7 @@ void bind_control(nb::module_& module) {
           "ends", [](Self& self) { self.plant().ends(); }, "There is no batch any more.")
       .def(
           "idle", [](Self& self) { self.plant().idle(); }, "The processes have had nothing to do.")
-      .def(
-          "begin_pass",
-          [](Self& self, std::uint32_t epoch) {
-            self.plant().begin_pass();
-            self.client().begin_epoch(epoch);
-          },
-          "epoch"_a)
+      .def("begin_pass", &Self::begin_pass, "epoch"_a)
       .def_prop_ro(
           "processes", [](Self& self) { return self.plant().processes(); }, "As many are wanted; 0: none was started.")
       .def(
@@ -137,34 +129,17 @@ void bind_control(nb::module_& module) {
       .def(
           "take_retired", [](Self& self) { return self.plant().take_retired(); },
           "Numbers of processes that were retired by a decision since the last call.")
-      .def(
-          "freeze", [](Self& self, bool frozen) { frozen ? self.client().freeze() : self.client().unfreeze(); },
-          "frozen"_a)
-      .def(
-          "remark",
-          [](Self& self, const std::string& why, const std::string& more) { self.client().remark(why, more); }, "why"_a,
-          "more"_a, "Something that moved no knob, with further fields in JSON.")
+      .def("remark", &Self::remark, "why"_a, "more"_a, "Something that moved no knob, with further fields in JSON.")
       .def(
           "stats", [](Self& self) { return self.stats().dump(); },
           "All that was counted, in JSON; see control/plant_stats.h.")
       .def(
           "record",
           [](Self& self, const nb::bytes& path, const std::string& about) {
-            const Status recorded = [&] {
-              const std::string name = path.c_str();
-              const WithoutGil released;
-              return self.record(name, about);
-            }();
-            if (!recorded.ok()) raise_for_file(recorded.error());
+            record_into(path, [&](const std::string& name) { return self.control().record(name, about); });
           },
           "path"_a, "about"_a, "about: JSON. Raises OSError, or ValueError where there is such a file or a recording.")
-      .def("stop_recording",
-           [](Self& self) {
-             const WithoutGil released;
-             self.stop_recording();
-           })
-      .def("take_warning", &Self::take_warning, "Why a recording ended by itself, once; else empty.")
-      .def("log", [](Self& self) { return self.client().log().to_json().dump(); }, "The decision log, in JSON.");
+      .def("log", [](Self& self) { return self.control().log().dump(); }, "The decision log, in JSON.");
 }
 
 }  // namespace drapps

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "control_side.h"
 #include "drapps/control/loader.h"
 #include "drapps/deliver/dlpack.h"
 #include "drapps/modality/packed_text.h"
@@ -372,17 +373,19 @@ void bind_pipeline(nb::module_& module) {
         self.iterator->close();
       });
 
-  nb::class_<Loader>(module, "Loader", "A described pipeline over a source.")
+  nb::class_<Loader> loader(module, "Loader", "A described pipeline over a source.");
+  bind_control_of(loader);
+  loader
       .def(
-          nb::new_([](const SharedSource& source, std::string_view description, std::string_view options,
+          nb::new_([](const SharedSource& source, std::string_view description, std::string_view resources,
                       const std::optional<nb::callable>& foreign, std::shared_ptr<text::Tokenizer> tokenizer) {
             std::shared_ptr<const Attachment> attached;
             if (foreign) attached = foreign_reader(*foreign);
             if (tokenizer != nullptr) attached = std::make_shared<TokenizerAttachment>(std::move(tokenizer));
             PipelineSpec spec = value_of(parse_spec(description, attached));
-            return value_of(Loader::make(std::move(spec), source.source, value_of(parse_options(options))));
+            return value_of(Loader::make(std::move(spec), source.source, value_of(parse_resources(resources))));
           }),
-          "source"_a, "spec"_a, "options"_a, "foreign"_a = nb::none(), "tokenizer"_a = nb::none(),
+          "source"_a, "spec"_a, "resources"_a, "foreign"_a = nb::none(), "tokenizer"_a = nb::none(),
           "foreign reads pictures that the core does not: bytes to uint8 of shape (height, width, 3), or to a str that "
           "says why not. Workers call it, several at once.")
       .def(
@@ -418,38 +421,11 @@ void bind_pipeline(nb::module_& module) {
           },
           "settings"_a)
       .def(
-          "set_policy",
-          [](Loader& self, const std::string& text) {
-            auto config =
-                value_of(policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false)));
-            const WithoutGil released;
-            value_of(self.set_policy(std::move(config)));
-          },
-          "policy"_a, "Another one from here on, in JSON.")
-      .def(
-          "freeze",
-          [](Loader& self, bool frozen) {
-            const WithoutGil released;
-            self.freeze(frozen);
-          },
-          "frozen"_a)
-      .def(
           "record",
           [](Loader& self, const nb::bytes& path) {
-            const Status recorded = [&] {
-              const std::string name = path.c_str();
-              const WithoutGil released;
-              return self.record(name);
-            }();
-            if (!recorded.ok()) raise_for_file(recorded.error());
+            record_into(path, [&](const std::string& name) { return self.record(name); });
           },
           "path"_a, "Raises OSError, or ValueError where there is such a file or a recording.")
-      .def("stop_recording",
-           [](Loader& self) {
-             const WithoutGil released;
-             self.stop_recording();
-           })
-      .def("take_warning", &Loader::take_warning, "Why a recording ended by itself, once; else empty.")
       .def("take_device_warning", &Loader::take_device_warning,
            "Why nothing is decoded on the device any more, once; else empty.");
 }

@@ -36,11 +36,11 @@ def test_the_best_form_follows_from_budget_and_bandwidth():
     raw = FormRow("raw", 1, 500, 5, 900, 20, 10, 0)
     whole = FileClass("all", 10, 100, 8, 8, (plain, raw))
     table = FormTable(1000, 100_000, (whole,), whole, ())
-    slow = table.picks(budget=100_000, bandwidth=10_000, cores=1)
+    slow = table.estimates(budget=100_000, bandwidth=10_000, cores=1)
     assert [(pick.form, pick.kept) for pick in slow] == [("bytes", 1.0), ("raw", 0.2)]
     assert slow[0].rate == pytest.approx(2000) and slow[0].limit == "cpu"
     assert slow[1].rate == pytest.approx(10_000 / 80) and slow[1].limit == "storage"
-    fast = table.picks(budget=1e9, bandwidth=1e9, cores=2)
+    fast = table.estimates(budget=1e9, bandwidth=1e9, cores=2)
     assert fast[0].form == "raw" and fast[0].rate == pytest.approx(200_000)
 
 

@@ -13,7 +13,7 @@ from drapps.cli.progress import Progress
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands
-    from drapps.form_table import FileClass, Pick
+    from drapps.form_table import FileClass, FormEstimate
 
 _FILES, _TIMES = 64, 3
 
@@ -74,9 +74,9 @@ def run(chosen: argparse.Namespace) -> Answer:
     }
     if chosen.budget is not None:
         cores = chosen.cores or _core.cpu_budget()
-        picks = table.picks(chosen.budget * 1e6, chosen.bandwidth * 1e6, cores)
-        lines += ["", *_pick_lines(picks, chosen.budget, chosen.bandwidth)]
-        facts["picks"] = [vars(pick) for pick in picks]
+        estimates = table.estimates(chosen.budget * 1e6, chosen.bandwidth * 1e6, cores)
+        lines += ["", *_estimate_lines(estimates, chosen.budget, chosen.bandwidth)]
+        facts["picks"] = [vars(each) for each in estimates]
     failed = len(table.failed)
     tried = table.all.files + failed
     return Answer("\n".join(lines), facts, f"{failed} of {tried} files failed" if failed else "")
@@ -103,8 +103,8 @@ def _class_lines(found: FileClass) -> list[str]:
     return [title, *_columns([head, *rows])]
 
 
-def _pick_lines(picks: Sequence[Pick], budget: int, bandwidth: int) -> list[str]:
-    rows = [(pick.form, f"{pick.kept:.0%}", f"{pick.rate:,.0f}", pick.limit) for pick in picks]
+def _estimate_lines(estimates: Sequence[FormEstimate], budget: int, bandwidth: int) -> list[str]:
+    rows = [(each.form, f"{each.kept:.0%}", f"{each.rate:,.0f}", each.limit) for each in estimates]
     return [
         f"with {budget} MB of cache and storage of {bandwidth} MB/s, best first:",
         *_columns([("form", "kept", "samples/s", "limit"), *rows]),

@@ -92,7 +92,7 @@ class PackedLoader(Loader):
             cursors = given if found == epoch and at <= position else b""
         elif latest is not None and latest.epoch == epoch:
             cursors = latest.cursors(position)
-        return documents_of(self._source, self._spec, self._options, (epoch, position), cursors)
+        return documents_of(self._source, self._spec, self._resources, (epoch, position), cursors)
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """The next ``iter()`` goes on where `state_dict`, or those of all ranks, were made.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from drapps.stream import Stream
 if TYPE_CHECKING:
     from drapps.corpus.source import TextSource
     from drapps.corpus.spec import PackedSpec
+    from drapps.resources import Resources
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +41,7 @@ class Document(Report):
 def documents_of(
     source: TextSource,
     spec: PackedSpec,
-    options: Mapping[str, Any],
+    resources: Resources,
     place: tuple[int, int],
     cursors: bytes,
 ) -> list[Document]:
@@ -51,7 +51,7 @@ def documents_of(
     listed = replace(spec, packing=replace(spec.packing, origins=True), on_error="skip")
     try:
         native = _core.Loader(
-            source.located(), json.dumps(listed.to_json()), json.dumps(options), **spec.attached
+            source.located(), json.dumps(listed.to_json()), resources.to_json(), **spec.attached
         )
     except ValueError as error:
         raise PipelineError(str(error)) from None

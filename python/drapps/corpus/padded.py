@@ -13,8 +13,8 @@ from drapps.corpus.rows import TextRows
 from drapps.corpus.spec import NO_ID
 from drapps.corpus.tokens import token_id
 from drapps.errors import PipelineError
-from drapps.loader_options import loader_options
 from drapps.policy import Policy
+from drapps.resources import Resources
 from drapps.spec import MOST_ROWS
 
 if TYPE_CHECKING:
@@ -104,7 +104,13 @@ class PaddedPipeline(TextRows):
             raise PipelineError("say how many rows a batch has, or token_budget=, how many tokens")
         if (batches if size is not None else rows) is not None:
             raise PipelineError("a pass has rows= where batches have a size, else batches=")
-        options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
+        resources = Resources(
+            policy=policy,
+            cpu_budget=cpu_budget,
+            ram_budget=ram_budget,
+            settings=settings,
+            cache="off",
+        )
         if self._spec.packing.pad == NO_ID and self._spec.packing.eos == NO_ID:
             raise PipelineError("there is no eos, so say what padding is: pad(token)")
         filled = self
@@ -112,7 +118,7 @@ class PaddedPipeline(TextRows):
             filled = self._packing(pad=self._spec.packing.eos)
         if size is not None:
             whole = filled._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
-            return whole._loader(rows, options, bad_samples_file, policy)
+            return whole._loader(rows, resources, bad_samples_file)
         most = arguments.whole("token_budget", token_budget, 1, _MOST_OF_BATCH)
         whole = filled._packing(packing="budget", budget=most)._sample(batch=1)
-        return whole._loader(batches, options, bad_samples_file, policy)
+        return whole._loader(batches, resources, bad_samples_file)

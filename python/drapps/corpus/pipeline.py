@@ -16,8 +16,8 @@ from drapps.corpus.source import TextSource, text_source
 from drapps.corpus.spec import NO_ID, PackedSpec, Packing
 from drapps.corpus.tokens import native_tokenizer, token_id
 from drapps.errors import PipelineError
-from drapps.loader_options import loader_options
 from drapps.policy import Policy
+from drapps.resources import Resources
 from drapps.spec import MOST_ROWS
 from drapps.token_shards.pipeline import TokenPipeline
 
@@ -306,6 +306,12 @@ class PackedPipeline(TextRows):
             if rows is not None:
                 raise PipelineError("rows= and tokens= say the same in two ways: leave out one")
             rows = arguments.whole("tokens", tokens, 1) // self._spec.packing.length
-        options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
+        resources = Resources(
+            policy=policy,
+            cpu_budget=cpu_budget,
+            ram_budget=ram_budget,
+            settings=settings,
+            cache="off",
+        )
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
-        return whole._loader(rows, options, bad_samples_file, policy)
+        return whole._loader(rows, resources, bad_samples_file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,12 @@ from drapps.corpus.source import TextSource
 from drapps.corpus.spec import PackedSpec
 from drapps.corpus.tokens import token_id
 from drapps.errors import PipelineError
-from drapps.policy import Policy
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from drapps.corpus.loader import PackedLoader
+    from drapps.resources import Resources
 
 _MOST_ROWS = 2**48
 
@@ -110,9 +109,8 @@ class TextRows:
     def _loader(
         self,
         rows: int | str | None,
-        options: Mapping[str, Any],
+        resources: Resources,
         bad_samples_file: str | os.PathLike[str] | None,
-        policy: Policy,
     ) -> PackedLoader:
         """Of passes of so many rows, or of an epoch; without an end where there are none."""
         from drapps.bad_samples import file_at
@@ -128,9 +126,8 @@ class TextRows:
         return PackedLoader(
             self.source.of_rows(count),
             whole._spec,
-            options,
+            resources,
             file_at(bad_samples_file),
-            policy=policy,
         )
 
     def _whole_batches(self, rows: int | str) -> int:

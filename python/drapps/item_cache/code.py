@@ -8,10 +8,12 @@ import functools
 import importlib.util
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+from drapps.user_code import codes_in
 
 _GLOBALS = ("_GLOBAL", "_NAME", "_FROM_DICT_OR_GLOBALS")  # ends of names of instructions
 
@@ -60,8 +62,14 @@ class Names:
 @functools.lru_cache(maxsize=4096)
 def names_in(code: CodeType) -> Names:
     """The names in code."""
-    found: dict[str, set[Any]] = {"globals": set(), "attributes": set(), "imports": set()}
-    found["texts"] = {text for text in code.co_consts if type(text) is str and _is_name(text)}
+    found: dict[str, set[Any]] = {each.name: set() for each in fields(Names)}
+    for each in codes_in(code):
+        _add_names(each, found)
+    return Names(**{name: frozenset(names) for name, names in found.items()})
+
+
+def _add_names(code: CodeType, found: dict[str, set[Any]]) -> None:
+    found["texts"] |= {text for text in code.co_consts if type(text) is str and _is_name(text)}
     level = 0
     before: Any = None
     for one in dis.get_instructions(code):
@@ -71,11 +79,6 @@ def names_in(code: CodeType) -> Names:
             is_global = one.opname.endswith(_GLOBALS)
             found["globals" if is_global else "attributes"].add(one.argval)
         level, before = before if type(before) is int else 0, one.argval
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            for name, names in vars(names_in(constant)).items():
-                found[name] |= names
-    return Names(**{name: frozenset(names) for name, names in found.items()})
 
 
 def _is_name(text: str) -> bool:
@@ -92,10 +95,3 @@ def imported_by(function: FunctionType, names: Names) -> Iterator[tuple[str, Mod
         with contextlib.suppress(ImportError):  # more levels up than there are
             full = importlib.util.resolve_name("." * level + name, package)
             yield full, sys.modules.get(full)
-
-
-def contents_of(function: FunctionType) -> Iterator[Any]:
-    """What is in the closure of a function."""
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # not yet filled
-            yield cell.cell_contents

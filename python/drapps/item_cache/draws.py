@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from drapps.generator_memory import numpy_memory, python_memory
+from drapps.generator_memory import numpy_memory, plain_state, python_memory
 from drapps.item_cache.reach import Reached
 
 _DRAWING = {name: getattr(random.Random, name) for name in ("random", "getrandbits", "getstate")}
@@ -73,7 +73,7 @@ class Draws:
         if memory and isinstance(state, dict) and not state["has_gauss"]:
             self._without_gauss = memory
             return memory
-        return _plain(state)
+        return plain_state(state)
 
 
 @contextlib.contextmanager
@@ -116,7 +116,7 @@ def _state_of(generator: Any) -> Any:
     if isinstance(generator, np.random.SeedSequence):
         return generator.n_children_spawned
     if isinstance(generator, np.random.RandomState):
-        return _plain(generator.get_state(legacy=False))
+        return plain_state(generator.get_state(legacy=False))
     if isinstance(generator, np.random.Generator):
         return _bits(generator.bit_generator)
     if isinstance(generator, np.random.BitGenerator):
@@ -127,10 +127,4 @@ def _state_of(generator: Any) -> Any:
 def _bits(generator: Any) -> Any:
     """Of what Generators draw from, and of what others are spawned from."""
     seed = getattr(generator, "seed_seq", None)
-    return _plain(generator.state), getattr(seed, "n_children_spawned", None)
-
-
-def _plain(state: Any) -> Any:
-    if isinstance(state, dict):
-        return {name: _plain(value) for name, value in state.items()}
-    return state.tobytes() if isinstance(state, np.ndarray) else state
+    return plain_state(generator.state), getattr(seed, "n_children_spawned", None)

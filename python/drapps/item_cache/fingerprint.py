@@ -14,9 +14,10 @@ from types import FunctionType
 from typing import Any
 
 from drapps.errors import PipelineError
-from drapps.item_cache.code import contents_of, is_users
+from drapps.item_cache.code import is_users
 from drapps.item_cache.facts import BYTES, code_of, digest
 from drapps.item_cache.reach import Reached
+from drapps.user_code import closure_of
 
 _MOST = 256 << 20  # bytes of a dataset's pickle
 
@@ -98,7 +99,8 @@ class _Pickler(pickle.Pickler):
         if isinstance(value, FunctionType):
             if not is_users(value.__module__):
                 return NotImplemented
-            held = (value.__defaults__, value.__kwdefaults__, *contents_of(value))
+            contents = (content for _, content in closure_of(value))
+            held = (value.__defaults__, value.__kwdefaults__, *contents)
             return _never_made, ("function", value.__qualname__), held  # which may hold it, too
         if isinstance(value, type):
             if not is_users(value.__module__):

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from drapps.item_cache.code import top_of
+from drapps.libraries import Known, named
 
 
 class Look(enum.Enum):
@@ -43,26 +44,7 @@ _OWN = (
     *(contextvars.ContextVar, weakref.ref, np.ndarray, np.void),
 )
 _OWN_LIBRARIES = ("drapps", "tokenizers", "_cython")
-# Libraries and modules whose objects hold nothing of the user's, however much they hold.
-_CLOSED = frozenset(
-    (
-        *("PIL", "cv2", "h5py", "lmdb", "polars", "pyarrow", "zarr", "numcodecs", "av", "decord"),
-        *("torchcodec", "tensorstore", "netCDF4", "rasterio", "tifffile", "imagecodecs"),
-        *("nanobind", "logging", "typing", "_abc", "abc", "importlib", "warnings"),
-        *("re", "_frozen_importlib", "_frozen_importlib_external", "ssl", "socket", "sqlite3"),
-        *("_sqlite3", "zlib", "lzma", "bz2"),
-    )
-)
-# Libraries whose extension types draw from nothing but what they hold in sight.
-_SEEN = frozenset(
-    (
-        *("numpy", "torch", "torchvision", "torchaudio", "scipy", "sklearn", "pandas"),
-        *("pydantic_core", "regex", "_regex", "yaml", "_yaml", "lxml", "msgpack", "multidict"),
-        *("yarl", "frozenlist", "propcache", "aiohttp", "google", "zmq", "zstandard", "lz4"),
-        *("psutil", "shapely", "pyproj", "fiona", "markupsafe", "_cffi_backend", "xxhash"),
-        *("orjson", "tokenizers"),
-    )
-)
+_CLOSED, _SEEN = named(Known.CLOSED), named(Known.IN_SIGHT)
 _BUILTIN = {
     kind for home in (builtins, types) for kind in vars(home).values() if isinstance(kind, type)
 } | {type(iter(range(0))), type(iter(range(1 << 70)))}

@@ -25,8 +25,8 @@ import tensorflow as tf
 from drapps import ops
 from drapps.errors import PipelineError, SampleError
 from drapps.loader import Loader
-from drapps.loader_options import loader_options
 from drapps.ops import Op
+from drapps.resources import Resources
 from drapps.source import Source, file_source
 from drapps.spec import Decode, Sampler, Spec, Tensor
 from drapps.tensorflow.function import Field, Functions
@@ -203,13 +203,14 @@ def _loader(stages: Stages, followed: Followed, cpu_budget: float | None) -> Loa
             f"shuffle({stages.shuffle.buffer}) of {count} samples keeps neighbours together; "
             f"shuffle({count}) can be lifted"
         )
-    options = loader_options("initial", cpu_budget, None, None)
-    return _made(file_source(followed.paths), _spec(stages, followed), options)
+    return _made(
+        file_source(followed.paths), _spec(stages, followed), Resources(cpu_budget=cpu_budget)
+    )
 
 
-def _made(source: Source, spec: Spec, options: dict[str, Any]) -> Loader:
+def _made(source: Source, spec: Spec, resources: Resources) -> Loader:
     try:
-        return Loader(source, spec, options)
+        return Loader(source, spec, resources)
     except PipelineError as error:
         raise NotLifted(f"the native path refuses it: {error}") from None
 
@@ -223,9 +224,7 @@ def _compare(stages: Stages, followed: Followed) -> None:
     count = min(COMPARED, len(followed.paths))
     spec = _spec(stages, followed)
     spec = replace(spec, sampler=Sampler(seed=spec.sampler.seed))
-    loader = _made(
-        file_source(followed.paths[:count]), spec, loader_options("initial", None, None, None)
-    )
+    loader = _made(file_source(followed.paths[:count]), spec, Resources())
     try:
         theirs = stages.samples(count)
         batches = zip(dataset_of(loader, ("image",)), theirs, strict=True)

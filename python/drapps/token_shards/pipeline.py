@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from drapps import arguments
 from drapps.arguments import Bytes
 from drapps.errors import PipelineError
-from drapps.loader_options import loader_options
 from drapps.policy import Policy
+from drapps.resources import Resources
 from drapps.source import Source
 from drapps.spec import MOST_ROWS, REMAINDERS
 from drapps.token_shards.source import TokenFiles, TokenSource, token_files
@@ -194,6 +194,12 @@ class TokenRowsPipeline:
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
-        options = loader_options(policy, cpu_budget, ram_budget, settings, "off")
+        resources = Resources(
+            policy=policy,
+            cpu_budget=cpu_budget,
+            ram_budget=ram_budget,
+            settings=settings,
+            cache="off",
+        )
         self.source.located()  # so that a file that is not there is an error as such
-        return Loader(self.source, whole._spec, options, file_at(bad_samples_file), policy=policy)
+        return Loader(self.source, whole._spec, resources, file_at(bad_samples_file))

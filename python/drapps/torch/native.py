@@ -6,6 +6,7 @@ import contextlib
 import copy
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from drapps import _core, state
@@ -13,6 +14,7 @@ from drapps.attributes import attribute_of
 from drapps.bad_samples import BadSamplesFile
 from drapps.errors import PipelineError, StateError
 from drapps.report import BadSample
+from drapps.resources import Resources
 from drapps.source import Source
 from drapps.stream import Stream
 from drapps.torch.ahead import AheadStream
@@ -34,7 +36,7 @@ AnyStream: TypeAlias = Stream | BrokenOrderStream | AheadStream
 class Native:
     """A recipe and the native loader made of it."""
 
-    def __init__(self, recipe: Recipe, options: Mapping[str, Any], earlier: Native | None) -> None:
+    def __init__(self, recipe: Recipe, resources: Resources, earlier: Native | None) -> None:
         """Makes the native loader; the files of `earlier` are used again where they are the same.
 
         Raises:
@@ -49,34 +51,35 @@ class Native:
             self.source: Source = earlier.source
         else:
             self.source = recipe.folder.source()
-        self.resident = bool(options.get("device_memory"))
+        self.resident = bool(resources.device_memory)
         try:
-            self.core = self._loader(options)
+            self.core = self._loader(resources)
         except ValueError as error:
-            if self.resident and self._runs({**options, "device": None, "device_memory": None}):
+            if self.resident and self._runs(replace(resources, device_memory=0)):
                 raise PipelineError(str(error)) from None
-            if options["ram_budget"] is not None and self._runs({**options, "ram_budget": None}):
-                budget = f"ram_budget={options['ram_budget']}"
-                raise PipelineError(f"{budget} is too small: {error}") from None
+            budget = resources.ram_budget
+            if budget is not None and self._runs(replace(resources, ram_budget=None)):
+                raise PipelineError(f"ram_budget={budget} is too small: {error}") from None
             raise NotLifted(f"the native path refuses it: {error}") from None
-        if options["settings"] is not None:
+        settings = resources.settings
+        if settings is not None:
             try:
-                self.core.apply(json.dumps(options["settings"]))
+                self.core.apply(json.dumps(settings))
             except ValueError as error:
-                raise PipelineError(f"settings={options['settings']!r}: {error}") from None
+                raise PipelineError(f"settings={settings!r}: {error}") from None
         self._dataset = self.source.digest()
 
-    def _loader(self, options: Mapping[str, Any]) -> _core.Loader:
+    def _loader(self, resources: Resources) -> _core.Loader:
         return _core.Loader(
             self.source.located(),
             json.dumps(self.recipe.spec.to_json()),
-            json.dumps({**options, "settings": None}),
+            replace(resources, settings=None).to_json(),
             read_foreign,
         )
 
-    def _runs(self, options: Mapping[str, Any]) -> bool:
+    def _runs(self, resources: Resources) -> bool:
         try:
-            self._loader(options)
+            self._loader(resources)
         except ValueError:
             return False
         return True

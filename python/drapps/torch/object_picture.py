@@ -10,7 +10,6 @@ import functools
 import io
 import itertools
 import random
-import sys
 import types
 import zlib
 from array import array
@@ -25,6 +24,9 @@ import numpy as np
 import torch
 
 from drapps.attributes import attribute_of, attributes_of, slots_of
+from drapps.generator_memory import plain_state
+from drapps.libraries import Known, is_within
+from drapps.user_code import closure_of, names_of
 
 _MOST_PARTS = 4000  # those nearest to the dataset first
 _MOST_LOOKS = 16 * _MOST_PARTS  # at anything, also once more, and at code
@@ -43,24 +45,6 @@ _GENERATORS = (
 )
 _CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 _CODE = (types.FunctionType, types.MethodType, functools.partial)
-# Libraries whose objects are handles, or keep caches of what does not change.
-_HANDLES = (
-    *("PIL", "cv2", "datasets", "h5py", "jax", "lmdb", "numpy", "pandas", "polars", "pyarrow"),
-    *("tables", "tensorflow", "tokenizers", "zarr"),
-    *("transformers.models", "transformers.tokenization"),
-    "drapps.item_cache.keeper",
-)
-# And those whose functions have no state.
-_LIBRARIES = (
-    *_HANDLES,
-    "drapps",
-    "scipy",
-    "skimage",
-    "sklearn",
-    "torch",
-    "torchvision",
-    "transformers",
-)
 
 
 @dataclass(frozen=True)
@@ -134,7 +118,7 @@ class _PictureMaker:
         if isinstance(value, Iterator) and kind.__module__ in ("builtins", "itertools"):
             return Part("iterator", None), ()
         own = attribute_of(value, "__dict__")
-        if isinstance(value, io.IOBase) or _is_of(kind.__module__, _HANDLES):
+        if isinstance(value, io.IOBase) or is_within(kind.__module__, Known.HANDLE):
             formats = own.get("_format_kwargs") if own else None  # of datasets.Dataset
             return Part("handle", None), [(f"{path}.format", formats)] if formats else ()
         if own is None and attribute_of(kind, "__slots__") is None:
@@ -173,13 +157,7 @@ def _generator(value: Any) -> Part:
         return Part("generator", zlib.crc32(bytes(value.get_state().numpy())))
     bits = getattr(value, "bit_generator", getattr(value, "_bit_generator", value))
     state = value.get_state(legacy=False) if hasattr(value, "get_state") else bits.state
-    return Part("generator", zlib.crc32(repr(_plain(state)).encode()))
-
-
-def _plain(state: Any) -> Any:
-    if isinstance(state, dict):
-        return {name: _plain(value) for name, value in state.items()}
-    return state.tobytes() if isinstance(state, np.ndarray) else state
+    return Part("generator", zlib.crc32(repr(plain_state(state)).encode()))
 
 
 def _within_container(path: str, value: Any) -> _Within:
@@ -201,7 +179,7 @@ def _within_object(path: str, value: Any) -> _Within:
     for name, part in slots_of(value):
         yield f"{path}.{name}", part
     for kind in type(value).__mro__:
-        if _is_of(kind.__module__, _LIBRARIES):
+        if is_within(kind.__module__, Known.STATELESS):
             continue
         where = f"{path}.{kind.__name__}"
         for name, part in vars(kind).items():
@@ -218,26 +196,10 @@ def _within_code(path: str, value: Any) -> _Within:
     elif isinstance(value, functools.partial):
         parts = (value.func, *value.args, *value.keywords.values())
         yield from ((f"{path}({i})", part) for i, part in enumerate(parts))
-    elif not _is_of(value.__module__ or "", _LIBRARIES):
-        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False):
-            yield f"{path}.{name}", cell.cell_contents
+    elif not is_within(value.__module__ or "", Known.STATELESS):
+        yield from ((f"{path}.{name}", part) for name, part in closure_of(value))
         defaults = (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
         yield from ((f"{path}(={i})", part) for i, part in enumerate(defaults))
-        for name in _names(value.__code__):
+        for name in names_of(value.__code__):
             if name in value.__globals__:
                 yield f"{value.__module__}.{name}", value.__globals__[name]
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _names(inner)
-
-
-def _is_of(module: str, names: tuple[str, ...]) -> bool:
-    """Whether a module is one of `names`, within one, or of Python's own."""
-    top = module.partition(".")[0]
-    return top in sys.stdlib_module_names or any(
-        module == name or module.startswith(f"{name}.") for name in names
-    )

@@ -10,15 +10,17 @@ once; what it found is compared by identity at every pass, in half of one.
 from __future__ import annotations
 
 import builtins
-import contextlib
 import functools
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from types import CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Iterable, Mapping
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from drapps.libraries import Known, named
+from drapps.user_code import closure_of, names_of
+
 _FOLLOWED = ("torchvision.", "PIL.", "timm.", "torch.utils.data.")
-_PACKAGES = frozenset({"torchvision", "PIL", "timm", "torch", "numpy", "typing_extensions"})
+_PACKAGES = named(Known.RECOGNISED)
 _STANDARD = frozenset(sys.stdlib_module_names) - {"unittest"}
 # What else of the standard library is called changes no sample, and is replaced for other reasons.
 _MATTERS = frozenset({"builtins", "io", "math", "os", "posixpath", "random", "struct", "zlib"})
@@ -102,11 +104,11 @@ class Walk:
                 self._visit_function(value, owner)
 
     def _visit_function(self, function: FunctionType, owner: type | None) -> None:
-        for cell in _contents(function):
-            self._visit(cell)
+        for _, content in closure_of(function):
+            self._visit(content)
         for kernel in _kernels(function):
             self._visit(kernel)
-        names = frozenset(_names(function.__code__))
+        names = frozenset(names_of(function.__code__))
         for name in names:
             if name in function.__globals__:
                 self._follow(function.__globals__, name, names)
@@ -167,19 +169,6 @@ def _is_called(value: Any, name: str, home: str) -> bool:
     if not home.startswith("torchvision.datasets.") or not isinstance(value, FunctionType):
         return True
     return not value.__module__.startswith("torchvision.datasets.") or value.__name__ == name
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
-
-
-def _contents(function: FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # not yet filled
-            yield cell.cell_contents
 
 
 def _kernels(function: FunctionType) -> list[Any]:

@@ -18,15 +18,15 @@ from drapps.errors import PipelineError
 _VIRTUAL_WORKERS = 8  # of num_workers="auto": never the number of cores, which the data would show
 
 
-def workers_of(num_workers: Any) -> int:
-    """The number of virtual workers.
+def workers_of(num_workers: Any) -> tuple[int, bool]:
+    """The number of virtual workers, and whether it was left to the loader.
 
     Raises:
         PipelineError: it is no whole number, and not ``"auto"``.
     """
     if isinstance(num_workers, str) and num_workers == "auto":
-        return _VIRTUAL_WORKERS
-    return _whole("num_workers", num_workers, 'a whole number of workers or "auto"')
+        return _VIRTUAL_WORKERS, True
+    return _whole("num_workers", num_workers, 'a whole number of workers or "auto"'), False
 
 
 def _whole(name: str, value: Any, what: str) -> int:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from types import CodeType, FunctionType
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
+
+from drapps.user_code import codes_in
 
 Edit = Callable[[ast.FunctionDef], None]
 
@@ -41,7 +43,7 @@ def instrument(function: Any, edit: Edit, names: Mapping[str, Any]) -> bool:
     else:
         return False
     made = compile(ast.fix_missing_locations(tree), code.co_filename, "exec", dont_inherit=True)
-    for found in _codes(made):
+    for found in codes_in(made):
         same_place = found.co_firstlineno == code.co_firstlineno
         if same_place and found.co_name == code.co_name and found.co_freevars == code.co_freevars:
             function.__globals__.update(names)
@@ -52,13 +54,6 @@ def instrument(function: Any, edit: Edit, names: Mapping[str, Any]) -> bool:
 
 def _line_of(node: ast.FunctionDef) -> int:
     return min([node.lineno, *(each.lineno for each in node.decorator_list)])
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield constant
-            yield from _codes(constant)
 
 
 def around(begin: str, end: str, failed: str = "") -> Edit:

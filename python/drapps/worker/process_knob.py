@@ -33,9 +33,8 @@ class ProcessKnob:
     given: int = 0
     frozen: bool = False
     own_state: dict[str, bool] = field(default_factory=dict)
-    _told: set[str] = field(default_factory=set)
+    _remarked: set[str] = field(default_factory=set)
     _control: _core.ProcessControl | None = None
-    _maker: int = 0
 
     @classmethod
     def from_settings(
@@ -63,18 +62,16 @@ class ProcessKnob:
 
     @property
     def control(self) -> _core.ProcessControl:
-        """The control plane, in this process: a child of a fork has one of its own."""
-        if self._control is None or self._maker != os.getpid():
-            policy = to_json(self.policy, "processes")
-            self._control, self._maker = _core.ProcessControl(policy), os.getpid()
+        """The control plane: made by who asks first, and in each process a log of its own."""
+        if self._control is None:
+            self._control = _core.ProcessControl(to_json(self.policy, "processes"))
             self._control.freeze(self.frozen)
         return self._control
 
     @property
     def processes(self) -> int:
         """The knob; 0 where no process was started yet and nothing was given."""
-        made = self._control is not None and self._maker == os.getpid()
-        return (self.control.processes if made else 0) or self.given
+        return (0 if self._control is None else self._control.processes) or self.given
 
     def freeze(self, frozen: bool) -> None:
         """From now on nothing moves it, or something does again."""
@@ -88,7 +85,7 @@ class ProcessKnob:
             PipelineError: there is no such policy.
         """
         text = to_json(policy, "processes")
-        if self._control is not None and self._maker == os.getpid():
+        if self._control is not None:
             self._control.set_policy(text)
         self.policy = policy
 
@@ -119,10 +116,10 @@ class ProcessKnob:
 
     def note_own_state(self, changed: Mapping[str, bool]) -> list[str]:
         """Takes note of what the dataset keeps on itself; gives what was not known."""
-        found = [path for path in changed if path not in self.own_state]
+        unknown = [path for path in changed if path not in self.own_state]
         for path, lasting in changed.items():
             self.own_state[path] = lasting or self.own_state.get(path, False)
-        return found
+        return unknown
 
     @property
     def lasting_state(self) -> list[str]:
@@ -135,9 +132,9 @@ class ProcessKnob:
 
     def remark_once(self, why: str) -> bool:
         """A remark that is made once; whether it was new."""
-        new = why not in self._told
+        new = why not in self._remarked
         if new:
-            self._told.add(why)
+            self._remarked.add(why)
             self.remark(why)
         return new
 
@@ -177,8 +174,8 @@ class ProcessKnob:
         plan |= json.loads(_core.limits())
         if self.processes > 0:
             plan["settings"] = self.settings()
-        said = {"plan": plan | dict(of_pass), "forms": forms, "decisions": self.log()}
-        return Explanation.from_json(said, choice(self.policy, "processes"))
+        described = {"plan": plan | dict(of_pass), "forms": forms, "decisions": self.log()}
+        return Explanation.from_json(described, choice(self.policy, "processes"))
 
     def log(self) -> dict[str, Any]:
         """The decision log."""

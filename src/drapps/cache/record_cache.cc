@@ -21,16 +21,20 @@ bool fetched(const Location& at) noexcept { return at.path != nullptr; }
 
 }  // namespace
 
-RecordCache::RecordCache(Tier& tier, std::shared_ptr<const Source> source, const Wish& wish,
+RecordCache::RecordCache(Tier& tier, std::shared_ptr<const Source> source, const RecordCacheOptions& options,
                          const std::vector<std::optional<std::string>>& made_with)
-    : tier_(tier), source_(std::move(source)), wish_(wish), number_(next_number()), forms_(source_->parts().size()) {
-  const FormId wanted = wish.form.value_or(FormId::kBytes);
+    : tier_(tier),
+      source_(std::move(source)),
+      options_(options),
+      number_(next_number()),
+      forms_(source_->parts().size()) {
+  const FormId wanted = options.form.value_or(FormId::kBytes);
   for (std::size_t part = 0; part < std::min(forms_.size(), made_with.size()); ++part) {
     const std::optional<std::string>& with = made_with[part];
     if (!with) continue;
     forms_[part] = {wanted, identity_of(std::string(name_of(wanted)) + " " + *with)};
   }
-  member_ = tier_.join(wish.form ? source_->size() * source_->parts().size() : 0, wish.budget);
+  member_ = tier_.join(options.form ? source_->size() * source_->parts().size() : 0, options.budget);
 }
 
 RecordCache::~RecordCache() { tier_.leave(member_); }
@@ -49,7 +53,7 @@ RecordIdentity RecordCache::in_form(const RecordIdentity& plain, RecordPart part
 }
 
 bool RecordCache::knows(std::uint64_t record) noexcept {
-  if (!wish_.form || tier_.empty()) return false;
+  if (!options_.form || tier_.empty()) return false;
   bool any = false;
   for (std::size_t i = 0; i < forms_.size(); ++i) {
     const auto part = static_cast<RecordPart>(i);
@@ -66,7 +70,7 @@ bool RecordCache::knows(std::uint64_t record) noexcept {
 std::array<double, kForms> RecordCache::shares() noexcept {
   constexpr std::uint64_t kMost = 4096;
   std::array<double, kForms> shares{};
-  const std::uint64_t looked_at = wish_.form ? std::min(source_->size(), kMost) : 0;
+  const std::uint64_t looked_at = options_.form ? std::min(source_->size(), kMost) : 0;
   for (std::uint64_t i = 0; i < looked_at; ++i) {
     const std::uint64_t index = i * source_->size() / looked_at;
     const RecordIdentity as_bytes = plain(index, kFirstPart, source_->locate(index, kFirstPart));
@@ -99,7 +103,7 @@ View RecordCache::find_part(const Request& request, RecordPart part) noexcept {
 }
 
 bool RecordCache::find(const Request& request) noexcept {
-  if (!wish_.form || tier_.empty()) return false;
+  if (!options_.form || tier_.empty()) return false;
   bool any = false;
   for (RecordPart part = kFirstPart; part < request.read.parts; ++part) {
     View& view = request.kept.views[part];
@@ -121,7 +125,7 @@ bool RecordCache::find(const Request& request) noexcept {
 
 bool RecordCache::wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept {
   const std::size_t room = tier_.room();
-  if (!wish_.form || room < bytes || room <= room_in_vain_.load(std::memory_order_relaxed)) return false;
+  if (!options_.form || room < bytes || room <= room_in_vain_.load(std::memory_order_relaxed)) return false;
   const View& kept = request.kept.views[part];
   const bool there = kept && kept.form() == form(part);
   const Location& at = request.read.at[part];
@@ -130,7 +134,7 @@ bool RecordCache::wants(const Request& request, RecordPart part, std::size_t byt
   if (!kept && request.read.state[part] == kUnknownState) return false;
   // What the page cache has let go by the next pass is not there to be had for nothing.
   const bool lost = !source_->storage().page_cached() || passes_.load(std::memory_order_relaxed) > 1;
-  return wish_.always || kept || (request.read.waited && lost);
+  return options_.always || kept || (request.read.waited && lost);
 }
 
 void RecordCache::keep(const Request& request, RecordPart part, std::span<const std::uint8_t> entry,

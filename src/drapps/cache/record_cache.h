@@ -21,7 +21,7 @@
 namespace drapps::cache {
 
 /// What a loader wants of the cache.
-struct Wish {
+struct RecordCacheOptions {
   std::size_t budget = 0;      // bytes; see Tier::join()
   std::optional<FormId> form;  // in which records are kept; none: they are not
   bool always = true;  // false: only those that storage made a reader wait for, and not what the page cache holds
@@ -34,7 +34,7 @@ class RecordCache final : public Keeper {
   /// @param source     of files, or of bytes in memory.
   /// @param made_with  for each part of the records what else than its file shows in its form, or nothing where it is
   ///                   kept as bytes.
-  RecordCache(Tier& tier, std::shared_ptr<const Source> source, const Wish& wish,
+  RecordCache(Tier& tier, std::shared_ptr<const Source> source, const RecordCacheOptions& options,
               const std::vector<std::optional<std::string>>& made_with);
   ~RecordCache() override;
   RecordCache(const RecordCache&) = delete;
@@ -77,7 +77,7 @@ class RecordCache final : public Keeper {
 
   Tier& tier_;
   const std::shared_ptr<const Source> source_;
-  const Wish wish_;
+  const RecordCacheOptions options_;
   Member member_;
   const std::uint64_t number_;   // among all of the process
   std::vector<PartForm> forms_;  // by part

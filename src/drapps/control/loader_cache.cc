@@ -65,18 +65,30 @@ Result<CacheOptions> cache_options(const json& budget, const json& form) {
   return options;
 }
 
+json cache_to_json(const CacheOptions& options) {
+  if (!options.on) return "off";
+  return options.budget ? json(*options.budget) : json();
+}
+
+json form_to_json(const CacheOptions& options) {
+  if (!options.chosen) return {};
+  if (!options.form) return "index";
+  if (!options.index) return name_of(*options.form);
+  return options.budget ? json() : json("jpeg+index");
+}
+
 LoaderCache::LoaderCache(Engine& engine, const Plan& plan, const std::shared_ptr<Source>& source,
                          const CacheOptions& options)
     : store_(engine.cache()) {
   if (!options.on || source->rows() != nullptr) return;
-  const cache::Wish wish{
+  const cache::RecordCacheOptions kept{
       .budget = options.budget.value_or(default_budget(engine, plan)), .form = options.form, .always = options.chosen};
   records_ = std::make_shared<cache::RecordCache>(
-      store_, source, wish,
+      store_, source, kept,
       options.form ? made_with(plan, *source, *options.form) : std::vector<std::optional<std::string>>());
   if (!options.index) return;
   for (const auto& part : plan.parts) {
-    learned_ = part->new_store(store_.ledger(), source->size(), wish.budget);
+    learned_ = part->new_store(store_.ledger(), source->size(), kept.budget);
     if (learned_ == nullptr) continue;
     learner_ = part;
     break;

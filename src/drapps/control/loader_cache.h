@@ -27,6 +27,9 @@ struct CacheOptions {
 /// From the options "cache" ("auto", "off", bytes) and "form"; either may be null. kInvalidArgument says which are
 /// known.
 Result<CacheOptions> cache_options(const nlohmann::json& budget, const nlohmann::json& form);
+/// The reverse of both; null where they are as if not given.
+nlohmann::json cache_to_json(const CacheOptions& options);
+nlohmann::json form_to_json(const CacheOptions& options);
 
 /// Of one loader, in one process.
 class LoaderCache {

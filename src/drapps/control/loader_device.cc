@@ -42,6 +42,8 @@ PlacementRates placement_rates(const PlantStats& stats, const LateCounts& counts
 
 }  // namespace
 
+std::string_view name_of(PlacementMode mode) noexcept { return kPlacements[static_cast<std::size_t>(mode)]; }
+
 Result<PlacementChoice> placement_from_json(const nlohmann::json& placement, const nlohmann::json& device) {
   const auto name = std::find(std::begin(kPlacements), std::end(kPlacements),
                               placement.is_string() ? placement.get<std::string>() : "");
@@ -92,9 +94,9 @@ Result<std::shared_ptr<LateStage>> LoaderDevice::make(const Plan& plan, Engine& 
   return plan.parts.front()->late_stage(room, engine.memory(MemoryUse::kWorkspaces));
 }
 
-void LoaderDevice::start(Settings& settings) const noexcept {
-  if (choice_.mode == PlacementMode::kCpu) return;
-  const std::int32_t share = choice_.mode == PlacementMode::kGpu ? kWeightUnit : kTrial;
+void LoaderDevice::start(Settings& settings, const PlacementChoice& choice) noexcept {
+  if (choice.mode == PlacementMode::kCpu) return;
+  const std::int32_t share = choice.mode == PlacementMode::kGpu ? kWeightUnit : kTrial;
   settings[KnobId::kDecodeOnGpu] = settings[KnobId::kAugmentOnGpu] = share;
 }
 
@@ -109,7 +111,7 @@ bool LoaderDevice::place(Settings& settings, const PlantStats& stats) {
 }
 
 nlohmann::json LoaderDevice::to_json() const {
-  nlohmann::json root{{"placement", kPlacements[static_cast<std::size_t>(choice_.mode)]}};
+  nlohmann::json root{{"placement", name_of(choice_.mode)}};
   if (choice_.mode == PlacementMode::kCpu) return root;
   root["device"] = choice_.device;
   if (!unused_.empty()) root["unused"] = unused_;

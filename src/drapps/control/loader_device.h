@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "drapps/control/plant_stats.h"
 #include "drapps/modality/late_stage.h"
@@ -19,6 +20,7 @@
 namespace drapps {
 
 enum class PlacementMode : std::uint8_t { kCpu, kGpu, kAuto };
+std::string_view name_of(PlacementMode mode) noexcept;
 
 struct PlacementChoice {
   PlacementMode mode = PlacementMode::kCpu;
@@ -54,7 +56,7 @@ class LoaderDevice {
   const LateStage* decoder() const noexcept { return decoder_.get(); }
 
   /// The knobs that a loader begins with. Uses no device.
-  void start(Settings& settings) const noexcept;
+  static void start(Settings& settings, const PlacementChoice& choice) noexcept;
   /// Those that the next pass begins with, by what passes before have measured; whether that moves them.
   bool place(Settings& settings, const PlantStats& stats);
 

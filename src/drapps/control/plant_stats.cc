@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "drapps/plant/fields.h"
 #include "drapps/plant/schema.h"
 
 namespace drapps {
@@ -34,6 +35,32 @@ json distribution(const HistogramCounts& counts, double unit = kSecond) {
           {"buckets", std::move(buckets)}};
 }
 
+/// A visitor of fields.h: numbers go into an object under their names, times in seconds.
+struct NumbersInto {
+  json& root;
+
+  template <class Number>
+  void operator()(const FieldName& name, const FieldInfo& info, const Number& value) const {
+    if (info.unit == "ns") {
+      root[std::string(name.of) + "_s"] = seconds(value);
+    } else {
+      root[std::string(name.of)] = value;
+    }
+  }
+};
+
+json storage_json(const StorageCounts& storage) {
+  json root{{"at_once_s", distribution(storage.at_once)}, {"waited_s", distribution(storage.waited)}};
+  visit_storage_numbers(storage, NumbersInto{root});
+  return root;
+}
+
+json upcoming_json(const Upcoming& upcoming) {
+  json root = json::object();
+  visit_upcoming_numbers(upcoming, NumbersInto{root});
+  return root;
+}
+
 json workers_json(const WorkerTimes& times) {
   json lanes = json::object();
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
@@ -42,16 +69,12 @@ json workers_json(const WorkerTimes& times) {
     lanes[std::string(kLanes[i].name)] = {{"cpu_s", seconds(lane.cpu_ns)},
                                           {"core_wait_s", seconds(lane.wall_ns - std::min(lane.wall_ns, lane.cpu_ns))}};
   }
-  return {{"count", times.workers},
-          {"wall_s", seconds(times.wall_ns)},
-          {"idle_s", seconds(times.waited(WorkFound::kNothing))},
-          {"window_s", seconds(times.waited(WorkFound::kWindow))},
-          {"memory_s", seconds(times.waited(WorkFound::kMemory))},
-          {"storage_s", seconds(times.waited(WorkFound::kStorage))},
-          {"paused_s", seconds(times.paused_ns)},
-          {"other_s", seconds(times.other_ns)},
-          {"cpu_s", seconds(times.cpu_ns)},
-          {"lanes", std::move(lanes)}};
+  json root = json::object();
+  const WorkerObservation seen = observation_of(times);
+  visit_worker_numbers(seen, NumbersInto{root});
+  root["cpu_s"] = seconds(times.cpu_ns);
+  root["lanes"] = std::move(lanes);
+  return root;
 }
 
 }  // namespace
@@ -90,8 +113,6 @@ json to_json(const PlantStats& stats, KnobSet has) {
                                           {"queue_length", distribution(lane.queue_length, 1)},
                                           {"wait_s", distribution(lane.wait)}};
   }
-  const StorageCounts& storage = stats.storage;
-  const Upcoming& upcoming = stats.upcoming;
   return {{"settings", settings_to_json(stats.settings, has)},
           {"limits", std::move(limits)},
           {"batches", stats.batches},
@@ -106,21 +127,8 @@ json to_json(const PlantStats& stats, KnobSet has) {
             {"between_s", seconds(stats.consumer.between_ns)}}},
           {"lanes", std::move(lanes)},
           {"workers", workers_json(stats.workers)},
-          {"storage",
-           {{"bytes", storage.bytes},
-            {"failures", storage.failures},
-            {"refusals", storage.refusals},
-            {"retries", storage.retries},
-            {"in_flight", storage.in_flight},
-            {"at_once_s", distribution(storage.at_once)},
-            {"waited_s", distribution(storage.waited)}}},
-          {"upcoming",
-           {{"samples", upcoming.samples},
-            {"sized", upcoming.sized},
-            {"bytes", upcoming.bytes},
-            {"seen", upcoming.seen},
-            {"pixels", upcoming.pixels},
-            {"indexed", upcoming.indexed}}},
+          {"storage", storage_json(stats.storage)},
+          {"upcoming", upcoming_json(stats.upcoming)},
           {"memory", {{"used", stats.memory_used}, {"limit", stats.memory_limit}}}};
 }
 

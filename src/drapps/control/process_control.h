@@ -1,54 +1,44 @@
-// The control plane of a loader that runs Python code in worker processes: its plant, and the client that decides.
+// The control plane of a loader that runs Python code in worker processes, and its plant.
 #pragma once
-
-#include <sys/types.h>
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
-#include "drapps/control/client.h"
+#include "drapps/base/per_process.h"
+#include "drapps/control/control.h"
 #include "drapps/control/process_plant.h"
-#include "drapps/control/recording.h"
 #include "drapps/policy/config.h"
 
 namespace drapps {
 
-/// One for the life of a loader, in the process that made it. There its destruction waits for nothing; elsewhere it
-/// does nothing.
+/// One for the life of a loader. A child of fork() goes on with its policy, and with a plant of the child's own.
 class ProcessControl {
  public:
   /// kInvalidArgument where there is no such policy, or it does not take what the config gives.
   static Result<std::unique_ptr<ProcessControl>> make(const PolicyConfig& policy);
-  ~ProcessControl();
-  ProcessControl(const ProcessControl&) = delete;
-  ProcessControl& operator=(const ProcessControl&) = delete;
 
   /// Decides from here until detach(). Of several boards the latest one counts.
   void attach(const std::shared_ptr<Board>& board, std::int32_t processes);
   void detach(const Board& board);
-
-  /// Another policy from here on. kInvalidArgument where it cannot be made: the old one goes on.
-  Status set_policy(const PolicyConfig& policy);
+  /// A pass begins in the board's processes.
+  void begin_pass(std::uint32_t epoch);
+  /// For the log: something happened that moved no knob.
+  void remark(const std::string& why, const std::string& more);
 
   /// All that was counted so far, see plant_stats.h; and "machine": see meters.h.
-  nlohmann::json stats() const;
+  nlohmann::json stats();
 
-  /// As Loader::record(), stop_recording() and take_warning(); nothing in another process than its maker's.
-  /// @param about  JSON of who records: {"plan": …}.
-  Status record(const std::string& path, std::string_view about);
-  void stop_recording();
-  std::string take_warning();
-
-  ProcessPlant& plant() noexcept { return *plant_; }
-  Client& client() noexcept { return *client_; }
+  /// Policy, decisions, and what stops and records them.
+  Control& control() noexcept { return control_; }
+  /// This process's.
+  ProcessPlant& plant();
 
  private:
-  ProcessControl(std::unique_ptr<const Policy> policy, const PolicyConfig& config);
+  explicit ProcessControl(const PolicyConfig& policy) : control_(policy) { plant(); }
 
-  const pid_t maker_;
-  std::shared_ptr<ProcessPlant> plant_;
-  std::shared_ptr<Client> client_;
-  std::shared_ptr<Recording> recording_;
+  Control control_;
+  PerProcess<std::shared_ptr<ProcessPlant>> plant_;
 };
 
 }  // namespace drapps

@@ -220,7 +220,7 @@ TEST(ProcessControl, IsUnderControlWhileItIsAttached) {
   auto control = *ProcessControl::make({.name = "trials"});
   const std::shared_ptr<Board> board = *Board::make(8, 8, std::uint64_t{16} << 20);
   control->attach(board, 3);
-  const auto decisions = [&] { return control->client().log().to_json()["totals"]["decisions"].get<int>(); };
+  const auto decisions = [&] { return control->control().log()["totals"]["decisions"].get<int>(); };
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (decisions() == 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(milliseconds(20));

@@ -4,6 +4,19 @@
 
 namespace drapps {
 
+trace::SampleBatch sample_batch(const SampleReservoir& samples) {
+  trace::SampleBatch batch{.seen = samples.added(), .samples = {}};
+  for (const SampleTimes& sample : samples.kept()) {
+    batch.samples.push_back({.index = sample.record,
+                             .position = sample.position,
+                             .bytes = sample.bytes,
+                             .known = sample.known,
+                             .cpu_ns = sample.cpu_ns,
+                             .wall_ns = sample.wall_ns});
+  }
+  return batch;
+}
+
 Status Recording::begin(const std::string& path, std::string_view about, Client* client, Samples samples) {
   const std::lock_guard lock(mutex_);
   if (writer_ != nullptr && !writer_->ended()) {

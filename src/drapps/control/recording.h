@@ -8,8 +8,12 @@
 #include <string_view>
 
 #include "drapps/control/client.h"
+#include "drapps/pipeline/sample_log.h"
 
 namespace drapps {
+
+/// Samples of a pass as a trace has them.
+trace::SampleBatch sample_batch(const SampleReservoir& samples);
 
 /// Every member may be called from any thread of the process that made it.
 class Recording {

@@ -39,14 +39,18 @@ std::int64_t number_of(std::uint64_t step, std::uint32_t row) { return static_ca
 /// A window, filled by whoever the test says; positions count rows.
 struct Bench {
   explicit Bench(OnError on_error = OnError::kRaise, std::size_t slots = 64, std::uint64_t steps = kSteps)
-      : plan(numbers(on_error)), ledger(slots * plan->layout.bytes()), window(plan, arena, pass(steps), metrics) {
+      : plan(numbers(on_error)),
+        ledger(slots * plan->layout.bytes()),
+        window(SlotPayload(plan, arena, 0, ops()), pass(steps), metrics) {
     window.set_depth(4);
   }
   BatchWindow::Pass pass(std::uint64_t steps) {
     return {.steps = steps,
             .content = [](std::uint64_t step) { return BatchWindow::Content{kRowsOfBatch, (step + 1) * kRowsOfBatch}; },
-            .free_memory = [this] { ++freed; },
-            .complete = [this](std::byte*, std::uint64_t, std::uint32_t) { ++completed; }};
+            .free_memory = [this] { ++freed; }};
+  }
+  SlotPayload::BatchOps ops() {
+    return [this](std::byte*, std::uint64_t, std::uint32_t) { ++completed; };
   }
 
   void write(std::uint64_t step, std::uint32_t row, std::byte* slot) const {
@@ -65,7 +69,7 @@ struct Bench {
   }
   std::byte* slot(std::uint64_t step) {
     const std::scoped_lock lock(window.mutex());
-    return window.slot(step);
+    return window.place(step)->data();
   }
   /// Opens and fills whole batches, as many as there is room for.
   void fill() {

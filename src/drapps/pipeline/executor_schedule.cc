@@ -126,7 +126,7 @@ SampleTask* Executor::pick() {
   task->way.lane = 0;
   task->way.inside = lanes.size() > 1;
   if (task->way.inside) ++inside_;
-  task->place.slot = window_.slot(task->place.step);
+  task->place.slot = window_.place(task->place.step)->data();
   lend_workspace(*task);
   if (decoder_ != nullptr && offers(*task)) {
     task->late = {

@@ -49,7 +49,7 @@ Gatherer::~Gatherer() {
 
 bool Gatherer::help(Lock& lock) {
   Run run = take(taker_.step() + 1);
-  if (run.hand == nullptr) return false;
+  if (run.scratch == nullptr) return false;
   // The rest of a large batch is for the others.
   const bool call = shared_ && !std::exchange(called_, true);
   if (call) {
@@ -77,11 +77,11 @@ std::uint64_t Gatherer::horizon() const {
 
 Gatherer::Run Gatherer::take(std::uint64_t before_step) {
   const std::uint64_t end = std::min(before_step, horizon());
-  if (stopping_ || fetch_step_ >= end || !ready_hand() || !window_.open(fetch_step_)) return {};
+  if (stopping_ || fetch_step_ >= end || !ready_scratch() || !window_.open(fetch_step_)) return {};
   const std::uint32_t rows = window_.rows(fetch_step_);
-  Run run{fetch_step_, fetch_row_, std::min(grain_, rows - fetch_row_), window_.slot(fetch_step_),
-          std::move(hands_.back())};
-  hands_.pop_back();
+  Run run{fetch_step_, fetch_row_, std::min(grain_, rows - fetch_row_), window_.place(fetch_step_)->data(),
+          std::move(scratches_.back())};
+  scratches_.pop_back();
   fetch_row_ += run.rows;
   if (fetch_row_ == rows) {
     fetch_row_ = 0;
@@ -91,24 +91,24 @@ Gatherer::Run Gatherer::take(std::uint64_t before_step) {
 }
 
 /// Makes sure of one to borrow.
-bool Gatherer::ready_hand() {
-  if (!hands_.empty()) return true;
+bool Gatherer::ready_scratch() {
+  if (!scratches_.empty()) return true;
   Status made = catching([this] {
-    hands_.reserve(made_hands_ + 1);
+    scratches_.reserve(scratches_made_ + 1);
     MemoryLedger& ledger = engine_.memory(MemoryUse::kWorkspaces);
-    hands_.push_back(std::make_unique<Hand>(ledger, preparer_.new_workspace(ledger)));
-    ++made_hands_;
+    scratches_.push_back(std::make_unique<Scratch>(ledger, preparer_.new_workspace(ledger)));
+    ++scratches_made_;
   });
   if (made.ok()) return true;
   // Where there are some, the next one that is released will do.
-  if (made_hands_ == 0) window_.lacks(std::move(made).error());
+  if (scratches_made_ == 0) window_.lacks(std::move(made).error());
   return false;
 }
 
 WorkFound Gatherer::run_one() noexcept {
   Lock lock(mutex_);
   Run run = take(horizon());
-  if (run.hand == nullptr) {
+  if (run.scratch == nullptr) {
     if (stopping_ || fetch_step_ == window_.steps()) return WorkFound::kNothing;
     return fetch_step_ < horizon() ? WorkFound::kMemory : WorkFound::kWindow;
   }
@@ -120,13 +120,13 @@ WorkFound Gatherer::run_one() noexcept {
 
 /// Makes a run with the mutex released; whether takers wait for its batch, which has landed.
 bool Gatherer::work(Lock& lock, Run run) noexcept {
-  Hand& hand = *run.hand;
+  Scratch& scratch = *run.scratch;
   lock.unlock();
   const std::size_t place = lane_place(LaneRole::kPrepare);
   LaneTimer timer(place);
   Status status = catching([&] {
-    gather(run, hand);
-    for (const auto& [row, error] : hand.failed) {
+    gather(run, scratch);
+    for (const auto& [row, error] : scratch.failed) {
       if (Status told = window_.report(error); !told.ok()) return told;
     }
     return ok_status();
@@ -143,9 +143,9 @@ bool Gatherer::work(Lock& lock, Run run) noexcept {
   if (metrics_.log.wants(spent.wall_ns / run.rows)) log(run, spent);
   lock.lock();
   const bool landed =
-      window_.finish(lock, run.step, run.rows, raised ? std::span(&*raised, 1) : std::span(hand.failed));
-  hand.failed.clear();
-  hands_.push_back(std::move(run.hand));
+      window_.finish(lock, run.step, run.rows, raised ? std::span(&*raised, 1) : std::span(scratch.failed));
+  scratch.failed.clear();
+  scratches_.push_back(std::move(run.scratch));
   return landed;
 }
 
@@ -169,7 +169,7 @@ void Gatherer::apply(const Settings& settings) {
 }
 
 void Gatherer::free_memory() noexcept {
-  for (const auto& hand : hands_) hand->workspace.reset();
+  for (const auto& scratch : scratches_) scratch->workspace.reset();
 }
 
 }  // namespace drapps

@@ -5,23 +5,23 @@
 
 namespace drapps {
 
-void Gatherer::gather(const Run& run, Hand& hand) {
-  hand.records.resize(run.rows);
-  sampler_.indices(run.step, run.first, hand.records);
-  hand.rows = hand.records;
-  source_->rows()->to_rows(hand.rows);
+void Gatherer::gather(const Run& run, Scratch& scratch) {
+  scratch.records.resize(run.rows);
+  sampler_.indices(run.step, run.first, scratch.records);
+  scratch.rows = scratch.records;
+  source_->rows()->to_rows(scratch.rows);
   const Sampler::Batch batch = sampler_.batch(run.step);
   const std::uint32_t real = batch.rows - batch.padded;
-  const RowRun rows{.records = hand.records,
-                    .rows = hand.rows,
+  const RowRun rows{.records = scratch.records,
+                    .rows = scratch.rows,
                     .first_position = batch.first_position + run.first,
                     .real = real > run.first ? real - run.first : 0,
-                    .workspace = hand.workspace};
-  for (const ColumnGatherer& column : plan_->gatherers) gather_column(column, run, rows, hand);
-  if (!plan_->writers.empty()) prepare_rows(run, rows, hand);
+                    .workspace = scratch.workspace};
+  for (const ColumnGatherer& column : plan_->gatherers) gather_column(column, run, rows, scratch);
+  if (!plan_->writers.empty()) prepare_rows(run, rows, scratch);
 }
 
-void Gatherer::gather_column(const ColumnGatherer& column, const Run& run, const RowRun& rows, Hand& hand) {
+void Gatherer::gather_column(const ColumnGatherer& column, const Run& run, const RowRun& rows, Scratch& scratch) {
   std::byte* const first = plan_->layout.row(run.slot, column.column, run.first);
   for (std::size_t next = 0; next < run.rows; ++next) {
     Status status = column.gather(rows, next, first);
@@ -29,40 +29,40 @@ void Gatherer::gather_column(const ColumnGatherer& column, const Run& run, const
       engine_.workers().release_idle(*this);
       status = column.gather(rows, next, first);
     }
-    if (!status.ok()) fail(run, hand, next, std::move(status).error());
+    if (!status.ok()) fail(run, scratch, next, std::move(status).error());
   }
 }
 
 /// What has writers, row by row.
-void Gatherer::prepare_rows(const Run& run, const RowRun& rows, Hand& hand) {
-  SampleTask& task = hand.task;
+void Gatherer::prepare_rows(const Run& run, const RowRun& rows, Scratch& scratch) {
+  SampleTask& task = scratch.task;
   Sample& sample = task.sample;
   sample.source = source_.get();
-  sample.workspace = &hand.workspace;
+  sample.workspace = &scratch.workspace;
   const auto prepare = [&]() -> Status {
     task.read.at[kFirstPart] = source_->locate(sample.asked.record, kFirstPart);
     DRAPPS_RETURN_IF_ERROR(answer_from_memory(task.read, kFirstPart));
     return preparer_.prepare(task);
   };
   for (std::size_t i = 0; i < run.rows; ++i) {
-    const std::uint64_t record = hand.records[i];
+    const std::uint64_t record = scratch.records[i];
     task.begin(
         {.row = {.position = rows.first_position + i, .index = record, .padded = i >= rows.real}, .record = record},
         {.step = run.step, .row = run.first + static_cast<std::uint32_t>(i), .slot = run.slot}, false);
     Status status = prepare();
     if (exhausted(status)) {
-      hand.workspace.reset();
+      scratch.workspace.reset();
       engine_.workers().release_idle(*this);
       status = prepare();
     }
-    if (!status.ok()) fail(run, hand, i, std::move(status).error());
+    if (!status.ok()) fail(run, scratch, i, std::move(status).error());
   }
 }
 
-void Gatherer::fail(const Run& run, Hand& hand, std::size_t row, Error error) {
-  if (error.path.empty()) error.path = source_->name(hand.records[row]);
-  error.index = static_cast<std::int64_t>(hand.records[row]);
-  hand.failed.emplace_back(run.first + static_cast<std::uint32_t>(row), std::move(error));
+void Gatherer::fail(const Run& run, Scratch& scratch, std::size_t row, Error error) {
+  if (error.path.empty()) error.path = source_->name(scratch.records[row]);
+  error.index = static_cast<std::int64_t>(scratch.records[row]);
+  scratch.failed.emplace_back(run.first + static_cast<std::uint32_t>(row), std::move(error));
 }
 
 }  // namespace drapps

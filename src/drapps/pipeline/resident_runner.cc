@@ -70,7 +70,7 @@ void ResidentRunner::begin_batches(Lock& lock) {
   while (next_step_ < window_.end() && window_.open(next_step_)) {
     const std::uint64_t step = next_step_++;
     const std::uint32_t rows = window_.rows(step);
-    std::byte* const slot = window_.slot(step);
+    std::byte* const slot = window_.place(step)->data();
     lock.unlock();
     const std::size_t place = lane_place(LaneRole::kPrepare);
     LaneTimer timer(place);

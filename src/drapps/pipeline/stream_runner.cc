@@ -104,7 +104,7 @@ WorkFound StreamRunner::run_one() noexcept {
     window_.lacks(begun.error());
     return WorkFound::kMemory;
   }
-  std::byte* const slot = window_.slot(step);
+  std::byte* const slot = window_.place(step)->data();
   idle_.pop();
   lock.unlock();
 

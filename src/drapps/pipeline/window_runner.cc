@@ -24,26 +24,27 @@ WindowRunner::WindowRunner(RunnerParts parts)
       preparer_(plan_, source_, sampler_, parts.seed, learned_),
       engine_(parts.engine),
       arena_(std::move(parts.arena)),
-      window_(plan_, arena_, pass(), metrics_),
+      window_(SlotPayload(plan_, arena_, sampler_.epoch(), batch_ops()), pass(), metrics_),
       taker_(window_.join()) {}
 
 BatchWindow::Pass WindowRunner::pass() {
-  BatchWindow::Pass pass{.epoch = sampler_.epoch(),
-                         .steps = sampler_.steps(),
-                         .position = sampler_.start_position(),
-                         .content =
-                             [this](std::uint64_t step) {
-                               return BatchWindow::Content{sampler_.batch(step).rows, sampler_.position_after(step)};
-                             },
-                         .free_memory = [this] { free_memory(); },
-                         .complete = {}};
-  if (std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); })) {
-    pass.complete = [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) {
-      const LaneTimer timer(lane_place(LaneRole::kCollate));  // for the worker's account: it is no sample's
-      preparer_.finish(slot, step, rows);
-    };
-  }
-  return pass;
+  return {.steps = sampler_.steps(),
+          .position = sampler_.start_position(),
+          .content =
+              [this](std::uint64_t step) {
+                return BatchWindow::Content{sampler_.batch(step).rows, sampler_.position_after(step)};
+              },
+          .free_memory = [this] { free_memory(); }};
+}
+
+SlotPayload::BatchOps WindowRunner::batch_ops() {
+  const bool any =
+      std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); });
+  if (!any) return {};
+  return [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) {
+    const LaneTimer timer(lane_place(LaneRole::kCollate));  // for the worker's account: it is no sample's
+    preparer_.finish(slot, step, rows);
+  };
 }
 
 std::optional<Runner::Next> WindowRunner::next(std::chrono::milliseconds patience) {

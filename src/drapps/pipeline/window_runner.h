@@ -64,6 +64,7 @@ class WindowRunner : public Runner, public WorkerClient {
 
  private:
   BatchWindow::Pass pass();
+  SlotPayload::BatchOps batch_ops();
 };
 
 }  // namespace drapps

@@ -50,6 +50,46 @@ constexpr void visit_spread(S& spread, std::string_view group, std::string_view 
 
 }  // namespace detail
 
+/// The same as visit_fields(), of a part of an observation, or of what counts it under the same names.
+template <class Numbers, class Visit>
+constexpr void visit_worker_numbers(Numbers& workers, const Visit& visit) {
+  constexpr FieldKind kCounter = FieldKind::kCounter;
+  constexpr FieldKind kGauge = FieldKind::kGauge;
+  constexpr std::string_view kAccounts = "accounts of the workers";
+  visit(FieldName{"workers", "count", ""}, FieldInfo{"workers", kAccounts, kGauge}, workers.workers);
+  visit(FieldName{"workers", "wall", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.wall_ns);
+  visit(FieldName{"workers", "idle", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.idle_ns);
+  visit(FieldName{"workers", "window", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.window_ns);
+  visit(FieldName{"workers", "memory", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.memory_ns);
+  visit(FieldName{"workers", "storage", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.storage_ns);
+  visit(FieldName{"workers", "paused", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.paused_ns);
+  visit(FieldName{"workers", "other", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.other_ns);
+}
+
+template <class Numbers, class Visit>
+constexpr void visit_storage_numbers(Numbers& storage, const Visit& visit) {
+  constexpr FieldKind kCounter = FieldKind::kCounter;
+  constexpr FieldKind kGauge = FieldKind::kGauge;
+  constexpr std::string_view kMeter = "storage meter";
+  visit(FieldName{"storage", "bytes", ""}, FieldInfo{"bytes", kMeter, kCounter}, storage.bytes);
+  visit(FieldName{"storage", "failures", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.failures);
+  visit(FieldName{"storage", "refusals", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.refusals);
+  visit(FieldName{"storage", "retries", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.retries);
+  visit(FieldName{"storage", "in_flight", ""}, FieldInfo{"reads", kMeter, kGauge}, storage.in_flight);
+}
+
+template <class Numbers, class Visit>
+constexpr void visit_upcoming_numbers(Numbers& upcoming, const Visit& visit) {
+  constexpr FieldKind kGauge = FieldKind::kGauge;
+  constexpr std::string_view kOrder = "order and source";
+  visit(FieldName{"upcoming", "samples", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.samples);
+  visit(FieldName{"upcoming", "sized", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.sized);
+  visit(FieldName{"upcoming", "bytes", ""}, FieldInfo{"bytes", kOrder, kGauge}, upcoming.bytes);
+  visit(FieldName{"upcoming", "seen", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.seen);
+  visit(FieldName{"upcoming", "pixels", ""}, FieldInfo{"pixels", kOrder, kGauge}, upcoming.pixels);
+  visit(FieldName{"upcoming", "indexed", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.indexed);
+}
+
 /// Calls visit(FieldName, FieldInfo, value&) for each number of an observation, const or not, in a fixed order. Values
 /// are integers, bool, double, Turn.
 template <class O, class Visit>
@@ -79,24 +119,10 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
     detail::visit_spread(lane.wait, name, "wait", {"ns", "queues", kGauge, place}, visit);
   }
 
-  auto& workers = seen.workers;
-  constexpr std::string_view kAccounts = "accounts of the workers";
-  visit(FieldName{"workers", "count", ""}, FieldInfo{"workers", kAccounts, kGauge}, workers.workers);
-  visit(FieldName{"workers", "wall", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.wall_ns);
-  visit(FieldName{"workers", "idle", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.idle_ns);
-  visit(FieldName{"workers", "window", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.window_ns);
-  visit(FieldName{"workers", "memory", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.memory_ns);
-  visit(FieldName{"workers", "storage", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.storage_ns);
-  visit(FieldName{"workers", "paused", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.paused_ns);
-  visit(FieldName{"workers", "other", ""}, FieldInfo{"ns", kAccounts, kCounter}, workers.other_ns);
-
+  visit_worker_numbers(seen.workers, visit);
   auto& storage = seen.storage;
   constexpr std::string_view kMeter = "storage meter";
-  visit(FieldName{"storage", "bytes", ""}, FieldInfo{"bytes", kMeter, kCounter}, storage.bytes);
-  visit(FieldName{"storage", "failures", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.failures);
-  visit(FieldName{"storage", "refusals", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.refusals);
-  visit(FieldName{"storage", "retries", ""}, FieldInfo{"reads", kMeter, kCounter}, storage.retries);
-  visit(FieldName{"storage", "in_flight", ""}, FieldInfo{"reads", kMeter, kGauge}, storage.in_flight);
+  visit_storage_numbers(storage, visit);
   detail::visit_spread(storage.at_once, "storage", "at_once", {"ns", kMeter}, visit);
   detail::visit_spread(storage.waited, "storage", "waited", {"ns", kMeter}, visit);
 
@@ -119,14 +145,7 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
   }
   visit(FieldName{"", "ready_batches", ""}, FieldInfo{"batches", "delivery", kGauge}, seen.ready_batches);
 
-  auto& upcoming = seen.upcoming;
-  constexpr std::string_view kOrder = "order and source";
-  visit(FieldName{"upcoming", "samples", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.samples);
-  visit(FieldName{"upcoming", "sized", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.sized);
-  visit(FieldName{"upcoming", "bytes", ""}, FieldInfo{"bytes", kOrder, kGauge}, upcoming.bytes);
-  visit(FieldName{"upcoming", "seen", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.seen);
-  visit(FieldName{"upcoming", "pixels", ""}, FieldInfo{"pixels", kOrder, kGauge}, upcoming.pixels);
-  visit(FieldName{"upcoming", "indexed", ""}, FieldInfo{"samples", kOrder, kGauge}, upcoming.indexed);
+  visit_upcoming_numbers(seen.upcoming, visit);
 
   visit(FieldName{"memory", "used", ""}, FieldInfo{"bytes", "memory ledger", kGauge}, seen.memory_used);
   visit(FieldName{"memory", "limit", ""}, FieldInfo{"bytes", "memory ledger", kGauge}, seen.memory_limit);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from dataclasses import replace
 
 from drapps.batch import Batch
 from drapps.loader import Loader
@@ -25,8 +26,8 @@ class NativeReplica:
     def begin(self, knobs: Mapping[str, int]) -> None:
         """As `Replica.begin`: another loader."""
         settings = {**self._given, "knobs": {**self._given["knobs"], **knobs}}
-        options = {**self._loader._options, "settings": settings, "cache": "off"}
-        self._replica = Loader(self._loader._source, self._loader._spec, options)
+        resources = replace(self._loader._resources, settings=settings, cache="off")
+        self._replica = Loader(self._loader._source, self._loader._spec, resources)
         self._replica.freeze()
 
     def batches(self) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,354 @@
+// The batches of one pass that are under way: opened as there is room, filled by whoever, taken in order.
+//
+// A runner says which rows a batch has and fills them in its place, in any order and from any thread; that they stand
+// is a call of its own, as late as it likes. The last row completes the batch. Every taker gets every batch behind the
+// place where it joined, in order, at its own pace. The slowest of them bounds how far ahead batches are opened; a
+// place is released when the last one has taken its batch.
+//
+// What a batch lies in is the payload's affair: memory of this process (batch_window.h), or what another one has sent.
+// A payload is a type with
+//
+//   Place    what a batch is filled in; movable, false where it is none
+//   Held     what takers share of a batch that has landed; copyable, false where it is none
+//   Taken    what a taker gets
+//   Result<Place> acquire();                          room for one more batch
+//   void abandon(Place place) noexcept;               a place whose batch nobody gets
+//   bool completes() const noexcept;                  whether complete() does something for rows that are all good
+//   std::optional<Error> complete(Place&, std::uint64_t step, std::uint32_t& rows, std::vector<FailedRow>& failed);
+//                                                     bad rows leave it, or make it an error; without the mutex
+//   Held yield(Place place, std::uint64_t step, std::uint32_t rows);
+//   Taken taken(const Held& held, std::uint64_t step, std::uint32_t rows, std::uint64_t position);
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "drapps/base/caught.h"
+#include "drapps/base/clock.h"
+#include "drapps/base/error.h"
+#include "drapps/base/result.h"
+#include "drapps/pipeline/metrics.h"
+
+namespace drapps {
+
+/// A row of a batch, and why it is bad.
+using FailedRow = std::pair<std::uint32_t, Error>;
+
+template <class Payload>
+class Window {
+ public:
+  struct Finished {};
+  using Next = std::variant<typename Payload::Taken, Error, Finished>;
+  using Lock = std::unique_lock<std::mutex>;
+
+  /// The farthest that batches may be ahead of the slowest taker, whatever set_depth() says.
+  static constexpr std::uint64_t kRing = 64;
+  /// Bad samples that are kept.
+  static constexpr std::size_t kMostBadSamples = 10'000;
+  /// For how long a taker without memory waits for what other loaders may release, before that is an error.
+  static constexpr std::uint64_t kMemoryPatienceNs = 10'000'000'000;
+
+  /// What a batch is to hold.
+  struct Content {
+    std::uint32_t rows = 0;
+    std::uint64_t position = 0;  // of the epoch, consumed once every rank has this batch
+  };
+  /// One pass, and what the runner does for the window.
+  struct Pass {
+    std::uint64_t steps = 0;
+    std::uint64_t position = 0;  // that it begins at
+    /// Asked once for each batch, with the mutex held.
+    std::function<Content(std::uint64_t step)> content;
+    /// Frees what memory the runner has in spare, with the mutex held.
+    std::function<void()> free_memory;
+  };
+
+  /// Who gets the batches. Its members are the window's; one thread at a time takes with it.
+  class Taker {
+   public:
+    /// The step that it takes next.
+    std::uint64_t step() const noexcept { return step_; }
+
+   private:
+    friend class Window;
+    std::uint64_t step_ = 0;
+    std::uint64_t position_ = 0;
+    bool asks_ = false;  // for its batch, which it does not have yet
+  };
+
+  /// @param metrics outlive the window; it counts batches, their samples, and failed samples.
+  Window(Payload payload, Pass pass, Metrics& metrics)
+      : payload_(std::move(payload)), pass_(std::move(pass)), metrics_(metrics), position_(pass_.position) {}
+  ~Window();
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  /// Guards all that is said to need it, and what a runner wants to change along with it.
+  std::mutex& mutex() const noexcept { return mutex_; }
+
+  // Filling. All but finish() with the mutex held.
+
+  void set_depth(std::int32_t batches) noexcept { depth_ = static_cast<std::uint64_t>(batches); }
+  std::uint64_t steps() const noexcept { return pass_.steps; }
+  /// The batch that the slowest taker takes next.
+  std::uint64_t front() const noexcept;
+  /// Behind the last batch that may be opened now.
+  std::uint64_t end() const noexcept;
+  /// Whether rows of the batch can be filled: it is in the window, and has a place. Where there is no memory for that
+  /// of the front, it is tried once more with the runner's freed, and noted as a lack.
+  bool open(std::uint64_t step);
+  /// Of a batch that is open.
+  typename Payload::Place& place(std::uint64_t step) noexcept { return at(step).place; }
+  std::uint32_t rows(std::uint64_t step) const noexcept { return at(step).rows; }
+  /// Notes that nothing can be done about the front batch for want of memory; open() forgets it.
+  void lacks(Error error);
+  /// Whether such a note stands.
+  bool lacking() const noexcept { return lack_.has_value(); }
+  /// Whether somebody waits for the batch.
+  bool awaited(std::uint64_t step) const noexcept;
+
+  /// Counts a bad sample, and keeps it among the first; without the mutex. An error where there is no memory for that.
+  Status report(const Error& error) noexcept;
+  /// `rows` rows of an open batch stand, or failed, which were reported. With the mutex held; the last rows complete
+  /// the batch without it, so what else the mutex guards may have changed. True where takers wait for it: call notify()
+  /// without the mutex.
+  bool finish(Lock& lock, std::uint64_t step, std::uint32_t rows, std::span<FailedRow> failed) noexcept;
+  void notify() noexcept { landed_.notify_all(); }
+
+  // Taking. All with the mutex held.
+
+  /// A new taker, which begins at the front. The window outlives it.
+  Taker& join();
+  /// It takes no more, and ceases to be; batches that only it was missing are released. Where it was the slowest,
+  /// there is room again.
+  void leave(Taker& taker) noexcept;
+  /// It asks for its next batch, once or again; false where there is none.
+  bool ask(Taker& taker) noexcept;
+  bool landed(const Taker& taker) const noexcept { return taker.step_ < pass_.steps && at(taker.step_).landed(); }
+  /// Waits until its batch has landed, or the time has passed; whether it has.
+  bool wait(Lock& lock, const Taker& taker, std::uint64_t until_ns);
+  /// The lack of memory, once it has stood for long enough to be an error.
+  std::optional<Error> take_lack() noexcept;
+  /// Its batch, which has landed, or what it is instead.
+  Next take(Taker& taker);
+
+  std::uint64_t position(const Taker& taker) const noexcept { return taker.position_; }
+  /// Batches that have landed and wait for the slowest taker.
+  std::uint32_t ready() const noexcept;
+  const std::vector<Error>& bad_samples() const noexcept { return bad_; }
+  std::vector<Error> take_bad_samples() noexcept { return std::exchange(bad_, {}); }
+
+ private:
+  /// One place of the ring.
+  struct State {
+    typename Payload::Place place{};  // from its first row's start until it is first taken
+    typename Payload::Held held{};    // from then until it was last taken
+    std::uint32_t rows = 0;           // of this rank; once landed, those that are left
+    std::uint32_t left = 0;           // rows that have not landed
+    std::uint64_t position = 0;       // behind it
+    std::vector<FailedRow> failed;    // cleared, never shrunk
+    std::optional<Error> raised;      // what takers get in the batch's place
+
+    bool open() const noexcept { return static_cast<bool>(place) || static_cast<bool>(held); }
+    bool landed() const noexcept { return open() && left == 0; }
+    /// Of several errors the first stays.
+    void raise(Error error) noexcept {
+      if (!raised) raised = std::move(error);
+    }
+  };
+
+  State& at(std::uint64_t step) noexcept { return ring_[step % kRing]; }
+  const State& at(std::uint64_t step) const noexcept { return ring_[step % kRing]; }
+  void complete(State& batch, std::uint64_t step);
+  void let_go(State& batch) noexcept;
+
+  Payload payload_;
+  const Pass pass_;
+  Metrics& metrics_;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable landed_;
+  std::array<State, kRing> ring_;
+  std::vector<std::unique_ptr<Taker>> takers_;
+  std::uint64_t left_step_ = 0;  // the front where nobody takes
+  std::uint64_t position_;       // of the pass, at the front
+  std::uint64_t depth_ = 1;
+  std::optional<Error> lack_;
+  std::uint64_t lack_since_ns_ = 0;
+  std::vector<Error> bad_;
+};
+
+template <class Payload>
+Window<Payload>::~Window() {
+  for (State& batch : ring_) {
+    if (batch.place) payload_.abandon(std::move(batch.place));
+  }
+}
+
+template <class Payload>
+std::uint64_t Window<Payload>::front() const noexcept {
+  std::uint64_t front = takers_.empty() ? left_step_ : pass_.steps;
+  for (const auto& taker : takers_) front = std::min(front, taker->step_);
+  return front;
+}
+
+template <class Payload>
+std::uint64_t Window<Payload>::end() const noexcept {
+  return std::min(front() + std::clamp<std::uint64_t>(depth_, 1, kRing), pass_.steps);
+}
+
+template <class Payload>
+bool Window<Payload>::open(std::uint64_t step) {
+  if (step >= end()) return false;
+  State& batch = at(step);
+  if (batch.open()) return true;
+  const auto acquire = [this] { return payload_.acquire(); };
+  auto place = catching(acquire);
+  if (!place.ok() && step == front()) {
+    pass_.free_memory();
+    place = catching(acquire);
+  }
+  if (!place.ok()) {
+    if (step == front()) lacks(std::move(place).error());
+    return false;
+  }
+  lack_.reset();
+  const Content content = pass_.content(step);
+  batch.place = *std::move(place);
+  batch.rows = batch.left = content.rows;
+  batch.position = content.position;
+  return true;
+}
+
+template <class Payload>
+void Window<Payload>::lacks(Error error) {
+  if (lack_) return;
+  lack_ = std::move(error);
+  lack_since_ns_ = monotonic_ns();
+}
+
+template <class Payload>
+bool Window<Payload>::awaited(std::uint64_t step) const noexcept {
+  return std::any_of(takers_.begin(), takers_.end(),
+                     [&](const auto& taker) { return taker->step_ == step && taker->asks_; });
+}
+
+template <class Payload>
+Status Window<Payload>::report(const Error& error) noexcept {
+  metrics_.failed_samples.fetch_add(1, std::memory_order_relaxed);
+  return catching([&] {
+    const std::scoped_lock lock(mutex_);
+    if (bad_.size() < kMostBadSamples) bad_.push_back(error);
+  });
+}
+
+template <class Payload>
+bool Window<Payload>::finish(Lock& lock, std::uint64_t step, std::uint32_t rows, std::span<FailedRow> failed) noexcept {
+  State& batch = at(step);
+  Status noted = catching([&] {
+    batch.failed.insert(batch.failed.end(), std::move_iterator(failed.begin()), std::move_iterator(failed.end()));
+  });
+  if (!noted.ok()) batch.raise(std::move(noted).error());
+  if (batch.left == rows && (payload_.completes() ||
+                             !batch.failed.empty())) {  // nobody but this thread has to do with it until it has landed
+    lock.unlock();
+    Status completed = catching([&] { complete(batch, step); });
+    if (!completed.ok()) batch.raise(std::move(completed).error());
+    batch.failed.clear();
+    lock.lock();
+  }
+  batch.left -= rows;
+  return batch.left == 0 && awaited(step);
+}
+
+template <class Payload>
+void Window<Payload>::complete(State& batch, std::uint64_t step) {
+  if (batch.raised) return;
+  std::sort(batch.failed.begin(), batch.failed.end(),
+            [](const FailedRow& a, const FailedRow& b) { return a.first < b.first; });
+  batch.raised = payload_.complete(batch.place, step, batch.rows, batch.failed);
+}
+
+template <class Payload>
+typename Window<Payload>::Taker& Window<Payload>::join() {
+  auto taker = std::make_unique<Taker>();
+  taker->step_ = front();
+  taker->position_ = position_;
+  takers_.push_back(std::move(taker));
+  return *takers_.back();
+}
+
+template <class Payload>
+void Window<Payload>::leave(Taker& taker) noexcept {
+  std::uint64_t step = front();
+  left_step_ = taker.step_;
+  std::erase_if(takers_, [&](const auto& each) { return each.get() == &taker; });
+  for (; step < front(); ++step) let_go(at(step));
+}
+
+template <class Payload>
+bool Window<Payload>::ask(Taker& taker) noexcept {
+  taker.asks_ = taker.step_ != pass_.steps;
+  return taker.asks_;
+}
+
+template <class Payload>
+bool Window<Payload>::wait(Lock& lock, const Taker& taker, std::uint64_t until_ns) {
+  const std::uint64_t now = monotonic_ns();
+  const std::chrono::nanoseconds left(until_ns > now ? until_ns - now : 0);
+  return landed_.wait_for(lock, left, [&] { return landed(taker); });
+}
+
+template <class Payload>
+std::optional<Error> Window<Payload>::take_lack() noexcept {
+  if (!lack_ || monotonic_ns() - lack_since_ns_ <= kMemoryPatienceNs) return std::nullopt;
+  return std::exchange(lack_, std::nullopt);
+}
+
+template <class Payload>
+typename Window<Payload>::Next Window<Payload>::take(Taker& taker) {
+  State& batch = at(taker.step_);
+  taker.asks_ = false;
+  const std::uint64_t step = taker.step_++;
+  taker.position_ = batch.position;
+  const bool last = front() > step;
+  if (batch.raised) {
+    Error error = last ? *std::move(batch.raised) : *batch.raised;
+    if (last) let_go(batch);
+    return error;
+  }
+  if (!batch.held) batch.held = payload_.yield(std::exchange(batch.place, {}), step, batch.rows);
+  auto taken = payload_.taken(batch.held, step, batch.rows, batch.position);
+  if (last) let_go(batch);
+  return taken;
+}
+
+template <class Payload>
+void Window<Payload>::let_go(State& batch) noexcept {
+  position_ = batch.position;
+  metrics_.batches.fetch_add(1, std::memory_order_relaxed);
+  if (!batch.raised) metrics_.samples.fetch_add(batch.rows, std::memory_order_relaxed);
+  if (batch.place) payload_.abandon(std::exchange(batch.place, {}));
+  batch.held = {};
+  batch.raised.reset();
+}
+
+template <class Payload>
+std::uint32_t Window<Payload>::ready() const noexcept {
+  return static_cast<std::uint32_t>(
+      std::count_if(ring_.begin(), ring_.end(), [](const State& batch) { return batch.landed(); }));
+}
+
+}  // namespace drapps
