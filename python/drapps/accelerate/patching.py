@@ -17,6 +17,7 @@ from drapps.accelerate import (
     resizing,
     scaling,
     tensors,
+    torchvision_io,
 )
 from drapps.accelerate.importing import once_imported
 from drapps.accelerate.opening import Opening
@@ -34,9 +35,14 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     normalizing.FIRST: (normalizing.patch_first,),
     normalizing.SECOND: (normalizing.patch_second, scaling.patch),
     resizing.MODULE: (resizing.patch,),
-    composing.MODULE: (composing.patch,),
+    composing.FIRST: (composing.patch_first,),
+    composing.SECOND: (composing.patch_second,),
 }
-_MODULES = (_PLUGIN, *TENSORS, opencv.MODULE)
+DECODERS: dict[str, Callable[[Counts, Patches], None]] = {
+    torchvision_io.MODULE: torchvision_io.patch,
+    opencv.MODULE: opencv.patch,
+}
+_MODULES = (_PLUGIN, *TENSORS, *DECODERS)
 _METHODS: dict[str, Callable[..., methods.Method]] = {
     "copy": methods.copy,
     "convert": methods.convert,
@@ -68,8 +74,8 @@ def put_in_place(
     takers: Iterable[Callable[[Patches], Any]] = TENSORS.get(name, ())
     if name == _PLUGIN:
         takers = (lambda into: patch(counts, into, note),)
-    elif name == opencv.MODULE:
-        takers = (functools.partial(opencv.patch, counts),)
+    elif name in DECODERS:
+        takers = (functools.partial(DECODERS[name], counts),)
     for then in takers:
         with contextlib.suppress(AttributeError, ImportError, LookupError, TypeError, ValueError):
             then(patches)

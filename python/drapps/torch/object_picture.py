@@ -48,6 +48,7 @@ _HANDLES = (
     *("PIL", "cv2", "datasets", "h5py", "jax", "lmdb", "numpy", "pandas", "polars", "pyarrow"),
     *("tables", "tensorflow", "tokenizers", "zarr"),
     *("transformers.models", "transformers.tokenization"),
+    "drapps.accelerate",
     "drapps.item_cache.keeper",
 )
 # And those whose functions have no state.
