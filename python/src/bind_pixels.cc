@@ -243,6 +243,24 @@ void normalize_floats(const FlatFloats& out, const ConstFlatFloats& in, const st
                            stds);
 }
 
+void separate_floats(const FlatFloats& out, const std::vector<ConstFlatFloats>& pictures) {
+  std::size_t size = 0;
+  bool fits = true;
+  for (const ConstFlatFloats& picture : pictures) {
+    fits = fits && picture.shape(0) % 3 == 0;
+    size += picture.shape(0);
+  }
+  if (!fits || out.shape(0) != size) {
+    throw nb::value_error("pictures of three channels, and as many floats as they have together");
+  }
+  const WithoutGil release;
+  float* next = out.data();
+  for (const ConstFlatFloats& picture : pictures) {
+    separate({picture.data(), picture.shape(0)}, next);
+    next += picture.shape(0);
+  }
+}
+
 }  // namespace
 
 void bind_pixels(nb::module_& module) {
@@ -293,6 +311,8 @@ void bind_pixels(nb::module_& module) {
         scale_bytes({in.data(), in.shape(0)}, out.data());
       },
       "out"_a, "bytes"_a, "Divides by 255, as torchvision's v2.ToDtype.");
+  module.def("separate_floats", &separate_floats, "out"_a, "pictures"_a,
+             "The channels of interleaved pixels, one after the other, of one picture behind another.");
   module.def("normalize_floats", &normalize_floats, "out"_a, "floats"_a, "mean"_a, "std"_a, "interleaved"_a,
              "(floats - mean) / std by channel, as torch does it, of planes or of interleaved pixels.");
 }

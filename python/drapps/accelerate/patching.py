@@ -16,6 +16,7 @@ from drapps.accelerate import (
     opencv,
     resizing,
     scaling,
+    stacking,
     tensors,
     torchvision_io,
 )
@@ -38,6 +39,7 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     composing.FIRST: (composing.patch_first,),
     composing.SECOND: (composing.patch_second,),
 }
+_IN_WORKERS = {stacking.MODULE: (stacking.patch,)}
 DECODERS: dict[str, Callable[[Counts, Patches], None]] = {
     torchvision_io.MODULE: torchvision_io.patch,
     opencv.MODULE: opencv.patch,
@@ -56,7 +58,7 @@ _METHODS: dict[str, Callable[..., methods.Method]] = {
 
 def begin(counts: Counts) -> None:
     """In a worker process, before it makes samples: now, or as soon as a library is imported."""
-    for name in _MODULES:
+    for name in (*_MODULES, *_IN_WORKERS):
         once_imported(name, functools.partial(put_in_place, name, counts, Patches()))
 
 
@@ -71,7 +73,7 @@ def put_in_place(
     name: str, counts: Counts, patches: Patches, note: Callable[..., None] | None = None
 ) -> None:
     """In the module of this name; one that is built otherwise than all known stays as it is."""
-    takers: Iterable[Callable[[Patches], Any]] = TENSORS.get(name, ())
+    takers: Iterable[Callable[[Patches], Any]] = TENSORS.get(name) or _IN_WORKERS.get(name, ())
     if name == _PLUGIN:
         takers = (lambda into: patch(counts, into, note),)
     elif name in DECODERS:

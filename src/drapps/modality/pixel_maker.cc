@@ -169,4 +169,15 @@ void scale_bytes(std::span<const std::uint8_t> in, float* out) noexcept {
   for (std::size_t i = 0; i < in.size(); ++i) out[i] = static_cast<float>(in[i]) * kScale;
 }
 
+void separate(std::span<const float> pixels, float* out) noexcept {
+  const std::size_t count = pixels.size() / 3;
+  float *const red = out, *const green = out + count, *const blue = green + count;
+  const float* in = pixels.data();
+  for (std::size_t i = 0; i < count; ++i, in += 3) {
+    red[i] = in[0];
+    green[i] = in[1];
+    blue[i] = in[2];
+  }
+}
+
 }  // namespace drapps

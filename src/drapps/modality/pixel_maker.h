@@ -118,4 +118,8 @@ void divide_by_255(ConstImageView in, std::int32_t channels, float* out);
 /// @param out  as many numbers.
 void scale_bytes(std::span<const std::uint8_t> in, float* out) noexcept;
 
+/// Writes the three channels of `pixels`, which lie together, one after the other.
+/// @param out  as many numbers.
+void separate(std::span<const float> pixels, float* out) noexcept;
+
 }  // namespace drapps

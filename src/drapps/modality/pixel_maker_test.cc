@@ -141,6 +141,13 @@ TEST_P(PixelMakerTest, NormalizesAsTorchvisionDoes) {
   }
 }
 
+TEST(Separate, PartsTheChannels) {
+  const std::array pixels{1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F};
+  std::array<float, 6> out{};
+  separate(pixels, out.data());
+  EXPECT_THAT(out, ElementsAre(1, 4, 2, 5, 3, 6));
+}
+
 TEST_P(PixelMakerTest, NormalizesByOtherNumbersThanBefore) {
   const std::vector<float> numbers{1.0F, 1.0F, 2.0F};
   const auto channels = static_cast<std::size_t>(GetParam());
