@@ -32,7 +32,15 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement; default 3")
     parser.add_argument("--keep", action="store_true", help="a dated copy in benchmarks/results/")
-    many = ("cache", "image-peers", "python-cached", "python-dataset", "storage", "tokenizers")
+    many = (
+        "cache",
+        "image-peers",
+        "own-datasets",
+        "python-cached",
+        "python-dataset",
+        "storage",
+        "tokenizers",
+    )
     several = f"({', '.join(many)}, training-step)"
     parser.add_argument("--fresh", action="store_true", help=f"do not continue {several}")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"contestants, cases {several}")

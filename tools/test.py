@@ -255,6 +255,7 @@ PROCESSES = [
     "python/tests/test_autoscaler.py",
     "python/tests/test_migration.py",
     "python/tests/test_accelerate_datasets.py",
+    "python/tests/test_accelerate_ends.py",
     "python/tests/test_accelerate_index.py",
     "python/tests/test_accelerate_workers.py",
     "python/tests/test_kept_batches.py",

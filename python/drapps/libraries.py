@@ -33,7 +33,7 @@ _TABLE: Mapping[str, Known] = {
         (Known.IN_SIGHT | Known.STATELESS, ("scipy", "sklearn")),
         (_ANY_OBJECT, ("datasets", "jax", "tables", "tensorflow")),
         (_ANY_OBJECT, ("transformers.models", "transformers.tokenization")),
-        (_ANY_OBJECT, ("drapps.item_cache.keeper",)),
+        (_ANY_OBJECT, ("drapps.accelerate", "drapps.item_cache.keeper")),
         (Known.STATELESS, ("drapps", "skimage", "transformers")),
         (Known.RECOGNISED, ("timm", "typing_extensions")),
         (

@@ -145,14 +145,14 @@ class Pixels {
   }
 
   void to_normalized(const Region& rect, std::uint8_t orientation, bool gray, const std::vector<double>& mean,
-                     const std::vector<double>& std, const FlatFloats& out) const {
+                     const std::vector<double>& std, const FlatFloats& out, bool planes) const {
     const ImageView view = made(rect, orientation, gray);
     const auto channels = static_cast<std::int32_t>(mean.size());
     if (out.shape(0) != interleaved_size({view.height, view.width}, channels)) {
       throw nb::value_error("as many floats as there are means for each pixel");
     }
     const std::vector<float> means(mean.begin(), mean.end()), stds(std.begin(), std.end());
-    const Status status = maker().normalize(view, means, stds, out.data());
+    const Status status = maker().normalize(view, means, stds, planes ? Layout::kNchw : Layout::kNhwc, out.data());
     if (!status.ok()) throw nb::value_error(status.error().message.c_str());
   }
 
@@ -243,6 +243,24 @@ void normalize_floats(const FlatFloats& out, const ConstFlatFloats& in, const st
                            stds);
 }
 
+void separate_floats(const FlatFloats& out, const std::vector<ConstFlatFloats>& pictures) {
+  std::size_t size = 0;
+  bool fits = true;
+  for (const ConstFlatFloats& picture : pictures) {
+    fits = fits && picture.shape(0) % 3 == 0;
+    size += picture.shape(0);
+  }
+  if (!fits || out.shape(0) != size) {
+    throw nb::value_error("pictures of three channels, and as many floats as they have together");
+  }
+  const WithoutGil release;
+  float* next = out.data();
+  for (const ConstFlatFloats& picture : pictures) {
+    separate({picture.data(), picture.shape(0)}, next);
+    next += picture.shape(0);
+  }
+}
+
 }  // namespace
 
 void bind_pixels(nb::module_& module) {
@@ -270,7 +288,9 @@ void bind_pixels(nb::module_& module) {
           "The same as interleaved, 1 or 3 bytes for each pixel, into an array; backwards, blue comes first; luma, one "
           "byte as libjpeg makes a file in colour gray.")
       .def("to_normalized", &Pixels::to_normalized, "rect"_a, "turn"_a, "gray"_a, "mean"_a, "std"_a, "out"_a,
-           "The same divided by 255, as torchvision's v2.ToDtype, then (x - mean) / std, pixel after pixel.")
+           "planes"_a = false,
+           "The same divided by 255, then (x - mean) / std: as torchvision's v2.ToDtype divides, pixel after pixel, or "
+           "as its ToTensor, plane after plane.")
       .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
            "The same divided by 255, into (channels, height, width), as torchvision's to_tensor.");
   module.def(
@@ -291,6 +311,8 @@ void bind_pixels(nb::module_& module) {
         scale_bytes({in.data(), in.shape(0)}, out.data());
       },
       "out"_a, "bytes"_a, "Divides by 255, as torchvision's v2.ToDtype.");
+  module.def("separate_floats", &separate_floats, "out"_a, "pictures"_a,
+             "The channels of interleaved pixels, one after the other, of one picture behind another.");
   module.def("normalize_floats", &normalize_floats, "out"_a, "floats"_a, "mean"_a, "std"_a, "interleaved"_a,
              "(floats - mean) / std by channel, as torch does it, of planes or of interleaved pixels.");
 }

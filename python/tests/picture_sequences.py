@@ -351,6 +351,25 @@ def composed(v2: Any) -> Step:
     return step
 
 
+def composed_first(v1: Any) -> Step:
+    """The same of the first interface."""
+
+    def step(rng: random.Random, image: Any) -> Any:
+        torch.manual_seed(rng.getrandbits(32))
+        count = rng.choice([3, 3, 3, 1])
+        mean, std = ([rng.uniform(0.1, 1) for _ in range(count)] for _ in "ab")
+        both = [v1.ToTensor(), v1.Normalize(mean, std, inplace=rng.random() < 0.2)]
+        before = [v1.RandomResizedCrop(rng.randint(1, 40)), v1.RandomHorizontalFlip()]
+        parts = [*before[: rng.randint(0, 2)], *both, *[v1.RandomErasing()][: rng.randint(0, 1)]]
+        if rng.random() < 0.1:
+            rng.shuffle(parts)
+        compose = v1.Compose(parts if rng.random() < 0.9 else tuple(parts))
+        made = compose(img=image) if rng.random() < 0.1 else compose(image)
+        return type(made).__name__, made
+
+    return step
+
+
 class Sequence:
     """One random sequence: its file, and the calls that its seed says."""
 

@@ -1,14 +1,17 @@
-"""ToImage, ToDtype and Normalize of v2 where they follow each other: in one go, or one by one."""
+"""Transforms that make numbers of a picture, where they follow each other: in one go, or not."""
 
 from __future__ import annotations
 
 import io
+import weakref
 
 import pytest
 import torch
 from PIL import Image
 
+from drapps.accelerate import patching
 from drapps.accelerate.here import Region
+from drapps.accelerate.patches import Patches
 from drapps.accelerate.tally import Tally
 from drapps.accelerate.views import View
 from python.tests.picture_files import large_file
@@ -21,7 +24,7 @@ def asked(monkeypatch):
     """How the pixels of pictures were asked for."""
     natively(lambda: None)  # Pillow is looked at, once
     names = []
-    for name in ("to_normalized", "to_bytes", "interleaved", "for_pillow"):
+    for name in ("to_normalized", "to_floats", "to_bytes", "interleaved", "for_pillow"):
         plain = vars(View)[name]
 
         def call(self, *args, name=name, plain=plain):
@@ -62,6 +65,25 @@ def test_they_are_one(v2, asked, inplace, flipped):
     chain = v2.Compose([*before, *three(v2, inplace=inplace)])
     made = natively(lambda: chain(opened()))
     assert asked == ["to_normalized"]
+    assert same(made, chain(opened()))
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_so_are_those_of_the_first_interface(v1, asked, inplace):
+    numbers = [v1.ToTensor(), v1.Normalize(MEAN, STD, inplace)]
+    chain = v1.Compose([v1.functional.hflip, *numbers, v1.RandomHorizontalFlip(0)])
+    made = natively(lambda: chain(opened()))
+    assert asked == ["to_normalized"]
+    assert same(made, chain(opened()))
+
+
+def test_what_a_user_has_put_on_one_of_those_is_called(v1, asked):
+    called = []
+    numbers = [v1.ToTensor(), v1.Normalize(MEAN, STD)]
+    hooked([None, numbers[1]], called)
+    chain = v1.Compose(numbers)
+    made = natively(lambda: chain(opened()))
+    assert (called, asked) == ([1], ["to_floats"])
     assert same(made, chain(opened()))
 
 
@@ -158,3 +180,29 @@ def test_subclasses_are_their_own(v2, asked):
     made = natively(lambda: chain(opened()))
     assert "to_normalized" not in asked
     assert same(made, chain(opened()))
+
+
+def test_what_torch_compiles_is_torchvisions(v1, v2, monkeypatch):
+    pixels = torch.randint(0, 255, (3, 50, 60), dtype=torch.uint8)
+    numbers = torch.rand(3, 50, 60)
+
+    def act():
+        # As if none of them had been compiled before.
+        monkeypatch.setattr(torch.jit._state, "_jit_caching_layer", weakref.WeakKeyDictionary())
+        functional, script = v2.functional, torch.jit.script
+        chain = torch.nn.Sequential(v1.CenterCrop(20), v1.Normalize(MEAN, STD))
+        resized = script(functional.resize_image)(pixels, [20, 30])
+        return resized, script(chain)(numbers), script(functional.to_dtype_image)(pixels)
+
+    with_it = natively(act)
+    patches = Patches()
+    try:
+        for name in patching.imported():
+            for then in patching.TENSORS.get(name, ()):
+                then(patches)
+        again = act()
+    finally:
+        patches.undo()
+    wanted = act()
+    assert all(map(torch.equal, with_it, wanted))
+    assert all(map(torch.equal, again, wanted))

@@ -20,13 +20,14 @@ from python.tests.picture_sequences import (
     PILLOW,
     Sequence,
     composed,
+    composed_first,
     normalized,
     of_bytes,
     torchvision_steps,
     whole,
 )
 
-QUICK, FULL = 200, 18_000  # sequences of each kind
+QUICK, FULL = 300, 18_000  # sequences of each kind
 TOGETHER = 20  # sequences for which functions are replaced once: all modules are searched for them
 SHARES = 20  # tests among which the full ones are divided
 
@@ -68,7 +69,9 @@ def steps(v1, v2):
     def to_floats(_, image):
         return v2.ToDtype(torch.float32, scale=True)(v2.ToImage()(image))
 
-    first = torchvision_steps(v1.functional, v1, [to_tensor, normalized(v1, to_tensor)])
+    first = torchvision_steps(
+        v1.functional, v1, [to_tensor, normalized(v1, to_tensor), composed_first(v1)]
+    )
     more = [to_image, to_floats, normalized(v2, to_floats), composed(v2), of_bytes(v2)]
     second = torchvision_steps(v2.functional, v2, more)
     return {

@@ -126,7 +126,7 @@ def with_exif(**tags):
     exif = Image.Exif()
     exif[0x010F] = "maker"
     exif[0x0112] = 6
-    exif.get_ifd(0x8769)[0x9003] = "2020:01:01 00:00:00"
+    exif[0x8769] = {0x9003: "2020:01:01 00:00:00"}
     picture.info = {"exif": exif.tobytes(), **tags}
     return picture
 

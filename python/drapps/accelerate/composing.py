@@ -1,4 +1,4 @@
-"""The three transforms of torchvision's v2 that make numbers of a picture, where they follow."""
+"""The transforms of torchvision that make numbers of a picture, in one go where they follow."""
 
 from __future__ import annotations
 
@@ -11,28 +11,65 @@ from typing import Any
 from drapps.accelerate.normalizing import are_numbers
 from drapps.accelerate.patches import Patches, is_own
 from drapps.accelerate.tensors import view_behind
+from drapps.accelerate.views import View
 from drapps.attributes import attribute_of
 
-MODULE = "torchvision.transforms.v2"
-_NAMES = ("ToImage", "ToDtype", "Normalize")
+FIRST = "torchvision.transforms.transforms"
+SECOND = "torchvision.transforms.v2"
 _CALLED = (
     *("forward", "transform", "check_inputs", "make_params", "_call_kernel"),
     *("_needs_transform_list", "_call_impl", "_wrapped_call_impl", "_compiled_call_impl"),
 )
 _HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
 _Places = tuple[tuple[Any, Any], ...]
+_Make = Callable[..., Any]  # of an image, and of the transforms behind the first
 
 
-def patch(patches: Patches) -> None:
-    """Has ``Compose`` make them in one go, unless a user has put one of his own in its place."""
-    module: Any = sys.modules[MODULE]
-    compose = module.Compose
-    plain = vars(compose).get("forward")
-    kinds = [vars(module)[name] for name in _NAMES]
-    places = _places(module, kinds)
+def patch_first(patches: Patches) -> None:
+    """Has ``Compose`` of the first interface make them in one go."""
+    import torch
+
+    module: Any = sys.modules[FIRST]
+    functional: Any = module.F
+    kinds = [module.ToTensor, module.Normalize]
+    held = _methods([*kinds, torch.nn.Module])
+    held += [(vars(functional), name) for name in ("to_tensor", "normalize")]
+    held.append((vars(functional.F_t), "normalize"))
+    _patch(patches, module.Compose, "__call__", kinds, tuple(held), _planes)
+
+
+def patch_second(patches: Patches) -> None:
+    """That of the second."""
+    import torch
+    from torchvision.transforms.v2.functional import _utils as utils
+
+    module: Any = sys.modules[SECOND]
+    kinds = [module.ToImage, module.ToDtype, module.Normalize]
+    functional = module.functional
+    held = _methods([*kinds, module.Transform, torch.nn.Module])
+    held += [(vars(functional), name) for name in ("to_image", "to_dtype", "normalize")]
+    kernels = utils._KERNEL_REGISTRY
+    image = module.ToImage.transform.__globals__["tv_tensors"].Image
+    held += [(kernels[functional.to_dtype], image), (kernels[functional.normalize], image)]
+    held.append((functional.to_image.__globals__, "pil_to_tensor"))
+    _patch(patches, module.Compose, "forward", kinds, tuple(held), _interleaved)
+
+
+def _methods(classes: list[Any]) -> list[tuple[Any, Any]]:
+    return [(vars(kind), name) for kind in classes for name in (*_CALLED, "__call__")]
+
+
+def _patch(
+    patches: Patches, compose: Any, name: str, kinds: list[Any], places: _Places, make: _Make
+) -> None:
+    """Unless a user has put a function of his own in the place of one that they call.
+
+    `places` are where those are held: dictionaries, and their keys.
+    """
+    plain = vars(compose).get(name)
     own = all(map(_is_librarys, _held(places)))
     if own and is_own(sys.modules[compose.__module__], plain):
-        patches.put(compose, "forward", _forward(plain, kinds, places), plain)
+        patches.put(compose, name, _composing(plain, kinds, places, make), plain)
 
 
 def _is_librarys(function: Any) -> bool:
@@ -43,53 +80,38 @@ def _is_librarys(function: Any) -> bool:
     return whose in ("torch", "torchvision", "drapps")
 
 
-def _forward(plain: Any, kinds: list[Any], places: _Places) -> Callable[..., Any]:
+def _composing(plain: Any, kinds: list[Any], places: _Places, make: _Make) -> Callable[..., Any]:
     wanted = _held(places)
 
     @functools.wraps(plain)
-    def forward(self: Any, *inputs: Any) -> Any:
+    def compose(self: Any, *inputs: Any, **options: Any) -> Any:
         transforms = self.transforms
-        place = _place(transforms, kinds) if len(inputs) == 1 else None
+        place = None if options or len(inputs) != 1 else _place(transforms, kinds)
         if place is None or _held(places) != wanted:
-            return plain(self, *inputs)
-        output, three = inputs[0], transforms[place : place + 3]
+            return plain(self, *inputs, **options)
+        output, end = inputs[0], place + len(kinds)
         for transform in transforms[:place]:
             output = transform(output)
-        made = _made(output, *three[1:]) if all(map(_is_as_it_was, three)) else None
+        together = transforms[place:end]
+        made = make(output, *together[1:]) if all(map(_is_as_it_was, together)) else None
         if made is not None:
-            output, place = made, place + 3
+            output, place = made, end
         for transform in transforms[place:]:
             output = transform(output)
         return output
 
-    return forward
+    return compose
 
 
 def _place(transforms: Any, kinds: list[Any]) -> int | None:
-    """Where the three follow each other; None where they do not."""
+    """Where the kinds follow each other; None where they do not."""
     if type(transforms) is not list:
         return None
     found = [type(each) for each in transforms]
-    for place in range(len(found) - 2):
-        if found[place] is kinds[0] and found[place : place + 3] == kinds:
+    for place in range(len(found) - len(kinds) + 1):
+        if found[place] is kinds[0] and found[place : place + len(kinds)] == kinds:
             return place
     return None
-
-
-def _places(module: Any, kinds: list[Any]) -> _Places:
-    """Where all that the three call is held: dictionaries, and their keys."""
-    import torch
-    from torchvision.transforms.v2.functional import _utils as utils
-
-    functional = module.functional
-    classes = [*kinds, module.Transform, torch.nn.Module]
-    held = [(vars(kind), name) for kind in classes for name in (*_CALLED, "__call__")]
-    held += [(vars(functional), name) for name in ("to_image", "to_dtype", "normalize")]
-    kernels = utils._KERNEL_REGISTRY
-    image = module.ToImage.transform.__globals__["tv_tensors"].Image
-    held += [(kernels[functional.to_dtype], image), (kernels[functional.normalize], image)]
-    held.append((functional.to_image.__globals__, "pil_to_tensor"))
-    return tuple(held)
 
 
 def _held(places: _Places) -> list[Any]:
@@ -102,23 +124,43 @@ def _is_as_it_was(module: Any) -> bool:
     return own.keys().isdisjoint(_CALLED) and not any(own.get(name) for name in _HOOKS)
 
 
-def _made(image: Any, to_dtype: Any, normalize: Any) -> Any:
-    """What the three make of an image; None for what is left to them."""
+def _planes(image: Any, normalize: Any) -> Any:
+    """What the first interface makes of an image; None for what is left to it."""
+    import torch
+
+    view = _colours_behind(image, normalize)
+    if view is None or torch.get_default_dtype() is not torch.float32:
+        return None
+    width, height = view.size
+    made = torch.empty((3, height, width), dtype=torch.float32, device="cpu")
+    view.to_normalized(normalize.mean, normalize.std, made.view(-1).numpy(), True)
+    return made
+
+
+def _interleaved(image: Any, to_dtype: Any, normalize: Any) -> Any:
+    """What the second makes of one."""
     import torch
     from torchvision import tv_tensors
 
-    view = view_behind(image)
-    if view is None or view.mode != "RGB" or min(view.size) < 2:
-        return None
-    mean, std = normalize.mean, normalize.std
     known = to_dtype.dtype is torch.float32 and to_dtype.scale is True
-    if not known or not are_numbers(mean, std, 3) or is_watched():
+    view = _colours_behind(image, normalize) if known else None
+    if view is None:
         return None
     width, height = view.size
     shape, strides = (3, height, width), (1, 3 * width, 3)
     made = torch.empty_strided(shape, strides, dtype=torch.float32, device="cpu")
-    view.to_normalized(mean, std, made.permute(1, 2, 0).view(-1).numpy())
+    flat = made.permute(1, 2, 0).view(-1).numpy()
+    view.to_normalized(normalize.mean, normalize.std, flat, False)
     return made.as_subclass(tv_tensors.Image)
+
+
+def _colours_behind(image: Any, normalize: Any) -> View | None:
+    """What is not made yet of an image; None for any other, or where somebody would see more."""
+    view = view_behind(image)
+    if view is None or view.mode != "RGB" or min(view.size) < 2:
+        return None
+    known = are_numbers(normalize.mean, normalize.std, 3) and not is_watched()
+    return view if known else None
 
 
 def is_watched() -> bool:

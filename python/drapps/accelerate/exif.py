@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
+JPEG_START = b"\xff\xd8\xff"
 _EXIF = b"Exif\0\0"
 _TAG, _SHORT = 0x0112, 3
 _SIZES = (0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8)  # bytes of a value, by the type of a field
 _ORDERS: dict[bytes, Literal["little", "big"]] = {b"II*\0": "little", b"MM\0*": "big"}
 
 
-def orientation_in(data: bytes) -> int | None:
-    """1 to 8, and 1 without EXIF data; None where these are in any way unusual."""
+def orientation_in(data: bytes, alone: bool = False) -> int | None:
+    """1 to 8, and 1 without EXIF data; None where these are in any way unusual.
+
+    `alone`: and where other data have a segment of their kind, which some take for EXIF data.
+    """
     found: bytes | None = None
     at = 2
     while at + 4 <= len(data):
@@ -21,7 +25,7 @@ def orientation_in(data: bytes) -> int | None:
         if marker == 0xDA:  # the scan, behind all that describes it
             return 1 if found is None else _orientation(found)
         body = data[at + 4 : at + 2 + size]
-        if marker == 0xE1 and body[:4] == _EXIF[:4]:
+        if marker == 0xE1 and (alone or body[:4] == _EXIF[:4]):
             if found is not None:
                 return None
             found = body

@@ -61,6 +61,8 @@ class _CountsHere(Counts):
     def note(self, name: str) -> None:
         """Of this process; each that makes samples says so."""
         self._hooks.notes.add(name)
+        if _thread.region is not None:
+            _thread.region.counts.note(name)
 
     def leave_alone(self, reason: int) -> None:
         """Pillow stays as it is in this process; each that makes samples says so."""

@@ -12,7 +12,7 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from drapps import _core
-from drapps.accelerate.exif import orientation_in, with_orientation
+from drapps.accelerate.exif import JPEG_START, orientation_in, with_orientation
 from drapps.accelerate.patches import Patches
 from drapps.accelerate.samples import SAMPLES
 from drapps.accelerate.tally import Counts
@@ -21,7 +21,6 @@ MODULE = "cv2"
 _UNCHANGED = -1
 _BGR, _DEPTH, _COLORS, _AS_STORED, _RGB = 1, 2, 4, 128, 256  # flags that are added; 0 is gray
 _MOST = 1 << 26  # pixels, far below what OpenCV refuses
-_START = b"\xff\xd8\xff"
 _Function = Callable[..., Any]
 
 
@@ -86,7 +85,7 @@ class _Reading:
         return made
 
     def _counted(self, data: bytes, flags: int) -> Any:
-        if not data.startswith(_START):
+        if not data.startswith(JPEG_START):
             return None
         made = self.picture(data, flags)
         self._counts.add("by_opencv" if made is None else "native")
@@ -137,8 +136,8 @@ def _file(path: Any) -> bytes | None:
     """What lies there, if it begins as a JPEG does; None where OpenCV is to say what is wrong."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123  # strings, too
-            start = file.read(len(_START))
-            return start + file.read() if start == _START else None
+            start = file.read(len(JPEG_START))
+            return start + file.read() if start == JPEG_START else None
     except (OSError, ValueError):
         return None
 

@@ -88,8 +88,10 @@ class Opening:
         most = size[0] * size[1] * PILLOW_BYTES[mode]
         try:
             data = self._read_file(image, most) if image._exclusive_fp else _read(image, most)
-        except Exception:  # Pillow will say what is wrong
-            return None
+        except Exception as error:
+            if _is_of_python_code(error):
+                raise
+            return None  # Pillow will say what is wrong
         if data is None:
             self._counts.add("larger_than_pixels")
             return None
@@ -107,6 +109,14 @@ class Opening:
         image.fp.seek(0)
         data: bytes = image.fp.read()
         return data
+
+
+def _is_of_python_code(error: Exception) -> bool:
+    """Whether a signal handler has raised it, or a file of a user's class; it may come but once."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback is not None and traceback.tb_frame.f_globals is not globals()
 
 
 def _read(image: Any, most: int) -> bytes | None:

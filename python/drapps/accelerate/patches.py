@@ -32,19 +32,23 @@ class Patches:
             made: what stands there from now on.
             plain: the function that it takes the place of; without one it is no function.
         """
-        self._put(owner, name, self._gated(made, plain))
+        self._put(owner, name, self.gated(made, plain))
 
     def put_by_name(self, owner: ModuleType, name: str, made: Any, plain: Any) -> None:
         """The same of a function of a module, and wherever others have imported it by name."""
-        made = self._gated(made, plain)
+        made = self.gated(made, plain)
         self._put(owner, name, made)
         for held in _modules_of_users():
             for key, value in tuple(held.items()):
                 if value is plain:
                     self._put(held, key, made)
 
-    def _gated(self, made: Any, plain: Any) -> Any:
-        return made if plain is None or self._gate is None else self._gate(made, plain)
+    def gated(self, made: Any, plain: Any) -> Any:
+        """What stands there of a function that takes the place of a plain one."""
+        standing = made if plain is None or self._gate is None else self._gate(made, plain)
+        if plain is not None and isinstance(standing, FunctionType):
+            vars(standing)["__prepare_scriptable__"] = lambda: plain  # what torch.jit compiles
+        return standing
 
     def _put(self, owner: Any, name: Any, made: Any) -> None:
         self._before.append((owner, name, self._held(owner).get(name, _NOTHING), made))

@@ -16,7 +16,9 @@ from drapps.accelerate import (
     opencv,
     resizing,
     scaling,
+    stacking,
     tensors,
+    torchvision_io,
 )
 from drapps.accelerate.importing import once_imported
 from drapps.accelerate.opening import Opening
@@ -34,9 +36,15 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     normalizing.FIRST: (normalizing.patch_first,),
     normalizing.SECOND: (normalizing.patch_second, scaling.patch),
     resizing.MODULE: (resizing.patch,),
-    composing.MODULE: (composing.patch,),
+    composing.FIRST: (composing.patch_first,),
+    composing.SECOND: (composing.patch_second,),
 }
-_MODULES = (_PLUGIN, *TENSORS, opencv.MODULE)
+_IN_WORKERS = {stacking.MODULE: (stacking.patch,)}
+DECODERS: dict[str, Callable[[Counts, Patches], None]] = {
+    torchvision_io.MODULE: torchvision_io.patch,
+    opencv.MODULE: opencv.patch,
+}
+_MODULES = (_PLUGIN, *TENSORS, *DECODERS)
 _METHODS: dict[str, Callable[..., methods.Method]] = {
     "copy": methods.copy,
     "convert": methods.convert,
@@ -50,7 +58,7 @@ _METHODS: dict[str, Callable[..., methods.Method]] = {
 
 def begin(counts: Counts) -> None:
     """In a worker process, before it makes samples: now, or as soon as a library is imported."""
-    for name in _MODULES:
+    for name in (*_MODULES, *_IN_WORKERS):
         once_imported(name, functools.partial(put_in_place, name, counts, Patches()))
 
 
@@ -65,11 +73,11 @@ def put_in_place(
     name: str, counts: Counts, patches: Patches, note: Callable[..., None] | None = None
 ) -> None:
     """In the module of this name; one that is built otherwise than all known stays as it is."""
-    takers: Iterable[Callable[[Patches], Any]] = TENSORS.get(name, ())
+    takers: Iterable[Callable[[Patches], Any]] = TENSORS.get(name) or _IN_WORKERS.get(name, ())
     if name == _PLUGIN:
         takers = (lambda into: patch(counts, into, note),)
-    elif name == opencv.MODULE:
-        takers = (functools.partial(opencv.patch, counts),)
+    elif name in DECODERS:
+        takers = (functools.partial(DECODERS[name], counts),)
     for then in takers:
         with contextlib.suppress(AttributeError, ImportError, LookupError, TypeError, ValueError):
             then(patches)

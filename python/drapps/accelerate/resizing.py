@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from drapps import _core
 from drapps.accelerate.composing import is_watched
+from drapps.accelerate.normalizing import put_kernel
 from drapps.accelerate.patches import Patches, is_own
 
 MODULE = "torchvision.transforms.v2.functional._geometry"
@@ -22,23 +24,38 @@ def patch(patches: Patches) -> None:
     """Has it resize by our kernels, unless a user has put a function of his own in its place."""
     import torch
 
-    module = sys.modules[MODULE]
-    plain: Any = vars(module).get("interpolate")
-    if is_own(torch.nn.functional, plain):  # which the module has imported by name
-        patches.put(module, "interpolate", _interpolating(plain), plain)
+    module: Any = sys.modules[MODULE]
+    held = vars(module)
+    names = ("interpolate", "resize_image", "resized_crop_image")
+    plain, resize, crop = map(held.get, names)
+    if is_own(torch.nn.functional, plain) and is_own(module, resize, crop):
+        # The module's own stay, which torch.jit compiles; copies of them call ours.
+        resizes = _calling(resize, interpolate=_interpolating(plain, held))
+        crops = _calling(crop, resize_image=resizes)
+        put_kernel(patches, held.get("resize"), resize, resizes)
+        put_kernel(patches, held.get("resized_crop"), crop, crops)
 
 
-def _interpolating(plain: Any) -> Callable[..., Any]:
+def _calling(plain: Any, **others: Any) -> Any:
+    """A copy of a function that calls others by some names."""
+    names = {**plain.__globals__, **others}
+    made = FunctionType(plain.__code__, names, plain.__name__, plain.__defaults__)
+    return functools.wraps(plain)(made)
+
+
+def _interpolating(plain: Any, held: dict[str, Any]) -> Callable[..., Any]:
+    """A function like the plain one; what a user puts in the place of that is called."""
     holds: list[bool] = []  # whether they make the same bytes, once that is known
 
     @functools.wraps(plain)
     def interpolate(image: Any, *more: Any, **options: Any) -> Any:
-        if not more and options.keys() == _ASKED and _is_known(image, **options):
+        now = held["interpolate"]
+        if now is plain and not more and options.keys() == _ASKED and _is_known(image, **options):
             if not holds:
                 holds.append(_is_same(plain))
             if holds[0] and not is_watched():
                 return _made(image, options["size"], _MODES[options["mode"]])
-        return plain(image, *more, **options)
+        return now(image, *more, **options)
 
     return interpolate
 

@@ -11,8 +11,8 @@ from drapps import _core
 from drapps.worker.descriptor import Descriptor
 
 # What is counted: pictures that our decoder makes, of those the ones that are resized in one go
-# with that, pictures that Pillow makes, by the reason, those that OpenCV makes, and processes whose
-# OpenCV decodes otherwise.
+# with that, pictures that Pillow makes, by the reason, those that other libraries make, and
+# processes whose libraries decode otherwise.
 BY_PILLOW = {
     "progressive": "progressive",
     "CMYK": "CMYK",
@@ -20,7 +20,12 @@ BY_PILLOW = {
     "other_size_or_mode": "asked for in another size or mode",
     "damaged_or_rare": "damaged, or of a rare kind",
 }
-_NAMES = ("native", "resized", *BY_PILLOW, "by_opencv", "opencv_differs")
+BY_OTHERS = {"by_opencv": "OpenCV", "by_torchvision": "torchvision"}
+DIFFERS = {
+    "opencv_differs": "those of cv2 by OpenCV",
+    "torchvision_differs": "those of torchvision.io by torchvision",
+}
+_NAMES = ("native", "resized", *BY_PILLOW, *BY_OTHERS, *DIFFERS)
 # Why a process has left Pillow as it is.
 LEFT_ALONE = (
     "",
@@ -95,15 +100,14 @@ def described(counts: Mapping[str, int]) -> str:
     parts = [_of_pictures(counts)]
     if counts.get("left_alone", 0):
         parts.append(f"pictures are decoded by Pillow: {LEFT_ALONE[counts['left_alone']]}")
-    if counts.get("opencv_differs", 0):
-        parts.append("those of cv2 by OpenCV, which decodes them otherwise")
+    parts += [f"{text}, which decodes them otherwise" for text in _named(counts, DIFFERS)]
     return "; ".join(filter(None, parts))
 
 
 def _of_pictures(counts: Mapping[str, int]) -> str:
-    native, by_opencv = counts.get("native", 0), counts.get("by_opencv", 0)
-    by_pillow = {text: counts[name] for name, text in BY_PILLOW.items() if counts.get(name, 0)}
-    if not native and not by_pillow and not by_opencv:
+    native = counts.get("native", 0)
+    by_pillow, by_others = _named(counts, BY_PILLOW), _named(counts, BY_OTHERS)
+    if not native and not by_pillow and not by_others:
         return ""
     said = f"{native:,} pictures decoded natively"
     if native and counts.get("resized", 0):
@@ -111,4 +115,9 @@ def _of_pictures(counts: Mapping[str, int]) -> str:
     if by_pillow:
         reasons = ", ".join(f"{number:,} {text}" for text, number in by_pillow.items())
         said += f"; {sum(by_pillow.values()):,} by Pillow ({reasons})"
-    return f"{said}; {by_opencv:,} by OpenCV" if by_opencv else said
+    return "; ".join([said, *(f"{number:,} by {text}" for text, number in by_others.items())])
+
+
+def _named(counts: Mapping[str, int], texts: Mapping[str, str]) -> dict[str, int]:
+    """Those that are not zero, as they are called to people."""
+    return {text: counts[name] for name, text in texts.items() if counts.get(name, 0)}

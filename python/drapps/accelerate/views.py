@@ -199,9 +199,14 @@ class View:
         size = 3 if self.mode == "RGB" else 1
         self.source.pixels().to_bytes(self.rect, self.turn, self.gray, size, out)
 
-    def to_normalized(self, mean: Any, std: Any, out: Any) -> None:
-        """Its pixels as numbers, which torchvision's second interface makes, into a flat array."""
-        self.source.pixels().to_normalized(self.rect, self.turn, self.gray, mean, std, out)
+    def to_normalized(self, mean: Any, std: Any, out: Any, planes: bool) -> None:
+        """Its pixels as numbers, into a flat array.
+
+        `planes`: plane after plane, as torchvision's first interface makes them; else pixel after
+        pixel, as its second one.
+        """
+        part = (self.rect, self.turn, self.gray)
+        self.source.pixels().to_normalized(*part, mean, std, out, planes)
 
     def for_pillow(self) -> tuple[bytes, str]:
         """Its pixels as Pillow holds them, and the raw mode by which it takes them."""

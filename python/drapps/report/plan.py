@@ -65,9 +65,9 @@ class Plan(Report):
         stolen_by: Python: what an idle process takes over: ``sample``, ``batch``, or ``nobody``.
         shared_lists: Python: lists of the dataset that all processes share.
         slowest: Python: the slowest samples of living processes, ``[seconds, position]`` each.
-        pictures: Python: JPEG files that the dataset has opened with Pillow or OpenCV, by what
-            became of them: ``native``, ``resized`` (of those), ``by_opencv``, or the reason why
-            Pillow decodes them.
+        pictures: Python: JPEG files that the dataset has read with Pillow and its like, by what
+            became of them: ``native``, ``resized`` (of those), ``by_opencv``,
+            ``by_torchvision``, or the reason why Pillow decodes them.
     """
 
     path: str

@@ -60,7 +60,7 @@ class DataLoader(ControlledLoader[T_co]):
         share_lists: lists of more than 64 MiB among the dataset's attributes become a
             `drapps.worker.lists.SharedList` when workers first start, so that they are not copied
             into each; ``explain()["plan"]["shared_lists"]`` names them.
-        accelerate: JPEG files that a Python dataset opens with Pillow or OpenCV are decoded
+        accelerate: JPEG files that a Python dataset reads with Pillow and its like are decoded
             natively, byte for byte the same, in worker processes; True: also on worker threads and
             in this process, while they make samples; False: nowhere.
         device: batches arrive on it, copied ahead from pinned memory: ``"cuda"``, ``"cuda:1"``.

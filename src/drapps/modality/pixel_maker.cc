@@ -116,19 +116,23 @@ Status PixelMaker::resize_array(const ArrayPixels& in, Extent extent, kernel::Fi
   return ok_status();
 }
 
-Status PixelMaker::normalize(ConstImageView in, std::span<const float> mean, std::span<const float> std, float* out) {
-  constexpr kernel::RowFormat kFormat{Dtype::kFloat32, Layout::kNhwc};
+Status PixelMaker::normalize(ConstImageView in, std::span<const float> mean, std::span<const float> std, Layout layout,
+                             float* out) {
+  const kernel::RowFormat format{Dtype::kFloat32, layout};
+  const bool planar = layout == Layout::kNchw;
+  Normalization& known = planar ? planar_ : interleaved_;
   std::vector<float> numbers(mean.begin(), mean.end());
   numbers.insert(numbers.end(), std.begin(), std.end());
-  if (!normalizer_ || numbers != numbers_ || mean.size() != std.size()) {
-    Result<kernel::Normalizer> made = kernel::Normalizer::standard(mean, std, kernel::Scaling::kReciprocal);
+  if (!known.normalizer || numbers != known.numbers || mean.size() != std.size()) {
+    const kernel::Scaling scaling = planar ? kernel::Scaling::kDivide : kernel::Scaling::kReciprocal;
+    Result<kernel::Normalizer> made = kernel::Normalizer::standard(mean, std, scaling);
     if (!made.ok()) return made.error();
-    normalizer_ = *made;
-    numbers_ = std::move(numbers);
+    known.normalizer = *made;
+    known.numbers = std::move(numbers);
   }
   in = repeated(in, static_cast<std::int32_t>(mean.size()));
-  DRAPPS_RETURN_IF_ERROR(normalizer_->check(in.channels, kFormat));
-  normalizer_->store(out, in, kFormat);
+  DRAPPS_RETURN_IF_ERROR(known.normalizer->check(in.channels, format));
+  known.normalizer->store(out, in, format);
   return ok_status();
 }
 
@@ -163,6 +167,17 @@ void divide_by_255(ConstImageView in, std::int32_t channels, float* out) {
 void scale_bytes(std::span<const std::uint8_t> in, float* out) noexcept {
   constexpr auto kScale = static_cast<float>(1.0 / 255);
   for (std::size_t i = 0; i < in.size(); ++i) out[i] = static_cast<float>(in[i]) * kScale;
+}
+
+void separate(std::span<const float> pixels, float* out) noexcept {
+  const std::size_t count = pixels.size() / 3;
+  float *const red = out, *const green = out + count, *const blue = green + count;
+  const float* in = pixels.data();
+  for (std::size_t i = 0; i < count; ++i, in += 3) {
+    red[i] = in[0];
+    green[i] = in[1];
+    blue[i] = in[2];
+  }
 }
 
 }  // namespace drapps

@@ -76,10 +76,11 @@ class PixelMaker {
   /// Resizes as PyTorch's interpolate(antialias=True) does tensors of bytes, into an array of that layout whose rows
   /// and planes follow each other. kInvalidArgument for an empty picture; kResourceExhausted without memory.
   Status resize_array(const ArrayPixels& in, Extent extent, kernel::Filter filter, Layout layout, std::uint8_t* out);
-  /// Writes (x / 255 - mean[c]) / std[c] of a picture, pixel after pixel, x scaled as torchvision's v2.ToDtype.
-  /// Of one plane as many equal channels as there are means. kInvalidArgument as Normalizer::standard, and for other
-  /// channels than the picture has.
-  Status normalize(ConstImageView in, std::span<const float> mean, std::span<const float> std, float* out);
+  /// Writes (x / 255 - mean[c]) / std[c] of a picture as torchvision does: pixel after pixel, x scaled as its
+  /// v2.ToDtype (kNhwc), or plane after plane, x scaled as its ToTensor (kNchw). Of one plane as many equal channels as
+  /// there are means. kInvalidArgument as Normalizer::standard, and for other channels than the picture has.
+  Status normalize(ConstImageView in, std::span<const float> mean, std::span<const float> std, Layout layout,
+                   float* out);
 
  private:
   Result<ImageView> stored(const PixelSource& source, const PixelPart& part);
@@ -90,8 +91,12 @@ class PixelMaker {
   ImageBuffer turned_;
   ImageBuffer resized_;
   kernel::Resizer resizer_;
-  std::vector<float> numbers_;  // means and deviations of the last picture
-  std::optional<kernel::Normalizer> normalizer_;
+  /// What the last picture of a layout was normalised with.
+  struct Normalization {
+    std::vector<float> numbers;  // means, and deviations
+    std::optional<kernel::Normalizer> normalizer;
+  };
+  Normalization interleaved_, planar_;
 };
 
 /// Bytes of a picture whose pixels lie one after another.
@@ -112,5 +117,9 @@ void divide_by_255(ConstImageView in, std::int32_t channels, float* out);
 /// Writes x · (1 / 255 rounded to float32), as torchvision's v2.ToDtype does it.
 /// @param out  as many numbers.
 void scale_bytes(std::span<const std::uint8_t> in, float* out) noexcept;
+
+/// Writes the three channels of `pixels`, which lie together, one after the other.
+/// @param out  as many numbers.
+void separate(std::span<const float> pixels, float* out) noexcept;
 
 }  // namespace drapps

@@ -126,27 +126,49 @@ TEST_P(PixelMakerTest, NormalizesAsTorchvisionDoes) {
   const auto means = std::span(mean).first(channels), stds = std::span(std).first(channels);
   const std::vector<std::uint8_t> planes = pixels_of(from_planes_.planes);
   const std::size_t area = planes.size() / channels;
-  std::vector<float> scaled(planes.size()), found(planes.size());
+  std::vector<float> scaled(planes.size()), found(planes.size()), planar(planes.size());
   scale_bytes(planes, scaled.data());
-  ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, stds, found.data()).ok());
+  ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, stds, Layout::kNhwc, found.data()).ok());
+  ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, stds, Layout::kNchw, planar.data()).ok());
   for (std::size_t c = 0; c < channels; ++c) {
     for (std::size_t i = 0; i < area; ++i) {
-      const float x = static_cast<float>(planes[c * area + i]) * static_cast<float>(1.0 / 255);
+      const auto byte = static_cast<float>(planes[c * area + i]);
+      const float x = byte * static_cast<float>(1.0 / 255);
       ASSERT_EQ(scaled[c * area + i], x);
       ASSERT_EQ(found[i * channels + c], (x - mean[c]) / std[c]);
+      ASSERT_EQ(planar[c * area + i], (byte / 255 - mean[c]) / std[c]);
     }
   }
-  const std::vector<float> others{1.0F, 1.0F, 2.0F};  // the same picture by other numbers
-  ASSERT_TRUE(maker_.normalize(from_planes_.planes, means, std::span(others).first(channels), found.data()).ok());
-  EXPECT_EQ(found[0], scaled[0] - mean[0]);
-  EXPECT_FALSE(maker_.normalize(from_planes_.planes, means, std::span(others).first(2), found.data()).ok());
-  EXPECT_FALSE(maker_.normalize(from_planes_.planes, {}, {}, found.data()).ok());
+}
+
+TEST(Separate, PartsTheChannels) {
+  const std::array pixels{1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F};
+  std::array<float, 6> out{};
+  separate(pixels, out.data());
+  EXPECT_THAT(out, ElementsAre(1, 4, 2, 5, 3, 6));
+}
+
+TEST_P(PixelMakerTest, NormalizesByOtherNumbersThanBefore) {
+  const std::vector<float> numbers{1.0F, 1.0F, 2.0F};
+  const auto channels = static_cast<std::size_t>(GetParam());
+  const auto means = std::span(numbers).first(channels);
+  const float first = static_cast<float>(from_planes_.planes.row(0, 0)[0]) * static_cast<float>(1.0 / 255);
+  std::vector<float> found(kExtent.height * kExtent.width * channels);
+  const auto normalize = [&](std::span<const float> stds) {
+    return maker_.normalize(from_planes_.planes, means, stds, Layout::kNhwc, found.data());
+  };
+  ASSERT_TRUE(normalize(std::vector(channels, 4.0F)).ok());
+  ASSERT_TRUE(normalize(std::vector(channels, 2.0F)).ok());
+  EXPECT_EQ(found[0], (first - 1) / 2);
+  EXPECT_FALSE(normalize(std::span(numbers).first(2)).ok());
+  EXPECT_FALSE(maker_.normalize(from_planes_.planes, {}, {}, Layout::kNhwc, found.data()).ok());
   const ImageView one = {from_planes_.planes.data, 1, 2, 2, from_planes_.planes.row_stride, 0};
   std::array<float, 12> three{};
-  ASSERT_TRUE(maker_.normalize(one, std::array{0.0F, 0.0F, 1.0F}, others, three.data()).ok());
-  EXPECT_EQ(three[0], scaled[0]);
-  EXPECT_EQ(three[1], scaled[0]);
-  EXPECT_EQ(three[2], (scaled[0] - 1) / 2);
+  const std::array others{0.0F, 0.0F, 1.0F};
+  ASSERT_TRUE(maker_.normalize(one, others, numbers, Layout::kNhwc, three.data()).ok());
+  EXPECT_EQ(three[0], first);
+  EXPECT_EQ(three[1], first);
+  EXPECT_EQ(three[2], (first - 1) / 2);
 }
 
 TEST_P(PixelMakerTest, RefusesWhatIsNoPart) {

@@ -1,0 +1,38 @@
+"""torchvision.io natively: its own tests, where torchvision's decoders load."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.image_peers import environment
+from benchmarks.own_datasets.cases import PINS
+from python.tests.ranks import PACKAGES
+
+QUICK, FULL = 600, 20_000  # random calls
+
+
+def run(interpreter, calls):
+    command = [interpreter, "-m", "pytest", "-q", "python/tests/torchvision_io_calls.py"]
+    own = {"PYTHONPATH": str(PACKAGES), "DRAPPS_TEST_CALLS": str(calls)}
+    done = subprocess.run(
+        command,
+        cwd=PACKAGES.parent,
+        env=os.environ | own,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_holds_in_a_process_that_has_them(torchvision):  # noqa: ARG001
+    run(sys.executable, QUICK)
+
+
+@pytest.mark.full
+def test_it_holds_in_an_environment_where_they_load_by_themselves():
+    run(environment.ensure("torchvision", PINS), FULL)
