@@ -17,7 +17,7 @@ from drapps.array_source import array_source
 from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
 from drapps.loader_options import loader_options
-from drapps.placement import Placement, placement_options
+from drapps.placement import Placement, placement_options, residence_options
 from drapps.policy import Policy
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
 from drapps.spec import MOST_ROWS, REMAINDERS, Decode, Spec
@@ -425,6 +425,7 @@ class Pipeline:
         form: str = "auto",
         placement: Placement = "cpu",
         device: str | None = None,
+        device_memory: Bytes = 0,
         bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> Loader:
@@ -457,6 +458,8 @@ class Pipeline:
                 ``cpu``; ``gpu`` offers all of them to a GPU; ``auto`` as many as make the epoch
                 shorter, and none where no GPU can be used. The bytes are the same.
             device: that GPU: ``"cuda:0"`` where absent.
+            device_memory: the most bytes of it that `drapps.arrays` and their batches may take,
+                which live there then: see "On a GPU". 0 for none.
             bad_samples_file: gets a line of JSON per bad sample, behind what it has.
             ledger_file: deprecated, the old name of `bad_samples_file`.
 
@@ -472,6 +475,6 @@ class Pipeline:
             whole = whole._sample(remainder="drop")
         options = loader_options(policy, cpu_budget, ram_budget, settings, cache, form)
         options |= {"weights": arguments.text("weights", weights)}
-        options |= placement_options(placement, device)
+        options |= placement_options(placement, device) | residence_options(device_memory, device)
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
         return Loader(whole.source, whole._checked(), options, file_at(path), policy=policy)

@@ -231,10 +231,26 @@ Settings Loader::first_settings() {
 
 Result<std::shared_ptr<Residence>> Loader::resident() {
   const auto guard = lock();
-  if (!options_.device || residence_ != nullptr) return residence_;
+  if (!options_.device || residence_ != nullptr || device_->full()) return residence_;
   auto made = Residence::make(*options_.device, *plan_, *source_);
-  if (made.ok()) residence_ = *made;
+  if (made.ok()) {
+    residence_ = *made;
+  } else if (made.error().code == ErrorCode::kResourceExhausted) {
+    leave_device(made.error());
+    return residence_;
+  }
   return made;
+}
+
+void Loader::leave_device(const Error& error) {
+  residence_.reset();
+  device_->leave("the arrays do not live on " + options_.device->device +
+                 ", and the CPU makes the batches: " + error.message);
+}
+
+bool Loader::lives_on_device() const {
+  const auto guard = lock();
+  return process_ == getpid() && residence_ != nullptr;
 }
 
 Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine,
@@ -243,20 +259,29 @@ Result<std::unique_ptr<Runner>> Loader::run(const Pass& pass, Sampler order, con
   if (cache_->records() != nullptr) cache_->records()->begin_pass();
   auto residence = resident();
   if (!residence.ok()) return std::move(residence).error();
-  return make_runner({.plan = plan_,
-                      .source = source_,
-                      .sampler = std::move(order),
-                      .seed = seed,
-                      .settings = settings,
-                      .engine = engine,
-                      .arena = arena_->take(),
-                      .learned = cache_->learned(),
-                      .keeper = cache_->records(),
-                      .weights = options_.weights,
-                      .residence = *std::move(residence),
-                      .late = std::move(late),
-                      .ahead = pass.ahead,
-                      .cursors = pass.cursors});
+  RunnerParts parts{.plan = plan_,
+                    .source = source_,
+                    .sampler = std::move(order),
+                    .seed = seed,
+                    .settings = settings,
+                    .engine = engine,
+                    .arena = arena_->take(),
+                    .learned = cache_->learned(),
+                    .keeper = cache_->records(),
+                    .weights = options_.weights,
+                    .residence = *std::move(residence),
+                    .late = std::move(late),
+                    .ahead = pass.ahead,
+                    .cursors = pass.cursors};
+  auto made = make_runner(parts);
+  const bool full = !made.ok() && made.error().code == ErrorCode::kResourceExhausted;
+  if (!full || parts.residence == nullptr) return made;
+  {
+    const auto guard = lock();
+    leave_device(made.error());
+  }
+  parts.residence.reset();
+  return make_runner(std::move(parts));
 }
 
 json limits_json(const Engine& engine) {
@@ -290,6 +315,7 @@ json Loader::stats() const {
     stats.settings = settings_now();
     stats.limits = limits_now();
   }
+  if (process_ == getpid() && device_->decoder() != nullptr) stats.device += device_->decoder()->counts().device;
   json root = to_json(stats, knobs());
   root["machine"] = Meters::of_process().to_json(monotonic_ns());
   const StorageIdentity what = source_->storage_identity();

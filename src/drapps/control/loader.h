@@ -112,8 +112,10 @@ class Loader {
   void stop_recording();
   /// Why a recording ended by itself, once; else empty.
   std::string take_warning() const;
-  /// Why nothing is decoded on the device any more, once; else empty.
+  /// Why nothing is made on the device, or nothing any more; once, else empty.
   std::string take_device_warning() const;
+  /// Whether the latest pass has its arrays on a device.
+  bool lives_on_device() const;
 
  private:
   friend class Iterator;
@@ -137,6 +139,8 @@ class Loader {
   Settings first_settings();
   /// Where the arrays live, made by the first pass; null where they stay.
   Result<std::shared_ptr<Residence>> resident();
+  /// There is no memory for that: they stay where they are, from now on. Requires mutex_.
+  void leave_device(const Error& error);
   Result<std::unique_ptr<Runner>> run(const Pass& pass, Sampler order, const Settings& settings, Engine& engine,
                                       std::shared_ptr<LateStage> late);
 

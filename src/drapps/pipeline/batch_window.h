@@ -115,6 +115,7 @@ class BatchWindow {
   bool open(std::uint64_t step);
   /// Of a batch that is open.
   std::byte* slot(std::uint64_t step) noexcept { return at(step).slot->data(); }
+  Slot& lent(std::uint64_t step) noexcept { return *at(step).slot; }
   std::uint32_t rows(std::uint64_t step) const noexcept { return at(step).rows; }
   /// Notes that nothing can be done about the front batch for want of memory; open() forgets it.
   void lacks(Error error);

@@ -37,7 +37,9 @@ BatchWindow::Pass WindowRunner::pass() {
                              },
                          .free_memory = [this] { free_memory(); },
                          .complete = {}};
-  if (std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); })) {
+  // Batch ops of what lies on a device are made there.
+  if (arena_->on_host() &&
+      std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); })) {
     pass.complete = [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) {
       const LaneTimer timer(lane_place(LaneRole::kCollate));  // for the worker's account: it is no sample's
       preparer_.finish(slot, step, rows);
