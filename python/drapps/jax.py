@@ -220,7 +220,7 @@ class Placement:
 
     def __init__(self, sharding: NamedSharding | None, device: jax.Device | None = None) -> None:
         self._sharding = sharding
-        self._device = device
+        self._device = () if device is None else (device,)
         self._global = sharding is not None and not sharding.is_fully_addressable
         self._rows: dict[str, tuple[int, ...]] = {}  # of the first batch, by leaf
         self._parts: dict[int, int] = {}  # by axis: into how many this process's part is cut
@@ -276,7 +276,7 @@ class Placement:
     def _put(self, name: str, array: HostArray) -> jax.Array:
         try:
             if self._sharding is None:
-                made = jax.device_put(array, self._device)
+                made = jax.device_put(array, *self._device)
             else:
                 self._check(name, array.shape)
                 made = jax.make_array_from_process_local_data(self._cut(array.ndim), array)

@@ -180,7 +180,7 @@ class Loader:
 
         wanted = destination.device_of(device)
         if self._options.get("device_memory"):
-            return on_device.there(self, wanted)
+            return on_device.there(iter(self), wanted)
         if wanted is None:
             return self.torch()
         thread = transfer.TransferThread(destination.device_memory(wanted))

@@ -98,19 +98,6 @@ def test_tensors_lie_where_the_batch_does() -> None:
     assert torch.is_tensor(next(loader(True).torch())["image"])
 
 
-def test_jax_takes_them() -> None:
-    jax = pytest.importorskip("jax")
-    expected = epoch(loader(False))
-    for options in ({}, {"device": jax.devices()[0]}):
-        found = list(loader(True).jax(**options))
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            assert isinstance(one["image"], jax.Array)
-            np.testing.assert_array_equal(np.asarray(one["image"]), other["image"])
-    with pytest.raises(drapps.PipelineError, match=r"must be one of jax\.devices"):
-        loader(False).jax(device="gpu:0")
-
-
 def test_two_loaders_and_a_fork_use_one_device() -> None:
     expected = epoch(loader(False))
     one, other = loader(True), loader(True)

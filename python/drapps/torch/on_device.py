@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -14,20 +14,18 @@ from drapps.stream import Stream
 from drapps.torch.ahead import AheadStream
 from drapps.torch.transfer import TransferThread
 
-if TYPE_CHECKING:
-    from drapps.loader import Loader
-
 
 def ahead(stream: Stream, transfer: TransferThread) -> AheadStream:
     """Its batches as dictionaries of tensors, sent ahead."""
     return AheadStream(stream, transfer, _tensors)
 
 
-def there(loader: Loader, device: torch.device | None) -> Iterator[dict[str, torch.Tensor]]:
+def there(
+    batches: Iterator[Batch], device: torch.device | None
+) -> Iterator[dict[str, torch.Tensor]]:
     """The batches of arrays that live on a device; not copied, where it is `device`."""
     place = device or torch.device("cpu")
-    passed = iter(loader)
-    return ({name: each.to(place) for name, each in batch.torch().items()} for batch in passed)
+    return ({name: each.to(place) for name, each in batch.torch().items()} for batch in batches)
 
 
 class DeviceIterator(PassIterator[AheadStream, dict[str, torch.Tensor]]):

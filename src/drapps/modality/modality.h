@@ -35,7 +35,7 @@ struct DevicePart;    // device_part.h
 struct DeviceRoom;    // deliver/slot_arena.h
 class LateStage;      // late_stage.h
 class LateSink;
-struct Trail;      // augment/picture/trail.h
+struct Trail;
 class RowStreams;  // row_stream.h
 class Scratch;
 
