@@ -131,7 +131,7 @@ Status AugmentList::add_step(const TrailStep& step, bool& resized) {
 void AugmentList::add_color(const TrailStep& step, bool resized) {
   PictureWork& work = work_.back();
   const auto moves = static_cast<std::int32_t>(moves_.size()) - work.moves;
-  PictureColor color{.change = *change_of(step.kind),
+  PictureColor color{.change = change_of(step.kind).value_or(Change::kBrightness),
                      .behind = resized ? moves - work.before : moves,
                      .factor = static_cast<float>(step.factor)};
   if (step.kind == TrailStep::Kind::kGrayscale) color.number = step.channels;

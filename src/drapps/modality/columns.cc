@@ -47,7 +47,7 @@ std::int64_t label_at(const Array& labels, std::uint64_t row) noexcept {
   std::int64_t label = 0;
   with_whole(labels.dtype, [&]<class T>(T number) {
     std::memcpy(&number, labels.data + static_cast<std::ptrdiff_t>(row) * labels.stride, sizeof(T));
-    label = static_cast<std::int64_t>(number);
+    label = static_cast<std::int64_t>(number);  // NOLINT(bugprone-signed-char-misuse): it is a number
   });
   return label;
 }
@@ -75,6 +75,7 @@ void BatchColumns::add_arrays(const Source& source) {
 
 /// Labels of rows in the place of which `first_label` writes something else.
 void BatchColumns::add_label_rows(const Array& labels) {
+  if (!first_label) return;
   first_label->column = layout.add(labels.name, Dtype::kFloat32, first_label->row_shape);
   const std::size_t bytes = layout.columns()[first_label->column].row_bytes;
   gatherers.push_back({first_label->column,

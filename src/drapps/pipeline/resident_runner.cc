@@ -218,7 +218,7 @@ Status ResidentRunner::launch(std::uint32_t rows, std::byte* slot, const std::by
 
 Status ResidentRunner::mix(std::uint64_t step, std::uint32_t rows, std::byte* slot) {
   const auto& pictures = residence_->pictures();
-  if (!pictures || pictures->part.mixer == nullptr) return ok_status();
+  if (!pictures || pictures->part.mixer == nullptr || !plan_->first_label) return ok_status();
   const auto& [column, writer, mixer, draws] = pictures->part;
   const std::vector<Column>& columns = plan_->layout.columns();
   return device::launch_mix(*stream_,
