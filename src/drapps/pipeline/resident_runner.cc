@@ -168,7 +168,8 @@ Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* 
   std::byte* const pinned = work.pinned.data();
   std::byte* const there = work.there.data();
   std::memcpy(pinned, rows_.data(), rows * sizeof(std::uint64_t));
-  AugmentArguments augment = residence_->pictures() ? residence_->pictures()->arguments : AugmentArguments{};
+  const auto& pictures = residence_->pictures();
+  AugmentArguments augment = pictures ? pictures->arguments : AugmentArguments{};
   list_.put(pinned + list_at, there + list_at, augment);
   const RowRun run{.records = records_,
                    .rows = rows_,
@@ -218,12 +219,13 @@ Status ResidentRunner::launch(std::uint32_t rows, std::byte* slot, const std::by
 
 Status ResidentRunner::mix(std::uint64_t step, std::uint32_t rows, std::byte* slot) {
   const auto& pictures = residence_->pictures();
-  if (!pictures || pictures->part.mixer == nullptr || !plan_->first_label) return ok_status();
+  const auto& labels = plan_->first_label;
+  if (!pictures || pictures->part.mixer == nullptr || !labels) return ok_status();
   const auto& [column, writer, mixer, draws] = pictures->part;
   const std::vector<Column>& columns = plan_->layout.columns();
   return device::launch_mix(*stream_,
                             {.pictures = slot + columns[column].offset,
-                             .labels = slot + columns[plan_->first_label->column].offset,
+                             .labels = slot + columns[labels->column].offset,
                              .rows = rows,
                              .classes = mixer->classes()},
                             *writer, mixer->draw(preparer_.batch_draws(step)[draws]));
