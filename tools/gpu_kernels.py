@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "src/drapps/device/kernel"
+CORE = ROOT / "src/drapps"
+SOURCE = CORE / "device/kernel"
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 OPTIONS = (
     "--std=c++20",
@@ -22,14 +23,44 @@ OPTIONS = (
     "--device-as-default-execution-space",  # bodies carry no marks
 )
 
-# All that bodies include of the standard library.
-CSTDINT = """
+# All that bodies, and what they include, have of the standard library.
+STANDARD = {
+    "cstdint": """
 namespace std {
 using int8_t = signed char; using int16_t = short; using int32_t = int; using int64_t = long long;
 using uint8_t = unsigned char; using uint16_t = unsigned short; using uint32_t = unsigned;
 using uint64_t = unsigned long long;
 }
-"""
+""",
+    "cstddef": "namespace std { using size_t = decltype(sizeof(0)); }",
+    "array": """
+namespace std {
+template <class T, decltype(sizeof(0)) N> struct array {
+  T items[N];
+  constexpr T& operator[](decltype(sizeof(0)) i) { return items[i]; }
+  constexpr const T& operator[](decltype(sizeof(0)) i) const { return items[i]; }
+};
+}
+""",
+    "bit": """
+namespace std {
+template <class To, class From> constexpr To bit_cast(const From& from) {
+  return __builtin_bit_cast(To, from);
+}
+}
+""",
+    "cmath": "namespace std { using ::sqrt; }",
+    "limits": """
+namespace std {
+template <class T> struct numeric_limits;
+template <> struct numeric_limits<double> {
+  static double infinity() { return __longlong_as_double(0x7ff0000000000000LL); }
+};
+}
+""",
+}
+# Headers of other folders that bodies include.
+SHARED = ("base/exact_math.h", "base/philox.h")
 
 
 class Nvrtc:
@@ -66,9 +97,10 @@ class Nvrtc:
 
     def compile(self, architecture: int, *, ptx: bool = False) -> bytes:
         """The cubin of an architecture; or PTX, for it and those that follow."""
-        headers = {f"drapps/device/kernel/{path.name}": path for path in SOURCE.glob("*.h")}
-        texts = [CSTDINT.encode(), *(path.read_bytes() for path in headers.values())]
-        names = [b"cstdint", *(name.encode() for name in headers)]
+        paths = [*SOURCE.glob("*.h"), *(CORE / name for name in SHARED)]
+        headers = {f"drapps/{path.relative_to(CORE)}": path.read_bytes() for path in paths}
+        headers |= {name: f"#pragma once\n{text}".encode() for name, text in STANDARD.items()}
+        texts, names = list(headers.values()), [name.encode() for name in headers]
         array = ctypes.c_char_p * len(names)
         program = ctypes.c_void_p()
         made = self._call(

@@ -32,8 +32,9 @@ def measure(count: int, seconds: float) -> report.Result:
     cores = os.sched_getaffinity(0)
     stock = {workers: stock_epoch(dataset, workers) for workers in WORKERS if workers <= len(cores)}
     best = max(stock, key=lambda workers: rate(stock[workers], seconds))
+    resident = resident_loader(dataset)
     contestants = {
-        "drapps": resident_epoch(dataset),
+        "drapps": lambda: iter(resident),
         "stock": stock[best],
         "torchvision": torchvision_epoch(dataset, each=True),
         "torchvision_batch": torchvision_epoch(dataset, each=False),
@@ -45,7 +46,7 @@ def measure(count: int, seconds: float) -> report.Result:
             rounds[name].append({"samples_per_s": rate(epoch, seconds)})
         os.sched_setaffinity(0, cores)
     result = report.Result(NAME, rounds={"cifar": rounds})
-    result.figures["cifar"] = {"stock": {"workers": best}}
+    result.figures["cifar"] = {"stock": {"workers": best}, "drapps": device_figures(resident)}
     for other, wanted in WANTED.items():
         pairs = zip(rounds["drapps"], rounds[other], strict=True)
         ratios = [one["samples_per_s"] / two["samples_per_s"] for one, two in pairs]
@@ -73,8 +74,18 @@ def cifar_like(samples: int) -> Any:
     return dataset
 
 
-def resident_epoch(dataset: Any) -> Epoch:
-    """Batches that DRAPPS makes on the device.
+def device_figures(loader: Any) -> dict[str, float]:
+    """What the device did for a sample and a batch, by its own events."""
+    stats = loader.stats()
+    return {
+        "bytes_in_per_sample": stats.device.bytes_in / max(stats.samples, 1),
+        "kernel_us_per_batch": stats.device.kernel_s / max(stats.batches, 1) * 1e6,
+        "copy_us_per_batch": stats.device.copy_s / max(stats.batches, 1) * 1e6,
+    }
+
+
+def resident_loader(dataset: Any) -> Any:
+    """One whose batches DRAPPS makes on the device.
 
     Raises:
         ContestantError: this build has no kernels.
@@ -89,7 +100,7 @@ def resident_epoch(dataset: Any) -> Epoch:
         iter(loader)
     except PipelineError as error:
         raise ContestantError(str(error)) from None
-    return lambda: iter(loader)
+    return loader
 
 
 def stock_epoch(dataset: Any, workers: int) -> Epoch:

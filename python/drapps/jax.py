@@ -53,7 +53,13 @@ class Loader:
     ``position``) become int32, and a value that does not fit is an error.
     """
 
-    def __init__(self, loader: Iterable[Any], sharding: NamedSharding | None = None) -> None:
+    def __init__(
+        self,
+        loader: Iterable[Any],
+        sharding: NamedSharding | None = None,
+        *,
+        device: jax.Device | None = None,
+    ) -> None:
         """Nothing runs before the first ``iter()``.
 
         Args:
@@ -61,17 +67,22 @@ class Loader:
             sharding: of all arrays; one of fewer dimensions takes the beginning of the
                 ``PartitionSpec``. With several processes each gives its own rows, and the arrays
                 are global. jax's default device where absent.
+            device: where they go instead.
 
         Raises:
-            PipelineError: `sharding` is none.
+            PipelineError: `sharding` or `device` is none, or both were given.
         """
         if sharding is not None and not isinstance(sharding, NamedSharding):
             raise PipelineError(
                 f"sharding is {type(sharding).__name__}: give a jax.sharding.NamedSharding, or "
                 "nothing for jax's default device"
             )
+        if device is not None and (sharding is not None or not isinstance(device, jax.Device)):
+            raise PipelineError(
+                f"device={device!r} must be one of jax.devices(), and goes without a sharding"
+            )
         self._loader: Any = loader
-        self._placement = Placement(sharding)
+        self._placement = Placement(sharding, device)
         self._latest: LoaderIterator | None = None
 
     def __iter__(self) -> LoaderIterator:
@@ -207,8 +218,9 @@ def _state_of(loader: Any) -> Any:
 class Placement:
     """Where arrays go, and which shapes can go there."""
 
-    def __init__(self, sharding: NamedSharding | None) -> None:
+    def __init__(self, sharding: NamedSharding | None, device: jax.Device | None = None) -> None:
         self._sharding = sharding
+        self._device = () if device is None else (device,)
         self._global = sharding is not None and not sharding.is_fully_addressable
         self._rows: dict[str, tuple[int, ...]] = {}  # of the first batch, by leaf
         self._parts: dict[int, int] = {}  # by axis: into how many this process's part is cut
@@ -264,7 +276,7 @@ class Placement:
     def _put(self, name: str, array: HostArray) -> jax.Array:
         try:
             if self._sharding is None:
-                made = jax.device_put(array)
+                made = jax.device_put(array, *self._device)
             else:
                 self._check(name, array.shape)
                 made = jax.make_array_from_process_local_data(self._cut(array.ndim), array)
@@ -314,16 +326,19 @@ class Placement:
         return self._parts[axis]
 
 
+_CUDA = 2  # as DLPack calls the type of such a device
 _FIX = (
     "use batch(…, drop_last=True), or shard(…, remainder='pad'), which fills up with flagged rows "
     "(in other loaders, drop_last=True)"
 )
 
 
-def _view(tensor: Any) -> HostArray:
-    """A column as a NumPy array on the same memory."""
+def _view(tensor: Any) -> Any:
+    """A column as an array on the same memory: NumPy's, or jax's where it lies on a GPU."""
     import numpy as np
 
+    if tensor.__dlpack_device__()[0] == _CUDA:
+        return jnp.from_dlpack(tensor)  # whose stream waits for the batch
     if tensor.dtype == "bfloat16":  # which NumPy has by jax alone
         return np.asarray(jnp.from_dlpack(tensor))
     return np.asarray(tensor)

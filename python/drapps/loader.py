@@ -21,6 +21,7 @@ from drapps.epochs import LAST, Epochs
 from drapps.errors import PipelineError
 from drapps.monitor.observing import Observer
 from drapps.monitor.offering import native_look, observed
+from drapps.pass_iterator import PassIterator
 from drapps.placement import warn_of_device
 from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording, record_native, warn
@@ -86,8 +87,8 @@ class Loader:
 
     def __iter__(self) -> LoaderIterator:
         warn(self._native)
-        warn_of_device(self._native)
         self._latest = self._stream(*self._epochs.take())
+        warn_of_device(self._native)
         return LoaderIterator(self._latest, self._state_of(self._latest), self._ended)
 
     def _ended(self) -> None:
@@ -168,7 +169,8 @@ class Loader:
 
         Args:
             device: where they are, copied there from pinned memory ahead of the step that takes
-                them; where absent, in the batch's own memory, without a copy.
+                them; where absent, in the batch's own memory, without a copy. Arrays that live on a
+                device (`device_memory`) make batches there, which are not copied.
 
         Raises:
             PipelineError: no such device.
@@ -178,6 +180,8 @@ class Loader:
         from drapps.torch import destination, on_device, transfer
 
         wanted = destination.device_of(device)
+        if self._options.get("device_memory"):
+            return on_device.there(iter(self), wanted)
         if wanted is None:
             return self.torch()
         thread = transfer.TransferThread(destination.device_memory(wanted))
@@ -185,6 +189,22 @@ class Loader:
         stream = on_device.ahead(self._stream(*self._epochs.take()), thread)
         self._latest = stream
         return on_device.DeviceIterator(stream, thread, self._state_of(stream), self._ended)
+
+    def jax(self, device: Any = None, sharding: Any = None) -> Iterator[dict[str, Any]]:
+        """One pass over the next epoch as dictionaries of ``jax.Array``, one batch ahead.
+
+        `drapps.jax.Loader` is the same for many epochs, and says more.
+
+        Args:
+            device: a ``jax.Device``; jax's default one where absent.
+            sharding: a ``jax.sharding.NamedSharding`` in its place.
+
+        Raises:
+            PipelineError: both were given, or something else.
+        """
+        from drapps import jax
+
+        return iter(jax.Loader(self, sharding, device=device))
 
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` takes this epoch number, and goes on in a loaded state of it."""
@@ -328,62 +348,19 @@ def _native(source: Source | TextSource, spec: AnySpec, resources: Resources) ->
     return made
 
 
-class LoaderIterator(Iterator[Batch]):
+class LoaderIterator(PassIterator[Stream, Batch]):
     """One pass over one epoch. Errors do not end it: the next call goes on behind the bad batch.
 
     It works ahead until it is exhausted, closed, or no longer referenced.
     """
 
-    def __init__(
-        self,
-        stream: Stream,
-        state_of: Callable[[int, int], dict[str, Any]],
-        ended: Callable[[], None],
-    ) -> None:
-        self._stream = stream
-        self._state = state_of
-        self._ended = ended
-
-    def __del__(self) -> None:
-        self._stream.close()
-
-    def __next__(self) -> Batch:
-        try:
-            return Batch(self._stream.next())
-        except StopIteration:
-            self._ended()
-            raise
-
-    def __iter__(self) -> LoaderIterator:
-        return self
-
-    def __len__(self) -> int:
-        """Steps that are still to come."""
-        return max(0, self._stream.left)
+    def _made(self, taken: _core.Batch) -> Batch:
+        return Batch(taken)
 
     def consumed_outside(self) -> Stream:
         """Says that this iterator is called ahead of the training step, see `drapps.adapter`."""
         self._stream.consumed_outside()
         return self._stream
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Epoch and position behind the batches yielded; behind the last, those of the next."""
-        return self._stream.place
-
-    def state_dict(self) -> dict[str, Any]:
-        """As `Loader.state_dict`, of this iterator."""
-        return self._state(*self.place)
-
-    def bad_samples(self) -> list[BadSample]:
-        """The bad samples that this iterator met."""
-        return self._stream.bad_samples()
-
-    ledger = old_method("ledger", "bad_samples")
-
-    def close(self) -> None:
-        """Stops working ahead. Batches that were yielded stay valid."""
-        self._stream.close()
 
 
 def identity(source: Source | TextSource, spec: AnySpec) -> dict[str, Any]:

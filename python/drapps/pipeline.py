@@ -16,7 +16,7 @@ from drapps.arguments import Bytes
 from drapps.array_source import array_source
 from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
-from drapps.placement import Placement
+from drapps.placement import FIRST_GPU, Placement
 from drapps.policy import Policy
 from drapps.resources import Resources
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
@@ -430,6 +430,7 @@ class Pipeline:
         form: str = "auto",
         placement: Placement = "cpu",
         device: str | None = None,
+        device_memory: Bytes = 0,
         bad_samples_file: str | os.PathLike[str] | None = None,
         ledger_file: str | os.PathLike[str] | None = None,
     ) -> Loader:
@@ -462,6 +463,8 @@ class Pipeline:
                 ``cpu``; ``gpu`` offers all of them to a GPU; ``auto`` as many as make the epoch
                 shorter, and none where no GPU can be used. The bytes are the same.
             device: that GPU: ``"cuda:0"`` where absent.
+            device_memory: the most bytes of it that `drapps.arrays` and their batches may take,
+                which live there then: see "On a GPU". 0 for none.
             bad_samples_file: gets a line of JSON per bad sample, behind what it has.
             ledger_file: deprecated, the old name of `bad_samples_file`.
 
@@ -484,7 +487,8 @@ class Pipeline:
             cache=cache,
             form=form,
             placement=placement,
-            device=device,
+            device=FIRST_GPU if device is None and device_memory else device,
+            device_memory=device_memory,
         )
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
         return Loader(whole.source, whole._checked(), resources, file_at(path))

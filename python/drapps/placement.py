@@ -1,4 +1,4 @@
-"""Where samples are decoded: by the CPU, or some of them by a GPU, with the same bytes."""
+"""Where samples are made: by the CPU, or some of them by a GPU, with the same bytes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Placed(Protocol):
     """The native loader."""
 
     def take_device_warning(self) -> str:
-        """Why nothing is decoded on the device any more, once; else empty."""
+        """Why nothing is made on the device, or nothing any more; once, else empty."""
 
 
 def warn_of_device(native: Placed) -> None:
-    """Says once where a device that decoded has been lost, and the CPU decodes instead."""
+    """Says once why a device does nothing, or nothing any more, and the CPU does it instead."""
     warning = native.take_device_warning()
     if warning:
         warnings.warn(warning, RuntimeWarning, stacklevel=3)

@@ -84,7 +84,28 @@ const char* name_of(MemoryKind kind) {
   return "memory";
 }
 
-nb::object dlpack(const Tensor& tensor, const nb::object& /*stream*/,
+// What DLPack says of streams of CUDA: the legacy default one where none is named, and -1 for no wait.
+constexpr std::int64_t kLegacyStream = 1;
+constexpr std::int64_t kNoWait = -1;
+
+/// The user's stream waits for a batch on a GPU, and uses it until the export ends; null for a batch elsewhere.
+std::unique_ptr<device::Stream> handed_over(const Tensor& tensor, std::optional<std::int64_t> stream) {
+  if (tensor.slot.kind().place != MemoryKind::Place::kDevice || !tensor.slot.of_device()) return nullptr;
+  if (stream && (*stream == 0 || *stream < kNoWait)) {
+    throw nb::buffer_error("stream= is no stream of CUDA: 1 is the default one");
+  }
+  const bool waits = stream != kNoWait;
+  auto user =
+      tensor.slot.hand_over(static_cast<std::uintptr_t>(waits ? stream.value_or(kLegacyStream) : kLegacyStream), waits);
+  if (!user.ok()) {
+    const nb::object type = nb::module_::import_("drapps.errors").attr("SampleError");
+    PyErr_SetObject(type.ptr(), error_args(user.error()).ptr());
+    throw nb::python_error();
+  }
+  return *std::move(user);
+}
+
+nb::object dlpack(const Tensor& tensor, std::optional<std::int64_t> stream,
                   const std::optional<nb::typed<nb::tuple, int, int>>& max_version,
                   const std::optional<nb::typed<nb::tuple, int, int>>& dl_device, std::optional<bool> copy) {
   const DlDevice here = device_of(tensor.slot.kind());
@@ -94,10 +115,9 @@ nb::object dlpack(const Tensor& tensor, const nb::object& /*stream*/,
     throw nb::buffer_error(message.c_str());
   }
   if (copy.value_or(false)) throw nb::buffer_error("a batch is exported without a copy; copy it afterwards");
-  if (max_version && nb::cast<int>((*max_version)[0]) >= 1) {
-    return capsule(export_dlpack_versioned(tensor.slot, tensor.data, tensor.dtype, tensor.shape));
-  }
-  return capsule(export_dlpack(tensor.slot, tensor.data, tensor.dtype, tensor.shape));
+  DlView view{tensor.slot, tensor.data, tensor.dtype, tensor.shape, handed_over(tensor, stream)};
+  if (max_version && nb::cast<int>((*max_version)[0]) >= 1) return capsule(export_dlpack_versioned(std::move(view)));
+  return capsule(export_dlpack(std::move(view)));
 }
 
 const char* buffer_format(Dtype dtype) {
@@ -227,6 +247,14 @@ Held iterate(Loader& loader, std::uint32_t epoch, std::uint64_t start, const std
   return {std::unique_ptr<Iterator, EndWithoutGil>(value_of(std::move(begun)).release())};
 }
 
+/// Waits for a batch that a device makes in memory which the host then reads, as that of tests; another has a stream
+/// that waits.
+Status made_for_host(const Batch& batch) {
+  if (!batch.slot.of_device() || batch.slot.kind().place == MemoryKind::Place::kDevice) return ok_status();
+  const WithoutGil released;
+  return batch.slot.wait_made();
+}
+
 Batch next_batch(Iterator& iterator, const nb::object& sample_error) {
   std::optional<Runner::Next> next;
   while (!next) {
@@ -237,7 +265,13 @@ Batch next_batch(Iterator& iterator, const nb::object& sample_error) {
     if (!next && PyErr_CheckSignals() != 0) throw nb::python_error();
   }
   if (std::holds_alternative<Runner::Finished>(*next)) throw nb::stop_iteration();
-  if (const auto* error = std::get_if<Error>(&*next)) {
+  std::optional<Error> error;
+  if (auto* raised = std::get_if<Error>(&*next)) {
+    error = std::move(*raised);
+  } else if (Status made = made_for_host(std::get<Batch>(*next)); !made.ok()) {
+    error = std::move(made).error();
+  }
+  if (error) {
     PyErr_SetObject(sample_error.ptr(), error_args(*error).ptr());
     throw nb::python_error();
   }
@@ -333,6 +367,7 @@ void bind_pipeline(nb::module_& module) {
       .def_ro("rows", &Batch::rows)
       .def_ro("step", &Batch::step)
       .def_ro("position", &Batch::position)
+      .def_prop_ro("on_gpu", [](const Batch& self) { return self.slot.kind().place == MemoryKind::Place::kDevice; })
       .def_prop_ro("tensors", &tensors_of)
       .def_prop_ro("content", &content_of, "What the samples hold, in order: all but index, position and flags.");
 
@@ -388,6 +423,7 @@ void bind_pipeline(nb::module_& module) {
           "source"_a, "spec"_a, "resources"_a, "foreign"_a = nb::none(), "tokenizer"_a = nb::none(),
           "foreign reads pictures that the core does not: bytes to uint8 of shape (height, width, 3), or to a str that "
           "says why not. Workers call it, several at once.")
+      .def_prop_ro("resident", &Loader::lives_on_device, "Whether the arrays of the latest pass live on a device.")
       .def(
           "steps",
           [](const Loader& self, std::uint32_t epoch, std::uint64_t start) {

@@ -12,6 +12,15 @@ CHAIN = [
     transforms.Normalize((0.49, 0.48, 0.45), (0.25, 0.24, 0.26)),
 ]
 
+COLOURS = [
+    transforms.RandomResizedCrop(28),
+    transforms.RandomApply([transforms.ColorJitter(0.4, 0.4, 0.4, 0.1)], p=0.8),
+    transforms.RandomGrayscale(0.2),
+    transforms.ToTensor(),
+    transforms.Normalize((0.49, 0.48, 0.45), (0.25, 0.24, 0.26)),
+    transforms.RandomErasing(),
+]
+
 
 def cifar(rows=150, chain=CHAIN):
     """As torchvision's CIFAR10, of noise."""

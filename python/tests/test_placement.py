@@ -119,6 +119,44 @@ def test_a_lost_device_is_told_once(files: Path) -> None:
     assert len(told) == 1
 
 
+def test_less_memory_is_fewer_at_once_and_none_the_cpu(files: Path) -> None:
+    expected = epochs(loader(files))
+    _core._allow_host_device(90 << 20, 100_000)
+    small = loader(files, placement="gpu")
+    assert epochs(small) == expected
+    assert placed(small)["at_once"] == 48
+    assert placed(small)["decoded"] > 0
+    del small
+    _core._allow_host_device(9 << 20, 100_000)
+    none = loader(files, placement="gpu")
+    with pytest.warns(RuntimeWarning, match="the CPU decodes all, and host nothing") as told:
+        assert epochs(none) == expected
+    assert len(told) == 1
+
+
+def test_the_device_is_metered(files: Path) -> None:
+    made = loader(files, placement="gpu")
+    epochs(made)
+    counted = made.stats().device
+    assert counted.launches > 0
+    assert min(counted.bytes_in, counted.bytes_out) > 0
+    assert min(counted.copy_s, counted.kernel_s) > 0
+    assert loader(files).stats().device.launches == 0
+
+
+def test_colours_and_erasures_are_made_there(files: Path) -> None:
+    def pipeline(**options: Any) -> drapps.Loader:
+        described = drapps.image_folder(files).random_resized_crop(24).flip()
+        described = described.color_jitter(0.4, 0.4, 0.4, 0.1).random_erasing(
+            mode="normal_per_pixel"
+        )
+        return described.on_error("replace").batch(8, device="host", **options)
+
+    made = pipeline(placement="gpu")
+    assert epochs(made) == epochs(pipeline())
+    assert placed(made)["augmented"] > 0
+
+
 def test_without_a_device(files: Path) -> None:
     with pytest.raises(PipelineError, match=r'placement="gpu" cannot be: .*"tpu:0" is none'):
         next(iter(loader(files, placement="gpu", device="tpu:0")))

@@ -78,6 +78,46 @@ def test_data_that_live_on_the_device_give_the_bytes_of_the_cpu(workers):
         same([[tensor.cpu() for tensor in batch] for batch in batches], list(plain))
 
 
+def test_colours_and_erasures_there_give_the_bytes_of_the_cpu():
+    import drapps.torch
+    from python.tests.resident_data import COLOURS, cifar, same
+
+    def epoch(**where):
+        loader = drapps.torch.DataLoader(cifar(600, COLOURS), 64, shuffle=True, seed=3, **where)
+        return list(loader), loader.stats().device
+
+    there, counted = epoch(device="cuda", device_memory="256MB")
+    same([[tensor.cpu() for tensor in batch] for batch in there], epoch()[0])
+    assert min(counted.launches, counted.bytes_in, counted.copy_s, counted.kernel_s) > 0
+
+
+def test_mixed_batches_of_a_pipeline_lie_on_the_device():
+    import numpy as np
+
+    import drapps
+
+    rng = np.random.default_rng(2)
+    columns = {
+        "image": rng.integers(0, 256, (500, 40, 36, 3), dtype=np.uint8),
+        "label": rng.integers(0, 9, 500),
+    }
+
+    def epochs(dtype, **where):
+        pipeline = drapps.arrays(columns, pictures="image").color_jitter(0.4, 0.4, 0.4, 0.1)
+        pipeline = pipeline.random_erasing(mode="normal_per_pixel").cutmix_or_mixup(9)
+        loader = pipeline.to(dtype).shuffle(seed=5).batch(64, **where)
+        for _ in range(3):
+            for batch in loader.torch():
+                torch.cuda._sleep(2_000_000)  # the host is ahead of what uses the batch
+                yield {name: (tensor + 0).cpu() for name, tensor in batch.items()}, batch
+
+    for dtype in ("float32", "bfloat16"):
+        pairs = zip(epochs(dtype, device_memory="64MB"), epochs(dtype), strict=True)
+        for (found, batch), (expected, _) in pairs:
+            assert batch["image"].device.type == "cuda"
+            assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
 def test_memory_is_used_again_only_when_its_last_use_has_ended():
     import drapps.torch
 

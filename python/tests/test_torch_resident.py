@@ -12,7 +12,7 @@ import drapps  # noqa: E402
 import drapps.torch  # noqa: E402
 from drapps import _core  # noqa: E402
 from drapps.torch import resident  # noqa: E402
-from python.tests.resident_data import CHAIN, cifar, same  # noqa: E402
+from python.tests.resident_data import CHAIN, COLOURS, cifar, same  # noqa: E402
 
 if not hasattr(_core, "_allow_host_device"):
     pytest.skip("a wheel has no device for tests", allow_module_level=True)
@@ -41,6 +41,51 @@ def test_batches_are_those_of_the_cpu(workers):
     cpu.set_epoch(1)
     same(list(with_device), list(cpu))
     assert len(epochs[0]) == len(epochs[1])
+
+
+def test_colours_and_erasures_are_those_of_the_cpu():
+    dataset = cifar(chain=COLOURS)
+    on_device = loader(dataset, True)
+    same(list(on_device), list(loader(dataset, False)))
+    counted = on_device.stats().device
+    assert counted.launches >= 5 * 4  # two of them for the means of contrasts
+    assert counted.bytes_in > 0
+    assert counted.copy_s > 0
+    assert counted.kernel_s > 0
+    assert "launches" in str(on_device.stats())
+
+
+@pytest.mark.parametrize("memory", [150 * 3072 - 1, 150 * 3072 + 10_000])
+def test_without_memory_the_cpu_makes_the_batches(monkeypatch, memory):
+    _core._allow_host_device(memory, 0)  # for the arrays, or for two batches
+    monkeypatch.setattr(drapps.torch.iterator, "destination_of", lambda *_: None)
+    dataset = cifar()
+    full = loader(dataset, True)
+    with pytest.warns(
+        RuntimeWarning, match="the CPU makes the batches: .* has no .* bytes"
+    ) as told:
+        for epoch in range(2):
+            plain = loader(dataset, False)
+            for each in (full, plain):
+                each.set_epoch(epoch)
+            same(list(full), list(plain))
+    assert len(told) == 1
+    assert full.stats().device.launches == 0
+
+
+def test_a_lost_device_is_an_error_of_each_batch():
+    _core._allow_host_device(64 << 20, 100_000, launches=5)
+    batches = iter(loader(cifar(), True))
+
+    def error():
+        try:
+            next(batches)
+        except drapps.SampleError as raised:
+            return raised.stage, raised.code
+
+    found = [error() for _ in range(5)]
+    assert found.count(("deliver", "device lost")) >= 3
+    assert set(found) <= {None, ("deliver", "device lost")}
 
 
 def test_the_arrays_are_read_once():
@@ -79,9 +124,9 @@ def test_what_cannot_live_there_is_refused():
         drapps.PipelineError, match=r"the arrays and 2 batches take .* it gives 1000"
     ):
         iter(small)
-    gray = loader(cifar(chain=[transforms.Grayscale(3), *CHAIN]), True)
-    with pytest.raises(drapps.PipelineError, match=r"op 1 \(grayscale\) changes pixels"):
-        iter(gray)
+    resized = loader(cifar(chain=[transforms.Grayscale(3), transforms.Resize(40), *CHAIN]), True)
+    with pytest.raises(drapps.PipelineError, match=r"op 2 \(resize\) resizes behind a change"):
+        iter(resized)
     with pytest.raises(drapps.PipelineError, match="is for arrays that are lifted"):
         iter(loader([torch.zeros(3)], True))
 

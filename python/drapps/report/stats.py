@@ -173,6 +173,28 @@ class StorageStats(Report):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class DeviceStats(Report):
+    """What a GPU was asked for: where `placement` or `device_memory` has samples made there.
+
+    Seconds are the device's own, by events between its copies and its kernels. Of the last batches
+    of a pass they may be missing.
+
+    Attributes:
+        launches: of kernels.
+        bytes_in: copied to the device.
+        bytes_out: copied back.
+        copy_s: of copies, and of what they waited for on the device.
+        kernel_s: of kernels likewise.
+    """
+
+    launches: int
+    bytes_in: int
+    bytes_out: int
+    copy_s: float
+    kernel_s: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SlowSample(Report):
     """One of the slowest samples; the same one may be there for several epochs.
 
@@ -217,6 +239,7 @@ class Stats(Report):
         lanes: the stages of the work, by name.
         workers: where their time went.
         storage: what the records come from.
+        device: the copies and kernels of a GPU that makes samples.
         upcoming: of up to 32 of the samples that come next in each pass: ``samples``, how many have
             known ``bytes`` (``sized``) and ``pixels`` (``seen``), and a whole index of their JPEG
             (``indexed``).
@@ -236,6 +259,7 @@ class Stats(Report):
     lanes: Mapping[str, LaneStats]
     workers: WorkerStats
     storage: StorageStats
+    device: DeviceStats
     upcoming: Mapping[str, int]
     memory: Mapping[str, int]
     machine: MachineStats
@@ -257,13 +281,16 @@ class Stats(Report):
                 },
                 "workers": WorkerStats.from_json(said["workers"]),
                 "storage": StorageStats.from_json(_distributions(storage)),
+                "device": DeviceStats.from_json(said["device"]),
                 "machine": MachineStats.of_core(said["machine"]),
                 "slowest": [SlowSample.from_json(each) for each in said["slowest"]],
             }
         )
 
     def __str__(self) -> str:
-        return page([*self._delivered(), *self._spent(), *self._read(), *self._slow()])
+        return page(
+            [*self._delivered(), *self._spent(), *self._read(), *self._on_device(), *self._slow()]
+        )
 
     def _delivered(self) -> Iterator[tuple[str, str]]:
         yield "delivered", f"{self.batches} batches, {self.samples} samples"
@@ -285,6 +312,13 @@ class Stats(Report):
         yield "storage", f"{storage.kind or 'of the dataset'}{at}: {mib(storage.bytes)}, {reads}"
         if storage.refusals:
             yield "refusals", f"{storage.refusals}, {storage.retries} tried again"
+
+    def _on_device(self) -> Iterator[tuple[str, str]]:
+        device = self.device
+        if device.launches:
+            copied = f"{mib(device.bytes_in)} in, {mib(device.bytes_out)} out"
+            spent = f"copies {seconds(device.copy_s)}, kernels {seconds(device.kernel_s)}"
+            yield "device", f"{device.launches} launches; {copied}; {spent}"
 
     def _slow(self) -> Iterator[tuple[str, str]]:
         for sample in self.slowest[:3]:

@@ -33,17 +33,16 @@ class LiftedIterator(_BaseDataLoaderIter):
 
     def __init__(self, loader: IteratedLoader[Any], native: Native) -> None:
         super().__init__(loader)
-        self._destination: Destination | None
-        if native.resident and loader._device is not None:
-            self._destination = ResidentBatches(loader._device)
-        else:
-            self._destination = destination_of(loader._device, self)
+        self._device = loader._device
+        self._destination: Destination | None = None
+        if not native.resident:
+            self._destination = destination_of(self._device, self)
         self._pass = loader._begin(int(self._base_seed), native)
         self._stream: AnyStream | None = None
         self._marks: ConsumerMarks | None = None
         self._transfer: TransferThread | None = None
         if self._num_workers > 0:
-            if self._destination is not None and not native.resident:
+            if self._destination is not None:
                 self._transfer = TransferThread(self._destination)
             self.stream()  # as stock workers, which read ahead from here on
 
@@ -67,10 +66,22 @@ class LiftedIterator(_BaseDataLoaderIter):
         """The native iterator, begun at first use."""
         if self._stream is None:
             self._stream = self._pass.begin(self._transfer)
+            self._settle()
             if self._destination is not None and not isinstance(self._stream, AheadStream):
                 self._stream.consumed_outside()
                 self._marks = self._stream
         return self._stream
+
+    def _settle(self) -> None:
+        """Where batches go, now that data live on the device that were to live there, or not."""
+        native = self._pass.native
+        if not native.resident:
+            return
+        warn_of_device(native.core)
+        if native.core.resident and self._device is not None:
+            self._destination = ResidentBatches(self._device)
+        else:
+            self._destination = destination_of(self._device, self)
 
     def __next__(self) -> Any:
         # The base class makes a profiler range per batch, within which the GIL goes: where the
@@ -103,4 +114,5 @@ class LiftedIterator(_BaseDataLoaderIter):
             warn_of_large(stream.large_pictures())
         if isinstance(stream, AheadStream):
             return data
-        return at_once(self._destination, tensors_of(data))
+        resident = isinstance(self._destination, ResidentBatches)
+        return at_once(self._destination, data if resident else tensors_of(data))

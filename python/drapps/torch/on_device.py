@@ -9,6 +9,7 @@ import torch
 
 from drapps import _core
 from drapps.batch import Batch
+from drapps.pass_iterator import PassIterator
 from drapps.stream import Stream
 from drapps.torch.ahead import AheadStream
 from drapps.torch.transfer import TransferThread
@@ -19,7 +20,15 @@ def ahead(stream: Stream, transfer: TransferThread) -> AheadStream:
     return AheadStream(stream, transfer, _tensors)
 
 
-class DeviceIterator(Iterator[dict[str, torch.Tensor]]):
+def there(
+    batches: Iterator[Batch], device: torch.device | None
+) -> Iterator[dict[str, torch.Tensor]]:
+    """The batches of arrays that live on a device; not copied, where it is `device`."""
+    place = device or torch.device("cpu")
+    return ({name: each.to(place) for name, each in batch.torch().items()} for batch in batches)
+
+
+class DeviceIterator(PassIterator[AheadStream, dict[str, torch.Tensor]]):
     """One pass over one epoch. Errors do not end it: the next call goes on behind the bad batch."""
 
     def __init__(
@@ -29,33 +38,15 @@ class DeviceIterator(Iterator[dict[str, torch.Tensor]]):
         state_of: Callable[[int, int], dict[str, Any]],
         ended: Callable[[], None],
     ) -> None:
-        self._stream = stream
+        super().__init__(stream, state_of, ended)
         self._transfer = transfer
-        self._state = state_of
-        self._ended = ended
 
-    def __del__(self) -> None:
-        self.close()
-
-    def __next__(self) -> dict[str, torch.Tensor]:
-        try:
-            batch: dict[str, torch.Tensor] = self._stream.next()
-        except StopIteration:
-            self._ended()
-            raise
-        return batch
-
-    def __len__(self) -> int:
-        """Steps that are still to come."""
-        return max(0, self._stream.left)
-
-    def state_dict(self) -> dict[str, Any]:
-        """As `Loader.state_dict`, of this iterator."""
-        return self._state(*self._stream.place)
+    def _made(self, taken: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return taken
 
     def close(self) -> None:
         """Stops working ahead. Batches that were yielded stay valid."""
-        self._stream.close()
+        super().close()
         self._transfer.close()
 
 

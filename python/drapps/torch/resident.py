@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._utils import ExceptionWrapper
 
+from drapps.errors import SampleError
+from drapps.torch.ahead import tensors_of
 from drapps.torch.destination import Destination, with_index
+
+if TYPE_CHECKING:
+    from drapps import _core
 
 
 class ResidentBatches(Destination):
     """Copies of batches within a device's memory, by a stream of their own.
 
-    The core uses the memory of a batch again as soon as its copy is made; what the consumer has is
-    torch's own memory, as any other tensor's.
+    That stream waits for the core's, and the core uses the memory of a batch again behind the copy:
+    the host waits for neither. What the consumer has is torch's own memory, as any other tensor's.
     """
 
     def __init__(self, device: torch.device) -> None:
         """Uses no device before the first batch."""
         self._device = device
         self._stream: Any = None
-        self._copied: deque[tuple[list[torch.Tensor], Any]] = deque()  # and the event behind it
 
     def begin(self) -> None:
         """Nothing: no thread is needed."""
 
-    def put(self, data: list[torch.Tensor]) -> Any:
+    def put(self, data: _core.Batch) -> Any:
         """The copies, begun; or a failure."""
         try:
-            while self._copied:
-                self._copied.popleft()[1].synchronize()
-            if data[0].device.type == "cpu":  # as the device of tests
-                return [tensor.clone() for tensor in data], None
+            if not data.on_gpu:  # as the device of tests
+                return [tensor.clone() for tensor in tensors_of(data)], None
             if self._stream is None:
-                self._stream = torch.cuda.Stream(data[0].device)  # type: ignore[no-untyped-call]
+                self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
             with torch.cuda.stream(self._stream):
-                copies = [tensor.clone() for tensor in data]
-                event = self._stream.record_event()
-            self._copied.append((data, event))
-            return copies, event
+                copies = [tensor.clone() for tensor in tensors_of(data)]
+                return copies, self._stream.record_event()
+        except SampleError:
+            raise
         except Exception:
             where = f"in copying a batch within device {self._device}"
             return ExceptionWrapper(where=where)  # type: ignore[no-untyped-call]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "drapps/base/exact_math.h"
 #include "drapps/base/philox.h"
@@ -35,21 +36,39 @@ Draws deviates(const Erasure& erasure, std::int32_t channel, std::int32_t y) noe
 
 float deviate(Draws& draws) noexcept { return static_cast<float>(exact::normal(draws.u32())); }
 
+/// What stands in a channel whose elements are all the same.
+template <class T>
+T level_of(const Erasure& erasure, std::int32_t channel) noexcept {
+  if (erasure.fill == Erasure::Fill::kConstant) return element<T>(erasure.value[static_cast<std::size_t>(channel)]);
+  Draws draws = deviates(erasure, channel, 0);
+  return element<T>(deviate(draws));
+}
+
+/// Calls `as` with a value of the type of elements; not for a dtype that no picture is written in.
+template <class As>
+void with_element(Dtype dtype, As as) noexcept {
+  switch (dtype) {
+    case Dtype::kUint8: return as(std::uint8_t{});
+    case Dtype::kInt32: return as(std::int32_t{});
+    case Dtype::kInt64: return as(std::int64_t{});
+    case Dtype::kFloat32: return as(float{});
+    case Dtype::kBfloat16: return as(Bfloat16{});
+    default: return;
+  }
+}
+
 template <class T>
 void erase_as(T* row, Layout layout, std::int32_t channels, Extent extent, const Erasure& erasure) noexcept {
   const bool planes = layout == Layout::kNchw;
   const std::ptrdiff_t step = planes ? 1 : channels;
   const Rect& rect = erasure.rect;
   for (std::int32_t c = 0; c < channels; ++c) {
-    T level = element<T>(erasure.value[static_cast<std::size_t>(c)]);
-    if (erasure.fill == Erasure::Fill::kNormalPerChannel) {
-      Draws draws = deviates(erasure, c, 0);
-      level = element<T>(deviate(draws));
-    }
+    const bool each = erasure.fill == Erasure::Fill::kNormalPerPixel;
+    const T level = each ? T{} : level_of<T>(erasure, c);
     T* const plane = row + (planes ? std::ptrdiff_t{c} * extent.height * extent.width : c);
     for (std::int32_t y = 0; y < rect.height; ++y) {
       T* out = plane + (std::ptrdiff_t{rect.top + y} * extent.width + rect.left) * step;
-      if (erasure.fill == Erasure::Fill::kNormalPerPixel) {
+      if (each) {
         Draws draws = deviates(erasure, c, y);
         for (std::int32_t x = 0; x < rect.width; ++x, out += step) *out = element<T>(deviate(draws));
       } else {
@@ -63,15 +82,18 @@ void erase_as(T* row, Layout layout, std::int32_t channels, Extent extent, const
 
 void erase(std::byte* row, kernel::RowFormat format, std::int32_t channels, Extent extent,
            const Erasure& erasure) noexcept {
-  const auto as = [&]<class T>(T* out) { erase_as(out, format.layout, channels, extent, erasure); };
-  switch (format.dtype) {
-    case Dtype::kUint8: return as(reinterpret_cast<std::uint8_t*>(row));
-    case Dtype::kInt32: return as(reinterpret_cast<std::int32_t*>(row));
-    case Dtype::kInt64: return as(reinterpret_cast<std::int64_t*>(row));
-    case Dtype::kFloat32: return as(reinterpret_cast<float*>(row));
-    case Dtype::kBfloat16: return as(reinterpret_cast<Bfloat16*>(row));
-    default: return;  // no picture is written so
-  }
+  with_element(format.dtype, [&]<class T>(T /*type*/) {
+    erase_as(reinterpret_cast<T*>(row), format.layout, channels, extent, erasure);
+  });
+}
+
+std::uint64_t erased_level(Dtype dtype, const Erasure& erasure, std::int32_t channel) noexcept {
+  std::uint64_t bits = 0;
+  with_element(dtype, [&]<class T>(T /*type*/) {
+    const T level = level_of<T>(erasure, channel);
+    std::memcpy(&bits, &level, sizeof(level));
+  });
+  return bits;
 }
 
 }  // namespace drapps

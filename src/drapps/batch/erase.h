@@ -8,11 +8,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "drapps/data/picture.h"
 #include "drapps/kernel/normalize.h"
 
 namespace drapps {
+
+/// The bits of the element that stands everywhere in a channel of the rectangle; not for kNormalPerPixel.
+std::uint64_t erased_level(Dtype dtype, const Erasure& erasure, std::int32_t channel) noexcept;
 
 /// Overwrites erasure.rect, which lies within `extent`, of a row that holds `channels` (1 … 4) planes of `extent`.
 void erase(std::byte* row, kernel::RowFormat format, std::int32_t channels, Extent extent,

@@ -80,6 +80,12 @@ Result<Mixer> Mixer::make(const Mix& mix, const TensorFormat& format, const Pict
   return Mixer(mix, format, in);
 }
 
+Status Mixer::check_label(std::int64_t label) const {
+  if (label >= 0 && label < mix_.num_classes) return ok_status();
+  return op_error(Mix::kTag, "the label is " + std::to_string(label) + ", and num_classes is " +
+                                 std::to_string(mix_.num_classes) + "; labels must be from 0 to num_classes - 1");
+}
+
 Status Mixer::check_labels(std::span<const std::int64_t> labels) const {
   const auto wrong =
       std::find_if(labels.begin(), labels.end(), [&](std::int64_t x) { return x < 0 || x >= mix_.num_classes; });
@@ -97,7 +103,7 @@ void Mixer::write_label(std::int64_t label, std::byte* row) const noexcept {
 
 void Mixer::run(std::byte* images, std::byte* labels, std::uint32_t rows, const Draws& draws) const noexcept {
   if (rows == 0) return;
-  const MixDraw draw = draw_mix(mix_, extent_, draws);
+  const MixDraw draw = this->draw(draws);
   if (draw.kind == MixDraw::Kind::kNone) return;
   if (draw.kind == MixDraw::Kind::kMixUp) {
     blend({images, picture_bytes_, rows}, dtype_, draw.lambda);

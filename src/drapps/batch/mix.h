@@ -26,8 +26,13 @@ class Mixer {
   /// integers, and for samples with masks or boxes, of which nobody says how they mix.
   static Result<Mixer> make(const Mix& mix, const TensorFormat& format, const PictureSpec& in);
 
+  /// kInvalidArgument for a label that is no class.
+  Status check_label(std::int64_t label) const;
   /// kInvalidArgument naming the first label that is no class.
   Status check_labels(std::span<const std::int64_t> labels) const;
+
+  /// How a batch is mixed.
+  MixDraw draw(const Draws& draws) const noexcept { return draw_mix(mix_, extent_, draws); }
 
   std::int64_t classes() const noexcept { return mix_.num_classes; }
 

@@ -76,6 +76,7 @@ void LivePlant::detach(const Runner& runner) {
   batches_ += metrics.batches.load(std::memory_order_relaxed);
   samples_ += metrics.samples.load(std::memory_order_relaxed);
   failed_samples_ += metrics.failed_samples.load(std::memory_order_relaxed);
+  device_ += metrics.device.read();
   log_.merge(metrics.log);
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (lanes_[i]) counted_[i].add(metrics[i]);
@@ -194,11 +195,13 @@ PlantStats LivePlant::stats() const {
   stats.batches = batches_;
   stats.samples = samples_;
   stats.failed_samples = failed_samples_;
+  stats.device = device_;
   for (const Runner* runner : runners_) {
     const Metrics& metrics = runner->metrics();
     stats.batches += metrics.batches.load(std::memory_order_relaxed);
     stats.samples += metrics.samples.load(std::memory_order_relaxed);
     stats.failed_samples += metrics.failed_samples.load(std::memory_order_relaxed);
+    stats.device += metrics.device.read();
     stats.ready_batches += runner->ready_batches();
     stats.upcoming.add(runner->upcoming());
   }

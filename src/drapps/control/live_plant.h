@@ -73,6 +73,7 @@ class LivePlant final : public Plant {
   std::uint64_t batches_ = 0;
   std::uint64_t samples_ = 0;
   std::uint64_t failed_samples_ = 0;
+  device::DeviceCounts device_;
   SampleLog log_;
   std::size_t sample_room_ = 0;
   std::array<LaneCounts, kLanes.size()> counted_;

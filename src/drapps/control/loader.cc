@@ -131,10 +131,26 @@ Settings Loader::first_settings(Own& own) {
 
 Result<std::shared_ptr<Residence>> Loader::resident(Own& own) {
   const auto guard = lock();
-  if (!resources_.device || own.residence != nullptr) return own.residence;
+  if (!resources_.device || own.residence != nullptr || own.device.full()) return own.residence;
   auto made = Residence::make(*resources_.device, *plan_, *source_);
-  if (made.ok()) own.residence = *made;
+  if (made.ok()) {
+    own.residence = *made;
+  } else if (made.error().code == ErrorCode::kResourceExhausted) {
+    leave_device(own, made.error());
+    return own.residence;
+  }
   return made;
+}
+
+void Loader::leave_device(Own& own, const Error& error) {
+  own.residence.reset();
+  own.device.leave("the arrays do not live on " + resources_.device->device +
+                   ", and the CPU makes the batches: " + error.message);
+}
+
+bool Loader::lives_on_device() const {
+  const auto guard = lock();
+  return own_.get() != nullptr && own_.get()->residence != nullptr;
 }
 
 Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler order, const Settings& settings,
@@ -143,20 +159,29 @@ Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler 
   if (own.cache.records() != nullptr) own.cache.records()->begin_pass();
   auto residence = resident(own);
   if (!residence.ok()) return std::move(residence).error();
-  return make_runner({.plan = plan_,
-                      .source = source_,
-                      .sampler = std::move(order),
-                      .seed = seed,
-                      .settings = settings,
-                      .engine = engine,
-                      .arena = own.arena->take(),
-                      .learned = own.cache.learned(),
-                      .keeper = own.cache.records(),
-                      .weights = resources_.weights,
-                      .residence = *std::move(residence),
-                      .late = std::move(late),
-                      .ahead = pass.ahead,
-                      .cursors = pass.cursors});
+  RunnerParts parts{.plan = plan_,
+                    .source = source_,
+                    .sampler = std::move(order),
+                    .seed = seed,
+                    .settings = settings,
+                    .engine = engine,
+                    .arena = own.arena->take(),
+                    .learned = own.cache.learned(),
+                    .keeper = own.cache.records(),
+                    .weights = resources_.weights,
+                    .residence = *std::move(residence),
+                    .late = std::move(late),
+                    .ahead = pass.ahead,
+                    .cursors = pass.cursors};
+  auto made = make_runner(parts);
+  const bool full = !made.ok() && made.error().code == ErrorCode::kResourceExhausted;
+  if (!full || parts.residence == nullptr) return made;
+  {
+    const auto guard = lock();
+    leave_device(own, made.error());
+  }
+  parts.residence.reset();
+  return make_runner(std::move(parts));
 }
 
 json Loader::explain() const {
@@ -183,6 +208,8 @@ json Loader::stats() const {
     stats.settings = settings_now();
     stats.limits = limits_now();
   }
+  const Own* const own = own_.get();
+  if (own != nullptr && own->device.decoder() != nullptr) stats.device += own->device.decoder()->counts().device;
   json root = to_json(stats, knobs());
   root["machine"] = Meters::of_process().to_json(monotonic_ns());
   const StorageIdentity what = source_->storage_identity();

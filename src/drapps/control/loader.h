@@ -71,8 +71,10 @@ class Loader {
   Control& control() noexcept { return control_; }
   /// As Control::record(), of a pass that runs and of those to come, and of some of the samples that they make.
   Status record(const std::string& path);
-  /// Why nothing is decoded on the device any more, once; else empty.
+  /// Why nothing is made on the device, or nothing any more; once, else empty.
   std::string take_device_warning() const;
+  /// Whether the latest pass has its arrays on a device.
+  bool lives_on_device() const;
 
  private:
   /// What one process has.
@@ -108,6 +110,8 @@ class Loader {
   Settings first_settings(Own& own);
   /// Where the arrays live, made by the first pass; null where they stay.
   Result<std::shared_ptr<Residence>> resident(Own& own);
+  /// There is no memory for that: they stay where they are, from now on. Requires the mutex.
+  void leave_device(Own& own, const Error& error);
   Result<std::unique_ptr<Runner>> run(Own& own, const Pass& pass, Sampler order, const Settings& settings,
                                       Engine& engine, std::shared_ptr<LateStage> late);
   /// Makes the plant, which is under control then.

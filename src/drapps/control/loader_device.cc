@@ -67,7 +67,9 @@ std::int32_t best_share(const PlacementRates& rates) noexcept {
 Result<std::shared_ptr<LateStage>> LoaderDevice::enter(const Plan& plan, Engine& engine) {
   if (entered_ || choice_.mode == PlacementMode::kCpu) return decoder_;
   auto made = catching([&] { return make(plan, engine); });
-  if (!made.ok() && choice_.mode == PlacementMode::kGpu) {
+  const bool full = !made.ok() && made.error().code == ErrorCode::kResourceExhausted;
+  if (full) warning_ = "the CPU decodes all, and " + choice_.device + " nothing: " + made.error().message;
+  if (!made.ok() && !full && choice_.mode == PlacementMode::kGpu) {
     Error error = std::move(made).error();
     error.message = "placement=\"gpu\" cannot be: " + error.message;
     return error;
@@ -110,6 +112,11 @@ bool LoaderDevice::place(Settings& settings, const PlantStats& stats) {
   return true;
 }
 
+std::string LoaderDevice::take_warning() {
+  if (!warning_.empty()) return std::exchange(warning_, {});
+  return decoder_ == nullptr ? std::string() : decoder_->take_warning();
+}
+
 nlohmann::json LoaderDevice::to_json() const {
   nlohmann::json root{{"placement", name_of(choice_.mode)}};
   if (choice_.mode == PlacementMode::kCpu) return root;
@@ -121,6 +128,7 @@ nlohmann::json LoaderDevice::to_json() const {
                {"augmented", counts.augmented},
                {"returned", counts.returned},
                {"launches", counts.launches},
+               {"at_once", decoder_->most()},
                {"busy_s", static_cast<double>(counts.busy_ns) * 1e-9}});
   return root;
 }

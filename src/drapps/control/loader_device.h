@@ -2,7 +2,8 @@
 //
 // Under "cpu" there is no device. Under "gpu" all samples are offered to it, and a device that cannot be used is an
 // error. Under "auto" a device that cannot be used is none, and the share is placed anew when a pass begins, as long as
-// no policy has moved it: kTrial until the device has decoded something, then what the measured rates say.
+// no policy has moved it: kTrial until the device has decoded something, then what the measured rates say. Where the
+// device has no memory left, the CPU does all under either, with a warning.
 #pragma once
 
 #include <cstddef>
@@ -60,16 +61,26 @@ class LoaderDevice {
   /// Those that the next pass begins with, by what passes before have measured; whether that moves them.
   bool place(Settings& settings, const PlantStats& stats);
 
-  /// {"placement", "device", "decoded", "augmented", "returned", "launches", "busy_s", "unused": why there is none}
+  /// {"placement", "device", "decoded", "augmented", "returned", "launches", "at_once", "busy_s", "unused": why there
+  /// is none}
   nlohmann::json to_json() const;
-  std::string take_warning() { return decoder_ == nullptr ? std::string() : decoder_->take_warning(); }
+  /// No memory was left for arrays that were to live on a device. `why` is a warning.
+  void leave(std::string why) {
+    full_ = true;
+    warning_ = std::move(why);
+  }
+  bool full() const noexcept { return full_; }
+  /// Why the device decodes nothing, or nothing any more; once.
+  std::string take_warning();
 
  private:
   Result<std::shared_ptr<LateStage>> make(const Plan& plan, Engine& engine) const;
 
   const PlacementChoice choice_;
   bool entered_ = false;
+  bool full_ = false;
   std::shared_ptr<LateStage> decoder_;
+  std::string warning_;          // that nobody has taken
   std::string unused_;           // why there is none, where one could be
   std::int32_t share_ = kTrial;  // that place() has set last
 };

@@ -128,6 +128,12 @@ json to_json(const PlantStats& stats, KnobSet has) {
           {"lanes", std::move(lanes)},
           {"workers", workers_json(stats.workers)},
           {"storage", storage_json(stats.storage)},
+          {"device",
+           {{"launches", stats.device.launches},
+            {"bytes_in", stats.device.bytes_in},
+            {"bytes_out", stats.device.bytes_out},
+            {"copy_s", seconds(stats.device.copy_ns)},
+            {"kernel_s", seconds(stats.device.kernel_ns)}}},
           {"upcoming", upcoming_json(stats.upcoming)},
           {"memory", {{"used", stats.memory_used}, {"limit", stats.memory_limit}}}};
 }

@@ -36,6 +36,7 @@ struct PlantStats {
   std::array<LaneCounts, kLanes.size()> lanes;
   WorkerTimes workers;  // threads of this process, or worker processes
   StorageCounts storage;
+  device::DeviceCounts device;  // copies and launches, of passes and of what decodes there
   std::uint32_t ready_batches = 0;
   Upcoming upcoming;
   std::uint64_t memory_used = 0;
@@ -48,6 +49,7 @@ struct PlantStats {
 ///  "workers": {"count", "wall_s", "idle_s", "window_s", "memory_s", "storage_s", "paused_s", "other_s", "cpu_s",
 ///              "lanes": {name: {"cpu_s", "core_wait_s"}}},
 ///  "storage": {"bytes", "failures", "refusals", "retries", "in_flight", "at_once_s", "waited_s"},
+///  "device": {"launches", "bytes_in", "bytes_out", "copy_s", "kernel_s"},
 ///  "upcoming": {…}, "memory": {"used", "limit"}}
 /// A distribution is {"count", "sum", "mean", "p50", "p90", "p99", "most", "buckets": [[upper edge, count], …]}: only
 /// buckets that hold something. Times are in seconds.

@@ -1,5 +1,6 @@
 #include "drapps/deliver/dlpack.h"
 
+#include <utility>
 #include <vector>
 
 namespace drapps {
@@ -39,23 +40,29 @@ template <class Managed>
 struct Export {
   Managed managed{};
   HeldSlot slot;
+  std::unique_ptr<device::Stream> user;
   std::vector<std::int64_t> extents;  // shape, then strides
+
+  ~Export() {
+    if (user != nullptr) slot.end_use(*user);
+  }
 };
 
 template <class Managed>
-Managed* make(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<const std::int64_t> shape) {
-  auto* exported = new Export<Managed>{.slot = slot, .extents = {shape.begin(), shape.end()}};
-  const std::size_t rank = shape.size();
+Managed* make(DlView view) {
+  auto* exported = new Export<Managed>{
+      .slot = view.slot, .user = std::move(view.user), .extents = {view.shape.begin(), view.shape.end()}};
+  const std::size_t rank = view.shape.size();
   exported->extents.resize(2 * rank);
   std::int64_t stride = 1;
   for (std::size_t i = rank; i-- > 0;) {
     exported->extents[rank + i] = stride;
-    stride *= shape[i];
+    stride *= view.shape[i];
   }
-  exported->managed.tensor = {.data = data,
-                              .device = device_of(slot.kind()),
+  exported->managed.tensor = {.data = view.data,
+                              .device = device_of(view.slot.kind()),
                               .ndim = static_cast<std::int32_t>(rank),
-                              .dtype = dl_type(dtype),
+                              .dtype = dl_type(view.dtype),
                               .shape = exported->extents.data(),
                               .strides = exported->extents.data() + rank,
                               .byte_offset = 0};
@@ -68,14 +75,10 @@ Managed* make(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<cons
 
 DlDevice device_of(MemoryKind kind) noexcept { return {device_type_of(kind.place), kind.device}; }
 
-DlManagedTensor* export_dlpack(const HeldSlot& slot, std::byte* data, Dtype dtype,
-                               std::span<const std::int64_t> shape) {
-  return make<DlManagedTensor>(slot, data, dtype, shape);
-}
+DlManagedTensor* export_dlpack(DlView view) { return make<DlManagedTensor>(std::move(view)); }
 
-DlManagedTensorVersioned* export_dlpack_versioned(const HeldSlot& slot, std::byte* data, Dtype dtype,
-                                                  std::span<const std::int64_t> shape) {
-  auto* managed = make<DlManagedTensorVersioned>(slot, data, dtype, shape);
+DlManagedTensorVersioned* export_dlpack_versioned(DlView view) {
+  auto* managed = make<DlManagedTensorVersioned>(std::move(view));
   managed->major = 1;
   managed->minor = 0;
   managed->flags = 0;

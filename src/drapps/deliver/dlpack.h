@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "drapps/data/dtype.h"
@@ -55,9 +56,17 @@ struct DlManagedTensorVersioned {
 
 DlDevice device_of(MemoryKind kind) noexcept;
 
-/// A view of a held slot in the form asked for. The caller owns what is returned and ends it by its deleter.
-DlManagedTensor* export_dlpack(const HeldSlot& slot, std::byte* data, Dtype dtype, std::span<const std::int64_t> shape);
-DlManagedTensorVersioned* export_dlpack_versioned(const HeldSlot& slot, std::byte* data, Dtype dtype,
-                                                  std::span<const std::int64_t> shape);
+/// What is exported.
+struct DlView {
+  const HeldSlot& slot;
+  std::byte* data;
+  Dtype dtype;
+  std::span<const std::int64_t> shape;
+  std::unique_ptr<device::Stream> user = {};  // on a device: whose uses end with the view
+};
+
+/// In the form asked for. The caller owns what is returned and ends it by its deleter.
+DlManagedTensor* export_dlpack(DlView view);
+DlManagedTensorVersioned* export_dlpack_versioned(DlView view);
 
 }  // namespace drapps

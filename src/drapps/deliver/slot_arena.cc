@@ -37,6 +37,25 @@ HeldSlot::~HeldSlot() {
   if (slot_ != nullptr && slot_->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) SlotArena::release(slot_);
 }
 
+Status HeldSlot::wait_made() const { return slot_->made == nullptr ? ok_status() : slot_->made->wait(); }
+
+Result<std::unique_ptr<device::Stream>> HeldSlot::hand_over(std::uintptr_t stream, bool waits) const {
+  auto user = slot_->arena->room_->device->foreign_stream(stream);
+  if (!user.ok()) return user;
+  if (waits && slot_->made != nullptr) DRAPPS_RETURN_IF_ERROR((*user)->wait(*slot_->made));
+  return user;
+}
+
+void HeldSlot::end_use(device::Stream& stream) const noexcept {
+  SlotArena& arena = *slot_->arena;
+  if (getpid() != arena.maker_) return;
+  auto event = arena.room_->device->event();
+  if (!event.ok() || !stream.record(**event).ok()) return;  // on a device that was lost, which nobody uses any more
+  const std::scoped_lock lock(arena.mutex_);
+  const Status noted = catching([&] { slot_->uses.push_back(*std::move(event)); });
+  if (!noted.ok()) static_cast<void>((*event)->wait());
+}
+
 SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory,
                      std::shared_ptr<DeviceRoom> room) noexcept
     : slot_bytes_(slot_bytes), room_(std::move(room)), ledger_(ledger), memory_(std::move(memory)), maker_(getpid()) {}
@@ -208,6 +227,8 @@ void SlotArena::started_filling() noexcept { most_filling_ = std::max(most_filli
 /// Requires the mutex.
 void SlotArena::destroy(Slot* slot, bool reuse_range) noexcept {
   const std::size_t offset = slot->offset;
+  for (const auto& use : slot->uses) static_cast<void>(use->wait());
+  if (slot->made != nullptr) static_cast<void>(slot->made->wait());
   delete slot;
   if (!memory_ || !reuse_range) return;
   // Gives the pages back to the system; the range of the file is mapped again later.

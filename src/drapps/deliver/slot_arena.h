@@ -11,7 +11,9 @@
 // mappings (vm.max_map_count). Large ones have a mapping each, of a range of one memfd.
 //
 // The slots of an arena may lie on a device instead, one allocation each, whose bytes count against what batches may
-// take there, held or not. The host does not touch them.
+// take there, held or not. The host does not touch them, and a batch may be yielded before the device has made it:
+// whoever uses it waits for that, on the host or by a stream of its own; and whoever fills the slot again waits, on the
+// device, for the streams that used it.
 //
 // A child reads any batch that its parent holds. It has a copy of the heap; of the memfd it has what was yielded when
 // it was forked: a large slot is MADV_DONTFORK until then and MADV_DOFORK from then on, and one that was held across a
@@ -71,10 +73,12 @@ struct Slot {
     return heap != nullptr ? heap.get() : elsewhere.data() != nullptr ? elsewhere.data() : mapping.data();
   }
 
-  HeapMemory heap;           // of a small one
-  Mapping mapping;           // of a large one
-  device::Memory elsewhere;  // of one on a device
-  std::size_t offset = 0;    // of a large one's range in the arena's memfd
+  HeapMemory heap;                                   // of a small one
+  Mapping mapping;                                   // of a large one
+  device::Memory elsewhere;                          // of one on a device
+  std::unique_ptr<device::Event> made;               // behind all that fills it there
+  std::vector<std::unique_ptr<device::Event>> uses;  // behind each use of it; the arena's mutex guards it while held
+  std::size_t offset = 0;                            // of a large one's range in the arena's memfd
   MemoryKind kind{};
   std::atomic<std::uint32_t> holders{0};
   std::uint64_t fork_count = 0;      // forks of this process when a large one was yielded
@@ -98,6 +102,15 @@ class HeldSlot {
 
   std::byte* data() const noexcept { return slot_->data(); }
   MemoryKind kind() const noexcept { return slot_->kind; }
+
+  /// Whether a device has made it, or is about to.
+  bool of_device() const noexcept { return slot_->made != nullptr; }
+  /// Waits on the host until it has. Errors are the device's.
+  Status wait_made() const;
+  /// A user's stream, by its handle (Device::foreign_stream); from now on it waits for that, where `waits`.
+  Result<std::unique_ptr<device::Stream>> hand_over(std::uintptr_t stream, bool waits = true) const;
+  /// What was asked of the stream until now is the last use that it makes of the slot.
+  void end_use(device::Stream& stream) const noexcept;
   explicit operator bool() const noexcept { return slot_ != nullptr; }
 
  private:

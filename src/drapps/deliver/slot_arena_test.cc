@@ -200,7 +200,7 @@ TEST(Dlpack, ExportsAViewThatKeepsTheSlotHeld) {
   auto arena = *SlotArena::make(kBytes, ledger);
   HeldSlot held = arena->yield(*arena->acquire());
   const std::vector<std::int64_t> shape{2, 3, 5};
-  DlManagedTensorVersioned* exported = export_dlpack_versioned(held, held.data() + 64, Dtype::kFloat32, shape);
+  DlManagedTensorVersioned* exported = export_dlpack_versioned({held, held.data() + 64, Dtype::kFloat32, shape});
   held = HeldSlot();
   EXPECT_EQ(ledger.held(), kBytes);
   EXPECT_EQ(exported->tensor.ndim, 3);
@@ -222,7 +222,7 @@ TEST(Dlpack, TheDeviceIsThatOfTheSlot) {
     Slot* const slot = *arena->acquire();
     slot->kind = {place, 5};
     const HeldSlot held = arena->yield(slot);
-    DlManagedTensor* const exported = export_dlpack(held, held.data(), Dtype::kUint8, {});
+    DlManagedTensor* const exported = export_dlpack({held, held.data(), Dtype::kUint8, {}});
     EXPECT_EQ(exported->tensor.device, (DlDevice{type, 5}));
     exported->deleter(exported);
   }

@@ -1,4 +1,4 @@
-// What one launch of the augment kernel does with each of its pictures: trails of ops, as the kernel reads them.
+// What the augment kernels do with each picture of a launch: trails of ops, as the kernels read them.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,21 @@
 #include "drapps/augment/picture/trail.h"
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/data/dtype.h"
+#include "drapps/device/device.h"
 #include "drapps/device/kernel/augment.h"
 
 namespace drapps::device {
 
-/// Whether the kernel makes of pictures what these ops make of them. kUnsupported names the op that it cannot do: one
-/// that changes pixels, a second resize, or a resize by floats.
+/// Whether the kernels make of pictures what these ops make of them. kUnsupported names the op that they cannot do: a
+/// second resize, one by floats, or one of changed colours.
 Status check_on_device(std::span<const Op> ops);
+
+/// What rows of a dtype hold.
+constexpr Number number_of(Dtype dtype) noexcept {
+  if (dtype == Dtype::kFloat32) return Number::kFloat32;
+  return dtype == Dtype::kBfloat16 ? Number::kBfloat16 : Number::kWhole;
+}
 
 /// Filled picture by picture, then copied to the device; reused from launch to launch. For one thread at a time.
 class AugmentList {
@@ -28,33 +36,47 @@ class AugmentList {
   /// The next picture.
   /// @param picture  bytes from AugmentArguments::pictures to its first pixel.
   /// @param trail    of ops that check_on_device() takes.
+  /// @param dtype    of the row that it becomes.
   /// kUnsupported for a trail of others; kResourceExhausted where the ledger has no more.
-  Status add(std::int64_t picture, const Trail& trail);
+  Status add(std::int64_t picture, const Trail& trail, Dtype dtype);
 
   std::size_t pictures() const noexcept { return work_.size(); }
   /// Of the copy that put() makes.
   std::size_t bytes() const noexcept;
+  /// Of the device's memory that launch() needs: those, and what kernels leave for those behind them.
+  std::size_t device_bytes() const noexcept;
   /// Copies the list to `memory`, and points `arguments` to where it will lie on the device.
-  /// @param memory  bytes() long; this and `there` are aligned to 8.
-  void put(std::byte* memory, const std::byte* there, AugmentArguments& arguments) const noexcept;
+  /// @param memory  bytes() long; this and `there`, device_bytes() long, are aligned to 8.
+  void put(std::byte* memory, std::byte* there, AugmentArguments& arguments) const noexcept;
+  /// Asks for all that makes the rows, once the copy was asked for.
+  /// @param arguments  as put() has left them.
+  Status launch(Stream& stream, const AugmentArguments& arguments) const;
 
  private:
   /// A dimension of a resize that was planned.
   struct Planned {
     bool known = false;
-    TrailMove move;
+    TrailStep step;
     ResizeAxis axis;
   };
 
+  Status add_step(const TrailStep& step, bool& resized);
   void add_move(PictureMove move, Extent after);
-  Status add_resize(const TrailMove& move);
-  Result<ResizeAxis> plan(const TrailMove& move, std::size_t axis);
+  Status add_resize(const TrailStep& step);
+  void add_color(const TrailStep& step, bool resized);
+  void add_erasure(const Erasure& erasure, Dtype dtype);
+  Result<ResizeAxis> plan(const TrailStep& step, std::size_t axis);
+  std::size_t means_at() const noexcept;
 
   std::vector<PictureWork> work_;
+  std::vector<PictureErasure> erasures_;
   std::vector<PictureMove> moves_;
+  std::vector<PictureColor> colors_;
   std::vector<std::int32_t> plans_;
-  std::size_t segment_ = 0;  // the first move that the next one may be joined to
-  Planned planned_[2];       // the latest of each dimension: pictures of one size are mostly resized alike
+  std::size_t segment_ = 0;     // the first move that the next one may be joined to
+  std::int32_t contrasts_ = 0;  // of the picture that has most
+  Extent contrasted_;           // that no picture exceeds whose contrast is changed
+  Planned planned_[2];          // the latest of each dimension: pictures of one size are mostly resized alike
   kernel::PackedAxis planner_;
 };
 

@@ -12,6 +12,7 @@
 #include "drapps/batch/row.h"
 #include "drapps/device/kernel/body.h"
 #include "drapps/device/kernel/gather.h"
+#include "drapps/kernel/color.h"
 
 namespace drapps::device {
 namespace {
@@ -25,6 +26,31 @@ struct Lying {
     const std::int64_t row = std::int64_t{extent.width} * (interleaved ? channels : 1);
     return {interleaved, interleaved ? 1 : row * extent.height, row, interleaved ? channels : 1};
   }
+};
+
+/// Runs launches at once, block by block, from some thread on; a block's memory is noise when it begins.
+class BlockStream final : public Stream {
+ public:
+  explicit BlockStream(std::int32_t turn) : turn_(turn) {}
+  Status launch(KernelId id, std::int64_t blocks, const void* arguments) override {
+    const Kernel& what = kernel(id);
+    std::vector<std::max_align_t> shared(what.shared_bytes / sizeof(std::max_align_t) + 1);
+    auto* const bytes = reinterpret_cast<std::byte*>(shared.data());
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      std::fill_n(bytes, what.shared_bytes, std::byte{0xA5});
+      what.run_block(static_cast<const std::byte*>(arguments), bytes, static_cast<std::int32_t>(block),
+                     turn_ % what.threads);
+    }
+    return ok_status();
+  }
+  Status copy_in(std::byte* /*device*/, const std::byte* /*host*/, std::size_t /*bytes*/) override { return none(); }
+  Status copy_out(std::byte* /*host*/, const std::byte* /*device*/, std::size_t /*bytes*/) override { return none(); }
+  Status record(Event& /*event*/) override { return none(); }
+  Status wait(Event& /*event*/) override { return none(); }
+
+ private:
+  static Status none() { return invalid("launches alone"); }
+  const std::int32_t turn_;
 };
 
 /// Pictures of one size, and what the CPU path and the kernel make of them.
@@ -81,6 +107,7 @@ class Comparison {
       }
     }
     Picture noted;
+    noted.image.channels = channels_;
     noted.extent = extent_;
     noted.window = geometry::whole_rect(extent_);
     Trail trail;
@@ -92,36 +119,35 @@ class Comparison {
       written.trail = &trail;
       ASSERT_TRUE(drapps::run(ops_[op], noted, written).ok());
       ASSERT_EQ(noted.extent, picture.extent);
+      ASSERT_EQ(noted.image.channels, picture.image.channels);
     }
     expected_.resize(expected_.size() + writer.bytes());
     ASSERT_TRUE(writer.write(picture, expected_.data() + i * writer.bytes()).ok());
-    ASSERT_TRUE(list_.add(static_cast<std::int64_t>(first), trail).ok());
+    ASSERT_TRUE(list_.add(static_cast<std::int64_t>(first), trail, writer.format().dtype).ok());
   }
 
   void launch(const PictureWriter& writer, std::int32_t turn) {
     const std::vector<std::byte> table = writer.table();
-    std::vector<std::uint64_t> memory(list_.bytes() / 8 + 1);
+    std::vector<std::uint64_t> memory(list_.device_bytes() / 8 + 1);
     auto* const copy = reinterpret_cast<std::byte*>(memory.data());
     made_.assign(expected_.size(), std::byte{0xEE});
     AugmentArguments arguments{.pictures = pictures_.data(),
                                .channel_stride = lying_.channel_stride,
                                .row_stride = lying_.row_stride,
                                .pixel_stride = lying_.pixel_stride,
+                               .picture_channels = channels_,
                                .table = table.data(),
                                .out = reinterpret_cast<std::uint8_t*>(made_.data()),
                                .row_bytes = static_cast<std::int64_t>(writer.bytes()),
                                .element_bytes = static_cast<std::int32_t>(size_of(writer.format().dtype)),
+                               .number = number_of(writer.format().dtype),
                                .interleaved = writer.format().layout == Layout::kNhwc ? 1 : 0,
-                               .channels = channels_,
+                               .channels = writer.channels(),
                                .height = writer.extent().height,
                                .width = writer.extent().width};
     list_.put(copy, copy, arguments);
-    const auto shared = std::make_unique<Augment::Shared>();
-    const std::int64_t blocks = Augment::blocks(arguments, static_cast<std::int64_t>(list_.pictures()));
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      std::fill_n(reinterpret_cast<std::byte*>(shared.get()), sizeof(Augment::Shared), std::byte{0xA5});
-      run_block<Augment>(arguments, *shared, static_cast<std::int32_t>(block), turn);
-    }
+    BlockStream stream(turn);
+    ASSERT_TRUE(list_.launch(stream, arguments).ok());
   }
 
   std::uint64_t seed_;
@@ -195,6 +221,79 @@ TEST(AugmentKernel, MakesTheBytesOfRandomChains) {
   EXPECT_GT(compared, 150);
 }
 
+std::vector<Op> strong_colors() {
+  const ColorJitter jitter{.brightness = {0.2, 3}, .contrast = {0.2, 3}, .saturation = {0, 3}, .hue = {-0.5, 0.5}};
+  const RandomCrop padded{
+      .height = 40, .width = 37, .pad_left = 6, .pad_top = 9, .pad_right = 7, .pad_bottom = 3, .fill = {200, 30, 99}};
+  RandomCrop mirrored = padded;
+  mirrored.mode = PadMode::kReflect;
+  return {jitter, padded, mirrored, HorizontalFlip{}, RandomGrayscale{.p = 0.5}, Grayscale{.channels = 3}};
+}
+
+/// Chains of colours among moves: of borders some are filled before a change, and some behind it; of contrasts each
+/// blends with the mean of the picture as it is then.
+TEST(AugmentKernel, MakesTheBytesOfColoursAmongMoves) {
+  const auto ops = strong_colors();
+  const auto all = formats();
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Draws draws({.seed = seed}, 2);
+    const auto below = [&](std::size_t bound) {
+      return static_cast<std::int32_t>(draws.below(static_cast<std::uint32_t>(bound)));
+    };
+    std::vector<Op> chain;
+    if (below(2) == 0) chain.emplace_back(RandomResizedCrop{.height = 38, .width = 44});
+    for (std::int32_t i = 1 + below(5); i > 0; --i) chain.push_back(ops[static_cast<std::size_t>(below(ops.size()))]);
+    if (below(3) == 0) chain.emplace_back(CenterCrop{.height = 33, .width = 35});
+    if (below(3) == 0) chain.emplace_back(Grayscale{.channels = 1});
+    for (std::int32_t i = below(3); i > 0; --i) {
+      chain.emplace_back(RandomErasing{.p = 1, .mode = static_cast<EraseMode>(below(3)), .max_count = 3});
+    }
+    Comparison comparison(seed, 3, {31 + below(40), 38 + below(40)}, below(2) == 0, chain,
+                          all[static_cast<std::size_t>(below(all.size()))]);
+    if (comparison.run(3, below(256))) ++compared;
+  }
+  EXPECT_GT(compared, 150);
+}
+
+TEST(PixelColors, AreThoseOfTheCpu) {
+  constexpr std::int32_t kStep = 5;
+  ImageBuffer in(MemoryLedger::unlimited()), out(MemoryLedger::unlimited());
+  constexpr std::int32_t kSide = 256 / kStep + 1;
+  const ImageView colors = in.reshape(3, kSide * kSide, kSide).value();
+  for (std::int32_t y = 0; y < colors.height; ++y) {
+    for (std::int32_t x = 0; x < colors.width; ++x) {
+      colors.row(0, y)[x] = static_cast<std::uint8_t>(y / kSide * kStep);
+      colors.row(1, y)[x] = static_cast<std::uint8_t>(y % kSide * kStep);
+      colors.row(2, y)[x] = static_cast<std::uint8_t>(x * kStep);
+    }
+  }
+  const ImageView made = out.reshape(3, colors.height, colors.width).value();
+  const auto compare = [&](const PictureColor& color) {
+    std::size_t wrong = 0;
+    for (std::int32_t y = 0; y < colors.height; ++y) {
+      for (std::int32_t x = 0; x < colors.width; ++x) {
+        Pixel pixel{.levels = {colors.row(0, y)[x], colors.row(1, y)[x], colors.row(2, y)[x]}, .channels = 3};
+        change(pixel, color, 0);
+        for (std::int32_t c = 0; c < 3; ++c) wrong += pixel.levels[c] == made.row(c, y)[x] ? 0 : 1;
+      }
+    }
+    return wrong;
+  };
+  for (const float factor : {0.0F, 0.3F, 1.0F, 1.7F, 40.0F}) {
+    kernel::adjust_brightness(made, colors, factor, kernel::Level::kPortable);
+    EXPECT_EQ(compare({.change = Change::kBrightness, .factor = factor}), 0) << factor;
+    kernel::adjust_saturation(made, colors, factor, kernel::Level::kPortable);
+    EXPECT_EQ(compare({.change = Change::kSaturation, .factor = factor}), 0) << factor;
+  }
+  for (const double shift : {-0.5, -0.2, 0.0, 0.01, 0.33, 0.5}) {
+    kernel::adjust_hue(made, colors, shift, kernel::Level::kPortable);
+    EXPECT_EQ(compare({.change = Change::kHue, .number = static_cast<std::int32_t>(shift * 255) & 255}), 0) << shift;
+  }
+  kernel::grayscale(made, colors, kernel::Level::kPortable);
+  EXPECT_EQ(compare({.change = Change::kGrayscale, .number = 3}), 0);
+}
+
 /// Shrinks by so much that the lines of a tile do not fit what a block has of shared memory.
 TEST(AugmentKernel, MakesTheBytesOfLargePictures) {
   for (const auto order : {kernel::PassOrder::kHorizontalFirst, kernel::PassOrder::kPillow13}) {
@@ -219,15 +318,15 @@ TEST(AugmentKernel, MovesThatReadNoBorderAreOne) {
            HorizontalFlip{.p = 1}, Crop{.top = 1, .left = 2, .height = 9, .width = 5}}) {
     ASSERT_TRUE(run(op, picture, ctx).ok());
   }
-  ASSERT_EQ(trail.size(), 3);
-  ASSERT_TRUE(list.add(0, trail).ok());
+  ASSERT_EQ(trail.steps.size(), 3);
+  ASSERT_TRUE(list.add(0, trail, Dtype::kUint8).ok());
   EXPECT_EQ(list.bytes(), sizeof(PictureWork) + sizeof(PictureMove));
 }
 
 TEST(AugmentKernel, SaysWhichOpItCannotDo) {
   const auto message = [](const std::vector<Op>& ops) { return check_on_device(ops).error().message; };
-  EXPECT_EQ(message({HorizontalFlip{}, Grayscale{}}),
-            "op 2 (grayscale) changes pixels, which no kernel of a device does");
+  EXPECT_EQ(message({HorizontalFlip{}, Grayscale{}, Crop{}, Resize{}}),
+            "op 4 (resize) resizes behind a change of colours, and a kernel before");
   EXPECT_EQ(message({Resize{.arithmetic = kernel::Arithmetic::kTorchFloat}}),
             "op 1 (resize) resizes by floats, which no kernel of a device does");
   EXPECT_EQ(message({Resize{}, RandomResizedCrop{}}),

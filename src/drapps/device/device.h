@@ -62,12 +62,14 @@ class Event {
   virtual Result<bool> done() = 0;
   /// Waits for that, on the host.
   virtual Status wait() = 0;
+  /// ns of the device from an earlier place to this one. Both keep the time, and are done.
+  virtual Result<std::uint64_t> since(Event& earlier) = 0;
 };
 
 /// Work in the order in which it was asked for. Calls return at once; what they name stays until it has ended.
 class Stream {
  public:
-  /// Waits for what is under way.
+  /// Waits for what is under way, where the stream is this process's own.
   virtual ~Stream() = default;
   /// Host memory is pinned, else the call may wait.
   virtual Status copy_in(std::byte* device, const std::byte* host, std::size_t bytes) = 0;
@@ -90,7 +92,12 @@ class Device {
   /// Aligned to 256 bytes.
   virtual Result<Memory> allocate(Where where, std::size_t bytes) = 0;
   virtual Result<std::unique_ptr<Stream>> stream() = 0;
+  /// A stream of somebody else's, by the handle that DLPack hands over; it outlives what is given, whose end waits for
+  /// nothing.
+  virtual Result<std::unique_ptr<Stream>> foreign_stream(std::uintptr_t handle) = 0;
   virtual Result<std::unique_ptr<Event>> event() = 0;
+  /// One that keeps the time at which its place was passed, which costs a little.
+  virtual Result<std::unique_ptr<Event>> timed_event() = 0;
 
  protected:
   friend class Memory;

@@ -9,6 +9,7 @@
 #include "drapps/batch/row.h"
 #include "drapps/decode/jpeg/reader_testing.h"
 #include "drapps/decode/testing.h"
+#include "drapps/device/aligned.h"
 #include "drapps/device/augment_list.h"
 #include "drapps/device/host/host_device.h"
 #include "drapps/device/jpeg_decoder.h"
@@ -40,12 +41,15 @@ class JpegsToRows : public ::testing::Test {
   /// What the first op reads of a file.
   Picture picture_of(const ImageInfo& info, std::size_t position) const {
     Picture picture;
+    picture.image.channels = 3;
     picture.extent = info.stored;
     picture.window = region(ops_.front(), info.stored, draws(position, 0));
     return picture;
   }
 
-  const std::vector<Op> ops_{RandomResizedCrop{.height = 40, .width = 56}, HorizontalFlip{}};
+  const std::vector<Op> ops_{RandomResizedCrop{.height = 40, .width = 56},
+                             ColorJitter{.contrast = {0.5, 2}, .saturation = {0, 2}, .hue = {-0.5, 0.5}},
+                             HorizontalFlip{}, RandomErasing{.p = 1, .mode = EraseMode::kNormalPerPixel}};
   Scratch scratch_{MemoryLedger::unlimited()};
   HostDevice device_;
 };
@@ -89,27 +93,29 @@ TEST_F(JpegsToRows, AreThoseOfTheCpu) {
   for (std::size_t i = 0; i < kPictures; ++i) {
     // Moves are of the whole picture, of which the window alone is there.
     const std::int64_t origin = windows[i].top * first.row_bytes + windows[i].left * std::int64_t{3};
-    ASSERT_TRUE(list.add(decoder->pixels(i).first - first.first - origin, trails[i]).ok());
+    ASSERT_TRUE(list.add(decoder->pixels(i).first - first.first - origin, trails[i], Dtype::kFloat32).ok());
   }
   const std::vector<std::byte> table = writer.table();
-  const std::size_t rows_at = (table.size() + list.bytes() + 63) / 64 * 64;
+  const std::size_t rows_at = aligned(table.size() + list.device_bytes());
   const Memory pinned = device_.allocate(Where::kPinned, rows_at + expected.size()).value();
   const Memory there = device_.allocate(Where::kDevice, rows_at + expected.size()).value();
   AugmentArguments arguments{.pictures = first.first,
                              .channel_stride = 1,
                              .row_stride = first.row_bytes,
                              .pixel_stride = 3,
+                             .picture_channels = 3,
                              .table = there.data(),
                              .out = reinterpret_cast<std::uint8_t*>(there.data() + rows_at),
                              .row_bytes = static_cast<std::int64_t>(writer.bytes()),
                              .element_bytes = 4,
+                             .number = Number::kFloat32,
                              .channels = 3,
                              .height = 40,
                              .width = 56};
   std::memcpy(pinned.data(), table.data(), table.size());
   list.put(pinned.data() + table.size(), there.data() + table.size(), arguments);
   ASSERT_TRUE(stream->copy_in(there.data(), pinned.data(), rows_at).ok());
-  ASSERT_TRUE(stream->launch(KernelId::kAugment, Augment::blocks(arguments, kPictures), &arguments).ok());
+  ASSERT_TRUE(list.launch(*stream, arguments).ok());
   ASSERT_TRUE(stream->copy_out(pinned.data() + rows_at, there.data() + rows_at, expected.size()).ok());
   ASSERT_TRUE(stream->record(*event).ok());
   ASSERT_TRUE(event->wait().ok());

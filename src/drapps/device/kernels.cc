@@ -4,11 +4,13 @@
 
 #include "drapps/device/kernel/augment.h"
 #include "drapps/device/kernel/body.h"
+#include "drapps/device/kernel/contrast.h"
 #include "drapps/device/kernel/gather.h"
 #include "drapps/device/kernel/jpeg_expand.h"
 #include "drapps/device/kernel/jpeg_pixels.h"
 #include "drapps/device/kernel/jpeg_scan.h"
 #include "drapps/device/kernel/jpeg_transform.h"
+#include "drapps/device/kernel/mix.h"
 
 namespace drapps::device {
 namespace {
@@ -29,6 +31,9 @@ constexpr Kernel kernel_of(const char* name) {
 }
 
 constexpr std::array<Kernel, kKernels> kKernelList{kernel_of<Augment>("drapps_augment"),
+                                                   kernel_of<ContrastSum>("drapps_contrast_sum"),
+                                                   kernel_of<ContrastMean>("drapps_contrast_mean"),
+                                                   kernel_of<Mix>("drapps_mix"),
                                                    kernel_of<Gather>("drapps_gather"),
                                                    kernel_of<JpegHuffman>("drapps_jpeg_huffman"),
                                                    kernel_of<JpegExpand>("drapps_jpeg_expand"),

@@ -7,8 +7,18 @@
 
 namespace drapps::device {
 
-enum class KernelId : std::uint8_t { kAugment, kGather, kJpegHuffman, kJpegExpand, kJpegTransform, kJpegPixels };
-inline constexpr std::size_t kKernels = 6;
+enum class KernelId : std::uint8_t {
+  kAugment,
+  kContrastSum,
+  kContrastMean,
+  kMix,
+  kGather,
+  kJpegHuffman,
+  kJpegExpand,
+  kJpegTransform,
+  kJpegPixels
+};
+inline constexpr std::size_t kKernels = 9;
 
 struct Kernel {
   const char* name;  // in kernel/gpu.cu

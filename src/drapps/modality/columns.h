@@ -50,10 +50,16 @@ struct ColumnGatherer {
 
 /// What stands in a label column where that is not the label itself.
 struct LabelFormat {
-  std::vector<std::int64_t> row_shape;  // of float32
+  std::vector<std::int64_t> row_shape;              // of float32
+  std::function<Status(std::int64_t label)> check;  // whether it can be written
   std::function<void(std::int64_t label, std::byte* row)> write;
   std::size_t column = 0;  // set with the labels' columns
 };
+
+/// The array of rows whose whole numbers are the labels of samples: "label"; or null.
+const Array* label_array(const Source& source) noexcept;
+/// Row `row` of such an array.
+std::int64_t label_at(const Array& labels, std::uint64_t row) noexcept;
 
 /// Writes `value` as a T.
 template <class T, class Value>
@@ -91,6 +97,9 @@ struct BatchColumns {
   void add_labels(const Source& source);
   /// "index", "position" and "flags": which samples the rows are.
   void add_origin(const Source& source);
+
+ private:
+  void add_label_rows(const Array& labels);
 };
 
 }  // namespace drapps

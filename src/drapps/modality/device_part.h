@@ -5,6 +5,7 @@
 
 #include "drapps/augment/picture/op.h"
 #include "drapps/augment/picture/trail.h"
+#include "drapps/batch/mix.h"
 #include "drapps/batch/row.h"
 #include "drapps/modality/modality.h"
 
@@ -14,6 +15,8 @@ namespace drapps {
 struct DevicePart {
   std::size_t column = 0;                 // in the layout
   const PictureWriter* writer = nullptr;  // of its rows
+  const Mixer* mixer = nullptr;           // of whole batches, or none
+  std::size_t mix_draws = 0;              // with which of the part's draws it draws
 };
 
 }  // namespace drapps

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 
+#include "drapps/device/metered_stream.h"
 #include "drapps/modality/modality.h"
 
 namespace drapps {
@@ -32,6 +33,7 @@ struct LateCounts {
   std::uint64_t returned = 0;   // samples that came back for the CPU
   std::uint64_t launches = 0;   // of some samples together
   std::uint64_t busy_ns = 0;    // from each launch to its end
+  device::DeviceCounts device;
 };
 
 /// For one part of a plan, and all passes of a loader at once. All members may be called from any thread.

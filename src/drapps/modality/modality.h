@@ -35,7 +35,7 @@ struct DevicePart;    // device_part.h
 struct DeviceRoom;    // deliver/slot_arena.h
 class LateStage;      // late_stage.h
 class LateSink;
-struct TrailMove;
+struct Trail;
 class RowStreams;  // row_stream.h
 class Scratch;
 
@@ -138,7 +138,7 @@ class PartPlan {
   /// Whether a device can make what a batch holds of the part, from rows of an array. kUnsupported says why not.
   virtual Result<DevicePart> on_device() const;
   /// Adds to `trail` what the ops would do to a row of the array. Requires on_device().
-  virtual Status note_moves(const PartDraws& draws, Scratch& scratch, std::vector<TrailMove>& trail) const;
+  virtual Status note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const;
 
   /// What decodes samples of the part on a device. kUnsupported says why none can; else as device/device.h.
   /// @param host  ledger of what it takes of the host's memory; outlives it, as does this plan.

@@ -18,17 +18,9 @@ using device::Where;
 constexpr device::JpegBounds kGroupBounds{.input = std::size_t{8} << 20, .work = std::size_t{96} << 20};
 constexpr std::size_t kPixelBytes = std::size_t{24} << 20;  // of a group, on their way back
 constexpr std::size_t kListBytes = std::size_t{4} << 20;    // of its ops
-
-std::size_t rows_of_group(const PictureWriter* writer) noexcept {
-  return writer == nullptr ? 0 : PictureDevice::kTogether * writer->bytes();
-}
+constexpr std::size_t kLeastPart = 8;                       // an eighth of all that, where there is no memory for more
 
 std::size_t table_bytes(const PictureWriter* writer) { return writer == nullptr ? 0 : writer->table().size(); }
-
-/// Of a group, besides what the decoder has: lists and rows, as they lie on both sides.
-std::size_t list_and_row_bytes(const PictureWriter* writer) noexcept {
-  return writer == nullptr ? 0 : kListBytes + rows_of_group(writer);
-}
 
 Error no_room_there(const char* where, std::size_t bytes) {
   return {.code = ErrorCode::kResourceExhausted,
@@ -76,29 +68,44 @@ PictureDevice::Reserved::~Reserved() {
   if (good) ledger.release(bytes);
 }
 
+PictureDevice::Sizes PictureDevice::Sizes::part(std::size_t divisor, const PictureWriter* writer) noexcept {
+  Sizes sizes{.together = kTogether / divisor,
+              .jpeg = {.input = kGroupBounds.input / divisor, .work = kGroupBounds.work / divisor},
+              .pixels = kPixelBytes / divisor};
+  if (writer == nullptr) return sizes;
+  sizes.lists = kListBytes / divisor;
+  sizes.rows = sizes.together * writer->bytes();
+  return sizes;
+}
+
 PictureDevice::PictureDevice(std::shared_ptr<DeviceRoom> room, MemoryLedger& host, std::int32_t channels,
-                             const PictureWriter* writer)
+                             const PictureWriter* writer, const Sizes& sizes)
     : room_(std::move(room)),
       host_(host),
       channels_(channels),
       writer_(writer),
-      pinned_(host, kGroups * (kGroupBounds.input + kPixelBytes + list_and_row_bytes(writer)) + table_bytes(writer)),
+      sizes_(sizes),
+      pinned_(host, kGroups * (sizes.jpeg.input + sizes.pixels + sizes.lists + sizes.rows) + table_bytes(writer)),
       there_(room_->ledger,
-             kGroups * (kGroupBounds.input + kGroupBounds.work + list_and_row_bytes(writer)) + table_bytes(writer)) {}
+             kGroups * (sizes.jpeg.input + sizes.jpeg.work + sizes.lists + sizes.rows) + table_bytes(writer)) {}
 
-Result<std::shared_ptr<PictureDevice>> PictureDevice::make(std::shared_ptr<DeviceRoom> room, MemoryLedger& host,
+Result<std::shared_ptr<PictureDevice>> PictureDevice::make(const std::shared_ptr<DeviceRoom>& room, MemoryLedger& host,
                                                            std::int32_t channels, const PictureWriter* writer) {
   return catching([&]() -> Result<std::shared_ptr<PictureDevice>> {
-    std::shared_ptr<PictureDevice> made(new PictureDevice(std::move(room), host, channels, writer));
-    DRAPPS_RETURN_IF_ERROR(made->start());
-    return made;
+    for (std::size_t divisor = 1;; divisor *= 2) {
+      std::shared_ptr<PictureDevice> made(
+          new PictureDevice(room, host, channels, writer, Sizes::part(divisor, writer)));
+      Status started = made->start();
+      if (started.ok()) return made;
+      if (started.error().code != ErrorCode::kResourceExhausted || divisor == kLeastPart) return started.error();
+    }
   });
 }
 
 Status PictureDevice::start() {
   if (!pinned_.good) return no_room_there("the RAM budget", pinned_.bytes);
   if (!there_.good) return no_room_there("the device's memory", there_.bytes);
-  auto stream = room_->device->stream();
+  auto stream = device::MeteredStream::make(*room_->device, counters_);
   if (!stream.ok()) return std::move(stream).error();
   stream_ = *std::move(stream);
   free_.reserve(kGroups);
@@ -113,7 +120,7 @@ Status PictureDevice::start() {
 
 Status PictureDevice::add_group() {
   auto group = std::make_unique<Group>(host_);
-  auto decoder = device::JpegDecoder::make(*room_->device, host_, channels_, kGroupBounds);
+  auto decoder = device::JpegDecoder::make(*room_->device, host_, channels_, sizes_.jpeg);
   if (!decoder.ok()) return std::move(decoder).error();
   group->decoder = *std::move(decoder);
   auto ended = room_->device->event();
@@ -124,12 +131,12 @@ Status PictureDevice::add_group() {
     Where where;
     std::size_t bytes;
   };
-  std::vector<Wanted> all{{&group->pixels, Where::kPinned, kPixelBytes}};
+  std::vector<Wanted> all{{&group->pixels, Where::kPinned, sizes_.pixels}};
   if (writer_ != nullptr) {
-    all.push_back({&group->lists, Where::kPinned, kListBytes});
-    all.push_back({&group->lists_there, Where::kDevice, kListBytes});
-    all.push_back({&group->rows, Where::kPinned, rows_of_group(writer_)});
-    all.push_back({&group->rows_there, Where::kDevice, rows_of_group(writer_)});
+    all.push_back({&group->lists, Where::kPinned, sizes_.lists});
+    all.push_back({&group->lists_there, Where::kDevice, sizes_.lists});
+    all.push_back({&group->rows, Where::kPinned, sizes_.rows});
+    all.push_back({&group->rows_there, Where::kDevice, sizes_.rows});
   }
   for (const auto [memory, where, bytes] : all) {
     auto allocated = room_->device->allocate(where, bytes);
@@ -199,9 +206,9 @@ PictureDevice::Group* PictureDevice::open_group() {
 void PictureDevice::close_group() { closed_.push_back(std::exchange(open_, nullptr)); }
 
 bool PictureDevice::has_room(const Group& group, const Rect& window) const noexcept {
-  if (group.spoilt || group.waiting.size() == kTogether) return false;
+  if (group.spoilt || group.waiting.size() == sizes_.together) return false;
   const std::int64_t pixels = (group.lines + window.height) * std::max(group.widest, window.width);
-  return static_cast<std::size_t>(pixels * channels_) <= kPixelBytes;
+  return static_cast<std::size_t>(pixels * channels_) <= sizes_.pixels;
 }
 
 bool PictureDevice::add(Group& group, Sample& sample, const Request& request, LateSink& sink, bool& full) {
@@ -278,7 +285,8 @@ Status PictureDevice::launch(Group& group) {
     DRAPPS_RETURN_IF_ERROR(augment(group));
     DRAPPS_RETURN_IF_ERROR(copy_back(group));
   }
-  return stream_->record(*group.ended);
+  DRAPPS_RETURN_IF_ERROR(stream_->record(*group.ended));
+  return stream_->pause();
 }
 
 /// Makes rows of the pictures that are augmented there, and copies them back.
@@ -291,14 +299,17 @@ Status PictureDevice::augment(Group& group) {
     const std::size_t number = group.augmented[rows];
     const Rect& window = group.waiting[number].late.window;
     const std::int64_t origin = window.top * first.row_bytes + window.left * std::int64_t{channels_};
-    if (!group.list.add(group.decoder->pixels(number).first - first.first - origin, group.trails[rows]).ok()) {
+    if (!group.list
+             .add(group.decoder->pixels(number).first - first.first - origin, group.trails[rows],
+                  writer_->format().dtype)
+             .ok()) {
       group.spoilt = true;
       return ok_status();
     }
     group.waiting[number].late.row = group.rows.data() + rows * writer_->bytes();
   }
   const std::size_t bytes = group.list.bytes();
-  if (bytes > kListBytes) {
+  if (group.list.device_bytes() > sizes_.lists) {
     group.spoilt = true;  // by pictures of which each line takes so many numbers that no photograph has them
     return ok_status();
   }
@@ -307,18 +318,19 @@ Status PictureDevice::augment(Group& group) {
                                      .channel_stride = 1,
                                      .row_stride = first.row_bytes,
                                      .pixel_stride = channels_,
+                                     .picture_channels = channels_,
                                      .table = table_.data(),
                                      .out = reinterpret_cast<std::uint8_t*>(group.rows_there.data()),
                                      .row_bytes = static_cast<std::int64_t>(writer_->bytes()),
                                      .element_bytes = static_cast<std::int32_t>(size_of(format.dtype)),
+                                     .number = device::number_of(format.dtype),
                                      .interleaved = format.layout == Layout::kNhwc ? 1 : 0,
-                                     .channels = channels_,
+                                     .channels = writer_->channels(),
                                      .height = writer_->extent().height,
                                      .width = writer_->extent().width};
   group.list.put(group.lists.data(), group.lists_there.data(), arguments);
   DRAPPS_RETURN_IF_ERROR(stream_->copy_in(group.lists_there.data(), group.lists.data(), bytes));
-  DRAPPS_RETURN_IF_ERROR(stream_->launch(
-      device::KernelId::kAugment, device::Augment::blocks(arguments, static_cast<std::int32_t>(rows)), &arguments));
+  DRAPPS_RETURN_IF_ERROR(group.list.launch(*stream_, arguments));
   return stream_->copy_out(group.rows.data(), group.rows_there.data(), rows * writer_->bytes());
 }
 
@@ -389,7 +401,9 @@ void PictureDevice::recycle(Group& group) noexcept {
 
 LateCounts PictureDevice::counts() const noexcept {
   const std::scoped_lock lock(mutex_);
-  return counts_;
+  LateCounts counts = counts_;
+  counts.device = counters_.read();
+  return counts;
 }
 
 std::string PictureDevice::take_warning() {

@@ -7,6 +7,8 @@
 // 3. When a group has ended, the next one is launched, then the samples of the first go back. Their pixels or rows stay
 //    in the group's pinned memory until the last of them has no more use for it; then the group is free.
 //
+// Where there is no memory for groups of kTogether, they are smaller, down to an eighth.
+//
 // An error of the device is told once, and from then on every picture is the CPU's. The memory of groups that were
 // under way then is not used again.
 #pragma once
@@ -26,6 +28,7 @@
 #include "drapps/deliver/slot_arena.h"
 #include "drapps/device/augment_list.h"
 #include "drapps/device/jpeg_decoder.h"
+#include "drapps/device/metered_stream.h"
 #include "drapps/exec/service_thread.h"
 #include "drapps/modality/late_stage.h"
 
@@ -65,14 +68,14 @@ class PictureDevice final : public LateStage {
   /// @param host      what pinned memory counts in; outlives the decoder.
   /// @param channels  1 or 3.
   /// @param writer    of the rows, where the device makes them; or null. Outlives it.
-  static Result<std::shared_ptr<PictureDevice>> make(std::shared_ptr<DeviceRoom> room, MemoryLedger& host,
+  static Result<std::shared_ptr<PictureDevice>> make(const std::shared_ptr<DeviceRoom>& room, MemoryLedger& host,
                                                      std::int32_t channels, const PictureWriter* writer);
   ~PictureDevice() override;
 
   /// As PartPlan::decode_late().
   bool list(Sample& sample, const Request& request, LateSink& sink) noexcept;
 
-  std::size_t most() const noexcept override { return kGroups * kTogether; }
+  std::size_t most() const noexcept override { return kGroups * sizes_.together; }
   bool augments() const noexcept override { return writer_ != nullptr; }
   void release(Sample& sample) noexcept override;
   LateCounts counts() const noexcept override;
@@ -83,6 +86,16 @@ class PictureDevice final : public LateStage {
     Sample* sample;
     LateSink* sink;
     Late late;
+  };
+  /// Of each group.
+  struct Sizes {
+    std::size_t together = 0;  // pictures at most
+    device::JpegBounds jpeg;
+    std::size_t pixels = 0;  // bytes of those on their way back
+    std::size_t lists = 0;   // bytes of ops, and
+    std::size_t rows = 0;    // bytes of rows, on either side
+
+    static Sizes part(std::size_t divisor, const PictureWriter* writer) noexcept;
   };
   /// Bytes of a ledger, given back when it goes.
   struct Reserved {
@@ -97,7 +110,7 @@ class PictureDevice final : public LateStage {
   };
 
   PictureDevice(std::shared_ptr<DeviceRoom> room, MemoryLedger& host, std::int32_t channels,
-                const PictureWriter* writer);
+                const PictureWriter* writer, const Sizes& sizes);
   Status start();
   Status add_group();
 
@@ -122,11 +135,13 @@ class PictureDevice final : public LateStage {
   MemoryLedger& host_;
   const std::int32_t channels_;
   const PictureWriter* const writer_;
+  const Sizes sizes_;
   Reserved pinned_, there_;
   std::vector<std::unique_ptr<Group>> groups_;
   device::Memory table_;  // what each byte becomes in a row, on the device
   device::Memory table_on_host_;
-  std::unique_ptr<device::Stream> stream_;
+  device::DeviceCounters counters_;
+  std::unique_ptr<device::MeteredStream> stream_;
 
   mutable std::mutex mutex_;  // guards all below, and what is listed of groups that are not launched
   std::condition_variable_any more_;

@@ -56,6 +56,7 @@ bool PicturePlan::decode_late(Sample& sample, const PartDraws& draws, LateStage&
   if (augment && decoder.augments() && !kept_later) {
     work.trail.clear();
     Picture picture;
+    picture.image.channels = stages_.front().channels;
     picture.extent = info->extent;
     picture.window = window;
     if (!note_ops(draws, picture, work.scratch, work.trail).ok()) return false;

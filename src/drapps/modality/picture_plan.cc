@@ -25,6 +25,22 @@ PictureSpec decoded(const PicturePart& spec, const std::string& name, const Sour
           .has_boxes = image_of(name, source) == kFirstPart && source.targets().has_boxes()};
 }
 
+/// Whether all labels can be mixed.
+Status check_labels(const Mixer& mixer, const Source& source) {
+  if (source.rows() == nullptr) {
+    const auto& labels = source.targets().labels;
+    if (labels.empty()) return invalid("mix: the source has no labels to mix; give it labels, or do not mix");
+    return mixer.check_labels(labels.front().values);
+  }
+  const Array* const array = label_array(source);
+  if (array == nullptr) {
+    return invalid("mix: there is no array \"label\" of a whole number for each row; give one, or do not mix");
+  }
+  std::vector<std::int64_t> labels(array->rows);
+  for (std::uint64_t row = 0; row < array->rows; ++row) labels[row] = label_at(*array, row);
+  return mixer.check_labels(labels);
+}
+
 /// Ops that are left out for some samples.
 struct Group {
   std::size_t end;    // number of the op behind them
@@ -91,9 +107,7 @@ Result<std::shared_ptr<PartPlan>> PicturePlan::make(const PicturePart& spec, con
   if (spec.mix) {
     auto mixer = Mixer::make(*spec.mix, spec.tensor, last);
     if (!mixer.ok()) return std::move(mixer).error();
-    const auto& labels = source.targets().labels;
-    if (labels.empty()) return invalid("mix: the source has no labels to mix; give it labels, or do not mix");
-    DRAPPS_RETURN_IF_ERROR(mixer->check_labels(labels.front().values));
+    DRAPPS_RETURN_IF_ERROR(check_labels(*mixer, source));
     plan->mixer_ = *std::move(mixer);
   }
   // Behind an erasure there are only erasures, which are made in the finished row.
@@ -123,8 +137,10 @@ Status PicturePlan::add_columns(BatchColumns& columns) {
         });
   }
   if (mixer_) {
-    columns.first_label = LabelFormat{{mixer_->classes()},
-                                      [this](std::int64_t label, std::byte* row) { mixer_->write_label(label, row); }};
+    columns.first_label =
+        LabelFormat{.row_shape = {mixer_->classes()},
+                    .check = [this](std::int64_t label) { return mixer_->check_label(label); },
+                    .write = [this](std::int64_t label, std::byte* row) { mixer_->write_label(label, row); }};
   }
   return ok_status();
 }

@@ -247,13 +247,14 @@ Result<DevicePart> PicturePlan::on_device() const {
   if (pictures_of(source_) == nullptr) {
     return Error{.code = ErrorCode::kUnsupported, .message = "the pictures lie in files, which the CPU decodes"};
   }
-  if (mixer_) return Error{.code = ErrorCode::kUnsupported, .message = "pictures are mixed, which no kernel does"};
   DRAPPS_RETURN_IF_ERROR(device::check_on_device(spec_.ops));
-  return DevicePart{image_column_, &writer_};
+  return DevicePart{
+      .column = image_column_, .writer = &writer_, .mixer = mixer_ ? &*mixer_ : nullptr, .mix_draws = spec_.ops.size()};
 }
 
 Status PicturePlan::note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const {
   Picture picture;
+  picture.image.channels = stages_.front().channels;
   picture.extent = stages_.front().extent;
   picture.window = geometry::whole_rect(picture.extent);
   return note_ops(draws, picture, scratch, trail);

@@ -184,6 +184,12 @@ TEST_F(LateDecode, OtherOpsAndFormatsToo) {
   const std::vector<std::pair<std::vector<Op>, TensorFormat>> cases{
       {{RandomResizedCrop{.height = 20, .width = 20}, ColorJitter{.brightness = {0.5F, 1.5F}}},
        {.dtype = Dtype::kUint8, .layout = Layout::kNhwc, .scale = false}},
+      {{RandomResizedCrop{.height = 22, .width = 18}, HorizontalFlip{},
+        ColorJitter{.brightness = {0.5, 1.5}, .contrast = {0.5, 1.5}, .saturation = {0.5, 1.5}, .hue = {-0.2, 0.2}},
+        RandomErasing{.p = 0.7, .mode = EraseMode::kNormalPerPixel}},
+       {.dtype = Dtype::kFloat32, .mean = {0.4F}, .std = {0.3F}}},
+      {{ColorJitter{.contrast = {0.5, 1.5}}, Grayscale{}, CenterCrop{.height = 40, .width = 40}},
+       {.dtype = Dtype::kFloat32}},
       {{Resize{.height = 30, .width = 26}, RandomCrop{.height = 24, .width = 24}},
        {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc}}};
   for (const auto& [ops, tensor] : cases) {

@@ -8,6 +8,7 @@
 #include "drapps/base/clock.h"
 #include "drapps/base/histogram.h"
 #include "drapps/base/lane.h"
+#include "drapps/device/metered_stream.h"
 #include "drapps/pipeline/large_samples.h"
 #include "drapps/pipeline/sample_log.h"
 
@@ -46,6 +47,7 @@ struct Metrics {
   std::atomic<std::uint64_t> helped_ns{0};  // that the taker worked at batches itself, inside next()
   std::atomic<std::uint64_t> batches{0};
   std::atomic<std::uint64_t> samples{0};
+  device::DeviceCounters device;  // what makes batches there
   std::atomic<std::uint64_t> failed_samples{0};
   /// Thread-CPU ns inside decode, resize, colour and normalise calls of one sample in kKernelSampling.
   std::atomic<std::uint64_t> kernel_cpu_sampled{0};

@@ -39,9 +39,11 @@ class Preparer {
   Status prepare(SampleTask& task) const;
   /// The batch ops, on the first `rows` rows of a finished batch.
   void finish(std::byte* slot, std::uint64_t step, std::uint32_t rows) const;
+  /// What the batch ops of the plan's only part draw with.
+  PartDraws batch_draws(std::uint64_t step) const { return {coordinate(sampler_.batch(step).first_position), 0}; }
 
   /// What the ops of the plan's only part would do to the sample at a position, a row of an array.
-  Status note_moves(std::uint64_t position, Scratch& scratch, std::vector<TrailMove>& trail) const {
+  Status note_moves(std::uint64_t position, Scratch& scratch, Trail& trail) const {
     return plan_->parts.front()->note_moves(PartDraws(coordinate(position), 0), scratch, trail);
   }
 

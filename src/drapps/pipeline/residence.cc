@@ -8,9 +8,9 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/data/image.h"
+#include "drapps/device/augment_list.h"
 #include "drapps/device/open.h"
 #include "drapps/kernel/pixels.h"
-#include "drapps/modality/device_part.h"
 #include "drapps/source/array.h"
 
 namespace drapps {
@@ -141,19 +141,21 @@ Status Residence::add_pictures(const Plan& plan, const Source& source, Stream& s
       }));
   const kernel::RowFormat format = part->writer->format();
   const std::int64_t width = all->layout.extent.width;
-  pictures_ = PictureColumn{.column = part->column,
-                            .picture_bytes = static_cast<std::int64_t>(bytes),
+  pictures_ = PictureColumn{.picture_bytes = static_cast<std::int64_t>(bytes),
                             .arguments = {.pictures = reinterpret_cast<const std::uint8_t*>(memory->data()),
                                           .channel_stride = width * all->layout.extent.height,
                                           .row_stride = width,
                                           .pixel_stride = 1,
+                                          .picture_channels = all->layout.channels,
                                           .table = numbers->data(),
                                           .row_bytes = static_cast<std::int64_t>(part->writer->bytes()),
                                           .element_bytes = static_cast<std::int32_t>(size_of(format.dtype)),
+                                          .number = device::number_of(format.dtype),
                                           .interleaved = format.layout == Layout::kNhwc ? 1 : 0,
                                           .channels = part->writer->channels(),
                                           .height = part->writer->extent().height,
-                                          .width = part->writer->extent().width}};
+                                          .width = part->writer->extent().width},
+                            .part = *part};
   memory_.push_back(*std::move(memory));
   memory_.push_back(*std::move(numbers));
   return ok_status();

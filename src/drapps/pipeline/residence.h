@@ -13,6 +13,7 @@
 #include "drapps/device/device.h"
 #include "drapps/device/kernel/augment.h"
 #include "drapps/device/kernel/gather.h"
+#include "drapps/modality/device_part.h"
 #include "drapps/pipeline/plan.h"
 
 namespace drapps {
@@ -46,9 +47,9 @@ class Residence {
 
   /// The launch that fills the column of pictures.
   struct PictureColumn {
-    std::size_t column;
     std::int64_t picture_bytes;          // from one picture to the next
     device::AugmentArguments arguments;  // but for the lists and out
+    DevicePart part;
   };
   const std::optional<PictureColumn>& pictures() const noexcept { return pictures_; }
 

@@ -7,32 +7,46 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/lane.h"
+#include "drapps/device/aligned.h"
+#include "drapps/device/mix_launch.h"
 #include "drapps/source/array.h"
 
 namespace drapps {
 namespace {
 
-using device::Augment;
+using device::aligned;
 using device::AugmentArguments;
 using device::Gather;
 using device::GatherArguments;
 using device::KernelId;
 using device::Where;
 
-constexpr std::size_t kPartAlignment = 64;
-
-std::size_t aligned(std::size_t bytes) noexcept {
-  return (bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ResidentRunner>> ResidentRunner::make(const RunnerParts& parts) {
   std::unique_ptr<ResidentRunner> made(new ResidentRunner(parts));
-  auto stream = made->residence_->device().stream();
+  auto stream = device::MeteredStream::make(made->residence_->device(), made->metrics_.device);
   if (!stream.ok()) return std::move(stream).error();
   made->stream_ = *std::move(stream);
+  DRAPPS_RETURN_IF_ERROR(made->reserve_slots());
   return made;
+}
+
+/// Memory of two batches, of which later there may be none.
+Status ResidentRunner::reserve_slots() {
+  std::array<Slot*, 2> slots{};
+  Status reserved = ok_status();
+  for (Slot*& slot : slots) {
+    auto acquired = arena_->acquire();
+    if (acquired.ok()) slot = *acquired;
+    // What device_memory lacks, batches have that are held.
+    const MemoryLedger& all = residence_->room()->ledger.whole();
+    if (!acquired.ok() && all.used() + plan_->layout.bytes() <= all.limit()) reserved = std::move(acquired).error();
+  }
+  for (Slot* const slot : slots) {
+    if (slot != nullptr) arena_->abandon(slot);
+  }
+  return reserved;
 }
 
 ResidentRunner::ResidentRunner(const RunnerParts& parts)
@@ -55,9 +69,10 @@ bool ResidentRunner::help(Lock& lock) {
   Pending front = std::move(pending_.front());
   pending_.pop_front();
   lock.unlock();
+  static_cast<void>(stream_->pause());  // counts what the device has done
   if (!front.error) {
-    if (Status made = works_[front.step % works_.size()].made->wait(); !made.ok())
-      front.error = std::move(made).error();
+    // Its user waits for it, unless the device is lost.
+    if (auto made = front.slot->made->done(); !made.ok()) front.error = std::move(made).error();
   }
   std::vector<FailedRow> failed;
   if (front.error) failed.emplace_back(0, *std::move(front.error));
@@ -70,7 +85,7 @@ void ResidentRunner::begin_batches(Lock& lock) {
   while (next_step_ < window_.end() && window_.open(next_step_)) {
     const std::uint64_t step = next_step_++;
     const std::uint32_t rows = window_.rows(step);
-    std::byte* const slot = window_.place(step)->data();
+    Slot& slot = *window_.place(step);
     lock.unlock();
     const std::size_t place = lane_place(LaneRole::kPrepare);
     LaneTimer timer(place);
@@ -82,34 +97,43 @@ void ResidentRunner::begin_batches(Lock& lock) {
     lock.lock();
     std::optional<Error> error;
     if (!begun.ok()) error = std::move(begun).error();
-    pending_.push_back({step, std::move(error)});
+    pending_.push_back({step, &slot, std::move(error)});
   }
 }
 
-Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, std::byte* slot) {
+Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot) {
   Work& work = works_[step % works_.size()];
-  if (work.made == nullptr) {
-    auto event = residence_->device().event();
-    if (!event.ok()) return std::move(event).error();
-    work.made = *std::move(event);
+  for (std::unique_ptr<device::Event>* const event : {&work.made, &slot.made}) {
+    if (*event != nullptr) continue;
+    auto made = residence_->device().event();
+    if (!made.ok()) return std::move(made).error();
+    *event = *std::move(made);
   }
-  Status written = write(step, rows, slot, work);
-  if (!written.ok()) return written;
-  return stream_->record(*work.made);
+  DRAPPS_RETURN_IF_ERROR(work.made->wait());          // of a batch that was begun some steps ago
+  DRAPPS_RETURN_IF_ERROR(stream_->wait(*slot.made));  // where nobody has waited for the batch before
+  for (const auto& use : slot.uses) DRAPPS_RETURN_IF_ERROR(stream_->wait(*use));
+  slot.uses.clear();
+  Status written = write(step, rows, slot.data(), work);
+  // Behind what was asked for before it failed, too.
+  for (device::Event* const event : {work.made.get(), slot.made.get()}) {
+    Status recorded = stream_->record(*event);
+    if (written.ok()) written = std::move(recorded);
+  }
+  Status paused = stream_->pause();
+  return written.ok() ? std::move(paused) : std::move(written);
 }
 
-Status ResidentRunner::room_for(Work& work, std::size_t bytes) {
-  if (work.pinned.bytes() >= bytes) return ok_status();
-  const std::size_t more = bytes + bytes / 4;
-  work.pinned.reset();
-  work.there.reset();
-  auto pinned = residence_->device().allocate(Where::kPinned, more);
-  if (!pinned.ok()) return std::move(pinned).error();
-  auto there = residence_->device().allocate(Where::kDevice, more);
-  if (!there.ok()) return std::move(there).error();
-  work.pinned = *std::move(pinned);
-  work.there = *std::move(there);
-  return ok_status();
+Status ResidentRunner::room_for(Work& work, std::size_t host_bytes, std::size_t device_bytes) {
+  const auto grow = [&](device::Memory& memory, Where where, std::size_t bytes) -> Status {
+    if (memory.bytes() >= bytes) return ok_status();
+    memory.reset();
+    auto made = residence_->device().allocate(where, bytes + bytes / 4);
+    if (!made.ok()) return std::move(made).error();
+    memory = *std::move(made);
+    return ok_status();
+  };
+  DRAPPS_RETURN_IF_ERROR(grow(work.pinned, Where::kPinned, host_bytes));
+  return grow(work.there, Where::kDevice, device_bytes);
 }
 
 Status ResidentRunner::note_pictures(std::uint64_t first_position, std::uint32_t rows) {
@@ -119,7 +143,8 @@ Status ResidentRunner::note_pictures(std::uint64_t first_position, std::uint32_t
   for (std::uint32_t i = 0; i < rows; ++i) {
     trail_.clear();
     DRAPPS_RETURN_IF_ERROR(preparer_.note_moves(first_position + i, scratch_, trail_));
-    DRAPPS_RETURN_IF_ERROR(list_.add(static_cast<std::int64_t>(rows_[i]) * pictures->picture_bytes, trail_));
+    DRAPPS_RETURN_IF_ERROR(list_.add(static_cast<std::int64_t>(rows_[i]) * pictures->picture_bytes, trail_,
+                                     pictures->part.writer->format().dtype));
   }
   return ok_status();
 }
@@ -133,30 +158,54 @@ Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* 
   DRAPPS_RETURN_IF_ERROR(note_pictures(batch.first_position, rows));
 
   // Row numbers and the list of pictures go to the device's copy; the columns behind them into the batch.
-  const std::vector<Column>& columns = plan_->layout.columns();
   const std::size_t list_at = aligned(rows * sizeof(std::uint64_t));
-  std::size_t bytes = aligned(list_at + list_.bytes());
-  const std::size_t columns_at = bytes;
-  const std::optional<Residence::PictureColumn>& pictures = residence_->pictures();
-  const auto by_host = [&](const ColumnGatherer& column) {
-    return column.array == nullptr && !(pictures && pictures->column == column.column);
-  };
+  const std::size_t columns_at = aligned(list_at + list_.bytes());
+  std::size_t bytes = columns_at;
   for (const ColumnGatherer& column : plan_->gatherers) {
-    if (by_host(column)) bytes += aligned(columns[column.column].row_bytes * rows);
+    if (by_host(column)) bytes += aligned(plan_->layout.columns()[column.column].row_bytes * rows);
   }
-  DRAPPS_RETURN_IF_ERROR(room_for(work, bytes));
+  DRAPPS_RETURN_IF_ERROR(room_for(work, bytes, list_at + list_.device_bytes()));
   std::byte* const pinned = work.pinned.data();
   std::byte* const there = work.there.data();
   std::memcpy(pinned, rows_.data(), rows * sizeof(std::uint64_t));
-  AugmentArguments augment;
-  if (pictures) {
-    augment = pictures->arguments;
-    augment.out = reinterpret_cast<std::uint8_t*>(slot + columns[pictures->column].offset);
-    list_.put(pinned + list_at, there + list_at, augment);
-  }
+  const auto& pictures = residence_->pictures();
+  AugmentArguments augment = pictures ? pictures->arguments : AugmentArguments{};
+  list_.put(pinned + list_at, there + list_at, augment);
+  const RowRun run{.records = records_,
+                   .rows = rows_,
+                   .first_position = batch.first_position,
+                   .real = batch.rows - batch.padded,
+                   .workspace = workspace_};
   DRAPPS_RETURN_IF_ERROR(stream_->copy_in(there, pinned, list_at + list_.bytes()));
-  if (pictures) {
-    DRAPPS_RETURN_IF_ERROR(stream_->launch(KernelId::kAugment, Augment::blocks(augment, rows), &augment));
+  DRAPPS_RETURN_IF_ERROR(copy_columns(run, slot, pinned + columns_at));
+  DRAPPS_RETURN_IF_ERROR(launch(rows, slot, there, augment));
+  return mix(step, rows, slot);
+}
+
+/// Whether the host fills the column.
+bool ResidentRunner::by_host(const ColumnGatherer& column) const noexcept {
+  const auto& pictures = residence_->pictures();
+  return column.array == nullptr && !(pictures && pictures->part.column == column.column);
+}
+
+Status ResidentRunner::copy_columns(const RowRun& run, std::byte* slot, std::byte* at) {
+  for (const ColumnGatherer& column : plan_->gatherers) {
+    if (!by_host(column)) continue;
+    const Column& filled = plan_->layout.columns()[column.column];
+    const std::size_t bytes = filled.row_bytes * run.rows.size();
+    std::size_t next = 0;
+    DRAPPS_RETURN_IF_ERROR(column.gather(run, next, at));
+    DRAPPS_RETURN_IF_ERROR(stream_->copy_in(slot + filled.offset, at, bytes));
+    at += aligned(bytes);
+  }
+  return ok_status();
+}
+
+Status ResidentRunner::launch(std::uint32_t rows, std::byte* slot, const std::byte* there, AugmentArguments& augment) {
+  const std::vector<Column>& columns = plan_->layout.columns();
+  if (const auto& pictures = residence_->pictures()) {
+    augment.out = reinterpret_cast<std::uint8_t*>(slot + columns[pictures->part.column].offset);
+    DRAPPS_RETURN_IF_ERROR(list_.launch(*stream_, augment));
   }
   for (const Residence::GatherColumn& column : residence_->gathers()) {
     GatherArguments gather = column.arguments;
@@ -165,21 +214,21 @@ Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* 
     gather.out = reinterpret_cast<std::uint8_t*>(slot + columns[column.column].offset);
     DRAPPS_RETURN_IF_ERROR(stream_->launch(KernelId::kGather, Gather::blocks(gather), &gather));
   }
-  const RowRun run{.records = records_,
-                   .rows = rows_,
-                   .first_position = batch.first_position,
-                   .real = batch.rows - batch.padded,
-                   .workspace = workspace_};
-  std::byte* at = pinned + columns_at;
-  for (const ColumnGatherer& column : plan_->gatherers) {
-    if (!by_host(column)) continue;
-    const std::size_t column_bytes = columns[column.column].row_bytes * rows;
-    std::size_t next = 0;
-    DRAPPS_RETURN_IF_ERROR(column.gather(run, next, at));
-    DRAPPS_RETURN_IF_ERROR(stream_->copy_in(slot + columns[column.column].offset, at, column_bytes));
-    at += aligned(column_bytes);
-  }
   return ok_status();
+}
+
+Status ResidentRunner::mix(std::uint64_t step, std::uint32_t rows, std::byte* slot) {
+  const auto& pictures = residence_->pictures();
+  const auto& labels = plan_->first_label;
+  if (!pictures || pictures->part.mixer == nullptr || !labels) return ok_status();
+  const auto& [column, writer, mixer, draws] = pictures->part;
+  const std::vector<Column>& columns = plan_->layout.columns();
+  return device::launch_mix(*stream_,
+                            {.pictures = slot + columns[column].offset,
+                             .labels = slot + columns[labels->column].offset,
+                             .rows = rows,
+                             .classes = mixer->classes()},
+                            *writer, mixer->draw(preparer_.batch_draws(step)[draws]));
 }
 
 }  // namespace drapps

@@ -3,7 +3,8 @@
 //
 // 1. The consumer's thread does that, when it asks for a batch and before it goes with one: prefetch_depth batches are
 //    under way on the device, in a stream of their own. No worker has anything to do.
-// 2. A batch is given out when the device has made it: whoever uses it waits for nothing.
+// 2. A batch may be given out before the device has made it: its user's stream waits for that (Slot::made), and the
+//    host does not.
 // 3. What the host writes for a batch (row numbers, moves, the columns that say where rows are from) stands in pinned
 //    memory that is the batch's until it has been made.
 //
@@ -20,6 +21,7 @@
 #include "drapps/augment/picture/trail.h"
 #include "drapps/device/augment_list.h"
 #include "drapps/device/device.h"
+#include "drapps/device/metered_stream.h"
 #include "drapps/pipeline/residence.h"
 #include "drapps/pipeline/window_runner.h"
 
@@ -37,11 +39,12 @@ class ResidentRunner final : public WindowRunner {
   /// What the host writes for one batch, and its copy on the device.
   struct Work {
     device::Memory pinned, there;
-    std::unique_ptr<device::Event> made;  // behind all of the batch
+    std::unique_ptr<device::Event> made;  // behind all that uses them
   };
   /// A batch under way.
   struct Pending {
     std::uint64_t step;
+    const Slot* slot;
     std::optional<Error> error;
   };
 
@@ -53,19 +56,24 @@ class ResidentRunner final : public WindowRunner {
 
   /// As many as may be under way. With the mutex held, on return too.
   void begin_batches(Lock& lock);
-  Status begin(std::uint64_t step, std::uint32_t rows, std::byte* slot);
+  Status reserve_slots();
+  Status begin(std::uint64_t step, std::uint32_t rows, Slot& slot);
   Status write(std::uint64_t step, std::uint32_t rows, std::byte* slot, Work& work);
+  bool by_host(const ColumnGatherer& column) const noexcept;
+  Status copy_columns(const RowRun& run, std::byte* slot, std::byte* at);
+  Status launch(std::uint32_t rows, std::byte* slot, const std::byte* there, device::AugmentArguments& augment);
+  Status mix(std::uint64_t step, std::uint32_t rows, std::byte* slot);
   Status note_pictures(std::uint64_t first_position, std::uint32_t rows);
-  Status room_for(Work& work, std::size_t bytes);
+  Status room_for(Work& work, std::size_t host_bytes, std::size_t device_bytes);
 
   const std::shared_ptr<Residence> residence_;
-  std::array<Work, BatchWindow::kRing> works_;  // of step s: number s modulo their count
+  std::array<Work, 8> works_;  // of step s: number s modulo their count
   device::AugmentList list_;
   Trail trail_;
   Scratch scratch_;
   Workspace workspace_;
   std::vector<std::uint64_t> records_, rows_;
-  std::unique_ptr<device::Stream> stream_;  // last: its end waits for what uses the above
+  std::unique_ptr<device::MeteredStream> stream_;  // last: its end waits for what uses the above
 
   // The mutex guards all below.
   std::uint64_t next_step_ = 0;  // that is begun next

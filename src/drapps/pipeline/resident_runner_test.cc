@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "drapps/deliver/dlpack.h"
 #include "drapps/device/open.h"
 #include "drapps/modality/picture.h"
 #include "drapps/source/array.h"
@@ -82,24 +83,31 @@ class ResidentRunnerTest : public testing::Test {
     return *Plan::make(std::move(spec), source);
   }
 
-  std::unique_ptr<Runner> start(const std::shared_ptr<Source>& source, const std::shared_ptr<const Plan>& plan,
-                                std::shared_ptr<Residence> residence, std::uint64_t from = 0) {
+  Result<std::unique_ptr<Runner>> try_start(const std::shared_ptr<Source>& source,
+                                            const std::shared_ptr<const Plan>& plan,
+                                            std::shared_ptr<Residence> residence, std::uint64_t from = 0) {
     Settings settings;
     settings[KnobId::kWorkers] = 2;
     settings[KnobId::kPrefetchDepth] = 3;
     settings[KnobId::kFused] = 1;
-    auto made = make_runner({.plan = plan,
-                             .source = source,
-                             .sampler = *Sampler::make(plan->spec.sampler, 1, from),
-                             .seed = 9,
-                             .settings = settings,
-                             .engine = engine_,
-                             .residence = std::move(residence)});
+    return make_runner({.plan = plan,
+                        .source = source,
+                        .sampler = *Sampler::make(plan->spec.sampler, 1, from),
+                        .seed = 9,
+                        .settings = settings,
+                        .engine = engine_,
+                        .residence = std::move(residence)});
+  }
+  std::unique_ptr<Runner> start(const std::shared_ptr<Source>& source, const std::shared_ptr<const Plan>& plan,
+                                std::shared_ptr<Residence> residence, std::uint64_t from = 0) {
+    auto made = try_start(source, plan, std::move(residence), from);
     EXPECT_TRUE(made.ok()) << made.error().message;
     return *std::move(made);
   }
 
+  /// The batch once the device has made it, or why it has not.
   static std::string all_of(const Batch& batch) {
+    if (const Status made = batch.slot.wait_made(); !made.ok()) return made.error().to_string();
     std::string all = std::to_string(batch.rows) + "/" + std::to_string(batch.position) + ":";
     for (const Column& column : batch.plan->layout.columns()) {
       all.append(reinterpret_cast<const char*>(batch.slot.data() + column.offset), column.row_bytes * batch.rows);
@@ -152,6 +160,40 @@ TEST_F(ResidentRunnerTest, TheStreamIsThatOfTheCpu) {
   compare(true, true, {.tensor = {.dtype = Dtype::kUint8, .scale = false}});
   compare(true, false, {.ops = {RandomApply{.p = 0.5, .count = 1}, VerticalFlip{.p = 1}, HorizontalFlip{}}});
   compare(false, true, {});
+}
+
+/// Strong changes of colours, an erasure of each kind, and what the usual trainings have.
+std::vector<Op> colors_and_erasures() {
+  return {RandomResizedCrop{.height = 9, .width = 10},
+          ColorJitter{.brightness = {0.4, 1.6}, .contrast = {0.4, 1.6}, .saturation = {0, 2}, .hue = {-0.3, 0.3}},
+          RandomGrayscale{.p = 0.3},
+          HorizontalFlip{},
+          RandomErasing{.p = 0.6, .mode = EraseMode::kNormalPerPixel},
+          RandomErasing{.p = 0.6, .mode = EraseMode::kNormalPerChannel},
+          RandomErasing{.p = 0.6, .value = {1, -2, 0.5}}};
+}
+
+TEST_F(ResidentRunnerTest, ColoursAndErasuresAreThoseOfTheCpu) {
+  compare(true, false,
+          {.ops = colors_and_erasures(), .tensor = {.mean = {0.4F, 0.5F, 0.6F}, .std = {0.2F, 0.3F, 0.2F}}});
+  compare(true, true, {.ops = colors_and_erasures(), .tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc}});
+  compare(true, true,
+          {.ops = {RandomApply{.p = 0.5, .count = 2}, ColorJitter{.contrast = {0, 3}}, ColorJitter{.contrast = {0, 3}},
+                   RandomCrop{.height = 9, .width = 12}}});
+  compare(true, false,
+          {.ops = {Grayscale{}, RandomCrop{.height = 11, .width = 14, .pad_left = 3, .fill = {77}}},
+           .tensor = {.dtype = Dtype::kUint8, .scale = false}});
+}
+
+TEST_F(ResidentRunnerTest, MixedBatchesAreThoseOfTheCpu) {
+  for (const Mix& mix :
+       {Mix{.mixup_alpha = 1, .p = 0.8, .num_classes = 1011}, Mix{.cutmix_alpha = 1, .num_classes = 1011},
+        Mix{.mixup_alpha = 0.4, .cutmix_alpha = 2, .num_classes = 1011}}) {
+    compare(true, false, {.ops = crop_and_flip(), .mix = mix});
+    compare(true, true, {.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc}, .mix = mix});
+  }
+  compare(true, true,
+          {.tensor = {.dtype = Dtype::kUint8, .scale = false}, .mix = Mix{.cutmix_alpha = 1, .num_classes = 1011}});
 }
 
 TEST_F(ResidentRunnerTest, BatchesThatAreHeldStayAsTheyAre) {
@@ -208,12 +250,98 @@ TEST_F(ResidentRunnerTest, ItTakesNoMoreMemoryThanItMay) {
 
 TEST_F(ResidentRunnerTest, WhatTheDeviceCannotMakeIsRefused) {
   const auto source = data_.source(true, false);
-  EXPECT_EQ(Residence::check(*plan(*source, {.ops = {Grayscale{}}}), *source, 1 << 30).error().message,
-            "device_memory= cannot be used: op 1 (grayscale) changes pixels, which no kernel of a device does; leave "
-            "it out");
+  EXPECT_EQ(
+      Residence::check(
+          *plan(*source, {.ops = {Resize{.height = 8, .width = 8, .arithmetic = kernel::Arithmetic::kTorchFloat}}}),
+          *source, 1 << 30)
+          .error()
+          .message,
+      "device_memory= cannot be used: op 1 (resize) resizes by floats, which no kernel of a device does; leave "
+      "it out");
   const auto made = plan(*source, {});
   EXPECT_EQ(Residence::make({"host:1", 1 << 20}, *made, *source).error().message,
             "device \"host:1\" is none; write \"cuda:0\"");
+}
+
+/// A stream of the user's waits for the batch, whose memory is filled again when that stream has done with it.
+TEST_F(ResidentRunnerTest, AUsersStreamWaitsAndIsWaitedFor) {
+  const auto source = data_.source(true, false);
+  const auto made = plan(*source, {.ops = crop_and_flip()}, 16);
+  allow_host_device(device::HostDeviceOptions{.copy_latency = 2ms, .launch_latency = 2ms});
+  const std::size_t least = kMembers * (3 * kShape.height * kShape.width + 8 + 7) + 2 * made->layout.bytes();
+  const auto residence = Residence::make({"host", least}, *made, *source).value();
+  const auto expected = batches_of(*start(source, made, nullptr));
+  const auto runner = start(source, made, residence);
+  device::Device& device = residence->device();
+  const auto users = device.stream().value();
+  const auto end = device.event().value();
+  const auto handle = reinterpret_cast<std::uintptr_t>(users.get());
+  std::vector<std::pair<Batch, device::Memory>> copies;  // the memory of a batch, and the user's copy of it
+  for (std::size_t i = 0;; ++i) {
+    auto next = next_of(*runner);
+    ASSERT_FALSE(std::holds_alternative<Error>(next));
+    if (std::holds_alternative<Runner::Finished>(next)) break;
+    Batch batch = std::get<Batch>(std::move(next));
+    const std::size_t bytes = made->layout.bytes();
+    device::Memory copy = device.allocate(device::Where::kPinned, bytes).value();
+    {
+      DlManagedTensor* const view =
+          export_dlpack({batch.slot, batch.slot.data(), Dtype::kUint8, {}, batch.slot.hand_over(handle).value()});
+      ASSERT_TRUE(users->copy_out(copy.data(), batch.slot.data(), bytes).ok());
+      view->deleter(view);  // the host is ahead of the copy
+    }
+    batch.slot = HeldSlot();
+    copies.emplace_back(std::move(batch), std::move(copy));
+  }
+  ASSERT_TRUE(users->record(*end).ok());
+  ASSERT_TRUE(end->wait().ok());
+  ASSERT_EQ(copies.size(), expected.size());
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const auto& [batch, copy] = copies[i];
+    std::string all = std::to_string(batch.rows) + "/" + std::to_string(batch.position) + ":";
+    for (const Column& column : made->layout.columns()) {
+      all.append(reinterpret_cast<const char*>(copy.data() + column.offset), column.row_bytes * batch.rows);
+    }
+    EXPECT_TRUE(all == expected[i]) << i;
+  }
+}
+
+TEST_F(ResidentRunnerTest, TwoLoadersShareADevice) {
+  const auto source = data_.source(true, false);
+  const auto made = plan(*source, {.ops = colors_and_erasures()}, 16);
+  const auto one = Residence::make({"host", 4 << 20}, *made, *source).value();
+  const auto other = Residence::make({"host", 4 << 20}, *made, *source).value();
+  ASSERT_EQ(&one->device(), &other->device());
+  const auto expected = batches_of(*start(source, made, nullptr));
+  std::vector<std::string> found[2];
+  {
+    std::jthread thread([&] { found[0] = batches_of(*start(source, made, one)); });
+    found[1] = batches_of(*start(source, made, other));
+  }
+  EXPECT_TRUE(found[0] == expected);
+  EXPECT_TRUE(found[1] == expected);
+}
+
+/// What other programs have left of the device's memory decides how many batches are under way, or whether any is.
+TEST_F(ResidentRunnerTest, WithoutMemoryForTwoBatchesThereIsNoRunner) {
+  const auto source = data_.source(true, false);
+  const auto made = plan(*source, {.ops = crop_and_flip()});
+  const auto expected = batches_of(*start(source, made, nullptr));
+  const std::size_t arrays = kMembers * (3 * kShape.height * kShape.width + 8 + 7);
+  for (const std::size_t halves : {3, 12}) {  // of batches
+    allow_host_device(device::HostDeviceOptions{.memory_bytes = arrays + halves * made->layout.bytes() / 2});
+    const auto residence = Residence::make({"host", std::size_t{64} << 20}, *made, *source).value();
+    auto runner = try_start(source, made, residence);
+    ASSERT_EQ(runner.ok(), halves == 12);
+    if (runner.ok()) {
+      EXPECT_TRUE(batches_of(**runner) == expected);
+    } else {
+      EXPECT_EQ(runner.error().code, ErrorCode::kResourceExhausted);
+    }
+  }
+  allow_host_device(device::HostDeviceOptions{.memory_bytes = arrays / 2});
+  EXPECT_EQ(Residence::make({"host", std::size_t{64} << 20}, *made, *source).error().code,
+            ErrorCode::kResourceExhausted);
 }
 
 TEST_F(ResidentRunnerTest, ALostDeviceIsAnErrorOfEachBatch) {

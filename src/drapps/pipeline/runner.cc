@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "drapps/pipeline/executor.h"
 #include "drapps/pipeline/gatherer.h"
 #include "drapps/pipeline/resident_runner.h"
@@ -16,6 +18,10 @@ Result<std::unique_ptr<Runner>> make(const RunnerParts& parts) {
 }  // namespace
 
 Result<std::unique_ptr<Runner>> make_runner(RunnerParts parts) {
+  // A loader whose arrays do not live on a device any more has an arena there, perhaps.
+  if (parts.arena != nullptr && parts.arena->on_host() != (parts.residence == nullptr)) {
+    std::exchange(parts.arena, nullptr)->retire();
+  }
   if (parts.arena == nullptr) {
     const std::size_t bytes = parts.plan->layout.bytes();
     auto arena = parts.residence != nullptr ? SlotArena::make_on(parts.residence->room(), bytes)

@@ -38,8 +38,9 @@ BatchWindow::Pass WindowRunner::pass() {
 }
 
 SlotPayload::BatchOps WindowRunner::batch_ops() {
-  const bool any =
-      std::any_of(plan_->parts.begin(), plan_->parts.end(), [](const auto& part) { return part->finishes(); });
+  // Batch ops of what lies on a device are made there.
+  const bool any = arena_->on_host() && std::any_of(plan_->parts.begin(), plan_->parts.end(),
+                                                    [](const auto& part) { return part->finishes(); });
   if (!any) return {};
   return [this](std::byte* slot, std::uint64_t step, std::uint32_t rows) {
     const LaneTimer timer(lane_place(LaneRole::kCollate));  // for the worker's account: it is no sample's

@@ -21,6 +21,16 @@ void adjust(ColorJitter::Step step, ImageView out, ConstImageView in, double fac
   }
 }
 
+TrailStep::Kind kind_of(ColorJitter::Step step) noexcept {
+  switch (step) {
+    case ColorJitter::kBrightness: return TrailStep::Kind::kBrightness;
+    case ColorJitter::kContrast: return TrailStep::Kind::kContrast;
+    case ColorJitter::kSaturation: return TrailStep::Kind::kSaturation;
+    case ColorJitter::kHue: return TrailStep::Kind::kHue;
+  }
+  return TrailStep::Kind::kBrightness;
+}
+
 }  // namespace
 
 ColorJitter::Drawn ColorJitter::draw(Draws& draws) const noexcept {
@@ -61,6 +71,11 @@ Status ColorJitter::run(Picture& picture, OpContext& ctx) const {
   for (const Step step : drawn.order) {
     const bool gray_keeps = picture.image.channels == 1 && (step == kSaturation || step == kHue);
     if (!drawn.on[step] || gray_keeps) continue;
+    if (ctx.trail != nullptr) {
+      ctx.trail->steps.push_back(
+          {.kind = kind_of(step), .before = picture.extent, .after = picture.extent, .factor = drawn.factor[step]});
+      continue;
+    }
     ImageView out = picture.image;
     if (!moved) {
       auto image = ctx.scratch.next_image(picture.image.channels, picture.extent);

@@ -8,6 +8,12 @@ namespace {
 
 Status make_gray(Picture& picture, OpContext& ctx, std::int32_t channels) {
   if (picture.image.channels == 1 && channels == 1) return ok_status();
+  if (ctx.trail != nullptr) {
+    ctx.trail->steps.push_back(
+        {.kind = TrailStep::Kind::kGrayscale, .before = picture.extent, .after = picture.extent, .channels = channels});
+    picture.image.channels = channels;
+    return ok_status();
+  }
   auto image = ctx.scratch.next_image(channels, picture.extent);
   DRAPPS_RETURN_IF_ERROR(image);
   kernel::grayscale(*image, picture.image);

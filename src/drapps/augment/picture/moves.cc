@@ -89,11 +89,11 @@ Result<ImageView> bordered(const Picture& picture, const ImageView& view, const 
 }
 
 /// Whether the move was noted instead of made. `move` has its own fields; the sizes come here.
-bool noted(Picture& picture, OpContext& ctx, TrailMove move, Extent after) {
+bool noted(Picture& picture, OpContext& ctx, TrailStep move, Extent after) {
   if (ctx.trail == nullptr) return false;
   move.before = picture.extent;
   move.after = after;
-  ctx.trail->push_back(move);
+  ctx.trail->steps.push_back(move);
   settle(picture, after);
   return true;
 }
@@ -118,7 +118,7 @@ Status flip(Picture& picture, OpContext& ctx, Flip pixels) {
 }  // namespace
 
 void crop(Picture& picture, OpContext& ctx, const Rect& rect) {
-  if (noted(picture, ctx, {.kind = TrailMove::Kind::kCrop, .rect = rect}, {rect.height, rect.width})) return;
+  if (noted(picture, ctx, {.kind = TrailStep::Kind::kCrop, .rect = rect}, {rect.height, rect.width})) return;
   picture.image = part(picture, picture.image, rect);
   if (picture.mask) picture.mask = part(picture, *picture.mask, rect);
   if (rect != geometry::whole_rect(picture.extent)) shift_boxes(picture, rect);
@@ -132,7 +132,7 @@ Status resize(Picture& picture, OpContext& ctx, const Rect& rect, Extent target,
   const auto filter = cubic ? kernel::Filter::kBicubic : kernel::Filter::kBilinear;
   const bool nearest = how.interpolation == Interpolation::kNearest;
   if (noted(picture, ctx,
-            {.kind = TrailMove::Kind::kResize,
+            {.kind = TrailStep::Kind::kResize,
              .nearest = nearest,
              .filter = filter,
              .order = how.order,
@@ -168,7 +168,7 @@ Status crop_with_border(Picture& picture, OpContext& ctx, const Rect& rect, cons
     return ok_status();
   }
   const std::array<std::uint8_t, 4> levels = bytes_of(border.fill);
-  if (noted(picture, ctx, {.kind = TrailMove::Kind::kCrop, .rect = rect, .border = border.mode, .fill = levels},
+  if (noted(picture, ctx, {.kind = TrailStep::Kind::kCrop, .rect = rect, .border = border.mode, .fill = levels},
             {rect.height, rect.width})) {
     return ok_status();
   }
@@ -197,7 +197,7 @@ Rect border_region(Extent whole, const Rect& rect, PadMode mode) noexcept {
 }
 
 Status flip_horizontal(Picture& picture, OpContext& ctx) {
-  if (noted(picture, ctx, {.kind = TrailMove::Kind::kFlipHorizontal}, picture.extent)) return ok_status();
+  if (noted(picture, ctx, {.kind = TrailStep::Kind::kFlipHorizontal}, picture.extent)) return ok_status();
   if (ctx.last && !picture.mask) {
     crop(picture, ctx, geometry::whole_rect(picture.extent));
     picture.mirrored = true;
@@ -211,7 +211,7 @@ Status flip_horizontal(Picture& picture, OpContext& ctx) {
 }
 
 Status flip_vertical(Picture& picture, OpContext& ctx) {
-  if (noted(picture, ctx, {.kind = TrailMove::Kind::kFlipVertical}, picture.extent)) return ok_status();
+  if (noted(picture, ctx, {.kind = TrailStep::Kind::kFlipVertical}, picture.extent)) return ok_status();
   DRAPPS_RETURN_IF_ERROR(flip(picture, ctx, [](ImageView out, ConstImageView in) { kernel::flip_vertical(out, in); }));
   const auto height = static_cast<float>(picture.extent.height);
   for (Box& box : picture.boxes) box = {box.x0, height - box.y1, box.x1, height - box.y0};

@@ -87,7 +87,8 @@ struct OpContext {
   Scratch& scratch;
   bool last = false;       // no later op looks at the picture: what writing the row can do by the way may be left to it
   std::int32_t skip = 0;   // set by run(): how many of the ops behind this one are left out for this picture
-  Trail* trail = nullptr;  // of ops that only move pixels: note the moves there, and leave image, mask and boxes alone
+  Trail* trail = nullptr;  // note all steps there, and leave pixels, mask and boxes alone: what changes are the extent
+                           // and the number of channels
 };
 
 }  // namespace drapps

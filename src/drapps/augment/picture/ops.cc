@@ -9,8 +9,6 @@ template <class T>
 concept ReadsRegion = requires(const T& op, Extent whole, Draws draws) { op.region(whole, draws); };
 template <class T>
 concept SaysWhetherItDraws = requires(const T& op) { op.draws(); };
-template <class T, class... Others>
-concept OneOf = (std::is_same_v<T, Others> || ...);
 
 }  // namespace
 
@@ -42,15 +40,6 @@ bool draws(const Op& op) {
 
 Status run(const Op& op, Picture& picture, OpContext& ctx) {
   return std::visit([&](const auto& one) { return one.run(picture, ctx); }, op);
-}
-
-bool moves_only(const Op& op) noexcept {  // NOLINT(bugprone-exception-escape)
-  return std::visit(
-      []<class T>(const T&) {
-        return OneOf<T, RandomResizedCrop, Resize, Crop, CenterCrop, RandomCrop, HorizontalFlip, VerticalFlip, Pad,
-                     RandomResize, RandomApply, ResizeKeepRatio>;
-      },
-      op);
 }
 
 Rect region(const Op& op, Extent whole, const Draws& draws) {

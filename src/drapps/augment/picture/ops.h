@@ -31,8 +31,6 @@ Result<PictureSpec> infer(const Op& op, const PictureSpec& in);
 /// Whether what it makes of a picture depends on what it is handed to draw with.
 bool draws(const Op& op);
 Status run(const Op& op, Picture& picture, OpContext& ctx);
-/// Whether all it does to a picture are moves, which a trail can have in its place.
-bool moves_only(const Op& op) noexcept;
 /// What run() reads of a picture of `whole`, not empty, with the same draws; all of it for an op without region().
 Rect region(const Op& op, Extent whole, const Draws& draws);
 

@@ -38,6 +38,7 @@ Status RandomErasing::run(Picture& picture, OpContext& ctx) const {
   if (min_count < max_count) {
     count += static_cast<std::int32_t>(draws.below(static_cast<std::uint32_t>(max_count - min_count) + 1));
   }
+  std::vector<Erasure>& erasures = ctx.trail != nullptr ? ctx.trail->erasures : picture.erasures;
   Erasure erasure{.fill = mode};
   for (std::size_t c = 0; c < erasure.value.size(); ++c) {
     erasure.value[c] = value.size() == 1 ? value[0] : c < value.size() ? value[c] : 0.0F;
@@ -50,7 +51,7 @@ Status RandomErasing::run(Picture& picture, OpContext& ctx) const {
       erasure.key = draws.u32();
       erasure.key |= static_cast<std::uint64_t>(draws.u32()) << 32;
     }
-    if (rect->height > 0 && rect->width > 0) picture.erasures.push_back(erasure);
+    if (rect->height > 0 && rect->width > 0) erasures.push_back(erasure);
   }
   return ok_status();
 }

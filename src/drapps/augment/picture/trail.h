@@ -1,8 +1,8 @@
 // What ops do to a picture, written down instead of done, for who does it elsewhere.
 //
-// Ops that only move pixels (moves_only() of ops.h) make nothing but crops, resizes and flips, by the functions of
-// moves.h. With OpContext::trail these note what they are asked for and touch no pixel, so that sizes and draws, which
-// are all that ops decide by, stay those of the ops themselves.
+// Given OpContext::trail, ops note what they are asked for and touch no pixel, so that sizes and draws, which are all
+// that ops decide by, stay those of the ops themselves. All moves of pixels are made by the functions of moves.h, which
+// note them; ops that change colours note each change.
 #pragma once
 
 #include <array>
@@ -16,13 +16,18 @@
 
 namespace drapps {
 
-/// One move, of a picture of `before`.
-struct TrailMove {
+/// One move, or one change of colours, of a picture of `before`.
+struct TrailStep {
   enum class Kind : std::uint8_t {
     kCrop,            // to `rect`, which may leave the picture: a border stands there
     kResize,          // to `after`
     kFlipHorizontal,  // left and right change places
     kFlipVertical,
+    kBrightness,  // by `factor`, as kernel/color.h has it; so are the next three
+    kContrast,
+    kSaturation,
+    kHue,
+    kGrayscale,  // in `channels`
   };
   Kind kind = Kind::kCrop;
   Extent before;
@@ -34,9 +39,18 @@ struct TrailMove {
   kernel::Filter filter{};             // by this one
   kernel::PassOrder order{};           // of a resize
   kernel::Arithmetic arithmetic{};     // of a resize
+  double factor = 1;                   // of a change of colours; of the hue, turns
+  std::int32_t channels = 0;           // that kGrayscale leaves
 };
 
-/// In the order in which they are made.
-using Trail = std::vector<TrailMove>;
+struct Trail {
+  std::vector<TrailStep> steps;   // in the order in which they are made
+  std::vector<Erasure> erasures;  // of the finished row, behind all of them
+
+  void clear() noexcept {
+    steps.clear();
+    erasures.clear();
+  }
+};
 
 }  // namespace drapps

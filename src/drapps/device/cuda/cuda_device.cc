@@ -120,6 +120,12 @@ void CudaDevice::free(Where where, std::byte* data, std::size_t /*bytes*/) noexc
 
 Result<std::unique_ptr<Stream>> CudaDevice::stream() { return CudaStream::make(*this); }
 
-Result<std::unique_ptr<Event>> CudaDevice::event() { return CudaEvent::make(*this); }
+Result<std::unique_ptr<Stream>> CudaDevice::foreign_stream(std::uintptr_t handle) {
+  return CudaStream::of(*this, reinterpret_cast<CudaHandle>(handle));
+}
+
+Result<std::unique_ptr<Event>> CudaDevice::event() { return CudaEvent::make(*this, false); }
+
+Result<std::unique_ptr<Event>> CudaDevice::timed_event() { return CudaEvent::make(*this, true); }
 
 }  // namespace drapps::device

@@ -29,7 +29,9 @@ class CudaDevice final : public Device {
   std::string name() const override { return name_; }
   Result<Memory> allocate(Where where, std::size_t bytes) override;
   Result<std::unique_ptr<Stream>> stream() override;
+  Result<std::unique_ptr<Stream>> foreign_stream(std::uintptr_t handle) override;
   Result<std::unique_ptr<Event>> event() override;
+  Result<std::unique_ptr<Event>> timed_event() override;
 
   /// While it lives, the calling thread has the device's context.
   class Entered {

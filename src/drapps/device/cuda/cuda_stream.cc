@@ -23,10 +23,10 @@ Status in_context(const CudaDevice& device, const char* what, Call call) {
 
 }  // namespace
 
-Result<std::unique_ptr<Event>> CudaEvent::make(const CudaDevice& device) {
+Result<std::unique_ptr<Event>> CudaEvent::make(const CudaDevice& device, bool timed) {
   CudaHandle event = nullptr;
   DRAPPS_RETURN_IF_ERROR(in_context(device, "making an event", [&](const CudaFunctions& call) {
-    return call.event_create(&event, kBlockingSync | kDisableTiming);
+    return call.event_create(&event, kBlockingSync | (timed ? 0 : kDisableTiming));
   }));
   return catching(
       [&]() -> Result<std::unique_ptr<Event>> { return std::unique_ptr<Event>(new CudaEvent(device, event)); });
@@ -50,15 +50,31 @@ Status CudaEvent::wait() {
   return in_context(device_, "work", [&](const CudaFunctions& call) { return call.event_synchronize(event_); });
 }
 
+Result<std::uint64_t> CudaEvent::since(Event& earlier) {
+  float milliseconds = 0;
+  DRAPPS_RETURN_IF_ERROR(in_context(device_, "work", [&](const CudaFunctions& call) {
+    return call.event_elapsed(&milliseconds, handle_of(earlier), event_);
+  }));
+  return static_cast<std::uint64_t>(static_cast<double>(milliseconds) * 1e6);
+}
+
 Result<std::unique_ptr<Stream>> CudaStream::make(const CudaDevice& device) {
   CudaHandle stream = nullptr;
   DRAPPS_RETURN_IF_ERROR(in_context(
       device, "making a stream", [&](const CudaFunctions& call) { return call.stream_create(&stream, kNonBlocking); }));
-  return catching(
-      [&]() -> Result<std::unique_ptr<Stream>> { return std::unique_ptr<Stream>(new CudaStream(device, stream)); });
+  return catching([&]() -> Result<std::unique_ptr<Stream>> {
+    return std::unique_ptr<Stream>(new CudaStream(device, stream, true));
+  });
+}
+
+Result<std::unique_ptr<Stream>> CudaStream::of(const CudaDevice& device, CudaHandle stream) {
+  return catching([&]() -> Result<std::unique_ptr<Stream>> {
+    return std::unique_ptr<Stream>(new CudaStream(device, stream, false));
+  });
 }
 
 CudaStream::~CudaStream() {
+  if (!own_) return;
   const CudaDevice::Entered entered(device_);
   if (!entered.status().ok()) return;
   entered.call().stream_synchronize(stream_);

@@ -9,10 +9,11 @@ namespace drapps::device {
 
 class CudaEvent final : public Event {
  public:
-  static Result<std::unique_ptr<Event>> make(const CudaDevice& device);
+  static Result<std::unique_ptr<Event>> make(const CudaDevice& device, bool timed);
   ~CudaEvent() override;
   Result<bool> done() override;
   Status wait() override;
+  Result<std::uint64_t> since(Event& earlier) override;
   CudaHandle handle() const noexcept { return event_; }
 
  private:
@@ -25,6 +26,8 @@ class CudaStream final : public Stream {
  public:
   /// A stream that does not wait for the legacy default stream, nor that for it.
   static Result<std::unique_ptr<Stream>> make(const CudaDevice& device);
+  /// Another's, which this does not end.
+  static Result<std::unique_ptr<Stream>> of(const CudaDevice& device, CudaHandle stream);
   ~CudaStream() override;
   Status copy_in(std::byte* device, const std::byte* host, std::size_t bytes) override;
   Status copy_out(std::byte* host, const std::byte* device, std::size_t bytes) override;
@@ -33,9 +36,11 @@ class CudaStream final : public Stream {
   Status wait(Event& event) override;
 
  private:
-  CudaStream(const CudaDevice& device, CudaHandle stream) noexcept : device_(device), stream_(stream) {}
+  CudaStream(const CudaDevice& device, CudaHandle stream, bool own) noexcept
+      : device_(device), stream_(stream), own_(own) {}
   const CudaDevice& device_;
   const CudaHandle stream_;
+  const bool own_;
 };
 
 }  // namespace drapps::device

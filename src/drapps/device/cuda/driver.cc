@@ -49,6 +49,7 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::load(const char* library) 
   find(f.event_record, "cuEventRecord");
   find(f.event_query, "cuEventQuery");
   find(f.event_synchronize, "cuEventSynchronize");
+  find(f.event_elapsed, "cuEventElapsedTime");
   find(f.copy_in, "cuMemcpyHtoDAsync_v2");
   find(f.copy_out, "cuMemcpyDtoHAsync_v2");
   find(f.module_load, "cuModuleLoadData");

@@ -45,6 +45,7 @@ struct CudaFunctions {
   int (*event_record)(CudaHandle, CudaHandle);
   int (*event_query)(CudaHandle);
   int (*event_synchronize)(CudaHandle);
+  int (*event_elapsed)(float*, CudaHandle, CudaHandle);
   int (*copy_in)(CudaAddress, const void*, std::size_t, CudaHandle);
   int (*copy_out)(void*, CudaAddress, std::size_t, CudaHandle);
   int (*module_load)(CudaHandle*, const void*);

@@ -88,6 +88,12 @@ Result<std::unique_ptr<Stream>> HostDevice::stream() {
   return std::unique_ptr<Stream>(*std::move(made));
 }
 
+Result<std::unique_ptr<Stream>> HostDevice::foreign_stream(std::uintptr_t handle) {
+  return catching([&]() -> Result<std::unique_ptr<Stream>> {
+    return std::unique_ptr<Stream>(std::make_unique<ForeignHostStream>(*reinterpret_cast<Stream*>(handle)));
+  });
+}
+
 Result<std::unique_ptr<Event>> HostDevice::event() {
   DRAPPS_RETURN_IF_ERROR(alive());
   return catching([this]() -> Result<std::unique_ptr<Event>> {

@@ -34,7 +34,10 @@ class HostDevice final : public Device {
   std::string name() const override { return "host"; }
   Result<Memory> allocate(Where where, std::size_t bytes) override;
   Result<std::unique_ptr<Stream>> stream() override;
+  /// @param handle  the address of one of its streams.
+  Result<std::unique_ptr<Stream>> foreign_stream(std::uintptr_t handle) override;
   Result<std::unique_ptr<Event>> event() override;
+  Result<std::unique_ptr<Event>> timed_event() override { return event(); }
 
   const HostDeviceOptions& options() const noexcept { return options_; }
   /// Whether the bytes lie whole in one piece of its memory.

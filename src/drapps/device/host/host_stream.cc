@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "drapps/base/caught.h"
+#include "drapps/base/clock.h"
 
 namespace drapps::device {
 namespace {
@@ -24,6 +25,7 @@ Error misplaced(const char* what) {
 void HostEvent::Place::reach(std::uint64_t time) {
   const std::scoped_lock lock(mutex);
   reached = std::max(reached, time);
+  at_ns = monotonic_ns();
   reached_more.notify_all();
 }
 
@@ -36,6 +38,14 @@ Result<bool> HostEvent::done() {
   DRAPPS_RETURN_IF_ERROR(device_.alive());
   const std::scoped_lock lock(place_->mutex);
   return place_->reached >= place_->recorded;
+}
+
+Result<std::uint64_t> HostEvent::since(Event& earlier) {
+  DRAPPS_RETURN_IF_ERROR(device_.alive());
+  Place& before = *static_cast<HostEvent&>(earlier).place_;
+  if (&before == place_.get()) return std::uint64_t{0};
+  const std::scoped_lock lock(place_->mutex, before.mutex);
+  return place_->at_ns - before.at_ns;
 }
 
 Status HostEvent::wait() {

@@ -18,6 +18,7 @@ class HostEvent final : public Event {
   explicit HostEvent(const HostDevice& device) : device_(device), place_(std::make_shared<Place>()) {}
   Result<bool> done() override;
   Status wait() override;
+  Result<std::uint64_t> since(Event& earlier) override;
 
  private:
   friend class HostStream;
@@ -27,6 +28,7 @@ class HostEvent final : public Event {
     std::condition_variable reached_more;
     std::uint64_t recorded = 0;  // times
     std::uint64_t reached = 0;   // of these, the latest that a stream has come to
+    std::uint64_t at_ns = 0;     // when it did
 
     void reach(std::uint64_t time);
     void await(std::uint64_t time);
@@ -59,6 +61,26 @@ class HostStream final : public Stream {
   std::deque<std::function<void()>> queue_;
   bool ending_ = false;
   ServiceThread thread_;  // last: it uses all above
+};
+
+/// A stream of somebody else's.
+class ForeignHostStream final : public Stream {
+ public:
+  explicit ForeignHostStream(Stream& stream) noexcept : stream_(stream) {}
+  Status copy_in(std::byte* device, const std::byte* host, std::size_t bytes) override {
+    return stream_.copy_in(device, host, bytes);
+  }
+  Status copy_out(std::byte* host, const std::byte* device, std::size_t bytes) override {
+    return stream_.copy_out(host, device, bytes);
+  }
+  Status launch(KernelId kernel, std::int64_t blocks, const void* arguments) override {
+    return stream_.launch(kernel, blocks, arguments);
+  }
+  Status record(Event& event) override { return stream_.record(event); }
+  Status wait(Event& event) override { return stream_.wait(event); }
+
+ private:
+  Stream& stream_;
 };
 
 }  // namespace drapps::device

@@ -13,8 +13,9 @@
 // at once, or in any order: what one writes no other reads or writes before the next phase. Nothing of a thread is left
 // in its next phase but what it wrote to memory. Blocks of one launch share no memory that any of them writes.
 //
-// Bodies are written in what NVRTC compiles without a header of CUDA or of the standard library but <cstdint>, and
-// without a mark on functions: templates, inline functions and plain structs; no statics, exceptions or allocation.
+// Bodies are written in what NVRTC compiles without a header of CUDA, or of the standard library but those few lines of
+// it that tools/gpu_kernels.py writes out, and without a mark on functions: templates, inline functions and plain
+// structs; no statics, exceptions or allocation.
 // Floats are rounded after every operation on either side: NVRTC is told --fmad=false, the host's compiler
 // -ffp-contract=off.
 #pragma once

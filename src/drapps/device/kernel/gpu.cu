@@ -1,10 +1,12 @@
 // What NVRTC compiles: every body of this folder as a kernel, a barrier between its phases.
 #include "drapps/device/kernel/augment.h"
+#include "drapps/device/kernel/contrast.h"
 #include "drapps/device/kernel/gather.h"
 #include "drapps/device/kernel/jpeg_expand.h"
 #include "drapps/device/kernel/jpeg_pixels.h"
 #include "drapps/device/kernel/jpeg_scan.h"
 #include "drapps/device/kernel/jpeg_transform.h"
+#include "drapps/device/kernel/mix.h"
 
 namespace drapps::device {
 
@@ -28,6 +30,9 @@ void run_thread(const typename Body::Arguments& arguments, typename Body::Shared
   }
 
 DRAPPS_KERNEL(augment, Augment)
+DRAPPS_KERNEL(contrast_sum, ContrastSum)
+DRAPPS_KERNEL(contrast_mean, ContrastMean)
+DRAPPS_KERNEL(mix, Mix)
 DRAPPS_KERNEL(gather, Gather)
 DRAPPS_KERNEL(jpeg_huffman, JpegHuffman)
 DRAPPS_KERNEL(jpeg_expand, JpegExpand)
