@@ -164,7 +164,14 @@ void bind_control(nb::module_& module) {
              self.stop_recording();
            })
       .def("take_warning", &Self::take_warning, "Why a recording ended by itself, once; else empty.")
-      .def("log", [](Self& self) { return self.client().log().to_json().dump(); }, "The decision log, in JSON.");
+      .def(
+          "log",
+          [](Self& self) {
+            nlohmann::json log = self.client().log().to_json();
+            log["learning"] = self.client().learning();
+            return log.dump();
+          },
+          "The decision log, in JSON, and what there is to say of the policy's learning.");
 }
 
 }  // namespace drapps

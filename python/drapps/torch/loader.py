@@ -24,7 +24,7 @@ from drapps.errors import PipelineError
 from drapps.monitor.observing import Observer
 from drapps.monitor.offering import observed
 from drapps.placement import PLACEMENTS, Placement
-from drapps.policy import Policy, to_json
+from drapps.policy import Makers, Policy, learning, to_json
 from drapps.recording import Recording, look_after
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.torch import native_options, stock_arguments
@@ -58,6 +58,8 @@ class DataLoader(IteratedLoader[T_co]):
         policy: who moves the knobs: ``initial`` (nobody, once it has begun), ``trials`` (the number
             of worker processes), ``hill_climb`` or ``auto``; the default is ``trials`` for Python
             code in worker processes and ``initial`` for native code.
+        learn: a learned policy goes on learning while it runs, under a judge, with at most 1 % of a
+            core; what the judge upholds is kept in the user's cache folder.
         cpu_budget: the most cores to use; those that this process may use where absent.
         ram_budget: the most bytes that the native path may own, batches that you hold apart: a
             number, or a size such as ``"2GiB"`` or ``"500MB"``.
@@ -117,6 +119,7 @@ class DataLoader(IteratedLoader[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
         policy: Policy | None = None,
+        learn: bool = False,
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         on_error: str = "raise",
@@ -138,6 +141,7 @@ class DataLoader(IteratedLoader[T_co]):
     ) -> None:
         # A property, and yet among the attributes that trainers make a loader again with.
         self.__dict__["policy"] = policy
+        self.learn = arguments.flag("learn", learn)
         given = cpu_budget is not None
         self.cpu_budget = arguments.cores("cpu_budget", cpu_budget) if given else None
         self.ram_budget = ram_budget
@@ -307,12 +311,12 @@ class DataLoader(IteratedLoader[T_co]):
 
     @policy.setter
     def policy(self, policy: Policy | None) -> None:
-        text = to_json(policy)
+        text = to_json(self._deciding("threads", policy))
         lasting = None if self._lasting is None else self._lasting.native
         for native in {self._native, lasting}:
             if native is not None:
                 native.core.set_policy(text)
-        self._python.set_policy(policy)
+        self._python.set_policy(self._deciding("processes", policy))
         self.__dict__["policy"] = policy
 
     def set_batch_size(self, size: int) -> None:
@@ -354,7 +358,16 @@ class DataLoader(IteratedLoader[T_co]):
         return self._execution().settings()
 
     def _process_knob(self) -> ProcessKnob:
-        return self._python.knob(self.policy, self.settings)
+        return self._python.knob(self._deciding("processes", self.policy), self.settings)
+
+    def _deciding(self, makers: Makers, policy: Policy | None) -> Policy | None:
+        """The policy as what runs is to have it."""
+        if not self.learn:
+            return policy
+        # Options are checked before the stock class has its own.
+        what = [getattr(self, name, None) for name in ("dataset", "batch_size", "collate_fn")]
+        names = [type(what[0]).__qualname__, what[1], getattr(what[2], "__qualname__", "")]
+        return learning(policy, makers, f"{makers} {names}")
 
     def _limited(self) -> _core.BudgetLimit:
         return self._python.limit(self.cpu_budget)

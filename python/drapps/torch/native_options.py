@@ -16,8 +16,9 @@ from drapps.torch.recognise import NotLifted
 
 def checked_options(loader: Any) -> dict[str, Any]:
     """Those that concern no device; PipelineError for one that makes no sense."""
+    policy = loader._deciding("threads", loader.policy)
     budgets = (loader.cpu_budget, loader.ram_budget)
-    return loader_options(loader.policy, *budgets, loader.settings, loader.cache, loader.form)
+    return loader_options(policy, *budgets, loader.settings, loader.cache, loader.form)
 
 
 def checked_device_memory(loader: Any) -> int:

@@ -278,6 +278,7 @@ json Loader::explain() const {
   if (controlled()) root["plan"]["first_batch"] = first_batch_json(*first_);
   if (process_ == getpid()) root["plan"]["placement"] = device_->to_json();
   root["decisions"] = controlled() ? client_->log().to_json() : DecisionLog(options_.policy.name).to_json();
+  root["decisions"]["learning"] = controlled() ? client_->learning() : json();
   return root;
 }
 
@@ -292,6 +293,7 @@ json Loader::stats() const {
   }
   json root = to_json(stats, knobs());
   root["machine"] = Meters::of_process().to_json(monotonic_ns());
+  root["learning"] = controlled() ? client_->learning() : json();
   const StorageIdentity what = source_->storage_identity();
   root["storage"].update({{"kind", what.kind},
                           {"path", what.path},

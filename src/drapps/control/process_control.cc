@@ -48,6 +48,7 @@ Status ProcessControl::set_policy(const PolicyConfig& policy) {
 
 nlohmann::json ProcessControl::stats() const {
   nlohmann::json root = to_json(plant_->stats(), kProcessKnobs);
+  root["learning"] = client_->learning();
   root["machine"] = Meters::of_process().to_json(monotonic_ns());
   return root;
 }
