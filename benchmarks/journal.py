@@ -16,10 +16,12 @@ from typing import Any
 from benchmarks.contestant import ROOT
 
 
-def code(sources: Iterable[Path]) -> str:
-    """A hash of a scenario's own sources and of all of DRAPPS: results of others do not count."""
+def code(sources: Iterable[Path], drapps: Path = ROOT / "python/drapps") -> str:
+    """A hash of a scenario's own sources and of DRAPPS, or a folder of it.
+
+    Results of others do not count.
+    """
     digest = hashlib.sha256()
-    drapps = ROOT / "python/drapps"
     ours = [*sorted(drapps.rglob("*.py")), *sorted(drapps.glob("_core.*.so"))]
     for source in [*sources, ROOT / "benchmarks/feed.py", *ours]:
         digest.update(source.read_bytes())

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import report
-from benchmarks.contestant import ContestantError
+from benchmarks.contestant import ROOT, ContestantError
 from benchmarks.journal import begin, code
 from benchmarks.training_step.arms import BASELINE
 from benchmarks.training_step.bench import CORES, Bench
@@ -37,8 +37,9 @@ def measure(
 
     settings = FULL if full else CUT
     sources = sorted(each for each in _HERE.glob("*.py") if each.name not in _SHOWS)
-    asked = {"settings": asdict(settings), "cores": CORES, "code": code(sources)}
-    file = report.BUILD / NAME / ("full.jsonl" if full else "cut.jsonl")
+    measured = code(sources, ROOT / "python/drapps/train")
+    asked = {"settings": asdict(settings), "cores": CORES, "code": measured}
+    file = report.KEPT / f"{NAME}-full.jsonl" if full else report.BUILD / NAME / "cut.jsonl"
     data.ensure()
     journal = begin(NAME, file, asked, fresh)
     result = report.Result(NAME)
