@@ -43,7 +43,7 @@ FineTuneOptions plain_ppo();
 struct FineTuned {
   bool acted = false;    // the actor has moved
   double explained = 0;  // share of the variance of returns, before the update
-  PpoLosses losses;      // means over the minibatches of the last epoch
+  PpoLosses losses{};    // means over the minibatches of the last epoch
 };
 
 class FineTuner {
