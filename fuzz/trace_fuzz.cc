@@ -54,7 +54,7 @@ void correct(std::vector<std::uint8_t>& bytes) {
 void try_records(std::span<const std::uint8_t> bytes) {
   static const Header kHeader = this_header(0, 0);
   Decoder decoder(kHeader);
-  Replayer replayer;
+  Replayer replayer("");
   for (Cursor in(bytes); !in.empty();) {
     const auto tag = static_cast<Tag>(in.byte());
     const auto content = in.take(in.number());

@@ -2,6 +2,7 @@
 
     python -m benchmarks.control [--keep] [--fresh] [--machines M...] [--budget N]
     python -m benchmarks.control --report | --live | --calibration | --learned FILE...
+    python -m benchmarks.control --verdict FILE... --frozen HASH | --ablations
 
 An interrupted run goes on where it was, as long as neither DRAPPS nor the benchmark has changed.
 With --keep the result is written to benchmarks/results/control.{json,md,html} too.
@@ -17,7 +18,13 @@ from benchmarks.control import compare
 from benchmarks.control.cells import SCORED, TUNED
 from drapps import simulation
 
-_OTHERS = ("live", "calibration", "learned")  # modules of this folder with a main() of their own
+_OTHERS = (
+    "live",
+    "calibration",
+    "learned",
+    "verdict",
+    "ablations",
+)  # modules of this folder with a main() of their own
 
 
 def main() -> int:
@@ -33,6 +40,10 @@ def main() -> int:
     parser.add_argument("--live", action="store_true", help="default against mpc, played live")
     parser.add_argument("--calibration", action="store_true", help="how far the simulator is right")
     parser.add_argument("--learned", action="store_true", help="learned policies beside the kept")
+    parser.add_argument("--verdict", action="store_true", help="learned policies on test machines")
+    parser.add_argument(
+        "--ablations", action="store_true", help="what learned policies owe to what"
+    )
     parser.add_argument(
         "--machines", nargs="+", choices=list(simulation.shipped()), help="some of the machines"
     )

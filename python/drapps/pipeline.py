@@ -17,7 +17,7 @@ from drapps.array_source import array_source
 from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
 from drapps.placement import FIRST_GPU, Placement
-from drapps.policy import Policy
+from drapps.policy import Policy, learning
 from drapps.resources import Resources
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
 from drapps.spec import MOST_ROWS, REMAINDERS, Decode, Spec
@@ -422,6 +422,7 @@ class Pipeline:
         drop_last: bool = False,
         *,
         policy: Policy = "initial",
+        learn: bool = False,
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -444,6 +445,8 @@ class Pipeline:
                 the training step's time; ``trials`` is about worker processes, which a pipeline has
                 none of; ``auto`` leaves it to DRAPPS. A mapping says more than the name: see
                 "Policies" in the reference.
+            learn: a learned policy goes on learning while it runs, under a judge, with at most 1 %
+                of a core; what the judge upholds is kept in the user's cache folder.
             cpu_budget: the most cores to use; those that this process may use where absent.
             ram_budget: the most bytes the loader may own, batches that you hold apart: a number, or
                 a size such as ``"2GiB"`` or ``"500MB"``.
@@ -473,11 +476,15 @@ class Pipeline:
                 sizes in one batch; the message says which op.
         """
         from drapps.bad_samples import file_at
-        from drapps.loader import Loader
+        from drapps.loader import Loader, identity
 
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
+        spec = whole._checked()
+        if arguments.flag("learn", learn):
+            what = identity(whole.source, spec)
+            policy = learning(policy, "threads", f"{what['dataset']} {what['pipeline']} {size}")
         resources = Resources(
             policy=policy,
             cpu_budget=cpu_budget,
@@ -491,4 +498,4 @@ class Pipeline:
             device_memory=device_memory,
         )
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
-        return Loader(whole.source, whole._checked(), resources, file_at(path))
+        return Loader(whole.source, spec, resources, file_at(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -86,6 +87,24 @@ def chosen(policy: Policy | None, makers: Makers) -> Policy:
     if passed is None:
         return DEFAULTS[makers]
     return {**({"name": passed} if isinstance(passed, str) else passed), "judge": True}
+
+
+def learning(policy: Policy | None, makers: Makers, pipeline: str) -> dict[str, Any]:
+    """The policy, which goes on learning where it runs.
+
+    Args:
+        policy: as `chosen` takes it.
+        makers: what makes the samples.
+        pipeline: what it loads, in a text: what is learnt of one is kept apart from others.
+
+    Raises:
+        PipelineError: a file cannot be read.
+    """
+    named = chosen(policy, makers)
+    given = dict(named) if isinstance(named, Mapping) else {"name": named}
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    name = hashlib.sha256(pipeline.encode()).hexdigest()[:32]
+    return {**given, "learn": True, "keep_in": str(Path(base) / "drapps" / "learned" / name)}
 
 
 def _with_weights(policy: str | Mapping[str, Any]) -> str | Mapping[str, Any]:

@@ -5,6 +5,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <bit>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -57,6 +58,11 @@ class EntriesInPython {
     entry["policy"] = text_of(read.policy);
     entry["config"] = text_of(read.config);
     return nb::make_tuple("swapped", entry);
+  }
+  nb::tuple operator()(const trace::Renewed& read) const {
+    nb::dict entry = timed(read.time_ns);
+    entry["hash"] = text_of(read.hash);
+    return nb::make_tuple("renewed", entry);
   }
   nb::tuple operator()(const trace::Frozen& read) const {
     nb::dict entry = timed(read.time_ns);
@@ -159,7 +165,7 @@ nb::dict replay_trace(const nb::bytes& path) {
   const auto reader = open_trace(path);
   auto replayed = [&] {
     const WithoutGil released;
-    return trace::replay(*reader);
+    return trace::replay(*reader, std::filesystem::path(path.c_str()).parent_path().string());
   }();
   const trace::Replay done = read_value(std::move(replayed));
   nb::dict report;

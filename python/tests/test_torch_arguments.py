@@ -30,6 +30,7 @@ WRONG = {
     "multiprocessing_context": ("x", b"", 5, NAN),
     "prefetch_factor": (*NO_WHOLES, "x", -1),
     "policy": (b"x", b"", "best", "", 1, True, NAN, [], {}, {"name": b"x"}, {"name": 1}),
+    "learn": NO_FLAGS,
     "cpu_budget": ("x", "", "1", b"1", 0, -1, NAN, INF, -INF, True, [], {}, object()),
     "ram_budget": (*NO_BYTES, "auto"),
     "on_error": NO_NAMES,

@@ -231,7 +231,7 @@ def test_runs_that_say_nothing_are_refused(recorded, tmp_path, capsys):
     assert main(["train-policy", "--from", str(tmp_path), "--seeds", "1"]) == 1
     assert "has no recorded runs" in capsys.readouterr().err
     assert main(["train-policy", "--from", str(recorded), "--learner", "sac", "--seeds", "1"]) == 1
-    assert "cannot learn from recorded runs" in capsys.readouterr().err
+    assert "the simulator cannot be refitted" in capsys.readouterr().err
     (tmp_path / "broken.trace").write_bytes(b"no trace")
     assert main(["train-policy", "--from", str(tmp_path), "--seeds", "1"]) == 1
     assert "broken.trace" in capsys.readouterr().err

@@ -17,9 +17,11 @@ from drapps.policy import PUBLISHED
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands
+    from drapps.simulation.calibration.recorded import Refit
     from drapps.simulation.learning import Curve, Trained
 
-_LEARNERS = ("ppo", "sac", "cql", "bcq", "awac", "cloning", "residual", *PUBLISHED)
+OFFLINE = ("cql", "bcq", "awac", "cloning")  # learn from recorded runs
+_LEARNERS = ("ppo", "sac", *OFFLINE, "residual", *PUBLISHED)
 _REWARDS = ("own", *PUBLISHED)
 _FEW = 20  # moves of one kind, of which little can be learnt
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -34,7 +36,8 @@ def register(commands: Commands) -> None:
         run,
         summary="train a policy on simulated machines or recorded runs",
         description="Lets a policy learn on random simulated machines, or with --from from what "
-        "loaders have recorded, from several seeds side by side, and gives the best of them as "
+        "loaders have recorded or on machines as those of the recordings, from several seeds side "
+        "by side, and gives the best of them as "
         "JSON that --policy of other commands takes. Nothing is written without -o or "
         "--checkpoints, and no policy is overwritten.",
     )
@@ -61,7 +64,8 @@ def register(commands: Commands) -> None:
         dest="runs",
         type=named,
         metavar="DIR",
-        help="a folder of recorded runs, *.trace, to learn from instead of simulated machines",
+        help="a folder of recorded runs, *.trace: cql, bcq, awac and cloning learn from them, for "
+        "the others the simulator is refitted to them",
     )
     parser.add_argument(
         "--reward",
@@ -119,23 +123,43 @@ def run(chosen: argparse.Namespace) -> Answer:
         options["reward"] = chosen.reward
     if chosen.reward_weights:
         options["reward_weights"] = chosen.reward_weights
+    runs = _traces(Path(chosen.runs)) if chosen.runs else []
+    refit, unfit = _refitted(runs)
+    if refit and options["learner"] not in OFFLINE:
+        options |= {"world": refit.world, "spread": refit.spread}
+    elif unfit and options["learner"] not in OFFLINE:
+        raise PipelineError(unfit)
     progress = Progress(chosen)
     try:
         trained = train(
             options,
             range(chosen.first_seed, chosen.first_seed + chosen.seeds),
             checkpoints=Path(chosen.checkpoints) if chosen.checkpoints else None,
-            runs=_traces(Path(chosen.runs)) if chosen.runs else [],
+            runs=runs if options["learner"] in OFFLINE else [],
             validation=chosen.validation,
             progress=lambda curves: progress.say(_how_far(curves, chosen.decisions)),
         )
     finally:
         progress.clear()
     policy = policy_of(trained, options)
+    policy["card"]["simulator"] = refit.to_json() if refit else None
     if chosen.out:
         _write(Path(chosen.out), policy)
     facts = {"name": policy["name"], "card": _told(policy["card"])}
-    return Answer(_text(trained, chosen), facts)
+    said = list(refit.lines()) if refit else [unfit] if unfit else []
+    return Answer("\n".join([*said, _text(trained, chosen)]), facts)
+
+
+def _refitted(runs: list[Path]) -> tuple[Refit | None, str]:
+    """The simulator as recorded runs have it; or why it cannot be."""
+    if not runs:
+        return None, ""
+    from drapps.simulation.calibration.recorded import refitted
+
+    try:
+        return refitted(runs), ""
+    except PipelineError as error:
+        return None, str(error)
 
 
 def _traces(folder: Path) -> list[Path]:
@@ -205,7 +229,7 @@ def _text(trained: list[Trained], chosen: argparse.Namespace) -> str:
     from drapps.simulation.learning import thinned
 
     lines = list(_supported(trained[0].support)) if trained[0].support else []
-    what = "recorded decisions learnt" if chosen.runs else "decisions"
+    what = "recorded decisions learnt" if trained[0].support else "decisions"
     lines.append(f"{chosen.decisions} {what} from each of {len(trained)} seeds:")
     for each in trained:
         points = thinned(each.curve, _COLUMNS)

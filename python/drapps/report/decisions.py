@@ -65,6 +65,7 @@ class Decisions(Report):
         totals: how many ``decisions`` there were, ``moves``, proposals ``held`` back, and entries
             ``dropped`` from the list, which keeps 256.
         entries: oldest first.
+        learning: what a policy with ``learn=True`` has learnt, and with what; None for others.
     """
 
     policy: str
@@ -72,6 +73,7 @@ class Decisions(Report):
     stop_reason: str | None
     totals: Mapping[str, int]
     entries: Sequence[Decision]
+    learning: Mapping[str, Any] | None = None
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> Decisions:
@@ -91,5 +93,22 @@ class Decisions(Report):
         counted = ("decisions", "moves", "held")
         return f"{self.policy}, {state}; " + ", ".join(f"{n}: {self.totals[n]}" for n in counted)
 
+    @property
+    def learnt(self) -> str:
+        """What it has learnt, in a line; empty where it does not learn."""
+        if self.learning is None:
+            return ""
+        said = self.learning
+        left_out = ", ".join(f"{count} {why}" for why, count in said["left_out"].items() if count)
+        parts = [
+            f"learns: {said['steps']} steps" + (f" ({left_out} left out)" if left_out else ""),
+            ", ".join(f"{said[name]} {name}" for name in ("updates", "renewals", "rollbacks")),
+            f"{said['core_share']:.2%} of a core",
+        ]
+        if said["trouble"]:
+            parts.append(said["trouble"])
+        return "; ".join(parts)
+
     def __str__(self) -> str:
-        return "\n".join([self.summary, *map(str, self.entries)])
+        learnt = [self.learnt] if self.learnt else []
+        return "\n".join([self.summary, *learnt, *map(str, self.entries)])

@@ -68,5 +68,7 @@ class Explanation(Report):
         yield "policy", log.summary
         if self.choice:
             yield "", self.choice
+        if log.learnt:
+            yield "", log.learnt
         moved = log.last_move
         yield "last move", "none" if moved is None else str(moved)

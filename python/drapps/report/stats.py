@@ -247,6 +247,7 @@ class Stats(Report):
         machine: what the meters of the machine say.
         slowest: the slowest samples, slowest first; of a Python dataset those that living worker
             processes have made.
+        learning: as of ``explain()``'s decisions.
     """
 
     settings: Mapping[str, Any]
@@ -264,6 +265,7 @@ class Stats(Report):
     memory: Mapping[str, int]
     machine: MachineStats
     slowest: Sequence[SlowSample]
+    learning: Mapping[str, Any] | None = None
 
     @classmethod
     def of_core(cls, text: str, **more: Any) -> Stats:

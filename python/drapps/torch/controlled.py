@@ -17,7 +17,7 @@ from drapps.deprecation import old_method
 from drapps.errors import PipelineError
 from drapps.monitor.observing import Observer
 from drapps.monitor.offering import observed
-from drapps.policy import Policy, to_json
+from drapps.policy import Makers, Policy, learning, to_json
 from drapps.recording import Recording, look_after
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.torch import native_resources, stock_arguments
@@ -38,6 +38,7 @@ from drapps.worker.process_knob import ProcessKnob
 class ControlledLoader(IteratedLoader[T_co]):
     """All of `drapps.torch.DataLoader` but its arguments."""
 
+    learn: bool
     on_error: str
     lift: bool
     accelerate: bool | None
@@ -162,12 +163,12 @@ class ControlledLoader(IteratedLoader[T_co]):
 
     @policy.setter
     def policy(self, policy: Policy | None) -> None:
-        text = to_json(policy)
+        text = to_json(self._deciding("threads", policy))
         lasting = None if self._lasting is None else self._lasting.native
         for native in {self._native, lasting}:
             if native is not None:
                 native.core.set_policy(text)
-        self._python.set_policy(policy)
+        self._python.set_policy(self._deciding("processes", policy))
         self.__dict__["policy"] = policy
 
     def set_batch_size(self, size: int) -> None:
@@ -209,7 +210,16 @@ class ControlledLoader(IteratedLoader[T_co]):
         return self._execution().settings()
 
     def _process_knob(self) -> ProcessKnob:
-        return self._python.knob(self.policy, self.settings)
+        return self._python.knob(self._deciding("processes", self.policy), self.settings)
+
+    def _deciding(self, makers: Makers, policy: Policy | None) -> Policy | None:
+        """The policy as what runs is to have it."""
+        if not self.learn:
+            return policy
+        # Options are checked before the stock class has its own.
+        what = [getattr(self, name, None) for name in ("dataset", "batch_size", "collate_fn")]
+        names = [type(what[0]).__qualname__, what[1], getattr(what[2], "__qualname__", "")]
+        return learning(policy, makers, f"{makers} {names}")
 
     def _limited(self) -> _core.BudgetLimit:
         return self._python.limit(self.cpu_budget)

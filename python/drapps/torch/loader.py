@@ -38,6 +38,8 @@ class DataLoader(ControlledLoader[T_co]):
         policy: who moves the knobs: ``initial`` (nobody, once it has begun), ``trials`` (the number
             of worker processes), ``hill_climb`` or ``auto``; the default is ``trials`` for Python
             code in worker processes and ``initial`` for native code.
+        learn: a learned policy goes on learning while it runs, under a judge, with at most 1 % of a
+            core; what the judge upholds is kept in the user's cache folder.
         cpu_budget: the most cores to use; those that this process may use where absent.
         ram_budget: the most bytes that the native path may own, batches that you hold apart: a
             number, or a size such as ``"2GiB"`` or ``"500MB"``.
@@ -97,6 +99,7 @@ class DataLoader(ControlledLoader[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
         policy: Policy | None = None,
+        learn: bool = False,
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         on_error: str = "raise",
@@ -118,6 +121,7 @@ class DataLoader(ControlledLoader[T_co]):
     ) -> None:
         # A property, and yet among the attributes that trainers make a loader again with.
         self.__dict__["policy"] = policy
+        self.learn = arguments.flag("learn", learn)
         self.cpu_budget, self.ram_budget = cpu_budget, ram_budget
         self.settings, self.cache, self.form = settings, cache, form
         self.on_error = arguments.one_of("on_error", on_error, ("raise", "skip", "replace"))

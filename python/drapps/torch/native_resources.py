@@ -28,7 +28,9 @@ ATTRIBUTES = (
 def checked(loader: Any) -> Resources:
     """Those of its attributes; PipelineError for what makes no sense. Looks for no device."""
     device = None if loader._device is None else str(loader._device)
-    return Resources(device=device, **{name: getattr(loader, name) for name in ATTRIBUTES})
+    named = {name: getattr(loader, name) for name in ATTRIBUTES}
+    named["policy"] = loader._deciding("threads", loader.policy)
+    return Resources(device=device, **named)
 
 
 def resources_of(loader: Any) -> Resources:

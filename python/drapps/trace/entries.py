@@ -134,6 +134,18 @@ class PolicySwapped:
 
 
 @dataclass(frozen=True)
+class PolicyRenewed:
+    """The policy has learnt: other weights from here on, and it remembers what it did.
+
+    Attributes:
+        hash: of the weights, which lie beside the trace as ``<hash>.weights``.
+    """
+
+    time: float
+    hash: str
+
+
+@dataclass(frozen=True)
 class Frozen:
     """The knobs are held from here on, or no longer."""
 
@@ -165,4 +177,14 @@ class Ended:
     decisions: int
 
 
-Entry = Began | LimitsChanged | Decision | PolicySwapped | Frozen | PassBegan | Stopped | Ended
+Entry = (
+    Began
+    | LimitsChanged
+    | Decision
+    | PolicySwapped
+    | PolicyRenewed
+    | Frozen
+    | PassBegan
+    | Stopped
+    | Ended
+)

@@ -16,6 +16,7 @@ from drapps.trace.entries import (
     Entry,
     Frozen,
     PassBegan,
+    PolicyRenewed,
     PolicySwapped,
     Stopped,
 )
@@ -127,6 +128,8 @@ class _Events:
                 yield from self._decision(entry)
             case Began() | PolicySwapped():
                 yield self._instant(entry.time, f"policy {entry.policy}", config=entry.config)
+            case PolicyRenewed():
+                yield self._instant(entry.time, "the policy has learnt", weights=entry.hash)
             case PassBegan():
                 yield self._instant(entry.time, f"epoch {entry.epoch}")
             case Frozen():

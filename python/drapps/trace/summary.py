@@ -15,6 +15,7 @@ from drapps.trace.entries import (
     Entry,
     Frozen,
     PassBegan,
+    PolicyRenewed,
     PolicySwapped,
     Stopped,
 )
@@ -65,6 +66,7 @@ class Summary(Report):
     lanes: Mapping[str, float]
     accounts: Mapping[str, float]
     slowest_lane: str | None = None
+    renewals: int = 0
     stopped: str | None = None
     note: str = ""
 
@@ -77,7 +79,8 @@ class Summary(Report):
         if self.machine:
             memory = mib(self.machine.get("memory_bytes", 0))
             yield "machine", f"{self.machine.get('cpus', 0):g} cores, {memory}"
-        yield "policy", ", then ".join(self.policies) or "none"
+        learnt = f"; it has learnt {self.renewals} times" if self.renewals else ""
+        yield "policy", (", then ".join(self.policies) or "none") + learnt
         yield "passes", f"{self.passes}: {self.samples} samples in {self.batches} batches"
         yield "decisions", f"{self.decisions}, {self.missing} without an observation"
         moves = ", ".join(f"{knob} {count}" for knob, count in self.moves.items())
@@ -138,7 +141,7 @@ class _Summing:
         self.policies: list[str] = []
         self.moves: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
-        self.passes = self.decisions = self.missing = 0
+        self.passes = self.decisions = self.missing = self.renewals = 0
         self.stopped: str | None = None
         self.bins = _Bins()
 
@@ -151,6 +154,8 @@ class _Summing:
             case Began() | PolicySwapped():
                 self.policies.append(entry.policy)
                 self.stopped = None
+            case PolicyRenewed():
+                self.renewals += 1
             case PassBegan():
                 self.passes += 1
             case Stopped():

@@ -5,6 +5,7 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
+#include "drapps/policy/registry.h"
 
 namespace drapps {
 namespace {
@@ -26,6 +27,7 @@ Client::Client(std::shared_ptr<Plant> plant, std::unique_ptr<const Policy> polic
       config_(config_or_name(std::move(config), policy->name())),
       decider_(std::move(policy), plant_->limits()) {
   decided(plant_->counters());
+  appoint_learner();
 }
 
 Client::~Client() {
@@ -50,7 +52,9 @@ void Client::tick(const std::function<std::uint64_t()>& clock) noexcept {
     const std::lock_guard lock(mutex_);
     const Status decided = stopped_ ? ok_status() : catching([&] { decide(clock); });
     if (!decided.ok()) fail(decided.error().message);
+    if (decided.ok() && !stopped_) static_cast<void>(catching([&] { learn(clock()); }));
   }
+  static_cast<void>(catching([&] { keep_learnt(); }));
   // Who waits for a tick does not wait for a file.
   const auto writer = recorder();
   if (writer == nullptr) return;
@@ -81,7 +85,11 @@ void Client::decide(const std::function<std::uint64_t()>& clock) {
   if (!catching([&] { seen = plant_->observe(); }).ok()) seen = {.settings = plant_->settings()};
   if (seen.time_ns != 0) seen.meters = read_meters(seen.time_ns);
   if (shares_ != nullptr) seen.turn = shares_->turn(this, now.time_ns);
+  std::optional<PolicyState> before;
+  if (learner_ != nullptr) before = decider_.state();
   const Decision decision = decider_.decide(seen, clock);
+  // What cannot be learnt from has been decided all the same.
+  if (before) static_cast<void>(catching([&] { learner_->decided(seen, *before, decision, decider_); }));
   if (shares_ != nullptr) shares_->note(this, decider_.trying(), now.time_ns);
   record(seen, decision);  // before what may fail
   if (decision.applied != decision.before) plant_->apply(decision.applied);
@@ -126,6 +134,50 @@ void Client::swap(std::unique_ptr<const Policy> policy, std::optional<PolicyConf
   if (const auto writer = recorder()) writer->swapped(policy->name(), json_of(config_));
   before = decider_.swap(std::move(policy));
   stopped_ = ended_;
+  appoint_learner();
+}
+
+void Client::appoint_learner() {
+  learner_.reset();
+  if (!config_.learn) return;
+  auto made = LiveLearner::make(config_);
+  if (!made.ok()) return;  // a config of which a policy was made has weights
+  learner_ = *std::move(made);
+  if (std::vector<std::byte> weights = learner_->weights(); weights != config_.weights) renew(std::move(weights));
+}
+
+void Client::learn(std::uint64_t now_ns) {
+  if (learner_ == nullptr || frozen_) return;
+  if (std::vector<std::byte> weights = learner_->go_on(now_ns); !weights.empty()) renew(std::move(weights));
+  if (std::string remark = learner_->take_remark(); !remark.empty()) log_.remark(std::move(remark), {});
+}
+
+void Client::renew(std::vector<std::byte> weights) {
+  config_.weights = std::move(weights);
+  auto policy = make_policy(config_);
+  if (!policy.ok()) return;  // the learner gives none of which no policy can be made
+  if (const auto writer = recorder()) writer->renewed(config_.weights);
+  static_cast<void>(decider_.renew(*std::move(policy)));
+}
+
+/// Who waits for a tick does not wait for a file.
+void Client::keep_learnt() {
+  const auto learner = [&] {
+    const std::lock_guard lock(mutex_);
+    return learner_;
+  }();
+  if (learner == nullptr) return;
+  if (const Status kept = learner->keep(); !kept.ok()) {
+    remark("learning: what was learnt could not be kept: " + kept.error().to_string(), {});
+  }
+}
+
+nlohmann::json Client::learning() const {
+  const auto learner = [&] {
+    const std::lock_guard lock(mutex_);
+    return learner_;
+  }();
+  return learner == nullptr ? nlohmann::json() : learner->to_json();
 }
 
 void Client::stop(std::string_view why) noexcept {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "drapps/control/decision_log.h"
+#include "drapps/control/live_learner.h"
 #include "drapps/control/meters.h"
 #include "drapps/control/shares.h"
 #include "drapps/policy/config.h"
@@ -23,6 +24,8 @@ namespace drapps {
 ///
 /// Clients with the same `shares`, which outlive them, take turns in trying something and share the cores. `meters`,
 /// which outlive them too, are read for each decision, and once before the first of a pass, so that rates are of it.
+///
+/// Where the config of the policy says so it goes on learning (live_learner.h), and begins with what was kept of that.
 ///
 /// A client owns a share of its plant. The last share may be dropped by the control thread, so a plant must not wait
 /// for anything in its destructor.
@@ -58,6 +61,8 @@ class Client {
   void record(std::shared_ptr<trace::Writer> writer, std::function<trace::SampleBatch()> samples = {});
 
   const DecisionLog& log() const noexcept { return log_; }
+  /// LiveLearner::to_json(), or null where the policy does not go on learning.
+  nlohmann::json learning() const;
 
  private:
   void decide(const std::function<std::uint64_t()>& clock);
@@ -65,6 +70,12 @@ class Client {
   Limits limits() const;
   MeterObservation read_meters(std::uint64_t now_ns);
   void fail(std::string_view why) noexcept;
+  /// A learner, where the config asks for one; the policy then has its weights.
+  void appoint_learner();
+  void learn(std::uint64_t now_ns);
+  /// The policy goes on with these.
+  void renew(std::vector<std::byte> weights);
+  void keep_learnt();
   void record(const Observation& seen, const Decision& decision);
   /// Null where nothing is recorded.
   std::shared_ptr<trace::Writer> recorder() const;
@@ -78,8 +89,9 @@ class Client {
   mutable std::mutex recorder_mutex_;  // guards recorder_
   std::shared_ptr<trace::Writer> recorder_;
 
-  std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards all below
   PolicyConfig config_;
+  std::shared_ptr<LiveLearner> learner_;  // null where the policy does not go on learning
   std::function<trace::SampleBatch()> samples_;
   Decider decider_;
   std::uint64_t seen_ns_ = 0;  // when it was looked at the plant last

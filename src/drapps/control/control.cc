@@ -57,7 +57,15 @@ void Control::freeze(bool frozen) {
 nlohmann::json Control::log() const {
   const auto guard = lock();
   const Own* own = own_.get();
-  return own == nullptr || own->client == nullptr ? DecisionLog(policy_.name).to_json() : own->client->log().to_json();
+  const bool begun = own != nullptr && own->client != nullptr;
+  nlohmann::json log = begun ? own->client->log().to_json() : DecisionLog(policy_.name).to_json();
+  log["learning"] = begun ? own->client->learning() : nlohmann::json();
+  return log;
+}
+
+nlohmann::json Control::learning() const {
+  const auto own = client();
+  return own == nullptr ? nlohmann::json() : own->learning();
 }
 
 Status Control::record(const std::string& path, std::string_view about) {

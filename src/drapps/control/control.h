@@ -47,8 +47,10 @@ class Control {
   Status set_policy(PolicyConfig policy);
   /// No knob moves by itself, or some may again.
   void freeze(bool frozen);
-  /// The decision log; an empty one before begin().
+  /// The decision log, and in it "learning"; an empty one before begin().
   nlohmann::json log() const;
+  /// Client::learning(), or null before begin().
+  nlohmann::json learning() const;
 
   /// Records every decision, and all that it depends on, into a new file (trace/format.h), until stop_recording() or
   /// the end: from now on, or from begin() on. kInvalidArgument where the file exists or a recording is under way,

@@ -212,6 +212,7 @@ json Loader::stats() const {
   if (own != nullptr && own->device.decoder() != nullptr) stats.device += own->device.decoder()->counts().device;
   json root = to_json(stats, knobs());
   root["machine"] = Meters::of_process().to_json(monotonic_ns());
+  root["learning"] = control_.learning();
   const StorageIdentity what = source_->storage_identity();
   root["storage"].update({{"kind", what.kind},
                           {"path", what.path},

@@ -46,6 +46,7 @@ void ProcessControl::remark(const std::string& why, const std::string& more) {
 
 nlohmann::json ProcessControl::stats() {
   nlohmann::json root = to_json(plant().stats(), kProcessKnobs);
+  root["learning"] = control_.learning();
   root["machine"] = Meters::of_process().to_json(monotonic_ns());
   return root;
 }

@@ -39,7 +39,7 @@ struct RecordingTest : testing::Test {
   trace::Replay replayed() {
     auto reader = trace::Reader::open(path());
     EXPECT_TRUE(reader.ok()) << reader.error().to_string();
-    auto done = trace::replay(**reader);
+    auto done = trace::replay(**reader, testing::TempDir());
     EXPECT_TRUE(done.ok()) << done.error().to_string();
     EXPECT_EQ(done->first_difference, "");
     return *done;

@@ -85,14 +85,19 @@ Status read_member(const std::string& key, const nlohmann::json& value, PolicyCo
   if (key == "parameters") return read_parameters(value, config);
   if (key == "weights") return read_weights(value, config);
   if (key == "schema") return read_schema(value, config);
-  if (key == "judge") {
-    if (!value.is_boolean()) return invalid("judge of a policy must be true or false");
-    config.judge = value.get<bool>();
+  if (key == "judge" || key == "learn") {
+    if (!value.is_boolean()) return invalid(key + " of a policy must be true or false");
+    (key == "judge" ? config.judge : config.learn) = value.get<bool>();
+    return ok_status();
+  }
+  if (key == "keep_in") {
+    if (!value.is_string()) return invalid("keep_in of a policy must be a folder");
+    config.keep_in = value.get<std::string>();
     return ok_status();
   }
   if (key != "every_ns" && key != "every_batches") {
     return invalid("a policy has no \"" + key +
-                   "\"; it has name, parameters, every_ns, every_batches, judge, weights, schema");
+                   "\"; it has name, parameters, every_ns, every_batches, judge, weights, schema, learn, keep_in");
   }
   if (!config.pace) config.pace = KnobClock{};
   return key == "every_ns" ? read_pace(value, "every_ns", kLongestPaceNs, config.pace->period_ns)
@@ -108,6 +113,8 @@ nlohmann::json policy_config_to_json(const PolicyConfig& config) {
   if (config.pace && config.pace->count != 0) json["every_batches"] = config.pace->count;
   if (!config.weights.empty()) json["weights"] = to_base64(config.weights);
   if (config.judge) json["judge"] = true;
+  if (config.learn) json["learn"] = true;
+  if (!config.keep_in.empty()) json["keep_in"] = config.keep_in;
   if (config.schema != 0) json["schema"] = schema_hex(config.schema);
   return json;
 }

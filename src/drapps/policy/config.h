@@ -3,8 +3,9 @@
 //   {"name": "hill_climb", "parameters": {"gain": 0.05}, "every_ns": 1000000000, "every_batches": 8}
 //
 // Everything but the name may be absent. With "judge": true the policy has one (judge.h). A learned policy has
-// "weights" in base64 and "schema", the hash of the knobs and lanes for which they were learnt (plant/schema.h). The
-// name alone, as a JSON string, is the policy as it is.
+// "weights" in base64 and "schema", the hash of the knobs and lanes for which they were learnt (plant/schema.h). With
+// "learn": true it goes on learning where it runs (control/live_learner.h), under a judge, and "keep_in" is the folder
+// in which what it learns is kept. The name alone, as a JSON string, is the policy as it is.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +40,8 @@ struct PolicyConfig {
   bool judge = false;                                       // whether it has one (judge.h)
   std::vector<std::byte> weights{};
   std::uint64_t schema = 0;  // schema_hash() of what the weights are for; 0: not said
+  bool learn = false;        // goes on learning, and draws its moves for that
+  std::string keep_in{};     // empty: what is learnt is not kept
 
   double number(const PolicyParameter& parameter) const {
     const auto given = parameters.find(parameter.name);

@@ -39,21 +39,27 @@ TEST(PolicyConfig, SurvivesJson) {
 
 TEST(PolicyConfig, ReadsWhatIsWritten) {
   const auto config = policy_config_from_json(nlohmann::json::parse(
-      R"({"name": "hill_climb", "every_batches": 8, "parameters": {"gain": 1}, "weights": "AP8=", "judge": true})"));
+      R"({"name": "hill_climb", "every_batches": 8, "parameters": {"gain": 1}, "weights": "AP8=", "judge": true,
+           "learn": true, "keep_in": "/cache"})"));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(*config->pace, (KnobClock{.count = 8}));
   EXPECT_EQ(config->number({"gain", 0.5, 0, 1}), 1);
   EXPECT_EQ(config->number({"other", 0.5, 0, 1}), 0.5);
   EXPECT_EQ(config->weights, (std::vector{std::byte{0}, std::byte{255}}));
   EXPECT_TRUE(config->judge);
+  EXPECT_TRUE(config->learn);
+  EXPECT_EQ(config->keep_in, "/cache");
   EXPECT_EQ(*policy_config_from_json(policy_config_to_json(*config)), *config);
 }
 
 TEST(PolicyConfig, SaysWhatItDoesNotUnderstand) {
   EXPECT_EQ(
       refusal_of_text(R"({"name": "initial", "every_btches": 8})"),
-      "a policy has no \"every_btches\"; it has name, parameters, every_ns, every_batches, judge, weights, schema");
+      "a policy has no \"every_btches\"; it has name, parameters, every_ns, every_batches, judge, weights, schema, "
+      "learn, keep_in");
   EXPECT_EQ(refusal_of_text(R"({"name": "mpc", "judge": 1})"), "judge of a policy must be true or false");
+  EXPECT_EQ(refusal_of_text(R"({"name": "ppo", "learn": "yes"})"), "learn of a policy must be true or false");
+  EXPECT_EQ(refusal_of_text(R"({"name": "ppo", "keep_in": 1})"), "keep_in of a policy must be a folder");
   EXPECT_EQ(refusal_of_text(R"({"name": "x", "parameters": {"gain": "much"}})"),
             "the parameter gain of policy x is not a number");
   for (const char* text : {"7", "null", "[]", "{}", R"({"name": 3})", R"({"name": "x", "parameters": [1]})", "{", ""}) {

@@ -15,6 +15,10 @@ std::unique_ptr<const Policy> Decider::swap(std::unique_ptr<const Policy> policy
   return before;
 }
 
+std::unique_ptr<const Policy> Decider::renew(std::unique_ptr<const Policy> policy) noexcept {
+  return std::exchange(policy_, std::move(policy));
+}
+
 /// A judge who knows nothing, where the policy is to have one.
 void Decider::appoint() noexcept {
   judge_.reset();
@@ -60,8 +64,8 @@ Decision Decider::decide(const Observation& seen, const std::function<std::uint6
   const bool missing = seen.time_ns == 0;
   Ruling ruling;
   if (judge_ && !missing) ruling = judge_->look(seen, state_.limits);
-  const bool asks = !missing && !ruling.settings;
-  const Settings proposed = asks ? policy_->decide(seen, state_) : ruling.settings.value_or(seen.settings);
+  asked_ = !missing && !ruling.settings;
+  const Settings proposed = asked_ ? policy_->decide(seen, state_) : ruling.settings.value_or(seen.settings);
   const std::uint64_t now = clock();
   Decision decision;
   if (policy_->guarded()) {
@@ -74,7 +78,7 @@ Decision Decider::decide(const Observation& seen, const std::function<std::uint6
                 .applied = fit_settings(proposed, state_.limits)};
   }
   decision.guard_ns = now;
-  if (!missing) decision.why = asks ? state_.why : ruling.why;
+  if (!missing) decision.why = asked_ ? state_.why : ruling.why;
   return decision;
 }
 

@@ -35,6 +35,8 @@ class Decider {
   const Policy& policy() const noexcept { return *policy_; }
   /// Another one, which remembers nothing; the guard stays as it is. The old one is given back.
   std::unique_ptr<const Policy> swap(std::unique_ptr<const Policy> policy) noexcept;
+  /// The same policy with other weights: it remembers what it did, and so does its judge. The old one is given back.
+  std::unique_ptr<const Policy> renew(std::unique_ptr<const Policy> policy) noexcept;
 
   const Limits& limits() const noexcept { return state_.limits; }
   void set_limits(const Limits& limits) noexcept;
@@ -47,6 +49,15 @@ class Decider {
   /// @param clock  the plant's now, in ns; read once, behind the policy, so that what took too long is stale.
   Decision decide(const Observation& seen, const std::function<std::uint64_t()>& clock);
 
+  /// As the next decision begins.
+  const PolicyState& state() const noexcept { return state_; }
+  /// Whether the policy was asked, and not its judge, in the last one.
+  bool asked() const noexcept { return asked_; }
+  /// What the judge, where there is one, has found out in it.
+  Judge::Verdict verdict() const noexcept { return judge_ ? judge_->verdict() : Judge::Verdict::kNone; }
+  /// Whether the judge compares the policy's settings with others.
+  bool probed() const noexcept { return judge_ && judge_->phase() == Judge::Phase::kProbes; }
+
   DeciderState save() const;
   /// With its limits. kInvalidArgument where it is no state of such a guard and policy; nothing is changed then.
   Status restore(const DeciderState& state);
@@ -58,6 +69,7 @@ class Decider {
   PolicyState state_;
   Guard guard_;
   std::optional<Judge> judge_;
+  bool asked_ = false;
 };
 
 }  // namespace drapps

@@ -34,6 +34,7 @@ std::uint64_t doubled(std::uint64_t ns, std::uint32_t times) noexcept { return n
 }  // namespace
 
 Ruling Judge::look(const Observation& seen, const Limits& limits) noexcept {
+  verdict_ = Verdict::kNone;
   if (!memory_.begun) begin(seen);
   if (seen.time_ns < memory_.seen_ns) memory_.event = true;
   memory_.seen_ns = seen.time_ns;
@@ -154,6 +155,7 @@ void Judge::watch(const Observation& seen) noexcept {
 /// The policy's settings are the best known without a probe, or with half of one.
 Ruling Judge::win(const Observation& seen, const Settings& own, double step) noexcept {
   know(own, step);
+  verdict_ = Verdict::kUpheld;
   memory_.phase = Phase::kAsks;
   memory_.trying = Trying::kNot;
   wait_twice_as_long(seen);
@@ -164,7 +166,10 @@ Ruling Judge::ask(const Observation& seen, const Limits& limits) noexcept {
   watch(seen);
   const Settings best = fit_settings(memory_.best, limits);
   if (seen.settings == best) {
-    if (seen.time_ns - memory_.held_ns >= kHeldNs) memory_.left_ns = 0;
+    if (seen.time_ns - memory_.held_ns >= kHeldNs) {
+      memory_.left_ns = 0;
+      verdict_ = Verdict::kUpheld;
+    }
     return {};
   }
   if (memory_.left_ns == 0) memory_.left_ns = seen.time_ns;
@@ -202,6 +207,7 @@ Ruling Judge::go_on(const Observation& seen, const Limits& limits) noexcept {
   const double others = memory_.probe.others_step();
   wait_twice_as_long(seen);
   if (finding == Finding::kFaster) {
+    verdict_ = Verdict::kBeaten;
     memory_.phase = Phase::kKeeps;
     memory_.kept_ns = seen.time_ns;
     know(memory_.best, others);
@@ -212,6 +218,7 @@ Ruling Judge::go_on(const Observation& seen, const Limits& limits) noexcept {
                                    (own / others - 1) * 100)};
   }
   memory_.phase = Phase::kAsks;
+  if (finding != Finding::kFailed) verdict_ = Verdict::kUpheld;
   if (finding == Finding::kSlower) know(memory_.probe.own(), own);
   if (finding == Finding::kEven) know(memory_.best, others);
   return {.settings = fit_settings(memory_.probe.own(), limits), .why = Reason("the policy goes on")};

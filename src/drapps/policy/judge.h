@@ -44,6 +44,19 @@ class Judge {
   void event() noexcept { memory_.event = true; }
   /// What it does about the loader's turn; kNot where it wants none, and the policy may.
   Trying trying() const noexcept { return memory_.trying; }
+  enum class Phase : std::uint8_t {
+    kAsks,    // the policy decides
+    kProbes,  // its settings are compared with the best known
+    kKeeps,   // those stay: the policy's were slower
+  };
+  Phase phase() const noexcept { return memory_.phase; }
+  /// What the last look() has found out about the policy.
+  enum class Verdict : std::uint8_t {
+    kNone,
+    kUpheld,  // its settings are the best known, or no slower
+    kBeaten,
+  };
+  Verdict verdict() const noexcept { return verdict_; }
 
   /// What it remembers, as numbers.
   std::vector<std::uint64_t> save() const;
@@ -52,7 +65,6 @@ class Judge {
   static std::size_t saved_words() noexcept;
 
  private:
-  enum class Phase : std::uint8_t { kAsks, kProbes, kKeeps };
   /// Zero bytes but for the settings are the beginning.
   struct Memory {
     Phase phase = Phase::kAsks;
@@ -90,6 +102,7 @@ class Judge {
   Ruling keep(const Observation& seen, const Limits& limits) noexcept;
 
   Memory memory_;
+  Verdict verdict_ = Verdict::kNone;
 };
 
 }  // namespace drapps

@@ -9,6 +9,11 @@
 #include "drapps/policy/registry.h"
 
 namespace drapps {
+namespace {
+
+constexpr std::uint64_t kDrawsStream = 3;
+
+}  // namespace
 
 Result<std::unique_ptr<Policy>> LearnedPolicy::make(const PolicyConfig& config) {
   if (config.weights.empty()) {
@@ -23,8 +28,26 @@ Result<std::unique_ptr<Policy>> LearnedPolicy::make(const PolicyConfig& config) 
     if (!made.ok()) return std::move(made).error();
     base = *std::move(made);
   }
-  return std::unique_ptr<Policy>(
-      new LearnedPolicy(*std::move(network), *std::ranges::find(kLearnedNames, config.name), std::move(base)));
+  return std::unique_ptr<Policy>(new LearnedPolicy(*std::move(network), *std::ranges::find(kLearnedNames, config.name),
+                                                   std::move(base), config.learn));
+}
+
+bool learns_live(std::string_view name) noexcept {
+  return std::ranges::find(kLiveLearners, name) != kLiveLearners.end();
+}
+
+void look(const LearnedNetwork& network, const Observation& seen, const Limits& limits, bool draws,
+          LearnedMemory& memory, LearnedLook& into) noexcept {
+  std::array<float, 2 * rl::kMostWidth> scratch;
+  network.inputs.next(seen, limits, memory, into.inputs.data());
+  network.moves.mask(seen.settings, limits, memory, into.mask.data());
+  const std::span<const float> outputs = network.actor.forward_one(into.inputs.data(), scratch);
+  if (draws) {
+    rl::Random random(seen.time_ns, kDrawsStream);
+    network.moves.heads().sample(outputs.data(), into.mask.data(), random, into.action.data());
+  } else {
+    network.moves.heads().mode(outputs.data(), into.mask.data(), into.action.data());
+  }
 }
 
 static_assert(sizeof(LearnedMemory) + sizeof(LoadWindow) <= kPolicyMemory);
@@ -41,17 +64,12 @@ Settings LearnedPolicy::proposed_by_base(const Observation& observation, PolicyS
 }
 
 Settings LearnedPolicy::decide(const Observation& observation, PolicyState& state) const {
-  std::array<float, rl::kMostWidth> inputs;
-  std::array<float, 2 * rl::kMostWidth> scratch;
-  std::array<std::uint8_t, rl::kMostWidth> mask;
-  std::array<float, rl::kMostWidth> action;
+  LearnedLook step;
   auto memory = state.load<LearnedMemory>();
-  network_.inputs.next(observation, state.limits, memory, inputs.data());
-  network_.moves.mask(observation.settings, state.limits, memory, mask.data());
-  const std::span<const float> outputs = network_.actor.forward_one(inputs.data(), scratch);
-  network_.moves.heads().mode(outputs.data(), mask.data(), action.data());
+  look(network_, observation, state.limits, draws_, memory, step);
   state.store(memory);
-  const Settings settings = network_.moves.moved(proposed_by_base(observation, state), state.limits, action.data());
+  const Settings settings =
+      network_.moves.moved(proposed_by_base(observation, state), state.limits, step.action.data());
   say_moves(observation.settings, settings, state);
   return settings;
 }

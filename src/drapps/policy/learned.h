@@ -1,7 +1,8 @@
 // A policy that was learnt: a network looks at features of the plant, and moves knobs by a notch.
 //
-// The network's likeliest move is made, not one drawn. All sums are taken in one order and no library's function is
-// asked, so the same observations give the same moves at every SIMD level. A decision allocates nothing.
+// The network's likeliest move is made. Only one that goes on learning draws its moves, by the time of the observation.
+// All sums are taken in one order and no library's function is asked, so the same observations give the same moves at
+// every SIMD level. A decision allocates nothing.
 //
 // A residual policy moves by a notch what a heuristic proposes, and not what is in force.
 // Source: T. Silver, K. Allen, J. Tenenbaum, L. Kaelbling, "Residual policy learning", arXiv:1812.06298, 2018.
@@ -24,15 +25,35 @@ namespace drapps {
 inline constexpr std::array<std::string_view, 10> kLearnedNames{"ppo",     "sac",     "cql",     "bcq",     "awac",
                                                                 "cloning", "paper-a", "paper-b", "paper-c", "residual"};
 
+/// Of these, those that may go on learning where they run: their networks say how likely a move is, not what it is
+/// worth.
+inline constexpr std::array<std::string_view, 9> kLiveLearners{"ppo",     "sac",     "bcq",     "awac",    "cloning",
+                                                               "paper-a", "paper-b", "paper-c", "residual"};
+bool learns_live(std::string_view name) noexcept;
+
+/// One decision of a network: what it sees, what it may do and says of that, and what it does. Of each as much as the
+/// network has.
+struct LearnedLook {
+  std::array<float, rl::kMostWidth> inputs;
+  std::array<std::uint8_t, rl::kMostWidth> mask;
+  std::array<float, rl::kMostWidth> action;
+};
+/// @param memory  takes the observation in.
+/// @param draws   its moves; else the likeliest ones are made.
+void look(const LearnedNetwork& network, const Observation& seen, const Limits& limits, bool draws,
+          LearnedMemory& memory, LearnedLook& into) noexcept;
+
 class LearnedPolicy final : public Policy {
  public:
   /// kInvalidArgument where weights are missing, or are none (learned_weights.h).
   static Result<std::unique_ptr<Policy>> make(const PolicyConfig& config);
 
   /// @param name  of the way in which it learnt, of kLearnedNames: it says how often it decides, and decides nothing.
-  /// @param base  the policy of network.over; null where that is empty.
-  LearnedPolicy(LearnedNetwork network, std::string_view name, std::unique_ptr<const Policy> base = nullptr)
-      : network_(std::move(network)), name_(name), base_(std::move(base)) {}
+  /// @param base   the policy of network.over; null where that is empty.
+  /// @param draws  its moves, because it goes on learning.
+  LearnedPolicy(LearnedNetwork network, std::string_view name, std::unique_ptr<const Policy> base = nullptr,
+                bool draws = false)
+      : network_(std::move(network)), name_(name), base_(std::move(base)), draws_(draws) {}
   std::string_view name() const noexcept override { return name_; }
   Settings decide(const Observation& observation, PolicyState& state) const override;
   KnobClock pace() const noexcept override { return learned_pace(name_); }
@@ -47,6 +68,7 @@ class LearnedPolicy final : public Policy {
   LearnedNetwork network_;
   std::string_view name_;
   std::unique_ptr<const Policy> base_;
+  bool draws_;
 };
 
 }  // namespace drapps

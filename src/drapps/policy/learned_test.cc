@@ -253,6 +253,33 @@ TEST(Published, SharesOfLanesAreSixteenthsOfWhichEachHasOne) {
   }
 }
 
+TEST(LearnedPolicy, DrawsItsMovesByTheTimeOfTheObservationWhereItGoesOnLearning) {
+  const LearnedShape shape = default_shape(4);
+  const std::vector<std::byte> weights = weights_to_bytes(shape, network_of(shape)->actor.parameters());
+  const auto moves = [&](bool learn) {
+    const auto policy = *make_policy({.name = "ppo", .weights = weights, .learn = learn});
+    EXPECT_EQ(policy->judged(), learn);
+    PolicyState state{.limits = learned_limits()};
+    std::vector<Settings> seen;
+    Settings settings{.knobs = {4, 8, 4, 1}};
+    for (std::uint64_t turn = 1; turn < 40; ++turn) {
+      settings = policy->decide(looked_at(turn, settings), state);
+      seen.push_back(settings);
+    }
+    return seen;
+  };
+  // Of equal choices the likeliest is the first, to stay.
+  EXPECT_EQ(moves(false), std::vector<Settings>(39, Settings{.knobs = {4, 8, 4, 1}}));
+  EXPECT_NE(moves(true), moves(false));
+  EXPECT_EQ(moves(true), moves(true));
+}
+
+TEST(LearnedWeights, TakeOtherParameters) {
+  const LearnedShape shape = default_shape(4);
+  const rl::Mlp<float> other = drawn_actor(shape, 2);
+  EXPECT_EQ(with_parameters(drawn_weights(shape), other.parameters()), drawn_weights(shape, 2));
+}
+
 TEST(LearnedPolicy, KnowsNoMemoryThatCannotBe) {
   const LearnedPolicy policy(*network_of(default_shape(4)), "ppo");
   PolicyState state;

@@ -166,6 +166,15 @@ std::vector<std::byte> weights_to_bytes(const LearnedShape& shape, std::span<con
   return out;
 }
 
+std::vector<std::byte> with_parameters(std::span<const std::byte> weights, std::span<const float> parameters) {
+  const std::size_t end = weights.size() - sizeof(std::uint64_t);
+  std::vector<std::byte> out(weights.begin(),
+                             weights.begin() + static_cast<std::ptrdiff_t>(end - 4 * parameters.size()));
+  for (const float parameter : parameters) put_bytes(out, std::bit_cast<std::uint32_t>(parameter));
+  put_bytes(out, hash_of(text_of_bytes(out)));
+  return out;
+}
+
 Result<LearnedNetwork> network_from_bytes(std::span<const std::byte> bytes) {
   const std::string_view text = text_of_bytes(bytes);
   if (!text.starts_with(kAnyMagic)) {

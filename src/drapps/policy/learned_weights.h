@@ -61,8 +61,12 @@ LearnedShape default_shape(std::size_t hidden = 64);
 
 std::vector<std::byte> weights_to_bytes(const LearnedShape& shape, std::span<const float> parameters);
 
-/// The reverse. kInvalidArgument says what is wrong: no such file, another version of the format, truncated, damaged,
-/// what network_of() refuses, or a parameter that is no number or larger than kMostParameter.
+/// The same weights with as many other parameters.
+/// @param weights  as weights_to_bytes() has given them.
+std::vector<std::byte> with_parameters(std::span<const std::byte> weights, std::span<const float> parameters);
+
+/// The reverse of weights_to_bytes(). kInvalidArgument says what is wrong: no such file, another version of the format,
+/// truncated, damaged, what network_of() refuses, or a parameter that is no number or larger than kMostParameter.
 Result<LearnedNetwork> network_from_bytes(std::span<const std::byte> bytes);
 
 inline constexpr float kMostParameter = 1e4F;

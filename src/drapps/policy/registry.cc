@@ -26,7 +26,9 @@ namespace {
 class Configured final : public Policy {
  public:
   Configured(std::unique_ptr<const Policy> policy, const PolicyConfig& config)
-      : policy_(std::move(policy)), pace_(config.pace.value_or(policy_->pace())), judged_(config.judge) {}
+      : policy_(std::move(policy)),
+        pace_(config.pace.value_or(policy_->pace())),
+        judged_(config.judge || config.learn) {}
   std::string_view name() const noexcept override { return policy_->name(); }
   Settings decide(const Observation& observation, PolicyState& state) const override {
     return policy_->decide(observation, state);
@@ -79,7 +81,7 @@ constexpr Known kInitial{{"initial", make_initial}, &kTrials};
 constinit Registry<PolicyKind> known_policies(kInitial);
 
 template <class Names>
-std::string list_of(const Names& names) {
+std::string joined_names(const Names& names) {
   std::string text;
   for (const std::string_view name : names) text.append(text.empty() ? "" : ", ").append(name);
   return text;
@@ -98,7 +100,7 @@ Status check_parameter(const PolicyKind& kind, const std::string& name, double v
                    ", not " + text_of(value));
   }
   return invalid("policy " + std::string(kind.name) + " has no parameter " + name + "; it has " +
-                 (names.empty() ? "none" : list_of(names)));
+                 (names.empty() ? "none" : joined_names(names)));
 }
 
 Status check_weights(const PolicyKind& kind, const PolicyConfig& config) {
@@ -114,7 +116,7 @@ Status check_weights(const PolicyKind& kind, const PolicyConfig& config) {
 }
 
 Error unknown(std::string_view name) {
-  return invalid("there is no policy \"" + std::string(name) + "\"; choose one of " + list_of(policy_names()));
+  return invalid("there is no policy \"" + std::string(name) + "\"; choose one of " + joined_names(policy_names()));
 }
 
 }  // namespace
@@ -140,8 +142,12 @@ Result<std::unique_ptr<Policy>> make_policy(const PolicyConfig& config) {
   if (kind == nullptr) return unknown(config.name);
   for (const auto& [name, value] : config.parameters) DRAPPS_RETURN_IF_ERROR(check_parameter(*kind, name, value));
   DRAPPS_RETURN_IF_ERROR(check_weights(*kind, config));
+  if (config.learn && !learns_live(config.name)) {
+    return invalid("policy " + config.name + " does not go on learning: learn=True is for " +
+                   joined_names(kLiveLearners));
+  }
   auto made = kind->make(config);
-  if (!made.ok() || (!config.pace && !config.judge)) return made;
+  if (!made.ok() || (!config.pace && !config.judge && !config.learn)) return made;
   return std::unique_ptr<Policy>(new Configured(*std::move(made), config));
 }
 

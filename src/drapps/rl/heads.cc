@@ -222,6 +222,46 @@ void Heads::gradient(const T* outputs, const std::uint8_t* mask, const T* action
   }
 }
 
+template <class T>
+double Heads::divergence(const T* reference, const T* outputs, const std::uint8_t* mask, double by,
+                         T* of_outputs) const noexcept {
+  double all = 0;
+  for (const Head& head : heads_) {
+    if (head.kind == HeadKind::kChoice) {
+      const auto theirs = probabilities(reference, mask, head.size);
+      const auto own = probabilities(outputs, mask, head.size);
+      for (std::size_t i = 0; i < head.size; ++i) {
+        if (theirs[i] > 0) all += theirs[i] * (log_of(theirs[i]) - log_of(own[i]));
+        of_outputs[i] += static_cast<T>(by * (own[i] - theirs[i]));
+      }
+    } else if (head.kind == HeadKind::kNormal) {
+      const Deviate theirs = deviate(reference);
+      const Deviate own = deviate(outputs);
+      const double narrow = exact::exp(-2 * own.log_deviation);
+      const double off = own.mean - theirs.mean;
+      const double square = (exact::exp(2 * theirs.log_deviation) + off * off) * narrow;
+      all += own.log_deviation - theirs.log_deviation + 0.5 * (square - 1);
+      of_outputs[0] += static_cast<T>(by * off * narrow);
+      of_outputs[1] += static_cast<T>(by * (1 - square) * own.slope);
+    } else {
+      const Concentration theirs = concentration(reference, head.size);
+      const Concentration own = concentration(outputs, head.size);
+      all += log_gamma(theirs.sum) - log_gamma(own.sum);
+      for (std::size_t i = 0; i < head.size; ++i) {
+        const double mean_log = digamma(theirs.each[i]) - digamma(theirs.sum);
+        all += log_gamma(own.each[i]) - log_gamma(theirs.each[i]) + (theirs.each[i] - own.each[i]) * mean_log;
+        const double of_each = digamma(own.each[i]) - digamma(own.sum) - mean_log;
+        of_outputs[i] += static_cast<T>(by * of_each * sigmoid(static_cast<double>(outputs[i])));
+      }
+    }
+    reference += head.outputs();
+    outputs += head.outputs();
+    mask += head.outputs();
+    of_outputs += head.outputs();
+  }
+  return all;
+}
+
 template Probabilities probabilities(const float*, const std::uint8_t*, std::size_t) noexcept;
 template Probabilities probabilities(const double*, const std::uint8_t*, std::size_t) noexcept;
 template void Heads::sample(const float*, const std::uint8_t*, Random&, float*) const noexcept;
@@ -233,5 +273,7 @@ template Likelihood Heads::likelihood(const double*, const std::uint8_t*, const 
 template void Heads::gradient(const float*, const std::uint8_t*, const float*, double, double, float*) const noexcept;
 template void Heads::gradient(const double*, const std::uint8_t*, const double*, double, double,
                               double*) const noexcept;
+template double Heads::divergence(const float*, const float*, const std::uint8_t*, double, float*) const noexcept;
+template double Heads::divergence(const double*, const double*, const std::uint8_t*, double, double*) const noexcept;
 
 }  // namespace drapps::rl

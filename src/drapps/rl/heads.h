@@ -79,6 +79,11 @@ class Heads {
   template <class T>
   void gradient(const T* outputs, const std::uint8_t* mask, const T* action, double by_log_prob, double by_entropy,
                 T* of_outputs) const noexcept;
+  /// The Kullback-Leibler divergence of what `outputs` say from what `reference` says: the mean, over actions of the
+  /// reference, of ln(its probability over the other's). Adds `by` times its gradient with respect to `outputs`.
+  template <class T>
+  double divergence(const T* reference, const T* outputs, const std::uint8_t* mask, double by,
+                    T* of_outputs) const noexcept;
 
  private:
   std::vector<Head> heads_;

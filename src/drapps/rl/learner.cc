@@ -19,22 +19,6 @@ ActorCritic<float> nets_of(const LearnerOptions& options, const Environment& env
   return nets;
 }
 
-double explained_of(const Experience<float>& experience, std::span<const float> values) {
-  double sum = 0, squares = 0, error = 0, error_squares = 0;
-  for (std::size_t i = 0; i < experience.rows; ++i) {
-    const double target = experience.returns[i];
-    const double off = target - static_cast<double>(values[i]);
-    sum += target;
-    squares += target * target;
-    error += off;
-    error_squares += off * off;
-  }
-  const auto count = static_cast<double>(experience.rows);
-  const double variance = squares / count - sum / count * (sum / count);
-  const double left = error_squares / count - error / count * (error / count);
-  return variance > 0 ? 1 - left / variance : 0;
-}
-
 }  // namespace
 
 Learner::Learner(const LearnerOptions& options, const Make& make)

@@ -7,9 +7,7 @@
 #include "drapps/base/exact_math.h"
 
 namespace drapps::rl {
-namespace {
 
-/// Rows of the experience, in this order, with normalised advantages.
 void gather(const Experience<float>& all, std::span<const std::uint32_t> places, Experience<float>& into) {
   const std::size_t inputs = all.inputs.size() / all.rows;
   const std::size_t outputs = all.masks.size() / all.rows;
@@ -42,13 +40,31 @@ void gather(const Experience<float>& all, std::span<const std::uint32_t> places,
   }
 }
 
-}  // namespace
+double explained_of(const Experience<float>& experience, std::span<const float> values) {
+  double sum = 0, squares = 0, error = 0, error_squares = 0;
+  for (std::size_t i = 0; i < experience.rows; ++i) {
+    const double target = experience.returns[i];
+    const double off = target - static_cast<double>(values[i]);
+    sum += target;
+    squares += target * target;
+    error += off;
+    error_squares += off * off;
+  }
+  const auto count = static_cast<double>(experience.rows);
+  const double variance = squares / count - sum / count * (sum / count);
+  const double left = error_squares / count - error / count * (error / count);
+  return variance > 0 ? 1 - left / variance : 0;
+}
 
 template <class T>
 PpoLosses ppo_losses(const ActorCritic<T>& nets, const Experience<T>& batch, const PpoOptions& options,
-                     double entropy_weight, PpoGradients<T>& gradients) {
+                     double entropy_weight, PpoGradients<T>& gradients, const PpoAnchor<T>& anchor) {
   const std::span<const T> outputs = nets.actor.forward(batch.inputs.data(), batch.rows, gradients.actor_pass);
   const std::span<const T> values = nets.critic.forward(batch.inputs.data(), batch.rows, gradients.critic_pass);
+  std::span<const T> theirs;
+  if (anchor.actor != nullptr) {
+    theirs = anchor.actor->forward(batch.inputs.data(), batch.rows, gradients.anchor_pass);
+  }
   std::ranges::fill(gradients.actor, T{0});
   std::ranges::fill(gradients.critic, T{0});
   gradients.outputs.resize(outputs.size());
@@ -72,6 +88,11 @@ PpoLosses ppo_losses(const ActorCritic<T>& nets, const Experience<T>& batch, con
     // The clipped branch is flat where it is not the plain one.
     nets.heads.gradient(own, mask, action, plain >= clipped ? share * plain : 0, -share * entropy_weight,
                         gradients.outputs.data() + row * nets.heads.outputs());
+    if (anchor.actor != nullptr) {
+      losses.away +=
+          share * nets.heads.divergence(theirs.data() + row * nets.heads.outputs(), own, mask, share * anchor.weight,
+                                        gradients.outputs.data() + row * nets.heads.outputs());
+    }
     const double error = static_cast<double>(values[row]) - static_cast<double>(batch.returns[row]);
     losses.value += share * 0.5 * error * error;
     gradients.values[row] = static_cast<T>(share * options.value * error);
@@ -82,9 +103,9 @@ PpoLosses ppo_losses(const ActorCritic<T>& nets, const Experience<T>& batch, con
 }
 
 template PpoLosses ppo_losses(const ActorCritic<float>&, const Experience<float>&, const PpoOptions&, double,
-                              PpoGradients<float>&);
+                              PpoGradients<float>&, const PpoAnchor<float>&);
 template PpoLosses ppo_losses(const ActorCritic<double>&, const Experience<double>&, const PpoOptions&, double,
-                              PpoGradients<double>&);
+                              PpoGradients<double>&, const PpoAnchor<double>&);
 
 PpoLosses Ppo::update(const Experience<float>& experience, double progress, Random& random) {
   const double left = 1 - std::clamp(progress, 0.0, 1.0);

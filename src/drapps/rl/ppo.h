@@ -4,7 +4,7 @@
 //   loss = mean(-min(r A, clip(r, 1 - c, 1 + c) A)) + w_v mean((v - R)²) / 2 - w_e mean(H),
 //
 // with r the probability of the action over what it was when it was taken, A the advantage, R the return, H the
-// entropy.
+// entropy. Who tunes a policy that was trained elsewhere adds how far it has come from that one (PpoAnchor).
 //
 // Source: J. Schulman et al., "Proximal policy optimization algorithms", arXiv:1707.06347, 2017; the details are those
 // of S. Huang et al., "The 37 implementation details of proximal policy optimization", ICLR blog track 2022: advantages
@@ -55,6 +55,7 @@ struct PpoLosses {
   double entropy = 0;
   double divergence = 0;
   double clipped = 0;  // share of actions whose ratio is outside the clip
+  double away = 0;     // from the anchor
 
   double total(const PpoOptions& options, double entropy_weight) const noexcept {
     return policy + options.value * value - entropy_weight * entropy;
@@ -75,17 +76,30 @@ struct ActorCritic {
 template <class T>
 struct PpoGradients {
   std::vector<T> actor, critic;  // by parameters
-  typename Mlp<T>::Pass actor_pass{}, critic_pass{};
+  typename Mlp<T>::Pass actor_pass{}, critic_pass{}, anchor_pass{};
   std::vector<T> outputs{}, values{};
 
   explicit PpoGradients(const ActorCritic<T>& nets)
       : actor(nets.actor.parameters().size()), critic(nets.critic.parameters().size()) {}
 };
 
+/// A policy that the actor is not to leave: `weight` times its divergence from it is a loss.
+template <class T>
+struct PpoAnchor {
+  const Mlp<T>* actor = nullptr;  // null: there is none
+  double weight = 0;
+};
+
 /// The losses of a minibatch as it stands; their gradients take the place of those before.
 template <class T>
 PpoLosses ppo_losses(const ActorCritic<T>& nets, const Experience<T>& batch, const PpoOptions& options,
-                     double entropy_weight, PpoGradients<T>& gradients);
+                     double entropy_weight, PpoGradients<T>& gradients, const PpoAnchor<T>& anchor = {});
+
+/// The rows of `all` at `places`, in this order, with normalised advantages.
+void gather(const Experience<float>& all, std::span<const std::uint32_t> places, Experience<float>& into);
+
+/// Share of the variance of the returns that values explain; 0 where there is none.
+double explained_of(const Experience<float>& experience, std::span<const float> values);
 
 class Ppo {
  public:

@@ -18,7 +18,8 @@ struct RunningEpisode {
   double sum = 0;                // of the rewards so far
 
   void begin(Random& random) {
-    number = std::uint64_t{random.u32()} << 32 | random.u32();
+    const std::uint64_t high = random.u32();
+    number = environment->numbered(high << 32 | random.u32());
     actions.clear();
     sum = 0;
     environment->begin(number);

@@ -1,6 +1,9 @@
 #include "drapps/sim/random_worlds.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "drapps/base/exact_math.h"
 #include "drapps/plant/knob_range.h"
@@ -64,6 +67,17 @@ World random_world(Draws& draws) {
                       .start = 1,
                       .bandwidth = made * workload.row_bytes * drawn(draws, 0.3, 6)};
   }
+  return world;
+}
+
+World world_like(World world, double spread, Draws& draws) {
+  constexpr std::array<std::string_view, 11> kVaried{
+      "bandwidth", "connection", "latency", "seek", "cpu", "sleep", "gpu", "step", "sample_bytes", "handover", "split"};
+  visit_world(world, [&](std::string_view group, std::string_view name, double& value, double low, double high) {
+    const bool varied = std::ranges::find(kVaried, name) != kVaried.end() && (group != "consumer" || name == "step");
+    if (!varied || value <= 0) return;
+    value = std::clamp(value * exact::exp(spread * exact::normal(draws.u32())), low, high);
+  });
   return world;
 }
 

@@ -11,6 +11,10 @@ namespace drapps::sim {
 /// ones do: 2 to 32 cores, samples of 0.3 to 8 ms, storage and a training step of 0.3 to 6 times what the cores make.
 World random_world(Draws& draws);
 
+/// A world whose times, rates and sizes are near another's.
+/// @param spread  standard deviation of their logarithms.
+World world_like(World world, double spread, Draws& draws);
+
 /// Any settings within limits.
 Settings random_settings(const Limits& limits, Draws& draws);
 

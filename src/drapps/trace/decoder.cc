@@ -61,6 +61,11 @@ Entry Decoder::read_entry(Tag tag, Cursor& in) {
       swapped.config = in.text();
       return swapped;
     }
+    case Tag::kRenewed: {
+      Renewed renewed{.time_ns = in.number()};
+      renewed.hash = in.text();
+      return renewed;
+    }
     case Tag::kFrozen: return Frozen{.time_ns = in.number(), .frozen = true};
     case Tag::kUnfrozen: return Frozen{.time_ns = in.number(), .frozen = false};
     case Tag::kPass: {

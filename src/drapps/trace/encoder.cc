@@ -167,6 +167,12 @@ Bytes Encoder::swapped(std::string_view policy, std::string_view config, std::ui
   return record(Tag::kSwapped, content);
 }
 
+Bytes Encoder::renewed(std::string_view hash, std::uint64_t time_ns) const {
+  Bytes content = timed(time_ns);
+  put_text(content, hash);
+  return record(Tag::kRenewed, content);
+}
+
 Bytes Encoder::frozen(bool frozen, std::uint64_t time_ns) const {
   return record(frozen ? Tag::kFrozen : Tag::kUnfrozen, timed(time_ns));
 }

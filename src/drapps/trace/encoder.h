@@ -36,6 +36,7 @@ class Encoder {
   /// kDecisionBytes at most; without any it is as long as what has changed.
   Bytes decision(const Limits& limits, const Observation& seen, const Decision& decision, const SampleBatch& batch);
   Bytes swapped(std::string_view policy, std::string_view config, std::uint64_t time_ns) const;
+  Bytes renewed(std::string_view hash, std::uint64_t time_ns) const;
   Bytes frozen(bool frozen, std::uint64_t time_ns) const;
   Bytes pass(std::uint32_t epoch, std::uint64_t time_ns) const;
   Bytes stopped(std::string_view why, std::uint64_t time_ns) const;

@@ -60,6 +60,11 @@ struct Swapped {
   std::string config;
 };
 
+struct Renewed {
+  std::uint64_t time_ns = 0;
+  std::string hash;  // of the weights
+};
+
 struct Frozen {
   std::uint64_t time_ns = 0;
   bool frozen = false;
@@ -80,6 +85,6 @@ struct Ended {
   std::uint64_t decisions = 0;
 };
 
-using Entry = std::variant<Began, LimitsChanged, DecisionRead, Swapped, Frozen, PassBegan, Stopped, Ended>;
+using Entry = std::variant<Began, LimitsChanged, DecisionRead, Swapped, Renewed, Frozen, PassBegan, Stopped, Ended>;
 
 }  // namespace drapps::trace

@@ -6,7 +6,8 @@
 //     record = tag (1 byte), length (LEB128), content
 //
 // Blocks are only ever appended, and a record lies in one of them: wherever a file is cut off, it is a trace up to its
-// last whole block. The first block begins with kHeader and kAbout.
+// last whole block. The first block begins with kHeader and kAbout. Weights that a kRenewed names lie in the folder of
+// the trace, each in a file of its own (policy/weights_file.h).
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,7 @@ enum class Tag : std::uint8_t {
   kPass,     // a pass begins
   kStopped,  // the control plane has stopped
   kEnded,    // the recording has; the last record
+  kRenewed,  // other weights of the same policy from here on, by their hash; it remembers what it did
 };
 
 /// The most bytes of a decision with its samples, so that two a second make 10 MB an hour with blocks and header.

@@ -8,15 +8,17 @@
 #include "drapps/base/never_destroyed.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/registry.h"
+#include "drapps/policy/weights_file.h"
 #include "drapps/trace/typed.h"
 
 namespace drapps::trace {
 namespace {
 
-Result<std::unique_ptr<Policy>> policy_of(const std::string& config) {
-  auto read = policy_config_from_json(nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false));
+Result<std::unique_ptr<Policy>> policy_of(const std::string& text, PolicyConfig& config) {
+  auto read = policy_config_from_json(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
   if (!read.ok()) return std::move(read).error();
-  return make_policy(*read);
+  config = *std::move(read);
+  return make_policy(config);
 }
 
 Result<DeciderState> state_of(const Began& began) {
@@ -81,6 +83,7 @@ Error unbegun() { return impossible("the trace says nothing of who decided when 
 Status Replayer::take(const Entry& entry) {
   if (const auto* began = std::get_if<Began>(&entry)) return begin(*began);
   if (const auto* swapped = std::get_if<Swapped>(&entry)) return swap(*swapped);
+  if (const auto* renewed = std::get_if<Renewed>(&entry)) return renew(*renewed);
   if (const auto* read = std::get_if<DecisionRead>(&entry)) return decide(*read);
   const auto* changed = std::get_if<LimitsChanged>(&entry);
   if (changed == nullptr) return ok_status();
@@ -91,7 +94,7 @@ Status Replayer::take(const Entry& entry) {
 }
 
 Status Replayer::begin(const Began& began) {
-  auto policy = policy_of(began.config);
+  auto policy = policy_of(began.config, config_);
   if (!policy.ok()) return std::move(policy).error();
   auto state = state_of(began);
   if (!state.ok()) return std::move(state).error();
@@ -101,9 +104,24 @@ Status Replayer::begin(const Began& began) {
 
 Status Replayer::swap(const Swapped& swapped) {
   if (!decider_) return unbegun();
-  auto policy = policy_of(swapped.config);
+  auto policy = policy_of(swapped.config, config_);
   if (!policy.ok()) return std::move(policy).error();
   decider_->swap(*std::move(policy));
+  return ok_status();
+}
+
+Status Replayer::renew(const Renewed& renewed) {
+  if (!decider_) return unbegun();
+  auto weights = get_weights(folder_, renewed.hash);
+  if (!weights.ok()) {
+    Error error = std::move(weights).error();
+    error.message = "the trace names weights that are to lie beside it: " + error.message;
+    return error;
+  }
+  config_.weights = *std::move(weights);
+  auto policy = make_policy(config_);
+  if (!policy.ok()) return std::move(policy).error();
+  decider_->renew(*std::move(policy));
   return ok_status();
 }
 
@@ -143,9 +161,9 @@ Status check_schema(const Header& header) {
                    "); replay it with the version that recorded it, or show and export it with this one"};
 }
 
-Result<Replay> replay(Reader& reader) {
+Result<Replay> replay(Reader& reader, const std::string& folder) {
   DRAPPS_RETURN_IF_ERROR(check_schema(reader.header()));
-  Replayer replayer;
+  Replayer replayer(folder);
   for (;;) {
     auto entry = reader.next();
     if (!entry.ok()) return std::move(entry).error();

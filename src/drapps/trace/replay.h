@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "drapps/base/result.h"
+#include "drapps/policy/config.h"
 #include "drapps/policy/decider.h"
 #include "drapps/trace/reader.h"
 
@@ -24,6 +26,9 @@ Status check_schema(const Header& header);
 /// A replay as it goes on, entry by entry, of a trace with this version's schema.
 class Replayer {
  public:
+  /// @param folder  of the trace: weights that it names are there.
+  explicit Replayer(std::string folder) : folder_(std::move(folder)) {}
+
   /// kInvalidArgument where a policy cannot be made, kCorrupt for what no recording holds.
   Status take(const Entry& entry);
   const Replay& done() const noexcept { return done_; }
@@ -31,15 +36,19 @@ class Replayer {
  private:
   Status begin(const Began& began);
   Status swap(const Swapped& swapped);
+  Status renew(const Renewed& renewed);
   Status decide(const DecisionRead& read);
 
+  const std::string folder_;
+  PolicyConfig config_;  // of who decides
   std::optional<Decider> decider_;
   std::optional<Limits> limits_;  // of the decisions to come
   Replay done_;
 };
 
 /// From where `reader` stands, its beginning, to its end. kUnsupported as check_schema(), kInvalidArgument where a
-/// policy cannot be made, kCorrupt for what no recording holds.
-Result<Replay> replay(Reader& reader);
+/// policy cannot be made, kCorrupt for what no recording holds; kNotFound where weights that it names are not in
+/// `folder`, that of the trace.
+Result<Replay> replay(Reader& reader, const std::string& folder);
 
 }  // namespace drapps::trace

@@ -23,7 +23,7 @@ std::unique_ptr<const Policy> made(const std::string& name) {
 Replay replayed(const std::string& path) {
   auto reader = Reader::open(path);
   EXPECT_TRUE(reader.ok());
-  auto replay_of = replay(**reader);
+  auto replay_of = replay(**reader, testing::TempDir());
   EXPECT_TRUE(replay_of.ok()) << replay_of.error().to_string();
   return replay_of.ok() ? *replay_of : Replay{};
 }
@@ -100,7 +100,7 @@ TEST(TraceReplay, APolicyThatIsNotKnownHereIsRefused) {
   run.record(writer);
   ASSERT_TRUE(writer->close().ok());
   auto reader = *Reader::open(folder.file());
-  EXPECT_THAT(replay(*reader).error().message, HasSubstr("of_another_house"));
+  EXPECT_THAT(replay(*reader, testing::TempDir()).error().message, HasSubstr("of_another_house"));
 }
 
 // The header of a whole trace with other words in it.
@@ -134,7 +134,7 @@ TEST(TraceReplay, AnotherSchemaIsRefusedInASentenceAndReadAllTheSame) {
   std::reverse(other.begin(), other.end());
   reader = reader_of(with_header(contents(folder.file()), schema, other));
   ASSERT_TRUE(reader.ok());
-  const auto refused = replay(**reader);
+  const auto refused = replay(**reader, testing::TempDir());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
   EXPECT_THAT(refused.error().message, HasSubstr("replay it with the version that recorded it"));

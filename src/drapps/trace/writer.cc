@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
 #include "drapps/decode/crc32.h"
+#include "drapps/policy/weights_file.h"
 #include "drapps/trace/header.h"
 
 namespace drapps::trace {
@@ -116,6 +118,14 @@ void Writer::swapped(std::string_view policy, std::string_view config) noexcept 
   add([&](Encoder& encoder) { return encoder.swapped(policy, config, monotonic_ns()); });
 }
 
+void Writer::renewed(std::vector<std::byte> weights) noexcept {
+  add([&](Encoder& encoder) {
+    Bytes record = encoder.renewed(weights_hash(weights), monotonic_ns());
+    weights_.push_back(std::move(weights));
+    return record;
+  });
+}
+
 void Writer::frozen(bool frozen) noexcept {
   add([&](Encoder& encoder) { return encoder.frozen(frozen, monotonic_ns()); });
 }
@@ -151,13 +161,15 @@ Status Writer::close() noexcept {
 Status Writer::write_out(bool last) noexcept {
   const std::lock_guard file_lock(file_mutex_);
   Bytes block;
+  std::vector<std::vector<std::byte>> weights;
   {
     const std::lock_guard lock(mutex_);
     if (!ended_) block.swap(gathered_);
+    weights.swap(weights_);
     ended_ = ended_ || last;
   }
-  Status written = ok_status();
-  if (!block.empty()) {
+  Status written = put_beside(weights);
+  if (written.ok() && !block.empty()) {
     set32(block, 4, static_cast<std::uint32_t>(block.size() - kBlockHead));
     set32(block, 0, crc32(std::span(block).subspan(4)));
     written = append(block);
@@ -168,6 +180,14 @@ Status Writer::write_out(bool last) noexcept {
   Error told = *std::move(failure_);
   failure_.reset();
   return told;
+}
+
+Status Writer::put_beside(const std::vector<std::vector<std::byte>>& weights) const noexcept {
+  return catching([&]() -> Status {
+    const std::string folder = std::filesystem::path(path_).parent_path().string();
+    for (const auto& each : weights) DRAPPS_RETURN_IF_ERROR(put_weights(folder, each));
+    return ok_status();
+  });
 }
 
 Status Writer::append(Bytes& block) noexcept {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "drapps/base/result.h"
 #include "drapps/base/unique_handle.h"
@@ -43,6 +44,8 @@ class Writer {
   void decision(const Limits& limits, const Observation& seen, const Decision& decision,
                 const SampleBatch& samples) noexcept;
   void swapped(std::string_view policy, std::string_view config) noexcept;
+  /// The weights go into a file beside the trace, before the record does.
+  void renewed(std::vector<std::byte> weights) noexcept;
   void frozen(bool frozen) noexcept;
   void pass(std::uint32_t epoch) noexcept;
   void stopped(std::string_view why) noexcept;
@@ -63,6 +66,7 @@ class Writer {
   void add(const Make& make) noexcept;
   Status write_out(bool last) noexcept;
   Status append(Bytes& block) noexcept;
+  Status put_beside(const std::vector<std::vector<std::byte>>& weights) const noexcept;
   void fail(Error error) noexcept;
 
   const pid_t maker_;
@@ -74,7 +78,8 @@ class Writer {
 
   mutable std::mutex mutex_;  // guards all below
   Encoder encoder_;
-  Bytes gathered_;  // a block but for its first 8 bytes
+  Bytes gathered_;                               // a block but for its first 8 bytes
+  std::vector<std::vector<std::byte>> weights_;  // that it names, still to be written
   std::uint64_t written_ns_ = 0;
   bool ended_ = false;
   std::optional<Error> failure_;  // that flush() or close() is still to return

@@ -64,7 +64,8 @@ sim::World after_event(sim::World world, Draws& draws) {
 
 Episode made_episode(const EpisodeOptions& options, std::uint64_t number, std::span<const KnobId> knobs) {
   Draws draws({.seed = options.seed, .position = number}, kOrdinalEpisode);
-  sim::World world = sim::random_world(draws);
+  const bool like = options.world && draws.coin(options.like);
+  sim::World world = like ? sim::world_like(*options.world, options.spread, draws) : sim::random_world(draws);
   world.workload.noise = drawn_between(draws, 0.03, 0.2);
   world.machine.storage.latency *= options.later_reads;
   for (auto& stage : world.workload.stages) stage.gpu *= options.slower_gpu;
@@ -78,6 +79,7 @@ Episode made_episode(const EpisodeOptions& options, std::uint64_t number, std::s
     const Settings begin = episode.best.empty() ? episode.initial : episode.best.back();
     episode.best.push_back(search_settings(segment.world, begin, knobs));
     episode.rates.push_back(held_rate(segment.world, episode.best.back()));
+    episode.held.push_back(held_rate(segment.world, episode.best.front()));
   }
   return episode;
 }

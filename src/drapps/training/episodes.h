@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Episode {
   Settings initial;             // what a loader begins with
   std::vector<Settings> best;   // the best found of each segment, held
   std::vector<double> rates{};  // samples/s with these
+  std::vector<double> held{};   // samples/s with those of the first segment
 };
 
 struct EpisodeOptions {
@@ -30,6 +32,16 @@ struct EpisodeOptions {
   double happens = 0.75;  // share of the episodes in which something does
   // Accelerators so many times slower at samples, and reads so many times later, than where policies are trained.
   double slower_gpu = 1, later_reads = 1;
+  std::optional<sim::World> world{};  // that was fitted to recorded runs
+  double like = 0.5;                  // where there is one, the share of the episodes that are like it
+  double spread = 0.1;                // of its numbers there: standard deviation of their logarithms
+};
+
+/// Episodes, and which of them were the hardest at several points of a training: there the policy was furthest behind
+/// what is simple.
+struct Course {
+  std::vector<Episode> episodes;
+  std::vector<std::vector<std::uint32_t>> hardest{};  // places in episodes
 };
 
 std::vector<Episode> make_episodes(const EpisodeOptions& options, std::span<const KnobId> knobs);

@@ -12,6 +12,7 @@ namespace {
 constexpr double kLongest = 10;  // s of a decision, however few batches there were
 constexpr double kStart = 0.5;   // s until the first decision
 constexpr std::uint16_t kOrdinalStart = 8;
+constexpr unsigned kListsBit = 56;
 
 std::uint32_t moved_knobs(const Settings& a, const Settings& b) noexcept {
   std::uint32_t count = a.lane_weights != b.lane_weights ? 1 : 0;
@@ -21,9 +22,19 @@ std::uint32_t moved_knobs(const Settings& a, const Settings& b) noexcept {
 
 }  // namespace
 
+/// How many lists of hardest episodes there are stands in the upper byte.
+std::uint64_t PlantEnvironment::numbered(std::uint64_t drawn) const {
+  return (drawn & ~(std::uint64_t{0xFF} << kListsBit)) | std::uint64_t{course_->hardest.size()} << kListsBit;
+}
+
 void PlantEnvironment::begin(std::uint64_t number) {
   random_ = rl::Random(number, 2);
-  episode_ = &(*course_)[random_.below(static_cast<std::uint32_t>(course_->size()))];
+  std::uint32_t place = random_.below(static_cast<std::uint32_t>(course_->episodes.size()));
+  if (const std::size_t lists = std::min(number >> kListsBit, course_->hardest.size()); lists > 0) {
+    const std::vector<std::uint32_t>& hardest = course_->hardest[lists - 1];
+    if (random_.uniform() < options_.hard) place = hardest[random_.below(static_cast<std::uint32_t>(hardest.size()))];
+  }
+  episode_ = &course_->episodes[place];
   sim::Scenario scenario = episode_->scenario;
   scenario.seed = number;
   const double how = random_.uniform();
@@ -65,11 +76,11 @@ void PlantEnvironment::look(float* inputs, std::uint8_t* mask) const {
   shape_->moves.mask(seen_.settings, plant_->limits(), memory_, mask);
 }
 
-double PlantEnvironment::best_rate() const noexcept {
+std::size_t PlantEnvironment::segment() const noexcept {
   const auto& segments = episode_->scenario.segments;
   std::size_t at = 0;
   while (at + 1 < segments.size() && segments[at + 1].begin <= plant_->time() - tick()) ++at;
-  return episode_->rates[at];
+  return at;
 }
 
 rl::Outcome PlantEnvironment::step(const float* action) {
@@ -100,7 +111,8 @@ rl::Outcome PlantEnvironment::step(const float* action) {
   const bool has_gpu = world.machine.gpu.count > 0;
   const double makers = seen_.settings[world.in_processes() ? KnobId::kProcesses : KnobId::kWorkers];
   Stretch stretch{.rate = (now.samples - before.samples) / seconds,
-                  .best = best_rate(),
+                  .best = episode_->rates[segment()],
+                  .held = episode_->held[segment()],
                   .asked = world.consumer.step > 0 ? world.workload.batch / world.consumer.step : 0,
                   .stall = trained > 0 ? (now.stall - before.stall) / trained : 0,
                   .cpu = (now.core - before.core) / seconds / world.machine.cores.count,

@@ -12,10 +12,10 @@
 
 #include "drapps/policy/guard.h"
 #include "drapps/policy/learned_weights.h"
+#include "drapps/policy/reward.h"
 #include "drapps/rl/environment.h"
 #include "drapps/sim/fluid_plant.h"
 #include "drapps/training/episodes.h"
-#include "drapps/training/reward.h"
 
 namespace drapps::training {
 
@@ -25,28 +25,31 @@ struct PlantOptions {
   double anywhere = 0.2;    // … with any settings; the others begin as a loader does
   std::uint32_t delay = 2;  // decisions, at most
   double noise = 0.25;      // of what is seen, at most, as a share of it
+  double hard = 0;          // share of the episodes that are among the hardest, once these are known
   KnobClock pace = kFastClock;
 };
 
 class PlantEnvironment final : public rl::Environment {
  public:
   /// Both outlive it, and are shared with others.
-  PlantEnvironment(std::shared_ptr<const std::vector<Episode>> course, std::shared_ptr<const LearnedNetwork> shape,
+  PlantEnvironment(std::shared_ptr<const Course> course, std::shared_ptr<const LearnedNetwork> shape,
                    const PlantOptions& options)
       : course_(std::move(course)), shape_(std::move(shape)), options_(options) {}
 
   std::size_t inputs() const noexcept override { return shape_->inputs.size(); }
   rl::Heads heads() const override { return shape_->moves.heads(); }
+  std::uint64_t numbered(std::uint64_t drawn) const override;
   void begin(std::uint64_t episode) override;
   void look(float* inputs, std::uint8_t* mask) const override;
   rl::Outcome step(const float* action) override;
 
  private:
   void take_in();
-  double best_rate() const noexcept;
+  /// The segment that a decision's time lies in.
+  std::size_t segment() const noexcept;
   double tick() const noexcept { return 1e-9 * static_cast<double>(options_.pace.period_ns); }
 
-  std::shared_ptr<const std::vector<Episode>> course_;
+  std::shared_ptr<const Course> course_;
   std::shared_ptr<const LearnedNetwork> shape_;
   PlantOptions options_;
 

@@ -6,24 +6,15 @@
 #include <string_view>
 #include <utility>
 
-#include "drapps/plant/features.h"
 #include "drapps/plant/schema.h"
+#include "drapps/policy/stretch.h"
 #include "drapps/trace/replay.h"
 #include "drapps/trace/typed.h"
 
 namespace drapps::training {
 namespace {
 
-constexpr double kLongestStep = 20;   // s of a step; what is longer was interrupted
-constexpr double kMostBetween = 0.1;  // share of a step between passes
-constexpr double kBestShare = 0.95;   // of the steps of a run have a lower rate than its best
-
-/// One decision as it was made, with what policies know.
-struct Point {
-  Observation seen;
-  Limits limits;
-  Settings applied;
-  bool sound = true;  // the observation
+struct Point : DecisionPoint {
   bool drawn = false;
 };
 
@@ -55,46 +46,10 @@ Result<std::vector<Point>> points_of(trace::Reader& reader) {
     if (!seen.ok()) return std::move(seen).error();
     auto applied = trace::settings_of(decision->applied);
     if (!applied.ok()) return std::move(applied).error();
-    points.push_back({.seen = *seen,
-                      .limits = limits,
-                      .applied = *applied,
-                      .sound = decision->fault.empty() && seen->time_ns > 0,
-                      .drawn = decision->why.starts_with("drawn: ")});
+    points.push_back(
+        {{.seen = *seen, .limits = limits, .applied = *applied, .sound = decision->fault.empty() && seen->time_ns > 0},
+         decision->why.starts_with("drawn: ")});
   }
-}
-
-std::size_t feature_place(std::string_view name) {
-  const auto& all = feature_descriptions();
-  return static_cast<std::size_t>(std::ranges::find(all, name, &FeatureDescription::name) - all.begin());
-}
-
-double seconds_between(const Point& from, const Point& to) noexcept {
-  return to.seen.time_ns > from.seen.time_ns ? 1e-9 * static_cast<double>(to.seen.time_ns - from.seen.time_ns) : 0;
-}
-
-/// What happened between two decisions; nothing where something stands in between.
-std::optional<Stretch> stretch_of(const Point& from, const Point& to) {
-  static const std::size_t stall = feature_place("consumer.stall"), between = feature_place("consumer.between"),
-                           gpu = feature_place("meter.gpu_use_mean"),
-                           has_gpu = feature_place("meter_valid.gpu_use_mean"), cores = feature_place("process.cores"),
-                           memory = feature_place("memory.used");
-  const double seconds = seconds_between(from, to);
-  if (!from.sound || !to.sound || from.seen.finished || seconds <= 0 || seconds > kLongestStep) return std::nullopt;
-  if (to.seen.samples < from.seen.samples) return std::nullopt;
-  const Features of = features_since(feature_counters(from.seen), to.seen, to.limits);
-  if (static_cast<double>(of[between]) > kMostBetween) return std::nullopt;
-  const Settings& settings = to.seen.settings;
-  const bool processes = to.limits[KnobId::kProcesses] != Bounds{};
-  Stretch stretch{
-      .rate = static_cast<double>(to.seen.samples - from.seen.samples) / seconds,
-      .stall = std::clamp(static_cast<double>(of[stall]), 0.0, 1.0),
-      .cpu = std::clamp(static_cast<double>(of[cores]), 0.0, 1.0),
-      .threads = settings[processes ? KnobId::kProcesses : KnobId::kWorkers] / (2 * std::max(to.limits.cpus, 1.0)),
-      .memory = static_cast<double>(of[memory])};
-  stretch.asked = stretch.stall < 1 ? stretch.rate / (1 - stretch.stall) : 0;
-  stretch.gpu = of[has_gpu] > 0 ? static_cast<double>(of[gpu]) : 1 - stretch.stall;
-  for (std::size_t i = 0; i < kKnobs; ++i) stretch.moves += from.applied.knobs[i] != from.seen.settings.knobs[i];
-  return stretch;
 }
 
 class Steps {
@@ -106,7 +61,7 @@ class Steps {
     std::vector<std::optional<Stretch>> stretches;
     std::vector<double> rates;
     for (std::size_t i = 0; i + 1 < points.size(); ++i) {
-      std::optional<Stretch> stretch = stretch_of(points[i], points[i + 1]);
+      std::optional<Stretch> stretch = stretch_between(points[i], points[i + 1]);
       if (stretch) rates.push_back(stretch->rate);
       stretches.push_back(stretch);
     }
@@ -114,8 +69,7 @@ class Steps {
       into_.left_out += stretches.size();
       return;
     }
-    std::ranges::sort(rates);
-    const double best = rates[static_cast<std::size_t>(kBestShare * static_cast<double>(rates.size() - 1))];
+    const double best = best_rate_of(std::move(rates));
     LearnedMemory memory{};
     std::vector<float> inputs(network_.inputs.size()), next(inputs.size());
     std::vector<std::uint8_t> mask(network_.moves.heads().outputs()), next_mask(mask.size());

@@ -16,9 +16,9 @@
 
 #include "drapps/base/result.h"
 #include "drapps/policy/learned_weights.h"
+#include "drapps/policy/reward.h"
 #include "drapps/rl/transitions.h"
 #include "drapps/trace/reader.h"
-#include "drapps/training/reward.h"
 
 namespace drapps::training {
 

@@ -8,19 +8,24 @@
 #include <type_traits>
 #include <utility>
 
+#include "drapps/control/simulation.h"
 #include "drapps/plant/schema.h"
 #include "drapps/policy/published.h"
+#include "drapps/policy/registry.h"
+#include "drapps/sim/world_json.h"
 
 namespace drapps::training {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kCheckpoint = "drapps-training 2\n";
+constexpr std::string_view kCheckpoint = "drapps-training 3\n";
 constexpr std::string_view kResidual = "residual";
-constexpr std::size_t kSacSteps = 16;    // in each environment, between updates
-constexpr double kOffPolicyRate = 1e-3;  // of learners that use a step many times
-constexpr double kStayBias = 1.5;        // of the logits at the beginning: an untrained policy mostly stays where it is
+constexpr std::size_t kSacSteps = 16;           // in each environment, between updates
+constexpr double kOffPolicyRate = 1e-3;         // of learners that use a step many times
+constexpr std::uint64_t kLooksForHardest = 10;  // of a training
+constexpr std::size_t kHardestOf = 5;           // one episode in so many is hard
+constexpr double kStayBias = 1.5;  // of the logits at the beginning: an untrained policy mostly stays where it is
 
 /// Calls visit(name, number&, least, most) for each option that is a number.
 template <class Options, class Visit>
@@ -33,6 +38,11 @@ void each_number(Options& options, const Visit& visit) {
   visit("anywhere", options.plant.anywhere, 0.0, 1.0);
   visit("delay", options.plant.delay, 0.0, 16.0);
   visit("noise", options.plant.noise, 0.0, 1.0);
+  visit("form", options.form, 0.0, 1.0);
+  visit("look_ahead", options.look_ahead, 0.0, 1.0);
+  visit("hard", options.plant.hard, 0.0, 1.0);
+  visit("like", options.episodes.like, 0.0, 1.0);
+  visit("spread", options.episodes.spread, 0.0, 1.0);
   visit("gamma", options.learner.ppo.gamma, 0.0, 0.999);
   visit("rate", options.learner.ppo.rate, 1e-7, 1.0);
   visit("entropy", options.learner.ppo.entropy, 0.0, 1.0);
@@ -153,6 +163,28 @@ Error no_checkpoint() {
   return Error{.code = ErrorCode::kCorrupt, .message = "this is no checkpoint of a training, or it is damaged"};
 }
 
+/// The mean over an episode's segments of the rate over the best one known.
+double episode_value(const Episode& episode, std::unique_ptr<Policy> policy, const Settings& start) {
+  const sim::RunResult done = sim::run(episode.scenario, std::move(policy), start);
+  double sum = 0;
+  for (std::size_t i = 0; i < done.segments.size(); ++i) {
+    const sim::Totals& totals = done.segments[i].totals;
+    sum += totals.samples / totals.seconds / episode.rates[i];
+  }
+  return sum / static_cast<double>(done.segments.size());
+}
+
+/// How far a policy is behind what is simple: settings that stay, from where those begin, or the heuristic from where
+/// a loader begins.
+double behind_of(const Episode& episode, const PolicyConfig& config) {
+  const auto learned = [&](const Settings& start) { return episode_value(episode, *make_policy(config), start); };
+  const double warm = episode_value(episode, nullptr, episode.best.front()) - learned(episode.best.front());
+  const double begun =
+      episode_value(episode, *make_policy({.name = std::string(kBasePolicies.front())}), episode.initial) -
+      learned(episode.initial);
+  return std::max(warm, begun);
+}
+
 /// Those of DRAPPS's own policies: what is best on a machine does not hang on who moves what.
 std::vector<KnobId> searched_knobs() {
   std::vector<KnobId> knobs;
@@ -167,7 +199,7 @@ std::vector<KnobId> searched_knobs() {
 Result<TrainingOptions> training_options_from_json(const json& from) {
   if (!from.is_object()) return invalid("the options of a training are an object");
   TrainingOptions options;
-  std::vector<std::string> known{"learner", "reward", "reward_weights"};
+  std::vector<std::string> known{"learner", "reward", "reward_weights", "world"};
   Status status = read_reward(from, options.plant.reward);
   if (status.ok()) status = read_learner(from, options);
   each_number(options, [&](const char* name, auto& into, double least, double most) {
@@ -175,6 +207,11 @@ Result<TrainingOptions> training_options_from_json(const json& from) {
     if (status.ok() && from.contains(name)) status = read_number(name, from[name], into, least, most);
   });
   if (!status.ok()) return std::move(status).error();
+  if (from.contains("world")) {
+    auto world = sim::world_from_json(from["world"]);
+    if (!world.ok()) return std::move(world).error();
+    options.episodes.world = *world;
+  }
   for (const auto& [name, value] : from.items()) {
     if (std::ranges::find(known, name) == known.end()) return invalid("a training has no option " + name);
   }
@@ -191,6 +228,7 @@ json training_options_to_json(const TrainingOptions& options) {
             {"reward", name_of(options.plant.reward.kind)},
             {"reward_weights", options.plant.reward.weights}};
   each_number(options, [&](const char* name, const auto& value, double, double) { made[name] = value; });
+  if (options.episodes.world) made["world"] = sim::world_to_json(*options.episodes.world);
   return made;
 }
 
@@ -217,6 +255,12 @@ Trainer::Trainer(const TrainingOptions& options, std::optional<Recorded> recorde
 
 LearnedShape Trainer::shape_of(const TrainingOptions& options) {
   LearnedShape own = default_shape(options.learner.hidden);
+  if (options.form != 0) own.knobs.push_back(named_knob(KnobId::kForm, KnobMove::kAny));
+  if (options.look_ahead == 0) {
+    constexpr std::string_view kToCome = "upcoming.";
+    std::erase_if(own.features, [&](const NamedFeature& each) { return each.name.starts_with(kToCome); });
+    std::erase_if(own.differences, [&](const std::string& each) { return each.starts_with(kToCome); });
+  }
   if (options.design == kResidual) own.over = kBasePolicies.front();
   return published_shape(options.design, options.learner.hidden).value_or(std::move(own));
 }
@@ -228,8 +272,8 @@ std::unique_ptr<rl::Training> Trainer::made_learner() {
     return std::make_unique<rl::OfflineLearner>(options_.offline, network->moves.heads(),
                                                 std::exchange(recorded_->steps, {}));
   }
-  const auto course = std::make_shared<const std::vector<Episode>>(make_episodes(options_.episodes, searched_knobs()));
-  const auto make = [&] { return std::make_unique<PlantEnvironment>(course, network, options_.plant); };
+  course_ = std::make_shared<Course>(Course{make_episodes(options_.episodes, searched_knobs())});
+  const auto make = [&] { return std::make_unique<PlantEnvironment>(course_, network, options_.plant); };
   std::unique_ptr<rl::Training> made;
   if (options_.kind == LearnerKind::kSac) {
     made = std::make_unique<rl::SacLearner>(options_.sac, make);
@@ -246,8 +290,23 @@ std::unique_ptr<rl::Training> Trainer::made_learner() {
 }
 
 const rl::Progress& Trainer::go_on() {
+  const std::uint64_t before = curve_.empty() ? 0 : curve_.back().decisions;
   curve_.push_back(learner_->go_on());
+  const std::uint64_t every = std::max<std::uint64_t>(options_.learner.decisions / kLooksForHardest, 1);
+  if (options_.plant.hard > 0 && !done() && before / every != curve_.back().decisions / every) look_for_hardest();
   return curve_.back();
+}
+
+void Trainer::look_for_hardest() {
+  const PolicyConfig config{.name = std::string(learner_name(options_)), .weights = weights()};
+  std::vector<std::pair<double, std::uint32_t>> behind;
+  for (std::uint32_t place = 0; place < course_->episodes.size(); ++place) {
+    behind.emplace_back(-behind_of(course_->episodes[place], config), place);
+  }
+  std::ranges::sort(behind);
+  const std::size_t count = std::max<std::size_t>(1, behind.size() / kHardestOf);
+  std::vector<std::uint32_t>& hardest = course_->hardest.emplace_back();
+  for (std::size_t i = 0; i < count; ++i) hardest.push_back(behind[i].second);
 }
 
 std::vector<std::byte> Trainer::weights() const {
@@ -261,6 +320,11 @@ std::vector<std::uint8_t> Trainer::save() {
   put(out, std::uint64_t{options.size()});
   out.insert(out.end(), options.begin(), options.end());
   put(out, recorded_ ? recorded_->hash : std::uint64_t{0});
+  put(out, std::uint64_t{course_ ? course_->hardest.size() : 0});
+  for (std::size_t i = 0; course_ && i < course_->hardest.size(); ++i) {
+    put(out, std::uint64_t{course_->hardest[i].size()});
+    for (const std::uint32_t place : course_->hardest[i]) put(out, place);
+  }
   put(out, std::uint64_t{curve_.size()});
   for (const rl::Progress& each : curve_) put(out, each);
   const std::vector<std::uint8_t> learner = learner_->save();
@@ -285,15 +349,24 @@ Result<std::unique_ptr<Trainer>> Trainer::restored(std::span<const std::uint8_t>
   if (!options.ok()) return std::move(options).error();
   left = left.subspan(number);
   std::uint64_t learnt_from = 0;
-  if (!take(left, learnt_from) || !take(left, number) || number > left.size() / sizeof(rl::Progress)) {
-    return no_checkpoint();
+  std::vector<std::vector<std::uint32_t>> hardest;
+  if (!take(left, learnt_from) || !take(left, number) || number > kLooksForHardest) return no_checkpoint();
+  hardest.resize(number);
+  for (std::vector<std::uint32_t>& each : hardest) {
+    if (!take(left, number) || number == 0 || number > options->episodes.count) return no_checkpoint();
+    each.resize(number);
+    for (std::uint32_t& place : each) {
+      if (!take(left, place) || place >= options->episodes.count) return no_checkpoint();
+    }
   }
+  if (!take(left, number) || number > left.size() / sizeof(rl::Progress)) return no_checkpoint();
   auto made = begun(*options, runs);
   if (!made.ok()) return made;
   const std::unique_ptr<Trainer>& trainer = *made;
   if (const auto& recorded = trainer->recorded_; recorded && recorded->hash != learnt_from) {
     return invalid("this checkpoint is of a training from other recorded runs: take those, or another folder");
   }
+  if (trainer->course_) trainer->course_->hardest = std::move(hardest);
   trainer->curve_.resize(number);
   for (rl::Progress& each : trainer->curve_) take(left, each);
   DRAPPS_RETURN_IF_ERROR(trainer->learner_->restore(left));

@@ -31,9 +31,11 @@ struct TrainingOptions {
   std::string design;          // a published one (policy/published.h), or DRAPPS's own where empty
   rl::LearnerOptions learner;  // of others than PPO what they share with it
   rl::SacLearnerOptions sac;
-  rl::OfflineOptions offline;
+  rl::OfflineOptions offline{.threshold = 0.02};  // fits runs under the policy explore
   EpisodeOptions episodes;
   PlantOptions plant;
+  std::uint32_t form = 0;        // 1: it chooses the form, too
+  std::uint32_t look_ahead = 1;  // 0: it does not see what is to come
 };
 
 /// {"learner": "ppo", "seed": 1, "decisions": 8000000, "hidden": 64, "worlds": 512, "reward": "own", "reward_weights":
@@ -71,11 +73,14 @@ class Trainer {
  private:
   Trainer(const TrainingOptions& options, std::optional<Recorded> recorded);
   static LearnedShape shape_of(const TrainingOptions& options);
+  /// Which episodes are hard for the policy as it is, where some are to be.
+  void look_for_hardest();
   std::unique_ptr<rl::Training> made_learner();
 
   TrainingOptions options_;
   std::optional<Recorded> recorded_;
   LearnedShape shape_;
+  std::shared_ptr<Course> course_;  // null where nothing is tried
   std::unique_ptr<rl::Training> learner_;
   std::vector<rl::Progress> curve_;
 };

@@ -46,6 +46,9 @@ TEST(Reward, EachPublishedOneIsItsFormula) {
                         .moves = 2};
   const auto of = [&](const char* name) { return reward_of(*reward_named(name), stretch); };
   EXPECT_NEAR(of("own"), 0.5 - 0.04 * 0.5 - 0.05 * 0.2 - 0.004 * 2, 1e-12);
+  Stretch behind = stretch;
+  behind.held = 80;
+  EXPECT_NEAR(reward_of({.weights = {0, 0, 0, 2}}, behind), 0.5 - 2 * 0.3, 1e-12);
   EXPECT_NEAR(of("paper-a"), 0.25 - 0.5 * 0.4 - 0.5 * 0.4 - 0.1 * 0.3, 1e-12);
   EXPECT_NEAR(of("paper-b"), -(0.4 + 0.5 * 0.3), 1e-12);
   EXPECT_NEAR(of("paper-c"), -(0.4 + 0.5), 1e-12);
@@ -78,7 +81,7 @@ TEST(Episodes, AreAFunctionOfTheirSeedAndTheirBestIsNoWorseThanTheBeginning) {
 TEST(PlantEnvironment, AnEpisodeIsItsNumberAndItsActions) {
   const auto network = std::make_shared<const LearnedNetwork>(*network_of(default_shape(4)));
   const auto course =
-      std::make_shared<const std::vector<Episode>>(make_episodes({.count = 4, .seed = 1}, network->moves.knobs()));
+      std::make_shared<const Course>(Course{make_episodes({.count = 4, .seed = 1}, network->moves.knobs())});
   PlantEnvironment one(course, network, {});
   PlantEnvironment two(course, network, {});
   rl::Random random(1);
@@ -134,6 +137,42 @@ TEST(Trainer, GoesOnFromACheckpointToTheLastBit) {
   while (!(*again)->done()) (*again)->go_on();
   EXPECT_EQ((*again)->save(), through->save());
   EXPECT_EQ((*again)->curve().size(), 4U);
+}
+
+TEST(Trainer, HardEpisodesAreLookedForAndACheckpointKnowsThem) {
+  const json options{{"hard", 0.5}, {"decisions", 4096}};
+  const auto through = small_trainer(options);
+  for (int i = 0; i < 3; ++i) through->go_on();
+  const std::vector<std::uint8_t> saved = through->save();
+  const auto again = Trainer::restored(saved);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ((*again)->save(), saved);
+  while (!through->done()) through->go_on();
+  while (!(*again)->done()) (*again)->go_on();
+  EXPECT_EQ((*again)->save(), through->save());
+  const auto plain = small_trainer({{"decisions", 4096}});
+  while (!plain->done()) plain->go_on();
+  EXPECT_NE(plain->weights(), through->weights());
+}
+
+TEST(Episodes, AreLikeAWorldThatWasFitted) {
+  sim::World world;
+  world.workload.stages[sim::kPythonStage] = {.cpu = 2e-3, .sleep = 1e-2};
+  world.consumer.step = 0.25;
+  const auto python = [&](double like) {
+    int count = 0;
+    for (const Episode& episode :
+         make_episodes({.count = 16, .world = world, .like = like, .spread = 0.1}, kSomeKnobs)) {
+      const sim::World& own = episode.scenario.segments.front().world;
+      const double cpu = own.workload.stages[sim::kPythonStage].cpu;
+      count += std::abs(cpu / 2e-3 - 1) < 0.5 && own.machine.cores.count == 2 ? 1 : 0;
+      EXPECT_EQ(episode.held.front(), episode.rates.front());
+    }
+    return count;
+  };
+  EXPECT_EQ(python(1), 16);
+  EXPECT_LT(python(0), 4);
+  EXPECT_GT(python(0.5), 3);
 }
 
 TEST(Trainer, SoftActorCriticGoesOnFromACheckpointToTheLastBit) {

@@ -6,12 +6,13 @@
 #include <optional>
 #include <string_view>
 
-namespace drapps::training {
+namespace drapps {
 
 /// What happened from one decision to the next.
 struct Stretch {
   double rate = 0;          // samples/s that the training took
   double best = 0;          // that are known to be possible here
+  double held = 0;          // that the settings which were best at first would give; 0: not known
   double asked = 0;         // that the training would take if it never waited; 0: as many as it gets
   double stall = 0;         // share of its time that it waited
   double gpu = 0;           // share of the time in which the accelerator worked; of a training without one, trained
@@ -22,7 +23,7 @@ struct Stretch {
 };
 
 enum class RewardKind : std::uint8_t {
-  kOwn,     // goodput - w0 threads - w1 memory - w2 moves
+  kOwn,     // goodput - w0 threads - w1 memory - w2 moves - w3 (what held settings have more of the best rate)
   kPaperA,  // w0 throughput - w1 latency - w2 GPU idle - w3 imbalance
   kPaperB,  // -(w0 latency + w1 |u_gpu - u_cpu|)
   kPaperC,  // -(latency + w0 [u_gpu < w1])
@@ -41,4 +42,4 @@ std::string_view name_of(RewardKind kind) noexcept;
 /// [0, 1] but for the goodput.
 double reward_of(const Reward& reward, const Stretch& stretch) noexcept;
 
-}  // namespace drapps::training
+}  // namespace drapps

@@ -1,9 +1,9 @@
-#include "drapps/training/reward.h"
+#include "drapps/policy/reward.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace drapps::training {
+namespace drapps {
 namespace {
 
 constexpr double kMostGoodput = 1.2;
@@ -39,7 +39,7 @@ double reward_of(const Reward& reward, const Stretch& stretch) noexcept {
   switch (reward.kind) {
     case RewardKind::kOwn:
       return share(stretch.rate, stretch.best, kMostGoodput) - w[0] * stretch.threads - w[1] * stretch.memory -
-             w[2] * stretch.moves;
+             w[2] * stretch.moves - w[3] * std::max(0.0, share(stretch.held - stretch.rate, stretch.best));
     case RewardKind::kPaperA:
       return w[0] * share(stretch.rate, stretch.asked) - w[1] * stretch.stall - w[2] * (1 - stretch.gpu) -
              w[3] * imbalance;
@@ -49,4 +49,4 @@ double reward_of(const Reward& reward, const Stretch& stretch) noexcept {
   return 0;
 }
 
-}  // namespace drapps::training
+}  // namespace drapps

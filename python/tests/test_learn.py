@@ -1,0 +1,115 @@
+"""Policies that go on learning while a loader runs: ``learn=True``."""
+
+import json
+import time
+
+import numpy
+import pytest
+
+import drapps
+import drapps.torch
+from drapps import trace
+from drapps.policy import PUBLISHED, learning, to_json
+from python.tests.test_workers import Drawn
+
+LEARNT = ("paper-a", "paper-c")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A folder of the user's in the place of the real one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "drapps" / "learned"
+
+
+def rows(**options):
+    made = numpy.arange(320, dtype=numpy.float32).reshape(80, 4)
+    return drapps.arrays({"x": made}).shuffle(seed=3).batch(4, **options)
+
+
+def content(batch):
+    return numpy.from_dlpack(batch["x"]).tobytes()
+
+
+def epochs(loader, seconds):
+    """What as many epochs give as fit into the time."""
+    given = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        given.append([])
+        for batch in loader:
+            given[-1].append(content(batch))
+            time.sleep(0.01)
+    return given
+
+
+@pytest.mark.parametrize("policy", LEARNT)
+def test_what_it_yields_is_the_same_byte_for_byte(policy, cache):
+    learner, plain = rows(policy=policy, learn=True), rows()
+    given = epochs(learner, 2.0)
+    assert given == [[content(batch) for batch in plain] for _ in given]
+    said = learner.stats().learning
+    assert said["trouble"] is None
+    assert said["folder"].startswith(str(cache))
+    assert said["weights"] == said["given"]
+    decisions = learner.explain()["decisions"]
+    assert decisions["learning"]["given"] == said["given"]
+    assert decisions["totals"]["decisions"] > 0
+    assert "learns: " in str(learner.explain())
+
+
+def test_steps_are_learnt_from(tmp_path):
+    """A training that takes its time, in one pass: pauses between passes count for nothing."""
+    made = numpy.zeros((4000, 4), numpy.float32)
+    loader = drapps.arrays({"x": made}).batch(4, policy="paper-c", learn=True)
+    with loader.record(tmp_path / "run.trace"):
+        for _ in loader:
+            time.sleep(0.01)
+            if loader.stats().learning["steps"] >= 3:
+                break
+    assert loader.stats().learning["steps"] >= 3
+    done = trace.replay(tmp_path / "run.trace")
+    assert done.first_difference == ""
+    assert done.equal == done.decisions > 0
+
+
+def test_it_is_off_where_nobody_asks(cache):
+    loader = rows(policy="paper-a")
+    list(loader)
+    assert loader.stats().learning is None
+    assert loader.explain()["decisions"]["learning"] is None
+    assert not cache.exists()
+
+
+def test_python_datasets_in_worker_processes_learn_too():
+    options = {"batch_size": 8, "num_workers": 2, "seed": 1}
+    learner = drapps.torch.DataLoader(Drawn(), policy="paper-a", learn=True, **options)
+    plain = drapps.torch.DataLoader(Drawn(), **options)
+    assert str(list(learner)) == str(list(plain))
+    assert learner.stats().learning["folder"]
+    assert plain.stats().learning is None
+    learner.policy = "paper-a"
+    assert learner.explain()["decisions"]["policy"] == "paper-a"
+
+
+@pytest.mark.parametrize("policy", ["initial", "auto", "mpc", "cql"])
+def test_what_does_not_learn_is_refused(policy):
+    with pytest.raises(drapps.PipelineError, match="does not go on learning: learn=True is for"):
+        rows(policy=policy, learn=True)
+    with pytest.raises(drapps.PipelineError, match="does not go on learning"):
+        drapps.torch.DataLoader(Drawn(), policy=policy, learn=True)
+
+
+def test_the_argument_is_true_or_false():
+    with pytest.raises(drapps.PipelineError, match="learn"):
+        rows(policy="paper-a", learn="yes")
+
+
+def test_what_is_learnt_of_pipelines_is_apart(cache):
+    folders = {
+        learning(policy, "threads", name)["keep_in"] for policy in PUBLISHED for name in "ab"
+    }
+    assert len(folders) == 2
+    assert all(folder.startswith(str(cache)) for folder in folders)
+    asked = learning({"name": "paper-c", "judge": True}, "threads", "a")
+    assert json.loads(to_json(asked))["learn"] is True

@@ -1,0 +1,91 @@
+"""The simulator, refitted to recorded runs, and policies that are trained on what comes of that."""
+
+import json
+
+import pytest
+
+import drapps
+from drapps import _core
+from drapps.cli import main
+from drapps.simulation.calibration.recorded import refitted
+
+SAMPLE = 4e-3  # seconds of a core
+SMALL = ["--decisions", "512", "--seeds", "1", "--validation", "1"]
+SMALL += [part for name in ("hidden=4", "worlds=4", "environments=4") for part in ("--set", name)]
+
+
+def record(file, world, policy='"explore"', seconds=120):
+    """A simulated run into a trace."""
+    scenario = {
+        "seconds": seconds,
+        "seed": 1,
+        "segments": [{"begin": 0, "name": "", "world": world}],
+    }
+    _core.simulate(json.dumps(scenario), policy, "{}", trace=bytes(file))
+
+
+def photos(step):
+    return {
+        "cores": {"count": 8},
+        "decode": {"cpu": SAMPLE},
+        "workload": {"batch": 32},
+        "consumer": {"step": step},
+    }
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Of a training that waits for what eight cores make."""
+    folder = tmp_path_factory.mktemp("runs")
+    record(folder / "one.trace", photos(1e-3))
+    return folder
+
+
+def test_what_a_sample_takes_is_found_again(runs):
+    found = refitted([runs / "one.trace"])
+    assert found.world["decode"]["cpu"] == pytest.approx(SAMPLE, rel=0.1)
+    assert found.world["cores"]["count"] == 8
+    assert found.spread < 0.3
+    assert len(found.residuals) >= 2
+    low, high = found.ranges["workers"]
+    assert low < high
+    text = "\n".join(found.lines())
+    assert "the simulator was refitted to" in text
+    assert "covered: " in text
+    assert json.loads(json.dumps(found.to_json()))["covered"]["workers"] == [low, high]
+
+
+def test_runs_that_say_nothing_of_the_loader_are_refused(tmp_path):
+    record(tmp_path / "idle.trace", photos(0.5))
+    with pytest.raises(drapps.PipelineError, match="no stretch of one setting in which"):
+        refitted([tmp_path / "idle.trace"])
+    record(tmp_path / "threads.trace", photos(1e-3))
+    record(tmp_path / "processes.trace", {"cores": {"count": 8}, "python": {"cpu": SAMPLE}})
+    with pytest.raises(drapps.PipelineError, match="one folder for each"):
+        refitted([tmp_path / "threads.trace", tmp_path / "processes.trace"])
+
+
+def test_a_policy_is_trained_on_machines_like_the_recorded_one(runs, tmp_path, capsys):
+    out = tmp_path / "refitted.json"
+    words = ["train-policy", "--from", str(runs), "--learner", "ppo", *SMALL, "-o", str(out)]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "the simulator was refitted to" in said
+    assert "512 decisions from each of 1 seeds" in said
+    card = json.loads(out.read_text())["card"]
+    assert card["trained_on"] == "random simulated machines"
+    assert card["options"]["world"] == card["simulator"]["world"]
+    assert card["options"]["spread"] == card["simulator"]["spread"]
+
+
+def test_who_learns_from_runs_says_what_they_make_of_the_simulator_too(runs, tmp_path, capsys):
+    words = ["train-policy", "--from", str(runs), "--learner", "bcq", *SMALL]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "the simulator was refitted to" in said
+    assert "recorded runs, " in said
+    record(tmp_path / "idle.trace", photos(0.5))
+    assert main(["train-policy", "--from", str(tmp_path), "--learner", "bcq", *SMALL]) == 0
+    assert "the simulator cannot be refitted" in capsys.readouterr().out
+    assert main(["train-policy", "--from", str(tmp_path), "--learner", "ppo", *SMALL]) == 1
+    assert "the simulator cannot be refitted" in capsys.readouterr().err
