@@ -39,7 +39,7 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     composing.FIRST: (composing.patch_first,),
     composing.SECOND: (composing.patch_second,),
 }
-_IN_WORKERS = {stacking.MODULE: (stacking.patch,)}
+_IN_WORKERS: dict[str, tuple[Callable[[Patches], None], ...]] = {stacking.MODULE: (stacking.patch,)}
 DECODERS: dict[str, Callable[[Counts, Patches], None]] = {
     torchvision_io.MODULE: torchvision_io.patch,
     opencv.MODULE: opencv.patch,
@@ -73,7 +73,7 @@ def put_in_place(
     name: str, counts: Counts, patches: Patches, note: Callable[..., None] | None = None
 ) -> None:
     """In the module of this name; one that is built otherwise than all known stays as it is."""
-    takers: Iterable[Callable[[Patches], Any]] = TENSORS.get(name) or _IN_WORKERS.get(name, ())
+    takers: Iterable[Callable[[Patches], Any]] = {**TENSORS, **_IN_WORKERS}.get(name, ())
     if name == _PLUGIN:
         takers = (lambda into: patch(counts, into, note),)
     elif name in DECODERS:

@@ -56,7 +56,7 @@ def _is_known(picture: Any) -> bool:
         return False
     channels, height, width = picture.shape
     together = (1, _CHANNELS * width, _CHANNELS)
-    return channels == _CHANNELS and min(height, width) > 1 and picture.stride() == together
+    return bool(channels == _CHANNELS and min(height, width) > 1 and picture.stride() == together)
 
 
 def _stacked(batch: list[Any]) -> Any:

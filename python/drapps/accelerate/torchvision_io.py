@@ -45,9 +45,9 @@ def patch(counts: Counts, patches: Patches) -> None:
 
 def _operator(plain: Any, answer: Callable[..., Any]) -> Any:
     """An operator like the plain one, as torch's compilers see it, that is called otherwise."""
-    kind = type(plain)
+    kind: Any = type(plain)
 
-    class Operator(kind):  # type: ignore[misc, valid-type]
+    class Operator(kind):  # type: ignore[misc]
         def __call__(self, *args: Any, **options: Any) -> Any:
             return answer(*args, **options)
 
