@@ -8,7 +8,7 @@
 namespace drapps::device {
 namespace {
 
-Error unsupported(const std::string& message) {
+Error no_kernel(const std::string& message) {
   return {.code = ErrorCode::kUnsupported, .stage = Stage::kAugment, .message = message};
 }
 
@@ -45,10 +45,9 @@ Status check_on_device(std::span<const Op> ops) {
   bool colored = false;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const std::string where = "op " + std::to_string(i + 1) + " (" + std::string(tag_of(ops[i])) + ") ";
-    if (resizes_by_floats(ops[i])) return unsupported(where + "resizes by floats, which no kernel of a device does");
-    if (resizes(ops[i]) && colored)
-      return unsupported(where + "resizes behind a change of colours, and a kernel before");
-    if (resizes(ops[i]) && ++resized > 1) return unsupported(where + "is the second resize, and a kernel does one");
+    if (resizes_by_floats(ops[i])) return no_kernel(where + "resizes by floats, which no kernel of a device does");
+    if (resizes(ops[i]) && colored) return no_kernel(where + "resizes behind a change of colours, and a kernel before");
+    if (resizes(ops[i]) && ++resized > 1) return no_kernel(where + "is the second resize, and a kernel does one");
     colored = colored || changes_colors(ops[i]);
   }
   return ok_status();

@@ -12,7 +12,7 @@
 namespace drapps::rl {
 namespace {
 
-constexpr double kMostReward = 10;
+constexpr double kRewardClip = 10;
 
 ActorCritic<float> nets_of(Heads heads, Mlp<float> actor, std::size_t hidden, Random& random) {
   ActorCritic<float> nets(std::move(heads), actor.inputs(), hidden);
@@ -69,7 +69,7 @@ void FineTuner::take_in() {
   const double deviation = std::sqrt(squares_ / static_cast<double>(counted_)) + 1e-6;
   for (float& reward : steps_.rewards) {
     const double scaled = (static_cast<double>(reward) - mean_) / deviation;
-    reward = static_cast<float>((1 - options_.ppo.gamma) * std::clamp(scaled, -kMostReward, kMostReward));
+    reward = static_cast<float>((1 - options_.ppo.gamma) * std::clamp(scaled, -kRewardClip, kRewardClip));
   }
   const auto worth_of = [&](const std::vector<float>& inputs) {
     const std::span<const float> worth = nets_.critic.forward(inputs.data(), rows, gradients_.critic_pass);
