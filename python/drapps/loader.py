@@ -180,7 +180,7 @@ class Loader:
         from drapps.torch import destination, on_device, transfer
 
         wanted = destination.device_of(device)
-        if self._options.get("device_memory"):
+        if self._resources.device_memory:
             return on_device.there(iter(self), wanted)
         if wanted is None:
             return self.torch()
