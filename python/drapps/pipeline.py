@@ -445,8 +445,7 @@ class Pipeline:
                 the training step's time; ``trials`` is about worker processes, which a pipeline has
                 none of; ``auto`` leaves it to DRAPPS. A mapping says more than the name: see
                 "Policies" in the reference.
-            learn: a learned policy goes on learning while it runs, under a judge, with at most 1 %
-                of a core; what the judge upholds is kept in the user's cache folder.
+            learn: a learned policy goes on learning as it runs, judged: see "Learned policies".
             cpu_budget: the most cores to use; those that this process may use where absent.
             ram_budget: the most bytes the loader may own, batches that you hold apart: a number, or
                 a size such as ``"2GiB"`` or ``"500MB"``.
@@ -472,8 +471,7 @@ class Pipeline:
             ledger_file: deprecated, the old name of `bad_samples_file`.
 
         Raises:
-            PipelineError: the description makes no sense as a whole, such as pictures of different
-                sizes in one batch; the message says which op.
+            PipelineError: the description makes no sense as a whole; the message says which op.
         """
         from drapps.bad_samples import file_at
         from drapps.loader import Loader, identity
