@@ -21,7 +21,7 @@ from drapps.accelerate.tally import Tally, described
 from python.tests.decode_files import jpeg
 from python.tests.picture_files import any_file, large_file, photograph
 
-QUICK, FULL = 200, 20_000
+QUICK, FULL = 100, 20_000
 COMMON = (-1, 0, 1, 1, 128, 256)  # of which each call is made more often
 FLAGS = [*COMMON, *COMMON, 2, 3, 4, 5, 6, 16, 17, 32, 129, 130, 132, 134]
 FLAGS += [384, 257, 258, 260, 1.0, None, "x", True]

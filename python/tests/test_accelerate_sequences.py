@@ -27,7 +27,7 @@ from python.tests.picture_sequences import (
     whole,
 )
 
-QUICK, FULL = 300, 18_000  # sequences of each kind
+QUICK, FULL = 200, 18_000  # sequences of each kind
 TOGETHER = 20  # sequences for which functions are replaced once: all modules are searched for them
 SHARES = 20  # tests among which the full ones are divided
 
