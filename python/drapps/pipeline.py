@@ -16,7 +16,7 @@ from drapps.arguments import Bytes
 from drapps.array_source import array_source
 from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
-from drapps.placement import FIRST_GPU, Placement
+from drapps.placement import Placement
 from drapps.policy import Policy, learning
 from drapps.resources import Resources
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
@@ -492,7 +492,7 @@ class Pipeline:
             cache=cache,
             form=form,
             placement=placement,
-            device=FIRST_GPU if device is None and device_memory else device,
+            device=device,
             device_memory=device_memory,
         )
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)

@@ -32,7 +32,7 @@ class Resources:
         form: in which form.
         placement: where pictures are decoded.
         device: on which arrays live, or pictures are decoded, as the core calls it; None: the first
-            GPU, where `placement` needs one.
+            GPU, where one is needed.
         device_memory: the most bytes that arrays may take there; 0: they live elsewhere.
 
     Raises:
@@ -55,10 +55,6 @@ class Resources:
 
         for name, check in _CHECKS.items():
             object.__setattr__(self, name, check(getattr(self, name)))
-        if self.device_memory and self.device is None:
-            raise PipelineError(
-                f"device_memory={self.device_memory!r} is of no device: name it by device="
-            )
         try:
             _core.check_resources(self._described(settings=None))
         except ValueError as error:
@@ -72,7 +68,7 @@ class Resources:
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         named["policy"] = json.loads(to_json(self.policy))
         named["device_memory"] = self.device_memory or None
-        if self.placement != "cpu":
+        if self.placement != "cpu" or self.device_memory:
             named["device"] = self.device or FIRST_GPU
         return json.dumps({**named, **others})
 

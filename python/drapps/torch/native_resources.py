@@ -30,7 +30,12 @@ def checked(loader: Any) -> Resources:
     device = None if loader._device is None else str(loader._device)
     named = {name: getattr(loader, name) for name in ATTRIBUTES}
     named["policy"] = loader._deciding("threads", loader.policy)
-    return Resources(device=device, **named)
+    resources = Resources(device=device, **named)
+    if resources.device_memory and device is None:
+        raise PipelineError(
+            f"device_memory={resources.device_memory!r} is of no device: name it by device="
+        )
+    return resources
 
 
 def resources_of(loader: Any) -> Resources:

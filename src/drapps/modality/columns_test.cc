@@ -53,10 +53,13 @@ TEST(BatchColumns, RowsOfSamplesSayWhichRecordTheyAre) {
   const std::vector<std::uint8_t> bytes{1};
   const auto source = *MemorySource::make({bytes, bytes}, nullptr, {}, Targets{.labels = {{"label", {5, 7}}}});
   BatchColumns columns{BatchLayout(1)};
-  columns.first_label = LabelFormat{{2}, [](std::int64_t label, std::byte* row) {
-                                      const std::array<float, 2> shares{static_cast<float>(label), 0.5F};
-                                      std::memcpy(row, shares.data(), sizeof shares);
-                                    }};
+  columns.first_label = LabelFormat{.row_shape = {2},
+                                    .check = [](std::int64_t) { return ok_status(); },
+                                    .write =
+                                        [](std::int64_t label, std::byte* row) {
+                                          const std::array<float, 2> shares{static_cast<float>(label), 0.5F};
+                                          std::memcpy(row, shares.data(), sizeof shares);
+                                        }};
   columns.add_labels(*source);
   columns.add_origin(*source);
   EXPECT_TRUE(columns.gatherers.empty());
