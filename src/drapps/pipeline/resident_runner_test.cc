@@ -277,7 +277,7 @@ TEST_F(ResidentRunnerTest, AUsersStreamWaitsAndIsWaitedFor) {
   const auto end = device.event().value();
   const auto handle = reinterpret_cast<std::uintptr_t>(users.get());
   std::vector<std::pair<Batch, device::Memory>> copies;  // the memory of a batch, and the user's copy of it
-  for (std::size_t i = 0;; ++i) {
+  for (;;) {
     auto next = next_of(*runner);
     ASSERT_FALSE(std::holds_alternative<Error>(next));
     if (std::holds_alternative<Runner::Finished>(next)) break;
