@@ -63,7 +63,7 @@ class Program {
     source_->set_storage(
         std::make_shared<EmulatedStorage>(must(Emulation::make({.schedule = {{0, {.bandwidth = bandwidth_}}}}))));
     const auto cache = std::make_shared<cache::RecordCache>(
-        tier, source_, cache::Wish{.budget = budget, .form = cache::FormId::kBytes},
+        tier, source_, cache::RecordCacheOptions{.budget = budget, .form = cache::FormId::kBytes},
         std::vector<std::optional<std::string>>(source_->parts().size()));
     std::uint64_t samples = 0;
     std::uint64_t began = 0;

@@ -3,14 +3,11 @@
 #include <algorithm>
 
 namespace drapps {
-namespace {
 
 std::size_t feature_place(std::string_view name) {
   const auto& all = feature_descriptions();
   return static_cast<std::size_t>(std::ranges::find(all, name, &FeatureDescription::name) - all.begin());
 }
-
-}  // namespace
 
 std::vector<NamedFeature> named_features(std::span<const std::string_view> names) {
   const auto& all = feature_descriptions();

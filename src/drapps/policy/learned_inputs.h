@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "drapps/base/result.h"
@@ -28,6 +29,9 @@ struct LearnedMemory {
 static_assert(std::is_trivially_copyable_v<LearnedMemory> && sizeof(LearnedMemory) <= kPolicyMemory);
 
 inline constexpr std::uint8_t kLongRest = 8;
+
+/// Where the feature of that name stands among all; behind them where there is none.
+std::size_t feature_place(std::string_view name);
 
 /// A feature with what it means, as a file of weights has it.
 struct NamedFeature {

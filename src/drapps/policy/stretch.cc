@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
 
 #include "drapps/plant/features.h"
+#include "drapps/policy/learned_inputs.h"
 
 namespace drapps {
 namespace {
@@ -12,11 +12,6 @@ namespace {
 constexpr double kLongestStep = 20;   // s of a step; what is longer was interrupted
 constexpr double kMostBetween = 0.1;  // share of a step between passes
 constexpr double kBestShare = 0.95;
-
-std::size_t feature_place(std::string_view name) {
-  const auto& all = feature_descriptions();
-  return static_cast<std::size_t>(std::ranges::find(all, name, &FeatureDescription::name) - all.begin());
-}
 
 }  // namespace
 
