@@ -205,7 +205,7 @@ SharedIndexStore::Place SharedIndexStore::find(const IndexKey& key) const noexce
   return {};
 }
 
-/// An offset, backed by pages; 0 where there is no room.
+/// An offset, backed by pages; 0 where there is no room. Whoever wrote there and gave it back is done with it.
 std::uint64_t SharedIndexStore::allocate(std::uint64_t bytes) noexcept {
   Counter& end = header().end;
   std::uint64_t begin = end.load(std::memory_order_relaxed);
@@ -214,7 +214,7 @@ std::uint64_t SharedIndexStore::allocate(std::uint64_t bytes) noexcept {
         bytes > geometry_.file_bytes - begin) {
       return 0;
     }
-  } while (!end.compare_exchange_weak(begin, begin + bytes, std::memory_order_relaxed));
+  } while (!end.compare_exchange_weak(begin, begin + bytes, std::memory_order_acquire, std::memory_order_relaxed));
   return file_.back(begin, bytes) ? begin : 0;
 }
 
@@ -240,7 +240,7 @@ SharedIndexStore::Record* SharedIndexStore::place(const IndexKey& key, const Ind
   }
   // Nobody else knows of the new one. It goes, if nothing was put behind it.
   std::uint64_t end = offset + bytes;
-  header().end.compare_exchange_strong(end, offset, std::memory_order_relaxed);
+  header().end.compare_exchange_strong(end, offset, std::memory_order_release, std::memory_order_relaxed);
   return record;
 }
 
