@@ -22,7 +22,7 @@ import platform
 import re
 import statistics
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -122,6 +122,14 @@ def save(result: Result, load_before: float, keep: bool) -> list[Path]:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(content, indent=1) + "\n")
     return files
+
+
+def put(name: str, texts: Mapping[str, str], keep: bool) -> None:
+    """Writes files of a name, by their endings, into `BUILD` and where kept into `KEPT`."""
+    for folder in (BUILD, KEPT) if keep else (BUILD,):
+        folder.mkdir(parents=True, exist_ok=True)
+        for ending, text in texts.items():
+            (folder / f"{name}.{ending}").write_text(text)
 
 
 def machine() -> dict[str, Any]:

@@ -71,11 +71,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except (PipelineError, OSError) as error:
         print(f"{_NAME}: {error}", file=sys.stderr)
         return 1
-    for folder in [report.BUILD, *([report.KEPT] if options.keep else [])]:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{_NAME}.json").write_text(json.dumps(content, indent=1) + "\n")
-        (folder / f"{_NAME}.md").write_text(page(content))
-    print(page(content))
+    text = page(content)
+    texts = {"json": json.dumps(content, indent=1) + "\n", "md": text}
+    report.put(_NAME, texts, options.keep)
+    print(text)
     return 0
 
 

@@ -68,10 +68,10 @@ def main(words: Sequence[str] | None = None) -> int:
         "policy": POLICY,
         "blocks": blocks,
     }
-    for folder in [report.BUILD, *([report.KEPT] if options.keep else [])]:
-        (folder / f"{_NAME}.json").write_text(json.dumps(content, indent=1) + "\n")
-        (folder / f"{_NAME}.md").write_text(page(content))
-    print(page(content))
+    text = page(content)
+    texts = {"json": json.dumps(content, indent=1) + "\n", "md": text}
+    report.put(_NAME, texts, options.keep)
+    print(text)
     return 0
 
 

@@ -55,12 +55,14 @@ def main(words: Sequence[str] | None = None) -> int:
     except (PipelineError, OSError, ValueError) as error:
         print(f"{_NAME}: {error}", file=sys.stderr)
         return 1
-    for folder in [report.BUILD, *([report.KEPT] if options.keep else [])]:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{_NAME}.json").write_text(json.dumps(content, indent=1) + "\n")
-        (folder / f"{_NAME}.md").write_text(verdict_page.page(content))
-        (folder / f"{_NAME}.html").write_text(verdict_page.html(content))
-    print(verdict_page.page(content))
+    text = verdict_page.page(content)
+    texts = {
+        "json": json.dumps(content, indent=1) + "\n",
+        "md": text,
+        "html": verdict_page.html(content),
+    }
+    report.put(_NAME, texts, options.keep)
+    print(text)
     return 0
 
 

@@ -60,6 +60,23 @@ class Resources:
         except ValueError as error:
             raise PipelineError(str(error)) from None
 
+    @classmethod
+    def without_cache(
+        cls,
+        policy: Policy,
+        cpu_budget: float | None,
+        ram_budget: Bytes | None,
+        settings: Mapping[str, Any] | None,
+    ) -> Resources:
+        """Those of a loader that keeps nothing from epoch to epoch."""
+        return cls(
+            policy=policy,
+            cpu_budget=cpu_budget,
+            ram_budget=ram_budget,
+            settings=settings,
+            cache="off",
+        )
+
     def to_json(self) -> str:
         """As the core reads it."""
         return self._described()

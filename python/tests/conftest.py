@@ -36,6 +36,22 @@ def v2(torchvision):
     return importlib.import_module(f"{torchvision.__name__}.transforms.v2")
 
 
+@pytest.fixture
+def natively():
+    """Has a call made as a sample of ours; with what was counted of all of them."""
+    from drapps.accelerate.here import Region
+    from drapps.accelerate.tally import Tally
+
+    tally = Tally(1)
+
+    def call(act):
+        with Region(tally.of_process(0)):
+            return act()
+
+    call.counts = tally.sums
+    return call
+
+
 def picture(seed: int, height: int, width: int) -> Image.Image:
     """Smooth colours with some noise: what photographs are to a codec."""
     draw = np.random.default_rng(seed)

@@ -16,8 +16,7 @@ from torch.utils import data
 
 import drapps.torch
 from drapps.accelerate import exif, opencv
-from drapps.accelerate.here import Region
-from drapps.accelerate.tally import Tally, described
+from drapps.accelerate.tally import described
 from python.tests.decode_files import jpeg
 from python.tests.picture_files import any_file, large_file, photograph
 
@@ -25,19 +24,6 @@ QUICK, FULL = 100, 20_000
 COMMON = (-1, 0, 1, 1, 128, 256)  # of which each call is made more often
 FLAGS = [*COMMON, *COMMON, 2, 3, 4, 5, 6, 16, 17, 32, 129, 130, 132, 134]
 FLAGS += [384, 257, 258, 260, 1.0, None, "x", True]
-
-
-@pytest.fixture
-def natively():
-    """Has a call made as a sample of ours; with what was counted of all of them."""
-    tally = Tally(1)
-
-    def call(act):
-        with Region(tally.of_process(0)):
-            return act()
-
-    call.counts = tally.sums
-    return call
 
 
 def seen(act):

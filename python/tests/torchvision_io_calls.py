@@ -20,8 +20,7 @@ from torchvision.io import ImageReadMode, read_image
 import drapps.torch
 from drapps.accelerate import torchvision_io
 from drapps.accelerate.exif import with_orientation
-from drapps.accelerate.here import Region
-from drapps.accelerate.tally import Tally, described
+from drapps.accelerate.tally import described
 from python.tests import torchvision_decoders
 from python.tests.decode_files import jpeg
 from python.tests.picture_files import any_file, photograph
@@ -35,19 +34,6 @@ FLAGS = [False, False, True, True, 1, None]
 @pytest.fixture(scope="module", autouse=True)
 def decoders(tmp_path_factory):
     torchvision_decoders.load(tmp_path_factory.mktemp("libraries"))
-
-
-@pytest.fixture
-def natively():
-    """Has something made as a sample of ours; with what was counted of all of them."""
-    tally = Tally(1)
-
-    def call(act):
-        with Region(tally.of_process(0)):
-            return act()
-
-    call.counts = tally.sums
-    return call
 
 
 def seen(act):

@@ -104,13 +104,7 @@ class PaddedPipeline(TextRows):
             raise PipelineError("say how many rows a batch has, or token_budget=, how many tokens")
         if (batches if size is not None else rows) is not None:
             raise PipelineError("a pass has rows= where batches have a size, else batches=")
-        resources = Resources(
-            policy=policy,
-            cpu_budget=cpu_budget,
-            ram_budget=ram_budget,
-            settings=settings,
-            cache="off",
-        )
+        resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
         if self._spec.packing.pad == NO_ID and self._spec.packing.eos == NO_ID:
             raise PipelineError("there is no eos, so say what padding is: pad(token)")
         filled = self

@@ -306,12 +306,6 @@ class PackedPipeline(TextRows):
             if rows is not None:
                 raise PipelineError("rows= and tokens= say the same in two ways: leave out one")
             rows = arguments.whole("tokens", tokens, 1) // self._spec.packing.length
-        resources = Resources(
-            policy=policy,
-            cpu_budget=cpu_budget,
-            ram_budget=ram_budget,
-            settings=settings,
-            cache="off",
-        )
+        resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         return whole._loader(rows, resources, bad_samples_file)

@@ -194,12 +194,6 @@ class TokenRowsPipeline:
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
-        resources = Resources(
-            policy=policy,
-            cpu_budget=cpu_budget,
-            ram_budget=ram_budget,
-            settings=settings,
-            cache="off",
-        )
+        resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
         self.source.located()  # so that a file that is not there is an error as such
         return Loader(self.source, whole._spec, resources, file_at(bad_samples_file))

@@ -85,7 +85,7 @@ class Loader {
     LoaderCache cache;
     const std::shared_ptr<ArenaPlace> arena;  // the latest pass's batch memory, between it and the next
     std::mutex mutex;                         // guards all below, and settings_ in this process
-    LoaderDevice device;                      // that decodes
+    LoaderDevice device;                      // that decodes, and why none is used
     std::shared_ptr<Residence> residence;     // from the first pass on, where there is to be one
     std::shared_ptr<LivePlant> plant;         // of all passes, from the first one on; shared with them
     std::shared_ptr<const FirstBatch> first;  // of the latest pass

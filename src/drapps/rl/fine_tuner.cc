@@ -125,12 +125,7 @@ void FineTuner::learn() {
     actor_steps_.step(nets_.actor.parameters(), gradients_.actor, ppo.rate);
   }
   const double share = static_cast<double>(rows) / static_cast<double>(places_.size());
-  mean_losses_.policy += share * losses.policy;
-  mean_losses_.value += share * losses.value;
-  mean_losses_.entropy += share * losses.entropy;
-  mean_losses_.divergence += share * losses.divergence;
-  mean_losses_.clipped += share * losses.clipped;
-  mean_losses_.away += share * losses.away;
+  mean_losses_.add(losses, share);
   at_ += rows;
 }
 

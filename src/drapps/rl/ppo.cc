@@ -129,11 +129,7 @@ PpoLosses Ppo::update(const Experience<float>& experience, double progress, Rand
       actor_steps_.step(nets_.actor.parameters(), gradients.actor, options_.rate * left);
       critic_steps_.step(nets_.critic.parameters(), gradients.critic, options_.rate * left);
       const double share = static_cast<double>(rows) / static_cast<double>(places.size());
-      mean.policy += share * losses.policy;
-      mean.value += share * losses.value;
-      mean.entropy += share * losses.entropy;
-      mean.divergence += share * losses.divergence;
-      mean.clipped += share * losses.clipped;
+      mean.add(losses, share);
     }
     if (mean.divergence > options_.target_divergence) break;
   }

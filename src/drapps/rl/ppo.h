@@ -57,6 +57,15 @@ struct PpoLosses {
   double clipped = 0;  // share of actions whose ratio is outside the clip
   double away = 0;     // from the anchor
 
+  /// Adds those of a part of the rows, in its share.
+  void add(const PpoLosses& part, double share) noexcept {
+    policy += share * part.policy;
+    value += share * part.value;
+    entropy += share * part.entropy;
+    divergence += share * part.divergence;
+    clipped += share * part.clipped;
+    away += share * part.away;
+  }
   double total(const PpoOptions& options, double entropy_weight) const noexcept {
     return policy + options.value * value - entropy_weight * entropy;
   }
