@@ -7,7 +7,7 @@ import functools
 import io
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from drapps import _core
 from drapps.accelerate.patches import Patches, is_own
@@ -62,7 +62,7 @@ def _header(file: Any) -> tuple[Any, ...] | None:
         begin = file.getvalue() if file.tell() == 0 else b""
     else:
         return None
-    return _core.plain_jpeg_header(begin)
+    return cast("tuple[Any, ...] | None", _core.plain_jpeg_header(begin))
 
 
 def _take(image: Any, tile: Any, end: int, size: Any, layers: Any, tables: Any, texts: Any) -> None:
