@@ -21,7 +21,7 @@ namespace drapps {
 namespace {
 
 using nb::literals::operator""_a;
-using TraceReader = trace::Reader;
+using TraceReader = trace::TraceReader;
 
 nb::str text_of(const std::string& bytes) {
   return nb::steal<nb::str>(
@@ -37,7 +37,7 @@ nb::list list_of(const std::vector<std::int32_t>& values) {
 /// Entries of a trace as (kind, dictionary), by the lists of its header.
 class EntriesInPython {
  public:
-  explicit EntriesInPython(const trace::Header& header) : header_(header) {}
+  explicit EntriesInPython(const trace::TraceHeader& header) : header_(header) {}
 
   nb::tuple operator()(const trace::Began& read) const {
     nb::dict entry = timed(read.time_ns);
@@ -143,7 +143,7 @@ class EntriesInPython {
     entry["cpus"] = limits.cpus;
   }
 
-  const trace::Header& header_;
+  const trace::TraceHeader& header_;
 };
 
 /// The value, or OSError where a file cannot be read, ValueError where it is no trace that can.

@@ -62,26 +62,26 @@ class MeteredStream final : public Stream {
   Status pause();
 
  private:
-  enum class Kind : std::uint8_t { kNone, kCopies, kLaunches };
+  enum class StreamWork : std::uint8_t { kNone, kCopies, kLaunches };
   using Mark = std::shared_ptr<Event>;
   /// Work between two marks.
-  struct Run {
-    Kind kind;
+  struct StreamRun {
+    StreamWork kind;
     Mark begin, end;
   };
 
   MeteredStream(Device& device, DeviceCounters& counters, std::unique_ptr<Stream> stream) noexcept
       : device_(device), counters_(counters), stream_(std::move(stream)) {}
-  Status begin(Kind kind);
+  Status begin(StreamWork kind);
   Result<Mark> mark();
   void count() noexcept;
 
   Device& device_;
   DeviceCounters& counters_;
   std::unique_ptr<Stream> stream_;
-  Kind kind_ = Kind::kNone;
-  Mark begun_;            // where the current run began
-  std::deque<Run> runs_;  // whose ends have perhaps not passed
+  StreamWork kind_ = StreamWork::kNone;
+  Mark begun_;                  // where the current run began
+  std::deque<StreamRun> runs_;  // whose ends have perhaps not passed
   std::vector<Mark> free_;
 };
 

@@ -66,7 +66,7 @@ class Window {
     std::uint64_t position = 0;  // of the epoch, consumed once every rank has this batch
   };
   /// One pass, and what the runner does for the window.
-  struct Pass {
+  struct WindowPass {
     std::uint64_t steps = 0;
     std::uint64_t position = 0;  // that it begins at
     /// Asked once for each batch, with the mutex held.
@@ -89,7 +89,7 @@ class Window {
   };
 
   /// @param metrics outlive the window; it counts batches, their samples, and failed samples.
-  Window(Payload payload, Pass pass, Metrics& metrics)
+  Window(Payload payload, WindowPass pass, Metrics& metrics)
       : payload_(std::move(payload)), pass_(std::move(pass)), metrics_(metrics), position_(pass_.position) {}
   ~Window();
   Window(const Window&) = delete;
@@ -175,7 +175,7 @@ class Window {
   void let_go(State& batch) noexcept;
 
   Payload payload_;
-  const Pass pass_;
+  const WindowPass pass_;
   Metrics& metrics_;
 
   mutable std::mutex mutex_;  // guards all below

@@ -27,7 +27,7 @@ WindowRunner::WindowRunner(RunnerParts parts)
       window_(SlotPayload(plan_, arena_, sampler_.epoch(), batch_ops()), pass(), metrics_),
       taker_(window_.join()) {}
 
-BatchWindow::Pass WindowRunner::pass() {
+BatchWindow::WindowPass WindowRunner::pass() {
   return {.steps = sampler_.steps(),
           .position = sampler_.start_position(),
           .content =
