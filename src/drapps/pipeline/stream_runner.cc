@@ -119,6 +119,7 @@ WorkFound StreamRunner::run_one() noexcept {
     idle_.push(chosen);
     return WorkFound::kMemory;
   }
+  if (own.at_end) return end_pass(lock, step);
   metrics_.made.mark();
   metrics_[lane].service_wall.record(spent.wall_ns);
   metrics_[lane].service_cpu.record(spent.cpu_ns);
@@ -130,6 +131,15 @@ WorkFound StreamRunner::run_one() noexcept {
   idle_.push(chosen);
   lock.unlock();
   if (landed) window_.notify();
+  return WorkFound::kWork;
+}
+
+/// The stream has no row for this step, and is not worked on any more.
+WorkFound StreamRunner::end_pass(Lock& lock, std::uint64_t step) {
+  lock.lock();
+  window_.end_at(step);
+  lock.unlock();
+  window_.notify();
   return WorkFound::kWork;
 }
 
@@ -145,13 +155,15 @@ Status StreamRunner::begin_row(OwnStream& own) {
 }
 
 Status StreamRunner::make_row(OwnStream& own, std::byte* slot) {
-  while (own.rows->cursor().row < own.of_stream) {
+  while (!own.rows->ended() && own.rows->cursor().row < own.of_stream) {
     const std::uint64_t passed = own.rows->cursor().row;
     Status status = own.rows->next(nullptr, 0);
     // What is bad of a row that is another rank's, or was taken before, is nothing to this one.
     if (!status.ok() && own.rows->cursor().row == passed) return status;
     own.rows->take_errors();
   }
+  own.at_end = own.rows->ended();
+  if (own.at_end) return ok_status();
   const std::uint32_t place = place_of(own.row);
   Status status = own.rows->next(slot, place);
   if (exhausted(status)) return status;

@@ -39,6 +39,7 @@ class StreamRunner final : public WindowRunner {
     std::uint64_t of_stream = 0;         // its number in the stream
     StreamCursor first;                  // to begin at; unknown: at the epoch's beginning
     std::unique_ptr<RowStream> rows;     // from its first row on
+    bool at_end = false;                 // it has no row any more
     std::deque<StreamCursor> cursors{};  // before rows that may be asked for, ascending
   };
   /// The own stream whose next row comes first.
@@ -59,6 +60,7 @@ class StreamRunner final : public WindowRunner {
   }
   /// Moves on to the first row of this rank from the row `of_stream` on; false where the stream has none.
   bool seek(OwnStream& own, std::uint64_t of_stream) const noexcept;
+  WorkFound end_pass(Lock& lock, std::uint64_t step);
   Status begin_row(OwnStream& own);
   Status make_row(OwnStream& own, std::byte* slot);
   void write_origin(const OwnStream& own, std::byte* slot, std::uint32_t place) const;
