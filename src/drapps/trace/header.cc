@@ -86,9 +86,9 @@ std::vector<Coding> TraceHeader::codings() const {
 std::string trace_schema_text() {
   std::string text = schema_text();
   for (const FieldDescription& field : observation_fields()) {
-    text.append("field ").append(field.name).append(" in ").append(field.info.unit);
-    text.append(" of ").append(field.info.source);
-    text.append(field.info.kind == FieldKind::kCounter ? ", rises" : "").append(field.real ? ", real\n" : "\n");
+    text.append("field ").append(field.name).append(" in ").append(field.info.number.unit);
+    text.append(" of ").append(field.info.number.source);
+    text.append(field.info.number.kind == NumberKind::kCounter ? ", rises" : "").append(field.real ? ", real\n" : "\n");
   }
   for (std::size_t hold = 0; hold < kHolds; ++hold) {
     text.append("hold ").append(name_of(static_cast<Hold>(hold))).append("\n");
@@ -102,9 +102,9 @@ TraceHeader this_header(std::uint64_t wall_ns, std::uint64_t time_ns) {
   header.schema = schema_hex(hash_of(header.schema_text));
   for (const FieldDescription& field : observation_fields()) {
     header.fields.push_back({.name = field.name,
-                             .unit = std::string(field.info.unit),
-                             .source = std::string(field.info.source),
-                             .counter = field.info.kind == FieldKind::kCounter,
+                             .unit = std::string(field.info.number.unit),
+                             .source = std::string(field.info.number.source),
+                             .counter = field.info.number.kind == NumberKind::kCounter,
                              .real = field.real,
                              .coding = coding_of_field(field.name)});
   }
