@@ -42,14 +42,14 @@ Squashed squashed(const T* outputs, double noise) noexcept {
 }
 
 /// Numbers that are shares once they are divided by their sum, and by how much each changes with its output.
-struct Parts {
+struct GammaParts {
   std::array<double, kMostChoices> each, by_output;
   double sum = 0;
 };
 
 template <class T>
-Parts drawn_parts(const T* outputs, const T* noise, std::size_t size) noexcept {
-  Parts made;
+GammaParts drawn_parts(const T* outputs, const T* noise, std::size_t size) noexcept {
+  GammaParts made;
   for (std::size_t i = 0; i < size; ++i) {
     const auto output = static_cast<double>(outputs[i]);
     const double shape = 1 + std::max(output, 0.0) + exact::log(1 + exact::exp(-std::abs(output)));
@@ -75,7 +75,7 @@ double ShareHead::draw(const T* outputs, const T* noise, T* shares) const noexce
     *shares = static_cast<T>(drawn.share);
     return drawn.entropy;
   }
-  const Parts parts = drawn_parts(outputs, noise, head_.size);
+  const GammaParts parts = drawn_parts(outputs, noise, head_.size);
   for (std::size_t i = 0; i < head_.values(); ++i) shares[i] = static_cast<T>(kept_within(parts.each[i] / parts.sum));
   return alone_.likelihood(outputs, kNoMask.data(), shares).entropy;
 }
@@ -89,7 +89,7 @@ void ShareHead::gradient(const T* outputs, const T* noise, const double* by_shar
     of_outputs[1] = static_cast<T>(*by_shares * drawn.by_log_deviation + by_entropy * drawn.entropy_by_log_deviation);
     return;
   }
-  const Parts parts = drawn_parts(outputs, noise, head_.size);
+  const GammaParts parts = drawn_parts(outputs, noise, head_.size);
   std::array<double, kMostChoices> by{};
   std::array<T, kMostChoices> shares{};
   double mean = 0;

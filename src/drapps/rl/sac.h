@@ -43,11 +43,11 @@ struct SacNets {
   std::array<Mlp<T>, 2> critics, slow;
 
   /// A head of shares, and where its outputs, its noise and its shares stand.
-  struct Drawn {
+  struct PlacedShares {
     ShareHead head;
     std::size_t output, noise, share;
   };
-  std::vector<Drawn> shares{};
+  std::vector<PlacedShares> shares{};
   std::size_t noises = 0;       // of a row
   double wanted_of_shares = 0;  // their part of H*
 
