@@ -110,7 +110,7 @@ def rates_held(case: ValidationCase, settings: Sequence[Mapping[str, int]] = ())
 
 
 def seeds_of(policy: Mapping[str, Any]) -> dict[int, str]:
-    """The weights of each seed that the card of a policy file has; of one that has none, its own.
+    """The weights of each seed that the card of a policy file has.
 
     Raises:
         PipelineError: it is no learned policy, or its weights are none.
@@ -122,7 +122,7 @@ def seeds_of(policy: Mapping[str, Any]) -> dict[int, str]:
     card = policy.get("card")
     listed = card.get("seeds") if isinstance(card, dict) else None
     found = {0: policy.get("weights", "")}
-    if listed and any("weights" in each for each in listed):
+    if listed:
         try:
             found = {int(each["seed"]): str(each["weights"]) for each in listed}
         except (KeyError, TypeError, ValueError):
