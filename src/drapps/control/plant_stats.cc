@@ -55,6 +55,12 @@ json storage_json(const StorageCounts& storage) {
   return root;
 }
 
+json device_json(const device::DeviceCounts& device) {
+  json root = json::object();
+  visit_device_numbers(device, NumbersInto{root});
+  return root;
+}
+
 json upcoming_json(const Upcoming& upcoming) {
   json root = json::object();
   visit_upcoming_numbers(upcoming, NumbersInto{root});
@@ -128,12 +134,7 @@ json to_json(const PlantStats& stats, KnobSet has) {
           {"lanes", std::move(lanes)},
           {"workers", workers_json(stats.workers)},
           {"storage", storage_json(stats.storage)},
-          {"device",
-           {{"launches", stats.device.launches},
-            {"bytes_in", stats.device.bytes_in},
-            {"bytes_out", stats.device.bytes_out},
-            {"copy_s", seconds(stats.device.copy_ns)},
-            {"kernel_s", seconds(stats.device.kernel_ns)}}},
+          {"device", device_json(stats.device)},
           {"upcoming", upcoming_json(stats.upcoming)},
           {"memory", {{"used", stats.memory_used}, {"limit", stats.memory_limit}}}};
 }

@@ -79,6 +79,17 @@ constexpr void visit_storage_numbers(Numbers& storage, const Visit& visit) {
 }
 
 template <class Numbers, class Visit>
+constexpr void visit_device_numbers(Numbers& device, const Visit& visit) {
+  constexpr FieldKind kCounter = FieldKind::kCounter;
+  constexpr std::string_view kEvents = "events of the device's streams";
+  visit(FieldName{"device", "launches", ""}, FieldInfo{"launches", kEvents, kCounter}, device.launches);
+  visit(FieldName{"device", "bytes_in", ""}, FieldInfo{"bytes", kEvents, kCounter}, device.bytes_in);
+  visit(FieldName{"device", "bytes_out", ""}, FieldInfo{"bytes", kEvents, kCounter}, device.bytes_out);
+  visit(FieldName{"device", "copy", ""}, FieldInfo{"ns", kEvents, kCounter}, device.copy_ns);
+  visit(FieldName{"device", "kernel", ""}, FieldInfo{"ns", kEvents, kCounter}, device.kernel_ns);
+}
+
+template <class Numbers, class Visit>
 constexpr void visit_upcoming_numbers(Numbers& upcoming, const Visit& visit) {
   constexpr FieldKind kGauge = FieldKind::kGauge;
   constexpr std::string_view kOrder = "order and source";
@@ -126,6 +137,8 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
   detail::visit_spread(storage.at_once, "storage", "at_once", {"ns", kMeter}, visit);
   detail::visit_spread(storage.waited, "storage", "waited", {"ns", kMeter}, visit);
 
+  visit_device_numbers(seen.device, visit);
+
   auto& processes = seen.processes;
   constexpr std::string_view kBoard = "board of the worker processes";
   visit(FieldName{"processes", "starting", ""}, FieldInfo{"processes", kBoard, kGauge}, processes.starting);
@@ -164,8 +177,9 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
 }
 
 /// As many as visit_fields() visits, group by group; a spread is six.
-inline constexpr std::size_t kObservationFields = 3 + (4 + 2 * 6) + kLanes.size() * (1 + 4 * 6) + 8 + (5 + 2 * 6) + 6 +
-                                                  kKnobs + kLanes.size() + 1 + 6 + 5 + kMachineReadings + kMeterMasks;
+inline constexpr std::size_t kObservationFields = 3 + (4 + 2 * 6) + kLanes.size() * (1 + 4 * 6) + 8 + (5 + 2 * 6) + 5 +
+                                                  6 + kKnobs + kLanes.size() + 1 + 6 + 5 + kMachineReadings +
+                                                  kMeterMasks;
 
 struct FieldDescription {
   std::string name;

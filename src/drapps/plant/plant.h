@@ -46,6 +46,16 @@ struct StorageObservation {
   Spread waited;                // ns of the others
 };
 
+/// The device that makes batches, or samples of them: what this loader's streams did there, by their events. All zeros
+/// where there is none. What others do on it is in the meters of GPUs.
+struct DeviceObservation {
+  std::uint64_t launches = 0;
+  std::uint64_t bytes_in = 0;   // that were copied there
+  std::uint64_t bytes_out = 0;  // and back
+  std::uint64_t copy_ns = 0;    // of the device's time, for these
+  std::uint64_t kernel_ns = 0;  // and for the launches
+};
+
 /// The one who takes the batches, at the outermost iterator.
 struct ConsumerObservation {
   std::uint64_t passes = 0;      // that have taken their first step so far
@@ -85,6 +95,7 @@ struct Observation {
   std::array<LaneObservation, kLanes.size()> lanes;
   WorkerObservation workers;
   StorageObservation storage;
+  DeviceObservation device;
   ProcessObservation processes;
   Settings settings;                // in force at time_ns
   std::uint32_t ready_batches = 0;  // finished, not yet taken

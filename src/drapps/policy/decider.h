@@ -22,7 +22,7 @@ struct DeciderState {
   std::vector<std::uint64_t> guard{};  // Guard::save(), and Judge::save() where there is one
 };
 /// Named in what is stored: changes with what guards and policies remember.
-inline constexpr std::string_view kDeciderState = "8";
+inline constexpr std::string_view kDeciderState = "9";
 
 /// Not thread-safe; reads no clock of its own.
 class Decider {
