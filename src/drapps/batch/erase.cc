@@ -12,10 +12,10 @@ namespace drapps {
 namespace {
 
 /// Floats of 16 bits as their bits, so that each is a type of its own among the element types.
-struct Bfloat16 {
+struct BfloatBits {
   std::uint16_t bits;
 };
-struct Float16 {
+struct HalfBits {
   std::uint16_t bits;
 };
 
@@ -23,9 +23,9 @@ template <class T>
 T element(float value) noexcept {
   if constexpr (std::is_same_v<T, float>) {
     return value;
-  } else if constexpr (std::is_same_v<T, Bfloat16>) {
+  } else if constexpr (std::is_same_v<T, BfloatBits>) {
     return {to_bfloat16(value)};
-  } else if constexpr (std::is_same_v<T, Float16>) {
+  } else if constexpr (std::is_same_v<T, HalfBits>) {
     return {to_float16(value)};
   } else {
     return static_cast<T>(std::nearbyint(std::clamp(value, 0.0F, 255.0F)));
@@ -56,8 +56,8 @@ void with_element(Dtype dtype, As as) noexcept {
     case Dtype::kInt32: return as(std::int32_t{});
     case Dtype::kInt64: return as(std::int64_t{});
     case Dtype::kFloat32: return as(float{});
-    case Dtype::kBfloat16: return as(Bfloat16{});
-    case Dtype::kFloat16: return as(Float16{});
+    case Dtype::kBfloat16: return as(BfloatBits{});
+    case Dtype::kFloat16: return as(HalfBits{});
     default: return;
   }
 }

@@ -1,6 +1,7 @@
 #include "drapps/control/live_plant.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "drapps/base/clock.h"
@@ -102,7 +103,7 @@ Limits LivePlant::limits() const {
 double LivePlant::record_bytes(const Runner& runner) const {
   const Upcoming upcoming = upcoming_before_.samples > 0 ? upcoming_before_ : runner.upcoming();
   if (upcoming.sized > 0) return static_cast<double>(upcoming.bytes) / static_cast<double>(upcoming.sized);
-  const std::uint64_t reads = at_once_before_.count + waited_before_.count;
+  const std::uint64_t reads = storage_before_.at_once.count + storage_before_.waited.count;
   if (reads == 0) return 0;
   return static_cast<double>(storage_->meter().bytes.load(std::memory_order_relaxed)) / static_cast<double>(reads);
 }
@@ -163,12 +164,7 @@ Observation LivePlant::observe() {
   seen.consumer = consumer_->observe(seen.time_ns);
   seen.workers = observation_of(engine_.workers().times());
   seen.storage = observe_storage();
-  const device::DeviceCounts device = device_counts();
-  seen.device = {.launches = device.launches,
-                 .bytes_in = device.bytes_in,
-                 .bytes_out = device.bytes_out,
-                 .copy_ns = device.copy_ns,
-                 .kernel_ns = device.kernel_ns};
+  seen.device = device_counts();
   seen.memory_used = std::as_const(engine_).memory().used();
   seen.memory_limit = std::as_const(engine_).memory().limit();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
@@ -177,13 +173,17 @@ Observation LivePlant::observe() {
 
 StorageObservation LivePlant::observe_storage() {
   const StorageCounts now = storage_->meter().counts();
-  return {.bytes = now.bytes,
-          .failures = now.failures,
-          .refusals = now.refusals,
-          .retries = now.retries,
-          .in_flight = static_cast<std::uint64_t>(std::max<std::int64_t>(now.in_flight, 0)),
-          .at_once = spread(now.at_once, at_once_before_),
-          .waited = spread(now.waited, waited_before_)};
+  StorageObservation seen;
+  visit_numbers(
+      []<class Value>(const NumberInfo&, auto& to, const Value& value, Value& before) {
+        if constexpr (std::is_same_v<Value, HistogramCounts>) {
+          to = spread(value, before);
+        } else {
+          to = static_cast<std::uint64_t>(std::max(value, Value{0}));
+        }
+      },
+      seen, now, storage_before_);
+  return seen;
 }
 
 device::DeviceCounts LivePlant::device_counts() const {

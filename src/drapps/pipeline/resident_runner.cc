@@ -55,7 +55,7 @@ Status ResidentRunner::reserve_works() {
   if (sampler_.steps() == 0) return ok_status();
   const auto places = note_batch(0, sampler_.batch(0).rows);
   if (!places.ok()) return ok_status();  // which the batch says in its turn
-  for (Work& work : works_) DRAPPS_RETURN_IF_ERROR(room_for(work, *places));
+  for (RunnerMemory& work : works_) DRAPPS_RETURN_IF_ERROR(room_for(work, *places));
   return ok_status();
 }
 
@@ -76,7 +76,7 @@ void ResidentRunner::apply(const Settings& settings) {
 bool ResidentRunner::help(Lock& lock) {
   begin_batches(lock);
   if (pending_.empty()) return false;
-  Pending front = std::move(pending_.front());
+  PendingBatch front = std::move(pending_.front());
   pending_.pop_front();
   lock.unlock();
   static_cast<void>(stream_->pause());  // counts what the device has done
@@ -112,7 +112,7 @@ void ResidentRunner::begin_batches(Lock& lock) {
 }
 
 Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot) {
-  Work& work = works_[step % works_.size()];
+  RunnerMemory& work = works_[step % works_.size()];
   for (std::unique_ptr<device::Event>* const event : {&work.made, &slot.made}) {
     if (*event != nullptr) continue;
     auto made = residence_->device().event();
@@ -133,7 +133,7 @@ Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot)
   return written.ok() ? std::move(paused) : std::move(written);
 }
 
-Status ResidentRunner::room_for(Work& work, const Places& places) {
+Status ResidentRunner::room_for(RunnerMemory& work, const RunnerPlaces& places) {
   const auto grow = [&](device::Memory& memory, Where where, std::size_t bytes) -> Status {
     if (memory.bytes() >= bytes) return ok_status();
     memory.reset();
@@ -160,13 +160,13 @@ Status ResidentRunner::note_pictures(std::uint64_t first_position, std::uint32_t
 }
 
 /// Draws which rows it has, and what is done with their pictures.
-Result<ResidentRunner::Places> ResidentRunner::note_batch(std::uint64_t step, std::uint32_t rows) {
+Result<ResidentRunner::RunnerPlaces> ResidentRunner::note_batch(std::uint64_t step, std::uint32_t rows) {
   records_.resize(rows);
   sampler_.indices(step, 0, records_);
   rows_ = records_;
   source_->rows()->to_rows(rows_);
   DRAPPS_RETURN_IF_ERROR(note_pictures(sampler_.batch(step).first_position, rows));
-  Places places{};
+  RunnerPlaces places{};
   places.list = aligned(rows * sizeof(std::uint64_t));
   places.columns = aligned(places.list + list_.bytes());
   places.host_bytes = places.columns;
@@ -177,11 +177,11 @@ Result<ResidentRunner::Places> ResidentRunner::note_batch(std::uint64_t step, st
   return places;
 }
 
-Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* slot, Work& work) {
+Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work) {
   const auto places = note_batch(step, rows);
   if (!places.ok()) return places.error();
   DRAPPS_RETURN_IF_ERROR(room_for(work, *places));
-  const Sampler::Batch batch = sampler_.batch(step);
+  const Sampler::BatchRows batch = sampler_.batch(step);
   // Row numbers and the list of pictures go to the device's copy; the columns behind them into the batch.
   std::byte* const pinned = work.pinned.data();
   std::byte* const there = work.there.data();

@@ -37,16 +37,16 @@ class ResidentRunner final : public WindowRunner {
 
  private:
   /// What the host writes for one batch, and its copy on the device.
-  struct Work {
+  struct RunnerMemory {
     device::Memory pinned, there;
     std::unique_ptr<device::Event> made;  // behind all that uses them
   };
   /// Where in them stands what: row numbers, the list of pictures, and columns that the host fills.
-  struct Places {
+  struct RunnerPlaces {
     std::size_t list, columns, host_bytes, device_bytes;
   };
   /// A batch under way.
-  struct Pending {
+  struct PendingBatch {
     std::uint64_t step;
     const Slot* slot;
     std::optional<Error> error;
@@ -63,17 +63,17 @@ class ResidentRunner final : public WindowRunner {
   Status reserve_slots();
   Status reserve_works();
   Status begin(std::uint64_t step, std::uint32_t rows, Slot& slot);
-  Status write(std::uint64_t step, std::uint32_t rows, std::byte* slot, Work& work);
+  Status write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work);
   bool by_host(const ColumnGatherer& column) const noexcept;
   Status copy_columns(const RowRun& run, std::byte* slot, std::byte* at);
   Status launch(std::uint32_t rows, std::byte* slot, const std::byte* there, device::AugmentArguments& augment);
   Status mix(std::uint64_t step, std::uint32_t rows, std::byte* slot);
-  Result<Places> note_batch(std::uint64_t step, std::uint32_t rows);
+  Result<RunnerPlaces> note_batch(std::uint64_t step, std::uint32_t rows);
   Status note_pictures(std::uint64_t first_position, std::uint32_t rows);
-  Status room_for(Work& work, const Places& places);
+  Status room_for(RunnerMemory& work, const RunnerPlaces& places);
 
   const std::shared_ptr<Residence> residence_;
-  std::array<Work, 8> works_;  // of step s: number s modulo their count
+  std::array<RunnerMemory, 8> works_;  // of step s: number s modulo their count
   device::AugmentList list_;
   Trail trail_;
   Scratch scratch_;
@@ -83,7 +83,7 @@ class ResidentRunner final : public WindowRunner {
 
   // The mutex guards all below.
   std::uint64_t next_step_ = 0;  // that is begun next
-  std::deque<Pending> pending_;
+  std::deque<PendingBatch> pending_;
 };
 
 }  // namespace drapps

@@ -45,7 +45,7 @@ class TokenTable {
   TokenId find(std::string_view bytes, std::uint64_t hash) const noexcept { return slots_[find_slot(bytes, hash)].id; }
 
  private:
-  struct Slot {
+  struct TokenSlot {
     std::string_view bytes;
     std::uint32_t tag = 0;  // of the hash: tells nearly all others apart
     TokenId id = -1;
@@ -59,7 +59,7 @@ class TokenTable {
     return at;
   }
 
-  std::vector<Slot> slots_;
+  std::vector<TokenSlot> slots_;
   int shift_;
 };
 

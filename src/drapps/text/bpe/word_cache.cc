@@ -13,26 +13,26 @@ WordCache::WordCache() {
   if (memory == nullptr) throw std::bad_alloc();
   madvise(memory, kMemory, MADV_HUGEPAGE);  // where the system has such pages for it
   std::memset(memory, 0, kMemory);          // no pretoken is of size 0
-  entries_.reset(static_cast<Entry*>(memory));
+  entries_.reset(static_cast<WordEntry*>(memory));
 }
 
 void WordCache::insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept {
-  Entry* const entry = entries_.get() + place;
+  WordEntry* const entry = entries_.get() + place;
   if (++inserted_ % kStay == 0) entry[0] = entry[1];
-  Entry& last = entry[1];
+  WordEntry& last = entry[1];
   last.key = key;
   std::copy_n(ids, size, last.ids);
   last.size = static_cast<std::uint32_t>(size);
 }
 
-void WordCache::Free::operator()(Entry* entries) const noexcept { std::free(entries); }
+void WordCache::FreeEntries::operator()(WordEntry* entries) const noexcept { std::free(entries); }
 
-PhraseCache::PhraseCache() : entries_(std::make_unique<Entry[]>(std::size_t{1} << kBits)) {}
+PhraseCache::PhraseCache() : entries_(std::make_unique<PhraseEntry[]>(std::size_t{1} << kBits)) {}
 
 void PhraseCache::insert(std::string_view pretoken, std::uint64_t hash, bool part, const TokenId* ids,
                          std::size_t tokens) noexcept {
   if (pretoken.size() > kMaxSize || tokens == 0 || tokens > kMaxIds) return;
-  Entry& entry = at(hash);
+  PhraseEntry& entry = at(hash);
   entry.size = static_cast<std::uint8_t>(pretoken.size());
   entry.part = part;
   entry.tokens = static_cast<std::uint16_t>(tokens);

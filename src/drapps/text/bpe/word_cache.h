@@ -66,7 +66,7 @@ class WordCache {
   static constexpr std::size_t kMaxIds = 3;
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
-  struct Entry {
+  struct WordEntry {
     WordKey key;
     TokenId ids[kMaxIds];
     std::uint32_t size;
@@ -83,7 +83,7 @@ class WordCache {
 
   /// Copies the ids and a word of rubbish to `out`; their number, or 0 where the pretoken is not known.
   std::size_t find(const WordKey& key, std::uint32_t place, TokenId* out) const noexcept {
-    const Entry* entry = entries_.get() + place;
+    const WordEntry* entry = entries_.get() + place;
     entry += static_cast<std::size_t>(!entry->key.is(key));  // no branch: which of the two it is cannot be foreseen
     if (!entry->key.is(key)) [[unlikely]] {
       return 0;
@@ -96,15 +96,15 @@ class WordCache {
 
  private:
   static constexpr std::uint32_t kStay = 8;
-  static constexpr std::size_t kLines = kMemory / (2 * sizeof(Entry));
+  static constexpr std::size_t kLines = kMemory / (2 * sizeof(WordEntry));
 
-  struct Free {
-    void operator()(Entry* entries) const noexcept;
+  struct FreeEntries {
+    void operator()(WordEntry* entries) const noexcept;
   };
-  std::unique_ptr<Entry[], Free> entries_;
+  std::unique_ptr<WordEntry[], FreeEntries> entries_;
   std::uint32_t inserted_ = 0;
 };
-static_assert(sizeof(WordCache::Entry) == 32);
+static_assert(sizeof(WordCache::WordEntry) == 32);
 
 /// Longer pretokens, and those of more ids: lines of dashes, long words, runs of Chinese. Each has one place, 128 bytes
 /// of a table of 1 MiB; who comes last has it.
@@ -119,7 +119,7 @@ class PhraseCache {
   /// Copies the ids to `out`; their number, or 0 where the pretoken is not known. The same bytes as a part of a
   /// pretoken may have other ids.
   std::size_t find(std::string_view pretoken, std::uint64_t hash, bool part, TokenId* out) const noexcept {
-    const Entry& entry = at(hash);
+    const PhraseEntry& entry = at(hash);
     if (entry.size != pretoken.size() || entry.part != part ||
         std::memcmp(entry.bytes, pretoken.data(), pretoken.size()) != 0)
       return 0;
@@ -133,18 +133,18 @@ class PhraseCache {
 
  private:
   static constexpr unsigned kBits = 13;
-  struct alignas(64) Entry {
+  struct alignas(64) PhraseEntry {
     std::uint8_t size;
     bool part;
     std::uint16_t tokens;
     TokenId ids[kMaxIds];
     char bytes[kMaxSize];
   };
-  static_assert(sizeof(Entry) == 128 && kMemory == sizeof(Entry) << kBits);
+  static_assert(sizeof(PhraseEntry) == 128 && kMemory == sizeof(PhraseEntry) << kBits);
 
-  Entry& at(std::uint64_t hash) const noexcept { return entries_[hash >> (64 - kBits)]; }
+  PhraseEntry& at(std::uint64_t hash) const noexcept { return entries_[hash >> (64 - kBits)]; }
 
-  std::unique_ptr<Entry[]> entries_;
+  std::unique_ptr<PhraseEntry[]> entries_;
 };
 
 }  // namespace drapps::text
