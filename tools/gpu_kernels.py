@@ -60,7 +60,7 @@ template <> struct numeric_limits<double> {
 """,
 }
 # Headers of other folders that bodies include.
-SHARED = ("base/exact_math.h", "base/philox.h")
+SHARED = ("base/exact_math.h", "base/half.h", "base/philox.h")
 
 
 class Nvrtc:

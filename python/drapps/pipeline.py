@@ -354,13 +354,13 @@ class Pipeline:
         """The form of the batch: float32 ``nchw`` in [0, 1] where this is not called.
 
         Args:
-            dtype: ``float32``, ``bfloat16`` or ``uint8``.
+            dtype: ``float32``, ``bfloat16``, ``float16`` or ``uint8``.
             layout: ``nchw`` or ``nhwc``.
             scale: floats are divided by 255.
         """
         tensor = replace(
             self._spec.tensor,
-            dtype=arguments.one_of("dtype", dtype, ("float32", "bfloat16", "uint8")),
+            dtype=arguments.one_of("dtype", dtype, ("float32", "bfloat16", "float16", "uint8")),
             layout=arguments.one_of("layout", layout, ("nchw", "nhwc")),
             scale=arguments.flag("scale", scale) and dtype != "uint8",
         )
@@ -413,7 +413,9 @@ class Pipeline:
         if tensor.dtype == "uint8" and mix is not None and mix["mixup_alpha"]:
             raise PipelineError("mixup makes fractions: use .to('float32'), or cutmix alone")
         if tensor.dtype == "uint8" and tensor.mean:
-            raise PipelineError("normalize makes floats: use .to('float32') or .to('bfloat16')")
+            raise PipelineError(
+                "normalize makes floats: use .to('float32'), .to('bfloat16') or .to('float16')"
+            )
         return self._spec
 
     def batch(

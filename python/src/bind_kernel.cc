@@ -119,7 +119,8 @@ NumpyBytes store(const ConstPixels& pixels, const std::vector<float>& mean, cons
                                                        {"int32", Dtype::kInt32},
                                                        {"int64", Dtype::kInt64},
                                                        {"float32", Dtype::kFloat32},
-                                                       {"bfloat16", Dtype::kBfloat16}}),
+                                                       {"bfloat16", Dtype::kBfloat16},
+                                                       {"float16", Dtype::kFloat16}}),
                                  choice<Layout>(layout, {{"nchw", Layout::kNchw}, {"nhwc", Layout::kNhwc}})};
   const kernel::Normalizer normalizer = normalizer_of(mean, std, raw);
   const Status status = normalizer.check(in.view.channels, format);

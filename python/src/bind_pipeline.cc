@@ -177,6 +177,19 @@ int get_buffer(PyObject* self, Py_buffer* view, int /*flags*/) noexcept {
   return 0;
 }
 
+/// What NumPy asks for where a tensor has no buffer: so that it says why, in the place of an array of one object.
+nb::object as_array(const nb::handle& self, const nb::args& arguments, const nb::kwargs& options) {
+  const auto& tensor = nb::cast<const Tensor&>(self);
+  if (tensor.slot.kind().place == MemoryKind::Place::kDevice) {
+    throw nb::type_error(
+        "NumPy cannot read a batch in a device's memory; copy it to the host first, as by "
+        "torch.from_dlpack(tensor).cpu()");
+  }
+  if (buffer_format(tensor.dtype) == nullptr) throw nb::type_error("NumPy has no bfloat16; take it by DLPack");
+  const auto memory = nb::steal(PyMemoryView_FromObject(self.ptr()));
+  return nb::module_::import_("numpy").attr("array")(memory, *arguments, **options);
+}
+
 void release_buffer(PyObject* /*self*/, Py_buffer* view) noexcept { delete[] static_cast<Py_ssize_t*>(view->internal); }
 
 PyType_Slot tensor_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
@@ -356,6 +369,8 @@ void bind_pipeline(nb::module_& module) {
   nb::class_<Tensor>(module, "Tensor", nb::type_slots(tensor_slots), "A column of a batch, exclusively the holder's.")
       .def_prop_ro("shape", [](const Tensor& self) { return nb::tuple(nb::cast(self.shape)); })
       .def_prop_ro("dtype", [](const Tensor& self) { return std::string(name_of(self.dtype)); })
+      .def("__array__", &as_array,
+           nb::sig("def __array__(self, dtype: object = None, *, copy: bool | None = None) -> object"))
       .def("__dlpack__", &dlpack, nb::kw_only(), "stream"_a = nb::none(), "max_version"_a = nb::none(),
            "dl_device"_a = nb::none(), "copy"_a = nb::none())
       .def("__dlpack_device__", [](const Tensor& self) {

@@ -15,14 +15,14 @@ void bind_testing(nanobind::module_& module) {
              "Makes the policies random, random_raw and faulty known in this process.");
   module.def(
       "_allow_host_device",
-      [](std::size_t memory_bytes, std::int64_t latency_ns, std::uint64_t launches) {
+      [](std::size_t memory_bytes, std::int64_t latency_ns, std::uint64_t launches, bool host_reads) {
         const std::chrono::nanoseconds latency(latency_ns);
-        device::allow_host_device(device::HostDeviceOptions{memory_bytes, latency, latency, launches});
+        device::allow_host_device(device::HostDeviceOptions{memory_bytes, latency, latency, launches, host_reads});
       },
       nanobind::arg("memory_bytes"), nanobind::arg("latency_ns"), nanobind::arg("launches") = ~std::uint64_t{0},
+      nanobind::arg("host_reads") = true,
       "Makes \"host\" a device in this process, whose copies and launches take at least so long, and which is lost "
-      "with "
-      "the launch behind so many.");
+      "with the launch behind so many. Without `host_reads` its batches count as those on a GPU.");
 }
 
 }  // namespace drapps

@@ -85,7 +85,7 @@ def test_numpy_takes_it_by_buffer_and_by_dlpack_writable_and_without_a_copy(sour
         assert (view.readonly, view.c_contiguous) == (False, True)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "uint8"])
 def test_torch_takes_it_writable_and_without_a_copy(dtype):
     torch = pytest.importorskip("torch")
     loader = drapps.image_bytes(records(3)).center_crop(16).to(dtype).batch(3)

@@ -71,7 +71,7 @@ def test_decode_resize_crop_flip_equals_pillow(interpolation, target):
 
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "bfloat16", "float16"])
 def test_every_form_of_the_batch_equals_torch(dtype, layout):
     pipeline = drapps.image_bytes(RECORDS).resize((40, 50), pass_order=ORDER).center_crop(32)
     pipeline = pipeline.flip(1.0).flip_vertical(1.0).to(dtype, layout)
@@ -88,7 +88,7 @@ def test_normalise_equals_torch_for_all_256_values_of_each_channel():
     ramp = np.arange(256, dtype=np.uint8).reshape(16, 16)
     pixels = np.stack([ramp, ramp.T, ramp[::-1]], axis=-1)
     record = encode(Image.fromarray(pixels), "PNG")
-    for dtype in ("float32", "bfloat16"):
+    for dtype in ("float32", "bfloat16", "float16"):
         pipeline = drapps.image_bytes([record]).center_crop(16).to(dtype).normalize(MEAN, STD)
         found = rows(pipeline.batch(1))[0]
         assert torch.equal(bits(found), bits(by_torch(pixels.copy(), dtype, "nchw")))

@@ -301,7 +301,7 @@ IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
     ],
 )
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_normalising_gives_torchs_bits(
     dtype: str, layout: str, mean: list[float], std: list[float], level: str
 ) -> None:

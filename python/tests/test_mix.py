@@ -61,7 +61,7 @@ def by_torchvision(transform, images, labels, **params):
     return transform(images, torch.tensor(labels))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("alpha", [0.02, 0.2, 1.0, 5.0])
 def test_mixup_equals_torchvision(v2, alpha, dtype):
     pytest.importorskip("torch")
@@ -82,7 +82,7 @@ def test_mixup_equals_torchvision(v2, alpha, dtype):
         assert after["label"].equal(labels)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "uint8", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "bfloat16", "float16"])
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
 def test_cutmix_equals_torchvision(v2, dtype, layout):
     pytest.importorskip("torch")

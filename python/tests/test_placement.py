@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import numpy as np
 import pytest
 
 import drapps
-from drapps import _core
+from drapps import _core, trace
 from drapps.errors import PipelineError
 from python.tests.decode_files import jpeg
 
@@ -144,6 +147,52 @@ def test_the_device_is_metered(files: Path) -> None:
     assert loader(files).stats().device.launches == 0
 
 
+def decide(made: drapps.Loader, enough: Callable[[dict[str, int]], bool]) -> dict[str, int]:
+    """Epochs until the knobs stand where they are to be, and where they stand then."""
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        epochs(made, 1)
+        knobs: dict[str, int] = made.export_settings()["knobs"]
+        if enough(knobs):
+            break
+    return knobs
+
+
+def test_thresholds_move_samples_to_the_device_and_back(files: Path) -> None:
+    here = {"name": "rule", "parameters": {"gpu_high": 0, "cpu_low": 1, "cpu_high": 1}}
+    there = {"name": "rule", "parameters": {"cpu_high": 0, "gpu_low": 1}}
+    made = loader(files, placement="gpu", policy=here)
+    expected = epochs(loader(files), 1)[0]
+    fewer = decide(made, lambda knobs: max(knobs["decode_on_gpu"], knobs["augment_on_gpu"]) < 15)
+    assert max(fewer["decode_on_gpu"], fewer["augment_on_gpu"]) < 15
+    made.policy = there
+    more = decide(made, lambda knobs: knobs["decode_on_gpu"] > fewer["decode_on_gpu"])
+    assert more["decode_on_gpu"] > fewer["decode_on_gpu"]
+    assert more["augment_on_gpu"] > fewer["augment_on_gpu"]
+    assert "on accelerators" in str(made.explain().decisions)
+    made.set_epoch(0)
+    assert epochs(made, 1)[0] == expected
+
+
+def test_a_trace_has_what_the_device_did_and_replays(files: Path, tmp_path: Path) -> None:
+    path = tmp_path / "placed.trace"
+    made = loader(files, placement="gpu", policy="rule")
+    with made.record(path):
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            epochs(made, 1)
+    seen = [each for each in trace.open(path) if isinstance(each, trace.Decision)]
+    last = seen[-1].observation
+    for name in ("launches", "bytes_in", "bytes_out", "copy", "kernel"):
+        assert last[f"device.{name}"] > 0
+    counted = made.stats().device
+    assert last["device.launches"] <= counted.launches
+    assert last["device.kernel"] <= counted.kernel_s * 1e9
+    done = trace.replay(path)
+    assert (done.equal, done.first_difference) == (done.decisions, "")
+    assert done.decisions == len(seen)
+
+
 def test_colours_and_erasures_are_made_there(files: Path) -> None:
     def pipeline(**options: Any) -> drapps.Loader:
         described = drapps.image_folder(files).random_resized_crop(24).flip()
@@ -157,6 +206,24 @@ def test_colours_and_erasures_are_made_there(files: Path) -> None:
     assert placed(made)["augmented"] > 0
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "why"),
+    [
+        (lambda start: start.resize((40, 50)).random_resized_crop(24), "op 2 .* is the second"),
+        (lambda start: start.color_jitter(0.4).resize((24, 24)), "op 2 .* behind a change of col"),
+    ],
+)
+def test_what_a_device_does_not_augment_is_explained(
+    files: Path, pipeline: Callable[[drapps.Pipeline], drapps.Pipeline], why: str
+) -> None:
+    described = pipeline(drapps.image_folder(files)).on_error("replace")
+    made = described.batch(8, device="host", placement="gpu")
+    assert epochs(made) == epochs(described.batch(8))
+    assert placed(made)["decoded"] > placed(made)["augmented"] == 0
+    assert re.search(rf"augmented on the CPU: {why}", str(made.explain()))
+    assert made.stats().to_json()["limits"]["augment_on_gpu"] == [0, 0]
+
+
 def test_without_a_device(files: Path) -> None:
     with pytest.raises(PipelineError, match=r'placement="gpu" cannot be: .*"tpu:0" is none'):
         next(iter(loader(files, placement="gpu", device="tpu:0")))
@@ -165,6 +232,7 @@ def test_without_a_device(files: Path) -> None:
         warnings.simplefilter("error")
         assert epochs(made, 1) == epochs(loader(files), 1)
     assert '"tpu:0" is none' in placed(made)["unused"]
+    assert 'all on the CPU: device "tpu:0" is none' in str(made.explain())
 
 
 def test_arguments(files: Path) -> None:

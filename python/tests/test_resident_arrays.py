@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -98,6 +101,24 @@ def test_tensors_lie_where_the_batch_does() -> None:
     assert torch.is_tensor(next(loader(True).torch())["image"])
 
 
+def test_numpy_says_that_it_cannot_read_a_batch_on_a_gpu() -> None:
+    expected = np.array(next(iter(loader(False)))["image"])
+    _core._allow_host_device(64 << 20, 0, host_reads=False)
+    made = loader(True)
+    batch = next(iter(made))
+    image = batch["image"]
+    assert image.__dlpack_device__() == (2, 0)
+    for read in (np.asarray, np.array, lambda each: each.__array__()):
+        with pytest.raises(TypeError, match="copy it to the host first"):
+            read(image)
+    with pytest.raises(TypeError, match="copy it to the host first"):
+        batch.numpy()
+    with pytest.raises(BufferError, match="in a device's memory"):
+        memoryview(image)
+    on_host = np.asarray(next(iter(loader(False)))["image"])
+    np.testing.assert_array_equal(on_host, expected)
+
+
 def test_two_loaders_and_a_fork_use_one_device() -> None:
     expected = epoch(loader(False))
     one, other = loader(True), loader(True)
@@ -117,7 +138,83 @@ def test_two_loaders_and_a_fork_use_one_device() -> None:
             status = 0
         finally:
             os._exit(status)
+    after = [{name: np.array(part) for name, part in each.numpy().items()} for each in iterator]
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    plain = loader(False)
+    plain.set_epoch(1)
+    same(after, epoch(plain)[1:])  # the parent went on meanwhile
+
+
+def test_two_devices_have_memory_of_their_own() -> None:
+    expected = epoch(loader(False))
+    _core._allow_host_device(800_000, 100_000)  # less than two loaders take
+
+    def on(device: str) -> drapps.Loader:
+        pipeline = mixed(drapps.arrays(arrays(), pictures="image"))
+        return pipeline.batch(32, device=device, device_memory="32MB")
+
+    one, other = on("host:0"), on("host:1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for at, batches in enumerate(zip(one, other, strict=True)):
+            for batch in batches:
+                np.testing.assert_array_equal(np.asarray(batch["image"]), expected[at]["image"])
+    assert min(each.stats().device.launches for each in (one, other)) > 0
+
+
+EXIT = """
+import sys
+import threading
+
+import numpy as np
+
+import drapps
+from drapps import _core
+
+_core._allow_host_device(64 << 20, 2_000_000)
+arrays = {"image": np.zeros((150, 20, 18, 3), np.uint8), "label": np.zeros(150, np.int16)}
+described = drapps.arrays(arrays, pictures="image").flip()
+made = described.batch(8, device="host", device_memory="32MB")
+state = sys.argv[1]
+if state == "before the first batch":
+    iterator = iter(made)
+elif state == "under way":
+    iterator = iter(made)
+    next(iterator)
+elif state == "batches held":
+    held = [batch for batch, _ in zip(made, range(4))]
+elif state == "tensors held":
+    import torch
+
+    held = [tensors for tensors, _ in zip(made.torch(), range(4))]
+elif state == "taken by another thread":
+    other = described.batch(8, device="host", device_memory="32MB")
+    threading.Thread(target=lambda: [list(other) for _ in range(10_000)], daemon=True).start()
+    next(iter(made))
+elif state == "an error":
+    next(iter(made))
+    print("ended")
+    raise SystemExit(3)
+print("ended")
+"""
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "before the first batch",
+        "under way",
+        "batches held",
+        "tensors held",
+        "taken by another thread",
+        "an error",
+    ],
+)
+def test_a_program_ends_in_every_state(state: str) -> None:
+    words = [sys.executable, "-c", EXIT, state]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    code = 3 if state == "an error" else 0
+    assert (done.returncode, done.stdout, done.stderr) == (code, "ended\n", "")
 
 
 def test_arguments() -> None:

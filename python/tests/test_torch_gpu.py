@@ -111,7 +111,7 @@ def test_mixed_batches_of_a_pipeline_lie_on_the_device():
                 torch.cuda._sleep(2_000_000)  # the host is ahead of what uses the batch
                 yield {name: (tensor + 0).cpu() for name, tensor in batch.items()}, batch
 
-    for dtype in ("float32", "bfloat16"):
+    for dtype in ("float32", "bfloat16", "float16"):
         pairs = zip(epochs(dtype, device_memory="64MB"), epochs(dtype), strict=True)
         for (found, batch), (expected, _) in pairs:
             assert batch["image"].device.type == "cuda"

@@ -56,6 +56,9 @@ class Plan(Report):
         batch_bytes: native: memory of one batch.
         lanes: native: the lanes of either mode, ``fused`` and ``split``.
         weights: native: what lane weights say, ``share`` or ``cap``.
+        placement: native: where pictures are decoded, ``placement`` and ``device``; how many a
+            device has ``decoded``, ``augmented``, and ``returned`` for the CPU; ``not_augmented``,
+            why it makes no rows of them, and ``unused``, why it does nothing at all.
         reasons: Python: why it is not native, a sentence each.
         virtual_workers: Python: what `num_workers` counts.
         processes: Python: worker processes, or threads, behind them.
@@ -82,6 +85,7 @@ class Plan(Report):
     batch_bytes: int | None = None
     lanes: Mapping[str, Sequence[str]] | None = None
     weights: str | None = None
+    placement: Mapping[str, Any] | None = None
     reasons: Sequence[str] | None = None
     virtual_workers: int | None = None
     processes: int | None = None
@@ -121,6 +125,7 @@ class Plan(Report):
                 for name in self.lanes[mode]
             ]
             yield "lanes", f"{mode}: {', '.join(lanes)}"
+        yield from self._placed()
         if self.own_state:
             yield "own state", ", ".join(self.own_state)
         if self.pictures:
@@ -132,6 +137,19 @@ class Plan(Report):
             ]
             yield "first batch", ", ".join(parts)
         yield from (("short of", each) for each in self.shortages)
+
+    def _placed(self) -> Iterator[tuple[str, str]]:
+        there = {"placement": "cpu"} if self.placement is None else self.placement
+        if there["placement"] == "cpu":
+            return
+        said = f"{there['placement']} on {there['device']}"
+        if "decoded" in there:
+            said += f": {there['decoded']} samples decoded there, {there['augmented']} augmented"
+        yield "placement", said
+        if "not_augmented" in there:
+            yield "", f"augmented on the CPU: {there['not_augmented']}"
+        if "unused" in there:
+            yield "", f"all on the CPU: {there['unused']}"
 
     def _work(self) -> Iterator[tuple[str, str]]:
         if self.path == "native":

@@ -1,18 +1,21 @@
 #include "drapps/batch/erase.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
 #include "drapps/base/exact_math.h"
+#include "drapps/base/half.h"
 #include "drapps/base/philox.h"
 
 namespace drapps {
 namespace {
 
-/// bfloat16 as its bits, so that it is a type of its own among the element types.
+/// Floats of 16 bits as their bits, so that each is a type of its own among the element types.
 struct BfloatBits {
+  std::uint16_t bits;
+};
+struct HalfBits {
   std::uint16_t bits;
 };
 
@@ -21,8 +24,9 @@ T element(float value) noexcept {
   if constexpr (std::is_same_v<T, float>) {
     return value;
   } else if constexpr (std::is_same_v<T, BfloatBits>) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    return {static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)};
+    return {to_bfloat16(value)};
+  } else if constexpr (std::is_same_v<T, HalfBits>) {
+    return {to_float16(value)};
   } else {
     return static_cast<T>(std::nearbyint(std::clamp(value, 0.0F, 255.0F)));
   }
@@ -53,6 +57,7 @@ void with_element(Dtype dtype, As as) noexcept {
     case Dtype::kInt64: return as(std::int64_t{});
     case Dtype::kFloat32: return as(float{});
     case Dtype::kBfloat16: return as(BfloatBits{});
+    case Dtype::kFloat16: return as(HalfBits{});
     default: return;
   }
 }

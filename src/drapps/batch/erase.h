@@ -4,7 +4,7 @@
 // word per element, element x of the rectangle's row y in channel c being word x of
 //     Draws({.seed = erasure.key, .epoch = y, .position = c}, 0)
 // kNormalPerChannel takes word 0 of row 0 for the whole rectangle. Deviates and values are rounded to float32 and
-// then to the row's dtype: bfloat16 to nearest, ties to even; integers too, after clipping to 0 … 255.
+// then to the row's dtype: bfloat16 and float16 to nearest, ties to even; integers too, after clipping to 0 … 255.
 #pragma once
 
 #include <cstddef>

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <string>
 
 #include "drapps/augment/picture/checks.h"
+#include "drapps/base/half.h"
 
 namespace drapps {
 namespace {
@@ -35,26 +35,26 @@ void join_rows(const MixedRows& rows, std::size_t offset, std::size_t bytes, Joi
   }
 }
 
-float widen(std::uint16_t bits) noexcept { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-
-/// To the nearest bfloat16, ties to even, of a finite number.
-std::uint16_t narrow(float value) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+/// Of floats of 16 bits, which `widen` and `narrow` turn to float32 and back.
+template <auto widen, auto narrow>
+void blend_halves(const MixedRows& rows, float own_share, float before_share) noexcept {
+  join_rows(rows, 0, rows.row_bytes, [=](std::byte* own, const std::byte* before, std::size_t bytes) {
+    auto* out = reinterpret_cast<std::uint16_t*>(own);
+    const auto* in = reinterpret_cast<const std::uint16_t*>(before);
+    for (std::size_t i = 0; i < bytes / 2; ++i) {
+      const float first = widen(narrow(widen(in[i]) * before_share));
+      out[i] = narrow(first + widen(narrow(widen(out[i]) * own_share)));
+    }
+  });
 }
 
 void blend(const MixedRows& rows, Dtype dtype, double lambda) noexcept {
   const auto own_share = static_cast<float>(lambda);
   const auto before_share = static_cast<float>(1 - lambda);
   if (dtype == Dtype::kBfloat16) {
-    join_rows(rows, 0, rows.row_bytes, [=](std::byte* own, const std::byte* before, std::size_t bytes) {
-      auto* out = reinterpret_cast<std::uint16_t*>(own);
-      const auto* in = reinterpret_cast<const std::uint16_t*>(before);
-      for (std::size_t i = 0; i < bytes / 2; ++i) {
-        const float first = widen(narrow(widen(in[i]) * before_share));
-        out[i] = narrow(first + widen(narrow(widen(out[i]) * own_share)));
-      }
-    });
+    blend_halves<from_bfloat16, to_bfloat16>(rows, own_share, before_share);
+  } else if (dtype == Dtype::kFloat16) {
+    blend_halves<from_float16, to_float16>(rows, own_share, before_share);
   } else {
     join_rows(rows, 0, rows.row_bytes, [=](std::byte* own, const std::byte* before, std::size_t bytes) {
       auto* out = reinterpret_cast<float*>(own);
@@ -72,10 +72,9 @@ Result<Mixer> Mixer::make(const Mix& mix, const TensorFormat& format, const Pict
   if (in.has_mask || in.has_boxes) {
     return op_error(Mix::kTag, "the samples have masks or boxes, which cannot be mixed; leave them out of the source");
   }
-  const bool real = format.dtype == Dtype::kFloat32 || format.dtype == Dtype::kBfloat16;
-  if (mix.mixup_alpha > 0 && !real) {
+  if (mix.mixup_alpha > 0 && !is_float(format.dtype)) {
     return op_error(Mix::kTag, "mixup makes fractions, and pictures of " + std::string(name_of(format.dtype)) +
-                                   " have none; ask for float32 or bfloat16, or for cutmix alone");
+                                   " have none; ask for float32, bfloat16 or float16, or for cutmix alone");
   }
   return Mixer(mix, format, in);
 }

@@ -67,7 +67,7 @@ std::vector<std::byte> PictureWriter::table() const {
 }
 
 Result<MaskWriter> MaskWriter::make(Dtype dtype, const PictureSpec& in) {
-  if (dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16) {
+  if (is_float(dtype) || !holds_pictures(dtype)) {
     return row_error(ErrorCode::kInvalidArgument,
                      "masks hold class ids; ask for uint8, int32 or int64, not " + std::string(name_of(dtype)));
   }

@@ -8,6 +8,7 @@
 
 #include "drapps/augment/picture/testing.h"
 #include "drapps/base/exact_math.h"
+#include "drapps/base/half.h"
 
 namespace drapps {
 namespace {
@@ -49,6 +50,8 @@ TEST(TensorFormat, RefusesCombinationsWithoutMeaning) {
       {{.table = std::vector<float>(256)}, "without scale"},
       {{.scale = false, .table = std::vector<float>(255)}, "255 numbers"},
       {{.dtype = Dtype::kUint8, .scale = false, .table = std::vector<float>(256)}, "not uint8"},
+      {{.dtype = Dtype::kInt16, .scale = false}, "not int16; ask for float32"},
+      {{.dtype = Dtype::kFloat64}, "not float64; ask for float32"},
   };
   for (const auto& [format, message] : cases) {
     const Status status = format.check();
@@ -157,6 +160,23 @@ TEST(PictureWriter, ErasesInTheRowsOwnUnits) {
   EXPECT_EQ(halves[0], 0x3F80);
   EXPECT_EQ(halves[13 * 37], 0x3F82);
   EXPECT_EQ(halves[2 * 13 * 37], 0x3DCD);
+  owned->picture.erasures[0].value = {1.00048828125F, 1.00146484375F, 0.1F};  // the same of float16
+  const auto others = write<std::uint16_t>({.dtype = Dtype::kFloat16}, owned->picture);
+  EXPECT_EQ(others[0], 0x3C00);
+  EXPECT_EQ(others[13 * 37], 0x3C02);
+  EXPECT_EQ(others[2 * 13 * 37], 0x2E66);
+}
+
+TEST(PictureWriter, WritesFloat16WithAndWithoutScaling) {
+  const auto owned = make_sample(1, 3, kPicture);
+  for (const Layout layout : kLayouts) {
+    for (const bool scale : {false, true}) {
+      const auto floats = write<float>({.layout = layout, .scale = scale}, owned->picture);
+      const auto halves =
+          write<std::uint16_t>({.dtype = Dtype::kFloat16, .layout = layout, .scale = scale}, owned->picture);
+      for (std::size_t i = 0; i < floats.size(); ++i) ASSERT_EQ(halves[i], to_float16(floats[i]));
+    }
+  }
 }
 
 TEST(PictureWriter, RefusesOtherSizesAndChannels) {
@@ -185,7 +205,9 @@ TEST(MaskWriter, WritesClassIdsInAnyIntegerType) {
 }
 
 TEST(MaskWriter, RefusesFloatsVaryingSizesAndMissingMasks) {
-  EXPECT_FALSE(MaskWriter::make(Dtype::kFloat32, spec(3, kPicture)).ok());
+  for (const Dtype dtype : {Dtype::kFloat32, Dtype::kFloat16, Dtype::kInt16}) {
+    EXPECT_FALSE(MaskWriter::make(dtype, spec(3, kPicture)).ok()) << name_of(dtype);
+  }
   EXPECT_FALSE(MaskWriter::make(Dtype::kInt64, {.extent = kPicture, .has_mask = true}).ok());
   const auto writer = MaskWriter::make(Dtype::kUint8, spec(3, kPicture));
   std::vector<std::byte> row(writer->bytes());

@@ -9,10 +9,13 @@
 namespace drapps {
 
 Status TensorFormat::check() const {
-  const bool real = dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16;
-  if (!real && (scale || !mean.empty() || !table.empty())) {
+  if (!holds_pictures(dtype)) {
+    return op_error(kTag, "pictures are not " + std::string(name_of(dtype)) +
+                              "; ask for float32, bfloat16, float16, uint8, int32 or int64");
+  }
+  if (!is_float(dtype) && (scale || !mean.empty() || !table.empty())) {
     return op_error(kTag, "pictures in [0, 1] or normalised are not " + std::string(name_of(dtype)) +
-                              "; ask for float32 or bfloat16, or for neither scale nor mean, std and table");
+                              "; ask for float32, bfloat16 or float16, or for neither scale nor mean, std and table");
   }
   if (mean.size() != std.size() || mean.size() > 4) {
     return op_error(kTag, "mean has " + std::to_string(mean.size()) + " numbers and std " + std::to_string(std.size()) +

@@ -1,16 +1,18 @@
 // What the pictures of a batch look like: torchvision's ToTensor (or PILToTensor) and Normalize, as a description.
 //
-//   dtype             scale   mean, std   an element of channel c
-//   float, bfloat16   yes     empty       x / 255
-//   float, bfloat16   yes     given       (x / 255 - mean[c]) / std[c], each step rounded to float32
-//   any               no      empty       x
-//   float, bfloat16   no      empty       table[x], or table[256·c + x]: what `table` says where it is not empty
+//   dtype    scale   mean, std   an element of channel c
+//   floats   yes     empty       x / 255
+//   floats   yes     given       (x / 255 - mean[c]) / std[c], each step rounded to float32
+//   any      no      empty       x
+//   floats   no      empty       table[x], or table[256·c + x]: what `table` says where it is not empty
 //
 // With `reciprocal`, x / 255 is x · (1 / 255) instead, as torchvision's v2.ToDtype computes it.
-// bfloat16 is the float32 value rounded to the nearest, ties to even.
+// Floats are float32, bfloat16 and float16: the float32 value rounded to the nearest, ties to even. Other dtypes are
+// uint8, int32 and int64.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -24,7 +26,11 @@ namespace drapps {
 
 template <>
 struct EnumNames<Dtype> {
-  static constexpr std::array<std::string_view, 5> kNames{"uint8", "int32", "int64", "float32", "bfloat16"};
+  static constexpr std::array<std::string_view, kDtypes> kNames = [] {
+    std::array<std::string_view, kDtypes> names{};
+    for (std::size_t i = 0; i < kDtypes; ++i) names[i] = name_of(static_cast<Dtype>(i));
+    return names;
+  }();
 };
 template <>
 struct EnumNames<Layout> {

@@ -52,8 +52,8 @@ Limits live_limits(const Plan& plan, const Engine& engine, const LateStage* late
 }
 
 LivePlant::LivePlant(Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings,
-                     const Limits& limits)
-    : engine_(engine), storage_(std::move(storage)), limits_(limits), settings_(settings) {}
+                     const Limits& limits, std::shared_ptr<const LateStage> late)
+    : engine_(engine), storage_(std::move(storage)), late_(std::move(late)), limits_(limits), settings_(settings) {}
 
 void LivePlant::attach(Runner& runner, const Limits& limits) {
   const std::scoped_lock lock(mutex_);
@@ -164,6 +164,7 @@ Observation LivePlant::observe() {
   seen.consumer = consumer_->observe(seen.time_ns);
   seen.workers = observation_of(engine_.workers().times());
   seen.storage = observe_storage();
+  seen.device = device_counts();
   seen.memory_used = std::as_const(engine_).memory().used();
   seen.memory_limit = std::as_const(engine_).memory().limit();
   seen.process_cpu_seconds = static_cast<double>(process_cpu_ns()) * 1e-9;
@@ -185,6 +186,13 @@ StorageObservation LivePlant::observe_storage() {
   return seen;
 }
 
+device::DeviceCounts LivePlant::device_counts() const {
+  device::DeviceCounts counts = device_;
+  for (const Runner* runner : runners_) counts += runner->metrics().device.read();
+  if (late_ != nullptr) counts += late_->counts().device;
+  return counts;
+}
+
 LaneSet LivePlant::valid_lanes() const {
   LaneSet valid = settings_[KnobId::kFused] != 0 ? fused_ : limits_.weighted;
   valid[kFetchPlace] = true;
@@ -200,13 +208,12 @@ PlantStats LivePlant::stats() const {
   stats.batches = batches_;
   stats.samples = samples_;
   stats.failed_samples = failed_samples_;
-  stats.device = device_;
+  stats.device = device_counts();
   for (const Runner* runner : runners_) {
     const Metrics& metrics = runner->metrics();
     stats.batches += metrics.batches.load(std::memory_order_relaxed);
     stats.samples += metrics.samples.load(std::memory_order_relaxed);
     stats.failed_samples += metrics.failed_samples.load(std::memory_order_relaxed);
-    stats.device += metrics.device.read();
     stats.ready_batches += runner->ready_batches();
     stats.upcoming.add(runner->upcoming());
   }

@@ -26,7 +26,9 @@ Limits live_limits(const Plan& plan, const Engine& engine, const LateStage* late
 class LivePlant final : public Plant {
  public:
   /// @param storage  what its records come from.
-  LivePlant(Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings, const Limits& limits);
+  /// @param late  what decodes samples of all its passes on a device, or null.
+  LivePlant(Engine& engine, std::shared_ptr<const Storage> storage, const Settings& settings, const Limits& limits,
+            std::shared_ptr<const LateStage> late = nullptr);
 
   /// A pass begins, and the settings in force are fitted to its limits.
   /// @param runner  lives until its detach().
@@ -59,9 +61,11 @@ class LivePlant final : public Plant {
   /// Mean size of a record to come, or of those that this process has read; 0 where neither is known.
   double record_bytes(const Runner& runner) const;
   StorageObservation observe_storage();
+  device::DeviceCounts device_counts() const;
 
   Engine& engine_;
   const std::shared_ptr<const Storage> storage_;
+  const std::shared_ptr<const LateStage> late_;
   const std::shared_ptr<ConsumerTimes> consumer_ = std::make_shared<ConsumerTimes>();
   mutable std::mutex mutex_;  // guards all below
   Limits limits_;

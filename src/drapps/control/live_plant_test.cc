@@ -39,6 +39,11 @@ class CountingRunner final : public Runner {
     }
     counted_.batches += batches;
     counted_.samples += 8 * batches;
+    counted_.device.launches += batches;
+    counted_.device.bytes_in += 2 * batches;
+    counted_.device.bytes_out += 3 * batches;
+    counted_.device.copy_ns += 4 * batches;
+    counted_.device.kernel_ns += 5 * batches;
   }
 
   void apply(const Settings& settings) override { applied.push_back(settings); }
@@ -102,6 +107,12 @@ TEST(LivePlant, CountsAllPassesThatWereAndAre) {
     EXPECT_EQ(during.batches, 5 + 2 * pass);
     EXPECT_EQ(after.batches, during.batches);
     EXPECT_EQ(after.samples, 8 * after.batches);
+    EXPECT_EQ(after.device.launches, after.batches);
+    EXPECT_EQ(after.device.bytes_in, 2 * after.batches);
+    EXPECT_EQ(after.device.bytes_out, 3 * after.batches);
+    EXPECT_EQ(after.device.copy_ns, 4 * after.batches);
+    EXPECT_EQ(after.device.kernel_ns, 5 * after.batches);
+    EXPECT_EQ(plant.stats().device.kernel_ns, after.device.kernel_ns);
     EXPECT_EQ(after.lanes[lane_place(LaneRole::kPrepare)].service_wall.sum, 7 * after.batches);
     EXPECT_EQ(during.lanes[lane_place(LaneRole::kPrepare)].service_wall.p50, 7u);
     EXPECT_EQ(after.lanes[lane_place(LaneRole::kPrepare)].service_wall.p50, 0u) << "nothing came since";

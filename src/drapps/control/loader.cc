@@ -41,7 +41,8 @@ Loader::Own::Own(Engine& engine, const Plan& plan, const std::shared_ptr<Source>
     : limit(engine.limit(resources.budget)),
       cache(engine, plan, source, resources.cache),
       arena(std::make_shared<ArenaPlace>(engine.spare_arenas())),
-      device(resources.placement) {}
+      device(resources.placement),
+      residence(resources.device) {}
 
 Loader::Own& Loader::enter_process() {
   control_.enter();
@@ -114,7 +115,8 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
 }
 
 void Loader::begin_plant(Own& own, Engine& engine, const Settings& settings, const Limits& limits) {
-  auto plant = std::make_shared<LivePlant>(engine, source_->shared_storage(), settings, limits);
+  auto plant =
+      std::make_shared<LivePlant>(engine, source_->shared_storage(), settings, limits, own.device.shared_decoder());
   if (files_ == nullptr) files_ = data_files_of(*source_);
   Meters::of_process().add(files_);
   control_.begin(plant, {.keep = [plant](bool on) { plant->sample(on ? SampleReservoir::kMost : 0); },
@@ -129,35 +131,19 @@ Settings Loader::first_settings(Own& own) {
   return settings;
 }
 
-Result<std::shared_ptr<Residence>> Loader::resident(Own& own) {
-  const auto guard = lock();
-  if (!resources_.device || own.residence != nullptr || own.device.full()) return own.residence;
-  auto made = Residence::make(*resources_.device, *plan_, *source_);
-  if (made.ok()) {
-    own.residence = *made;
-  } else if (made.error().code == ErrorCode::kResourceExhausted) {
-    leave_device(own, made.error());
-    return own.residence;
-  }
-  return made;
-}
-
-void Loader::leave_device(Own& own, const Error& error) {
-  own.residence.reset();
-  own.device.leave("the arrays do not live on " + resources_.device->device +
-                   ", and the CPU makes the batches: " + error.message);
-}
-
 bool Loader::lives_on_device() const {
   const auto guard = lock();
-  return own_.get() != nullptr && own_.get()->residence != nullptr;
+  return own_.get() != nullptr && own_.get()->residence.lives();
 }
 
 Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler order, const Settings& settings,
                                             Engine& engine, std::shared_ptr<LateStage> late) {
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
   if (own.cache.records() != nullptr) own.cache.records()->begin_pass();
-  auto residence = resident(own);
+  auto residence = [&] {
+    const auto guard = lock();
+    return own.residence.enter(*plan_, *source_);
+  }();
   if (!residence.ok()) return std::move(residence).error();
   RunnerParts parts{.plan = plan_,
                     .source = source_,
@@ -178,7 +164,7 @@ Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler 
   if (!full || parts.residence == nullptr) return made;
   {
     const auto guard = lock();
-    leave_device(own, made.error());
+    own.residence.leave(made.error());
   }
   parts.residence.reset();
   return make_runner(std::move(parts));
@@ -208,8 +194,6 @@ json Loader::stats() const {
     stats.settings = settings_now();
     stats.limits = limits_now();
   }
-  const Own* const own = own_.get();
-  if (own != nullptr && own->device.decoder() != nullptr) stats.device += own->device.decoder()->counts().device;
   json root = to_json(stats, knobs());
   root["machine"] = Meters::of_process().to_json(monotonic_ns());
   root["learning"] = control_.learning();
@@ -267,7 +251,10 @@ Status Loader::record(const std::string& path) {
 
 std::string Loader::take_device_warning() const {
   const auto guard = lock();
-  return own_.get() == nullptr ? std::string() : own_.get()->device.take_warning();
+  Own* const own = own_.get();
+  if (own == nullptr) return {};
+  std::string warning = own->residence.take_warning();
+  return warning.empty() ? own->device.take_warning() : warning;
 }
 
 }  // namespace drapps

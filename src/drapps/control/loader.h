@@ -24,10 +24,10 @@
 #include "drapps/control/live_plant.h"
 #include "drapps/control/loader_cache.h"
 #include "drapps/control/loader_device.h"
+#include "drapps/control/loader_residence.h"
 #include "drapps/control/resources.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
-#include "drapps/pipeline/residence.h"
 #include "drapps/pipeline/runner.h"
 
 namespace drapps {
@@ -86,7 +86,7 @@ class Loader {
     const std::shared_ptr<ArenaPlace> arena;  // the latest pass's batch memory, between it and the next
     std::mutex mutex;                         // guards all below, and settings_ in this process
     LoaderDevice device;                      // that decodes, and why none is used
-    std::shared_ptr<Residence> residence;     // from the first pass on, where there is to be one
+    LoaderResidence residence;                // where the arrays live
     std::shared_ptr<LivePlant> plant;         // of all passes, from the first one on; shared with them
     std::shared_ptr<const FirstBatch> first;  // of the latest pass
   };
@@ -108,10 +108,6 @@ class Loader {
   Limits limits_now() const;
   /// Those that a pass begins with.
   Settings first_settings(Own& own);
-  /// Where the arrays live, made by the first pass; null where they stay.
-  Result<std::shared_ptr<Residence>> resident(Own& own);
-  /// There is no memory for that: they stay where they are, from now on. Requires the mutex.
-  void leave_device(Own& own, const Error& error);
   Result<std::unique_ptr<Runner>> run(Own& own, const Pass& pass, Sampler order, const Settings& settings,
                                       Engine& engine, std::shared_ptr<LateStage> late);
   /// Makes the plant, which is under control then.

@@ -123,6 +123,7 @@ nlohmann::json LoaderDevice::to_json() const {
   root["device"] = choice_.device;
   if (!unused_.empty()) root["unused"] = unused_;
   if (decoder_ == nullptr) return root;
+  if (!decoder_->augments()) root["not_augmented"] = decoder_->why_not_augmented();
   const LateCounts counts = decoder_->counts();
   root.update({{"decoded", counts.decoded},
                {"augmented", counts.augmented},

@@ -55,21 +55,16 @@ class LoaderDevice {
   Result<std::shared_ptr<LateStage>> enter(const Plan& plan, Engine& engine);
   /// What decodes now, or null.
   const LateStage* decoder() const noexcept { return decoder_.get(); }
+  std::shared_ptr<const LateStage> shared_decoder() const noexcept { return decoder_; }
 
   /// The knobs that a loader begins with. Uses no device.
   static void start(Settings& settings, const PlacementChoice& choice) noexcept;
   /// Those that the next pass begins with, by what passes before have measured; whether that moves them.
   bool place(Settings& settings, const PlantStats& stats);
 
-  /// {"placement", "device", "decoded", "augmented", "returned", "launches", "at_once", "busy_s", "unused": why there
-  /// is none}
+  /// {"placement", "device", "decoded", "augmented", "returned", "launches", "at_once", "busy_s", "not_augmented": why
+  /// it makes no rows, "unused": why there is none}
   nlohmann::json to_json() const;
-  /// No memory was left for arrays that were to live on a device. `why` is a warning.
-  void leave(std::string why) {
-    full_ = true;
-    warning_ = std::move(why);
-  }
-  bool full() const noexcept { return full_; }
   /// Why the device decodes nothing, or nothing any more; once.
   std::string take_warning();
 
@@ -78,7 +73,6 @@ class LoaderDevice {
 
   const PlacementChoice choice_;
   bool entered_ = false;
-  bool full_ = false;
   std::shared_ptr<LateStage> decoder_;
   std::string warning_;          // that nobody has taken
   std::string unused_;           // why there is none, where one could be

@@ -181,6 +181,20 @@ TEST_F(SlowMetersTest, GiveWhatTheirThreadHasReadLast) {
   EXPECT_FALSE(seen.residency.resident.valid);
 }
 
+TEST_F(SlowMetersTest, SeeTheGpusThatTheyWereMadeWith) {
+  add_gpu("GPU-1").percent = 40;
+  const char* const name = "CUDA_VISIBLE_DEVICES";
+  if (std::getenv(name) != nullptr) GTEST_SKIP() << name << " is set";
+  SlowMeters meters({.library = library});
+  setenv(name, "", 1);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (meters.read().gpus.empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  unsetenv(name);
+  EXPECT_EQ(meters.read().gpus.size(), 1u);
+}
+
 TEST_F(SlowMetersTest, AskNothingAfterTheirEnd) {
   add_gpu("GPU-1").percent = 40;
   SlowMeters meters({.library = library, .environment = environment});

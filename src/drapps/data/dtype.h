@@ -7,7 +7,7 @@
 
 namespace drapps {
 
-/// The first five are those that pictures can be written in; arrays come in any.
+/// Arrays come in any; see holds_pictures().
 enum class Dtype : std::uint8_t {
   kUint8,
   kInt32,
@@ -43,6 +43,13 @@ constexpr std::size_t size_of(Dtype dtype) noexcept {
     case Dtype::kFloat64: return 8;
   }
   return 0;
+}
+
+/// Whether pictures can be written in it.
+constexpr bool holds_pictures(Dtype dtype) noexcept { return dtype <= Dtype::kBfloat16 || dtype == Dtype::kFloat16; }
+
+constexpr bool is_float(Dtype dtype) noexcept {
+  return dtype == Dtype::kFloat32 || dtype == Dtype::kBfloat16 || dtype == Dtype::kFloat16 || dtype == Dtype::kFloat64;
 }
 
 /// The name that numpy and torch use, such as "uint8" or "bfloat16".

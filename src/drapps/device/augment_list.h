@@ -23,7 +23,8 @@ Status check_on_device(std::span<const Op> ops);
 /// What rows of a dtype hold.
 constexpr Number number_of(Dtype dtype) noexcept {
   if (dtype == Dtype::kFloat32) return Number::kFloat32;
-  return dtype == Dtype::kBfloat16 ? Number::kBfloat16 : Number::kWhole;
+  if (dtype == Dtype::kBfloat16) return Number::kBfloat16;
+  return dtype == Dtype::kFloat16 ? Number::kFloat16 : Number::kWhole;
 }
 
 /// Filled picture by picture, then copied to the device; reused from launch to launch. For one thread at a time.

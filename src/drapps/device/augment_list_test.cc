@@ -169,7 +169,7 @@ std::vector<TensorFormat> formats() {
     for (const Dtype dtype : {Dtype::kUint8, Dtype::kInt32, Dtype::kInt64}) {
       formats.push_back({.dtype = dtype, .layout = layout, .scale = false});
     }
-    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16}) {
+    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat16}) {
       formats.push_back({.dtype = dtype, .layout = layout});
       formats.push_back({.dtype = dtype, .layout = layout, .mean = {0.4F}, .std = {0.3F}});
     }

@@ -89,6 +89,8 @@ class Device {
   virtual ~Device() = default;
 
   virtual std::string name() const = 0;
+  /// Whether the host reads batches in its memory, once they are made; never on a GPU.
+  virtual bool host_reads() const noexcept { return false; }
   /// Aligned to 256 bytes.
   virtual Result<Memory> allocate(Where where, std::size_t bytes) = 0;
   virtual Result<std::unique_ptr<Stream>> stream() = 0;

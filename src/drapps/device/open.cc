@@ -31,7 +31,8 @@ std::optional<int> ordinal_of(std::string_view name) {
 }
 
 Result<std::shared_ptr<Device>> make_device(const std::string& name, const std::optional<HostDeviceOptions>& host) {
-  if (name == "host" && host) return std::shared_ptr<Device>(std::make_shared<HostDevice>(*host));
+  if ((name == "host" || name.starts_with("host:")) && host)
+    return std::shared_ptr<Device>(std::make_shared<HostDevice>(*host));
   const std::optional<int> ordinal = ordinal_of(name);
   if (!ordinal) return invalid("device \"" + name + "\" is none; write \"cuda:0\"");
   auto driver = CudaDriver::load();

@@ -12,7 +12,7 @@ constexpr std::array kLevels{Level::kPortable, Level::kAvx2, Level::kAvx512, Lev
 Level best_of_cpu() noexcept {
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                    __builtin_cpu_supports("fma");
+                    __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   if (!avx2) return Level::kPortable;
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");

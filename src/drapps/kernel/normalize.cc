@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "drapps/base/half.h"
 #include "drapps/kernel/normalize_kernels.h"
 #include "drapps/kernel/planes.h"
 
@@ -20,11 +21,6 @@ constexpr std::size_t kTilePixels = 512;
 /// Rows from this size on are written past the caches; of smaller ones a whole batch may still lie in them when it is
 /// used.
 constexpr std::size_t kStreamedBytes = std::size_t{32} << 10;
-
-std::uint16_t to_bfloat16(float value) noexcept {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
-}
 
 float computed(const ChannelTable::ChannelArithmetic& a, float x) noexcept {
   const float scaled = std::fma(x, a.scale_high, x * a.scale_low);
@@ -52,13 +48,16 @@ ByteScale scale_of(Scaling scaling) noexcept {
   return scaling == Scaling::kDivide ? ByteScale{255.0F, scaling} : ByteScale{static_cast<float>(1.0 / 255.0), scaling};
 }
 
+void set_half(HalfTable& table, std::size_t x, std::uint16_t half) noexcept {
+  table.value[x] = half;
+  for (std::size_t k = 0; k < 2; ++k) table.bytes[k][x] = static_cast<std::uint8_t>(half >> (8 * k));
+}
+
 void set_value(ChannelTable& table, std::size_t x, float value) noexcept {
   table.value[x] = value;
-  table.bfloat16[x] = to_bfloat16(value);
+  set_half(table.bfloat16, x, drapps::to_bfloat16(value));
+  set_half(table.float16, x, drapps::to_float16(value));
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  for (std::size_t k = 0; k < 2; ++k) {
-    table.bfloat16_bytes[k][x] = static_cast<std::uint8_t>(table.bfloat16[x] >> (8 * k));
-  }
   for (std::size_t k = 0; k < 4; ++k) table.bytes[k][x] = static_cast<std::uint8_t>(bits >> (8 * k));
 }
 
@@ -109,17 +108,22 @@ struct Float32 {
   }
 };
 
-struct Bfloat16 {
+/// Of 16 bits, as a member of the kernels makes them.
+template <auto kTo>
+struct Half {
   using Element = std::uint16_t;
   static void convert(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
                       const NormalizeKernels& kernels, bool stream) noexcept {
-    kernels.to_bfloat16(out, in, n, table, stream);
+    (kernels.*kTo)(out, in, n, table, stream);
   }
   static void interleave3(std::uint16_t* out, const std::uint16_t* in, std::size_t n,
                           const NormalizeKernels& kernels) noexcept {
     kernels.interleave3x16(out, in, kTilePixels, n, true);
   }
 };
+
+using Bfloat16 = Half<&NormalizeKernels::to_bfloat16>;
+using Float16 = Half<&NormalizeKernels::to_float16>;
 
 template <class Integer>
 struct Widened {
@@ -283,10 +287,14 @@ Status Normalizer::check(std::int32_t channels, RowFormat format) const {
                        std::to_string(channels_) + "; give one mean and std per channel",
                    Stage::kBatch);
   }
-  const bool real = format.dtype == Dtype::kFloat32 || format.dtype == Dtype::kBfloat16;
-  if (!real && !raw_) {
+  if (!holds_pictures(format.dtype)) {
+    return invalid("pictures are not " + std::string(name_of(format.dtype)) +
+                       "; ask for float32, bfloat16, float16, uint8, int32 or int64",
+                   Stage::kBatch);
+  }
+  if (!is_float(format.dtype) && !raw_) {
     return invalid("normalised pictures are not " + std::string(name_of(format.dtype)) +
-                       "; ask for float32 or bfloat16, or do not normalise",
+                       "; ask for float32, bfloat16 or float16, or do not normalise",
                    Stage::kBatch);
   }
   return ok_status();
@@ -304,6 +312,9 @@ void Normalizer::store(void* out, ConstImageView in, RowFormat format, bool mirr
     case Dtype::kFloat32: store_as<Float32>(static_cast<float*>(out), in, format.layout, mirror, tables_, level); break;
     case Dtype::kBfloat16:
       store_as<Bfloat16>(static_cast<std::uint16_t*>(out), in, format.layout, mirror, tables_, level);
+      break;
+    case Dtype::kFloat16:
+      store_as<Float16>(static_cast<std::uint16_t*>(out), in, format.layout, mirror, tables_, level);
       break;
     default: break;  // check() takes no other
   }

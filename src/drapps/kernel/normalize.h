@@ -5,7 +5,7 @@
 //    or by the table itself, for what another framework computes.
 // 2. Every SIMD level either looks the table up, or computes by an arithmetic that was checked, when the
 //    Normalizer was made, to give all 256 numbers of every channel. So all levels give the same bits.
-// 3. bfloat16 is the float32 number rounded to nearest, ties to even.
+// 3. bfloat16 and float16 are the float32 number rounded to nearest, ties to even (base/half.h).
 #pragma once
 
 #include <array>
@@ -39,12 +39,17 @@ constexpr std::size_t row_size(RowFormat format, std::int32_t channels, std::int
          size_of(format.dtype);
 }
 
+/// One channel's numbers in 16 bits.
+struct HalfTable {
+  std::uint16_t value[256]{};
+  std::uint8_t bytes[2][256]{};  // byte k of each
+};
+
 /// One channel's numbers, in the forms that the kernels read.
 struct ChannelTable {
   float value[256]{};
   std::uint8_t bytes[4][256]{};  // byte k of each value
-  std::uint16_t bfloat16[256]{};
-  std::uint8_t bfloat16_bytes[2][256]{};  // byte k of each
+  HalfTable bfloat16, float16;
 
   /// x -> ((x * scale - mean) * inverse), each factor a sum of two floats so that the products round as
   /// the divisions would. Used only where `exact`: all 256 values were compared.

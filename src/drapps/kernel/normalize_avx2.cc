@@ -63,7 +63,7 @@ void to_float32_avx2(float* out, const std::uint8_t* in, std::size_t n, const Ch
 
 void to_bfloat16_avx2(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
                       bool stream) {
-  const std::uint16_t* values = table.bfloat16;
+  const std::uint16_t* values = table.bfloat16.value;
   std::size_t x = 0;
   if (table.arithmetic.exact) {
     const ArithmeticVectors steps(table.arithmetic);
@@ -82,7 +82,27 @@ void to_bfloat16_avx2(std::uint16_t* out, const std::uint8_t* in, std::size_t n,
   for (; x < n; ++x) out[x] = values[in[x]];
 }
 
-const NormalizeKernels kNormalizeAvx2{to_float32_avx2, to_bfloat16_avx2, interleave3<std::uint32_t>,
+void to_float16_avx2(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
+                     bool stream) {
+  const std::uint16_t* values = table.float16.value;
+  std::size_t x = 0;
+  if (table.arithmetic.exact) {
+    const ArithmeticVectors steps(table.arithmetic);
+    stream = stream && aligned(out);
+    for (; x + 8 <= n; x += 8) {
+      const __m128i halves = _mm256_cvtps_ph(steps.at(in + x), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      auto* to = reinterpret_cast<__m128i*>(out + x);
+      if (stream) {
+        _mm_stream_si128(to, halves);
+      } else {
+        _mm_storeu_si128(to, halves);
+      }
+    }
+  }
+  for (; x < n; ++x) out[x] = values[in[x]];
+}
+
+const NormalizeKernels kNormalizeAvx2{to_float32_avx2, to_bfloat16_avx2, to_float16_avx2, interleave3<std::uint32_t>,
                                       interleave3<std::uint16_t>};
 
 }  // namespace drapps::kernel

@@ -60,7 +60,7 @@ void interleave3x16_avx512(std::uint16_t* out, const std::uint16_t* in, std::siz
   }
 }
 
-const NormalizeKernels kNormalizeAvx512{to_float32_avx2, to_bfloat16_avx2, interleave3x32_avx512,
+const NormalizeKernels kNormalizeAvx512{to_float32_avx2, to_bfloat16_avx2, to_float16_avx2, interleave3x32_avx512,
                                         interleave3x16_avx512};
 
 }  // namespace drapps::kernel

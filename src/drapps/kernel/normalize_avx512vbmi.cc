@@ -3,7 +3,7 @@
 // 1. The result is a table of 256 numbers, whatever arithmetic made it; so nothing is computed. Byte k of the
 //    numbers is a table of 256 bytes: four vectors. vpermi2b looks 64 pixels up in two of them at once, in the
 //    other two likewise, and the top bit of the pixel chooses.
-// 2. Four such tables give the four bytes of 64 floats; two give bfloat16. Unpacking joins the bytes within
+// 2. Four such tables give the four bytes of 64 floats; two give those of 16 bits. Unpacking joins the bytes within
 //    the quarters of a vector, so pixels are first put in the order that makes the results come out in sequence.
 #include "drapps/kernel/normalize_kernels.h"
 #include "drapps/kernel/store_avx512.h"
@@ -64,8 +64,8 @@ void to_float32(float* out, const std::uint8_t* in, std::size_t n, const Channel
   }
 }
 
-void to_bfloat16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream) {
-  const ByteTable t0(table.bfloat16_bytes[0]), t1(table.bfloat16_bytes[1]);
+void to_halves(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const HalfTable& table, bool stream) {
+  const ByteTable t0(table.bytes[0]), t1(table.bytes[1]);
   stream = stream && aligned(out);
   for (std::size_t x = 0; x < n; x += kPixels) {
     const __m512i from = pixels(in + x, kOrder16);
@@ -75,8 +75,17 @@ void to_bfloat16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, cons
   }
 }
 
+void to_bfloat16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream) {
+  to_halves(out, in, n, table.bfloat16, stream);
+}
+
+void to_float16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream) {
+  to_halves(out, in, n, table.float16, stream);
+}
+
 }  // namespace
 
-const NormalizeKernels kNormalizeAvx512Vbmi{to_float32, to_bfloat16, interleave3x32_avx512, interleave3x16_avx512};
+const NormalizeKernels kNormalizeAvx512Vbmi{to_float32, to_bfloat16, to_float16, interleave3x32_avx512,
+                                            interleave3x16_avx512};
 
 }  // namespace drapps::kernel

@@ -58,7 +58,7 @@ const bool kRegistered = [] {
       benchmark::RegisterBenchmark((what + "/" + std::string(name_of(level))).c_str(), run)
           ->Unit(benchmark::kMicrosecond);
     };
-    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kUint8}) {
+    for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat16, Dtype::kUint8}) {
       for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
         for (const bool mirror : {false, true}) {
           const std::string name = "store_" + std::string(name_of(dtype)) +

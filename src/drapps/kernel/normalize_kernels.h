@@ -15,6 +15,7 @@ struct NormalizeKernels {
   void (*to_float32)(float* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream);
   void (*to_bfloat16)(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
                       bool stream);
+  void (*to_float16)(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream);
   /// out[3 * i + c] = in[c * stride + i], for elements of four and of two bytes.
   void (*interleave3x32)(std::uint32_t* out, const std::uint32_t* in, std::size_t stride, std::size_t n, bool stream);
   void (*interleave3x16)(std::uint16_t* out, const std::uint16_t* in, std::size_t stride, std::size_t n, bool stream);
@@ -24,6 +25,7 @@ struct NormalizeKernels {
 void to_float32_avx2(float* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream);
 void to_bfloat16_avx2(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
                       bool stream);
+void to_float16_avx2(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool stream);
 void interleave3x32_avx512(std::uint32_t* out, const std::uint32_t* in, std::size_t stride, std::size_t n, bool stream);
 void interleave3x16_avx512(std::uint16_t* out, const std::uint16_t* in, std::size_t stride, std::size_t n, bool stream);
 

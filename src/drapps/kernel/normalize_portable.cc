@@ -10,7 +10,11 @@ void to_float32(float* out, const std::uint8_t* in, std::size_t n, const Channel
 
 void to_bfloat16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table,
                  bool /*stream*/) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = table.bfloat16[in[i]];
+  for (std::size_t i = 0; i < n; ++i) out[i] = table.bfloat16.value[in[i]];
+}
+
+void to_float16(std::uint16_t* out, const std::uint8_t* in, std::size_t n, const ChannelTable& table, bool /*stream*/) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = table.float16.value[in[i]];
 }
 
 template <class T>
@@ -22,7 +26,7 @@ void interleave3(T* out, const T* in, std::size_t stride, std::size_t n, bool /*
 
 }  // namespace
 
-const NormalizeKernels kNormalizePortable{to_float32, to_bfloat16, interleave3<std::uint32_t>,
+const NormalizeKernels kNormalizePortable{to_float32, to_bfloat16, to_float16, interleave3<std::uint32_t>,
                                           interleave3<std::uint16_t>};
 
 }  // namespace drapps::kernel

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "drapps/base/half.h"
 #include "drapps/kernel/test_picture.h"
 
 namespace drapps::kernel {
@@ -27,7 +28,8 @@ TEST(Normalize, EveryLevelGivesTheReferencesBits) {
     for (const std::int32_t width : {1, 3, 31, 64, 65, 224, 511, 513, 1100}) {
       TestPicture picture(3, 3, width);
       picture.randomize(static_cast<std::uint32_t>(width));
-      for (const Dtype dtype : {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kUint8, Dtype::kInt32, Dtype::kInt64}) {
+      for (const Dtype dtype :
+           {Dtype::kFloat32, Dtype::kBfloat16, Dtype::kFloat16, Dtype::kUint8, Dtype::kInt32, Dtype::kInt64}) {
         for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
           const RowFormat format{dtype, layout};
           if (!normalizer.check(3, format).ok()) continue;
@@ -121,7 +123,25 @@ TEST(Normalize, Bfloat16RoundsTiesToEven) {
   }
 }
 
+TEST(Normalize, Float16IsTheFloatRounded) {
+  const Normalizer normalizer = imagenet();
+  TestPicture picture(3, 1, 256);
+  for (std::int32_t c = 0; c < 3; ++c) {
+    for (std::int32_t x = 0; x < 256; ++x) picture.view().row(c, 0)[x] = static_cast<std::uint8_t>(x);
+  }
+  std::vector<std::uint16_t> row(std::size_t{3} * 256);
+  for (const Level level : supported_levels()) {
+    normalizer.store(row.data(), picture.view(), {Dtype::kFloat16, Layout::kNchw}, false, level);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      EXPECT_EQ(row[i], to_float16(normalizer.table(static_cast<std::int32_t>(i / 256))[i % 256])) << name_of(level);
+    }
+  }
+}
+
 TEST(Normalize, WhatCannotBeMadeIsRefused) {
+  for (const Dtype dtype : {Dtype::kInt16, Dtype::kFloat64, Dtype::kBool}) {
+    EXPECT_FALSE(Normalizer::raw().check(3, {dtype, Layout::kNchw}).ok()) << name_of(dtype);
+  }
   EXPECT_FALSE(Normalizer::standard(kMean, std::vector{1.0F}).ok());
   EXPECT_FALSE(Normalizer::standard(std::vector{0.0F}, std::vector{0.0F}).ok());
   EXPECT_FALSE(Normalizer::standard({}, {}).ok());

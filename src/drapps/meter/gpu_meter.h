@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -51,7 +50,7 @@ class GpuMeter {
  public:
   struct GpuSource {
     const char* library = kNvmlLibrary;
-    std::function<const char*(const char*)> environment{};  // as of visible_gpus()
+    GpuEnvironment environment = GpuEnvironment::now();  // of the thread that makes this, whoever reads the meter
   };
 
   /// Loads the library, which takes up to seconds where the driver has to wake the devices: on a thread that may wait.

@@ -149,11 +149,11 @@ TEST_F(GpuMeterTest, HasNoRateOfACounterThatWentBack) {
 TEST_F(GpuMeterTest, ReadsTheDevicesOfThisProcessAlone) {
   add_busy_gpu("GPU-one");
   add_busy_gpu("GPU-two").percent = 10;
-  variables["CUDA_VISIBLE_DEVICES"] = "1";
+  environment.visible_devices = "1";
   GpuMeter meter = loaded();
   EXPECT_DOUBLE_EQ(meter.read(kGpuSecond).max.use.value, 0.1);
   EXPECT_EQ(meter.devices().size(), 1u);
-  variables["CUDA_VISIBLE_DEVICES"] = "";
+  environment.visible_devices = "";
   EXPECT_EQ(valid_gpu_readings(loaded().read(kGpuSecond)), 0);
 }
 

@@ -48,22 +48,27 @@ void add_gpu(const Nvml& nvml, NvmlDevice device, std::vector<GpuDevice>& device
 
 }  // namespace
 
-std::vector<GpuDevice> visible_gpus(const Nvml& nvml, const std::function<const char*(const char*)>& environment) {
-  const auto variable = [&](const char* name) { return environment ? environment(name) : std::getenv(name); };
+GpuEnvironment GpuEnvironment::now() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): see the header
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  return {.visible_devices = variable("CUDA_VISIBLE_DEVICES"), .device_order = variable("CUDA_DEVICE_ORDER")};
+}
+
+std::vector<GpuDevice> visible_gpus(const Nvml& nvml, const GpuEnvironment& environment) {
   std::vector<NvmlDevice> gpus(nvml.device_count());  // by NVML's numbers; nullptr for one that does not answer
   for (unsigned index = 0; index < gpus.size(); ++index) gpus[index] = nvml.device(index);
 
   std::vector<GpuDevice> devices;
-  const char* const visible = variable("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr) {
+  if (!environment.visible_devices) {
     for (NvmlDevice gpu : gpus) {
       if (gpu != nullptr) add_gpu(nvml, gpu, devices);
     }
     return devices;
   }
-  const char* const order = variable("CUDA_DEVICE_ORDER");
-  const bool by_bus = (order != nullptr && std::string_view(order) == "PCI_BUS_ID") || are_of_one_model(nvml, gpus);
-  std::string_view rest = visible;
+  const bool by_bus = environment.device_order == "PCI_BUS_ID" || are_of_one_model(nvml, gpus);
+  std::string_view rest = *environment.visible_devices;
   while (!rest.empty()) {
     const std::string_view entry = without_spaces(rest.substr(0, rest.find(',')));
     rest.remove_prefix(std::min(rest.find(','), rest.size() - 1) + 1);

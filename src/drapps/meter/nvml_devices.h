@@ -1,12 +1,22 @@
 // Which GPUs of the machine are this process's.
 #pragma once
 
-#include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "drapps/meter/nvml.h"
 
 namespace drapps {
+
+/// The variables that say which GPUs a process sees.
+struct GpuEnvironment {
+  std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES
+  std::optional<std::string> device_order;     // CUDA_DEVICE_ORDER
+
+  /// Of this process, now. While it looks, no other thread may set a variable.
+  static GpuEnvironment now();
+};
 
 struct GpuDevice {
   NvmlDevice device = nullptr;  // what CUDA sees: a GPU, or the instance of one that is split (MIG)
@@ -21,7 +31,6 @@ struct GpuDevice {
 /// NVML counts the GPUs by their place on the bus; CUDA does so with CUDA_DEVICE_ORDER=PCI_BUS_ID, else it puts the
 /// fastest first. So where models differ and the order is not set, nobody can tell here which GPU an index means, and
 /// the list is empty.
-/// @param environment  value of an environment variable, or nullptr; the process's own where it is empty.
-std::vector<GpuDevice> visible_gpus(const Nvml& nvml, const std::function<const char*(const char*)>& environment);
+std::vector<GpuDevice> visible_gpus(const Nvml& nvml, const GpuEnvironment& environment);
 
 }  // namespace drapps

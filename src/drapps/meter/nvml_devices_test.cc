@@ -16,7 +16,7 @@ class VisibleGpusTest : public NvmlTest {
   }
   /// The UUIDs, with a space behind each; of what an instance belongs to, too.
   std::string visible(const char* devices = nullptr) {
-    if (devices != nullptr) variables["CUDA_VISIBLE_DEVICES"] = devices;
+    if (devices != nullptr) environment.visible_devices = devices;
     const auto nvml = Nvml::load(library);
     std::string text;
     for (const GpuDevice& gpu : visible_gpus(*nvml, environment)) {
@@ -70,9 +70,9 @@ TEST_F(VisibleGpusTest, AreUnknownByIndexWhereModelsDifferAndTheOrderIsNotSet) {
   EXPECT_EQ(visible(), "GPU-aaaa-1 GPU-aabb-2 GPU-cccc-3 ");
   EXPECT_EQ(visible("1"), "");
   EXPECT_EQ(visible("GPU-aabb-2"), "GPU-aabb-2 ");
-  variables["CUDA_DEVICE_ORDER"] = "FASTEST_FIRST";
+  environment.device_order = "FASTEST_FIRST";
   EXPECT_EQ(visible("1"), "");
-  variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  environment.device_order = "PCI_BUS_ID";
   EXPECT_EQ(visible("1"), "GPU-aabb-2 ");
 }
 

@@ -4,11 +4,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <map>
 #include <stdexcept>
-#include <string>
 
+#include "drapps/meter/nvml_devices.h"
 #include "drapps/meter/nvml_stand_in_test.h"
 
 namespace drapps {
@@ -31,11 +29,7 @@ class NvmlTest : public testing::Test {
 
   const char* const library;
   StandInMachine* machine;
-  std::map<std::string, std::string> variables;
-  const std::function<const char*(const char*)> environment = [this](const char* name) {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  };
+  GpuEnvironment environment;  // in which nothing is set
 
  private:
   void* const handle_;

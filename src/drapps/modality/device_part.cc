@@ -6,7 +6,7 @@ Result<DevicePart> PartPlan::on_device() const {
   return Error{.code = ErrorCode::kUnsupported, .message = "the samples have a part that only the CPU makes"};
 }
 
-Status PartPlan::note_moves(const PartDraws& /*draws*/, Scratch& /*scratch*/, Trail& /*trail*/) const {
+Status PartPlan::note_trail(const PartDraws& /*draws*/, Scratch& /*scratch*/, Trail& /*trail*/) const {
   return ok_status();
 }
 

@@ -43,7 +43,9 @@ class LateStage {
   /// Samples that it may have at once.
   virtual std::size_t most() const noexcept = 0;
   /// Whether it also augments, and gives finished rows.
-  virtual bool augments() const noexcept = 0;
+  bool augments() const noexcept { return why_not_augmented().empty(); }
+  /// Why it does not; else empty.
+  virtual const std::string& why_not_augmented() const noexcept = 0;
   /// Once for each sample that decode_late() listed; no sample of the same launch begins before.
   virtual void release(Sample& sample) noexcept = 0;
   virtual LateCounts counts() const noexcept = 0;

@@ -138,7 +138,7 @@ class PartPlan {
   /// Whether a device can make what a batch holds of the part, from rows of an array. kUnsupported says why not.
   virtual Result<DevicePart> on_device() const;
   /// Adds to `trail` what the ops would do to a row of the array. Requires on_device().
-  virtual Status note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const;
+  virtual Status note_trail(const PartDraws& draws, Scratch& scratch, Trail& trail) const;
 
   /// What decodes samples of the part on a device. kUnsupported says why none can; else as device/device.h.
   /// @param host  ledger of what it takes of the host's memory; outlives it, as does this plan.

@@ -126,7 +126,7 @@ class PicturePlan final : public PartPlan {
                                                 MemoryLedger& host) const override;
   bool decode_late(Sample& sample, const PartDraws& draws, LateStage& decoder, LateSink& sink,
                    bool augment) const override;
-  Status note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const override;
+  Status note_trail(const PartDraws& draws, Scratch& scratch, Trail& trail) const override;
   bool finishes() const noexcept override { return mixer_.has_value(); }
   void finish(const BatchColumns& columns, std::byte* slot, std::uint32_t rows, const PartDraws& draws) const override;
   std::size_t ordinals() const noexcept override { return spec_.ops.size() + (mixer_ ? 1 : 0); }
@@ -158,7 +158,7 @@ class PicturePlan final : public PartPlan {
   Status read_foreign(Sample& sample, const PartDraws& draws, const Error& unread) const;
   Status decode_mask(Sample& sample, RecordPart part) const;
   Status enter_decoded(Sample& sample) const;
-  bool augments_late() const noexcept;
+  Result<const PictureWriter*> late_writer() const;
   Status note_ops(const PartDraws& draws, Picture& picture, Scratch& scratch, Trail& trail) const;
   Status enter_late(Sample& sample) const;
 

@@ -79,22 +79,26 @@ PictureDevice::Sizes PictureDevice::Sizes::part(std::size_t divisor, const Pictu
 }
 
 PictureDevice::PictureDevice(std::shared_ptr<DeviceRoom> room, MemoryLedger& host, std::int32_t channels,
-                             const PictureWriter* writer, const Sizes& sizes)
+                             const PictureWriter* writer, std::string why_not_augmented, const Sizes& sizes)
     : room_(std::move(room)),
       host_(host),
       channels_(channels),
       writer_(writer),
+      why_not_augmented_(std::move(why_not_augmented)),
       sizes_(sizes),
       pinned_(host, kGroups * (sizes.jpeg.input + sizes.pixels + sizes.lists + sizes.rows) + table_bytes(writer)),
       there_(room_->ledger,
              kGroups * (sizes.jpeg.input + sizes.jpeg.work + sizes.lists + sizes.rows) + table_bytes(writer)) {}
 
 Result<std::shared_ptr<PictureDevice>> PictureDevice::make(const std::shared_ptr<DeviceRoom>& room, MemoryLedger& host,
-                                                           std::int32_t channels, const PictureWriter* writer) {
+                                                           std::int32_t channels,
+                                                           const Result<const PictureWriter*>& writer) {
+  const PictureWriter* const rows = writer.ok() ? *writer : nullptr;
+  const std::string why_not = writer.ok() ? std::string() : writer.error().message;
   return catching([&]() -> Result<std::shared_ptr<PictureDevice>> {
     for (std::size_t divisor = 1;; divisor *= 2) {
       std::shared_ptr<PictureDevice> made(
-          new PictureDevice(room, host, channels, writer, Sizes::part(divisor, writer)));
+          new PictureDevice(room, host, channels, rows, why_not, Sizes::part(divisor, rows)));
       Status started = made->start();
       if (started.ok()) return made;
       if (started.error().code != ErrorCode::kResourceExhausted || divisor == kLeastPart) return started.error();

@@ -67,16 +67,16 @@ class PictureDevice final : public LateStage {
   /// kResourceExhausted where device, ledger or system have not that much memory, and other errors of the device.
   /// @param host      what pinned memory counts in; outlives the decoder.
   /// @param channels  1 or 3.
-  /// @param writer    of the rows, where the device makes them; or null. Outlives it.
+  /// @param writer    of the rows, which the device makes; outlives it. Or why it makes none.
   static Result<std::shared_ptr<PictureDevice>> make(const std::shared_ptr<DeviceRoom>& room, MemoryLedger& host,
-                                                     std::int32_t channels, const PictureWriter* writer);
+                                                     std::int32_t channels, const Result<const PictureWriter*>& writer);
   ~PictureDevice() override;
 
   /// As PartPlan::decode_late().
   bool list(Sample& sample, const Request& request, LateSink& sink) noexcept;
 
   std::size_t most() const noexcept override { return kGroups * sizes_.together; }
-  bool augments() const noexcept override { return writer_ != nullptr; }
+  const std::string& why_not_augmented() const noexcept override { return why_not_augmented_; }
   void release(Sample& sample) noexcept override;
   LateCounts counts() const noexcept override;
   std::string take_warning() override;
@@ -110,7 +110,7 @@ class PictureDevice final : public LateStage {
   };
 
   PictureDevice(std::shared_ptr<DeviceRoom> room, MemoryLedger& host, std::int32_t channels,
-                const PictureWriter* writer, const Sizes& sizes);
+                const PictureWriter* writer, std::string why_not_augmented, const Sizes& sizes);
   Status start();
   Status add_group();
 
@@ -134,7 +134,8 @@ class PictureDevice final : public LateStage {
   const std::shared_ptr<DeviceRoom> room_;
   MemoryLedger& host_;
   const std::int32_t channels_;
-  const PictureWriter* const writer_;
+  const PictureWriter* const writer_;  // null: rows are made elsewhere
+  const std::string why_not_augmented_;
   const Sizes sizes_;
   Reserved pinned_, there_;
   std::vector<std::unique_ptr<Group>> groups_;

@@ -1,4 +1,5 @@
 // Pictures that a device decodes: which of them go there, and how they come back. See picture_device.h.
+#include <string>
 #include <utility>
 
 #include "drapps/kernel/pixels.h"
@@ -18,14 +19,22 @@ Result<std::shared_ptr<LateStage>> PicturePlan::late_stage(const std::shared_ptr
   if (source_.rows() != nullptr) return unsupported("the pictures are rows of an array, which nobody decodes");
   if (spec_.decode.color == ColorMode::kIndices) return unsupported("masks are decoded on the CPU");
   const std::int32_t channels = spec_.decode.color == ColorMode::kGray ? 1 : 3;
-  auto made = PictureDevice::make(room, host, channels, augments_late() ? &writer_ : nullptr);
+  auto made = PictureDevice::make(room, host, channels, late_writer());
   if (!made.ok()) return std::move(made).error();
   return std::shared_ptr<LateStage>(*std::move(made));
 }
 
-/// Whether a kernel makes rows of decoded pictures: of the ops, and of nothing beside the picture.
-bool PicturePlan::augments_late() const noexcept {
-  return !mask_of_ && !stages_.front().has_boxes && device::check_on_device(spec_.ops).ok();
+/// Of the rows that a kernel makes of decoded pictures, by the ops and of nothing beside the picture; or why none does.
+Result<const PictureWriter*> PicturePlan::late_writer() const {
+  const auto alone = [](const char* what) {
+    return Error{.code = ErrorCode::kUnsupported,
+                 .stage = Stage::kAugment,
+                 .message = std::string("a kernel of a device moves a picture alone, and the samples have ") + what};
+  };
+  if (mask_of_) return alone("masks");
+  if (stages_.front().has_boxes) return alone("boxes");
+  DRAPPS_RETURN_IF_ERROR(device::check_on_device(spec_.ops));
+  return &writer_;
 }
 
 Status PicturePlan::note_ops(const PartDraws& draws, Picture& picture, Scratch& scratch, Trail& trail) const {

@@ -252,7 +252,7 @@ Result<DevicePart> PicturePlan::on_device() const {
       .column = image_column_, .writer = &writer_, .mixer = mixer_ ? &*mixer_ : nullptr, .mix_draws = spec_.ops.size()};
 }
 
-Status PicturePlan::note_moves(const PartDraws& draws, Scratch& scratch, Trail& trail) const {
+Status PicturePlan::note_trail(const PartDraws& draws, Scratch& scratch, Trail& trail) const {
   Picture picture;
   picture.image.channels = stages_.front().channels;
   picture.extent = stages_.front().extent;

@@ -190,6 +190,8 @@ TEST_F(LateDecode, OtherOpsAndFormatsToo) {
        {.dtype = Dtype::kFloat32, .mean = {0.4F}, .std = {0.3F}}},
       {{ColorJitter{.contrast = {0.5, 1.5}}, Grayscale{}, CenterCrop{.height = 40, .width = 40}},
        {.dtype = Dtype::kFloat32}},
+      {{RandomResizedCrop{.height = 16, .width = 22}, HorizontalFlip{}},
+       {.dtype = Dtype::kFloat16, .layout = Layout::kNhwc, .mean = {0.4F}, .std = {0.3F}}},
       {{Resize{.height = 30, .width = 26}, RandomCrop{.height = 24, .width = 24}},
        {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc}}};
   for (const auto& [ops, tensor] : cases) {

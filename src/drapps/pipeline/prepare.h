@@ -43,8 +43,8 @@ class Preparer {
   PartDraws batch_draws(std::uint64_t step) const { return {coordinate(sampler_.batch(step).first_position), 0}; }
 
   /// What the ops of the plan's only part would do to the sample at a position, a row of an array.
-  Status note_moves(std::uint64_t position, Scratch& scratch, Trail& trail) const {
-    return plan_->parts.front()->note_moves(PartDraws(coordinate(position), 0), scratch, trail);
+  Status note_trail(std::uint64_t position, Scratch& scratch, Trail& trail) const {
+    return plan_->parts.front()->note_trail(PartDraws(coordinate(position), 0), scratch, trail);
   }
 
   /// Which sample stands in for a bad one; the task then asks for that one.

@@ -88,9 +88,9 @@ Result<std::shared_ptr<Residence>> Residence::make(const DeviceChoice& choice, c
     DRAPPS_RETURN_IF_ERROR(check(plan, source, choice.memory_bytes));
     auto opened = device::open_device(choice.device);
     if (!opened.ok()) return std::move(opened).error();
-    const bool on_host = (*opened)->name() == "host";  // whose memory the host can read once it is filled
-    const MemoryKind kind{.place = on_host ? MemoryKind::Place::kHost : MemoryKind::Place::kDevice,
-                          .device = on_host ? 0 : std::stoi(choice.device.substr(choice.device.find(':') + 1))};
+    const std::size_t colon = choice.device.find(':');  // "cuda:1"
+    const MemoryKind kind{.place = (*opened)->host_reads() ? MemoryKind::Place::kHost : MemoryKind::Place::kDevice,
+                          .device = colon == std::string::npos ? 0 : std::stoi(choice.device.substr(colon + 1))};
     auto room = std::make_shared<DeviceRoom>(*std::move(opened), kind, choice.memory_bytes);
     std::shared_ptr<Residence> made(new Residence(std::move(room)));
     auto stream = made->device().stream();

@@ -29,6 +29,7 @@ Result<std::unique_ptr<ResidentRunner>> ResidentRunner::make(const RunnerParts& 
   if (!stream.ok()) return std::move(stream).error();
   made->stream_ = *std::move(stream);
   DRAPPS_RETURN_IF_ERROR(made->reserve_slots());
+  DRAPPS_RETURN_IF_ERROR(made->reserve_works());
   return made;
 }
 
@@ -47,6 +48,15 @@ Status ResidentRunner::reserve_slots() {
     if (slot != nullptr) arena_->abandon(slot);
   }
   return reserved;
+}
+
+/// Memory for what the host writes, by what the first batch takes of it.
+Status ResidentRunner::reserve_works() {
+  if (sampler_.steps() == 0) return ok_status();
+  const auto places = note_batch(0, sampler_.batch(0).rows);
+  if (!places.ok()) return ok_status();  // which the batch says in its turn
+  for (RunnerMemory& work : works_) DRAPPS_RETURN_IF_ERROR(room_for(work, *places));
+  return ok_status();
 }
 
 ResidentRunner::ResidentRunner(const RunnerParts& parts)
@@ -123,7 +133,7 @@ Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot)
   return written.ok() ? std::move(paused) : std::move(written);
 }
 
-Status ResidentRunner::room_for(RunnerMemory& work, std::size_t host_bytes, std::size_t device_bytes) {
+Status ResidentRunner::room_for(RunnerMemory& work, const RunnerPlaces& places) {
   const auto grow = [&](device::Memory& memory, Where where, std::size_t bytes) -> Status {
     if (memory.bytes() >= bytes) return ok_status();
     memory.reset();
@@ -132,8 +142,8 @@ Status ResidentRunner::room_for(RunnerMemory& work, std::size_t host_bytes, std:
     memory = *std::move(made);
     return ok_status();
   };
-  DRAPPS_RETURN_IF_ERROR(grow(work.pinned, Where::kPinned, host_bytes));
-  return grow(work.there, Where::kDevice, device_bytes);
+  DRAPPS_RETURN_IF_ERROR(grow(work.pinned, Where::kPinned, places.host_bytes));
+  return grow(work.there, Where::kDevice, places.device_bytes);
 }
 
 Status ResidentRunner::note_pictures(std::uint64_t first_position, std::uint32_t rows) {
@@ -142,42 +152,50 @@ Status ResidentRunner::note_pictures(std::uint64_t first_position, std::uint32_t
   if (!pictures) return ok_status();
   for (std::uint32_t i = 0; i < rows; ++i) {
     trail_.clear();
-    DRAPPS_RETURN_IF_ERROR(preparer_.note_moves(first_position + i, scratch_, trail_));
+    DRAPPS_RETURN_IF_ERROR(preparer_.note_trail(first_position + i, scratch_, trail_));
     DRAPPS_RETURN_IF_ERROR(list_.add(static_cast<std::int64_t>(rows_[i]) * pictures->picture_bytes, trail_,
                                      pictures->part.writer->format().dtype));
   }
   return ok_status();
 }
 
-Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work) {
+/// Draws which rows it has, and what is done with their pictures.
+Result<ResidentRunner::RunnerPlaces> ResidentRunner::note_batch(std::uint64_t step, std::uint32_t rows) {
   records_.resize(rows);
   sampler_.indices(step, 0, records_);
   rows_ = records_;
   source_->rows()->to_rows(rows_);
-  const Sampler::BatchRows batch = sampler_.batch(step);
-  DRAPPS_RETURN_IF_ERROR(note_pictures(batch.first_position, rows));
-
-  // Row numbers and the list of pictures go to the device's copy; the columns behind them into the batch.
-  const std::size_t list_at = aligned(rows * sizeof(std::uint64_t));
-  const std::size_t columns_at = aligned(list_at + list_.bytes());
-  std::size_t bytes = columns_at;
+  DRAPPS_RETURN_IF_ERROR(note_pictures(sampler_.batch(step).first_position, rows));
+  RunnerPlaces places{};
+  places.list = aligned(rows * sizeof(std::uint64_t));
+  places.columns = aligned(places.list + list_.bytes());
+  places.host_bytes = places.columns;
   for (const ColumnGatherer& column : plan_->gatherers) {
-    if (by_host(column)) bytes += aligned(plan_->layout.columns()[column.column].row_bytes * rows);
+    if (by_host(column)) places.host_bytes += aligned(plan_->layout.columns()[column.column].row_bytes * rows);
   }
-  DRAPPS_RETURN_IF_ERROR(room_for(work, bytes, list_at + list_.device_bytes()));
+  places.device_bytes = places.list + list_.device_bytes();
+  return places;
+}
+
+Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work) {
+  const auto places = note_batch(step, rows);
+  if (!places.ok()) return places.error();
+  DRAPPS_RETURN_IF_ERROR(room_for(work, *places));
+  const Sampler::BatchRows batch = sampler_.batch(step);
+  // Row numbers and the list of pictures go to the device's copy; the columns behind them into the batch.
   std::byte* const pinned = work.pinned.data();
   std::byte* const there = work.there.data();
   std::memcpy(pinned, rows_.data(), rows * sizeof(std::uint64_t));
   const auto& pictures = residence_->pictures();
   AugmentArguments augment = pictures ? pictures->arguments : AugmentArguments{};
-  list_.put(pinned + list_at, there + list_at, augment);
+  list_.put(pinned + places->list, there + places->list, augment);
   const RowRun run{.records = records_,
                    .rows = rows_,
                    .first_position = batch.first_position,
                    .real = batch.rows - batch.padded,
                    .workspace = workspace_};
-  DRAPPS_RETURN_IF_ERROR(stream_->copy_in(there, pinned, list_at + list_.bytes()));
-  DRAPPS_RETURN_IF_ERROR(copy_columns(run, slot, pinned + columns_at));
+  DRAPPS_RETURN_IF_ERROR(stream_->copy_in(there, pinned, places->list + list_.bytes()));
+  DRAPPS_RETURN_IF_ERROR(copy_columns(run, slot, pinned + places->columns));
   DRAPPS_RETURN_IF_ERROR(launch(rows, slot, there, augment));
   return mix(step, rows, slot);
 }

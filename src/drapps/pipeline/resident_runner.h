@@ -41,6 +41,10 @@ class ResidentRunner final : public WindowRunner {
     device::Memory pinned, there;
     std::unique_ptr<device::Event> made;  // behind all that uses them
   };
+  /// Where in them stands what: row numbers, the list of pictures, and columns that the host fills.
+  struct RunnerPlaces {
+    std::size_t list, columns, host_bytes, device_bytes;
+  };
   /// A batch under way.
   struct PendingBatch {
     std::uint64_t step;
@@ -57,14 +61,16 @@ class ResidentRunner final : public WindowRunner {
   /// As many as may be under way. With the mutex held, on return too.
   void begin_batches(Lock& lock);
   Status reserve_slots();
+  Status reserve_works();
   Status begin(std::uint64_t step, std::uint32_t rows, Slot& slot);
   Status write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work);
   bool by_host(const ColumnGatherer& column) const noexcept;
   Status copy_columns(const RowRun& run, std::byte* slot, std::byte* at);
   Status launch(std::uint32_t rows, std::byte* slot, const std::byte* there, device::AugmentArguments& augment);
   Status mix(std::uint64_t step, std::uint32_t rows, std::byte* slot);
+  Result<RunnerPlaces> note_batch(std::uint64_t step, std::uint32_t rows);
   Status note_pictures(std::uint64_t first_position, std::uint32_t rows);
-  Status room_for(RunnerMemory& work, std::size_t host_bytes, std::size_t device_bytes);
+  Status room_for(RunnerMemory& work, const RunnerPlaces& places);
 
   const std::shared_ptr<Residence> residence_;
   std::array<RunnerMemory, 8> works_;  // of step s: number s modulo their count

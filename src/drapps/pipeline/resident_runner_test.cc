@@ -156,6 +156,8 @@ class ResidentRunnerTest : public testing::Test {
 TEST_F(ResidentRunnerTest, TheStreamIsThatOfTheCpu) {
   compare(true, false, {.ops = crop_and_flip(), .tensor = {.mean = {0.4F, 0.5F, 0.6F}, .std = {0.2F, 0.3F, 0.2F}}});
   compare(true, true, {.ops = crop_and_flip(), .tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc}});
+  compare(true, true, {.ops = crop_and_flip(), .tensor = {.dtype = Dtype::kFloat16, .mean = {0.4F}, .std = {0.3F}}});
+  compare(true, false, {.tensor = {.dtype = Dtype::kFloat16, .layout = Layout::kNhwc, .scale = false}});
   compare(true, false, {.ops = {RandomResizedCrop{.height = 8, .width = 9}, VerticalFlip{}}});
   compare(true, true, {.tensor = {.dtype = Dtype::kUint8, .scale = false}});
   compare(true, false, {.ops = {RandomApply{.p = 0.5, .count = 1}, VerticalFlip{.p = 1}, HorizontalFlip{}}});
@@ -176,7 +178,9 @@ std::vector<Op> colors_and_erasures() {
 TEST_F(ResidentRunnerTest, ColoursAndErasuresAreThoseOfTheCpu) {
   compare(true, false,
           {.ops = colors_and_erasures(), .tensor = {.mean = {0.4F, 0.5F, 0.6F}, .std = {0.2F, 0.3F, 0.2F}}});
-  compare(true, true, {.ops = colors_and_erasures(), .tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc}});
+  for (const Dtype dtype : {Dtype::kBfloat16, Dtype::kFloat16}) {
+    compare(true, true, {.ops = colors_and_erasures(), .tensor = {.dtype = dtype, .layout = Layout::kNhwc}});
+  }
   compare(true, true,
           {.ops = {RandomApply{.p = 0.5, .count = 2}, ColorJitter{.contrast = {0, 3}}, ColorJitter{.contrast = {0, 3}},
                    RandomCrop{.height = 9, .width = 12}}});
@@ -190,7 +194,9 @@ TEST_F(ResidentRunnerTest, MixedBatchesAreThoseOfTheCpu) {
        {Mix{.mixup_alpha = 1, .p = 0.8, .num_classes = 1011}, Mix{.cutmix_alpha = 1, .num_classes = 1011},
         Mix{.mixup_alpha = 0.4, .cutmix_alpha = 2, .num_classes = 1011}}) {
     compare(true, false, {.ops = crop_and_flip(), .mix = mix});
-    compare(true, true, {.tensor = {.dtype = Dtype::kBfloat16, .layout = Layout::kNhwc}, .mix = mix});
+    for (const Dtype dtype : {Dtype::kBfloat16, Dtype::kFloat16}) {
+      compare(true, true, {.tensor = {.dtype = dtype, .layout = Layout::kNhwc}, .mix = mix});
+    }
   }
   compare(true, true,
           {.tensor = {.dtype = Dtype::kUint8, .scale = false}, .mix = Mix{.cutmix_alpha = 1, .num_classes = 1011}});
@@ -259,8 +265,8 @@ TEST_F(ResidentRunnerTest, WhatTheDeviceCannotMakeIsRefused) {
       "device_memory= cannot be used: op 1 (resize) resizes by floats, which no kernel of a device does; leave "
       "it out");
   const auto made = plan(*source, {});
-  EXPECT_EQ(Residence::make({"host:1", 1 << 20}, *made, *source).error().message,
-            "device \"host:1\" is none; write \"cuda:0\"");
+  EXPECT_EQ(Residence::make({"tpu:1", 1 << 20}, *made, *source).error().message,
+            "device \"tpu:1\" is none; write \"cuda:0\"");
 }
 
 /// A stream of the user's waits for the batch, whose memory is filled again when that stream has done with it.
@@ -320,6 +326,32 @@ TEST_F(ResidentRunnerTest, TwoLoadersShareADevice) {
   }
   EXPECT_TRUE(found[0] == expected);
   EXPECT_TRUE(found[1] == expected);
+}
+
+/// What the host writes for a batch has its memory from the beginning on, or there is no runner.
+TEST_F(ResidentRunnerTest, OthersMayTakeTheRestOfTheDevice) {
+  const auto source = data_.source(true, false);
+  const auto made = plan(*source, {.ops = crop_and_flip()});
+  const auto expected = batches_of(*start(source, made, nullptr));
+  const std::size_t arrays = kMembers * (3 * kShape.height * kShape.width + 8 + 7);
+  std::size_t refused = 0;
+  for (std::size_t left = 2 * made->layout.bytes();; left += 2000) {
+    allow_host_device(device::HostDeviceOptions{.memory_bytes = arrays + left});
+    const auto residence = Residence::make({"host", std::size_t{64} << 20}, *made, *source);
+    if (!residence.ok()) continue;
+    auto runner = try_start(source, made, *residence);
+    if (!runner.ok()) {
+      EXPECT_EQ(runner.error().code, ErrorCode::kResourceExhausted);
+      ++refused;
+      continue;
+    }
+    auto& device = static_cast<device::HostDevice&>((*residence)->device());
+    const auto others = device.allocate(device::Where::kDevice, arrays + left - device.used());
+    ASSERT_TRUE(others.ok());
+    EXPECT_TRUE(batches_of(**runner) == expected);
+    break;
+  }
+  EXPECT_GT(refused, 0u);
 }
 
 /// What other programs have left of the device's memory decides how many batches are under way, or whether any is.

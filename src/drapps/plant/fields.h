@@ -96,6 +96,7 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
   }
   detail::visit_group("workers", seen.workers, visit);
   detail::visit_group("storage", seen.storage, visit);
+  detail::visit_group("device", seen.device, visit);
   detail::visit_group("processes", seen.processes, visit);
 
   for (const Knob& knob : knob_table()) {
@@ -139,8 +140,8 @@ constexpr void visit_fields(O& seen, const Visit& visit) {
 inline constexpr std::size_t kObservationFields =
     3 + detail::fields_of<ConsumerObservation>() + kLanes.size() * detail::fields_of<LaneObservation>() +
     detail::fields_of<WorkerObservation>() + detail::fields_of<StorageObservation>() +
-    detail::fields_of<ProcessObservation>() + kKnobs + kLanes.size() + 1 + detail::fields_of<Upcoming>() + 3 +
-    kMachineReadings + kMeterMasks + 2;
+    detail::fields_of<DeviceObservation>() + detail::fields_of<ProcessObservation>() + kKnobs + kLanes.size() + 1 +
+    detail::fields_of<Upcoming>() + 3 + kMachineReadings + kMeterMasks + 2;
 
 struct FieldDescription {
   std::string name;

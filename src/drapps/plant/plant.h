@@ -10,6 +10,7 @@
 #include "drapps/base/knob.h"
 #include "drapps/base/lane.h"
 #include "drapps/base/number.h"
+#include "drapps/device/metered_stream.h"
 #include "drapps/plant/meter_observation.h"
 #include "drapps/plant/spread.h"
 #include "drapps/source/upcoming.h"
@@ -70,6 +71,10 @@ struct WorkerObservation {
 };
 
 using StorageObservation = StorageNumbers<std::uint64_t, std::uint64_t, Spread>;
+
+/// What this loader's streams did on the device that makes its batches, or samples of them; all zeros where there is
+/// none. What others do there is in the meters of GPUs.
+using DeviceObservation = device::DeviceCounts;
 
 /// The one who takes the batches, at the outermost iterator.
 struct ConsumerObservation {
@@ -145,6 +150,7 @@ struct Observation {
   std::array<LaneObservation, kLanes.size()> lanes;
   WorkerObservation workers;
   StorageObservation storage;
+  DeviceObservation device;
   ProcessObservation processes;
   Settings settings;                // in force at time_ns
   std::uint32_t ready_batches = 0;  // finished, not yet taken

@@ -13,7 +13,9 @@ struct Load {
   double stall = 0;    // share of the training's time that was waited for data
   double cpu = 0;      // share of the machine's cores that were busy; of the budget where no meter says it
   bool gpu_known = false;
-  double gpu = 0;  // share of the time in which the accelerators worked
+  // Share of the time in which the accelerators worked, for whomever: by their meter. Where there is none, for the
+  // loader alone, by the events of the device that its samples may be prepared on.
+  double gpu = 0;
 };
 
 /// Plain and trivially copyable: it lives in a policy's memory. Zero bytes have seen nothing yet.
@@ -25,6 +27,7 @@ class LoadWindow {
   std::uint64_t time_ns_ = 0;
   std::uint64_t step_ns_ = 0;
   std::uint64_t stall_ns_ = 0;
+  std::uint64_t device_ns_ = 0;
   double cpu_seconds_ = 0;
 };
 

@@ -59,7 +59,10 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
   };
   add_lane(kGpuDecodeLane, here, 0, gpu_time(kDecodeStage, KnobId::kDecodeOnGpu));
   add_lane(kGpuAugmentLane, here, 0, gpu_time(kAugmentStage, KnobId::kAugmentOnGpu));
-  if (cost.copied > 0) add_lane(kCopyLane, here, 0, cost.copied / world.machine.gpu.copy);
+  const double copying = cost.copied > 0 ? cost.copied / world.machine.gpu.copy : 0;
+  add_lane(kCopyLane, here, 0, copying);
+  copies_ += here * copying;
+  kernels_ += here * cost.gpu;
 
   const double reads = stretch.made * cost.read;
   if (reads > 0) {
@@ -167,6 +170,7 @@ Observation Accounts::observe(std::uint64_t time_ns, const World& world, const S
   seen.storage.refusals = seen.storage.retries = whole(refused_);
   seen.storage.in_flight = whole(in_flight_);
   seen.storage.waited = spread(now_.read, before_.read);
+  seen.device = {.copy_ns = ns_of(copies_), .kernel_ns = ns_of(kernels_)};
   if (world.in_processes()) {
     seen.processes.starting = static_cast<std::int32_t>(last_.starting);
     seen.processes.made = whole(totals_.made);

@@ -122,8 +122,8 @@ def _torch_arithmetic(_: Path) -> Iterator[Any]:
     return _epochs(pipeline.grayscale(3).to("uint8"))
 
 
-def _half(_: Path) -> Iterator[Any]:
-    return _epochs(_train(_bytes()).to("bfloat16", "nhwc"))
+def _half(dtype: str) -> Case:
+    return lambda _: _epochs(_train(_bytes()).to(dtype, "nhwc"))
 
 
 def _mixed(mix: Callable[[drapps.Pipeline], drapps.Pipeline]) -> Case:
@@ -178,7 +178,8 @@ CASES: dict[str, Case] = {
     "other-ops": _other_ops,
     "gray": _gray,
     "torch-arithmetic": _torch_arithmetic,
-    "bfloat16": _half,
+    "bfloat16": _half("bfloat16"),
+    "float16": _half("float16"),
     "mixup": _mixed(lambda p: p.mixup(0.4, 5)),
     "cutmix": _mixed(lambda p: p.cutmix(1.0, 5)),
     "cutmix-or-mixup": _mixed(lambda p: p.cutmix_or_mixup(num_classes=5)),

@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <string>
 
 #include "drapps/device/cuda/cuda_stand_in_test.h"
 #include "drapps/device/kernel/gather.h"
@@ -77,6 +80,48 @@ TEST(CudaDevice, CopiesAndLaunchesInItsContextAlone) {
   EXPECT_EQ(gpu.blocks_of_memory, 0);
   EXPECT_EQ(gpu.streams + gpu.events + gpu.modules, 0);
   EXPECT_EQ(gpu.checked_calls, 0) << "a capture of a graph by another thread would have been invalidated";
+}
+
+/// The child of a fork has a copy of the context, which is of no use: it says so, and leaves all of it alone.
+TEST(CudaDevice, IsOfNoUseInAChildOfAFork) {
+  auto device = made();
+  auto stream = device->stream().value();
+  auto event = device->event().value();
+  Memory there = device->allocate(Where::kDevice, 300).value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const CudaStandIn before = stand_in();
+    const Status recorded = stream->record(*event);
+    const auto memory = device->allocate(Where::kDevice, 8);
+    bool said = !recorded.ok() && recorded.error().code == ErrorCode::kDeviceLost && !memory.ok() &&
+                memory.error().message.find("start the child by \"spawn\" or \"forkserver\"") != std::string::npos;
+    there.reset();
+    event.reset();
+    stream.reset();
+    device.reset();
+    const CudaStandIn& now = stand_in();
+    said = said && now.contexts == before.contexts && now.streams == before.streams && now.events == before.events &&
+           now.blocks_of_memory == before.blocks_of_memory && now.modules == before.modules;
+    ::_exit(said ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(stream->record(*event).ok());
+}
+
+TEST(CudaDevice, StreamsHaveTheLeastPriority) {
+  CudaStandIn& gpu = stand_in();
+  const auto device = made();
+  for (const int least : {0, 3}) {
+    gpu.least_priority = least;
+    gpu.priority = -1;
+    ASSERT_TRUE(device->stream().ok());
+    EXPECT_EQ(gpu.priority, least);
+  }
+  gpu.fail_next = 700;
+  EXPECT_EQ(device->stream().error().code, ErrorCode::kDeviceLost);
+  EXPECT_EQ(gpu.streams, 0);
 }
 
 TEST(CudaDevice, ErrorsSayWhatFailedAndTellMemoryApart) {

@@ -98,7 +98,13 @@ DRAPPS_EXPORT int cuMemFreeHost(void* data) {
   std::free(data);
   return entered();
 }
-DRAPPS_EXPORT int cuStreamCreate(CudaHandle* stream, unsigned) { return made(state.streams, stream), entered(); }
+DRAPPS_EXPORT int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  return *least = state.least_priority, *greatest = -5, entered();
+}
+DRAPPS_EXPORT int cuStreamCreateWithPriority(CudaHandle* stream, unsigned, int priority) {
+  state.priority = priority;
+  return made(state.streams, stream), entered();
+}
 DRAPPS_EXPORT int cuStreamSynchronize(CudaHandle) { return entered(); }
 DRAPPS_EXPORT int cuStreamDestroy_v2(CudaHandle stream) { return ended(state.streams, stream), entered(); }
 DRAPPS_EXPORT int cuStreamWaitEvent(CudaHandle, CudaHandle, unsigned) { return entered(); }

@@ -11,7 +11,9 @@ struct CudaStandIn {
   int checked_calls = 0;  // unsafe for captures of others, and made in another mode
   int blocks_of_memory = 0;
   int streams = 0, events = 0, modules = 0;
-  int fail_next = 0;  // the CUresult that the next call of a stream gives, once
+  int least_priority = 0;  // that streams may have: the larger the number, the lower
+  int priority = 0;        // of the stream that was made last
+  int fail_next = 0;       // the CUresult that the next call of a stream gives, once
   bool no_memory = false;
 };
 

@@ -60,8 +60,11 @@ Result<std::uint64_t> CudaEvent::since(Event& earlier) {
 
 Result<std::unique_ptr<Stream>> CudaStream::make(const CudaDevice& device) {
   CudaHandle stream = nullptr;
-  DRAPPS_RETURN_IF_ERROR(in_context(
-      device, "making a stream", [&](const CudaFunctions& call) { return call.stream_create(&stream, kNonBlocking); }));
+  DRAPPS_RETURN_IF_ERROR(in_context(device, "making a stream", [&](const CudaFunctions& call) {
+    int least = 0, greatest = 0;
+    const int told = call.stream_priorities(&least, &greatest);
+    return told == kCudaSuccess ? call.stream_create(&stream, kNonBlocking, least) : told;
+  }));
   return catching([&]() -> Result<std::unique_ptr<Stream>> {
     return std::unique_ptr<Stream>(new CudaStream(device, stream, true));
   });

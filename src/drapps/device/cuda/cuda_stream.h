@@ -24,7 +24,9 @@ class CudaEvent final : public Event {
 
 class CudaStream final : public Stream {
  public:
-  /// A stream that does not wait for the legacy default stream, nor that for it.
+  /// A stream that does not wait for the legacy default stream, nor that for it; of the least priority that there is,
+  /// so that blocks of kernels in a training's stream of a higher one begin first. Streams of torch have the least,
+  /// too, unless they are made with another.
   static Result<std::unique_ptr<Stream>> make(const CudaDevice& device);
   /// Another's, which this does not end.
   static Result<std::unique_ptr<Stream>> of(const CudaDevice& device, CudaHandle stream);

@@ -40,7 +40,8 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::load(const char* library) 
   find(f.free, "cuMemFree_v2");
   find(f.allocate_host, "cuMemHostAlloc");
   find(f.free_host, "cuMemFreeHost");
-  find(f.stream_create, "cuStreamCreate");
+  find(f.stream_priorities, "cuCtxGetStreamPriorityRange");
+  find(f.stream_create, "cuStreamCreateWithPriority");
   find(f.stream_synchronize, "cuStreamSynchronize");
   find(f.stream_destroy, "cuStreamDestroy_v2");
   find(f.stream_wait, "cuStreamWaitEvent");

@@ -36,7 +36,8 @@ struct CudaFunctions {
   int (*free)(CudaAddress);
   int (*allocate_host)(void**, std::size_t, unsigned);
   int (*free_host)(void*);
-  int (*stream_create)(CudaHandle*, unsigned);
+  int (*stream_priorities)(int*, int*);
+  int (*stream_create)(CudaHandle*, unsigned, int);
   int (*stream_synchronize)(CudaHandle);
   int (*stream_destroy)(CudaHandle);
   int (*stream_wait)(CudaHandle, CudaHandle, unsigned);

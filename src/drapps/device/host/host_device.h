@@ -24,6 +24,7 @@ struct HostDeviceOptions {
   std::chrono::nanoseconds copy_latency{0};         // of each copy, before its first byte is read
   std::chrono::nanoseconds launch_latency{0};       // of each launch, before its first block
   std::uint64_t launches = ~std::uint64_t{0};       // with the one behind these it is lost
+  bool host_reads = true;                           // false: batches there count as those on a GPU
 };
 
 class HostDevice final : public Device {
@@ -32,6 +33,7 @@ class HostDevice final : public Device {
   ~HostDevice() override;
 
   std::string name() const override { return "host"; }
+  bool host_reads() const noexcept override { return options_.host_reads; }
   Result<Memory> allocate(Where where, std::size_t bytes) override;
   Result<std::unique_ptr<Stream>> stream() override;
   /// @param handle  the address of one of its streams.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "drapps/base/exact_math.h"
+#include "drapps/base/half.h"
 #include "drapps/base/philox.h"
 #include "drapps/device/kernel/picture_stages.h"
 
@@ -21,11 +22,11 @@ inline const PictureErasure* erasure_at(const AugmentArguments& a, std::int32_t 
   return nullptr;
 }
 
-/// The bits of an element that holds a deviate, which lies within ±6.4.
+/// The bits of an element that holds `value`; where elements are whole numbers, of a deviate, within ±6.4.
 inline std::uint64_t element_of(float value, Number number) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (number == Number::kFloat32) return bits;
-  if (number == Number::kBfloat16) return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+  if (number == Number::kFloat32) return std::bit_cast<std::uint32_t>(value);
+  if (number == Number::kBfloat16) return to_bfloat16(value);
+  if (number == Number::kFloat16) return to_float16(value);
   if (value <= 0.5F) return 0;
   const auto whole = static_cast<std::uint32_t>(value);
   const float rest = value - static_cast<float>(whole);

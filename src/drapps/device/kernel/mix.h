@@ -14,9 +14,10 @@ namespace drapps::device {
 struct MixArguments {
   std::uint8_t* rows = nullptr;
   std::int64_t row_bytes = 0;
-  std::int64_t count = 0;          // rows
-  std::int64_t elements = 0;       // of a row that are joined
-  std::int32_t element_bytes = 4;  // of floats, or of bfloat16 where it is 2
+  std::int64_t count = 0;     // rows
+  std::int64_t elements = 0;  // of a row that are joined
+  std::int32_t element_bytes = 4;
+  Number number = Number::kFloat32;  // of elements that are blended
   std::int32_t cut = 0;  // elements are those of a box, and become those of the row before; else rows are blended
   float own_share = 1, before_share = 0;
   std::int32_t interleaved = 0, channels = 0, height = 0, width = 0;  // of a row that is cut
@@ -85,17 +86,17 @@ struct MixPixels {
       const float blend = std::bit_cast<float>(before) * a.before_share + std::bit_cast<float>(own) * a.own_share;
       return std::bit_cast<std::uint32_t>(blend);
     } else if constexpr (sizeof(Element) == 2) {
-      const float first = widened(narrowed(widened(before) * a.before_share));
-      return narrowed(first + widened(narrowed(widened(own) * a.own_share)));
+      const auto share = [&a](Element half, float by) {
+        return widened(a, static_cast<Element>(element_of(widened(a, half) * by, a.number)));
+      };
+      return static_cast<Element>(element_of(share(before, a.before_share) + share(own, a.own_share), a.number));
     } else {
       return before;  // integers have no fractions
     }
   }
 
-  static float widened(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-  /// To the nearest bfloat16, ties to even.
-  static std::uint16_t narrowed(float value) {
-    return static_cast<std::uint16_t>(element_of(value, Number::kBfloat16));
+  static float widened(const Arguments& a, std::uint16_t bits) {
+    return a.number == Number::kFloat16 ? from_float16(bits) : from_bfloat16(bits);
   }
 };
 

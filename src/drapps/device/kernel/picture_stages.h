@@ -63,7 +63,7 @@ struct PictureWork {
 };
 
 /// What a float becomes that stands in a row.
-enum class Number : std::int32_t { kWhole, kFloat32, kBfloat16 };
+enum class Number : std::int32_t { kWhole, kFloat32, kBfloat16, kFloat16 };
 
 struct AugmentArguments {
   const std::uint8_t* pictures = nullptr;
