@@ -15,7 +15,7 @@ demo:  ## train on real photographs, fed by the stock loader and by DRAPPS; ARGS
 	@$(python) -m demo $(ARGS)
 
 test:  ## everything CI runs; ARGS="SUITE..." for some of it
-	@$(setup) dev
+	@$(setup) $(if $(ARGS),dev,compile)
 	@$(python) tools/test.py $(ARGS)
 
 test-full:  ## the long matrices too; the result is kept in tests/results/

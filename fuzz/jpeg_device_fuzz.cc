@@ -84,7 +84,7 @@ class Both {
   std::unique_ptr<device::Stream> stream_ = device_.stream().value();
   std::unique_ptr<device::Event> event_ = device_.event().value();
   std::unique_ptr<JpegDecoder> decoder_;
-  jpeg::Reader reader_{MemoryLedger::unlimited()};
+  jpeg::JpegReader reader_{MemoryLedger::unlimited()};
   ImageBuffer image_{MemoryLedger::unlimited()};
   jpeg::Transcoder transcoder_{MemoryLedger::unlimited()};
   std::vector<std::uint8_t> form_;

@@ -10,7 +10,7 @@
 namespace drapps::trace {
 namespace {
 
-Reader::Input input_of(std::span<const std::uint8_t> bytes) {
+TraceReader::Input input_of(std::span<const std::uint8_t> bytes) {
   return [bytes](std::span<std::uint8_t> into) mutable -> Result<std::size_t> {
     const std::size_t size = std::min(into.size(), bytes.size());
     std::copy_n(bytes.begin(), size, into.begin());
@@ -20,12 +20,12 @@ Reader::Input input_of(std::span<const std::uint8_t> bytes) {
 }
 
 void try_reading(std::span<const std::uint8_t> bytes) {
-  const auto reader = Reader::of(input_of(bytes));
+  const auto reader = TraceReader::of(input_of(bytes));
   if (!reader.ok()) {
     if (reader.error().message.empty()) std::abort();
     return;
   }
-  const Header& header = (*reader)->header();
+  const TraceHeader& header = (*reader)->header();
   for (;;) {
     const auto entry = (*reader)->next();
     if (!entry.ok() || !*entry) break;
@@ -52,10 +52,10 @@ void correct(std::vector<std::uint8_t>& bytes) {
 
 /// As the records behind a header of this version: no fuzzer finds that by itself.
 void try_records(std::span<const std::uint8_t> bytes) {
-  static const Header kHeader = this_header(0, 0);
-  Decoder decoder(kHeader);
+  static const TraceHeader kHeader = this_header(0, 0);
+  TraceDecoder decoder(kHeader);
   Replayer replayer("");
-  for (Cursor in(bytes); !in.empty();) {
+  for (ByteCursor in(bytes); !in.empty();) {
     const auto tag = static_cast<Tag>(in.byte());
     const auto content = in.take(in.number());
     if (!in.ok()) return;

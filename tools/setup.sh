@@ -2,7 +2,8 @@
 # Makes this checkout ready to work in: tools/setup.sh STEP...
 #
 #   run        what builds and runs the loader: Debian packages, and Python packages in .venv
-#   dev        those of run, and what tests, checks and measures
+#   compile    those of run, and the Debian packages that test and check the core
+#   dev        those of compile, and the Python packages that test, check and measure
 #   docs       what builds the documentation in .venv, and the Debian packages that check its spelling
 #   wheel      .venv with what repairs wheels
 #   extension  drapps._core, built in build/release and linked into python/drapps, importable from .venv
@@ -73,18 +74,19 @@ extension() {
 }
 
 mkdir -p build
-exec 9> build/.setup.lock
-flock 9  # two make targets at once take turns here
 for step in "$@"; do
+  # Two make targets at once take turns; what compiles does not wait for packages that it needs none of.
+  exec 9> "build/.setup-$([[ $step == extension ]] && echo extension || echo packages).lock"
+  flock 9
   case $step in
     run)
       debian tools/debian/run.txt
       requirements run
       ;;
-    dev)
+    compile | dev)
       debian tools/debian/run.txt tools/debian/dev.txt
       requirements run
-      requirements dev
+      [[ $step == compile ]] || requirements dev
       ;;
     docs)
       debian tools/debian/docs.txt
@@ -92,6 +94,6 @@ for step in "$@"; do
       ;;
     wheel) requirements wheel ;;
     extension) extension ;;
-    *) echo "setup: unknown step '$step'; known are run, dev, docs, wheel and extension" >&2 && exit 2 ;;
+    *) echo "setup: unknown step '$step'; known are run, compile, dev, docs, wheel and extension" >&2 && exit 2 ;;
   esac
 done

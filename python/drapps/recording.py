@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from types import TracebackType
 from typing import Protocol
 
 from drapps.arguments import path as path_of
@@ -50,12 +49,7 @@ class Recording:
     def __enter__(self) -> Recording:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

@@ -87,7 +87,7 @@ nb::list factors_of(const ColorJitter& op, Draws draws) {
   constexpr std::array<const char*, 4> kNames{"brightness", "contrast", "saturation", "hue"};
   const ColorJitter::Drawn drawn = op.draw(draws);
   nb::list factors;
-  for (const ColorJitter::Step step : drawn.order) {
+  for (const ColorJitter::JitterStep step : drawn.order) {
     if (drawn.on[step]) factors.append(nb::make_tuple(kNames[step], drawn.factor[step]));
   }
   return factors;

@@ -70,7 +70,7 @@ TextColumn make_column(const nb::list& chunks, bool texts) {
   std::vector<nb::object> kept;
   std::vector<text::ColumnChunk> made;
   for (const nb::handle each : chunks) made.push_back(chunk_of(nb::cast<nb::tuple>(each), texts, kept));
-  return {or_raise(text::Column::make(std::move(made))), std::move(kept)};
+  return {or_raise(text::ChunkedColumn::make(std::move(made))), std::move(kept)};
 }
 
 template <class T>

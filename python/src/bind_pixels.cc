@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "drapps/base/caught.h"
+#include "drapps/decode/jpeg/plain_header.h"
 #include "drapps/kernel/normalize.h"
 #include "drapps/kernel/planes.h"
 #include "drapps/modality/pixel_maker.h"
@@ -261,6 +262,26 @@ void separate_floats(const FlatFloats& out, const std::vector<ConstFlatFloats>& 
   }
 }
 
+nb::object plain_jpeg_header(const nb::bytes& bytes) {
+  const auto header = jpeg::read_plain_header({static_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  if (!header) return nb::none();
+  nb::list layers, texts;
+  nb::dict quantizers;
+  for (const auto& [id, horizontal, vertical, quantizer] : header->layers) {
+    layers.append(nb::make_tuple(id, horizontal, vertical, quantizer));
+  }
+  for (const auto& [number, values] : header->quantizers) {
+    nb::list row;
+    for (const std::uint8_t value : values) row.append(value);
+    quantizers[nb::int_(number)] = row;
+  }
+  for (const auto& [marker, body] : header->texts) {
+    texts.append(nb::make_tuple(marker, nb::bytes(body.data(), body.size())));
+  }
+  const auto size = nb::make_tuple(header->extent.width, header->extent.height);
+  return nb::make_tuple(header->end, size, layers, quantizers, texts);
+}
+
 }  // namespace
 
 void bind_pixels(nb::module_& module) {
@@ -293,6 +314,11 @@ void bind_pixels(nb::module_& module) {
            "as its ToTensor, plane after plane.")
       .def("to_floats", &Pixels::to_floats, "rect"_a, "turn"_a, "gray"_a, "out"_a,
            "The same divided by 255, into (channels, height, width), as torchvision's to_tensor.");
+  module.def("plain_jpeg_header", &plain_jpeg_header, "bytes"_a,
+             "Of a sequential JPEG of 8 bits whose header lies within the bytes: the offset of its scan, (width, "
+             "height), (id, horizontal, vertical, quantizer) of each layer, quantizers by number, row by row, and "
+             "(marker, body) of each application segment and comment. None for any other, and where such a segment "
+             "holds EXIF, XMP, a profile or the like.");
   module.def(
       "read_by",
       [](const Boxed& boxed, const Size& out, bool bicubic) {

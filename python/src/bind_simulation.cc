@@ -121,8 +121,8 @@ std::string simulate(const std::string& scenario_text, const std::string& policy
   const Settings start = held.empty() ? start_of(scenario.segments.front().world, knobs) : held.front();
   sim::RunRecorder recorder;
   if (trace_path && policy != nullptr) {
-    auto opened = trace::Writer::open(std::string(trace_path->c_str(), trace_path->size()),
-                                      json{{"scenario", parsed(scenario_text)}}.dump());
+    auto opened = trace::TraceWriter::open(std::string(trace_path->c_str(), trace_path->size()),
+                                           json{{"scenario", parsed(scenario_text)}}.dump());
     if (!opened.ok()) raise_for_file(opened.error());
     recorder = {.writer = *std::move(opened), .config = policy_text};
   }

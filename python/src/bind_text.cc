@@ -143,7 +143,7 @@ std::vector<bool> wanted_tokens(const TextTokenizer& tokenizer, const std::vecto
 }
 
 /// The workers, the memory and the cores that all loaders share.
-text::Resources resources() {
+text::CallResources resources() {
   Engine& engine = Engine::get();
   return {&engine.workers(), static_cast<unsigned>(engine.max_workers()), &engine.memory(MemoryUse::kWorkspaces)};
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "drapps/plant/fields.h"
 #include "drapps/trace/replay.h"
 #include "shared.h"
 
@@ -21,7 +22,7 @@ namespace drapps {
 namespace {
 
 using nb::literals::operator""_a;
-using TraceReader = trace::Reader;
+using TraceReader = trace::TraceReader;
 
 nb::str text_of(const std::string& bytes) {
   return nb::steal<nb::str>(
@@ -37,7 +38,7 @@ nb::list list_of(const std::vector<std::int32_t>& values) {
 /// Entries of a trace as (kind, dictionary), by the lists of its header.
 class EntriesInPython {
  public:
-  explicit EntriesInPython(const trace::Header& header) : header_(header) {}
+  explicit EntriesInPython(const trace::TraceHeader& header) : header_(header) {}
 
   nb::tuple operator()(const trace::Began& read) const {
     nb::dict entry = timed(read.time_ns);
@@ -143,7 +144,7 @@ class EntriesInPython {
     entry["cpus"] = limits.cpus;
   }
 
-  const trace::Header& header_;
+  const trace::TraceHeader& header_;
 };
 
 /// The value, or OSError where a file cannot be read, ValueError where it is no trace that can.
@@ -176,6 +177,17 @@ nb::dict replay_trace(const nb::bytes& path) {
   return report;
 }
 
+nb::list observation_numbers() {
+  nb::list numbers;
+  for (const FieldDescription& field : observation_fields()) {
+    const NumberInfo& info = field.info.number;
+    const bool is_counter = info.kind == NumberKind::kCounter;
+    numbers.append(nb::make_tuple(field.name, std::string(info.unit), std::string(info.source),
+                                  is_counter ? "counter" : "gauge", std::string(info.meaning)));
+  }
+  return numbers;
+}
+
 }  // namespace
 
 void bind_trace(nb::module_& module) {
@@ -191,6 +203,8 @@ void bind_trace(nb::module_& module) {
       .def("next", &next_entry, "(kind, dictionary), or None at the end. Raises as the constructor.");
   module.def("replay_trace", &replay_trace, "path"_a,
              "Decides again: decisions, equal, first_difference, note. Raises as Trace.");
+  module.def("observation_numbers", &observation_numbers,
+             "Of each number of an observation: name, unit, who counts it, counter or gauge, and what it is.");
 }
 
 }  // namespace drapps

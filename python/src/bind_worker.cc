@@ -211,12 +211,12 @@ Side attach(int fd, std::uint32_t number, int budget) {
   return {.board = nullptr, .client = checked(BoardClient::attach(fd, number, budget))};
 }
 
-const char* name_of(Work::Kind kind) {
+const char* name_of(Work::WorkKind kind) {
   switch (kind) {
-    case Work::Kind::kNone: return "none";
-    case Work::Kind::kTask: return "task";
-    case Work::Kind::kPiece: return "piece";
-    case Work::Kind::kStop: return "stop";
+    case Work::WorkKind::kNone: return "none";
+    case Work::WorkKind::kTask: return "task";
+    case Work::WorkKind::kPiece: return "piece";
+    case Work::WorkKind::kStop: return "stop";
   }
   return "none";
 }

@@ -17,7 +17,7 @@ namespace drapps {
 
 /// A column, and the objects whose memory it reads.
 struct TextColumn {
-  text::Column column;
+  text::ChunkedColumn column;
   std::vector<nanobind::object> kept;
 };
 

@@ -90,6 +90,15 @@ def test_batches_are_the_same(parted, v2, monkeypatch):
     assert len(parted) > SEEDS / 6
 
 
+@pytest.mark.parametrize(
+    "wrap", [lambda each: each, lambda each: (each, 3), lambda each: {"a": each}]
+)
+def test_labels_beside_pictures_change_nothing(parted, v2, wrap):
+    lot = [v2.functional.to_image(torch.rand(5, 7, 3).permute(2, 0, 1)) for _ in range(4)]
+    default_collate([wrap(each) for each in lot])
+    assert parted == [4]
+
+
 def test_a_function_of_the_users_stays_his(monkeypatch):
     def mine(batch, *, collate_fn_map=None):  # noqa: ARG001
         return "mine"

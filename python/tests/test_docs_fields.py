@@ -1,49 +1,35 @@
-"""docs/reference/observation.md lists the numbers of an observation, as a trace names them."""
+"""docs/reference/observation.md lists the numbers of an observation, as the core describes them."""
 
 import re
-from pathlib import Path
 
 import drapps
 import drapps.trace
-from drapps.trace import Field
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "observation.md"
-SPREAD = ("count", "sum", "p50", "p90", "p99", "most")
-ROW = re.compile(r"^\| `([^`]+)` \| (.*?) ?\| (.*?) \| (\w+) \|", re.MULTILINE)
+from drapps import _core
+from tools.docs.numbers import PAGE, lanes, page, rows
 
 
-def lanes_of(fields: list[Field]) -> list[str]:
-    weight = "settings.weight."
-    return [f.name.removeprefix(weight) for f in fields if f.name.startswith(weight)]
+def test_the_page_lists_what_the_core_describes():
+    assert page(PAGE.read_text()) == PAGE.read_text(), "run python -m tools.docs.numbers"
+    assert {row.kind for row in rows()} == {"counter", "gauge", "spread"}
 
 
-def listed(fields: list[Field]) -> list[tuple[str, ...]]:
-    """A row for each number, one for a spread, one for all lanes."""
-    lanes = "|".join(map(re.escape, lanes_of(fields)))
-    of = {f.name: f for f in fields}
-    rows: dict[tuple[str, ...], None] = {}
-    for field in fields:
-        head, _, part = field.name.rpartition(".")
-        name, kind = field.name, field.kind
-        if all(f"{head}.{each}" in of for each in SPREAD):
-            if part != "p50":
-                assert of[f"{head}.sum"].unit == field.unit or part == "count"
-                assert field.kind == ("counter" if part in SPREAD[:2] else "gauge")
-                continue
-            name, kind = head, "spread"
-        name = re.sub(rf"(^|\.)({lanes})(\.|$)", r"\1LANE\3", name)
-        rows[name, field.unit, field.source, kind] = None
-    return list(rows)
+def test_the_page_names_the_lanes():
+    text = PAGE.read_text()
+    named = text[text.index("`LANE` is any of") : text.index("What a loader does not have")]
+    assert re.findall(r"`([a-z@]+)`", named) == lanes()
 
 
-def test_the_page_lists_what_a_trace_holds(photos, tmp_path):
+def test_a_trace_holds_what_the_core_describes(photos, tmp_path):
     loader = drapps.image_folder(photos).center_crop(16).batch(8)
     with loader.record(tmp_path / "a.trace"):
         for _ in loader:
             pass
-    fields = list(drapps.trace.open(tmp_path / "a.trace").fields)
-    page = PAGE.read_text()
-    rows = [tuple(cell.strip("`") for cell in row) for row in ROW.findall(page)]
-    assert rows == listed(fields)
-    lanes = page[page.index("`LANE` is any of") : page.index("What a loader does not have")]
-    assert re.findall(r"`([a-z@]+)`", lanes) == lanes_of(fields)
+    fields = drapps.trace.open(tmp_path / "a.trace").fields
+    assert [(each.name, each.unit, each.source, each.kind) for each in fields] == [
+        number[:4] for number in _core.observation_numbers()
+    ]
+
+
+def test_all_but_readings_of_the_machine_say_what_they_are():
+    silent = [row.name for row in rows() if not row.meaning]
+    assert silent and all(name.startswith("meter.") for name in silent)

@@ -10,6 +10,8 @@ from typing import Any
 
 from drapps.accelerate import (
     composing,
+    cropping,
+    headers,
     held,
     methods,
     normalizing,
@@ -36,8 +38,8 @@ TENSORS: dict[str, tuple[Callable[[Patches], None], ...]] = {
     normalizing.FIRST: (normalizing.patch_first,),
     normalizing.SECOND: (normalizing.patch_second, scaling.patch),
     resizing.MODULE: (resizing.patch,),
-    composing.FIRST: (composing.patch_first,),
-    composing.SECOND: (composing.patch_second,),
+    composing.FIRST: (composing.patch_first, cropping.patch_first),
+    composing.SECOND: (composing.patch_second, cropping.patch_second),
 }
 _IN_WORKERS: dict[str, tuple[Callable[[Patches], None], ...]] = {stacking.MODULE: (stacking.patch,)}
 DECODERS: dict[str, Callable[[Counts, Patches], None]] = {
@@ -75,7 +77,7 @@ def put_in_place(
     """In the module of this name; one that is built otherwise than all known stays as it is."""
     takers: Iterable[Callable[[Patches], Any]] = {**TENSORS, **_IN_WORKERS}.get(name, ())
     if name == _PLUGIN:
-        takers = (lambda into: patch(counts, into, note),)
+        takers = (lambda into: patch(counts, into, note), headers.patch)
     elif name in DECODERS:
         takers = (functools.partial(DECODERS[name], counts),)
     for then in takers:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from drapps import _core
@@ -38,7 +38,7 @@ def _collating(plain: Any) -> Callable[..., Any]:
     def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
         made = None
         # Elsewhere the pixels of the batch lie together as well.
-        if type(batch) is list and _is_known(batch[0]) and get_worker_info() is not None:
+        if type(batch) in (list, tuple) and _is_known(batch[0]) and get_worker_info() is not None:
             made = _stacked(batch)
         return plain(batch, collate_fn_map=collate_fn_map) if made is None else made
 
@@ -59,7 +59,7 @@ def _is_known(picture: Any) -> bool:
     return bool(channels == _CHANNELS and min(height, width) > 1 and picture.stride() == together)
 
 
-def _stacked(batch: list[Any]) -> Any:
+def _stacked(batch: Sequence[Any]) -> Any:
     """A batch in shared memory; None for what is left to torch."""
     import torch
 

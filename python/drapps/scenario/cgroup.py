@@ -11,7 +11,6 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 _PERIOD_US = 100_000
 _CONTROLLERS = ("cpu", "memory")
@@ -102,12 +101,7 @@ class Cgroup:
     def __enter__(self) -> Cgroup:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

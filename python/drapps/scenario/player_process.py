@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 from drapps.errors import PipelineError
@@ -120,12 +119,7 @@ class Player:
     def __enter__(self) -> Player:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
         self._process.wait()
         self._ready.close()

@@ -33,7 +33,7 @@ bool MemoryLedger::reserve(std::size_t bytes) noexcept {
   if (try_reserve(bytes)) return true;
   MemoryLedger& whole = this->whole();
   const std::scoped_lock lock(whole.mutex_);
-  for (const Place& place : whole.releasable_) {
+  for (const ReleasePlace& place : whole.releasable_) {
     const std::size_t limit = whole.limit();
     if (bytes > limit) return false;
     const std::size_t used = whole.used();
@@ -62,21 +62,21 @@ void MemoryLedger::take(std::size_t bytes) noexcept {
 void MemoryLedger::add(Releasable& who, ReleaseOrder order) {
   MemoryLedger& whole = this->whole();
   const std::scoped_lock lock(whole.mutex_);
-  const auto later = std::ranges::upper_bound(whole.releasable_, order, {}, &Place::order);
+  const auto later = std::ranges::upper_bound(whole.releasable_, order, {}, &ReleasePlace::order);
   whole.releasable_.insert(later, {order, &who});
 }
 
 void MemoryLedger::remove(const Releasable& who) noexcept {
   MemoryLedger& whole = this->whole();
   const std::scoped_lock lock(whole.mutex_);
-  std::erase_if(whole.releasable_, [&](const Place& place) { return place.who == &who; });
+  std::erase_if(whole.releasable_, [&](const ReleasePlace& place) { return place.who == &who; });
 }
 
 std::size_t MemoryLedger::releasable() const noexcept {
   const MemoryLedger& whole = this->whole();
   const std::scoped_lock lock(whole.mutex_);
   std::size_t sum = 0;
-  for (const Place& place : whole.releasable_) sum += place.who->releasable();
+  for (const ReleasePlace& place : whole.releasable_) sum += place.who->releasable();
   return sum;
 }
 

@@ -79,7 +79,7 @@ class MemoryLedger {
   static MemoryLedger& unlimited() noexcept;
 
  private:
-  struct Place {
+  struct ReleasePlace {
     ReleaseOrder order;
     Releasable* who;
   };
@@ -93,7 +93,7 @@ class MemoryLedger {
   std::atomic<std::size_t> held_{0};
 
   mutable std::mutex mutex_;  // guards all below; of the whole
-  std::vector<Place> releasable_;
+  std::vector<ReleasePlace> releasable_;
 };
 
 }  // namespace drapps

@@ -12,7 +12,7 @@ namespace drapps {
 namespace {
 
 /// bfloat16 as its bits, so that it is a type of its own among the element types.
-struct Bfloat16 {
+struct BfloatBits {
   std::uint16_t bits;
 };
 
@@ -20,7 +20,7 @@ template <class T>
 T element(float value) noexcept {
   if constexpr (std::is_same_v<T, float>) {
     return value;
-  } else if constexpr (std::is_same_v<T, Bfloat16>) {
+  } else if constexpr (std::is_same_v<T, BfloatBits>) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return {static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)};
   } else {
@@ -52,7 +52,7 @@ void with_element(Dtype dtype, As as) noexcept {
     case Dtype::kInt32: return as(std::int32_t{});
     case Dtype::kInt64: return as(std::int64_t{});
     case Dtype::kFloat32: return as(float{});
-    case Dtype::kBfloat16: return as(Bfloat16{});
+    case Dtype::kBfloat16: return as(BfloatBits{});
     default: return;
   }
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kPart = 8192;  // bytes
 
 /// `rows` rows of `row_bytes` bytes each, one after another.
-struct Rows {
+struct MixedRows {
   std::byte* data;
   std::size_t row_bytes;
   std::uint32_t rows;  // at least 1
@@ -25,7 +25,7 @@ struct Rows {
 /// Calls join(own, before, bytes) for the bytes [offset, offset + bytes) of each row, in parts; `own` is to be changed,
 /// `before` is the same part of the row before as it was.
 template <class Join>
-void join_rows(const Rows& rows, std::size_t offset, std::size_t bytes, Join join) noexcept {
+void join_rows(const MixedRows& rows, std::size_t offset, std::size_t bytes, Join join) noexcept {
   alignas(64) std::array<std::byte, kPart> last;
   for (const std::size_t end = offset + bytes; offset < end; offset += kPart) {
     const std::size_t part = std::min(end - offset, kPart);
@@ -43,7 +43,7 @@ std::uint16_t narrow(float value) noexcept {
   return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
-void blend(const Rows& rows, Dtype dtype, double lambda) noexcept {
+void blend(const MixedRows& rows, Dtype dtype, double lambda) noexcept {
   const auto own_share = static_cast<float>(lambda);
   const auto before_share = static_cast<float>(1 - lambda);
   if (dtype == Dtype::kBfloat16) {
@@ -104,8 +104,8 @@ void Mixer::write_label(std::int64_t label, std::byte* row) const noexcept {
 void Mixer::run(std::byte* images, std::byte* labels, std::uint32_t rows, const Draws& draws) const noexcept {
   if (rows == 0) return;
   const MixDraw draw = this->draw(draws);
-  if (draw.kind == MixDraw::Kind::kNone) return;
-  if (draw.kind == MixDraw::Kind::kMixUp) {
+  if (draw.kind == MixDraw::MixKind::kNone) return;
+  if (draw.kind == MixDraw::MixKind::kMixUp) {
     blend({images, picture_bytes_, rows}, dtype_, draw.lambda);
   } else {
     cut(images, rows, draw.box);
@@ -114,7 +114,7 @@ void Mixer::run(std::byte* images, std::byte* labels, std::uint32_t rows, const 
 }
 
 void Mixer::cut(std::byte* images, std::uint32_t rows, const Rect& box) const noexcept {
-  const Rows pictures{images, picture_bytes_, rows};
+  const MixedRows pictures{images, picture_bytes_, rows};
   const bool planes = layout_ == Layout::kNchw;
   const std::size_t pixel = size_of(dtype_) * static_cast<std::size_t>(planes ? 1 : channels_);
   const auto copy = [](std::byte* own, const std::byte* before, std::size_t bytes) { std::memcpy(own, before, bytes); };

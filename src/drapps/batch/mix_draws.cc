@@ -66,7 +66,7 @@ MixDraw draw_mix(const Mix& mix, Extent extent, Draws draws) noexcept {
   const bool both = mix.mixup_alpha > 0 && mix.cutmix_alpha > 0;
   const bool cut = both ? draws.coin(mix.cutmix_share) : mix.cutmix_alpha > 0;
   const double lambda = draw_lambda(cut ? mix.cutmix_alpha : mix.mixup_alpha, draws);
-  if (!cut) return {.kind = MixDraw::Kind::kMixUp, .lambda = lambda};
+  if (!cut) return {.kind = MixDraw::MixKind::kMixUp, .lambda = lambda};
 
   const auto [height, width] = extent;
   const auto x = static_cast<std::int32_t>(draws.below(static_cast<std::uint32_t>(width)));
@@ -78,7 +78,7 @@ MixDraw draw_mix(const Mix& mix, Extent extent, Draws draws) noexcept {
   const std::int32_t top = std::max(y - half_height, 0);
   const Rect box{top, left, std::min(y + half_height, height) - top, std::min(x + half_width, width) - left};
   const double taken = static_cast<double>(box.width) * box.height / (static_cast<double>(width) * height);
-  return {.kind = MixDraw::Kind::kCutMix, .lambda = 1 - taken, .box = box};
+  return {.kind = MixDraw::MixKind::kCutMix, .lambda = 1 - taken, .box = box};
 }
 
 }  // namespace drapps

@@ -54,8 +54,8 @@ struct Mix {
 
 /// How one batch is mixed: a row is `lambda` of itself and 1 − lambda of the row before it.
 struct MixDraw {
-  enum class Kind : std::uint8_t { kNone, kMixUp, kCutMix };
-  Kind kind = Kind::kNone;
+  enum class MixKind : std::uint8_t { kNone, kMixUp, kCutMix };
+  MixKind kind = MixKind::kNone;
   double lambda = 1;  // of the labels; of kMixUp's pictures too
   Rect box;           // what kCutMix takes from the row before; may be empty
 };

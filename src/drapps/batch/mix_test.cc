@@ -75,7 +75,7 @@ TEST(MixDraws, TheBoxLiesInThePictureAndLambdaIsWhatItLeaves) {
   for (const Extent extent : {Extent{1, 1}, Extent{5, 7}, Extent{224, 100}}) {
     for (std::uint64_t i = 0; i < 2000; ++i) {
       const MixDraw draw = draw_mix(mix, extent, at(i));
-      ASSERT_EQ(draw.kind, MixDraw::Kind::kCutMix);
+      ASSERT_EQ(draw.kind, MixDraw::MixKind::kCutMix);
       const Rect& box = draw.box;
       ASSERT_TRUE(box.top >= 0 && box.left >= 0 && box.height >= 0 && box.width >= 0);
       ASSERT_TRUE(box.top + box.height <= extent.height && box.left + box.width <= extent.width);

@@ -31,7 +31,7 @@ struct Kept {
 };
 
 /// A record that may be kept: its index, what was read of it, and what is kept of it.
-struct Request {
+struct KeepRequest {
   std::uint64_t record = 0;
   ReadRequest& read;
   Kept& kept;
@@ -47,20 +47,20 @@ class Keeper {
   /// Answers a request, whose `read.at` and `read.parts` are set, from what is kept: `read.bytes` (of a part that is
   /// kept as bytes), `read.identity`, and `kept`. False, and nothing is answered, where a part is missing or its file
   /// has changed.
-  virtual bool find(const Request& request) noexcept = 0;
+  virtual bool find(const KeepRequest& request) noexcept = 0;
 
   /// In which form a part is kept.
   virtual FormId form(RecordPart part) const noexcept = 0;
   /// Whether a part that was fetched is to be kept in its form, and there is room for some `bytes`. Not where entries
   /// of unforeseen size were made in vain for as much room as there is.
-  virtual bool wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept = 0;
+  virtual bool wants(const KeepRequest& request, RecordPart part, std::size_t bytes) const noexcept = 0;
 
   /// Keeps what `make` makes of a part: the entry in the part's form. A failure of it, or a lack of memory to keep it,
   /// is none of the sample: then the part is not kept, or as bytes where its form is made of the file's bytes alone.
   /// @param make      gives a Result of the entry's bytes.
   /// @param saved_ns  of work that having it saves, beside reading the record.
   template <class Make>
-  void offer(const Request& request, RecordPart part, std::uint64_t saved_ns, const Make& make) {
+  void offer(const KeepRequest& request, RecordPart part, std::uint64_t saved_ns, const Make& make) {
     std::span<const std::uint8_t> entry;
     const std::uint64_t begun = thread_cpu_ns();
     const Status made = catching([&]() -> Status {
@@ -74,7 +74,7 @@ class Keeper {
   }
   /// A record has been decoded, and nothing else will be offered of it but what ops make: what is kept as bytes is kept
   /// now, and what was kept of a part goes again where another part found no room.
-  virtual void decoded(const Request& request) = 0;
+  virtual void decoded(const KeepRequest& request) = 0;
 
  protected:
   struct Making {
@@ -82,7 +82,7 @@ class Keeper {
     std::uint64_t encode_ns = 0;  // thread-CPU time, whether it was made or not
     std::uint64_t saved_ns = 0;
   };
-  virtual void keep(const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+  virtual void keep(const KeepRequest& request, RecordPart part, std::span<const std::uint8_t> entry,
                     const Making& making) = 0;
 };
 

@@ -15,13 +15,13 @@ class FullKeeper final : public Keeper {
   int made = 0;
 
   bool knows(std::uint64_t) noexcept override { return false; }
-  bool find(const Request&) noexcept override { return false; }
+  bool find(const KeepRequest&) noexcept override { return false; }
   FormId form(RecordPart) const noexcept override { return FormId::kRaw; }
-  bool wants(const Request&, RecordPart, std::size_t) const noexcept override { return true; }
-  void decoded(const Request&) override {}
+  bool wants(const KeepRequest&, RecordPart, std::size_t) const noexcept override { return true; }
+  void decoded(const KeepRequest&) override {}
 
  private:
-  void keep(const Request&, RecordPart, std::span<const std::uint8_t>, const Making& making) override {
+  void keep(const KeepRequest&, RecordPart, std::span<const std::uint8_t>, const Making& making) override {
     ++asked;
     made += making.made ? 1 : 0;
     throw std::bad_alloc();
@@ -33,7 +33,7 @@ TEST(Keeper, ALackOfMemoryIsNoFailureOfTheSample) {
   Kept kept;
   FullKeeper keeper;
   const std::array<std::uint8_t, 3> bytes{1, 2, 3};
-  const Request request{.record = 1, .read = read, .kept = kept};
+  const KeepRequest request{.record = 1, .read = read, .kept = kept};
   EXPECT_NO_THROW(keeper.offer(request, kFirstPart, 0, [&] {
     return Result<std::span<const std::uint8_t>>(std::span<const std::uint8_t>(bytes));
   }));

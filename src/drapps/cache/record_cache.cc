@@ -84,7 +84,7 @@ std::array<double, kForms> RecordCache::shares() noexcept {
 }
 
 /// The part in its form or as bytes, with the identity that its file has now.
-View RecordCache::find_part(const Request& request, RecordPart part) noexcept {
+View RecordCache::find_part(const KeepRequest& request, RecordPart part) noexcept {
   const Location& at = request.read.at[part];
   const FormId wanted = form(part);
   if (!fetched(at) && wanted == FormId::kBytes) return {};
@@ -102,7 +102,7 @@ View RecordCache::find_part(const Request& request, RecordPart part) noexcept {
   return view || wanted == FormId::kBytes ? std::move(view) : tier_.get({as_bytes, state, member_.number});
 }
 
-bool RecordCache::find(const Request& request) noexcept {
+bool RecordCache::find(const KeepRequest& request) noexcept {
   if (!options_.form || tier_.empty()) return false;
   bool any = false;
   for (RecordPart part = kFirstPart; part < request.read.parts; ++part) {
@@ -123,7 +123,7 @@ bool RecordCache::find(const Request& request) noexcept {
   return any;
 }
 
-bool RecordCache::wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept {
+bool RecordCache::wants(const KeepRequest& request, RecordPart part, std::size_t bytes) const noexcept {
   const std::size_t room = tier_.room();
   if (!options_.form || room < bytes || room <= room_in_vain_.load(std::memory_order_relaxed)) return false;
   const View& kept = request.kept.views[part];
@@ -137,7 +137,7 @@ bool RecordCache::wants(const Request& request, RecordPart part, std::size_t byt
   return options_.always || kept || (request.read.waited && lost);
 }
 
-void RecordCache::keep(const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+void RecordCache::keep(const KeepRequest& request, RecordPart part, std::span<const std::uint8_t> entry,
                        const Making& making) {
   const FormId wanted = form(part);
   encode_ns_[static_cast<std::size_t>(wanted)].fetch_add(making.encode_ns, std::memory_order_relaxed);
@@ -146,7 +146,7 @@ void RecordCache::keep(const Request& request, RecordPart part, std::span<const 
 }
 
 /// Keeps a copy of an entry; see Tier::offer(). Where the part was kept as bytes, those go.
-void RecordCache::keep_as(FormId form, const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+void RecordCache::keep_as(FormId form, const KeepRequest& request, RecordPart part, std::span<const std::uint8_t> entry,
                           std::uint64_t saved_ns) {
   const Location& at = request.read.at[part];
   const RecordIdentity as_bytes = plain(request.record, part, at);
@@ -164,13 +164,13 @@ void RecordCache::keep_as(FormId form, const Request& request, RecordPart part, 
   if (form != FormId::kBytes && request.kept.views[part] && admission != Admission::kFull) tier_.drop(as_bytes);
 }
 
-void RecordCache::keep_bytes(const Request& request, RecordPart part) {
+void RecordCache::keep_bytes(const KeepRequest& request, RecordPart part) {
   const auto bytes = request.read.bytes[part];
   if (!fetched(request.read.at[part]) || request.kept.views[part] || !wants(request, part, bytes.size())) return;
   keep_as(FormId::kBytes, request, part, bytes, 0);
 }
 
-void RecordCache::decoded(const Request& request) {
+void RecordCache::decoded(const KeepRequest& request) {
   for (RecordPart part = kFirstPart; part < request.read.parts; ++part) {
     if (form(part) == FormId::kBytes) keep_bytes(request, part);
   }
@@ -178,7 +178,7 @@ void RecordCache::decoded(const Request& request) {
 }
 
 /// What was kept of a record goes again where another part of it found no room.
-void RecordCache::keep_whole(const Request& request) noexcept {
+void RecordCache::keep_whole(const KeepRequest& request) noexcept {
   const bool some = std::ranges::any_of(request.kept.admitted, [](const auto& form) { return form.has_value(); });
   if (request.read.parts == 1 || !some || knows(request.record)) return;
   for (RecordPart part = kFirstPart; part < request.read.parts; ++part) {

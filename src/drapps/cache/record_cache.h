@@ -44,10 +44,10 @@ class RecordCache final : public Keeper {
   void begin_pass() noexcept { passes_.fetch_add(1, std::memory_order_relaxed); }
 
   bool knows(std::uint64_t record) noexcept override;
-  bool find(const Request& request) noexcept override;
+  bool find(const KeepRequest& request) noexcept override;
   FormId form(RecordPart part) const noexcept override { return forms_[part].form; }
-  bool wants(const Request& request, RecordPart part, std::size_t bytes) const noexcept override;
-  void decoded(const Request& request) override;
+  bool wants(const KeepRequest& request, RecordPart part, std::size_t bytes) const noexcept override;
+  void decoded(const KeepRequest& request) override;
 
   /// Of this loader's records, by FormId: the share whose first part is kept in that form now. Of a large source some
   /// thousand records, evenly spread, stand for all.
@@ -67,13 +67,13 @@ class RecordCache final : public Keeper {
 
   RecordIdentity plain(std::uint64_t index, RecordPart part, const Location& at) const noexcept;
   RecordIdentity in_form(const RecordIdentity& plain, RecordPart part, FormId form) const noexcept;
-  View find_part(const Request& request, RecordPart part) noexcept;
-  void keep(const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+  View find_part(const KeepRequest& request, RecordPart part) noexcept;
+  void keep(const KeepRequest& request, RecordPart part, std::span<const std::uint8_t> entry,
             const Making& making) override;
-  void keep_as(FormId form, const Request& request, RecordPart part, std::span<const std::uint8_t> entry,
+  void keep_as(FormId form, const KeepRequest& request, RecordPart part, std::span<const std::uint8_t> entry,
                std::uint64_t saved_ns);
-  void keep_bytes(const Request& request, RecordPart part);
-  void keep_whole(const Request& request) noexcept;
+  void keep_bytes(const KeepRequest& request, RecordPart part);
+  void keep_whole(const KeepRequest& request) noexcept;
 
   Tier& tier_;
   const std::shared_ptr<const Source> source_;

@@ -50,7 +50,7 @@ constexpr std::uint64_t about(FormId form, std::uint16_t member, std::size_t byt
 }  // namespace
 
 /// Stands before its content.
-struct Store::Entry {
+struct Store::StoreEntry {
   std::uint64_t low = 0;  // of the identity
   std::uint64_t state = 0;
   std::atomic<std::uint64_t> about = 0;
@@ -73,13 +73,13 @@ struct Store::Entry {
     return ratio > 0 ? static_cast<std::size_t>(std::clamp(std::ilogb(ratio) + 32, 0, 63)) : 0;
   }
 
-  static Entry& of(std::uint64_t bits) noexcept {
-    return *reinterpret_cast<Entry*>(address_of(bits));  // NOLINT(performance-no-int-to-ptr): the word holds it
+  static StoreEntry& of(std::uint64_t bits) noexcept {
+    return *reinterpret_cast<StoreEntry*>(address_of(bits));  // NOLINT(performance-no-int-to-ptr): the word holds it
   }
 };
 
 Store::Store(MemoryLedger& account) : own_(&account, 0) {
-  static_assert(sizeof(Entry) == 32);
+  static_assert(sizeof(StoreEntry) == 32);
   static_assert(Members::kMost <= std::size_t{1} << (kFormShift - kMemberShift));
   own_.add(*this, ReleaseOrder::kCache);
 }
@@ -91,14 +91,14 @@ Store::~Store() {
 
 /// malloc keeps 8 bytes before a block and rounds the sum to 16.
 std::size_t Store::size_of(FormId form, std::size_t bytes) noexcept {
-  return (sizeof(Entry) + bytes + (is_array(form) ? kPadding : 0) + 8 + 15) / 16 * 16;
+  return (sizeof(StoreEntry) + bytes + (is_array(form) ? kPadding : 0) + 8 + 15) / 16 * 16;
 }
 
 template <class Visit>
 Store::Word* Store::probe(const RecordIdentity& id, const Visit& visit) const noexcept {
   const std::size_t count = segment_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
-    const Segment& segment = segments_[i];
+    const StoreSegment& segment = segments_[i];
     auto at = static_cast<std::size_t>(static_cast<Wide>(id.high) * segment.size >> 64);
     const std::size_t probes = std::min(kProbes, segment.size);
     for (std::size_t n = 0; n < probes; ++n, at = at + 1 == segment.size ? 0 : at + 1) {
@@ -116,7 +116,7 @@ Store::Word* Store::find(const RecordIdentity& id) noexcept {
   return probe(id, [&](Word& word, std::uint64_t bits) {
     while (live(bits) && (bits & kTag) == tag_of(id) && (bits & kPins) != kPins) {
       if (!word.compare_exchange_weak(bits, bits + 1, std::memory_order_acquire, std::memory_order_acquire)) continue;
-      if (Entry::of(bits).is(id)) return true;
+      if (StoreEntry::of(bits).is(id)) return true;
       leave(word);
       return false;
     }
@@ -128,7 +128,7 @@ void Store::leave(Word& word) noexcept {
   const std::uint64_t bits = word.fetch_sub(1, std::memory_order_acq_rel);
   if ((bits & kMarked) == 0 || (bits & kPins) != 1) return;
   // The last view of what is to go: nobody can find it any more.
-  Entry& entry = Entry::of(bits);
+  StoreEntry& entry = StoreEntry::of(bits);
   count(entry, -1);
   word.store(kLeft, std::memory_order_release);
   unmake(entry);
@@ -150,7 +150,7 @@ bool Store::has(const RecordIdentity& id) noexcept {
 View Store::get(const Key& key) noexcept {
   Word* const word = find(key.id);
   if (word == nullptr) return {};
-  Entry& entry = Entry::of(word->load(std::memory_order_relaxed));
+  StoreEntry& entry = StoreEntry::of(word->load(std::memory_order_relaxed));
   if (entry.state != key.state) {
     if (mark(*word)) stale_.fetch_add(1, std::memory_order_relaxed);
     leave(*word);
@@ -161,7 +161,7 @@ View Store::get(const Key& key) noexcept {
 }
 
 /// The entry is the member's where its own has left. Requires a view of it.
-void Store::adopt(Entry& entry, std::uint16_t member) noexcept {
+void Store::adopt(StoreEntry& entry, std::uint16_t member) noexcept {
   const std::uint16_t before = entry.member();
   if (before == member || members_.here(before) || !members_.here(member)) return;
   std::uint64_t seen = about(entry.form(), before, entry.bytes());
@@ -178,7 +178,7 @@ void Store::drop(const RecordIdentity& id) noexcept {
 }
 
 /// Takes memory for an entry; null where there is none.
-Store::Entry* Store::make(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns) noexcept {
+Store::StoreEntry* Store::make(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns) noexcept {
   if (bytes > kBytes) return nullptr;
   const std::size_t size = size_of(form, bytes);
   if (!own_.try_reserve(size)) return nullptr;
@@ -189,14 +189,14 @@ Store::Entry* Store::make(const Key& key, FormId form, std::size_t bytes, std::u
     own_.release(size);
     return nullptr;
   }
-  return new (block) Entry{.low = key.id.low,
-                           .state = key.state,
-                           .about = about(form, key.member, bytes),
-                           .high = static_cast<std::uint32_t>(key.id.high >> 32),
-                           .saved_ns = static_cast<float>(saved_ns)};
+  return new (block) StoreEntry{.low = key.id.low,
+                                .state = key.state,
+                                .about = about(form, key.member, bytes),
+                                .high = static_cast<std::uint32_t>(key.id.high >> 32),
+                                .saved_ns = static_cast<float>(saved_ns)};
 }
 
-void Store::unmake(Entry& entry) noexcept {
+void Store::unmake(StoreEntry& entry) noexcept {
   const std::size_t size = entry.size();
   std::free(&entry);
   own_.release(size);
@@ -204,7 +204,7 @@ void Store::unmake(Entry& entry) noexcept {
 
 Admission Store::offer(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns, const Fill& fill) {
   if (keeps(key)) return Admission::kExists;
-  Entry* entry = make(key, form, bytes, saved_ns);
+  StoreEntry* entry = make(key, form, bytes, saved_ns);
   if (entry == nullptr && drop_left(size_of(form, bytes))) entry = make(key, form, bytes, saved_ns);
   if (entry != nullptr) {
     fill({entry->content(), bytes});
@@ -232,7 +232,7 @@ bool Store::keeps(const Key& key) noexcept { return static_cast<bool>(get(key));
 bool Store::place(const RecordIdentity& id, std::uint64_t bits, bool needed) noexcept {
   const std::size_t count = segment_count_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
-    Segment& segment = segments_[i];
+    StoreSegment& segment = segments_[i];
     auto at = static_cast<std::size_t>(static_cast<Wide>(id.high) * segment.size >> 64);
     const std::size_t probes = std::min(kProbes, segment.size);
     for (std::size_t n = 0; n < probes; ++n, at = at + 1 == segment.size ? 0 : at + 1) {
@@ -249,7 +249,7 @@ bool Store::place(const RecordIdentity& id, std::uint64_t bits, bool needed) noe
   return false;
 }
 
-void Store::count(const Entry& entry, int entries) noexcept {
+void Store::count(const StoreEntry& entry, int entries) noexcept {
   entries > 0 ? members_.add(entry.member(), entry.size()) : members_.remove(entry.member(), entry.size());
   const auto times = static_cast<std::uint64_t>(static_cast<std::int64_t>(entries));  // modulo 2^64, as the sums are
   entries_.fetch_add(times, std::memory_order_relaxed);
@@ -276,7 +276,7 @@ void Store::for_each(const Visit& visit) noexcept {
       std::uint64_t bits = word.load(std::memory_order_acquire);
       while (live(bits) && (bits & kPins) != kPins) {
         if (!word.compare_exchange_weak(bits, bits + 1, std::memory_order_acquire, std::memory_order_acquire)) continue;
-        visit(word, Entry::of(bits));
+        visit(word, StoreEntry::of(bits));
         leave(word);
         break;
       }
@@ -285,7 +285,7 @@ void Store::for_each(const Visit& visit) noexcept {
 }
 
 /// 0 for those of members that have left, then by their worth.
-std::size_t Store::class_of(const Entry& entry) const noexcept {
+std::size_t Store::class_of(const StoreEntry& entry) const noexcept {
   return members_.here(entry.member()) ? 1 + entry.worth() : 0;
 }
 
@@ -293,12 +293,12 @@ std::size_t Store::class_of(const Entry& entry) const noexcept {
 /// with a view among them.
 std::size_t Store::drop_least(std::size_t bytes) noexcept {
   std::array<std::size_t, 65> by_class{};
-  for_each([&](Word&, const Entry& entry) { by_class[class_of(entry)] += entry.size(); });
+  for_each([&](Word&, const StoreEntry& entry) { by_class[class_of(entry)] += entry.size(); });
   std::size_t classes = 0;  // whose entries may go
   for (std::size_t sum = 0; classes < by_class.size() && sum < bytes; ++classes) sum += by_class[classes];
   std::size_t gone = 0;
   for (const std::size_t last : {std::size_t{1}, std::size_t{0}}) {  // the class that goes in part goes last
-    for_each([&](Word& word, const Entry& entry) {
+    for_each([&](Word& word, const StoreEntry& entry) {
       if (gone >= bytes || class_of(entry) + last >= classes || !mark(word)) return;
       gone += entry.size();
       dropped_.fetch_add(1, std::memory_order_relaxed);
@@ -316,7 +316,7 @@ bool Store::drop_left(std::size_t bytes) noexcept {
   const auto left = static_cast<double>(members_.left_bytes());
   const auto wanted = static_cast<double>(std::max(bytes, own_.used() / kDroppedAtOnce));
   double due = 0;
-  for_each([&](Word& word, const Entry& entry) {
+  for_each([&](Word& word, const StoreEntry& entry) {
     if (members_.here(entry.member())) return;
     due += static_cast<double>(entry.size()) * std::min(1.0, wanted / left);
     if (due <= 0 || !mark(word)) return;
@@ -374,7 +374,7 @@ bool Store::add_segment(std::uint64_t wanted) noexcept {
   const std::size_t bytes = words * sizeof(Word);
   if (!own_.try_reserve(bytes)) return false;
   // Zeros, of which a page is there once it is written to.
-  Segment& segment = segments_[count];
+  StoreSegment& segment = segments_[count];
   segment.words.reset(static_cast<Word*>(std::calloc(words, sizeof(Word))));
   if (segment.words == nullptr) {
     own_.release(bytes);
@@ -399,9 +399,9 @@ bool Store::make_places() noexcept {
 
 void Store::clear() noexcept {
   const std::scoped_lock lock(dropping_);
-  for_each([this](Word& word, const Entry&) { mark(word); });
+  for_each([this](Word& word, const StoreEntry&) { mark(word); });
   segment_count_.store(0, std::memory_order_relaxed);
-  for (Segment& segment : segments_) segment.words.reset();
+  for (StoreSegment& segment : segments_) segment.words.reset();
   own_.release(std::exchange(table_, 0));
   places_ = 0;
   ::malloc_trim(0);

@@ -76,13 +76,13 @@ class Store final : public Tier, public Releasable {
   static std::size_t size_of(FormId form, std::size_t bytes) noexcept;
 
  private:
-  struct Entry;
+  struct StoreEntry;
   using Word = std::atomic<std::uint64_t>;
-  struct Free {
+  struct FreeWords {
     void operator()(Word* words) const noexcept { std::free(words); }
   };
-  struct Segment {
-    std::unique_ptr<Word[], Free> words;
+  struct StoreSegment {
+    std::unique_ptr<Word[], FreeWords> words;
     std::size_t size = 0;
     std::atomic<std::size_t> used{0};  // words that ever were
 
@@ -110,11 +110,11 @@ class Store final : public Tier, public Releasable {
   void leave(Word& word) noexcept;
   bool mark(Word& word) noexcept;
   bool keeps(const Key& key) noexcept;
-  Entry* make(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns) noexcept;
-  void unmake(Entry& entry) noexcept;
-  void count(const Entry& entry, int entries) noexcept;
-  void adopt(Entry& entry, std::uint16_t member) noexcept;
-  std::size_t class_of(const Entry& entry) const noexcept;
+  StoreEntry* make(const Key& key, FormId form, std::size_t bytes, std::uint64_t saved_ns) noexcept;
+  void unmake(StoreEntry& entry) noexcept;
+  void count(const StoreEntry& entry, int entries) noexcept;
+  void adopt(StoreEntry& entry, std::uint16_t member) noexcept;
+  std::size_t class_of(const StoreEntry& entry) const noexcept;
   std::size_t drop_least(std::size_t bytes) noexcept;
   bool drop_left(std::size_t bytes) noexcept;
   bool add_segment(std::uint64_t wanted) noexcept;
@@ -125,7 +125,7 @@ class Store final : public Tier, public Releasable {
   Members members_;
   // Entries of members that have left go one share after the other, and the table is not walked while it goes.
   std::mutex dropping_;
-  std::array<Segment, kSegments> segments_;
+  std::array<StoreSegment, kSegments> segments_;
   std::atomic<std::size_t> segment_count_{0};
   std::array<std::mutex, kStripes> stripes_;  // of writers, by identity
 

@@ -194,7 +194,7 @@ void Client::fail(std::string_view why) noexcept {
   if (const auto writer = recorder()) writer->stopped(why);
 }
 
-void Client::record(std::shared_ptr<trace::Writer> writer, std::function<trace::SampleBatch()> samples) {
+void Client::record(std::shared_ptr<trace::TraceWriter> writer, std::function<trace::SampleBatch()> samples) {
   const std::lock_guard lock(mutex_);
   const std::string config = json_of(config_);
   writer->began({.policy = decider_.policy().name(),
@@ -216,7 +216,7 @@ void Client::record(const Observation& seen, const Decision& decision) {
   writer->decision(decider_.limits(), seen, decision, samples);
 }
 
-std::shared_ptr<trace::Writer> Client::recorder() const {
+std::shared_ptr<trace::TraceWriter> Client::recorder() const {
   const std::lock_guard lock(recorder_mutex_);
   return recorder_ == nullptr || recorder_->ended() ? nullptr : recorder_;
 }

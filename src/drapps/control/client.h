@@ -58,7 +58,7 @@ class Client {
   /// Every decision from here on is recorded, and all that it depends on, until the writer has ended. Waits for a tick
   /// that is under way.
   /// @param samples  gives those since it was asked last; it is at each decision.
-  void record(std::shared_ptr<trace::Writer> writer, std::function<trace::SampleBatch()> samples = {});
+  void record(std::shared_ptr<trace::TraceWriter> writer, std::function<trace::SampleBatch()> samples = {});
 
   const DecisionLog& log() const noexcept { return log_; }
   /// LiveLearner::to_json(), or null where the policy does not go on learning.
@@ -78,7 +78,7 @@ class Client {
   void keep_learnt();
   void record(const Observation& seen, const Decision& decision);
   /// Null where nothing is recorded.
-  std::shared_ptr<trace::Writer> recorder() const;
+  std::shared_ptr<trace::TraceWriter> recorder() const;
 
   const std::shared_ptr<Plant> plant_;
   Shares* const shares_;
@@ -87,7 +87,7 @@ class Client {
   std::atomic<bool> began_ = true;  // a pass, since the plant was looked at
 
   mutable std::mutex recorder_mutex_;  // guards recorder_
-  std::shared_ptr<trace::Writer> recorder_;
+  std::shared_ptr<trace::TraceWriter> recorder_;
 
   mutable std::mutex mutex_;  // guards all below
   PolicyConfig config_;

@@ -9,21 +9,21 @@
 namespace drapps {
 
 Control::~Control() {
-  if (Own* own = own_.get()) own->recording.end(nullptr);
+  if (ControlState* own = own_.get()) own->recording.end(nullptr);
 }
 
 void Control::enter() {
-  if (own_.get() == nullptr) own_.set(std::make_unique<Own>());
+  if (own_.get() == nullptr) own_.set(std::make_unique<ControlState>());
 }
 
 std::unique_lock<std::mutex> Control::lock() const {
-  Own* own = own_.get();
+  ControlState* own = own_.get();
   return own == nullptr ? std::unique_lock<std::mutex>() : std::unique_lock(own->mutex);
 }
 
-void Control::begin(std::shared_ptr<Plant> plant, Sampling sampling) {
+void Control::begin(std::shared_ptr<Plant> plant, SampleTap sampling) {
   enter();
-  Own& own = *own_.get();
+  ControlState& own = *own_.get();
   const auto guard = lock();
   auto client = std::make_shared<Client>(std::move(plant), *make_policy(policy_), &Shares::of_process(), policy_,
                                          &Meters::of_process());
@@ -43,20 +43,21 @@ Status Control::set_policy(PolicyConfig config) {
   if (!policy.ok()) return std::move(policy).error();
   const auto guard = lock();
   policy_ = std::move(config);
-  if (Own* own = own_.get(); own != nullptr && own->client != nullptr) own->client->swap(*std::move(policy), policy_);
+  if (ControlState* own = own_.get(); own != nullptr && own->client != nullptr)
+    own->client->swap(*std::move(policy), policy_);
   return ok_status();
 }
 
 void Control::freeze(bool frozen) {
   const auto guard = lock();
   frozen_ = frozen;
-  if (Own* own = own_.get(); own != nullptr && own->client != nullptr)
+  if (ControlState* own = own_.get(); own != nullptr && own->client != nullptr)
     frozen ? own->client->freeze() : own->client->unfreeze();
 }
 
 nlohmann::json Control::log() const {
   const auto guard = lock();
-  const Own* own = own_.get();
+  const ControlState* own = own_.get();
   const bool begun = own != nullptr && own->client != nullptr;
   nlohmann::json log = begun ? own->client->log().to_json() : DecisionLog(policy_.name).to_json();
   log["learning"] = begun ? own->client->learning() : nlohmann::json();
@@ -71,7 +72,7 @@ nlohmann::json Control::learning() const {
 Status Control::record(const std::string& path, std::string_view about) {
   return catching([&]() -> Status {
     enter();
-    Own& own = *own_.get();
+    ControlState& own = *own_.get();
     const auto guard = lock();
     if (own.client == nullptr) return own.recording.begin(path, about, nullptr);
     DRAPPS_RETURN_IF_ERROR(own.recording.begin(path, about, own.client.get(), own.sampling.take));
@@ -81,7 +82,7 @@ Status Control::record(const std::string& path, std::string_view about) {
 }
 
 void Control::stop_recording() {
-  Own* own = own_.get();
+  ControlState* own = own_.get();
   if (own == nullptr) return;
   const auto client = [&] {
     const auto guard = lock();
@@ -92,7 +93,7 @@ void Control::stop_recording() {
 }
 
 std::string Control::take_warning() const {
-  Own* own = own_.get();
+  ControlState* own = own_.get();
   return own == nullptr ? std::string() : own->recording.take_warning();
 }
 

@@ -25,7 +25,7 @@ namespace drapps {
 class Control {
  public:
   /// How a recording gets some of the samples that are made.
-  struct Sampling {
+  struct SampleTap {
     std::function<void(bool on)> keep;  // from now on, or no more
     Recording::Samples take;
   };
@@ -39,7 +39,7 @@ class Control {
   /// Makes room for what this process has of it; nothing where it has it.
   void enter();
   /// The plant of all passes in this process, which had none: a client decides about it, once the controller has it.
-  void begin(std::shared_ptr<Plant> plant, Sampling sampling = {});
+  void begin(std::shared_ptr<Plant> plant, SampleTap sampling = {});
   /// That of this process; null before begin().
   std::shared_ptr<Client> client() const;
 
@@ -64,10 +64,10 @@ class Control {
 
  private:
   /// What one process has.
-  struct Own {
+  struct ControlState {
     std::mutex mutex;  // guards all but the recording; and policy_ and frozen_, in this process
     std::shared_ptr<Client> client;
-    Sampling sampling;
+    SampleTap sampling;
     Recording recording;
   };
 
@@ -76,7 +76,7 @@ class Control {
 
   PolicyConfig policy_;
   bool frozen_ = false;
-  PerProcess<Own> own_;
+  PerProcess<ControlState> own_;
 };
 
 }  // namespace drapps

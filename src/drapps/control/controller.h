@@ -24,15 +24,15 @@ namespace drapps {
 /// After fork() the child has no thread: there, a Controller is abandoned, never used or destroyed.
 class Controller {
  public:
-  struct Options {
+  struct ControllerOptions {
     std::chrono::milliseconds tick{100};
     std::function<void()> before_tick{};  // called by the loop; for tests, which make it throw
   };
 
   /// This process's (process_local.h).
   static Controller& of_process();
-  Controller() : Controller(Options{}) {}
-  explicit Controller(Options options) : options_(std::move(options)) {}
+  Controller() : Controller(ControllerOptions{}) {}
+  explicit Controller(ControllerOptions options) : options_(std::move(options)) {}
   /// Ends the thread and waits for it: at most for a tick.
   ~Controller();
   Controller(const Controller&) = delete;
@@ -47,7 +47,7 @@ class Controller {
   void run(const std::stop_token& stop) noexcept;
   void loop(const std::stop_token& stop);
 
-  const Options options_;
+  const ControllerOptions options_;
   std::mutex mutex_;  // guards all below
   std::condition_variable_any changed_;
   std::map<std::shared_ptr<Client>, std::size_t> clients_;  // and how often each was added

@@ -15,7 +15,7 @@ namespace {
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-const Controller::Options kQuick{.tick = 1ms};
+const Controller::ControllerOptions kQuick{.tick = 1ms};
 
 /// Waits until `condition` holds; false after a time that only a hang reaches.
 template <class Condition>

@@ -56,16 +56,16 @@ void DecisionLog::add(const Decision& decision, const Observation& observation) 
   bool written = new_fault;
   for (std::size_t subject = 0; subject < kSubjects; ++subject) {
     const bool is_knob = subject < kKnobs;
-    const Entry entry{.epoch = epoch_,
-                      .time_ns = decision.time_ns,
-                      .subject = subject,
-                      .before = value_of(decision.before, subject),
-                      .proposed = value_of(decision.proposed, subject),
-                      .applied = value_of(decision.applied, subject),
-                      .hold = is_knob ? decision.holds[subject] : decision.weights_hold,
-                      .why = decision.why,
-                      .step_before_ns = step_before(now),
-                      .step_after_ns = {}};
+    const LogEntry entry{.epoch = epoch_,
+                         .time_ns = decision.time_ns,
+                         .subject = subject,
+                         .before = value_of(decision.before, subject),
+                         .proposed = value_of(decision.proposed, subject),
+                         .applied = value_of(decision.applied, subject),
+                         .hold = is_knob ? decision.holds[subject] : decision.weights_hold,
+                         .why = decision.why,
+                         .step_before_ns = step_before(now),
+                         .step_after_ns = {}};
     const bool held = entry.applied == entry.before && entry.proposed != entry.before;
     const bool told = entry.hold == Hold::kStale || entry.hold == Hold::kBroken;
     const bool news = entry.applied != entry.before || (held && !told && entry.hold != last_holds_[subject]);
@@ -136,7 +136,7 @@ std::optional<double> DecisionLog::step_before(const StepMark& now) const {
   return static_cast<double>(now.sum - then.sum) / static_cast<double>(now.count - then.count);
 }
 
-void DecisionLog::push(const Entry& entry) {
+void DecisionLog::push(const LogEntry& entry) {
   if (entries_.size() == kEntries) {
     entries_.pop_front();
     ++dropped_;
@@ -162,7 +162,7 @@ std::string DecisionLog::stop_reason() const {
 nlohmann::json DecisionLog::to_json() const {
   const std::lock_guard lock(mutex_);
   nlohmann::json entries = nlohmann::json::array();
-  for (const Entry& entry : entries_) {
+  for (const LogEntry& entry : entries_) {
     const auto value = [&](std::int32_t number) { return entry.subject ? nlohmann::json(number) : nlohmann::json(); };
     // Signals may be broken: an entry may be older than the first.
     const double seconds = (static_cast<double>(entry.time_ns) - static_cast<double>(first_ns_)) * 1e-9;

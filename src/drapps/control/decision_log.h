@@ -56,7 +56,7 @@ class DecisionLog {
  private:
   static constexpr std::size_t kSubjects = kKnobs + kLanes.size();
 
-  struct Entry {
+  struct LogEntry {
     std::uint32_t epoch = 0;
     std::uint64_t time_ns = 0;
     std::optional<std::size_t> subject;  // a knob's place in the table, then lanes; none for a remark
@@ -75,13 +75,13 @@ class DecisionLog {
   };
 
   void note(std::string why, std::string more);
-  void push(const Entry& entry);
+  void push(const LogEntry& entry);
   void measure_after(const StepMark& now);
   std::optional<double> step_before(const StepMark& now) const;
 
   mutable std::mutex mutex_;  // guards all below
   std::string policy_;
-  std::deque<Entry> entries_;
+  std::deque<LogEntry> entries_;
   std::uint32_t epoch_ = 0;
   std::deque<StepMark> marks_;     // of the last seconds
   std::optional<StepMark> moved_;  // at the moves still to be measured after

@@ -205,7 +205,7 @@ TEST_F(LiveLearning, ATraceReplaysAcrossSwapsOfWeights) {
   recording.end(&run.client);
   ASSERT_GE(renewals, 2);
   const auto replayed = [&] {
-    auto reader = trace::Reader::open(path);
+    auto reader = trace::TraceReader::open(path);
     return trace::replay(**reader, root);
   };
   const auto done = replayed();

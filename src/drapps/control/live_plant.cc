@@ -1,6 +1,7 @@
 #include "drapps/control/live_plant.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "drapps/base/clock.h"
@@ -102,7 +103,7 @@ Limits LivePlant::limits() const {
 double LivePlant::record_bytes(const Runner& runner) const {
   const Upcoming upcoming = upcoming_before_.samples > 0 ? upcoming_before_ : runner.upcoming();
   if (upcoming.sized > 0) return static_cast<double>(upcoming.bytes) / static_cast<double>(upcoming.sized);
-  const std::uint64_t reads = at_once_before_.count + waited_before_.count;
+  const std::uint64_t reads = storage_before_.at_once.count + storage_before_.waited.count;
   if (reads == 0) return 0;
   return static_cast<double>(storage_->meter().bytes.load(std::memory_order_relaxed)) / static_cast<double>(reads);
 }
@@ -171,13 +172,17 @@ Observation LivePlant::observe() {
 
 StorageObservation LivePlant::observe_storage() {
   const StorageCounts now = storage_->meter().counts();
-  return {.bytes = now.bytes,
-          .failures = now.failures,
-          .refusals = now.refusals,
-          .retries = now.retries,
-          .in_flight = static_cast<std::uint64_t>(std::max<std::int64_t>(now.in_flight, 0)),
-          .at_once = spread(now.at_once, at_once_before_),
-          .waited = spread(now.waited, waited_before_)};
+  StorageObservation seen;
+  visit_numbers(
+      []<class Value>(const NumberInfo&, auto& to, const Value& value, Value& before) {
+        if constexpr (std::is_same_v<Value, HistogramCounts>) {
+          to = spread(value, before);
+        } else {
+          to = static_cast<std::uint64_t>(std::max(value, Value{0}));
+        }
+      },
+      seen, now, storage_before_);
+  return seen;
 }
 
 LaneSet LivePlant::valid_lanes() const {

@@ -79,7 +79,7 @@ class LivePlant final : public Plant {
   std::array<LaneCounts, kLanes.size()> counted_;
   // The histograms at the observation before.
   std::array<LaneCounts, kLanes.size()> lanes_before_;
-  HistogramCounts at_once_before_, waited_before_;
+  StorageCounts storage_before_;
   Upcoming upcoming_before_;
 };
 

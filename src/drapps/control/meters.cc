@@ -51,7 +51,7 @@ Meters& Meters::of_process() {
   return process_local<Meters>();
 }
 
-Meters::Meters(std::string root, GpuMeter::Source gpus, std::uint64_t between_ns)
+Meters::Meters(std::string root, GpuMeter::GpuSource gpus, std::uint64_t between_ns)
     : root_(std::move(root)), between_ns_(between_ns), slow_meters_(std::move(gpus)) {}
 Meters::~Meters() = default;
 

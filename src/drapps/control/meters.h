@@ -26,7 +26,7 @@ class Meters {
 
   /// @param root  as meters have it.
   /// @param between_ns  readings that are as old or younger are given again.
-  explicit Meters(std::string root = "", GpuMeter::Source gpus = {}, std::uint64_t between_ns = kBetweenNs);
+  explicit Meters(std::string root = "", GpuMeter::GpuSource gpus = {}, std::uint64_t between_ns = kBetweenNs);
   ~Meters();
 
   /// Rates are of the time since the readings before. What may block is read by another thread, once a second: its

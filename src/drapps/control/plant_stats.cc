@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <type_traits>
 
-#include "drapps/plant/fields.h"
 #include "drapps/plant/schema.h"
 
 namespace drapps {
@@ -35,29 +35,23 @@ json distribution(const HistogramCounts& counts, double unit = kSecond) {
           {"buckets", std::move(buckets)}};
 }
 
-/// A visitor of fields.h: numbers go into an object under their names, times in seconds.
-struct NumbersInto {
-  json& root;
-
-  template <class Number>
-  void operator()(const FieldName& name, const FieldInfo& info, const Number& value) const {
-    if (info.unit == "ns") {
-      root[std::string(name.of) + "_s"] = seconds(value);
-    } else {
-      root[std::string(name.of)] = value;
-    }
-  }
-};
-
-json storage_json(const StorageCounts& storage) {
-  json root{{"at_once_s", distribution(storage.at_once)}, {"waited_s", distribution(storage.waited)}};
-  visit_storage_numbers(storage, NumbersInto{root});
-  return root;
-}
-
-json upcoming_json(const Upcoming& upcoming) {
+/// The numbers that a struct lists, under their names; times are in seconds, and say so.
+template <class Numbers>
+json numbers_json(const Numbers& numbers) {
   json root = json::object();
-  visit_upcoming_numbers(upcoming, NumbersInto{root});
+  visit_numbers(
+      [&root]<class Value>(const NumberInfo& info, const Value& value) {
+        const bool is_time = info.unit == "ns";
+        json& into = root[std::string(info.name) + (is_time ? "_s" : "")];
+        if constexpr (std::is_same_v<Value, HistogramCounts>) {
+          into = distribution(value, is_time ? kSecond : 1);
+        } else if (is_time) {
+          into = seconds(value);
+        } else {
+          into = value;
+        }
+      },
+      numbers);
   return root;
 }
 
@@ -69,9 +63,7 @@ json workers_json(const WorkerTimes& times) {
     lanes[std::string(kLanes[i].name)] = {{"cpu_s", seconds(lane.cpu_ns)},
                                           {"core_wait_s", seconds(lane.wall_ns - std::min(lane.wall_ns, lane.cpu_ns))}};
   }
-  json root = json::object();
-  const WorkerObservation seen = observation_of(times);
-  visit_worker_numbers(seen, NumbersInto{root});
+  json root = numbers_json(observation_of(times));
   root["cpu_s"] = seconds(times.cpu_ns);
   root["lanes"] = std::move(lanes);
   return root;
@@ -127,14 +119,9 @@ json to_json(const PlantStats& stats, KnobSet has) {
             {"between_s", seconds(stats.consumer.between_ns)}}},
           {"lanes", std::move(lanes)},
           {"workers", workers_json(stats.workers)},
-          {"storage", storage_json(stats.storage)},
-          {"device",
-           {{"launches", stats.device.launches},
-            {"bytes_in", stats.device.bytes_in},
-            {"bytes_out", stats.device.bytes_out},
-            {"copy_s", seconds(stats.device.copy_ns)},
-            {"kernel_s", seconds(stats.device.kernel_ns)}}},
-          {"upcoming", upcoming_json(stats.upcoming)},
+          {"storage", numbers_json(stats.storage)},
+          {"device", numbers_json(stats.device)},
+          {"upcoming", numbers_json(stats.upcoming)},
           {"memory", {{"used", stats.memory_used}, {"limit", stats.memory_limit}}}};
 }
 

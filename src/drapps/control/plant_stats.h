@@ -46,13 +46,10 @@ struct PlantStats {
 /// {"settings", "limits": {knob: [low, high]}, "batches", "samples", "failed_samples", "ready_batches",
 ///  "consumer": {"passes", "step_s", "stall_s", "helped_s", "between_s"},
 ///  "lanes": {name: {"valid", "service_s", "service_cpu_s", "queue_length", "wait_s"}},
-///  "workers": {"count", "wall_s", "idle_s", "window_s", "memory_s", "storage_s", "paused_s", "other_s", "cpu_s",
-///              "lanes": {name: {"cpu_s", "core_wait_s"}}},
-///  "storage": {"bytes", "failures", "refusals", "retries", "in_flight", "at_once_s", "waited_s"},
-///  "device": {"launches", "bytes_in", "bytes_out", "copy_s", "kernel_s"},
-///  "upcoming": {…}, "memory": {"used", "limit"}}
+///  "workers": {what numbers() of WorkerObservation lists, "cpu_s", "lanes": {name: {"cpu_s", "core_wait_s"}}},
+///  "storage", "device", "upcoming": {what their numbers() list: name: value}, "memory": {"used", "limit"}}
 /// A distribution is {"count", "sum", "mean", "p50", "p90", "p99", "most", "buckets": [[upper edge, count], …]}: only
-/// buckets that hold something. Times are in seconds.
+/// buckets that hold something. Times are in seconds, and their names end in "_s".
 nlohmann::json to_json(const PlantStats& stats, KnobSet has);
 
 /// {"record", "epoch", "position", "rows", "bytes", "seconds", "slow": the lane that took most, "lanes": {name:

@@ -93,7 +93,7 @@ void ProcessPlant::part_with(std::uint32_t number) {
 }
 
 /// Gives what it has made since it was looked at last: samples, and batches as such.
-std::uint64_t ProcessPlant::count_made(Member& member, const ProcessStatus& status) const {
+std::uint64_t ProcessPlant::count_made(MemberProcess& member, const ProcessStatus& status) const {
   const std::uint64_t made = status.samples + status.tasks;
   samples_ += status.samples - std::exchange(member.samples, status.samples);
   return made - std::exchange(member.made, made);

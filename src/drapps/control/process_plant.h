@@ -77,7 +77,7 @@ class ProcessPlant final : public Plant {
   PlantStats stats() const;
 
  private:
-  struct Member {
+  struct MemberProcess {
     std::int32_t pid = 0;
     bool seen = false;  // the counters are those of the last look
     std::uint64_t cpu_ns = 0, paused_ns = 0, delay_ns = 0, made = 0, samples = 0;
@@ -88,15 +88,15 @@ class ProcessPlant final : public Plant {
   LaneCounts python() const;
   void leave_board();
   void part_with(std::uint32_t number);
-  std::uint64_t count_made(Member& member, const ProcessStatus& status) const;
+  std::uint64_t count_made(MemberProcess& member, const ProcessStatus& status) const;
   std::int32_t working() const { return static_cast<std::int32_t>(joined_.size()); }
 
   const Engine& engine_;
   mutable std::mutex mutex_;  // guards all below
   std::shared_ptr<Board> board_;
-  mutable MemoryLedger shared_;                      // of the board, by the last look
-  mutable std::map<std::uint32_t, Member> members_;  // by number
-  std::vector<std::uint32_t> joined_;                // numbers of those that work, the eldest first
+  mutable MemoryLedger shared_;                             // of the board, by the last look
+  mutable std::map<std::uint32_t, MemberProcess> members_;  // by number
+  std::vector<std::uint32_t> joined_;                       // numbers of those that work, the eldest first
   std::vector<std::uint32_t> surplus_;
   ScalingMode scaling_ = ScalingMode::kFixed;
   std::int32_t most_ = 0;

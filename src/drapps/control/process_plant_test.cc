@@ -37,7 +37,7 @@ struct Pass {
     settings[KnobId::kProcesses] = processes;
     plant.apply(settings);
   }
-  bool ends(std::size_t i) { return clients[i]->next(milliseconds(0), false)->kind == Work::Kind::kStop; }
+  bool ends(std::size_t i) { return clients[i]->next(milliseconds(0), false)->kind == Work::WorkKind::kStop; }
 
   ProcessPlant plant{Engine::get()};
   std::shared_ptr<Board> board;

@@ -22,7 +22,7 @@ Status Recording::begin(const std::string& path, std::string_view about, Client*
   if (writer_ != nullptr && !writer_->ended()) {
     return invalid("this loader is recorded into " + writer_->path() + " already; stop that recording first");
   }
-  auto opened = trace::Writer::open(path, about);
+  auto opened = trace::TraceWriter::open(path, about);
   if (!opened.ok()) return std::move(opened).error();
   writer_ = *std::move(opened);
   if (client != nullptr) client->record(writer_, std::move(samples));

@@ -36,7 +36,7 @@ class Recording {
 
  private:
   std::mutex mutex_;  // guards writer_
-  std::shared_ptr<trace::Writer> writer_;
+  std::shared_ptr<trace::TraceWriter> writer_;
 };
 
 }  // namespace drapps

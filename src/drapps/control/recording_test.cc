@@ -37,7 +37,7 @@ struct RecordingTest : testing::Test {
     }
   }
   trace::Replay replayed() {
-    auto reader = trace::Reader::open(path());
+    auto reader = trace::TraceReader::open(path());
     EXPECT_TRUE(reader.ok()) << reader.error().to_string();
     auto done = trace::replay(**reader, testing::TempDir());
     EXPECT_TRUE(done.ok()) << done.error().to_string();
@@ -85,7 +85,7 @@ TEST_F(RecordingTest, ADecisionThatCouldNotBeAppliedIsRecorded) {
   plant->apply_throws = true;
   run(client, 10);
   recording.end(&client);
-  auto reader = *trace::Reader::open(path());
+  auto reader = *trace::TraceReader::open(path());
   bool stopped = false;
   while (auto entry = *reader->next()) {
     const auto* end = std::get_if<trace::Stopped>(&*entry);
@@ -113,7 +113,7 @@ TEST_F(RecordingTest, OneAtATimeAndNothingIsOverwritten) {
 
 TEST_F(RecordingTest, TheSamplesOfAnIntervalStandWithItsDecision) {
   Client client(plant, std::make_unique<Fewer>());
-  auto writer = *trace::Writer::open(path(), "{}");
+  auto writer = *trace::TraceWriter::open(path(), "{}");
   std::uint64_t asked = 0;
   client.record(writer, [&]() -> trace::SampleBatch {
     if (++asked == 2) throw std::runtime_error("no samples");
@@ -121,7 +121,7 @@ TEST_F(RecordingTest, TheSamplesOfAnIntervalStandWithItsDecision) {
   });
   run(client, 3);
   ASSERT_TRUE(writer->close().ok());
-  auto reader = *trace::Reader::open(path());
+  auto reader = *trace::TraceReader::open(path());
   std::vector<std::uint64_t> seen;
   while (auto entry = *reader->next()) {
     if (const auto* decision = std::get_if<trace::DecisionRead>(&*entry)) seen.push_back(decision->samples_seen);

@@ -29,7 +29,7 @@ void Shares::observe(const void* who, const PlantCounters& seen) {
     members_.erase(who);
     return;
   }
-  Member& member = members_[who];
+  MemberLoader& member = members_[who];
   const std::uint64_t then = member.seen_ns;
   if (then != 0 && seen.time_ns >= then && seen.time_ns - then < kLookNs) return;
   if (then != 0 && seen.time_ns > then && seen.cpu_ns >= member.cpu_ns && seen.stall_ns >= member.stall_ns) {
@@ -59,7 +59,7 @@ double Shares::cores(const void* who, double budget) {
   const double share = left / static_cast<double>(sharers);
   const auto found = members_.find(who);
   if (found == members_.end()) return share;
-  Member& member = found->second;
+  MemberLoader& member = found->second;
   if (member.budget != budget || std::abs(share - member.cores) >= kNoChange * budget) {
     member.budget = budget;
     member.cores = share;
@@ -70,7 +70,7 @@ double Shares::cores(const void* who, double budget) {
 Turn Shares::turn(const void* who, std::uint64_t now_ns) const {
   const std::scoped_lock lock(mutex_);
   const auto found = members_.find(who);
-  const Member mine = found == members_.end() ? Member{} : found->second;
+  const MemberLoader mine = found == members_.end() ? MemberLoader{} : found->second;
   const bool tries = mine.trying == Trying::kTries && now_ns <= mine.noted_ns + kAwayNs;
   Turn turn = Turn::kOpen;
   for (const auto& [other, member] : members_) {
@@ -86,7 +86,7 @@ Turn Shares::turn(const void* who, std::uint64_t now_ns) const {
 
 void Shares::note(const void* who, Trying trying, std::uint64_t now_ns) {
   const std::scoped_lock lock(mutex_);
-  Member& member = members_[who];
+  MemberLoader& member = members_[who];
   if (trying != member.trying) member.since_ns = now_ns;
   member.trying = trying;
   member.noted_ns = now_ns;

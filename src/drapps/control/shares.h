@@ -32,7 +32,7 @@ class Shares {
   void leave(const void* who) noexcept;
 
  private:
-  struct Member {
+  struct MemberLoader {
     std::uint64_t seen_ns = 0;  // the last look; 0: there was none
     std::uint64_t cpu_ns = 0, stall_ns = 0;
     double need = 0;   // cores
@@ -44,7 +44,7 @@ class Shares {
   };
 
   mutable std::mutex mutex_;  // guards all below
-  std::map<const void*, Member> members_;
+  std::map<const void*, MemberLoader> members_;
   const void* next_ = nullptr;       // who has waited longest for its turn
   std::uint64_t next_since_ns_ = 0;  // that it is the next one
 };

@@ -90,7 +90,7 @@ RunResult run(const Scenario& scenario, std::unique_ptr<const Policy> policy, co
   if (policy != nullptr) decider.emplace(std::move(policy), plant.limits());
   const auto clock = [&] { return plant.counters().time_ns; };
 
-  trace::Writer* const writer = decider ? recorder.writer.get() : nullptr;
+  trace::TraceWriter* const writer = decider ? recorder.writer.get() : nullptr;
   if (decider && writer != nullptr) {
     writer->began({.policy = decider->policy().name(), .config = recorder.config, .state = decider->save()});
   }

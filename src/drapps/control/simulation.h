@@ -38,8 +38,8 @@ struct RunResult {
 
 /// Who writes down what a policy does in a run, as on a live plant; without samples, of which a fluid has none.
 struct RunRecorder {
-  std::shared_ptr<trace::Writer> writer;  // null: nobody
-  std::string config{};                   // of the policy, in JSON (policy/config.h)
+  std::shared_ptr<trace::TraceWriter> writer;  // null: nobody
+  std::string config{};                        // of the policy, in JSON (policy/config.h)
 };
 
 /// Runs a scenario to its end, on the fluid plant.

@@ -25,7 +25,7 @@ struct SlowReadings {
 /// is abandoned.
 class SlowMeters {
  public:
-  explicit SlowMeters(GpuMeter::Source gpus) : source_(std::move(gpus)) {}
+  explicit SlowMeters(GpuMeter::GpuSource gpus) : source_(std::move(gpus)) {}
   /// Waits for a meter that is being read.
   ~SlowMeters();
   SlowMeters(const SlowMeters&) = delete;
@@ -44,7 +44,7 @@ class SlowMeters {
   void run(const std::stop_token& stop) noexcept;
   void loop(const std::stop_token& stop);
 
-  const GpuMeter::Source source_;
+  const GpuMeter::GpuSource source_;
   std::mutex mutex_;  // guards all below
   std::condition_variable_any changed_;
   bool started_ = false;

@@ -15,20 +15,20 @@
 
 namespace drapps {
 
-struct Decoder::State {
-  State(MemoryLedger& ledger, kernel::Level level)
+struct Decoder::DecoderState {
+  DecoderState(MemoryLedger& ledger, kernel::Level level)
       : jpeg(ledger, level), coefficients(ledger, level), arena(ledger), stored(ledger) {}
 
   Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
               const DecodeOptions& options, const ImageView& out, const jpeg::IndexUse* memory);
 
-  jpeg::Reader jpeg;
+  jpeg::JpegReader jpeg;
   jpeg::CoefficientDecoder coefficients;
   Arena arena;         // for PNG and WebP
   ImageBuffer stored;  // the picture before it is turned upright
 };
 
-Decoder::Decoder(MemoryLedger& ledger, kernel::Level level) : state_(std::make_unique<State>(ledger, level)) {}
+Decoder::Decoder(MemoryLedger& ledger, kernel::Level level) : state_(std::make_unique<DecoderState>(ledger, level)) {}
 Decoder::~Decoder() = default;
 
 Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
@@ -51,8 +51,8 @@ Result<ImageInfo> Decoder::inspect(std::span<const std::uint8_t> bytes, const De
   return webp::inspect(bytes, options);
 }
 
-Status Decoder::State::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
-                            const DecodeOptions& options, const ImageView& out, const jpeg::IndexUse* memory) {
+Status Decoder::DecoderState::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& part,
+                                   const DecodeOptions& options, const ImageView& out, const jpeg::IndexUse* memory) {
   switch (info.format) {
     case ImageFormat::kJpeg: return jpeg.read(bytes, info, part, out, memory);
     case ImageFormat::kPng: return png::read(bytes, info, part, options, arena, out);

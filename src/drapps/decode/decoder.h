@@ -66,8 +66,8 @@ class Decoder {
   void reset() noexcept;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct DecoderState;
+  std::unique_ptr<DecoderState> state_;
 };
 
 }  // namespace drapps

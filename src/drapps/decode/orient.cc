@@ -7,27 +7,27 @@ namespace drapps {
 namespace {
 
 // An orientation is an exchange of rows and columns, or not, and then a mirroring of the stored rows and columns.
-struct Turn {
+struct OrientationTurn {
   bool transposed, mirrored_rows, mirrored_columns;
 };
 
-constexpr Turn turn_of(std::uint8_t orientation) {
-  constexpr Turn kTurns[9] = {{},
-                              {false, false, false},
-                              {false, false, true},  // FLIP_LEFT_RIGHT
-                              {false, true, true},   // ROTATE_180
-                              {false, true, false},  // FLIP_TOP_BOTTOM
-                              {true, false, false},  // TRANSPOSE
-                              {true, true, false},   // ROTATE_270
-                              {true, true, true},    // TRANSVERSE
-                              {true, false, true}};  // ROTATE_90
+constexpr OrientationTurn turn_of(std::uint8_t orientation) {
+  constexpr OrientationTurn kTurns[9] = {{},
+                                         {false, false, false},
+                                         {false, false, true},  // FLIP_LEFT_RIGHT
+                                         {false, true, true},   // ROTATE_180
+                                         {false, true, false},  // FLIP_TOP_BOTTOM
+                                         {true, false, false},  // TRANSPOSE
+                                         {true, true, false},   // ROTATE_270
+                                         {true, true, true},    // TRANSVERSE
+                                         {true, false, true}};  // ROTATE_90
   return kTurns[orientation];
 }
 
 }  // namespace
 
 Rect stored_region(const Rect& region, const Extent& stored, std::uint8_t orientation) noexcept {
-  const Turn turn = turn_of(orientation);
+  const OrientationTurn turn = turn_of(orientation);
   Rect rect = region;
   if (turn.transposed) rect = {region.left, region.top, region.width, region.height};
   if (turn.mirrored_rows) rect.top = stored.height - rect.top - rect.height;
@@ -36,7 +36,7 @@ Rect stored_region(const Rect& region, const Extent& stored, std::uint8_t orient
 }
 
 void orient(const ImageView& out, const ConstImageView& in, std::uint8_t orientation) noexcept {
-  const Turn turn = turn_of(orientation);
+  const OrientationTurn turn = turn_of(orientation);
   const std::ptrdiff_t row_step = turn.mirrored_rows ? -in.row_stride : in.row_stride;
   const std::ptrdiff_t column_step = turn.mirrored_columns ? -1 : 1;
   const std::ptrdiff_t along = turn.transposed ? row_step : column_step;  // from one pixel of an output row to the next

@@ -11,20 +11,20 @@ namespace {
 /// Calls pixel(x) -> {r, g, b} along a row.
 template <class Pixel>
 void store(const ImageView& out, std::int32_t y, Pixel pixel) {
-  struct Rgb {
+  struct RgbLevels {
     unsigned red, green, blue;
   };
   if (out.channels == 1) {
     std::uint8_t* gray = out.row(0, y);
     for (std::int32_t x = 0; x < out.width; ++x) {
-      const auto [red, green, blue] = pixel(x, Rgb{});
+      const auto [red, green, blue] = pixel(x, RgbLevels{});
       gray[x] = luma(red, green, blue);
     }
     return;
   }
   std::uint8_t *red_row = out.row(0, y), *green_row = out.row(1, y), *blue_row = out.row(2, y);
   for (std::int32_t x = 0; x < out.width; ++x) {
-    const auto [red, green, blue] = pixel(x, Rgb{});
+    const auto [red, green, blue] = pixel(x, RgbLevels{});
     red_row[x] = static_cast<std::uint8_t>(red);
     green_row[x] = static_cast<std::uint8_t>(green);
     blue_row[x] = static_cast<std::uint8_t>(blue);

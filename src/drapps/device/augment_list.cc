@@ -208,7 +208,7 @@ Result<ResizeAxis> AugmentList::plan(const TrailStep& step, std::size_t axis) {
       first[i] = std::max(first[i], 0);
     }
   } else {
-    const auto pass = axis == 0 ? kernel::Pass::kVertical : kernel::Pass::kHorizontal;
+    const auto pass = axis == 0 ? kernel::ResizePass::kVertical : kernel::ResizePass::kHorizontal;
     DRAPPS_RETURN_IF_ERROR(planner_.make(in, out, step.filter, step.arithmetic, pass, kernel::Level::kPortable));
     const kernel::Axis& plan = planner_.axis();
     made.stride = plan.stride;

@@ -16,9 +16,9 @@ constexpr std::size_t kIndexBytes = std::size_t{64} << 20;
 constexpr JpegBounds kBounds{.input = std::size_t{8} << 20, .work = std::size_t{64} << 20};
 
 /// The pictures of some launches, one after another.
-class Trial {
+class DeviceTrial {
  public:
-  Trial(Device& device, std::size_t files, std::int32_t channels)
+  DeviceTrial(Device& device, std::size_t files, std::int32_t channels)
       : device_(device), channels_(channels), indexes_(MemoryLedger::unlimited(), files, kIndexBytes), made_(files) {}
 
   Status begin() {
@@ -106,7 +106,7 @@ class Trial {
 Result<std::vector<TrialPixels>> decode_on(Device& device, std::span<const std::span<const std::uint8_t>> files,
                                            std::int32_t channels) {
   return catching([&]() -> Result<std::vector<TrialPixels>> {
-    Trial trial(device, files.size(), channels);
+    DeviceTrial trial(device, files.size(), channels);
     DRAPPS_RETURN_IF_ERROR(trial.begin());
     for (std::size_t i = 0; i < files.size(); ++i) DRAPPS_RETURN_IF_ERROR(trial.add(i, files[i]));
     DRAPPS_RETURN_IF_ERROR(trial.run());

@@ -59,7 +59,7 @@ TEST_F(JpegsToRows, AreThoseOfTheCpu) {
   const PictureWriter writer =
       PictureWriter::make({.dtype = Dtype::kFloat32, .mean = {0.4F}, .std = {0.3F}}, spec).value();
   const auto decoder = JpegDecoder::make(device_, MemoryLedger::unlimited(), 3, {}).value();
-  jpeg::Reader reader(MemoryLedger::unlimited());
+  jpeg::JpegReader reader(MemoryLedger::unlimited());
   ImageBuffer image(MemoryLedger::unlimited());
   std::vector<std::byte> expected(kPictures * writer.bytes());
   std::vector<Trail> trails(kPictures);

@@ -30,7 +30,7 @@ Result<std::unique_ptr<JpegDecoder>> JpegDecoder::make(Device& device, MemoryLed
 
 Status JpegDecoder::launch(Stream& stream) {
   if (list_.pictures() == 0) return ok_status();
-  const JpegList::Work work = list_.put(input_.data(), there_.data(), work_.data());
+  const JpegList::JpegWork work = list_.put(input_.data(), there_.data(), work_.data());
   pixels_ = work.pixels.pixels;
   DRAPPS_RETURN_IF_ERROR(stream.copy_in(there_.data(), input_.data(), work.input));
   DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kJpegHuffman, JpegHuffman::blocks(work.huffman), &work.huffman));

@@ -101,7 +101,7 @@ class JpegDecoderTest : public ::testing::Test {
   HostDevice device_;
   std::unique_ptr<Stream> stream_ = device_.stream().value();
   std::unique_ptr<Event> event_ = device_.event().value();
-  jpeg::Reader reader_{MemoryLedger::unlimited()};
+  jpeg::JpegReader reader_{MemoryLedger::unlimited()};
   ImageBuffer image_{MemoryLedger::unlimited()};
   std::mt19937 random_{11};
 };

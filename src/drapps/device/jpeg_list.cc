@@ -17,9 +17,9 @@ constexpr std::size_t parts_of(std::int64_t all, std::int64_t part) noexcept {
 }
 
 /// Lists one behind the other, at the same places in the host's memory and in the device's.
-class Packer {
+class ListPacker {
  public:
-  Packer(std::byte* memory, const std::byte* there, std::size_t at) noexcept
+  ListPacker(std::byte* memory, const std::byte* there, std::size_t at) noexcept
       : memory_(memory), there_(there), at_(at) {}
 
   template <class List, class Pointer>
@@ -155,10 +155,10 @@ void JpegList::add_pixels(const Candidate& candidate) {
   segment_ends_.push_back(segments_.size());
 }
 
-JpegList::Work JpegList::put(std::byte* memory, const std::byte* there, std::byte* work) const noexcept {
-  Work made;
+JpegList::JpegWork JpegList::put(std::byte* memory, const std::byte* there, std::byte* work) const noexcept {
+  JpegWork made;
   auto& [huffman, expand, transform, pixels, expand_blocks, transform_blocks, pixel_blocks, input] = made;
-  Packer packer(memory, there, size_.data);
+  ListPacker packer(memory, there, size_.data);
   packer.put(std::span(kernel::jpeg::kZigzag).first<kJpegBlock>(), huffman.zigzag);
   packer.put(codes_, huffman.codes);
   packer.put(quantizers_, transform.quantizers);

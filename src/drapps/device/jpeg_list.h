@@ -67,7 +67,7 @@ class JpegList {
   /// Where each picture's segments end among all of them; one of coefficients has none.
   std::span<const std::size_t> segment_ends() const noexcept { return segment_ends_; }
 
-  struct Work {
+  struct JpegWork {
     JpegHuffmanArguments huffman;
     JpegExpandArguments expand;
     JpegTransformArguments transform;
@@ -79,7 +79,7 @@ class JpegList {
   /// @param memory  as add() had it.
   /// @param there   where it will lie on the device.
   /// @param work    bounds.work bytes of the device, aligned to 256.
-  Work put(std::byte* memory, const std::byte* there, std::byte* work) const noexcept;
+  JpegWork put(std::byte* memory, const std::byte* there, std::byte* work) const noexcept;
 
  private:
   /// How much there is of everything.
@@ -97,7 +97,7 @@ class JpegList {
         : frame(of), part(of, wanted), region(wanted), made(components) {}
 
     jpeg::Frame frame;
-    jpeg::Part part;
+    jpeg::McuPart part;
     Rect region;
     std::int32_t made;  // components that pixels are made of
   };

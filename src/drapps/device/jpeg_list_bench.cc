@@ -39,7 +39,7 @@ struct Known {
   Rect crop;
   jpeg::testing::OneIndex index{true};
   const jpeg::IndexUse use{&index, {}, nullptr};
-  jpeg::Reader reader{MemoryLedger::unlimited()};
+  jpeg::JpegReader reader{MemoryLedger::unlimited()};
   ImageBuffer out{MemoryLedger::unlimited()};
 };
 
@@ -50,7 +50,7 @@ void add(benchmark::State& state, std::span<const std::uint8_t> file, const Imag
   Buffer memory(MemoryLedger::unlimited());
   if (!memory.ensure(kBounds.input).ok()) return state.SkipWithError("no memory");
   auto* const bytes = reinterpret_cast<std::byte*>(memory.data());
-  JpegList::Work work;
+  JpegList::JpegWork work;
   for (auto _ : state) {
     list.clear();
     if (list.add(bytes, file, info, known.crop, known.use).value() != JpegTaken::kTaken) {

@@ -16,13 +16,13 @@ using kernel::jpeg::value_bytes;
 constexpr std::size_t kPlaceBytes = sizeof(std::uint32_t);
 static_assert(JpegRun::kHeadBytes == kMaskBytes + kPlaceBytes + kDcBytes);
 
-std::size_t run_bytes(const jpeg::CoefficientReader::Stored& stored) noexcept {
+std::size_t run_bytes(const jpeg::CoefficientReader::StoredBlocks& stored) noexcept {
   const std::size_t bytes = stored.blocks * JpegRun::kHeadBytes + value_bytes(stored.masks, stored.blocks);
   return (bytes + 7) / 8 * 8;
 }
 
 /// As JpegRun says.
-void put_run(std::byte* out, const jpeg::CoefficientReader::Stored& stored) noexcept {
+void put_run(std::byte* out, const jpeg::CoefficientReader::StoredBlocks& stored) noexcept {
   const std::size_t n = stored.blocks;
   std::byte* const places = out + kMaskBytes * n;
   std::byte* const dc = places + kPlaceBytes * n;

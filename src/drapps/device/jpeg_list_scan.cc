@@ -64,7 +64,7 @@ Result<JpegTaken> JpegList::add_scan(std::byte* memory, std::span<const std::uin
   size.data += aligned(written + kScanPadding);
   size.restarts += markers_.size();
   ++size.scans;
-  const jpeg::Range columns = candidate.part.columns;
+  const jpeg::McuRange columns = candidate.part.columns;
   const auto group = static_cast<std::int32_t>(index_.shape.group);
   const std::int32_t groups = (columns.end - 1) / group - columns.begin / group + 1;
   // With the one before, in each row: see add_segments().

@@ -33,7 +33,7 @@ constexpr Kernel kernel_of(const char* name) {
 constexpr std::array<Kernel, kKernels> kKernelList{kernel_of<Augment>("drapps_augment"),
                                                    kernel_of<ContrastSum>("drapps_contrast_sum"),
                                                    kernel_of<ContrastMean>("drapps_contrast_mean"),
-                                                   kernel_of<Mix>("drapps_mix"),
+                                                   kernel_of<MixPixels>("drapps_mix"),
                                                    kernel_of<Gather>("drapps_gather"),
                                                    kernel_of<JpegHuffman>("drapps_jpeg_huffman"),
                                                    kernel_of<JpegExpand>("drapps_jpeg_expand"),

@@ -34,12 +34,12 @@ Result<MeteredStream::Mark> MeteredStream::mark() {
   return made;
 }
 
-Status MeteredStream::begin(Kind kind) {
+Status MeteredStream::begin(StreamWork kind) {
   if (kind == kind_) return ok_status();
   return catching([&]() -> Status {
     auto now = mark();
     if (!now.ok()) return std::move(now).error();
-    if (kind_ != Kind::kNone) runs_.push_back({kind_, std::move(begun_), *now});
+    if (kind_ != StreamWork::kNone) runs_.push_back({kind_, std::move(begun_), *now});
     begun_ = *std::move(now);
     kind_ = kind;
     return ok_status();
@@ -49,13 +49,13 @@ Status MeteredStream::begin(Kind kind) {
 void MeteredStream::count() noexcept {
   const auto counting = [&]() -> Status {
     while (!runs_.empty()) {
-      Run& run = runs_.front();
+      StreamRun& run = runs_.front();
       auto ended = run.end->done();
       if (!ended.ok()) return std::move(ended).error();
       if (!*ended) return ok_status();
       auto spent = run.end->since(*run.begin);
       if (!spent.ok()) return std::move(spent).error();
-      auto& total = run.kind == Kind::kCopies ? counters_.copy_ns : counters_.kernel_ns;
+      auto& total = run.kind == StreamWork::kCopies ? counters_.copy_ns : counters_.kernel_ns;
       total.fetch_add(*spent, std::memory_order_relaxed);
       // The end of one run is the begin of the next.
       if (run.begin.use_count() == 1) free_.push_back(std::move(run.begin));
@@ -68,31 +68,31 @@ void MeteredStream::count() noexcept {
 }
 
 Status MeteredStream::pause() {
-  Status paused = begin(Kind::kNone);
+  Status paused = begin(StreamWork::kNone);
   count();
   return paused;
 }
 
 Status MeteredStream::copy_in(std::byte* device, const std::byte* host, std::size_t bytes) {
-  DRAPPS_RETURN_IF_ERROR(begin(Kind::kCopies));
+  DRAPPS_RETURN_IF_ERROR(begin(StreamWork::kCopies));
   counters_.bytes_in.fetch_add(bytes, std::memory_order_relaxed);
   return stream_->copy_in(device, host, bytes);
 }
 
 Status MeteredStream::copy_out(std::byte* host, const std::byte* device, std::size_t bytes) {
-  DRAPPS_RETURN_IF_ERROR(begin(Kind::kCopies));
+  DRAPPS_RETURN_IF_ERROR(begin(StreamWork::kCopies));
   counters_.bytes_out.fetch_add(bytes, std::memory_order_relaxed);
   return stream_->copy_out(host, device, bytes);
 }
 
 Status MeteredStream::launch(KernelId kernel, std::int64_t blocks, const void* arguments) {
-  DRAPPS_RETURN_IF_ERROR(begin(Kind::kLaunches));
+  DRAPPS_RETURN_IF_ERROR(begin(StreamWork::kLaunches));
   counters_.launches.fetch_add(1, std::memory_order_relaxed);
   return stream_->launch(kernel, blocks, arguments);
 }
 
 Status MeteredStream::wait(Event& event) {
-  DRAPPS_RETURN_IF_ERROR(begin(Kind::kNone));
+  DRAPPS_RETURN_IF_ERROR(begin(StreamWork::kNone));
   return stream_->wait(event);
 }
 

@@ -9,40 +9,53 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "drapps/base/number.h"
 #include "drapps/device/device.h"
 
 namespace drapps::device {
 
-/// What streams of a device have done.
-struct DeviceCounts {
-  std::uint64_t launches = 0;
-  std::uint64_t bytes_in = 0;
-  std::uint64_t bytes_out = 0;
-  std::uint64_t copy_ns = 0;
-  std::uint64_t kernel_ns = 0;
+/// What streams of a device have done, by events between their copies and their launches.
+template <class Count>
+struct DeviceNumbers {
+  Count launches{0};
+  Count bytes_in{0};
+  Count bytes_out{0};
+  Count copy_ns{0};
+  Count kernel_ns{0};
 
-  DeviceCounts& operator+=(const DeviceCounts& more) noexcept {
-    launches += more.launches;
-    bytes_in += more.bytes_in;
-    bytes_out += more.bytes_out;
-    copy_ns += more.copy_ns;
-    kernel_ns += more.kernel_ns;
+  static constexpr auto numbers() {
+    using Self = DeviceNumbers;
+    constexpr std::string_view kEvents = "events of the device's streams";
+    constexpr auto kCounter = NumberKind::kCounter;
+    return std::tuple(
+        ListedNumber{&Self::launches,
+                     {"launches", "launches", kEvents, kCounter, "on a GPU that makes batches, or samples of them"}},
+        ListedNumber{&Self::bytes_in, {"bytes_in", "bytes", kEvents, kCounter, "copied there"}},
+        ListedNumber{&Self::bytes_out, {"bytes_out", "bytes", kEvents, kCounter, "copied back"}},
+        ListedNumber{&Self::copy_ns, {"copy", "ns", kEvents, kCounter, "of the GPU's time, for copies"}},
+        ListedNumber{&Self::kernel_ns, {"kernel", "ns", kEvents, kCounter, "of the GPU's time, for launches"}});
+  }
+
+  DeviceNumbers& operator+=(const DeviceNumbers& more) noexcept {
+    visit_numbers([](const NumberInfo&, Count& sum, const Count& count) { sum += count; }, *this, more);
     return *this;
   }
 };
 
-/// The same, counted by any thread while others read it.
-struct DeviceCounters {
-  std::atomic<std::uint64_t> launches{0}, bytes_in{0}, bytes_out{0}, copy_ns{0}, kernel_ns{0};
+using DeviceCounts = DeviceNumbers<std::uint64_t>;
 
+/// The same, counted by any thread while others read it.
+struct DeviceCounters : DeviceNumbers<std::atomic<std::uint64_t>> {
   DeviceCounts read() const noexcept {
-    return {.launches = launches.load(std::memory_order_relaxed),
-            .bytes_in = bytes_in.load(std::memory_order_relaxed),
-            .bytes_out = bytes_out.load(std::memory_order_relaxed),
-            .copy_ns = copy_ns.load(std::memory_order_relaxed),
-            .kernel_ns = kernel_ns.load(std::memory_order_relaxed)};
+    DeviceCounts now;
+    visit_numbers([](const NumberInfo&, std::uint64_t& count,
+                     const std::atomic<std::uint64_t>& counted) { count = counted.load(std::memory_order_relaxed); },
+                  now, *this);
+    return now;
   }
 };
 
@@ -62,26 +75,26 @@ class MeteredStream final : public Stream {
   Status pause();
 
  private:
-  enum class Kind : std::uint8_t { kNone, kCopies, kLaunches };
+  enum class StreamWork : std::uint8_t { kNone, kCopies, kLaunches };
   using Mark = std::shared_ptr<Event>;
   /// Work between two marks.
-  struct Run {
-    Kind kind;
+  struct StreamRun {
+    StreamWork kind;
     Mark begin, end;
   };
 
   MeteredStream(Device& device, DeviceCounters& counters, std::unique_ptr<Stream> stream) noexcept
       : device_(device), counters_(counters), stream_(std::move(stream)) {}
-  Status begin(Kind kind);
+  Status begin(StreamWork kind);
   Result<Mark> mark();
   void count() noexcept;
 
   Device& device_;
   DeviceCounters& counters_;
   std::unique_ptr<Stream> stream_;
-  Kind kind_ = Kind::kNone;
-  Mark begun_;            // where the current run began
-  std::deque<Run> runs_;  // whose ends have perhaps not passed
+  StreamWork kind_ = StreamWork::kNone;
+  Mark begun_;                  // where the current run began
+  std::deque<StreamRun> runs_;  // whose ends have perhaps not passed
   std::vector<Mark> free_;
 };
 

@@ -17,10 +17,10 @@ MixArguments blend_of(std::byte* rows, std::size_t row_bytes, std::size_t elemen
 }  // namespace
 
 Status launch_mix(Stream& stream, const MixedColumns& columns, const PictureWriter& writer, const MixDraw& draw) {
-  if (columns.rows == 0 || draw.kind == MixDraw::Kind::kNone) return ok_status();
+  if (columns.rows == 0 || draw.kind == MixDraw::MixKind::kNone) return ok_status();
   const kernel::RowFormat format = writer.format();
   MixArguments pictures = blend_of(columns.pictures, writer.bytes(), size_of(format.dtype), draw);
-  if (draw.kind == MixDraw::Kind::kCutMix) {
+  if (draw.kind == MixDraw::MixKind::kCutMix) {
     pictures.cut = 1;
     pictures.interleaved = format.layout == Layout::kNhwc ? 1 : 0;
     pictures.channels = writer.channels();
@@ -35,8 +35,8 @@ Status launch_mix(Stream& stream, const MixedColumns& columns, const PictureWrit
   MixArguments labels =
       blend_of(columns.labels, static_cast<std::size_t>(columns.classes) * sizeof(float), sizeof(float), draw);
   pictures.count = labels.count = columns.rows;
-  DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kMix, Mix::blocks(pictures), &pictures));
-  return stream.launch(KernelId::kMix, Mix::blocks(labels), &labels);
+  DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kMix, MixPixels::blocks(pictures), &pictures));
+  return stream.launch(KernelId::kMix, MixPixels::blocks(labels), &labels);
 }
 
 }  // namespace drapps::device

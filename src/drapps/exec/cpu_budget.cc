@@ -13,22 +13,22 @@ constexpr double kMostNs = 3.6e12;  // of one pause: a number of cores near zero
 }  // namespace
 
 CpuBudget::CpuBudget() {
-  if (auto file = SharedFile::make("drapps-cpu"); file.ok() && file->grow(sizeof(Shared)).ok()) {
-    if (auto mapping = file->map(0, sizeof(Shared)); mapping.ok()) {
+  if (auto file = SharedFile::make("drapps-cpu"); file.ok() && file->grow(sizeof(SharedBudget)).ok()) {
+    if (auto mapping = file->map(0, sizeof(SharedBudget)); mapping.ok()) {
       file_ = *std::move(file);
       mapping_ = *std::move(mapping);
     }
   }
-  if (!file_) own_ = std::make_unique<Shared>();
-  shared_ = file_ ? reinterpret_cast<Shared*>(mapping_.data()) : own_.get();
+  if (!file_) own_ = std::make_unique<SharedBudget>();
+  shared_ = file_ ? reinterpret_cast<SharedBudget*>(mapping_.data()) : own_.get();
   shared_->magic = kMagic;
   shared_->cores.store(kUnlimited, std::memory_order_relaxed);
 }
 
 Result<CpuBudget> CpuBudget::attach(int fd) {
   auto file = SharedFile::attach(fd);
-  if (file.ok() && file->bytes() == sizeof(Shared)) {
-    auto mapping = file->map(0, sizeof(Shared));
+  if (file.ok() && file->bytes() == sizeof(SharedBudget)) {
+    auto mapping = file->map(0, sizeof(SharedBudget));
     if (!mapping.ok()) return std::move(mapping).error();
     CpuBudget attached(*std::move(mapping));
     if (attached.shared_->magic == kMagic) return attached;

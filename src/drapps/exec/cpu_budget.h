@@ -44,7 +44,7 @@ class CpuBudget {
   std::chrono::nanoseconds charge(std::uint64_t cpu_ns, std::uint64_t now_ns) noexcept;
 
  private:
-  struct Shared {
+  struct SharedBudget {
     std::uint64_t magic;
     std::atomic<double> cores;
     std::atomic<std::uint64_t> paid_ns;  // what was booked is paid for at this time
@@ -52,12 +52,12 @@ class CpuBudget {
   static_assert(std::atomic<double>::is_always_lock_free);
 
   explicit CpuBudget(Mapping mapping) noexcept
-      : mapping_(std::move(mapping)), shared_(reinterpret_cast<Shared*>(mapping_.data())) {}
+      : mapping_(std::move(mapping)), shared_(reinterpret_cast<SharedBudget*>(mapping_.data())) {}
 
   std::optional<SharedFile> file_;
   Mapping mapping_;
-  std::unique_ptr<Shared> own_;  // in its place, where there is none
-  Shared* shared_;
+  std::unique_ptr<SharedBudget> own_;  // in its place, where there is none
+  SharedBudget* shared_;
 };
 
 }  // namespace drapps

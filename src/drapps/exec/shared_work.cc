@@ -9,9 +9,9 @@ namespace drapps {
 namespace {
 
 /// Parts that are taken one after the other, by whoever comes.
-class Parts : public WorkerClient {
+class SharedParts : public WorkerClient {
  public:
-  Parts(std::size_t parts, const std::function<void(std::size_t)>& part) noexcept : parts_(parts), part_(part) {}
+  SharedParts(std::size_t parts, const std::function<void(std::size_t)>& part) noexcept : parts_(parts), part_(part) {}
 
   WorkFound run_one() noexcept override {
     const std::size_t mine = next_.fetch_add(1, std::memory_order_relaxed);
@@ -31,7 +31,7 @@ class Parts : public WorkerClient {
 void share_work(WorkerGroup& group, std::size_t parts, std::size_t helpers,
                 const std::function<void(std::size_t)>& part) noexcept {
   const std::uint64_t before = thread_cpu_ns();
-  Parts work(parts, part);
+  SharedParts work(parts, part);
   helpers = std::min(helpers, parts - std::min<std::size_t>(parts, 1));
   const bool shared =
       helpers > 0 && group.attach(work, static_cast<std::int32_t>(std::min<std::size_t>(helpers, 4096))).ok();

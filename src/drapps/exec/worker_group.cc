@@ -44,13 +44,13 @@ Status WorkerGroup::attach(WorkerClient& client, std::int32_t share) {
 
 void WorkerGroup::set_share(WorkerClient& client, std::int32_t share) noexcept {
   std::unique_lock lock(mutex_);
-  if (Entry* entry = find(client)) entry->share = std::max(share, 1);
+  if (ClientEntry* entry = find(client)) entry->share = std::max(share, 1);
   (void)resize(lock);
 }
 
 void WorkerGroup::detach(WorkerClient& client) noexcept {
   std::unique_lock lock(mutex_);
-  Entry* entry = find(client);
+  ClientEntry* entry = find(client);
   if (entry == nullptr) return;
   entry->share = 0;
   // Looked up again each time: other clients come and go meanwhile and move the entries.
@@ -79,7 +79,7 @@ bool WorkerGroup::release_idle(const WorkerClient& but) {
     lock.unlock();
     later |= client.release_idle();
     lock.lock();
-    Entry* still = find(client);  // as in serve()
+    ClientEntry* still = find(client);  // as in serve()
     --still->inside;
     if (still->share == 0) left_.notify_all();
     i = static_cast<std::size_t>(still - clients_.data());
@@ -97,15 +97,15 @@ std::string WorkerGroup::shortage() const {
   return shortage_;
 }
 
-WorkerGroup::Entry* WorkerGroup::find(const WorkerClient& client) {
+WorkerGroup::ClientEntry* WorkerGroup::find(const WorkerClient& client) {
   const auto found =
-      std::find_if(clients_.begin(), clients_.end(), [&](const Entry& e) { return e.client == &client; });
+      std::find_if(clients_.begin(), clients_.end(), [&](const ClientEntry& e) { return e.client == &client; });
   return found == clients_.end() ? nullptr : &*found;
 }
 
 Status WorkerGroup::resize(std::unique_lock<std::mutex>& lock) noexcept {
   std::int64_t sum = 0;
-  for (const Entry& entry : clients_) sum += entry.share;
+  for (const ClientEntry& entry : clients_) sum += entry.share;
   const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(sum, max_workers_));
   wanted_ = wanted;
   shortage_.clear();
@@ -169,14 +169,14 @@ WorkFound WorkerGroup::serve(std::unique_lock<std::mutex>& lock) {
   const std::size_t first = turn_++;
   WorkFound found = WorkFound::kNothing;
   for (std::size_t i = 0; i < clients_.size(); ++i) {
-    Entry& entry = clients_[(first + i) % clients_.size()];
+    ClientEntry& entry = clients_[(first + i) % clients_.size()];
     if (entry.inside >= entry.share) continue;
     WorkerClient& client = *entry.client;
     ++entry.inside;
     lock.unlock();
     found = std::max(found, client.run_one());
     lock.lock();
-    Entry* still = find(client);  // present while this worker is inside, perhaps elsewhere
+    ClientEntry* still = find(client);  // present while this worker is inside, perhaps elsewhere
     --still->inside;
     if (still->share == 0) left_.notify_all();
     if (found == WorkFound::kWork) break;

@@ -66,7 +66,7 @@ class WorkerGroup {
   CpuBudget& cpu_budget() noexcept { return cpu_budget_; }
 
  private:
-  struct Entry {
+  struct ClientEntry {
     WorkerClient* client;
     std::int32_t share;
     std::int32_t inside;
@@ -82,7 +82,7 @@ class WorkerGroup {
 
   void run(std::size_t id, const std::stop_token& stop);
   Status resize(std::unique_lock<std::mutex>& lock) noexcept;
-  Entry* find(const WorkerClient& client);
+  ClientEntry* find(const WorkerClient& client);
   WorkFound serve(std::unique_lock<std::mutex>& lock);
   void read(Worker& worker, std::uint64_t cpu_ns) const noexcept;
 
@@ -90,7 +90,7 @@ class WorkerGroup {
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable_any work_;
   std::condition_variable_any left_;  // a worker left a client
-  std::vector<Entry> clients_;
+  std::vector<ClientEntry> clients_;
   std::list<ServiceThread> threads_;
   std::size_t wanted_ = 0;  // workers with an id below this stay
   std::string shortage_;

@@ -25,13 +25,13 @@ void luma(std::uint8_t* out, const std::uint8_t* const in[3], std::size_t n) {
 /// Rows go through tiles, so that out == in hides no dependence from the vectoriser.
 constexpr std::size_t kTile = 256;
 
-struct Tile {
+struct ColorTile {
   std::uint8_t plane[3][kTile];
 };
 
 template <class Body>
 void by_tiles(std::uint8_t* const out[3], const std::uint8_t* const in[3], std::size_t n, Body body) {
-  Tile source, target;
+  ColorTile source, target;
   for (std::size_t x = 0; x < n; x += kTile) {
     const std::size_t size = n - x < kTile ? n - x : kTile;
     for (std::size_t c = 0; c < 3; ++c) __builtin_memcpy(source.plane[c], in[c] + x, size);
@@ -41,7 +41,7 @@ void by_tiles(std::uint8_t* const out[3], const std::uint8_t* const in[3], std::
 }
 
 void saturate(std::uint8_t* const out[3], const std::uint8_t* const in[3], std::size_t n, float factor, bool clip) {
-  by_tiles(out, in, n, [factor, clip](Tile& target, const Tile& source, std::size_t size) {
+  by_tiles(out, in, n, [factor, clip](ColorTile& target, const ColorTile& source, std::size_t size) {
     int grey[kTile];
     for (std::size_t i = 0; i < size; ++i) {
       grey[i] = luma_of(source.plane[0][i], source.plane[1][i], source.plane[2][i]);
@@ -62,7 +62,7 @@ void saturate(std::uint8_t* const out[3], const std::uint8_t* const in[3], std::
 
 /// In stages, each over a whole tile and of few types, as the vectoriser likes it.
 void turn_hue(std::uint8_t* const out[3], const std::uint8_t* const in[3], std::size_t n, std::uint8_t shift) {
-  by_tiles(out, in, n, [shift](Tile& target, const Tile& source, std::size_t size) {
+  by_tiles(out, in, n, [shift](ColorTile& target, const ColorTile& source, std::size_t size) {
     int red[kTile], green[kTile], blue[kTile], value[kTile], range[kTile];
     float sixths[kTile], saturation[kTile];
     int hue[kTile], s[kTile];

@@ -26,7 +26,7 @@ std::uint16_t to_bfloat16(float value) noexcept {
   return static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
-float computed(const ChannelTable::Arithmetic& a, float x) noexcept {
+float computed(const ChannelTable::ChannelArithmetic& a, float x) noexcept {
   const float scaled = std::fma(x, a.scale_high, x * a.scale_low);
   const float centred = scaled - a.mean;
   return std::fma(centred, a.inverse_high, centred * a.inverse_low);
@@ -40,16 +40,16 @@ void split_inverse(float x, float& high, float& low) noexcept {
 }
 
 /// What a byte is multiplied or divided by.
-struct Scale {
+struct ByteScale {
   float by;
   Scaling how;
   float operator()(float x) const noexcept { return how == Scaling::kDivide ? x / by : x * by; }
 };
 
-constexpr Scale kUnscaled{1.0F, Scaling::kDivide};
+constexpr ByteScale kUnscaled{1.0F, Scaling::kDivide};
 
-Scale scale_of(Scaling scaling) noexcept {
-  return scaling == Scaling::kDivide ? Scale{255.0F, scaling} : Scale{static_cast<float>(1.0 / 255.0), scaling};
+ByteScale scale_of(Scaling scaling) noexcept {
+  return scaling == Scaling::kDivide ? ByteScale{255.0F, scaling} : ByteScale{static_cast<float>(1.0 / 255.0), scaling};
 }
 
 void set_value(ChannelTable& table, std::size_t x, float value) noexcept {
@@ -62,8 +62,8 @@ void set_value(ChannelTable& table, std::size_t x, float value) noexcept {
   for (std::size_t k = 0; k < 4; ++k) table.bytes[k][x] = static_cast<std::uint8_t>(bits >> (8 * k));
 }
 
-void fill_table(ChannelTable& table, Scale scale, float mean, float std) noexcept {
-  ChannelTable::Arithmetic& a = table.arithmetic;
+void fill_table(ChannelTable& table, ByteScale scale, float mean, float std) noexcept {
+  ChannelTable::ChannelArithmetic& a = table.arithmetic;
   if (scale.how == Scaling::kDivide) {
     split_inverse(scale.by, a.scale_high, a.scale_low);
   } else {

@@ -48,7 +48,7 @@ struct ChannelTable {
 
   /// x -> ((x * scale - mean) * inverse), each factor a sum of two floats so that the products round as
   /// the divisions would. Used only where `exact`: all 256 values were compared.
-  struct Arithmetic {
+  struct ChannelArithmetic {
     float scale_high = 1, scale_low = 0, mean = 0, inverse_high = 1, inverse_low = 0;
     bool exact = false;
   } arithmetic{};

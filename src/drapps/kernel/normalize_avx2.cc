@@ -7,10 +7,10 @@
 namespace drapps::kernel {
 namespace {
 
-struct Steps {
+struct ArithmeticVectors {
   __m256 scale_high, scale_low, mean, inverse_high, inverse_low;
 
-  explicit Steps(const ChannelTable::Arithmetic& a)
+  explicit ArithmeticVectors(const ChannelTable::ChannelArithmetic& a)
       : scale_high(_mm256_set1_ps(a.scale_high)),
         scale_low(_mm256_set1_ps(a.scale_low)),
         mean(_mm256_set1_ps(a.mean)),
@@ -48,7 +48,7 @@ void to_float32_avx2(float* out, const std::uint8_t* in, std::size_t n, const Ch
   const float* values = table.value;
   std::size_t x = 0;
   if (table.arithmetic.exact) {
-    const Steps steps(table.arithmetic);
+    const ArithmeticVectors steps(table.arithmetic);
     stream = stream && aligned(out);
     for (; x + 8 <= n; x += 8) {
       if (stream) {
@@ -66,7 +66,7 @@ void to_bfloat16_avx2(std::uint16_t* out, const std::uint8_t* in, std::size_t n,
   const std::uint16_t* values = table.bfloat16;
   std::size_t x = 0;
   if (table.arithmetic.exact) {
-    const Steps steps(table.arithmetic);
+    const ArithmeticVectors steps(table.arithmetic);
     stream = stream && aligned(out);
     for (; x + 16 <= n; x += 16) {
       const __m256i packed = _mm256_packus_epi32(rounded(steps.at(in + x)), rounded(steps.at(in + x + 8)));

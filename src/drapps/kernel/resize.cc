@@ -74,8 +74,9 @@ Status Resizer::run(ImageView out, ConstImageView in, Filter filter, Arithmetic 
   }
   const bool vertical_first = runs_vertical_first(order, {high.whole, wide.whole}, {out.height, out.width});
   const ResizeKernels& kernels = resize_kernels(level_);
-  if (across) DRAPPS_RETURN_IF_ERROR(horizontal_.make(wide, out.width, filter, arithmetic, Pass::kHorizontal, level_));
-  if (down) DRAPPS_RETURN_IF_ERROR(vertical_.make(high, out.height, filter, arithmetic, Pass::kVertical, level_));
+  if (across)
+    DRAPPS_RETURN_IF_ERROR(horizontal_.make(wide, out.width, filter, arithmetic, ResizePass::kHorizontal, level_));
+  if (down) DRAPPS_RETURN_IF_ERROR(vertical_.make(high, out.height, filter, arithmetic, ResizePass::kVertical, level_));
 
   // One plane at a time, so that what lies between the passes stays in the nearest caches.
   const std::int32_t middle_width = vertical_first ? in.width : out.width;
@@ -85,10 +86,10 @@ Status Resizer::run(ImageView out, ConstImageView in, Filter filter, Arithmetic 
   if (across && down) DRAPPS_RETURN_IF_ERROR(between_.ensure(static_cast<std::size_t>(middle_stride * middle_height)));
 
   for (std::int32_t c = 0; c < in.channels; ++c) {
-    const ConstRows source{in.plane(c), in.row_stride};
-    const Rows target{out.plane(c), out.row_stride};
-    const Rows middle{between_.data(), middle_stride};
-    const ConstRows middle_read{between_.data(), middle_stride};
+    const ConstPlaneRows source{in.plane(c), in.row_stride};
+    const PlaneRows target{out.plane(c), out.row_stride};
+    const PlaneRows middle{between_.data(), middle_stride};
+    const ConstPlaneRows middle_read{between_.data(), middle_stride};
     if (!down) {
       kernels.horizontal(target, source, in.height, horizontal_.axis(), horizontal_.packed());
     } else if (!across) {

@@ -4,7 +4,7 @@
 namespace drapps::kernel {
 namespace {
 
-struct Vector256 {
+struct ResizeVector256 {
   using Vec = __m256i;
 
   /// The windows of the two lanes: where they start, for both halves.
@@ -18,9 +18,9 @@ struct Vector256 {
     reinterpret_cast<std::int32_t*>(places)[2 * half + lane] = base;
     return base;
   }
-  struct Window {
+  struct SourceWindow {
     std::ptrdiff_t low, high;
-    Window(const std::uint8_t* places, std::int32_t half)
+    SourceWindow(const std::uint8_t* places, std::int32_t half)
         : low(reinterpret_cast<const std::int32_t*>(places)[2 * half]),
           high(reinterpret_cast<const std::int32_t*>(places)[2 * half + 1]) {}
     Vec at(const std::uint8_t* row) const {
@@ -84,12 +84,12 @@ struct Vector256 {
   static Vec high16(Vec a, Vec b) { return _mm256_unpackhi_epi16(a, b); }
 };
 
-using V = Vector256;
+using V = ResizeVector256;
 using Vec = V::Vec;
 using Lanes = LaneResize<V>;
 
 /// The start of a horizontal plan.
-struct alignas(64) Header {
+struct alignas(64) PlanHeader {
   std::int32_t long_taps;  // 1 where outputs do not fit their windows
   std::int32_t chunks;     // of 16 taps, for long taps
 };
@@ -105,11 +105,11 @@ bool has_long_taps(const Axis& axis) {
   return false;
 }
 
-std::size_t packed_size(const Axis& axis, Pass pass) {
-  if (pass == Pass::kVertical) return Lanes::vertical_size(axis);
+std::size_t packed_size(const Axis& axis, ResizePass pass) {
+  if (pass == ResizePass::kVertical) return Lanes::vertical_size(axis);
   const std::ptrdiff_t longs = axis.out * chunk_size(axis) * long_chunks(axis.stride);
   const std::ptrdiff_t groups = Lanes::groups_of(axis) * Lanes::group_size(axis);
-  return sizeof(Header) + static_cast<std::size_t>(has_long_taps(axis) ? longs : groups);
+  return sizeof(PlanHeader) + static_cast<std::size_t>(has_long_taps(axis) ? longs : groups);
 }
 
 void pack_long(std::uint8_t* packed, const Axis& axis, std::int32_t chunks) {
@@ -126,12 +126,12 @@ void pack_long(std::uint8_t* packed, const Axis& axis, std::int32_t chunks) {
   }
 }
 
-void pack(std::uint8_t* packed, const Axis& axis, Pass pass) {
-  if (pass == Pass::kVertical) return Lanes::pack_vertical(packed, axis);
-  auto* header = reinterpret_cast<Header*>(packed);
+void pack(std::uint8_t* packed, const Axis& axis, ResizePass pass) {
+  if (pass == ResizePass::kVertical) return Lanes::pack_vertical(packed, axis);
+  auto* header = reinterpret_cast<PlanHeader*>(packed);
   header->long_taps = has_long_taps(axis) ? 1 : 0;
   header->chunks = long_chunks(axis.stride);
-  packed += sizeof(Header);
+  packed += sizeof(PlanHeader);
   return header->long_taps != 0 ? pack_long(packed, axis, header->chunks) : Lanes::pack_horizontal(packed, axis);
 }
 
@@ -161,9 +161,9 @@ void long_row(std::uint8_t* target, const std::uint8_t* source, const Axis& axis
   }
 }
 
-void horizontal(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
-  const Header header = *reinterpret_cast<const Header*>(packed);
-  packed += sizeof(Header);
+void horizontal(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
+  const PlanHeader header = *reinterpret_cast<const PlanHeader*>(packed);
+  packed += sizeof(PlanHeader);
   if (header.long_taps == 0) return Lanes::horizontal(out, in, rows, axis, packed);
   const auto row = axis.narrow() ? long_row<true> : long_row<false>;
   for (std::int32_t y = 0; y < rows; ++y) {

@@ -7,32 +7,32 @@
 namespace drapps::kernel {
 namespace {
 
-struct Vector512 {
+struct ResizeVector512 {
   using Vec = __m512i;
 
   /// Where the load starts for both halves, and which of its elements belong to their lanes.
   static constexpr std::ptrdiff_t kPlaceBytes = 3 * 64;
   static constexpr std::int32_t output_of(std::int32_t half, std::int32_t lane) { return 16 * half + 4 * lane; }
   /// The source pixels at which the load and the window of a lane start.
-  struct Place {
+  struct LanePlace {
     std::int32_t base, window;
   };
-  static Place place_of(const Axis& axis, std::int32_t x0, std::int32_t half, std::int32_t lane) {
+  static LanePlace place_of(const Axis& axis, std::int32_t x0, std::int32_t half, std::int32_t lane) {
     const std::int32_t last = axis.out - 1, base = axis.first[smaller(x0 + 16 * half, last)];
     return {base, base + (axis.first[smaller(x0 + output_of(half, lane), last)] - base) / 4 * 4};
   }
   static std::int32_t place(std::uint8_t* places, const Axis& axis, std::int32_t x0, std::int32_t half,
                             std::int32_t lane) {
-    const Place at = place_of(axis, x0, half, lane);
+    const LanePlace at = place_of(axis, x0, half, lane);
     reinterpret_cast<std::int32_t*>(places)[half] = at.base;
     auto* const elements = reinterpret_cast<std::int32_t*>(places + 64 * (1 + half)) + 4 * lane;
     for (std::int32_t i = 0; i < 4; ++i) elements[i] = (at.window - at.base) / 4 + i;
     return at.window;
   }
-  struct Window {
+  struct SourceWindow {
     std::ptrdiff_t base;
     Vec elements;
-    Window(const std::uint8_t* places, std::int32_t half)
+    SourceWindow(const std::uint8_t* places, std::int32_t half)
         : base(reinterpret_cast<const std::int32_t*>(places)[half]), elements(load(places + 64 * (1 + half))) {}
     Vec at(const std::uint8_t* row) const { return _mm512_permutexvar_epi32(elements, _mm512_loadu_si512(row + base)); }
   };
@@ -91,14 +91,14 @@ struct Vector512 {
   static Vec high16(Vec a, Vec b) { return _mm512_unpackhi_epi16(a, b); }
 };
 
-using V = Vector512;
+using V = ResizeVector512;
 using Lanes = LaneResize<V>;
 
 /// Whether one load has the windows of every vector's lanes.
 bool is_dense(const Axis& axis) {
   for (std::int32_t x0 = 0; x0 < axis.out; x0 += Lanes::kHalf) {
     for (std::int32_t lane = 0; lane < Lanes::kLanes; ++lane) {
-      const V::Place at = V::place_of(axis, x0, 0, lane);
+      const V::LanePlace at = V::place_of(axis, x0, 0, lane);
       const std::int32_t end = axis.first[smaller(x0 + 4 * lane + 3, axis.out - 1)] + 4;
       if (end - at.window > 16 || at.window + 16 - at.base > 64) return false;
     }
@@ -106,18 +106,18 @@ bool is_dense(const Axis& axis) {
   return true;
 }
 
-std::size_t packed_size(const Axis& axis, Pass pass) {
-  if (pass == Pass::kVertical) return Lanes::vertical_size(axis);
+std::size_t packed_size(const Axis& axis, ResizePass pass) {
+  if (pass == ResizePass::kVertical) return Lanes::vertical_size(axis);
   return is_dense(axis) ? static_cast<std::size_t>(Lanes::groups_of(axis) * Lanes::group_size(axis))
                         : kResizeAvx2.packed_size(axis, pass);
 }
 
-void pack(std::uint8_t* packed, const Axis& axis, Pass pass) {
-  if (pass == Pass::kVertical) return Lanes::pack_vertical(packed, axis);
+void pack(std::uint8_t* packed, const Axis& axis, ResizePass pass) {
+  if (pass == ResizePass::kVertical) return Lanes::pack_vertical(packed, axis);
   return is_dense(axis) ? Lanes::pack_horizontal(packed, axis) : kResizeAvx2.pack(packed, axis, pass);
 }
 
-void horizontal(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
+void horizontal(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
   return is_dense(axis) ? Lanes::horizontal(out, in, rows, axis, packed)
                         : kResizeAvx2.horizontal(out, in, rows, axis, packed);
 }

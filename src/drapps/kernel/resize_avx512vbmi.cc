@@ -26,7 +26,7 @@ std::int32_t smaller(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
 /// How the horizontal pass reads its sources; one for the whole plan, at the start of `packed`.
 enum class Shape : std::int32_t { kOneWindow, kTwoWindows, kLongTaps };
 
-struct alignas(64) Header {
+struct alignas(64) PackedHeader {
   Shape shape;
   std::int32_t chunks;  // of 64 taps, for kLongTaps
 };
@@ -34,17 +34,17 @@ struct alignas(64) Header {
 std::int32_t digits_of(const Axis& axis) { return axis.narrow() ? 2 : 3; }
 
 /// How sums begin and end.
-struct Scale {
+struct SumScale {
   __m512i half;  // rounds, in the first digit
   __m128i bits;
 };
 
-Scale scale_of(const Axis& axis) {
+SumScale scale_of(const Axis& axis) {
   return {_mm512_set1_epi32(1 << (axis.bits - 1 - 8 * (digits_of(axis) - 1))), _mm_cvtsi32_si128(axis.bits)};
 }
 
 /// 16 outputs: the group's index vector follows, then a vector of each digit per chunk of four taps.
-struct alignas(64) Group {
+struct alignas(64) OutputGroup {
   std::int32_t base;            // source pixel at which the first window starts
   std::int32_t chunks;          // of four taps
   std::uint64_t second_window;  // bytes of it that are needed: no others may be read
@@ -66,13 +66,13 @@ Shape shape_of(const Axis& axis) {
 }
 
 /// The digits of 16 weights, as bytes, the lowest first: the third is 0 for narrow ones.
-struct Digits {
+struct DigitVectors {
   __m128i of[3];
 };
 
-Digits split(__m512i w, std::int32_t bits) {
+DigitVectors split(__m512i w, std::int32_t bits) {
   w = _mm512_sra_epi32(w, _mm_cvtsi32_si128(kWeightBits - bits));
-  Digits digits;
+  DigitVectors digits;
   for (__m128i& digit : digits.of) {
     const __m512i low = _mm512_srai_epi32(_mm512_slli_epi32(w, 24), 24);
     digit = _mm512_cvtepi32_epi8(low);
@@ -87,7 +87,7 @@ void split_all(std::uint8_t* out, std::ptrdiff_t pitch, const Axis& axis, const 
   const std::int32_t count = digits_of(axis);
   for (std::ptrdiff_t i = 0; i < n; i += 16) {
     const auto mask = static_cast<__mmask16>(n - i >= 16 ? 0xFFFF : (1U << (n - i)) - 1);
-    const Digits digits = split(_mm512_maskz_loadu_epi32(mask, weights + i), axis.bits);
+    const DigitVectors digits = split(_mm512_maskz_loadu_epi32(mask, weights + i), axis.bits);
     for (std::int32_t d = 0; d < count; ++d) _mm_mask_storeu_epi8(out + d * pitch + i, mask, digits.of[count - 1 - d]);
   }
 }
@@ -99,7 +99,7 @@ __m128i four_weights(const Axis& axis, std::int32_t x, std::int32_t tap) {
 }
 
 void pack_group(std::uint8_t* packed, const Axis& axis, std::int32_t x0) {
-  auto* group = reinterpret_cast<Group*>(packed);
+  auto* group = reinterpret_cast<OutputGroup*>(packed);
   std::uint8_t* index = packed + kVector;
   std::uint8_t* digits = index + kVector;
   const std::int32_t base = axis.first[x0];
@@ -122,7 +122,7 @@ void pack_group(std::uint8_t* packed, const Axis& axis, std::int32_t x0) {
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 1, 4 * j), 1);
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 2, 4 * j), 2);
       w = _mm512_inserti32x4(w, four_weights(axis, x0 + i + 3, 4 * j), 3);
-      const Digits found = split(w, axis.bits);
+      const DigitVectors found = split(w, axis.bits);
       for (std::int32_t d = 0; d < count; ++d) {
         _mm_store_si128(reinterpret_cast<__m128i*>(digits + d * kVector + 4 * i), found.of[count - 1 - d]);
       }
@@ -135,19 +135,19 @@ std::ptrdiff_t vertical_pitch(const Axis& axis) {
   return (static_cast<std::ptrdiff_t>(axis.out) * axis.stride + kVector - 1) / kVector * kVector;
 }
 
-std::size_t packed_size(const Axis& axis, Pass pass) {
-  if (pass == Pass::kVertical) return static_cast<std::size_t>(digits_of(axis) * vertical_pitch(axis));
+std::size_t packed_size(const Axis& axis, ResizePass pass) {
+  if (pass == ResizePass::kVertical) return static_cast<std::size_t>(digits_of(axis) * vertical_pitch(axis));
   const std::ptrdiff_t groups = groups_of(axis) * group_size(axis);
   const std::ptrdiff_t longs = axis.out * digits_of(axis) * kVector * long_chunks(axis.stride);
   return static_cast<std::size_t>(kVector + (shape_of(axis) == Shape::kLongTaps ? longs : groups));
 }
 
-void pack(std::uint8_t* packed, const Axis& axis, Pass pass) {
-  if (pass == Pass::kVertical) {
+void pack(std::uint8_t* packed, const Axis& axis, ResizePass pass) {
+  if (pass == ResizePass::kVertical) {
     const std::ptrdiff_t n = static_cast<std::ptrdiff_t>(axis.out) * axis.stride;
     return split_all(packed, vertical_pitch(axis), axis, axis.weights, n);
   }
-  auto* header = reinterpret_cast<Header*>(packed);
+  auto* header = reinterpret_cast<PackedHeader*>(packed);
   header->shape = shape_of(axis);
   header->chunks = long_chunks(axis.stride);
   packed += kVector;
@@ -165,7 +165,7 @@ void pack(std::uint8_t* packed, const Axis& axis, Pass pass) {
   }
 }
 
-__m512i clipped(__m512i sum, const Scale& scale) {
+__m512i clipped(__m512i sum, const SumScale& scale) {
   return _mm512_max_epi32(_mm512_sra_epi32(sum, scale.bits), _mm512_setzero_si512());
 }
 
@@ -186,8 +186,9 @@ __m512i window(const std::uint8_t* source, __m512i index, std::uint64_t second) 
 
 /// One group in a block of rows, with its weights in registers.
 template <int kDigits, bool kTwoWindows, int kChunks>
-void block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes, const Scale& scale) {
-  const std::uint64_t second = reinterpret_cast<const Group*>(packed)->second_window;
+void block(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes,
+           const SumScale& scale) {
+  const std::uint64_t second = reinterpret_cast<const OutputGroup*>(packed)->second_window;
   const __m512i index = _mm512_load_si512(packed + kVector);
   __m512i digits[kDigits][kChunks];
   for (int j = 0; j < kChunks; ++j) {
@@ -215,9 +216,9 @@ void block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed
 
 /// The same for any number of chunks.
 template <int kDigits, bool kTwoWindows>
-void wide_block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes,
-                const Scale& scale) {
-  const auto* group = reinterpret_cast<const Group*>(packed);
+void wide_block(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes,
+                const SumScale& scale) {
+  const auto* group = reinterpret_cast<const OutputGroup*>(packed);
   const __m512i index = _mm512_load_si512(packed + kVector);
   for (std::int32_t y = 0; y < rows; ++y) {
     const std::uint8_t* digits = packed + 2 * kVector;
@@ -234,9 +235,9 @@ void wide_block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* p
 }
 
 template <int kDigits, bool kTwoWindows>
-void any_block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes,
-               const Scale& scale) {
-  switch (reinterpret_cast<const Group*>(packed)->chunks) {
+void any_block(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const std::uint8_t* packed, __mmask16 lanes,
+               const SumScale& scale) {
+  switch (reinterpret_cast<const OutputGroup*>(packed)->chunks) {
     case 1: return block<kDigits, kTwoWindows, 1>(out, in, rows, packed, lanes, scale);
     case 2: return block<kDigits, kTwoWindows, 2>(out, in, rows, packed, lanes, scale);
     case 3: return block<kDigits, kTwoWindows, 3>(out, in, rows, packed, lanes, scale);
@@ -266,8 +267,8 @@ void long_row(std::uint8_t* target, const std::uint8_t* source, const Axis& axis
 }
 
 template <int kDigits>
-void horizontal_of(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
-  const Header header = *reinterpret_cast<const Header*>(packed);
+void horizontal_of(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
+  const PackedHeader header = *reinterpret_cast<const PackedHeader*>(packed);
   packed += kVector;
   if (header.shape == Shape::kLongTaps) {
     for (std::int32_t y = 0; y < rows; ++y) {
@@ -278,19 +279,19 @@ void horizontal_of(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, 
   // Enough rows to pay for loading the weights, few enough for their pixels to stay in the first-level cache.
   constexpr std::int32_t kBlock = 16;
   const auto run = header.shape == Shape::kOneWindow ? any_block<kDigits, false> : any_block<kDigits, true>;
-  const Scale scale = scale_of(axis);
+  const SumScale scale = scale_of(axis);
   for (std::int32_t y = 0; y < rows; y += kBlock) {
     const std::uint8_t* group = packed;
     for (std::int32_t x = 0; x < axis.out; x += kLanes, group += group_size(axis)) {
       const std::int32_t lanes = smaller(kLanes, axis.out - x);
       run({out.data + y * out.stride + x, out.stride},
-          {in.data + y * in.stride + reinterpret_cast<const Group*>(group)->base, in.stride}, smaller(kBlock, rows - y),
-          group, static_cast<__mmask16>((1U << lanes) - 1), scale);
+          {in.data + y * in.stride + reinterpret_cast<const OutputGroup*>(group)->base, in.stride},
+          smaller(kBlock, rows - y), group, static_cast<__mmask16>((1U << lanes) - 1), scale);
     }
   }
 }
 
-void horizontal(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
+void horizontal(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
   return axis.narrow() ? horizontal_of<2>(out, in, rows, axis, packed) : horizontal_of<3>(out, in, rows, axis, packed);
 }
 
@@ -309,7 +310,7 @@ Columns columns_of(const std::uint8_t* r0, const std::uint8_t* r1, const std::ui
            _mm512_unpacklo_epi16(high01, high23), _mm512_unpackhi_epi16(high01, high23)}};
 }
 
-__m512i packed_bytes(const __m512i sum[4], const Scale& scale) {  // packing saturates, which is the clipping
+__m512i packed_bytes(const __m512i sum[4], const SumScale& scale) {  // packing saturates, which is the clipping
   const __m512i low = _mm512_packs_epi32(_mm512_sra_epi32(sum[0], scale.bits), _mm512_sra_epi32(sum[1], scale.bits));
   const __m512i high = _mm512_packs_epi32(_mm512_sra_epi32(sum[2], scale.bits), _mm512_sra_epi32(sum[3], scale.bits));
   return _mm512_packus_epi16(low, high);
@@ -332,7 +333,7 @@ void store(std::uint8_t* target, __m512i bytes, std::int32_t left) {
 /// One output row of up to four taps: `rows` are their sources; the digits of tap t are at digits + t, + pitch, ….
 template <int kDigits>
 void short_column(std::uint8_t* target, const std::uint8_t* const rows[4], std::int32_t width,
-                  const std::uint8_t* digits, std::ptrdiff_t pitch, const Scale& scale) {
+                  const std::uint8_t* digits, std::ptrdiff_t pitch, const SumScale& scale) {
   __m512i of[kDigits];
   for (int d = 0; d < kDigits; ++d) of[d] = four_digits(digits + d * pitch);
   for (std::int32_t x = 0; x < width; x += 64) {
@@ -350,8 +351,8 @@ void short_column(std::uint8_t* target, const std::uint8_t* const rows[4], std::
 
 /// One output row of any number of taps, the first at `source`.
 template <int kDigits>
-void long_column(std::uint8_t* target, ConstRows source, std::int32_t taps, std::int32_t width,
-                 const std::uint8_t* digits, std::ptrdiff_t pitch, const Scale& scale) {
+void long_column(std::uint8_t* target, ConstPlaneRows source, std::int32_t taps, std::int32_t width,
+                 const std::uint8_t* digits, std::ptrdiff_t pitch, const SumScale& scale) {
   for (std::int32_t x = 0; x < width; x += 64) {
     __m512i sums[4][kDigits]{{scale.half}, {scale.half}, {scale.half}, {scale.half}};
     for (std::int32_t t = 0; t < taps; t += 4) {
@@ -370,12 +371,12 @@ void long_column(std::uint8_t* target, ConstRows source, std::int32_t taps, std:
 }
 
 template <int kDigits>
-void vertical_of(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
+void vertical_of(PlaneRows out, ConstPlaneRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
   const std::ptrdiff_t pitch = vertical_pitch(axis);
-  const Scale scale = scale_of(axis);
+  const SumScale scale = scale_of(axis);
   for (std::int32_t y = 0; y < axis.out; ++y) {
     std::uint8_t* target = out.data + y * out.stride;
-    const ConstRows source{in.data + axis.first[y] * in.stride, in.stride};
+    const ConstPlaneRows source{in.data + axis.first[y] * in.stride, in.stride};
     const std::uint8_t* digits = packed + static_cast<std::ptrdiff_t>(y) * axis.stride;
     const std::int32_t taps = axis.count[y];
     if (taps > 4) {
@@ -391,7 +392,7 @@ void vertical_of(Rows out, ConstRows in, std::int32_t width, const Axis& axis, c
   _mm256_zeroupper();
 }
 
-void vertical(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
+void vertical(PlaneRows out, ConstPlaneRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
   return axis.narrow() ? vertical_of<2>(out, in, width, axis, packed) : vertical_of<3>(out, in, width, axis, packed);
 }
 

@@ -31,8 +31,10 @@ void plan(benchmark::State& state, Level level, Arithmetic arithmetic) {
   std::int32_t turn = 0;
   for (auto _ : state) {
     turn = (turn + 1) % 16;
-    benchmark::DoNotOptimize(axis.make(292 + turn, 224, Filter::kBilinear, arithmetic, Pass::kHorizontal, level).ok());
-    benchmark::DoNotOptimize(other.make(258 - turn, 224, Filter::kBilinear, arithmetic, Pass::kVertical, level).ok());
+    benchmark::DoNotOptimize(
+        axis.make(292 + turn, 224, Filter::kBilinear, arithmetic, ResizePass::kHorizontal, level).ok());
+    benchmark::DoNotOptimize(
+        other.make(258 - turn, 224, Filter::kBilinear, arithmetic, ResizePass::kVertical, level).ok());
   }
 }
 

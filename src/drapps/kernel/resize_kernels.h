@@ -10,11 +10,11 @@
 namespace drapps::kernel {
 
 /// Bytes of one plane, a distance apart.
-struct Rows {
+struct PlaneRows {
   std::uint8_t* data;
   std::ptrdiff_t stride;
 };
-struct ConstRows {
+struct ConstPlaneRows {
   const std::uint8_t* data;
   std::ptrdiff_t stride;
 };
@@ -22,12 +22,12 @@ struct ConstRows {
 /// `packed` holds what pack() wrote for the same axis and pass; it is aligned to 64 bytes. Sources may be read up to
 /// kPadding bytes past the end of a row; nothing is written outside the output's pixels.
 struct ResizeKernels {
-  std::size_t (*packed_size)(const Axis& axis, Pass pass);
-  void (*pack)(std::uint8_t* packed, const Axis& axis, Pass pass);
+  std::size_t (*packed_size)(const Axis& axis, ResizePass pass);
+  void (*pack)(std::uint8_t* packed, const Axis& axis, ResizePass pass);
   /// `rows` rows of axis.in pixels become as many of axis.out pixels.
-  void (*horizontal)(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed);
+  void (*horizontal)(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed);
   /// axis.in rows of `width` pixels become axis.out rows.
-  void (*vertical)(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed);
+  void (*vertical)(PlaneRows out, ConstPlaneRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed);
 };
 
 extern const ResizeKernels kResizePortable;  // the reference

@@ -69,7 +69,7 @@ struct LaneResize {
   /// The start of a group: outputs that are made together. What V needs of their places follows, then indices of bytes
   /// for both halves, then the digits: for each four taps by half a vector of a unless narrow, and two of b; for two
   /// taps one of a and one of b.
-  struct Head {
+  struct AxisHead {
     std::int32_t quads;  // of taps; 0 for two taps
   };
   static constexpr std::ptrdiff_t kPlaceAt = kVector;
@@ -119,7 +119,7 @@ struct LaneResize {
   static void pack_group(std::uint8_t* packed, const Axis& axis, std::int32_t x0) {
     const std::int32_t taps = most_taps(axis, x0), last = axis.out - 1;
     const bool pairs = taps <= 2;
-    reinterpret_cast<Head*>(packed)->quads = pairs ? 0 : (taps + 3) / 4;
+    reinterpret_cast<AxisHead*>(packed)->quads = pairs ? 0 : (taps + 3) / 4;
     std::uint8_t* const index = packed + kIndexAt;
     for (std::int32_t half = 0; half < 2; ++half) {
       for (std::int32_t lane = 0; lane < kLanes; ++lane) {
@@ -186,7 +186,7 @@ struct LaneResize {
 
   /// The sum of a half, in the upper word of each element unless narrow. kQuads is 0 for two taps, -1 for any number.
   template <bool kNarrow, int kQuads>
-  static Vec sum_of(const std::uint8_t* row, const typename V::Window& window, const std::uint8_t* packed,
+  static Vec sum_of(const std::uint8_t* row, const typename V::SourceWindow& window, const std::uint8_t* packed,
                     std::int32_t half) {
     const Vec index = V::load(packed + kIndexAt + half * kVector);
     const std::uint8_t* digits = packed + kDigitsAt + half * kVector;
@@ -198,7 +198,7 @@ struct LaneResize {
       if constexpr (kNarrow) return low;
       return V::add32(low, V::template shift_left32<16>(V::dot(taps, V::load(digits))));
     } else {
-      const std::int32_t quads = kQuads > 0 ? kQuads : reinterpret_cast<const Head*>(packed)->quads;
+      const std::int32_t quads = kQuads > 0 ? kQuads : reinterpret_cast<const AxisHead*>(packed)->quads;
       Vec low = V::set32(0), high = low;
       for (std::int32_t j = 0; j < quads; ++j, digits += kLow + 2 * kPitch) {
         const Vec taps = V::pick(window.at(row + 4 * j), index);
@@ -212,9 +212,9 @@ struct LaneResize {
 
   /// One group in a block of rows.
   template <bool kNarrow, int kQuads>
-  static void block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, std::int32_t lanes,
+  static void block(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const std::uint8_t* packed, std::int32_t lanes,
                     const Scale& scale) {
-    const typename V::Window first(packed + kPlaceAt, 0), second(packed + kPlaceAt, 1);
+    const typename V::SourceWindow first(packed + kPlaceAt, 0), second(packed + kPlaceAt, 1);
     const std::uint8_t* row = in.data;
     for (std::int32_t y = 0; y < rows; ++y, row += in.stride) {
       const Vec low = sum_of<kNarrow, kQuads>(row, first, packed, 0);
@@ -232,9 +232,9 @@ struct LaneResize {
   }
 
   template <bool kNarrow>
-  static void any_block(Rows out, ConstRows in, std::int32_t rows, const std::uint8_t* packed, std::int32_t lanes,
-                        const Scale& scale) {
-    switch (reinterpret_cast<const Head*>(packed)->quads) {
+  static void any_block(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const std::uint8_t* packed,
+                        std::int32_t lanes, const Scale& scale) {
+    switch (reinterpret_cast<const AxisHead*>(packed)->quads) {
       case 0: return block<kNarrow, 0>(out, in, rows, packed, lanes, scale);
       case 1: return block<kNarrow, 1>(out, in, rows, packed, lanes, scale);
       case 2: return block<kNarrow, 2>(out, in, rows, packed, lanes, scale);
@@ -243,7 +243,8 @@ struct LaneResize {
   }
 
   template <bool kNarrow>
-  static void horizontal_of(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
+  static void horizontal_of(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis,
+                            const std::uint8_t* packed) {
     // Enough rows to pay for loading the weights, few enough for their pixels to stay in the first-level cache.
     constexpr std::int32_t kBlock = 16;
     const Scale scale(axis);
@@ -257,7 +258,8 @@ struct LaneResize {
   }
 
   /// Without long taps.
-  static void horizontal(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* packed) {
+  static void horizontal(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis,
+                         const std::uint8_t* packed) {
     return axis.narrow() ? horizontal_of<true>(out, in, rows, axis, packed)
                          : horizontal_of<false>(out, in, rows, axis, packed);
   }
@@ -329,7 +331,7 @@ struct LaneResize {
   }
 
   template <bool kNarrow>
-  static void row(std::uint8_t* target, ConstRows source, std::int32_t taps, std::int32_t width,
+  static void row(std::uint8_t* target, ConstPlaneRows source, std::int32_t taps, std::int32_t width,
                   const std::uint8_t* packed, const Scale& scale) {
     const auto rows_from = [&](const std::uint8_t* rows[4], std::int32_t t) {
       for (std::int32_t k = 0; k < 4; ++k) rows[k] = source.data + smaller(t + k, taps - 1) * source.stride;
@@ -359,7 +361,8 @@ struct LaneResize {
   }
 
   template <bool kNarrow>
-  static void vertical_of(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
+  static void vertical_of(PlaneRows out, ConstPlaneRows in, std::int32_t width, const Axis& axis,
+                          const std::uint8_t* packed) {
     const Scale scale(axis);
     for (std::int32_t y = 0; y < axis.out; ++y, packed += 4 * axis.stride) {
       row<kNarrow>(out.data + y * out.stride, {in.data + axis.first[y] * in.stride, in.stride}, axis.count[y], width,
@@ -367,7 +370,8 @@ struct LaneResize {
     }
   }
 
-  static void vertical(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* packed) {
+  static void vertical(PlaneRows out, ConstPlaneRows in, std::int32_t width, const Axis& axis,
+                       const std::uint8_t* packed) {
     return axis.narrow() ? vertical_of<true>(out, in, width, axis, packed)
                          : vertical_of<false>(out, in, width, axis, packed);
   }

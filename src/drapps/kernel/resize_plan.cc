@@ -38,7 +38,7 @@ struct SharpBicubic {
   }
 };
 
-struct Geometry {
+struct AxisGeometry {
   double scale;       // source pixels per output pixel
   double stretch;     // of the filter
   double support;     // half its width, in source pixels
@@ -46,7 +46,7 @@ struct Geometry {
 };
 
 template <class Kernel>
-Geometry geometry(const Span& span, std::int32_t out) noexcept {
+AxisGeometry geometry(const Span& span, std::int32_t out) noexcept {
   const double scale = static_cast<double>(span.end - span.begin) / out;
   const double stretch = std::max(scale, 1.0);
   const double support = Kernel::kSupport * stretch;
@@ -54,7 +54,7 @@ Geometry geometry(const Span& span, std::int32_t out) noexcept {
   return {scale, stretch, support, static_cast<std::int32_t>(std::ceil(2 * support + 1e-6))};
 }
 
-Geometry geometry(const Span& span, std::int32_t out, Filter filter) noexcept {
+AxisGeometry geometry(const Span& span, std::int32_t out, Filter filter) noexcept {
   return filter == Filter::kBilinear ? geometry<Bilinear>(span, out) : geometry<Bicubic>(span, out);
 }
 
@@ -91,7 +91,7 @@ using Side = double[kSide];
 /// Steps 1 and 2 for the outputs from i0 on, up to the division of the weights, in `block`, by `divisor`. In line, and
 /// with the geometry by value: it is read again after every store to `block` where it might lie there.
 template <class Kernel>
-[[gnu::always_inline]] inline void weigh(Geometry g, const Draft& draft, std::int32_t i0, double* block,
+[[gnu::always_inline]] inline void weigh(AxisGeometry g, const Draft& draft, std::int32_t i0, double* block,
                                          Side& divisor) noexcept {
   const Axis& axis = draft.axis;
   const Span span = draft.span;
@@ -140,7 +140,7 @@ template <class Kernel>
 }
 
 template <class Kernel>
-void fill_pillow(Geometry g, const Draft& draft) noexcept {
+void fill_pillow(AxisGeometry g, const Draft& draft) noexcept {
   for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) {
     Side divisor;
     weigh<Kernel>(g, draft, i0, draft.raw, divisor);
@@ -164,7 +164,7 @@ void quantise_torch(Draft& draft, double largest) noexcept {
 }
 
 template <class Kernel>
-void fill_torch(Geometry g, Draft& draft) noexcept {
+void fill_torch(AxisGeometry g, Draft& draft) noexcept {
   double largest = 0.0;
   for (std::int32_t i0 = 0; i0 < draft.axis.out; i0 += kSide) {
     double* block = draft.block(i0);
@@ -214,7 +214,7 @@ void fill_torch_no_antialias(Draft& draft) noexcept {
   quantise_torch(draft, largest);
 }
 
-void fill(Geometry g, Draft& draft, Filter filter, Arithmetic arithmetic) noexcept {
+void fill(AxisGeometry g, Draft& draft, Filter filter, Arithmetic arithmetic) noexcept {
   const bool linear = filter == Filter::kBilinear;
   switch (arithmetic) {
     case Arithmetic::kPillow: return linear ? fill_pillow<Bilinear>(g, draft) : fill_pillow<Bicubic>(g, draft);
@@ -226,7 +226,7 @@ void fill(Geometry g, Draft& draft, Filter filter, Arithmetic arithmetic) noexce
 }
 
 /// The most source pixels that one output needs.
-std::int32_t most_taps(const Geometry& g, std::int32_t in, Filter filter, Arithmetic arithmetic) noexcept {
+std::int32_t most_taps(const AxisGeometry& g, std::int32_t in, Filter filter, Arithmetic arithmetic) noexcept {
   if (arithmetic == Arithmetic::kTorchNoAntialias) return filter == Filter::kBilinear ? 2 : 4;
   return std::min(g.taps, in);  // a filter wider than the picture is clipped at both edges
 }
@@ -234,21 +234,21 @@ std::int32_t most_taps(const Geometry& g, std::int32_t in, Filter filter, Arithm
 }  // namespace
 
 Span read_by(Span span, std::int32_t out, Filter filter) noexcept {
-  const Geometry g = geometry(span, out, filter);
+  const AxisGeometry g = geometry(span, out, filter);
   const double first = span.begin + 0.5 * g.scale, last = span.begin + (out - 1 + 0.5) * g.scale;
   span.first = taps_at(first, g.support, span.whole).low;
   span.pixels = taps_at(last, g.support, span.whole).high - span.first;
   return span;
 }
 
-Status PackedAxis::make(const Span& span, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass,
+Status PackedAxis::make(const Span& span, std::int32_t out, Filter filter, Arithmetic arithmetic, ResizePass pass,
                         Level level) {
   if (span_ == span && axis_.out == out && filter_ == filter && arithmetic_ == arithmetic && pass_ == pass &&
       level_ == level) {
     return ok_status();
   }
   axis_ = Axis{};
-  const Geometry g = geometry(span, out, filter);
+  const AxisGeometry g = geometry(span, out, filter);
   const std::int32_t stride = (most_taps(g, span.whole, filter, arithmetic) + 3) / 4 * 4;
   const auto outputs = static_cast<std::size_t>(out);
   const auto per_output = static_cast<std::size_t>(stride);

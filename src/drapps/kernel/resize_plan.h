@@ -74,7 +74,7 @@ struct Axis {
 };
 
 /// Which pass a plan is for: along the rows, or down the columns.
-enum class Pass : std::uint8_t { kHorizontal, kVertical };
+enum class ResizePass : std::uint8_t { kHorizontal, kVertical };
 
 /// A plan, and the same weights in the order in which one SIMD level reads them. Reused from picture to picture;
 /// asking again for what it holds costs nothing.
@@ -83,11 +83,11 @@ class PackedAxis {
   explicit PackedAxis(MemoryLedger& ledger) noexcept : plain_(ledger), packed_(ledger) {}
 
   /// kResourceExhausted as Buffer::ensure; the sizes are positive.
-  Status make(std::int32_t in, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass, Level level) {
+  Status make(std::int32_t in, std::int32_t out, Filter filter, Arithmetic arithmetic, ResizePass pass, Level level) {
     return make(Span::all(in), out, filter, arithmetic, pass, level);
   }
   /// Of a part of a line, by Pillow's arithmetic; the pixels that are there are those of read_by, or more.
-  Status make(const Span& span, std::int32_t out, Filter filter, Arithmetic arithmetic, Pass pass, Level level);
+  Status make(const Span& span, std::int32_t out, Filter filter, Arithmetic arithmetic, ResizePass pass, Level level);
 
   const Axis& axis() const noexcept { return axis_; }
   const std::uint8_t* packed() const noexcept { return packed_.data(); }
@@ -100,7 +100,7 @@ class PackedAxis {
   Span span_;
   Filter filter_ = Filter::kBilinear;
   Arithmetic arithmetic_ = Arithmetic::kPillow;
-  Pass pass_ = Pass::kHorizontal;
+  ResizePass pass_ = ResizePass::kHorizontal;
   Level level_ = Level::kPortable;
 };
 

@@ -13,7 +13,7 @@ std::uint8_t clipped(std::int32_t sum) noexcept {
   return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
 
-void horizontal(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* /*packed*/) {
+void horizontal(PlaneRows out, ConstPlaneRows in, std::int32_t rows, const Axis& axis, const std::uint8_t* /*packed*/) {
   for (std::int32_t y = 0; y < rows; ++y) {
     const std::uint8_t* source = in.data + y * in.stride;
     std::uint8_t* target = out.data + y * out.stride;
@@ -28,7 +28,7 @@ void horizontal(Rows out, ConstRows in, std::int32_t rows, const Axis& axis, con
 }
 
 /// Tap by tap over a strip of columns, so that the inner loop runs along the rows in memory.
-void vertical(Rows out, ConstRows in, std::int32_t width, const Axis& axis, const std::uint8_t* /*packed*/) {
+void vertical(PlaneRows out, ConstPlaneRows in, std::int32_t width, const Axis& axis, const std::uint8_t* /*packed*/) {
   constexpr std::int32_t kStrip = 512;
   std::array<std::int32_t, kStrip> sums;
   for (std::int32_t y = 0; y < axis.out; ++y) {
@@ -48,7 +48,7 @@ void vertical(Rows out, ConstRows in, std::int32_t width, const Axis& axis, cons
 
 }  // namespace
 
-const ResizeKernels kResizePortable{[](const Axis&, Pass) { return std::size_t{0}; },
-                                    [](std::uint8_t*, const Axis&, Pass) {}, horizontal, vertical};
+const ResizeKernels kResizePortable{[](const Axis&, ResizePass) { return std::size_t{0}; },
+                                    [](std::uint8_t*, const Axis&, ResizePass) {}, horizontal, vertical};
 
 }  // namespace drapps::kernel

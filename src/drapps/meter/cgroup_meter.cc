@@ -21,10 +21,10 @@ struct CgroupMeter::CpuGroup {
   explicit CpuGroup(const std::string& folder, bool v2)
       : key(v2 ? "throttled_usec" : "throttled_time"), stat(folder + "/cpu.stat"), throttled(v2 ? 1e-6 : 1e-9) {}
 
-  struct Readings {
+  struct ThrottleReadings {
     Reading throttled, periods;
   };
-  Readings read(std::uint64_t now_ns) {
+  ThrottleReadings read(std::uint64_t now_ns) {
     const std::string_view text = stat.read(now_ns).value_or("");
     const Reading ran = periods.read(number_field(text, "nr_periods"), now_ns);
     Reading share = throttled_periods.read(number_field(text, "nr_throttled"), now_ns);
@@ -47,13 +47,13 @@ struct CgroupMeter::MemoryGroup {
         events(folder + (v2 ? "/memory.events" : "/memory.failcnt")),
         kills_file(folder + "/memory.oom_control") {}
 
-  struct Readings {
+  struct LimitReadings {
     std::optional<std::uint64_t> used, limit;
     Reading hits, kills;
   };
   /// @param own  whether the process is in it, and not in one below.
-  Readings read(std::uint64_t now_ns, bool own) {
-    Readings seen;
+  LimitReadings read(std::uint64_t now_ns, bool own) {
+    LimitReadings seen;
     seen.limit = leading_number(limit.read(now_ns).value_or(""));
     if (seen.limit.value_or(0) >= kNoLimit) {
       seen.limit.reset();
@@ -91,13 +91,13 @@ CgroupReadings CgroupMeter::read(std::uint64_t now_ns) {
   CgroupReadings seen;
   Summary throttled, periods, hits, kills;
   for (CpuGroup& group : cpu_) {
-    const CpuGroup::Readings now = group.read(now_ns);
+    const CpuGroup::ThrottleReadings now = group.read(now_ns);
     throttled.add(now.throttled);
     periods.add(now.periods);
   }
   std::uint64_t least = kNoLimit;
   for (MemoryGroup& group : memory_) {
-    const MemoryGroup::Readings now = group.read(now_ns, &group == memory_.data());
+    const MemoryGroup::LimitReadings now = group.read(now_ns, &group == memory_.data());
     hits.add(now.hits);
     kills.add(now.kills);
     if (!now.used) continue;

@@ -42,7 +42,7 @@ CpuReadings CpuMeter::read(std::uint64_t now_ns) {
     allowed_ = scheduler_affinity({.root = root_}, MaskOf::kProcess);
     look_again_ns_ = now_ns + kMaskNs;
   }
-  std::map<int, Rates> before = std::exchange(rates_, {});
+  std::map<int, CpuRates> before = std::exchange(rates_, {});
   Summary use, iowait, steal, machine;
   for (std::string_view rest = *text; rest.starts_with("cpu");) {
     std::string_view line = take_until(rest, '\n');
@@ -55,8 +55,8 @@ CpuReadings CpuMeter::read(std::uint64_t now_ns) {
     const auto number = static_cast<int>(*cpu);
     const Rate rate(tick_seconds_);
     auto known = before.extract(number);
-    Rates& rates = known ? rates_.insert(std::move(known)).position->second
-                         : rates_.emplace(number, Rates{rate, rate, rate}).first->second;
+    CpuRates& rates = known ? rates_.insert(std::move(known)).position->second
+                            : rates_.emplace(number, CpuRates{rate, rate, rate}).first->second;
     std::uint64_t busy = 0;
     for (const auto kind : {kUser, kNice, kSystem, kIrq, kSoftirq}) busy += ticks[kind].value_or(0);
     const CoreReadings core{.cpu = number,

@@ -52,7 +52,7 @@ class CpuMeter {
   const std::vector<CoreReadings>& cores() const noexcept { return cores_; }
 
  private:
-  struct Rates {
+  struct CpuRates {
     Rate use, iowait, steal;
   };
 
@@ -61,7 +61,7 @@ class CpuMeter {
   const double tick_seconds_;
   std::set<int> allowed_{};  // empty: all
   std::uint64_t look_again_ns_ = 0;
-  std::map<int, Rates> rates_{};
+  std::map<int, CpuRates> rates_{};
   std::vector<CoreReadings> cores_{};
 };
 

@@ -55,7 +55,7 @@ bool DiskMeter::is_whole(std::string_view name) const {
 DiskReadings DiskMeter::read(std::uint64_t now_ns) {
   devices_.clear();
   const auto text = stats_.read(now_ns);
-  std::map<std::string, Device> before = std::exchange(known_, {});
+  std::map<std::string, DeviceRates> before = std::exchange(known_, {});
   if (!text) return {};
   Summary read, written, busy, queue, reads, in_reads, all_read, all_written, all_busy;
   for (std::string_view rest = *text; !rest.empty();) {
@@ -67,8 +67,8 @@ DiskReadings DiskMeter::read(std::uint64_t now_ns) {
     if (name.empty()) continue;
     for (auto& each : count) each = leading_number(take_word(line));
     auto known = before.extract(name);
-    Device& device = known ? known_.insert(std::move(known)).position->second
-                           : known_.emplace(name, Device{.whole = is_whole(name)}).first->second;
+    DeviceRates& device = known ? known_.insert(std::move(known)).position->second
+                                : known_.emplace(name, DeviceRates{.whole = is_whole(name)}).first->second;
     const bool data = data_.contains(std::string(major) + ":" + std::string(minor));
     if (!device.whole && !data) continue;
     DeviceReadings now{.name = std::move(name),

@@ -58,7 +58,7 @@ class DiskMeter {
   const std::vector<DeviceReadings>& devices() const noexcept { return devices_; }
 
  private:
-  struct Device {
+  struct DeviceRates {
     bool whole = false;  // a disk of its own, as opposed to a part of one or to what lies on others
     Rate read{512}, written{512};
     Rate busy{1e-3}, queue{1e-3};  // counted in ms
@@ -69,7 +69,7 @@ class DiskMeter {
   const std::string root_;
   SystemFile stats_;
   std::set<std::string> data_{};  // "major:minor"
-  std::map<std::string, Device> known_{};
+  std::map<std::string, DeviceRates> known_{};
   std::vector<DeviceReadings> devices_{};
 };
 

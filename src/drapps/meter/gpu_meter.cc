@@ -85,7 +85,7 @@ const std::span<const ReadingInfo> kGpuLinkInfo = kGpuLinkInfos;
 const std::span<const ReadingInfo> kGpuLinkSummaryInfo = kGpuLinkSummaryInfos;
 
 /// What one device has said to being asked.
-struct GpuMeter::Asked {
+struct GpuMeter::GpuAsked {
   bool lost = false;
   std::bitset<16> refused{};  // by kind of question: for good
 
@@ -101,7 +101,7 @@ struct GpuMeter::Asked {
   }
 };
 
-GpuMeter::GpuMeter(const Source& source) : nvml_(Nvml::load(source.library)) {
+GpuMeter::GpuMeter(const GpuSource& source) : nvml_(Nvml::load(source.library)) {
   if (!nvml_) return;
   gpus_ = visible_gpus(*nvml_, source.environment);
   asked_.resize(gpus_.size());
@@ -115,7 +115,7 @@ GpuMeter::~GpuMeter() = default;
 GpuSummary<GpuReadings> GpuMeter::read(std::uint64_t now_ns) {
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
     const auto [device, whole] = gpus_[i];
-    Asked& asked = asked_[i];
+    GpuAsked& asked = asked_[i];
     GpuReadings& readings = devices_[i];
     readings = {};
     std::size_t kind = 0;

@@ -49,15 +49,15 @@ extern const std::span<const ReadingInfo> kGpuLinkSummaryInfo;
 
 class GpuMeter {
  public:
-  struct Source {
+  struct GpuSource {
     const char* library = kNvmlLibrary;
     std::function<const char*(const char*)> environment{};  // as of visible_gpus()
   };
 
   /// Loads the library, which takes up to seconds where the driver has to wake the devices: on a thread that may wait.
   /// The devices are those of this moment; one that is lost later is left out from then on.
-  explicit GpuMeter(const Source& source);
-  GpuMeter() : GpuMeter(Source{}) {}
+  explicit GpuMeter(const GpuSource& source);
+  GpuMeter() : GpuMeter(GpuSource{}) {}
   ~GpuMeter();
 
   /// Asks the driver seven times for each device.
@@ -71,11 +71,11 @@ class GpuMeter {
   std::span<const GpuLinkReadings> links() const noexcept { return links_; }
 
  private:
-  struct Asked;
+  struct GpuAsked;
   std::unique_ptr<const Nvml> nvml_;
   std::vector<GpuDevice> gpus_;
-  std::vector<Asked> asked_;       // by read()
-  std::vector<Asked> asked_slow_;  // by read_slow()
+  std::vector<GpuAsked> asked_;       // by read()
+  std::vector<GpuAsked> asked_slow_;  // by read_slow()
   std::vector<Rate> energy_;
   std::vector<GpuReadings> devices_;
   std::vector<GpuLinkReadings> links_;

@@ -20,7 +20,7 @@ NetworkMeter::NetworkMeter(const std::string& root) : devices_(root + "/proc/net
 NetworkReadings NetworkMeter::read(std::uint64_t now_ns) {
   interfaces_.clear();
   const auto text = devices_.read(now_ns);
-  std::map<std::string, Rates> before = std::exchange(known_, {});
+  std::map<std::string, NetworkRates> before = std::exchange(known_, {});
   if (!text) return {};
   Summary received, sent, errors, drops;
   for (std::string_view rest = *text; !rest.empty();) {
@@ -38,8 +38,8 @@ NetworkReadings NetworkMeter::read(std::uint64_t now_ns) {
       return count[one].value_or(0) + count[other].value_or(0);
     };
     auto known = before.extract(name);
-    Rates& rates =
-        known ? known_.insert(std::move(known)).position->second : known_.emplace(name, Rates{}).first->second;
+    NetworkRates& rates =
+        known ? known_.insert(std::move(known)).position->second : known_.emplace(name, NetworkRates{}).first->second;
     const NetworkReadings now{
         .received = rates.received.read(count[kReceived], now_ns),
         .sent = rates.sent.read(count[kSent], now_ns),

@@ -42,12 +42,12 @@ class NetworkMeter {
   const std::vector<InterfaceReadings>& interfaces() const noexcept { return interfaces_; }
 
  private:
-  struct Rates {
+  struct NetworkRates {
     Rate received{}, sent{}, errors{}, drops{};
   };
 
   SystemFile devices_;
-  std::map<std::string, Rates> known_{};
+  std::map<std::string, NetworkRates> known_{};
   std::vector<InterfaceReadings> interfaces_{};
 };
 

@@ -24,7 +24,7 @@ Reading at_most_all(Reading share) noexcept {
 
 }  // namespace
 
-PressureFile::Readings PressureFile::read(std::uint64_t now_ns) {
+PressureFile::PressureShares PressureFile::read(std::uint64_t now_ns) {
   const std::string_view text = file_.read(now_ns).value_or("");
   return {.some = at_most_all(some_.read(total_of(text, "some"), now_ns)),
           .full = at_most_all(full_.read(total_of(text, "full"), now_ns))};
@@ -34,8 +34,8 @@ PressureMeter::PressureMeter(const std::string& root)
     : cpu_(root + "/proc/pressure/cpu"), memory_(root + "/proc/pressure/memory"), io_(root + "/proc/pressure/io") {}
 
 PressureReadings PressureMeter::read(std::uint64_t now_ns) {
-  const PressureFile::Readings memory = memory_.read(now_ns);
-  const PressureFile::Readings io = io_.read(now_ns);
+  const PressureFile::PressureShares memory = memory_.read(now_ns);
+  const PressureFile::PressureShares io = io_.read(now_ns);
   return {.cpu = cpu_.read(now_ns).some,
           .memory = memory.some,
           .memory_full = memory.full,

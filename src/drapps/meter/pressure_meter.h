@@ -15,13 +15,13 @@ namespace drapps {
 /// One file of /proc/pressure, or of a cgroup.
 class PressureFile {
  public:
-  struct Readings {
+  struct PressureShares {
     Reading some;  // share of the time in which at least one task stood still
     Reading full;  // in which all that were not idle did
   };
 
   explicit PressureFile(std::string path) : file_(std::move(path)) {}
-  Readings read(std::uint64_t now_ns);
+  PressureShares read(std::uint64_t now_ns);
 
  private:
   SystemFile file_;

@@ -17,7 +17,7 @@
 namespace drapps {
 namespace {
 
-constexpr ResidencyLook kNotTold{.outcome = ResidencyLook::Outcome::kNotTold};
+constexpr ResidencyLook kNotTold{.outcome = ResidencyLook::LookOutcome::kNotTold};
 // Neither has a name in linux/magic.h.
 constexpr long kZfs = 0x2fc12fc1;
 constexpr long kGpfs = 0x47504653;
@@ -74,7 +74,7 @@ ResidencyLook look_at_residency(const std::string& path, double where) {
   const int resident = resident_pages(file.get(), first * page_bytes, count, page_bytes);
   if (resident < 0) return kNotTold;
   if (::fstat(file.get(), &after) != 0 || !is_unchanged(before, after) || after.st_nlink == 0) return {};
-  return {ResidencyLook::Outcome::kSeen, bytes, static_cast<double>(resident) / static_cast<double>(count)};
+  return {ResidencyLook::LookOutcome::kSeen, bytes, static_cast<double>(resident) / static_cast<double>(count)};
 }
 
 }  // namespace drapps

@@ -8,12 +8,12 @@
 namespace drapps {
 
 struct ResidencyLook {
-  enum class Outcome : std::uint8_t {
+  enum class LookOutcome : std::uint8_t {
     kSeen,
     kLeftOut,  // it is empty, no regular file or not there, or was changed meanwhile
     kNotTold,  // the kernel does not tell this process, or cannot
   };
-  Outcome outcome = Outcome::kLeftOut;
+  LookOutcome outcome = LookOutcome::kLeftOut;
   std::uint64_t bytes = 0;  // of the file; 0 where it was not seen
   double resident = 0;      // share of the pages that were looked at
 };

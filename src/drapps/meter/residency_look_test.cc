@@ -14,7 +14,7 @@
 namespace drapps {
 namespace {
 
-using Outcome = ResidencyLook::Outcome;
+using Outcome = ResidencyLook::LookOutcome;
 
 /// Somebody else, who may read what all may read.
 class AsNobody {

@@ -32,7 +32,7 @@ void ResidencyMeter::look(std::uint64_t now_ns) {
 
 bool ResidencyMeter::is_any_seen() const noexcept {
   return std::any_of(latest_.begin(), latest_.end(),
-                     [](const Look& look) { return look.outcome == ResidencyLook::Outcome::kSeen; });
+                     [](const Look& look) { return look.outcome == ResidencyLook::LookOutcome::kSeen; });
 }
 
 ResidencyReadings ResidencyMeter::read(std::uint64_t now_ns) {
@@ -48,8 +48,8 @@ ResidencyReadings ResidencyMeter::read(std::uint64_t now_ns) {
   double bytes = 0, resident = 0;
   for (const Look& look : latest_) {
     if (look.time_ns + kOldestLookNs < now_ns) continue;
-    if (look.outcome == ResidencyLook::Outcome::kNotTold) ++not_told;
-    if (look.outcome != ResidencyLook::Outcome::kSeen) continue;
+    if (look.outcome == ResidencyLook::LookOutcome::kNotTold) ++not_told;
+    if (look.outcome != ResidencyLook::LookOutcome::kSeen) continue;
     ++seen;
     bytes += static_cast<double>(look.bytes);
     resident += static_cast<double>(look.bytes) * look.resident;

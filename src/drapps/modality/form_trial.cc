@@ -34,9 +34,9 @@ std::int32_t difference(const ImageView& a, const ImageView& b) noexcept {
 }
 
 /// One picture, and what its forms are tried with.
-class Trial {
+class FormTrials {
  public:
-  Trial(std::span<const std::uint8_t> file, std::uint32_t times) : file_(file), times_(std::max(times, 1u)) {}
+  FormTrials(std::span<const std::uint8_t> file, std::uint32_t times) : file_(file), times_(std::max(times, 1u)) {}
 
   Result<PictureTrial> run() {
     auto info = decoder_.inspect(file_, options_);
@@ -168,7 +168,7 @@ class Trial {
 }  // namespace
 
 Result<PictureTrial> try_forms(std::span<const std::uint8_t> file, std::uint32_t times) {
-  return Trial(file, times).run();
+  return FormTrials(file, times).run();
 }
 
 }  // namespace drapps

@@ -81,7 +81,7 @@ struct Sample {
   Workspace* workspace = nullptr;  // from decoding to the end
 
   /// Of what may have it.
-  cache::Request request() noexcept { return {asked.record, *read, kept}; }
+  cache::KeepRequest request() noexcept { return {asked.record, *read, kept}; }
 };
 
 /// What the ops of a part draw with, at one coordinate.

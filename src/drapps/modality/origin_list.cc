@@ -5,12 +5,12 @@
 namespace drapps {
 namespace {
 
-constexpr std::int64_t kNumbers = 4;  // of a document
+constexpr std::int64_t kOriginNumbers = 4;  // of a document
 
 }  // namespace
 
 OriginList::OriginList(std::int64_t most, bool matrix, BatchLayout& layout)
-    : column_(layout.add_varying("documents", Dtype::kInt64, {1 + most * kNumbers}, 2)), matrix_(matrix) {}
+    : column_(layout.add_varying("documents", Dtype::kInt64, {1 + most * kOriginNumbers}, 2)), matrix_(matrix) {}
 
 void OriginList::write(const text::PackedRow& packed, const BatchLayout& layout, std::byte* slot,
                        std::uint32_t row) const {
@@ -31,12 +31,13 @@ void OriginList::finish(const BatchLayout& layout, std::byte* slot, std::uint32_
   for (std::uint32_t row = 0; row < rows; ++row) {
     const auto* const listed = reinterpret_cast<const std::int64_t*>(layout.row(slot, column_, row));
     const std::int64_t more = listed[0];
-    std::memmove(all + count * kNumbers, listed + 1, static_cast<std::size_t>(more * kNumbers) * sizeof(*all));
+    std::memmove(all + count * kOriginNumbers, listed + 1,
+                 static_cast<std::size_t>(more * kOriginNumbers) * sizeof(*all));
     // Bad rows may have left the batch since.
-    for (std::int64_t i = count; !matrix_ && i < count + more; ++i) all[i * kNumbers] = row;
+    for (std::int64_t i = count; !matrix_ && i < count + more; ++i) all[i * kOriginNumbers] = row;
     count += more;
   }
-  layout.set_shape(slot, column_, {count, kNumbers});
+  layout.set_shape(slot, column_, {count, kOriginNumbers});
 }
 
 }  // namespace drapps

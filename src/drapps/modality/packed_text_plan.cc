@@ -19,8 +19,8 @@ using text::TokenId;
 
 /// The streams of each source: of a unit of weight as many as the fields say, or as many for all as default_splits()
 /// has for one source, with two blocks each where that can be. A source with fewer blocks has one for each.
-std::vector<RowDeal::Source> dealt(const PackedTextFields& fields, const text::TextSource& source) {
-  std::vector<RowDeal::Source> sources;
+std::vector<RowDeal::DealtSource> dealt(const PackedTextFields& fields, const text::TextSource& source) {
+  std::vector<RowDeal::DealtSource> sources;
   std::uint64_t total = 0;
   for (std::size_t k = 0; k < source.sets().size(); ++k) {
     sources.push_back({.weight = fields.weights.empty() ? 1 : fields.weights[k]});
@@ -107,7 +107,7 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
   std::unique_ptr<RowStream> open(std::uint32_t stream, const StreamOrder& order, const StreamCursor& at,
                                   MemoryLedger& ledger) const override {
     const std::uint32_t k = deal_.source_of(stream);
-    const RowDeal::Source& source = deal_.sources()[k];
+    const RowDeal::DealtSource& source = deal_.sources()[k];
     Packing packing = packing_of(part_);
     packing.splits = source.streams;
     packing.shuffle = order.shuffle;
@@ -131,7 +131,7 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
   nlohmann::json stages() const override {
     auto stages = nlohmann::json::array();
     for (std::size_t k = 0; k < sets_.size(); ++k) {
-      const RowDeal::Source& source = deal_.sources()[k];
+      const RowDeal::DealtSource& source = deal_.sources()[k];
       stages.push_back({{"op", "read"},
                         {"files", sets_[k].files()},
                         {sets_[k].corpus != nullptr ? "blocks" : "rows", blocks_of(sets_[k], part_)},

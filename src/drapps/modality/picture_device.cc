@@ -126,12 +126,12 @@ Status PictureDevice::add_group() {
   auto ended = room_->device->event();
   if (!ended.ok()) return std::move(ended).error();
   group->ended = *std::move(ended);
-  struct Wanted {
+  struct WantedMemory {
     Memory* memory;
     Where where;
     std::size_t bytes;
   };
-  std::vector<Wanted> all{{&group->pixels, Where::kPinned, sizes_.pixels}};
+  std::vector<WantedMemory> all{{&group->pixels, Where::kPinned, sizes_.pixels}};
   if (writer_ != nullptr) {
     all.push_back({&group->lists, Where::kPinned, sizes_.lists});
     all.push_back({&group->lists_there, Where::kDevice, sizes_.lists});

@@ -42,14 +42,14 @@ Status check_labels(const Mixer& mixer, const Source& source) {
 }
 
 /// Ops that are left out for some samples.
-struct Group {
+struct OpGroup {
   std::size_t end;    // number of the op behind them
   PictureSpec given;  // what comes before them
 };
 
 Result<std::vector<PictureSpec>> infer_all(const PicturePart& spec, const std::string& name, const Source& source) {
   std::vector<PictureSpec> stages{decoded(spec, name, source)};
-  std::vector<Group> open;
+  std::vector<OpGroup> open;
   for (std::size_t i = 0; i < spec.ops.size(); ++i) {
     const std::string where = "op " + std::to_string(i + 1) + " (" + std::string(tag_of(spec.ops[i])) + "): ";
     if (Status status = check(spec.ops[i]); !status.ok()) return invalid(where + status.error().message);

@@ -10,9 +10,9 @@ namespace {
 /// Tijdeman's order. With K sources, a source may have the row t (from 1 on) where it is short of 1 / (2K - 2) rows
 /// then; of those it has the row that would next be short of 1 - 1 / (2K - 2) rows. All in rows times `total` times
 /// `scale`, which are whole numbers.
-std::vector<std::uint32_t> order_of(const std::vector<RowDeal::Source>& sources) {
+std::vector<std::uint32_t> order_of(const std::vector<RowDeal::DealtSource>& sources) {
   std::int64_t total = 0;
-  for (const RowDeal::Source& source : sources) total += source.weight;
+  for (const RowDeal::DealtSource& source : sources) total += source.weight;
   const std::int64_t scale = std::max<std::int64_t>(1, 2 * static_cast<std::int64_t>(sources.size()) - 2);
   std::vector<std::int64_t> had(sources.size());
   std::vector<std::uint32_t> order;
@@ -37,10 +37,10 @@ std::vector<std::uint32_t> order_of(const std::vector<RowDeal::Source>& sources)
 
 }  // namespace
 
-RowDeal::RowDeal(std::vector<Source> sources)
+RowDeal::RowDeal(std::vector<DealtSource> sources)
     : sources_(std::move(sources)), order_(order_of(sources_)), places_(sources_.size()) {
   std::uint32_t first = 0;
-  for (Source& source : sources_) {
+  for (DealtSource& source : sources_) {
     source.first = first;
     first += source.streams;
   }
@@ -49,7 +49,7 @@ RowDeal::RowDeal(std::vector<Source> sources)
 
 std::uint32_t RowDeal::source_of(std::uint32_t stream) const noexcept {
   const auto behind = std::upper_bound(sources_.begin(), sources_.end(), stream,
-                                       [](std::uint32_t at, const Source& source) { return at < source.first; });
+                                       [](std::uint32_t at, const DealtSource& source) { return at < source.first; });
   return static_cast<std::uint32_t>(behind - sources_.begin() - 1);
 }
 

@@ -19,16 +19,16 @@ class RowDeal {
  public:
   static constexpr std::uint32_t kMostWeight = 10'000;  // of all sources together
 
-  struct Source {
+  struct DealtSource {
     std::uint32_t weight = 1;
     std::uint32_t streams = 1;
     std::uint32_t first = 0;  // of its streams among those of all
   };
 
   /// Requires a source, weights and streams above zero, and weights of at most kMostWeight in all. `first` is set here.
-  explicit RowDeal(std::vector<Source> sources);
+  explicit RowDeal(std::vector<DealtSource> sources);
 
-  const std::vector<Source>& sources() const noexcept { return sources_; }
+  const std::vector<DealtSource>& sources() const noexcept { return sources_; }
   std::uint32_t streams() const noexcept { return sources_.back().first + sources_.back().streams; }
   /// Of a row of all.
   std::uint32_t source(std::uint64_t row) const noexcept { return order_[row % order_.size()]; }
@@ -41,7 +41,7 @@ class RowDeal {
   std::uint64_t period(std::uint32_t stream, std::uint64_t world) const noexcept;
 
  private:
-  std::vector<Source> sources_;
+  std::vector<DealtSource> sources_;
   std::vector<std::uint32_t> order_;                // the source of each row of a period
   std::vector<std::vector<std::uint32_t>> places_;  // of each source's rows in a period
 };

@@ -10,8 +10,8 @@
 namespace drapps {
 namespace {
 
-std::vector<RowDeal::Source> some(std::uint64_t seed) {
-  std::vector<RowDeal::Source> sources(1 + mixed(seed) % 7);
+std::vector<RowDeal::DealtSource> some(std::uint64_t seed) {
+  std::vector<RowDeal::DealtSource> sources(1 + mixed(seed) % 7);
   for (std::size_t k = 0; k < sources.size(); ++k) {
     sources[k].weight = static_cast<std::uint32_t>(1 + mixed(seed + 100 * k) % (k % 2 == 0 ? 9 : 200));
     sources[k].streams = static_cast<std::uint32_t>(1 + mixed(seed + 1000 * k) % 12);
@@ -41,7 +41,7 @@ TEST(RowDeal, RowsOfStreamsAreThoseOfAll) {
     std::vector<std::uint64_t> given(deal.streams()), of_source(deal.sources().size());
     for (std::uint64_t row = 0; row < 700; ++row) {
       const std::uint32_t k = deal.source(row);
-      const RowDeal::Source& source = deal.sources()[k];
+      const RowDeal::DealtSource& source = deal.sources()[k];
       const auto stream = static_cast<std::uint32_t>(source.first + of_source[k]++ % source.streams);
       EXPECT_EQ(deal.source_of(stream), k);
       EXPECT_EQ(deal.rows_before(stream, row), given[stream]);

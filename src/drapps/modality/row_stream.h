@@ -42,6 +42,9 @@ class RowStream {
   /// kResourceExhausted another call goes on; any other error is that of the row, and of all behind it
   /// where the cursor has not moved on.
   virtual Status next(std::byte* slot, std::uint32_t row) = 0;
+  /// Whether there is no next row: the source has come to its end. The pass then ends behind the last batch that has
+  /// all its rows, whatever number of steps it began with.
+  virtual bool ended() const noexcept { return false; }
   /// Whether the last row that was made is padding alone.
   virtual bool padding() const noexcept { return false; }
   /// What was bad on the way to the rows since the last call, and is not in them.

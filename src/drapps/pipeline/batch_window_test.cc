@@ -44,7 +44,7 @@ struct Bench {
         window(SlotPayload(plan, arena, 0, ops()), pass(steps), metrics) {
     window.set_depth(4);
   }
-  BatchWindow::Pass pass(std::uint64_t steps) {
+  BatchWindow::WindowPass pass(std::uint64_t steps) {
     return {.steps = steps,
             .content = [](std::uint64_t step) { return BatchWindow::Content{kRowsOfBatch, (step + 1) * kRowsOfBatch}; },
             .free_memory = [this] { ++freed; }};

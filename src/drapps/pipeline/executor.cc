@@ -1,9 +1,6 @@
 #include "drapps/pipeline/executor.h"
 
-#include <algorithm>
 #include <utility>
-
-#include "drapps/base/clock.h"
 
 namespace drapps {
 
@@ -16,15 +13,14 @@ Result<std::unique_ptr<Executor>> Executor::make(const RunnerParts& parts) {
   return executor;
 }
 
-Executor::Executor(const RunnerParts& parts) : WindowRunner(parts), weights_(parts.weights), decoder_(parts.late) {
+Executor::Executor(const RunnerParts& parts)
+    : WindowRunner(parts),
+      weights_(parts.weights),
+      decoder_(parts.late),
+      pool_(engine_.memory(MemoryUse::kWorkspaces)),
+      ahead_(sampler_),
+      queues_(plan_->lanes, metrics_) {
   schedule(parts.settings);
-  for (const auto* list : {&plan_->lanes.fused, &plan_->lanes.split}) {
-    for (const PlanLane& lane : *list) {
-      if (lane.next != PlanLane::kLast) inner_.push_back((*list)[lane.next].place);
-    }
-  }
-  std::sort(inner_.begin(), inner_.end());
-  inner_.erase(std::unique(inner_.begin(), inner_.end()), inner_.end());
 }
 
 Executor::~Executor() {

@@ -18,6 +18,9 @@
 //    worker's until it comes back, holds no workspace, and then waits for its lane as one that was read. What the
 //    device does not take, or has no room for, goes on at once as all others.
 //
+// What it keeps for that are parts with a state of their own: which sample begins next and who reads it (ReadAhead),
+// the queues before the lanes (LaneQueues), what waits for memory (Starvation), and the tasks themselves (TaskPool).
+//
 // Nothing of this order depends on the knobs: they change when, never what.
 #pragma once
 
@@ -29,8 +32,11 @@
 #include <vector>
 
 #include "drapps/base/knob.h"
-#include "drapps/exec/stride.h"
+#include "drapps/pipeline/lane_queues.h"
+#include "drapps/pipeline/read_ahead.h"
+#include "drapps/pipeline/starvation.h"
 #include "drapps/pipeline/task.h"
+#include "drapps/pipeline/task_pool.h"
 #include "drapps/pipeline/window_runner.h"
 #include "drapps/source/sampler.h"
 #include "drapps/storage/reader.h"
@@ -64,20 +70,13 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink, 
   bool can_start_next();
   void add_task();
   void add_workspace(SampleTask& task);
-  SampleTask* start_next();
-  void begin(SampleTask& task, std::size_t place);
-  void end(SampleTask& task);
-  void enqueue(std::vector<SampleTask*>& queue, std::size_t place, SampleTask& task);
-  SampleTask* dequeue(std::vector<SampleTask*>& queue, std::size_t place);
-  void enter(SampleTask& task) { enqueue(ready_, lanes().front().place, task); }
+  SampleTask& start_next();
+  void enter(SampleTask& task) { queues_.enter(task, lanes().front().place); }
   Reads read_ahead();
   void queue_read();
   std::size_t most_tasks() const;
   std::size_t most_inside() const;
-  void lend_workspace(SampleTask& task);
-  void return_workspace(SampleTask& task);
-  bool alone(const SampleTask& task) const;
-  void saw_read(bool at_once);
+  void leave(SampleTask& task);
 
   // What workers do (executor_work.cc). None holds mutex_ on entry.
   void work(SampleTask& task);
@@ -87,16 +86,21 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink, 
   Status run_lane(SampleTask& task);
   Status prepare(SampleTask& task);
   void pass_on(SampleTask& task);
-  bool starve(SampleTask& task, Status& status);
-  void renew(SampleTask& task);
-  void set_aside(SampleTask& task);
-  void resume_starved();
   Status replace(SampleTask& task, Error first);
   void finish(SampleTask& task, Status status);
   void log(const SampleTask& task, bool good) noexcept;
   void submit(const Reads& reads);
   void read_done(ReadRequest& request, Status status) noexcept override;
   void lane_ended(SampleTask& task, Status status) noexcept override;
+
+  // Samples that found no memory (executor_memory.cc). The first holds mutex_ not on entry, all others require it.
+  bool starve(SampleTask& task, Status& status);
+  bool begin_alone(SampleTask& task);
+  bool alone(const SampleTask& task) const;
+  void renew(SampleTask& task);
+  void set_aside(SampleTask& task);
+  bool resume_starved();
+  void free_memory() noexcept override;
 
   // Samples that a device decodes (executor_late.cc). The first two require mutex_.
   bool offers(const SampleTask& task) const;
@@ -106,7 +110,6 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink, 
   void late_decoded(Sample& sample) noexcept override;
 
   void retry() override { resume_starved(); }
-  void free_memory() noexcept override;
   void taken(Lock& lock) override;
 
   const WeightUse weights_;
@@ -115,32 +118,13 @@ class Executor final : public WindowRunner, private ReadSink, private LaneSink, 
   // The mutex guards all below but the reader.
   Settings settings_;
   bool stopping_ = false;
-
-  std::uint64_t fetch_step_ = 0;  // the sample that is started next
-  std::uint32_t fetch_row_ = 0;
-
-  std::vector<std::unique_ptr<SampleTask>> tasks_;
-  std::vector<SampleTask*> free_tasks_;
-  std::vector<std::unique_ptr<Workspace>> workspaces_;
-  std::vector<Workspace*> free_workspaces_;
-
-  StrideScheduler stride_;          // has the tasks that workers have as its jobs
-  std::vector<SampleTask*> ready_;  // for a first lane, read or not; a heap, earliest on top
-  std::array<std::vector<SampleTask*>, kLanes.size()> queues_;  // for lanes behind it; likewise
-  std::vector<std::size_t> inner_;                              // places of those
-  std::vector<SampleTask*> starved_;  // found no memory; tried again when another task has finished
-  std::size_t reading_ = 0;           // requests that the reader has
-  bool no_slot_ = false;              // pick() found no memory for a batch that may begin
-  bool solo_ = false;                 // one task has all memory to itself; nothing else starts
-  std::size_t inside_ = 0;            // tasks between the first and the last of several lanes
-  std::size_t late_ = 0;              // tasks that a late lane has
-  std::size_t decoding_ = 0;          // tasks that a device has, or is about to be offered
+  TaskPool pool_;
+  ReadAhead ahead_;
+  LaneQueues queues_;
+  Starvation starvation_;
+  std::size_t late_ = 0;      // tasks that a late lane has
+  std::size_t decoding_ = 0;  // tasks that a device has, or is about to be offered
   std::condition_variable none_late_;
-
-  // Whether records come without waiting for storage: then workers read them, and nothing is read ahead.
-  bool warm_ = true;
-  std::uint32_t streak_ = 0;  // tries in a row that say the opposite
-  std::uint64_t started_ = 0;
 
   std::unique_ptr<Reader> reader_;  // last: its threads call read_done()
 };

@@ -50,8 +50,7 @@ bool Executor::hand_over(SampleTask& task, bool good) {
       --decoding_;
       return false;
     }
-    return_workspace(task);
-    end(task);
+    leave(task);
   }
   task.late.begun_ns = monotonic_ns();
   decoder_->release(task.sample);

@@ -68,7 +68,7 @@ void Executor::work(SampleTask& task) {
     metrics_[counted].service_cpu.record(spent.cpu_ns);
     {
       const std::scoped_lock lock(mutex_);
-      stride_.charge(place, static_cast<double>(spent.wall_ns));
+      queues_.charge(place, static_cast<double>(spent.wall_ns));
       if (late && !status.ok()) --late_;
     }
     if (late && status.ok()) return;
@@ -101,10 +101,8 @@ void Executor::settle(SampleTask& task, Status status) {
 void Executor::pass_on(SampleTask& task) {
   {
     const std::scoped_lock lock(mutex_);
-    stride_.end(task.way.place);
     task.way.lane = lane_of(task).next;
-    const std::size_t place = lane_of(task).place;
-    enqueue(queues_[place], place, task);
+    queues_.pass_on(task, lane_of(task).place);
   }
   engine_.workers().wake();
 }
@@ -171,11 +169,10 @@ bool Executor::fetch(SampleTask& task, Status& status) {
   }
   {
     const std::scoped_lock lock(mutex_);
-    saw_read(!waits);
+    ahead_.tried(!waits);
     if (!waits) return true;
     withdraw(task);
-    return_workspace(task);
-    end(task);
+    leave(task);
     queue_read();
   }
   reader_->submit(task.read);
@@ -197,7 +194,7 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
   Reads reads;
   {
     const std::scoped_lock lock(mutex_);
-    --reading_;
+    ahead_.read();
     // A failed read is tried once more by the worker that takes the task, which knows what to do about errors.
     task.fetch.fresh = task.fetch.failed = !status.ok();
     enter(task);
@@ -205,76 +202,6 @@ void Executor::read_done(ReadRequest& request, Status status) noexcept {
   }
   submit(reads);
   engine_.workers().wake();
-}
-
-/// Brings a task back to where it was before its bytes were read, with no memory of its own.
-void Executor::renew(SampleTask& task) {
-  if (task.sample.workspace != nullptr) task.sample.workspace->reset();
-  for (Buffer& buffer : task.buffers) buffer.reset();
-  task.sample.kept.unpin();
-  task.sample.late.reset();
-  const Sampler::Row row = task.sample.asked.row;
-  task.sample.asked = {.row = row, .record = row.index};
-  task.fetch.replacements = 0;
-  task.fetch.fresh = true;
-  task.late = {};
-}
-
-/// Leaves a task until memory may have come back; see resume_starved().
-void Executor::set_aside(SampleTask& task) {
-  return_workspace(task);
-  end(task);
-  starved_.push_back(&task);
-}
-
-/// What to do about a task that found no memory. True: it was set aside. False: nothing else was under way, and it was
-/// tried again alone with all that is idle released; `status` says how that ended.
-bool Executor::starve(SampleTask& task, Status& status) {
-  {
-    const std::scoped_lock lock(mutex_);
-    free_memory();
-    renew(task);
-    if (!alone(task)) {
-      set_aside(task);
-      return true;
-    }
-    solo_ = true;
-    // What waits was read ahead of need; it is read again.
-    for (SampleTask* waiting : ready_) {
-      for (Buffer& buffer : waiting->buffers) buffer.reset();
-      waiting->sample.late.reset();
-      waiting->fetch.fresh = true;
-    }
-  }
-  engine_.workers().release_idle(*this);
-  status = fetch_waiting(task);
-  task.fetch.fresh = false;
-  if (status.ok()) status = catching([&] { return prepare(task); });
-  // Asked only now, because another executor may have begun meanwhile.
-  const bool shared = exhausted(status) && engine_.workers().release_idle(*this);
-
-  bool aside = false;
-  {
-    const std::scoped_lock lock(mutex_);
-    solo_ = false;
-    // Batches that land before this one, and other executors, will still release memory.
-    const bool front = task.place.step == window_.front();
-    if (front && window_.awaited(task.place.step) && task.fetch.starved_ns == 0) task.fetch.starved_ns = monotonic_ns();
-    const bool patient = shared && (task.fetch.starved_ns == 0 ||
-                                    monotonic_ns() - task.fetch.starved_ns < BatchWindow::kMemoryPatienceNs);
-    aside = exhausted(status) && (!front || patient);
-    if (aside) {
-      renew(task);
-      set_aside(task);
-    }
-  }
-  engine_.workers().wake(BatchWindow::kRing);
-  return aside;
-}
-
-void Executor::resume_starved() {
-  for (SampleTask* task : starved_) enter(*task);
-  starved_.clear();
 }
 
 Status Executor::replace(SampleTask& task, Error first) {
@@ -321,11 +248,9 @@ void Executor::finish(SampleTask& task, Status status) {
   {
     Lock lock(mutex_);
     landed = window_.finish(lock, task.place.step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
-    return_workspace(task);
-    end(task);
-    free_tasks_.push_back(&task);
-    resumed = !starved_.empty();
-    resume_starved();
+    leave(task);
+    pool_.put(task);
+    resumed = resume_starved();
   }
   if (landed) window_.notify();
   // A cap that has room again is news to workers that found none; this one may do something else now.

@@ -48,7 +48,7 @@ Gatherer::~Gatherer() {
 }
 
 bool Gatherer::help(Lock& lock) {
-  Run run = take(taker_.step() + 1);
+  GatherRun run = take(taker_.step() + 1);
   if (run.scratch == nullptr) return false;
   // The rest of a large batch is for the others.
   const bool call = shared_ && !std::exchange(called_, true);
@@ -75,12 +75,12 @@ std::uint64_t Gatherer::horizon() const {
   return window_.front() + (window_.awaited(window_.front()) ? 1 : 0);
 }
 
-Gatherer::Run Gatherer::take(std::uint64_t before_step) {
+Gatherer::GatherRun Gatherer::take(std::uint64_t before_step) {
   const std::uint64_t end = std::min(before_step, horizon());
   if (stopping_ || fetch_step_ >= end || !ready_scratch() || !window_.open(fetch_step_)) return {};
   const std::uint32_t rows = window_.rows(fetch_step_);
-  Run run{fetch_step_, fetch_row_, std::min(grain_, rows - fetch_row_), window_.place(fetch_step_)->data(),
-          std::move(scratches_.back())};
+  GatherRun run{fetch_step_, fetch_row_, std::min(grain_, rows - fetch_row_), window_.place(fetch_step_)->data(),
+                std::move(scratches_.back())};
   scratches_.pop_back();
   fetch_row_ += run.rows;
   if (fetch_row_ == rows) {
@@ -96,7 +96,7 @@ bool Gatherer::ready_scratch() {
   Status made = catching([this] {
     scratches_.reserve(scratches_made_ + 1);
     MemoryLedger& ledger = engine_.memory(MemoryUse::kWorkspaces);
-    scratches_.push_back(std::make_unique<Scratch>(ledger, preparer_.new_workspace(ledger)));
+    scratches_.push_back(std::make_unique<GatherScratch>(ledger, preparer_.new_workspace(ledger)));
     ++scratches_made_;
   });
   if (made.ok()) return true;
@@ -107,7 +107,7 @@ bool Gatherer::ready_scratch() {
 
 WorkFound Gatherer::run_one() noexcept {
   Lock lock(mutex_);
-  Run run = take(horizon());
+  GatherRun run = take(horizon());
   if (run.scratch == nullptr) {
     if (stopping_ || fetch_step_ == window_.steps()) return WorkFound::kNothing;
     return fetch_step_ < horizon() ? WorkFound::kMemory : WorkFound::kWindow;
@@ -119,8 +119,8 @@ WorkFound Gatherer::run_one() noexcept {
 }
 
 /// Makes a run with the mutex released; whether takers wait for its batch, which has landed.
-bool Gatherer::work(Lock& lock, Run run) noexcept {
-  Scratch& scratch = *run.scratch;
+bool Gatherer::work(Lock& lock, GatherRun run) noexcept {
+  GatherScratch& scratch = *run.scratch;
   lock.unlock();
   const std::size_t place = lane_place(LaneRole::kPrepare);
   LaneTimer timer(place);
@@ -149,7 +149,7 @@ bool Gatherer::work(Lock& lock, Run run) noexcept {
   return landed;
 }
 
-void Gatherer::log(const Run& run, const LaneTime& spent) noexcept {
+void Gatherer::log(const GatherRun& run, const LaneTime& spent) noexcept {
   const Sampler::Row first = sampler_.row(run.step, run.first);
   SampleTimes times{.record = first.index,
                     .position = first.position,

@@ -33,8 +33,8 @@ class Gatherer final : public WindowRunner {
 
  private:
   /// What one thread works with; lent out for a run.
-  struct Scratch {
-    Scratch(MemoryLedger& ledger, Workspace&& made) : task(ledger), workspace(std::move(made)) {}
+  struct GatherScratch {
+    GatherScratch(MemoryLedger& ledger, Workspace&& made) : task(ledger), workspace(std::move(made)) {}
     SampleTask task;
     Workspace workspace;
     std::vector<std::uint64_t> records;
@@ -42,12 +42,12 @@ class Gatherer final : public WindowRunner {
     std::vector<FailedRow> failed;
   };
   /// Neighbouring rows of one batch, and who makes them.
-  struct Run {
+  struct GatherRun {
     std::uint64_t step = 0;
     std::uint32_t first = 0;
     std::uint32_t rows = 0;
     std::byte* slot = nullptr;
-    std::unique_ptr<Scratch> scratch;  // null: there is nothing to do
+    std::unique_ptr<GatherScratch> scratch;  // null: there is nothing to do
   };
 
   explicit Gatherer(const RunnerParts& parts);
@@ -57,17 +57,17 @@ class Gatherer final : public WindowRunner {
   void taken(Lock& lock) override;
 
   // All require mutex_.
-  Run take(std::uint64_t before_step);
+  GatherRun take(std::uint64_t before_step);
   bool ready_scratch();
   std::uint64_t horizon() const;
 
   // None holds mutex_ on entry.
-  bool work(Lock& lock, Run run) noexcept;
-  void gather(const Run& run, Scratch& scratch);
-  void gather_column(const ColumnGatherer& column, const Run& run, const RowRun& rows, Scratch& scratch);
-  void prepare_rows(const Run& run, const RowRun& rows, Scratch& scratch);
-  void log(const Run& run, const LaneTime& spent) noexcept;
-  void fail(const Run& run, Scratch& scratch, std::size_t row, Error error);
+  bool work(Lock& lock, GatherRun run) noexcept;
+  void gather(const GatherRun& run, GatherScratch& scratch);
+  void gather_column(const ColumnGatherer& column, const GatherRun& run, const RowRun& rows, GatherScratch& scratch);
+  void prepare_rows(const GatherRun& run, const RowRun& rows, GatherScratch& scratch);
+  void log(const GatherRun& run, const LaneTime& spent) noexcept;
+  void fail(const GatherRun& run, GatherScratch& scratch, std::size_t row, Error error);
 
   const bool ahead_;
   const std::uint32_t grain_;  // rows of a run
@@ -77,9 +77,9 @@ class Gatherer final : public WindowRunner {
   bool stopping_ = false;
   std::uint64_t fetch_step_ = 0;  // the row that is handed out next
   std::uint32_t fetch_row_ = 0;
-  std::vector<std::unique_ptr<Scratch>> scratches_;  // not lent out
-  std::size_t scratches_made_ = 0;                   // ever; scratches_ has room for all
-  bool called_ = false;                              // whether workers were woken for the batch that is waited for
+  std::vector<std::unique_ptr<GatherScratch>> scratches_;  // not lent out
+  std::size_t scratches_made_ = 0;                         // ever; scratches_ has room for all
+  bool called_ = false;  // whether workers were woken for the batch that is waited for
 };
 
 }  // namespace drapps

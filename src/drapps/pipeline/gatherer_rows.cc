@@ -5,12 +5,12 @@
 
 namespace drapps {
 
-void Gatherer::gather(const Run& run, Scratch& scratch) {
+void Gatherer::gather(const GatherRun& run, GatherScratch& scratch) {
   scratch.records.resize(run.rows);
   sampler_.indices(run.step, run.first, scratch.records);
   scratch.rows = scratch.records;
   source_->rows()->to_rows(scratch.rows);
-  const Sampler::Batch batch = sampler_.batch(run.step);
+  const Sampler::BatchRows batch = sampler_.batch(run.step);
   const std::uint32_t real = batch.rows - batch.padded;
   const RowRun rows{.records = scratch.records,
                     .rows = scratch.rows,
@@ -21,7 +21,8 @@ void Gatherer::gather(const Run& run, Scratch& scratch) {
   if (!plan_->writers.empty()) prepare_rows(run, rows, scratch);
 }
 
-void Gatherer::gather_column(const ColumnGatherer& column, const Run& run, const RowRun& rows, Scratch& scratch) {
+void Gatherer::gather_column(const ColumnGatherer& column, const GatherRun& run, const RowRun& rows,
+                             GatherScratch& scratch) {
   std::byte* const first = plan_->layout.row(run.slot, column.column, run.first);
   for (std::size_t next = 0; next < run.rows; ++next) {
     Status status = column.gather(rows, next, first);
@@ -34,7 +35,7 @@ void Gatherer::gather_column(const ColumnGatherer& column, const Run& run, const
 }
 
 /// What has writers, row by row.
-void Gatherer::prepare_rows(const Run& run, const RowRun& rows, Scratch& scratch) {
+void Gatherer::prepare_rows(const GatherRun& run, const RowRun& rows, GatherScratch& scratch) {
   SampleTask& task = scratch.task;
   Sample& sample = task.sample;
   sample.source = source_.get();
@@ -59,7 +60,7 @@ void Gatherer::prepare_rows(const Run& run, const RowRun& rows, Scratch& scratch
   }
 }
 
-void Gatherer::fail(const Run& run, Scratch& scratch, std::size_t row, Error error) {
+void Gatherer::fail(const GatherRun& run, GatherScratch& scratch, std::size_t row, Error error) {
   if (error.path.empty()) error.path = source_->name(scratch.records[row]);
   error.index = static_cast<std::int64_t>(scratch.records[row]);
   scratch.failed.emplace_back(run.first + static_cast<std::uint32_t>(row), std::move(error));

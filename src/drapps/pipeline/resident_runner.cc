@@ -66,7 +66,7 @@ void ResidentRunner::apply(const Settings& settings) {
 bool ResidentRunner::help(Lock& lock) {
   begin_batches(lock);
   if (pending_.empty()) return false;
-  Pending front = std::move(pending_.front());
+  PendingBatch front = std::move(pending_.front());
   pending_.pop_front();
   lock.unlock();
   static_cast<void>(stream_->pause());  // counts what the device has done
@@ -102,7 +102,7 @@ void ResidentRunner::begin_batches(Lock& lock) {
 }
 
 Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot) {
-  Work& work = works_[step % works_.size()];
+  RunnerMemory& work = works_[step % works_.size()];
   for (std::unique_ptr<device::Event>* const event : {&work.made, &slot.made}) {
     if (*event != nullptr) continue;
     auto made = residence_->device().event();
@@ -123,7 +123,7 @@ Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot)
   return written.ok() ? std::move(paused) : std::move(written);
 }
 
-Status ResidentRunner::room_for(Work& work, std::size_t host_bytes, std::size_t device_bytes) {
+Status ResidentRunner::room_for(RunnerMemory& work, std::size_t host_bytes, std::size_t device_bytes) {
   const auto grow = [&](device::Memory& memory, Where where, std::size_t bytes) -> Status {
     if (memory.bytes() >= bytes) return ok_status();
     memory.reset();
@@ -149,12 +149,12 @@ Status ResidentRunner::note_pictures(std::uint64_t first_position, std::uint32_t
   return ok_status();
 }
 
-Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* slot, Work& work) {
+Status ResidentRunner::write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work) {
   records_.resize(rows);
   sampler_.indices(step, 0, records_);
   rows_ = records_;
   source_->rows()->to_rows(rows_);
-  const Sampler::Batch batch = sampler_.batch(step);
+  const Sampler::BatchRows batch = sampler_.batch(step);
   DRAPPS_RETURN_IF_ERROR(note_pictures(batch.first_position, rows));
 
   // Row numbers and the list of pictures go to the device's copy; the columns behind them into the batch.

@@ -37,12 +37,12 @@ class ResidentRunner final : public WindowRunner {
 
  private:
   /// What the host writes for one batch, and its copy on the device.
-  struct Work {
+  struct RunnerMemory {
     device::Memory pinned, there;
     std::unique_ptr<device::Event> made;  // behind all that uses them
   };
   /// A batch under way.
-  struct Pending {
+  struct PendingBatch {
     std::uint64_t step;
     const Slot* slot;
     std::optional<Error> error;
@@ -58,16 +58,16 @@ class ResidentRunner final : public WindowRunner {
   void begin_batches(Lock& lock);
   Status reserve_slots();
   Status begin(std::uint64_t step, std::uint32_t rows, Slot& slot);
-  Status write(std::uint64_t step, std::uint32_t rows, std::byte* slot, Work& work);
+  Status write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work);
   bool by_host(const ColumnGatherer& column) const noexcept;
   Status copy_columns(const RowRun& run, std::byte* slot, std::byte* at);
   Status launch(std::uint32_t rows, std::byte* slot, const std::byte* there, device::AugmentArguments& augment);
   Status mix(std::uint64_t step, std::uint32_t rows, std::byte* slot);
   Status note_pictures(std::uint64_t first_position, std::uint32_t rows);
-  Status room_for(Work& work, std::size_t host_bytes, std::size_t device_bytes);
+  Status room_for(RunnerMemory& work, std::size_t host_bytes, std::size_t device_bytes);
 
   const std::shared_ptr<Residence> residence_;
-  std::array<Work, 8> works_;  // of step s: number s modulo their count
+  std::array<RunnerMemory, 8> works_;  // of step s: number s modulo their count
   device::AugmentList list_;
   Trail trail_;
   Scratch scratch_;
@@ -77,7 +77,7 @@ class ResidentRunner final : public WindowRunner {
 
   // The mutex guards all below.
   std::uint64_t next_step_ = 0;  // that is begun next
-  std::deque<Pending> pending_;
+  std::deque<PendingBatch> pending_;
 };
 
 }  // namespace drapps

@@ -33,7 +33,7 @@ StreamRunner::StreamRunner(const RunnerParts& parts)
     const std::uint64_t before = deal_.rows_before(stream, start_);
     const bool known =
         stream < parts.cursors.size() && parts.cursors[stream].known() && parts.cursors[stream].row <= before;
-    Own own{.stream = stream, .first = known ? parts.cursors[stream] : StreamCursor{}};
+    OwnStream own{.stream = stream, .first = known ? parts.cursors[stream] : StreamCursor{}};
     if (seek(own, before)) own_.push_back(std::move(own));
   }
   for (std::size_t i = 0; i < own_.size(); ++i) idle_.push(i);
@@ -47,7 +47,7 @@ StreamRunner::~StreamRunner() {
   engine_.workers().detach(*this);
 }
 
-bool StreamRunner::seek(Own& own, std::uint64_t of_stream) const noexcept {
+bool StreamRunner::seek(OwnStream& own, std::uint64_t of_stream) const noexcept {
   const auto rank = static_cast<std::uint64_t>(plan_->spec.sampler.rank);
   const std::uint64_t behind = of_stream + deal_.period(own.stream, world_);
   for (; of_stream < behind; ++of_stream) {
@@ -69,7 +69,7 @@ void StreamRunner::apply(const Settings& settings) {
 void StreamRunner::taken(Lock& lock) {
   const std::uint64_t position = window_.position(taker_);
   const std::uint64_t since = position - std::min(position - start_, kRemembered * batch_ * world_);
-  for (Own& own : own_) {
+  for (OwnStream& own : own_) {
     const std::uint64_t row = deal_.rows_before(own.stream, since);
     while (own.cursors.size() > 1 && own.cursors[1].row <= row) own.cursors.pop_front();
   }
@@ -80,7 +80,7 @@ void StreamRunner::taken(Lock& lock) {
 std::vector<StreamCursor> StreamRunner::cursors(std::uint64_t position) const {
   const std::scoped_lock lock(mutex_);
   std::vector<StreamCursor> known(deal_.streams());
-  for (const Own& own : own_) {
+  for (const OwnStream& own : own_) {
     StreamCursor& latest = known[own.stream] = own.first;
     const std::uint64_t row = deal_.rows_before(own.stream, position);
     for (const StreamCursor& each : own.cursors) {
@@ -95,7 +95,7 @@ WorkFound StreamRunner::run_one() noexcept {
   if (stopping_) return WorkFound::kNothing;
   if (idle_.empty()) return WorkFound::kWindow;
   const std::size_t chosen = idle_.top();
-  Own& own = own_[chosen];
+  OwnStream& own = own_[chosen];
   const std::uint64_t step = step_of(own.row);
   if (step >= window_.steps() || own.row >= source_->size()) return WorkFound::kNothing;
   if (step >= window_.end()) return WorkFound::kWindow;
@@ -119,6 +119,7 @@ WorkFound StreamRunner::run_one() noexcept {
     idle_.push(chosen);
     return WorkFound::kMemory;
   }
+  if (own.at_end) return end_pass(lock, step);
   metrics_.made.mark();
   metrics_[lane].service_wall.record(spent.wall_ns);
   metrics_[lane].service_cpu.record(spent.cpu_ns);
@@ -133,8 +134,17 @@ WorkFound StreamRunner::run_one() noexcept {
   return WorkFound::kWork;
 }
 
+/// The stream has no row for this step, and is not worked on any more.
+WorkFound StreamRunner::end_pass(Lock& lock, std::uint64_t step) {
+  lock.lock();
+  window_.end_at(step);
+  lock.unlock();
+  window_.notify();
+  return WorkFound::kWork;
+}
+
 /// Notes where the stream stands. With the mutex held, of a stream that nobody works on.
-Status StreamRunner::begin_row(Own& own) {
+Status StreamRunner::begin_row(OwnStream& own) {
   if (own.rows == nullptr) {
     own.rows = streams_.open(own.stream, order_, own.first, engine_.memory(MemoryUse::kWorkspaces));
   }
@@ -144,14 +154,16 @@ Status StreamRunner::begin_row(Own& own) {
   return ok_status();
 }
 
-Status StreamRunner::make_row(Own& own, std::byte* slot) {
-  while (own.rows->cursor().row < own.of_stream) {
+Status StreamRunner::make_row(OwnStream& own, std::byte* slot) {
+  while (!own.rows->ended() && own.rows->cursor().row < own.of_stream) {
     const std::uint64_t passed = own.rows->cursor().row;
     Status status = own.rows->next(nullptr, 0);
     // What is bad of a row that is another rank's, or was taken before, is nothing to this one.
     if (!status.ok() && own.rows->cursor().row == passed) return status;
     own.rows->take_errors();
   }
+  own.at_end = own.rows->ended();
+  if (own.at_end) return ok_status();
   const std::uint32_t place = place_of(own.row);
   Status status = own.rows->next(slot, place);
   if (exhausted(status)) return status;
@@ -165,7 +177,7 @@ Status StreamRunner::make_row(Own& own, std::byte* slot) {
   return status;
 }
 
-void StreamRunner::write_origin(const Own& own, std::byte* slot, std::uint32_t place) const {
+void StreamRunner::write_origin(const OwnStream& own, std::byte* slot, std::uint32_t place) const {
   put_number<std::int64_t>(plan_->layout.row(slot, index_column_, place), own.row);
   put_number<std::int64_t>(plan_->layout.row(slot, position_column_, place), own.row);
   put_number<std::uint8_t>(plan_->layout.row(slot, flags_column_, place), own.rows->padding() ? kFlagPadded : 0);

@@ -33,17 +33,18 @@ class StreamRunner final : public WindowRunner {
 
  private:
   /// A stream of which this rank has rows.
-  struct Own {
+  struct OwnStream {
     std::uint32_t stream = 0;
     std::uint64_t row = 0;               // of all, the next one of this rank
     std::uint64_t of_stream = 0;         // its number in the stream
     StreamCursor first;                  // to begin at; unknown: at the epoch's beginning
     std::unique_ptr<RowStream> rows;     // from its first row on
+    bool at_end = false;                 // it has no row any more
     std::deque<StreamCursor> cursors{};  // before rows that may be asked for, ascending
   };
   /// The own stream whose next row comes first.
   struct Later {
-    const std::vector<Own>& own;
+    const std::vector<OwnStream>& own;
     bool operator()(std::size_t a, std::size_t b) const noexcept { return own[a].row > own[b].row; }
   };
 
@@ -58,10 +59,11 @@ class StreamRunner final : public WindowRunner {
     return static_cast<std::uint32_t>((row - start_) % (batch_ * world_) / world_);
   }
   /// Moves on to the first row of this rank from the row `of_stream` on; false where the stream has none.
-  bool seek(Own& own, std::uint64_t of_stream) const noexcept;
-  Status begin_row(Own& own);
-  Status make_row(Own& own, std::byte* slot);
-  void write_origin(const Own& own, std::byte* slot, std::uint32_t place) const;
+  bool seek(OwnStream& own, std::uint64_t of_stream) const noexcept;
+  WorkFound end_pass(Lock& lock, std::uint64_t step);
+  Status begin_row(OwnStream& own);
+  Status make_row(OwnStream& own, std::byte* slot);
+  void write_origin(const OwnStream& own, std::byte* slot, std::uint32_t place) const;
 
   const RowStreams& streams_;
   const RowDeal& deal_;
@@ -73,7 +75,7 @@ class StreamRunner final : public WindowRunner {
 
   // The window's mutex guards all below, but what a worker does with the stream that it has taken.
   bool stopping_ = false;
-  std::vector<Own> own_;
+  std::vector<OwnStream> own_;
   std::priority_queue<std::size_t, std::vector<std::size_t>, Later> idle_;
 };
 

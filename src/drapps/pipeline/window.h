@@ -66,8 +66,8 @@ class Window {
     std::uint64_t position = 0;  // of the epoch, consumed once every rank has this batch
   };
   /// One pass, and what the runner does for the window.
-  struct Pass {
-    std::uint64_t steps = 0;
+  struct WindowPass {
+    std::uint64_t steps = 0;     // at most; see end_at()
     std::uint64_t position = 0;  // that it begins at
     /// Asked once for each batch, with the mutex held.
     std::function<Content(std::uint64_t step)> content;
@@ -89,8 +89,12 @@ class Window {
   };
 
   /// @param metrics outlive the window; it counts batches, their samples, and failed samples.
-  Window(Payload payload, Pass pass, Metrics& metrics)
-      : payload_(std::move(payload)), pass_(std::move(pass)), metrics_(metrics), position_(pass_.position) {}
+  Window(Payload payload, WindowPass pass, Metrics& metrics)
+      : payload_(std::move(payload)),
+        pass_(std::move(pass)),
+        metrics_(metrics),
+        steps_(pass_.steps),
+        position_(pass_.position) {}
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -101,7 +105,11 @@ class Window {
   // Filling. All but finish() with the mutex held.
 
   void set_depth(std::int32_t batches) noexcept { depth_ = static_cast<std::uint64_t>(batches); }
-  std::uint64_t steps() const noexcept { return pass_.steps; }
+  /// How many there are, as far as is known: end_at() may still lower it.
+  std::uint64_t steps() const noexcept { return steps_; }
+  /// The pass ends before this step, which nobody has taken, because its source has come to its end. Places of batches
+  /// behind it stay until the window goes, since rows of theirs may be under way. Call notify() without the mutex.
+  void end_at(std::uint64_t step) noexcept;
   /// The batch that the slowest taker takes next.
   std::uint64_t front() const noexcept;
   /// Behind the last batch that may be opened now.
@@ -136,8 +144,10 @@ class Window {
   void leave(Taker& taker) noexcept;
   /// It asks for its next batch, once or again; false where there is none.
   bool ask(Taker& taker) noexcept;
-  bool landed(const Taker& taker) const noexcept { return taker.step_ < pass_.steps && at(taker.step_).landed(); }
-  /// Waits until its batch has landed, or the time has passed; whether it has.
+  bool landed(const Taker& taker) const noexcept { return taker.step_ < steps_ && at(taker.step_).landed(); }
+  /// Whether there is no batch for it any more.
+  bool ended(const Taker& taker) const noexcept { return taker.step_ == steps_; }
+  /// Waits until its batch has landed, or there is none, or the time has passed; whether it is one of the first two.
   bool wait(Lock& lock, const Taker& taker, std::uint64_t until_ns);
   /// The lack of memory, once it has stood for long enough to be an error.
   std::optional<Error> take_lack() noexcept;
@@ -175,13 +185,14 @@ class Window {
   void let_go(State& batch) noexcept;
 
   Payload payload_;
-  const Pass pass_;
+  const WindowPass pass_;
   Metrics& metrics_;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable landed_;
   std::array<State, kRing> ring_;
   std::vector<std::unique_ptr<Taker>> takers_;
+  std::uint64_t steps_;          // of the pass, as far as is known
   std::uint64_t left_step_ = 0;  // the front where nobody takes
   std::uint64_t position_;       // of the pass, at the front
   std::uint64_t depth_ = 1;
@@ -199,14 +210,20 @@ Window<Payload>::~Window() {
 
 template <class Payload>
 std::uint64_t Window<Payload>::front() const noexcept {
-  std::uint64_t front = takers_.empty() ? left_step_ : pass_.steps;
+  std::uint64_t front = takers_.empty() ? left_step_ : steps_;
   for (const auto& taker : takers_) front = std::min(front, taker->step_);
   return front;
 }
 
 template <class Payload>
 std::uint64_t Window<Payload>::end() const noexcept {
-  return std::min(front() + std::clamp<std::uint64_t>(depth_, 1, kRing), pass_.steps);
+  return std::min(front() + std::clamp<std::uint64_t>(depth_, 1, kRing), steps_);
+}
+
+template <class Payload>
+void Window<Payload>::end_at(std::uint64_t step) noexcept {
+  steps_ = std::min(steps_, step);
+  for (const auto& taker : takers_) steps_ = std::max(steps_, taker->step_);
 }
 
 template <class Payload>
@@ -300,7 +317,7 @@ void Window<Payload>::leave(Taker& taker) noexcept {
 
 template <class Payload>
 bool Window<Payload>::ask(Taker& taker) noexcept {
-  taker.asks_ = taker.step_ != pass_.steps;
+  taker.asks_ = !ended(taker);
   return taker.asks_;
 }
 
@@ -308,7 +325,7 @@ template <class Payload>
 bool Window<Payload>::wait(Lock& lock, const Taker& taker, std::uint64_t until_ns) {
   const std::uint64_t now = monotonic_ns();
   const std::chrono::nanoseconds left(until_ns > now ? until_ns - now : 0);
-  return landed_.wait_for(lock, left, [&] { return landed(taker); });
+  return landed_.wait_for(lock, left, [&] { return landed(taker) || ended(taker); });
 }
 
 template <class Payload>
@@ -347,8 +364,10 @@ void Window<Payload>::let_go(State& batch) noexcept {
 
 template <class Payload>
 std::uint32_t Window<Payload>::ready() const noexcept {
-  return static_cast<std::uint32_t>(
-      std::count_if(ring_.begin(), ring_.end(), [](const State& batch) { return batch.landed(); }));
+  std::uint32_t landed = 0;
+  const std::uint64_t behind = std::min(front() + kRing, steps_);
+  for (std::uint64_t step = front(); step < behind; ++step) landed += at(step).landed() ? 1 : 0;
+  return landed;
 }
 
 }  // namespace drapps

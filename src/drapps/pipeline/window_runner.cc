@@ -27,7 +27,7 @@ WindowRunner::WindowRunner(RunnerParts parts)
       window_(SlotPayload(plan_, arena_, sampler_.epoch(), batch_ops()), pass(), metrics_),
       taker_(window_.join()) {}
 
-BatchWindow::Pass WindowRunner::pass() {
+BatchWindow::WindowPass WindowRunner::pass() {
   return {.steps = sampler_.steps(),
           .position = sampler_.start_position(),
           .content =
@@ -54,6 +54,7 @@ std::optional<Runner::Next> WindowRunner::next(std::chrono::milliseconds patienc
   std::uint64_t now = monotonic_ns();
   const std::uint64_t until = now + static_cast<std::uint64_t>(patience.count()) * 1'000'000;
   for (; !window_.landed(taker_); now = monotonic_ns()) {
+    if (window_.ended(taker_)) return Finished{};
     if (now >= until) return std::nullopt;
     if (help(lock)) {
       metrics_.helped_ns.fetch_add(monotonic_ns() - now, std::memory_order_relaxed);
@@ -61,7 +62,7 @@ std::optional<Runner::Next> WindowRunner::next(std::chrono::milliseconds patienc
     }
     if (auto lack = window_.take_lack()) return *std::move(lack);
     const bool lacking = window_.lacking();
-    if (window_.wait(lock, taker_, lacking ? std::min(until, now + kLookForMemoryNs) : until)) break;
+    if (window_.wait(lock, taker_, lacking ? std::min(until, now + kLookForMemoryNs) : until)) continue;
     retry();
     lock.unlock();
     if (lacking) engine_.workers().release_idle(*this);

@@ -63,7 +63,7 @@ class WindowRunner : public Runner, public WorkerClient {
   BatchWindow::Taker& taker_;
 
  private:
-  BatchWindow::Pass pass();
+  BatchWindow::WindowPass pass();
   SlotPayload::BatchOps batch_ops();
 };
 

@@ -13,7 +13,7 @@ TEST(Fields, EveryNumberHasANameOfItsOwnAndASource) {
   std::set<std::string> names;
   for (const FieldDescription& field : observation_fields()) {
     EXPECT_TRUE(names.insert(field.name).second) << field.name;
-    EXPECT_FALSE(field.info.source.empty()) << field.name;
+    EXPECT_FALSE(field.info.number.source.empty()) << field.name;
   }
   EXPECT_TRUE(names.contains("consumer.step.p99"));
   EXPECT_TRUE(names.contains("decode.service_cpu.sum"));

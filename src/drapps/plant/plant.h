@@ -3,69 +3,129 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "drapps/base/knob.h"
 #include "drapps/base/lane.h"
+#include "drapps/base/number.h"
 #include "drapps/plant/meter_observation.h"
 #include "drapps/plant/spread.h"
 #include "drapps/source/upcoming.h"
+#include "drapps/storage/meter.h"
 
 namespace drapps {
 
 /// What there is of one lane.
 struct LaneObservation {
-  bool valid = false;   // the plan has this lane, and it is in use now
-  Spread service_wall;  // ns per sample
-  Spread service_cpu;   // ns of thread-CPU time per sample
-  Spread queue_length;  // samples waiting, seen at each arrival
-  Spread wait;          // ns a sample waited in the queue
+  bool valid = false;  // the plan has this lane, and it is in use now
+  Spread service_wall;
+  Spread service_cpu;
+  Spread queue_length;  // seen at each arrival
+  Spread wait;
+
+  static constexpr auto numbers() {
+    constexpr auto kGauge = NumberKind::kGauge;
+    return std::tuple(ListedNumber{&LaneObservation::valid, {"valid", "", "plan", kGauge, "1: it is in use now"}},
+                      ListedNumber{&LaneObservation::service_wall,
+                                   {"service_wall", "ns", "workers", kGauge, "wall time of a sample"}},
+                      ListedNumber{&LaneObservation::service_cpu,
+                                   {"service_cpu", "ns", "workers' CPU clocks", kGauge,
+                                    "CPU time of a sample; of `python` the sum alone"}},
+                      ListedNumber{&LaneObservation::queue_length,
+                                   {"queue_length", "samples", "queues", kGauge, "that waited when one more came"}},
+                      ListedNumber{&LaneObservation::wait, {"wait", "ns", "queues", kGauge, "that a sample waited"}});
+  }
 };
 
 /// Where the time of those went that make samples, threads or worker processes, summed over them; work on lanes is in
-/// LaneObservation. ns, since the plant was made or before: they are of all loaders of the process.
+/// LaneObservation. All loaders of the process are counted, since the plant was made or before.
 struct WorkerObservation {
-  std::uint64_t workers = 0;     // alive now
-  std::uint64_t wall_ns = 0;     // of all of them: the sum of all below, and of the lanes'
-  std::uint64_t idle_ns = 0;     // had nothing to do
-  std::uint64_t window_ns = 0;   // blocked: as many batches are under way as prefetch_depth allows
-  std::uint64_t memory_ns = 0;   // blocked: samples wait for memory
-  std::uint64_t storage_ns = 0;  // blocked: what is under way is still to be read
-  std::uint64_t paused_ns = 0;   // the CPU budget was used up
-  std::uint64_t other_ns = 0;    // scheduling
+  std::uint64_t workers = 0;
+  std::uint64_t wall_ns = 0;
+  std::uint64_t idle_ns = 0;
+  std::uint64_t window_ns = 0;
+  std::uint64_t memory_ns = 0;
+  std::uint64_t storage_ns = 0;
+  std::uint64_t paused_ns = 0;
+  std::uint64_t other_ns = 0;
+
+  static constexpr auto numbers() {
+    using Self = WorkerObservation;
+    constexpr std::string_view kAccounts = "accounts of the workers";
+    constexpr auto kCounter = NumberKind::kCounter;
+    return std::tuple(
+        ListedNumber{&Self::workers, {"count", "workers", kAccounts, NumberKind::kGauge, "alive"}},
+        ListedNumber{&Self::wall_ns,
+                     {"wall", "ns", kAccounts, kCounter,
+                      "of all that ever were: the sum of the six below and of the time in lanes"}},
+        ListedNumber{&Self::idle_ns, {"idle", "ns", kAccounts, kCounter, "had nothing to do"}},
+        ListedNumber{&Self::window_ns, {"window", "ns", kAccounts, kCounter, "blocked by `prefetch_depth`"}},
+        ListedNumber{&Self::memory_ns, {"memory", "ns", kAccounts, kCounter, "blocked by memory"}},
+        ListedNumber{&Self::storage_ns, {"storage", "ns", kAccounts, kCounter, "blocked by reads"}},
+        ListedNumber{&Self::paused_ns, {"paused", "ns", kAccounts, kCounter, "the CPU budget was used up"}},
+        ListedNumber{&Self::other_ns, {"other", "ns", kAccounts, kCounter, "scheduling; of processes, their start"}});
+  }
 };
 
-/// The storage that the records come from, as this process has used it.
-struct StorageObservation {
-  std::uint64_t bytes = 0;     // of records that were read
-  std::uint64_t failures = 0;  // reads that ended in an error
-  std::uint64_t refusals = 0;  // answers that said: not now
-  std::uint64_t retries = 0;
-  std::uint64_t in_flight = 0;  // reads that were asked for and have not ended
-  Spread at_once;               // ns of reads that did not have to wait
-  Spread waited;                // ns of the others
-};
+using StorageObservation = StorageNumbers<std::uint64_t, std::uint64_t, Spread>;
 
 /// The one who takes the batches, at the outermost iterator.
 struct ConsumerObservation {
-  std::uint64_t passes = 0;      // that have taken their first step so far
-  std::uint64_t samples = 0;     // that the batches of all counted steps were to have; 0 where that is not known
-  Spread step;                   // ns from one call of next() to the following one: the training step and its wait
-  Spread stall;                  // ns waited inside next(); the sum counts a wait that goes on
-  std::uint64_t helped_ns = 0;   // worked at batches itself, inside next(); no part of a stall
-  std::uint64_t between_ns = 0;  // between the end of a pass and the beginning of the next
+  std::uint64_t passes = 0;
+  std::uint64_t samples = 0;
+  Spread step;  // the training step and its wait
+  Spread stall;
+  std::uint64_t helped_ns = 0;  // is no part of a stall
+  std::uint64_t between_ns = 0;
+
+  static constexpr auto numbers() {
+    using Self = ConsumerObservation;
+    constexpr std::string_view kOutermost = "outermost iterator";
+    constexpr auto kCounter = NumberKind::kCounter;
+    constexpr auto kGauge = NumberKind::kGauge;
+    return std::tuple(
+        ListedNumber{&Self::passes, {"passes", "passes", kOutermost, kCounter, "that have taken a step"}},
+        ListedNumber{&Self::samples,
+                     {"samples", "samples", kOutermost, kCounter,
+                      "that the batches of all counted steps were to have; 0 where that is not known"}},
+        ListedNumber{&Self::step, {"step", "ns", kOutermost, kGauge, "from one call of `next` to the following one"}},
+        ListedNumber{&Self::stall,
+                     {"stall", "ns", kOutermost, kGauge, "waited inside `next`; the sum counts a wait that goes on"}},
+        ListedNumber{&Self::helped_ns, {"helped", "ns", kOutermost, kCounter, "worked at batches inside `next`"}},
+        ListedNumber{&Self::between_ns, {"between", "ns", kOutermost, kCounter, "between passes"}});
+  }
 };
 
 /// Worker processes that make the samples; all zeros where threads of this process do. Counts only ever rise.
 struct ProcessObservation {
-  std::int32_t starting = 0;  // have made nothing yet, or are not there yet
-  std::int32_t leaving = 0;   // were retired and have not ended yet, or are still to be retired
-  std::uint64_t made = 0;     // samples, and batches as such: some datasets make whole ones
-  // CPU time that they used, or would have without waiting for the budget.
+  std::int32_t starting = 0;
+  std::int32_t leaving = 0;
+  std::uint64_t made = 0;  // some datasets make whole batches
   std::uint64_t demand_ns = 0;
-  // Time for which cores that they may run on had nothing to do at all, summed; 0 where the machine does not say.
-  std::uint64_t idle_cores_ns = 0;
-  std::uint64_t idle = 0;  // times that they had nothing to do for a while
+  std::uint64_t idle_cores_ns = 0;  // 0 where the machine does not say
+  std::uint64_t idle = 0;
+
+  static constexpr auto numbers() {
+    using Self = ProcessObservation;
+    constexpr std::string_view kBoard = "board of the worker processes";
+    constexpr auto kCounter = NumberKind::kCounter;
+    constexpr auto kGauge = NumberKind::kGauge;
+    return std::tuple(
+        ListedNumber{&Self::starting,
+                     {"starting", "processes", kBoard, kGauge, "have made nothing yet, or are not there yet"}},
+        ListedNumber{&Self::leaving,
+                     {"leaving", "processes", kBoard, kGauge, "retired and not ended yet, or still to be retired"}},
+        ListedNumber{&Self::made, {"made", "samples and batches", kBoard, kCounter, "made by processes"}},
+        ListedNumber{&Self::demand_ns,
+                     {"demand", "ns", "CPU clocks of the processes", kCounter,
+                      "CPU time that they used, or would have without waiting for the budget"}},
+        ListedNumber{&Self::idle_cores_ns,
+                     {"idle_cores", "ns", "/proc/stat", kCounter,
+                      "for which cores that they may run on had nothing to do, summed"}},
+        ListedNumber{&Self::idle, {"idle", "times", "consumer", kCounter, "that they had nothing to do for a while"}});
+  }
 };
 
 /// Whether a policy may try something. Of the loaders of a process one does at a time, so that none takes the effect of

@@ -8,7 +8,7 @@
 namespace drapps {
 namespace {
 
-using WatchPhase = DepthWatch::Phase;
+using WatchPhase = DepthWatch::DepthPhase;
 
 constexpr double kTrainingWaits = 0.1;  // share of the training's time
 constexpr double kWorkersWait = 0.2;    // share of the workers' time

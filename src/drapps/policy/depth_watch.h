@@ -26,9 +26,9 @@ namespace drapps {
 
 /// What a policy remembers of it. Plain and trivially copyable; zero bytes are its beginning.
 struct DepthWatch {
-  enum class Phase : std::uint8_t { kBegin, kWatch, kMove, kSettle, kJudge, kReturn };
+  enum class DepthPhase : std::uint8_t { kBegin, kWatch, kMove, kSettle, kJudge, kReturn };
 
-  Phase phase;
+  DepthPhase phase;
   std::uint32_t asked;  // decisions in which the knobs were asked to move
   struct Rest {
     std::uint64_t until_ns;

@@ -25,7 +25,7 @@ constexpr std::array kOrder{KnobId::kWorkers, KnobId::kProcesses,    KnobId::kPr
                             KnobId::kIoDepth, KnobId::kDecodeOnGpu,  KnobId::kAugmentOnGpu,
                             KnobId::kFused,   KnobId::kRemoteWorkers};
 
-enum class Phase : std::uint8_t { kStart, kMeasure, kMove, kTrial, kReturn };
+enum class ClimbPhase : std::uint8_t { kStart, kMeasure, kMove, kTrial, kReturn };
 
 struct Trial {
   std::uint8_t at;        // in kOrder
@@ -36,7 +36,7 @@ struct Trial {
 
 /// What the climb remembers. Zero bytes are its beginning.
 struct Climb {
-  Phase phase;
+  ClimbPhase phase;
   std::uint8_t cursor;                              // the knob to try next, in kOrder
   std::uint8_t strange_windows;                     // in a row that do not look like the reference
   bool holds;                                       // nothing is left to try
@@ -74,7 +74,7 @@ class ClimbDecider {
 
   Settings decide() {
     const Settings proposal = propose();
-    const bool measures = climb_.phase == Phase::kStart || climb_.phase == Phase::kMeasure;
+    const bool measures = climb_.phase == ClimbPhase::kStart || climb_.phase == ClimbPhase::kMeasure;
     state_.trying = !measures ? Trying::kTries : climb_.holds ? Trying::kNot : Trying::kWaits;
     state_.store(climb_);
     return proposal;
@@ -86,11 +86,11 @@ class ClimbDecider {
       if (const auto settings = start_depths(climb_.start, seen_, state_)) return *settings;
     }
     if (seen_.turn == Turn::kTaken) stand_aside();
-    if (climb_.phase == Phase::kMove || climb_.phase == Phase::kReturn) return wait_for_the_knob();
-    if (climb_.phase == Phase::kStart || seen_.settings != climb_.settings) return begin_measuring();
+    if (climb_.phase == ClimbPhase::kMove || climb_.phase == ClimbPhase::kReturn) return wait_for_the_knob();
+    if (climb_.phase == ClimbPhase::kStart || seen_.settings != climb_.settings) return begin_measuring();
     if (settling()) return seen_.settings;
     climb_.window.add(seen_);
-    if (climb_.phase == Phase::kTrial) {
+    if (climb_.phase == ClimbPhase::kTrial) {
       const bool early = climb_.window.blocks() >= kEarlyBlocks &&
                          climb_.window.measure().sample_ns > climb_.base.sample_ns * (1 + kPlainlyWorse);
       return early || climb_.window.complete() ? judge(climb_.window.measure()) : seen_.settings;
@@ -104,24 +104,24 @@ class ClimbDecider {
   /// What is seen now is the effect of another loader's trial, and says nothing.
   void stand_aside() {
     climb_.window.restart();
-    if (climb_.phase != Phase::kMove && climb_.phase != Phase::kTrial) return;
-    climb_.phase = Phase::kReturn;
+    if (climb_.phase != ClimbPhase::kMove && climb_.phase != ClimbPhase::kTrial) return;
+    climb_.phase = ClimbPhase::kReturn;
     climb_.trial.asked = 0;
     state_.say("another loader tries something; %s returns", name(climb_.trial.at));
   }
 
   Settings begin_measuring() {
-    settle(Phase::kMeasure);
+    settle(ClimbPhase::kMeasure);
     return seen_.settings;
   }
 
   Settings wait_for_the_knob() {
     const Trial& trial = climb_.trial;
-    const bool trying = climb_.phase == Phase::kMove;
+    const bool trying = climb_.phase == ClimbPhase::kMove;
     const std::int32_t target = trying ? trial.value : trial.before;
     const Knob& knob = knob_table()[static_cast<std::size_t>(kOrder[trial.at])];
     if (seen_.settings[knob.id] == target) {
-      settle(trying ? Phase::kTrial : Phase::kMeasure);
+      settle(trying ? ClimbPhase::kTrial : ClimbPhase::kMeasure);
       return seen_.settings;
     }
     if (++climb_.trial.asked > (knob.clock == kSlowClock ? 2 * patience_ : patience_)) {
@@ -132,7 +132,7 @@ class ClimbDecider {
     return with(knob.id, target);
   }
 
-  void settle(Phase next) {
+  void settle(ClimbPhase next) {
     climb_.phase = next;
     climb_.settings = seen_.settings;
     climb_.settle_from_ns = seen_.time_ns;
@@ -172,7 +172,7 @@ class ClimbDecider {
 
   /// From the base measurement to the next (knob, direction) worth trying.
   Settings next_trial() {
-    climb_.phase = Phase::kMeasure;
+    climb_.phase = ClimbPhase::kMeasure;
     climb_.settings = seen_.settings;
     if (seen_.turn != Turn::kOpen) {
       state_.say("lets another loader try something first");
@@ -186,7 +186,7 @@ class ClimbDecider {
         const std::int32_t value = neighbour(at, direction);
         if (value == before || (climb_.failed & bit(at, direction)) != 0 || !worth_trying(at, direction)) continue;
         climb_.cursor = static_cast<std::uint8_t>(at);
-        climb_.phase = Phase::kMove;
+        climb_.phase = ClimbPhase::kMove;
         climb_.trial = {static_cast<std::uint8_t>(at), static_cast<std::int8_t>(direction), before, value, 0};
         state_.say("tries %s %d -> %d: step %.2f ms, stall %.1f %%", name(at), before, value,
                    climb_.base.step_ns * 1e-6, climb_.base.stall * 100);
@@ -216,7 +216,7 @@ class ClimbDecider {
     climb_.favoured[trial.at] = faster || spare ? trial.direction : static_cast<std::int8_t>(-trial.direction);
     if (!faster && !spare) {
       climb_.failed |= bit(trial.at, trial.direction);
-      climb_.phase = Phase::kReturn;
+      climb_.phase = ClimbPhase::kReturn;
       climb_.trial.asked = 0;
       state_.say("%s %d -> %d did not help: step %+.1f %%; returns", name(trial.at), trial.before, trial.value,
                  -gain * 100);
@@ -263,7 +263,7 @@ bool HillClimb::knows(const PolicyState& state) const noexcept {
   // A window begins with a bool.
   if (!state.is_bool(offsetof(Climb, holds)) || !state.is_bool(offsetof(Climb, window))) return false;
   const auto climb = state.load<Climb>();
-  return climb.phase <= Phase::kReturn && climb.cursor < kOrder.size() && climb.trial.at < kOrder.size();
+  return climb.phase <= ClimbPhase::kReturn && climb.cursor < kOrder.size() && climb.trial.at < kOrder.size();
 }
 
 Settings HillClimb::decide(const Observation& observation, PolicyState& state) const {

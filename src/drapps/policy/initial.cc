@@ -20,7 +20,7 @@ struct Remembered {
 
 /// Depths of the start; once that is over, of the watch.
 std::optional<Settings> depths(Remembered& remembered, const Observation& seen, PolicyState& state) {
-  if (remembered.start.phase == Start::Phase::kEnded) return watch_depths(remembered.watch, seen, state);
+  if (remembered.start.phase == Start::StartPhase::kEnded) return watch_depths(remembered.watch, seen, state);
   return start_depths(remembered.start, seen, state);
 }
 
@@ -49,7 +49,8 @@ bool Initial::knows(const PolicyState& state) const noexcept {
   // A window begins with a bool.
   if (!state.is_bool(offsetof(Remembered, watch) + offsetof(DepthWatch, window))) return false;
   const auto remembered = state.load<Remembered>();
-  return remembered.start.phase <= Start::Phase::kEnded && remembered.watch.phase <= DepthWatch::Phase::kReturn;
+  return remembered.start.phase <= Start::StartPhase::kEnded &&
+         remembered.watch.phase <= DepthWatch::DepthPhase::kReturn;
 }
 
 Settings Initial::decide(const Observation& observation, PolicyState& state) const {

@@ -242,13 +242,13 @@ Ruling Judge::keep(const Observation& seen, const Limits& limits) noexcept {
 }
 
 std::size_t Judge::saved_words() noexcept {
-  return (sizeof(Memory) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  return (sizeof(JudgeMemory) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
 }
 
 std::vector<std::uint64_t> Judge::save() const {
-  static_assert(std::is_trivially_copyable_v<Memory>);
+  static_assert(std::is_trivially_copyable_v<JudgeMemory>);
   std::vector<std::uint64_t> words(saved_words());
-  std::memcpy(words.data(), &memory_, sizeof(Memory));
+  std::memcpy(words.data(), &memory_, sizeof(JudgeMemory));
   return words;
 }
 
@@ -256,14 +256,15 @@ bool Judge::restore(std::span<const std::uint64_t> saved) noexcept {
   if (saved.size() != saved_words()) return false;
   const auto bytes = std::as_bytes(saved);
   const auto byte = [&](std::size_t offset) { return std::to_integer<unsigned>(bytes[offset]); };
-  for (const std::size_t offset : {offsetof(Memory, begun), offsetof(Memory, event), offsetof(Memory, rough),
-                                   offsetof(Memory, own), offsetof(Memory, stretch)}) {  // a window begins with a bool
+  for (const std::size_t offset :
+       {offsetof(JudgeMemory, begun), offsetof(JudgeMemory, event), offsetof(JudgeMemory, rough),
+        offsetof(JudgeMemory, own), offsetof(JudgeMemory, stretch)}) {  // a window begins with a bool
     if (byte(offset) > 1) return false;
   }
-  if (byte(offsetof(Memory, phase)) > 2 || byte(offsetof(Memory, trying)) > 2) return false;
-  if (!Probe::is_probe(bytes.data() + offsetof(Memory, probe))) return false;
-  Memory read;
-  std::memcpy(static_cast<void*>(&read), saved.data(), sizeof(Memory));
+  if (byte(offsetof(JudgeMemory, phase)) > 2 || byte(offsetof(JudgeMemory, trying)) > 2) return false;
+  if (!Probe::is_probe(bytes.data() + offsetof(JudgeMemory, probe))) return false;
+  JudgeMemory read;
+  std::memcpy(static_cast<void*>(&read), saved.data(), sizeof(JudgeMemory));
   if (read.wait_ns > kMostWaitNs || !read.times.sound()) return false;
   memory_ = read;
   return true;

@@ -66,7 +66,7 @@ class Judge {
 
  private:
   /// Zero bytes but for the settings are the beginning.
-  struct Memory {
+  struct JudgeMemory {
     Phase phase = Phase::kAsks;
     Trying trying = Trying::kNot;
     bool begun = false;
@@ -101,7 +101,7 @@ class Judge {
   Ruling go_on(const Observation& seen, const Limits& limits) noexcept;
   Ruling keep(const Observation& seen, const Limits& limits) noexcept;
 
-  Memory memory_;
+  JudgeMemory memory_;
   Verdict verdict_ = Verdict::kNone;
 };
 

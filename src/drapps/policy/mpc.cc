@@ -48,7 +48,7 @@ void look_at_reads(Fitted& known, const Settings& settings) noexcept {
 
 /// Depths as those find them that follow what reads take: of these the model knows a mean alone.
 std::optional<Settings> depths(Fitted& known, const Observation& seen, PolicyState& state) {
-  if (known.start.phase == Start::Phase::kEnded) return watch_depths(known.watch, seen, state);
+  if (known.start.phase == Start::StartPhase::kEnded) return watch_depths(known.watch, seen, state);
   return start_depths(known.start, seen, state);
 }
 
@@ -90,7 +90,7 @@ World world_of(const Fitted& known, const World* calibrated, const Limits& limit
   world.machine.memory.cache = 0;
   if (calibrated == nullptr) {
     world.machine.cores = {.count = std::max(1.0, limits.cpus), .budget = 0, .foreign = 0, .oversubscription = 0.02};
-    const sim::Stage stage = limits[KnobId::kProcesses] != Bounds{} ? sim::kPythonStage : sim::kDecodeStage;
+    const sim::WorkStage stage = limits[KnobId::kProcesses] != Bounds{} ? sim::kPythonStage : sim::kDecodeStage;
     world.workload.stages[stage] = {.cpu = times.cpu, .sleep = times.sleep, .gpu = 0, .cv = 0};
   } else {
     measure(world, times, observation.settings);
@@ -197,7 +197,8 @@ bool Mpc::knows(const PolicyState& state) const noexcept {
   const auto known = state.load<Fitted>();
   // A window begins with a bool.
   if (!state.is_bool(offsetof(Fitted, watch) + offsetof(DepthWatch, window))) return false;
-  if (known.start.phase > Start::Phase::kEnded || known.watch.phase > DepthWatch::Phase::kReturn) return false;
+  if (known.start.phase > Start::StartPhase::kEnded || known.watch.phase > DepthWatch::DepthPhase::kReturn)
+    return false;
   return known.times.sound() && known.shortest >= 0 && known.bandwidth >= 0 && known.shortest < 1e9 &&
          known.bandwidth < 1e18;
 }

@@ -63,7 +63,7 @@ bool Signals::broken(const Observation& observation, const ObservationWords& wor
     }
     // The counts of a lane outside the plan may be absent, and go on when it returns.
     const bool in_use = field.info.lane == kLanes.size() || observation.lanes[field.info.lane].valid;
-    if (!seen_ || field.info.kind != FieldKind::kCounter || !in_use || words[at] >= before_[at]) continue;
+    if (!seen_ || field.info.number.kind != NumberKind::kCounter || !in_use || words[at] >= before_[at]) continue;
     fault = Reason::printed("%s ran backwards", field.name.c_str());
     return true;
   }

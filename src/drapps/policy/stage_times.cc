@@ -22,19 +22,19 @@ double waiting_for_cores(const Observation& observation) noexcept {
   return observation.meters.has(place) ? std::max(0.0, observation.meters.value(place)) : 0;
 }
 
-StageTimes::Sums sums_of(const Observation& observation) noexcept {
-  StageTimes::Sums sums{.time_ns = observation.time_ns,
-                        .samples = observation.samples,
-                        .batches = observation.batches,
-                        .step_ns = observation.consumer.step.sum,
-                        .stall_ns = observation.consumer.stall.sum,
-                        .cpu_ns = 0,
-                        .wall_ns = 0,
-                        .reads = observation.storage.waited.count,
-                        .read_ns = observation.storage.waited.sum,
-                        .bytes = observation.storage.bytes,
-                        .python_ns = 0,
-                        .pythons = 0};
+StageTimes::StageSums sums_of(const Observation& observation) noexcept {
+  StageTimes::StageSums sums{.time_ns = observation.time_ns,
+                             .samples = observation.samples,
+                             .batches = observation.batches,
+                             .step_ns = observation.consumer.step.sum,
+                             .stall_ns = observation.consumer.stall.sum,
+                             .cpu_ns = 0,
+                             .wall_ns = 0,
+                             .reads = observation.storage.waited.count,
+                             .read_ns = observation.storage.waited.sum,
+                             .bytes = observation.storage.bytes,
+                             .python_ns = 0,
+                             .pythons = 0};
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (!makes_samples(kLanes[i])) continue;
     const LaneObservation& lane = observation.lanes[i];
@@ -49,8 +49,8 @@ StageTimes::Sums sums_of(const Observation& observation) noexcept {
 }  // namespace
 
 void StageTimes::take(const Observation& observation, double memory) noexcept {
-  const Sums now = sums_of(observation);
-  const Sums before = last;
+  const StageSums now = sums_of(observation);
+  const StageSums before = last;
   last = now;
   const bool goes_on = now.time_ns > before.time_ns && before.time_ns != 0 && now.samples > before.samples &&
                        now.batches > before.batches && now.step_ns >= before.step_ns &&

@@ -27,12 +27,12 @@ struct StageTimes {
   double reads = 0;  // a second
   double share = 0;  // of the samples, those that are read so; the others are in some memory
 
-  struct Sums {
+  struct StageSums {
     std::uint64_t time_ns, samples, batches, step_ns, stall_ns, cpu_ns, wall_ns, reads, read_ns, bytes;
     // Wall time of Python code, and how often it was taken: once a batch of processes.
     std::uint64_t python_ns, pythons;
   };
-  Sums last{};  // at the observation before
+  StageSums last{};  // at the observation before
 };
 
 }  // namespace drapps

@@ -3,7 +3,7 @@
 namespace drapps {
 
 std::optional<Settings> start_depths(Start& start, const Observation& observation, PolicyState& state) {
-  if (start.phase == Start::Phase::kMeter) {
+  if (start.phase == Start::StartPhase::kMeter) {
     const ReadMark now = read_mark(observation);
     if (start.mark.reads == 0 || is_another(now, start.mark)) {
       start.mark = now;
@@ -12,19 +12,19 @@ std::optional<Settings> start_depths(Start& start, const Observation& observatio
     const auto metered = meter_reads(start.mark, observation, state.limits);
     if (!metered) return std::nullopt;
     start.metered = *metered;
-    start.phase = Start::Phase::kMove;
+    start.phase = Start::StartPhase::kMove;
     if (now.refusals > start.mark.refusals) {
-      start.phase = Start::Phase::kEnded;
+      start.phase = Start::StartPhase::kEnded;
       state.say("the storage has refused %llu requests: io_depth stays",
                 static_cast<unsigned long long>(now.refusals - start.mark.refusals));
       return observation.settings;
     }
   }
-  if (start.phase == Start::Phase::kEnded) return std::nullopt;
+  if (start.phase == Start::StartPhase::kEnded) return std::nullopt;
 
   const Settings wanted = deep_enough(observation.settings, start.metered, state.limits);
   if (wanted == observation.settings || ++start.asked > kMostAsked) {
-    start.phase = Start::Phase::kEnded;
+    start.phase = Start::StartPhase::kEnded;
     return std::nullopt;
   }
   state.say("%.0f samples/s, whose reads take %.2f ms, are %.1f reads at once", start.metered.rate,

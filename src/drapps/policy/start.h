@@ -17,9 +17,9 @@ namespace drapps {
 
 /// What a policy remembers of it. Plain and trivially copyable; zero bytes are its beginning.
 struct Start {
-  enum class Phase : std::uint8_t { kMeter, kMove, kEnded };
+  enum class StartPhase : std::uint8_t { kMeter, kMove, kEnded };
 
-  Phase phase;
+  StartPhase phase;
   std::uint32_t asked;  // decisions in which the knobs were asked to move
   ReadMark mark;        // at the first decision of the metering
   ReadMeter metered;

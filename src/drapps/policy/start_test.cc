@@ -150,7 +150,7 @@ TEST(Start, StaysWithinTheLimitsAndNeverBelowWhatStands) {
   EXPECT_FALSE(deep.look());
   deep.run(1);
   EXPECT_FALSE(deep.look());
-  EXPECT_EQ(deep.start.phase, Start::Phase::kEnded);
+  EXPECT_EQ(deep.start.phase, Start::StartPhase::kEnded);
 }
 
 TEST(Start, EndsOnceTheKnobsStandThereAndBeginsNoSecondTime) {
@@ -178,7 +178,7 @@ TEST(Start, GivesUpOnKnobsThatDoNotMove) {
     asked += plant.look() ? 1 : 0;
   }
   EXPECT_EQ(asked, 30);
-  EXPECT_EQ(plant.start.phase, Start::Phase::kEnded);
+  EXPECT_EQ(plant.start.phase, Start::StartPhase::kEnded);
 }
 
 TEST(Start, MetersAnewWhereTheCountsAreThoseOfAnotherPlant) {

@@ -25,13 +25,13 @@ bool computes(const Lane& lane) {
 
 }  // namespace
 
-StepWindow::Mark StepWindow::mark_of(const Observation& observation) noexcept {
-  Mark mark{.steps = observation.consumer.step.count,
-            .samples = observation.consumer.samples,
-            .step_ns = observation.consumer.step.sum,
-            .stall_ns = observation.consumer.stall.sum,
-            .wall_ns = 0,
-            .cpu_ns = 0};
+StepWindow::WindowMark StepWindow::mark_of(const Observation& observation) noexcept {
+  WindowMark mark{.steps = observation.consumer.step.count,
+                  .samples = observation.consumer.samples,
+                  .step_ns = observation.consumer.step.sum,
+                  .stall_ns = observation.consumer.stall.sum,
+                  .wall_ns = 0,
+                  .cpu_ns = 0};
   for (std::size_t i = 0; i < kLanes.size(); ++i) {
     if (!observation.lanes[i].valid || !computes(kLanes[i])) continue;
     mark.wall_ns += observation.lanes[i].service_wall.sum;
@@ -40,7 +40,7 @@ StepWindow::Mark StepWindow::mark_of(const Observation& observation) noexcept {
   return mark;
 }
 
-double StepWindow::sample_ns(const Mark& block) noexcept {
+double StepWindow::sample_ns(const WindowMark& block) noexcept {
   return static_cast<double>(block.step_ns) / static_cast<double>(block.samples > 0 ? block.samples : block.steps);
 }
 
@@ -57,7 +57,7 @@ bool StepWindow::exceptional(const Observation& observation) noexcept {
 }
 
 void StepWindow::add(const Observation& observation) noexcept {
-  const Mark now = mark_of(observation);
+  const WindowMark now = mark_of(observation);
   longest_ns_ = std::max(longest_ns_, observation.consumer.step.most);
   if (now.steps < last_.steps || now.samples < last_.samples || now.step_ns < last_.step_ns ||
       now.stall_ns < last_.stall_ns) {
@@ -66,12 +66,12 @@ void StepWindow::add(const Observation& observation) noexcept {
   if (begun_ && now.step_ns - last_.step_ns < kBlockNs) return;  // the block goes on
   const bool left_out = exceptional(observation);
   if (begun_ && !left_out) {
-    const Mark block{.steps = now.steps - last_.steps,
-                     .samples = now.samples - last_.samples,
-                     .step_ns = now.step_ns - last_.step_ns,
-                     .stall_ns = now.stall_ns - last_.stall_ns,
-                     .wall_ns = now.wall_ns >= last_.wall_ns ? now.wall_ns - last_.wall_ns : 0,
-                     .cpu_ns = now.cpu_ns >= last_.cpu_ns ? now.cpu_ns - last_.cpu_ns : 0};
+    const WindowMark block{.steps = now.steps - last_.steps,
+                           .samples = now.samples - last_.samples,
+                           .step_ns = now.step_ns - last_.step_ns,
+                           .stall_ns = now.stall_ns - last_.stall_ns,
+                           .wall_ns = now.wall_ns >= last_.wall_ns ? now.wall_ns - last_.wall_ns : 0,
+                           .cpu_ns = now.cpu_ns >= last_.cpu_ns ? now.cpu_ns - last_.cpu_ns : 0};
     sum_ = {sum_.steps + block.steps,       sum_.samples + block.samples, sum_.step_ns + block.step_ns,
             sum_.stall_ns + block.stall_ns, sum_.wall_ns + block.wall_ns, sum_.cpu_ns + block.cpu_ns};
     const double mean = sample_ns(block);

@@ -42,16 +42,16 @@ class StepWindow {
   StepMeasure measure() const noexcept;
 
  private:
-  struct Mark {
+  struct WindowMark {
     std::uint64_t steps, samples, step_ns, stall_ns, wall_ns, cpu_ns;
   };
-  static double sample_ns(const Mark& block) noexcept;
-  static Mark mark_of(const Observation& observation) noexcept;
+  static double sample_ns(const WindowMark& block) noexcept;
+  static WindowMark mark_of(const Observation& observation) noexcept;
   bool exceptional(const Observation& observation) noexcept;
 
   bool begun_ = false;
-  Mark last_{};
-  Mark sum_{};                    // over the blocks taken in
+  WindowMark last_{};
+  WindowMark sum_{};              // over the blocks taken in
   std::uint64_t passes_ = 0;      // as observed
   std::uint64_t usual_ns_ = 0;    // median step, when one was last no exception; 0: none was seen
   std::uint64_t longest_ns_ = 0;  // step since the last block

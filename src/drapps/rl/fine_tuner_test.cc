@@ -63,7 +63,7 @@ TEST(Ppo, AnAnchorHasTheGradientOfCentralDifferences) {
   for (double& input : batch.inputs) input = random.normal();
   batch.masks.assign(batch.rows * heads.outputs(), 1);
   batch.actions.resize(batch.rows * heads.values());
-  Mlp<double>::Pass pass;
+  Mlp<double>::MlpPass pass;
   const auto outputs = nets.actor.forward(batch.inputs.data(), batch.rows, pass);
   for (std::size_t row = 0; row < batch.rows; ++row) {
     double* action = batch.actions.data() + row * heads.values();
@@ -135,7 +135,7 @@ class TwoStates {
   static constexpr std::array<std::uint8_t, 2> kMask{1, 1};
   Heads tuner_heads_ = heads();
   Random random_{7};
-  Mlp<float>::Pass pass_;
+  Mlp<float>::MlpPass pass_;
 };
 
 FineTuneOptions fast() {

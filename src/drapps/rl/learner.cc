@@ -24,14 +24,14 @@ ActorCritic<float> nets_of(const LearnerOptions& options, const Environment& env
 Learner::Learner(const LearnerOptions& options, const Make& make)
     : options_(options), random_(options.seed, 1), ppo_(nets_of(options, *make(), random_), options.ppo) {
   places_.resize(options.environments);
-  for (Place& place : places_) {
+  for (EnvironmentPlace& place : places_) {
     place.episode.environment = make();
     place.episode.begin(random_);
   }
 }
 
 /// Welford's moments of the discounted sums, from which its scale comes.
-float Learner::scaled(double reward, Place& place) noexcept {
+float Learner::scaled(double reward, EnvironmentPlace& place) noexcept {
   place.discounted = place.discounted * options_.ppo.gamma + reward;
   ++counted_;
   const double off = place.discounted - mean_;
@@ -59,7 +59,7 @@ Progress Learner::go_on() {
   std::vector<float> rewards(rows), worth(rows), next_worth(rows);
   std::vector<std::uint8_t> ended(rows), masks(count * outputs);
   std::vector<float> seen(count * inputs);
-  Mlp<float>::Pass actor_pass, critic_pass, last_pass;
+  Mlp<float>::MlpPass actor_pass, critic_pass, last_pass;
   Progress progress;
   double sums = 0;
 
@@ -77,7 +77,7 @@ Progress Learner::go_on() {
     if (t == options_.steps) break;
     const std::span<const float> logits = nets.actor.forward(seen.data(), count, actor_pass);
     for (std::size_t i = 0; i < count; ++i) {
-      Place& place = places_[i];
+      EnvironmentPlace& place = places_[i];
       const std::size_t row = i * options_.steps + t;
       float* action = done.actions.data() + row * values;
       const std::uint8_t* mask = masks.data() + i * outputs;
@@ -133,7 +133,7 @@ void Learner::visit_memory(const Visit& visit) {
   visit(mean_);
   visit(squares_);
   ppo_.visit_memory(visit);
-  for (Place& place : places_) {
+  for (EnvironmentPlace& place : places_) {
     place.episode.visit_memory(visit);
     visit(place.discounted);
   }
@@ -151,7 +151,7 @@ Status Learner::restore(std::span<const std::uint8_t> saved) {
   visit_memory(reader);
   if (!reader.good()) return no_such_checkpoint();
   random_.seek(drawn_);
-  for (Place& place : places_) DRAPPS_RETURN_IF_ERROR(place.episode.resume(ppo_.nets().heads.values()));
+  for (EnvironmentPlace& place : places_) DRAPPS_RETURN_IF_ERROR(place.episode.resume(ppo_.nets().heads.values()));
   return ok_status();
 }
 

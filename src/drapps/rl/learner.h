@@ -42,18 +42,18 @@ class Learner final : public Training {
   Status restore(std::span<const std::uint8_t> saved) override;
 
  private:
-  struct Place {
+  struct EnvironmentPlace {
     RunningEpisode episode;
     double discounted = 0;  // sum of rewards, of which old ones count ever less
   };
   template <class Visit>
   void visit_memory(const Visit& visit);
-  float scaled(double reward, Place& place) noexcept;
+  float scaled(double reward, EnvironmentPlace& place) noexcept;
 
   LearnerOptions options_;
   Random random_;
   Ppo ppo_;
-  std::vector<Place> places_;
+  std::vector<EnvironmentPlace> places_;
   std::uint64_t decisions_ = 0;
   std::uint64_t drawn_ = 0;    // words of random_, where it is saved
   std::uint64_t counted_ = 0;  // discounted sums seen, and their moments

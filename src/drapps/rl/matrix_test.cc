@@ -70,7 +70,7 @@ TEST(Mlp, OneRowHasTheBitsThatItHasInABatch) {
   Random random(4);
   net.begin(random, 0.5);
   const std::vector<float> rows = some_floats(9 * net.inputs(), 5);
-  Mlp<float>::Pass pass;
+  Mlp<float>::MlpPass pass;
   const auto batch = net.forward(rows.data(), 9, pass);
   std::vector<float> scratch(2 * kMostWidth);
   for (std::size_t i = 0; i < 9; ++i) {

@@ -25,7 +25,7 @@ template <class T>
 class Mlp {
  public:
   /// What a batch has left in the layers, and memory that is used again.
-  struct Pass {
+  struct MlpPass {
     std::size_t rows = 0;
     std::vector<std::vector<T>> layers{};  // what each layer takes, and last what the network gives
     std::vector<T> transposed{}, upper{}, lower{};
@@ -61,7 +61,7 @@ class Mlp {
   }
 
   /// Outputs of [rows, inputs]; they stay in `pass` until its next use.
-  std::span<const T> forward(const T* inputs, std::size_t rows, Pass& pass) const {
+  std::span<const T> forward(const T* inputs, std::size_t rows, MlpPass& pass) const {
     pass.rows = rows;
     pass.layers.resize(sizes_.size());
     pass.layers[0].assign(inputs, inputs + rows * sizes_[0]);
@@ -91,7 +91,7 @@ class Mlp {
   /// Adds the gradient of a loss to `gradient`, where that of the outputs of the last forward() is [rows, outputs].
   /// @param gradient   of the parameters; empty where nobody wants it.
   /// @param of_inputs  that of the inputs is written there, [rows, inputs]; null where nobody wants it.
-  void backward(const T* of_outputs, Pass& pass, std::span<T> gradient, T* of_inputs = nullptr) const {
+  void backward(const T* of_outputs, MlpPass& pass, std::span<T> gradient, T* of_inputs = nullptr) const {
     assert(gradient.empty() || gradient.size() == parameters_.size());
     const std::size_t rows = pass.rows;
     pass.upper.assign(of_outputs, of_outputs + rows * sizes_.back());

@@ -22,7 +22,7 @@ void supported(const Heads& heads, const T* likely, const std::uint8_t* mask, do
 template <class T>
 double offline_critic_loss(const ActionValues& values, const Mlp<T>& critic, const Transitions<T>& batch,
                            std::span<const T> targets, double conservative, std::span<T> gradient,
-                           typename Mlp<T>::Pass& pass) {
+                           typename Mlp<T>::MlpPass& pass) {
   const std::span<const T> worth = critic.forward(batch.inputs.data(), batch.rows, pass);
   std::vector<T> by_worth(worth.size());
   const double share = 1 / static_cast<double>(batch.rows);
@@ -49,7 +49,7 @@ double offline_critic_loss(const ActionValues& values, const Mlp<T>& critic, con
 
 template <class T>
 double cloning_loss(const Heads& heads, const Mlp<T>& actor, const Transitions<T>& batch, std::span<const T> actions,
-                    std::span<const T> weights, std::span<T> gradient, typename Mlp<T>::Pass& pass) {
+                    std::span<const T> weights, std::span<T> gradient, typename Mlp<T>::MlpPass& pass) {
   const std::span<const T> outputs = actor.forward(batch.inputs.data(), batch.rows, pass);
   std::vector<T> by_outputs(outputs.size());
   const double share = 1 / static_cast<double>(batch.rows);
@@ -81,9 +81,9 @@ double advantage_weight(const ActionValues& values, const T* worth, const T* out
 #define DRAPPS_OFFLINE_OF(T)                                                                                         \
   template void supported(const Heads&, const T*, const std::uint8_t*, double, std::uint8_t*);                       \
   template double offline_critic_loss(const ActionValues&, const Mlp<T>&, const Transitions<T>&, std::span<const T>, \
-                                      double, std::span<T>, Mlp<T>::Pass&);                                          \
+                                      double, std::span<T>, Mlp<T>::MlpPass&);                                       \
   template double cloning_loss(const Heads&, const Mlp<T>&, const Transitions<T>&, std::span<const T>,               \
-                               std::span<const T>, std::span<T>, Mlp<T>::Pass&);                                     \
+                               std::span<const T>, std::span<T>, Mlp<T>::MlpPass&);                                  \
   template double advantage_weight(const ActionValues&, const T*, const T*, const std::uint8_t*, const T*,           \
                                    double) noexcept;
 DRAPPS_OFFLINE_OF(float)

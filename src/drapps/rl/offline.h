@@ -38,12 +38,12 @@ void supported(const Heads& heads, const T* likely, const std::uint8_t* mask, do
 template <class T>
 double offline_critic_loss(const ActionValues& values, const Mlp<T>& critic, const Transitions<T>& batch,
                            std::span<const T> targets, double conservative, std::span<T> gradient,
-                           typename Mlp<T>::Pass& pass);
+                           typename Mlp<T>::MlpPass& pass);
 
 /// Mean of -w ln π(a|s) over a batch; adds its gradient. @param weights  of each row.
 template <class T>
 double cloning_loss(const Heads& heads, const Mlp<T>& actor, const Transitions<T>& batch, std::span<const T> actions,
-                    std::span<const T> weights, std::span<T> gradient, typename Mlp<T>::Pass& pass);
+                    std::span<const T> weights, std::span<T> gradient, typename Mlp<T>::MlpPass& pass);
 
 /// exp(A / β), at most kMostWeight, where A is how much better an action is than what an actor does in the mean.
 template <class T>

@@ -149,7 +149,7 @@ Progress OfflineLearner::go_on() {
 }
 
 double OfflineLearner::most_value() const {
-  Mlp<float>::Pass pass;
+  Mlp<float>::MlpPass pass;
   const std::span<const float> worth = critic_.forward(data_.inputs.data(), data_.rows, pass);
   double most = 0;
   for (std::size_t row = 0; row < data_.rows; ++row) {

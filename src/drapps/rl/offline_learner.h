@@ -78,7 +78,7 @@ class OfflineLearner final : public Training {
   std::uint64_t updates_ = 0;
   std::uint64_t drawn_ = 0;  // words of random_, where it is saved
   std::vector<float> gradient_;
-  Mlp<float>::Pass pass_, next_pass_, slow_pass_, clone_pass_;
+  Mlp<float>::MlpPass pass_, next_pass_, slow_pass_, clone_pass_;
 };
 
 }  // namespace drapps::rl

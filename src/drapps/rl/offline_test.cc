@@ -31,7 +31,7 @@ TEST(Offline, GradientsAreThoseOfCentralDifferences) {
     targets[row] = random.normal();
     weights[row] = random.uniform();
   }
-  Mlp<double>::Pass pass;
+  Mlp<double>::MlpPass pass;
   std::vector<double> gradient(net.parameters().size()), unused(gradient.size());
   offline_critic_loss<double>(values, net, batch, targets, 0.7, gradient, pass);
   expect_gradient(net.parameters(), gradient,

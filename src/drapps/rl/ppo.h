@@ -85,7 +85,7 @@ struct ActorCritic {
 template <class T>
 struct PpoGradients {
   std::vector<T> actor, critic;  // by parameters
-  typename Mlp<T>::Pass actor_pass{}, critic_pass{}, anchor_pass{};
+  typename Mlp<T>::MlpPass actor_pass{}, critic_pass{}, anchor_pass{};
   std::vector<T> outputs{}, values{};
 
   explicit PpoGradients(const ActorCritic<T>& nets)

@@ -19,7 +19,7 @@ Experience<double> some_experience(const ActorCritic<double>& nets, std::size_t 
   for (double& input : made.inputs) input = random.normal();
   made.masks.assign(rows * nets.heads.outputs(), 1);
   made.actions.resize(rows * nets.heads.values());
-  Mlp<double>::Pass pass;
+  Mlp<double>::MlpPass pass;
   const auto outputs = nets.actor.forward(made.inputs.data(), rows, pass);
   for (std::size_t row = 0; row < rows; ++row) {
     const double* own = outputs.data() + row * nets.heads.outputs();
@@ -64,7 +64,7 @@ TEST(Ppo, ACertainGainInOneStateIsLearnt) {
   nets.critic.begin(random, 1);
   Ppo ppo(nets, options);
   constexpr std::array<float, 3> kPays{0, 0.2F, 1};
-  Mlp<float>::Pass pass;
+  Mlp<float>::MlpPass pass;
   const float one = 1;
   const std::array<std::uint8_t, 3> mask{1, 1, 1};
   for (int update = 0; update < 40; ++update) {
@@ -72,7 +72,7 @@ TEST(Ppo, ACertainGainInOneStateIsLearnt) {
     done.inputs.assign(done.rows, one);
     done.masks.assign(done.rows * 3, 1);
     const auto outputs = ppo.nets().actor.forward(&one, 1, pass);
-    Mlp<float>::Pass critic_pass;
+    Mlp<float>::MlpPass critic_pass;
     const float value = ppo.nets().critic.forward(&one, 1, critic_pass)[0];
     for (std::size_t row = 0; row < done.rows; ++row) {
       float action = 0;

@@ -55,7 +55,7 @@ struct SacScratch {
   std::vector<T> shares{};                    // [rows, shares] of the actor
   std::vector<double> entropies{}, wanted{};  // of each row: H and H*
   std::vector<T> taken{}, by_outputs{}, by_worth{}, by_taken{};
-  typename Mlp<T>::Pass actor_pass{}, critic_pass[2]{};
+  typename Mlp<T>::MlpPass actor_pass{}, critic_pass[2]{};
 };
 
 /// y of each row.

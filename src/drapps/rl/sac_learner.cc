@@ -45,7 +45,7 @@ Progress SacLearner::go_on() {
   const std::size_t outputs = heads().outputs();
   std::vector<float> seen(count * inputs), action(heads().values());
   std::vector<std::uint8_t> masks(count * outputs);
-  Mlp<float>::Pass pass;
+  Mlp<float>::MlpPass pass;
   Progress progress;
   double sums = 0;
   for (std::size_t t = 0; t < options_.steps; ++t) {

@@ -69,7 +69,7 @@ Result<std::uint64_t> BlockArena::allocate(std::uint64_t bytes) {
     last_peak_ = std::exchange(peak_, in_use_);
   }
   give_back(size > kLittle);
-  Known& known = blocks_.find(block)->second;
+  KnownBlock& known = blocks_.find(block)->second;
   known.sent = false;
   known.free = false;
   MappedBlock{known.range, block}.header().holds.store(kMakerHold, std::memory_order_relaxed);
@@ -81,7 +81,7 @@ Result<std::uint64_t> BlockArena::new_block(std::uint64_t size) {
   auto range = new_range(size);
   if (!range.ok()) return std::move(range).error();
   const std::uint64_t block = (*range)->begin();
-  blocks_.emplace(block, Known{.range = *std::move(range), .size = size});
+  blocks_.emplace(block, KnownBlock{.range = *std::move(range), .size = size});
   return block;
 }
 
@@ -95,7 +95,7 @@ Result<std::uint64_t> BlockArena::cut(std::uint64_t size) {
   }
   const std::uint64_t block = uncut_;
   const std::uint64_t end = block + size;
-  blocks_.emplace(block, Known{.range = shared_, .size = size});
+  blocks_.emplace(block, KnownBlock{.range = shared_, .size = size});
   uncut_ = end;
   // Whatever ends this process in between, the blocks of the range fill it.
   if (end < shared_->end()) {
@@ -135,7 +135,7 @@ Result<std::shared_ptr<const MappedRange>> BlockArena::new_range(std::uint64_t b
 
 /// A large block has no mapping while it has no pages.
 Status BlockArena::map_again(std::uint64_t block) {
-  Known& known = blocks_.find(block)->second;
+  KnownBlock& known = blocks_.find(block)->second;
   if (known.range != nullptr) return ok_status();
   auto range = memory_->map(block, std::max(block + known.size, memory_->shared_range(block).second));
   if (!range.ok()) return std::move(range).error();
@@ -158,7 +158,7 @@ std::optional<std::uint64_t> BlockArena::unsent_block_of(std::span<const std::by
 
 void BlockArena::send(std::uint64_t block) {
   const std::scoped_lock lock(mutex_);
-  Known& known = blocks_.find(block)->second;
+  KnownBlock& known = blocks_.find(block)->second;
   MappedBlock{known.range, block}.header().holds.fetch_or(kSentHold);
   known.sent = true;
 }
@@ -181,7 +181,7 @@ void BlockArena::take_released() {
     const auto found = blocks_.find(block);
     // What is not on these books was never released, and the list goes no further.
     if (found == blocks_.end() || found->second.free) return;
-    Known& known = found->second;
+    KnownBlock& known = found->second;
     known.free = true;
     free_[class_of(known.size)].backed.push_back(block);
     in_use_ -= known.size;
@@ -206,7 +206,7 @@ void BlockArena::give_back(bool look) {
     auto& [backed, punched] = free_[i];
     while (spare_ > most && !backed.empty()) {
       const std::uint64_t block = backed.back();
-      Known& known = blocks_.find(block)->second;
+      KnownBlock& known = blocks_.find(block)->second;
       memory_->punch(block + sizeof(BlockHeader), block + known.size);
       if (known.size > kLargestShared) {
         known.range = nullptr;

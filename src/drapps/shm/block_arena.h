@@ -50,13 +50,13 @@ class BlockArena {
  private:
   static constexpr std::size_t kClasses = 512;
 
-  struct Known {
+  struct KnownBlock {
     std::shared_ptr<const MappedRange> range;  // null while a large block has no pages
     std::uint64_t size;
     bool sent = false;
     bool free = false;
   };
-  using Blocks = std::map<std::uint64_t, Known>;  // by offset
+  using Blocks = std::map<std::uint64_t, KnownBlock>;  // by offset
   struct FreeBlocks {
     std::vector<std::uint64_t> backed;   // offsets
     std::vector<std::uint64_t> punched;  // those without pages

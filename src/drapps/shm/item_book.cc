@@ -24,14 +24,14 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 }  // namespace
 
 /// The lock, while this lives.
-class ItemBook::Hold {
+class ItemBook::BookHold {
  public:
-  Hold(ItemBook& book, const Owner& me) : book_(book), held_(book.take(me)) {}
-  ~Hold() {
+  BookHold(ItemBook& book, const Owner& me) : book_(book), held_(book.take(me)) {}
+  ~BookHold() {
     if (held_) book_.entry_.lock.store(0, std::memory_order_release);
   }
-  Hold(const Hold&) = delete;
-  Hold& operator=(const Hold&) = delete;
+  BookHold(const BookHold&) = delete;
+  BookHold& operator=(const BookHold&) = delete;
   explicit operator bool() const noexcept { return held_; }
 
  private:
@@ -62,12 +62,12 @@ bool ItemBook::take(const Owner& me) {
   }
 }
 
-std::optional<ItemBook::Extent> ItemBook::extent_of(const ItemSlot& slot) const noexcept {
+std::optional<ItemBook::ItemExtent> ItemBook::extent_of(const ItemSlot& slot) const noexcept {
   // Others wrote it, and may have written anything.
   const std::uint64_t offset = slot.offset.load(std::memory_order_acquire);
   const std::uint64_t bytes = slot.bytes.load(kRelaxed);
   if (offset < begin_ || offset >= end_ || offset % kItemAlignment != 0 || bytes > end_ - offset) return std::nullopt;
-  return Extent{.begin = offset, .bytes = round_up(bytes, kItemAlignment)};
+  return ItemExtent{.begin = offset, .bytes = round_up(bytes, kItemAlignment)};
 }
 
 void ItemBook::repair() noexcept {
@@ -91,7 +91,7 @@ bool ItemBook::allocate(ItemSlot& slot, std::uint64_t bytes, const Owner& me) {
   const bool due = monotonic_ns() >= entry_.reclaim_ns.load(kRelaxed);
   // Where the budget is used up, processes that find nothing need not wait for one another.
   if (!due && slot.offset.load(kRelaxed) == 0 && used() + whole > end_ - begin_) return false;
-  const Hold hold(*this, me);
+  const BookHold hold(*this, me);
   if (!hold) return false;
   // A dead process was making the item here.
   if (const auto had = extent_of(slot); had && had->bytes == whole && back(*had)) {
@@ -128,7 +128,7 @@ std::optional<std::uint64_t> ItemBook::place_for(std::uint64_t bytes) {
   return std::nullopt;
 }
 
-bool ItemBook::back(const Extent& extent) const noexcept {
+bool ItemBook::back(const ItemExtent& extent) const noexcept {
   if (!file_.back(extent.begin, extent.bytes)) {
     file_.punch(extent.begin, extent.bytes);
     return false;
@@ -141,16 +141,16 @@ bool ItemBook::back(const Extent& extent) const noexcept {
 }
 
 void ItemBook::look_for_gaps() {
-  Extent largest{};
+  ItemExtent largest{};
   std::uint64_t other = 0;
   std::uint64_t at = begin_;
   try {
-    std::vector<Extent> extents;
+    std::vector<ItemExtent> extents;
     for (const ItemSlot& slot : slots_) {
       if (const auto extent = extent_of(slot)) extents.push_back(*extent);
     }
-    std::ranges::sort(extents, {}, &Extent::begin);
-    for (const Extent& extent : extents) {
+    std::ranges::sort(extents, {}, &ItemExtent::begin);
+    for (const ItemExtent& extent : extents) {
       const std::uint64_t gap = extent.begin - std::min(at, extent.begin);
       other = std::max(other, std::min(gap, largest.bytes));
       if (gap > largest.bytes) largest = {.begin = at, .bytes = gap};
@@ -180,11 +180,11 @@ void ItemBook::drop(ItemSlot& slot) noexcept {
 
 void ItemBook::release(ItemSlot& slot, const Owner& me) {
   if (slot.offset.load(kRelaxed) == 0) return;
-  if (const Hold hold(*this, me); hold) drop(slot);
+  if (const BookHold hold(*this, me); hold) drop(slot);
 }
 
 void ItemBook::reclaim(const Owner& me) {
-  const Hold hold(*this, me);
+  const BookHold hold(*this, me);
   if (!hold) return;
   drop_what_the_dead_have(me);
   repair();

@@ -37,20 +37,20 @@ class ItemBook {
   std::span<ItemSlot> slots() const noexcept { return slots_; }
   std::uint64_t used() const noexcept { return entry_.used.load(std::memory_order_relaxed); }
 
-  struct Extent {
+  struct ItemExtent {
     std::uint64_t begin;
     std::uint64_t bytes;  // whole units of kItemAlignment
   };
   /// The bytes of a slot; nothing where it has none, or says what cannot be.
-  std::optional<Extent> extent_of(const ItemSlot& slot) const noexcept;
+  std::optional<ItemExtent> extent_of(const ItemSlot& slot) const noexcept;
 
  private:
-  class Hold;
+  class BookHold;
 
   bool take(const Owner& me);
   void repair() noexcept;
   std::optional<std::uint64_t> place_for(std::uint64_t bytes);
-  bool back(const Extent& extent) const noexcept;
+  bool back(const ItemExtent& extent) const noexcept;
   void look_for_gaps();
   void drop(ItemSlot& slot) noexcept;
   void drop_what_the_dead_have(const Owner& me);

@@ -37,7 +37,8 @@ void Accounts::add_lane(std::size_t lane, double count, double cpu, double wall)
   now_.wall[lane].seconds += count * wall;
 }
 
-void Accounts::add(const World& world, const Settings& settings, const Rates& rates, const Stretch& stretch) noexcept {
+void Accounts::add(const World& world, const Settings& settings, const Rates& rates,
+                   const SteadyStretch& stretch) noexcept {
   const double seconds = stretch.seconds;
   const SampleCost& cost = rates.cost;
   const double here = stretch.made * (rates.prepare > 0 ? 1 - rates.remote / rates.prepare : 1);
@@ -53,7 +54,7 @@ void Accounts::add(const World& world, const Settings& settings, const Rates& ra
       add_lane(lane_place(kStages[stage]), here, cost.cpu[stage], per_sample_wall(cost.cpu[stage], rates.speed));
     }
   }
-  const auto gpu_time = [&](Stage stage, KnobId knob) {
+  const auto gpu_time = [&](WorkStage stage, KnobId knob) {
     return world.machine.gpu.count > 0 ? world.workload.stages[stage].gpu * settings[knob] / kWeightUnit : 0;
   };
   add_lane(kGpuDecodeLane, here, 0, gpu_time(kDecodeStage, KnobId::kDecodeOnGpu));

@@ -28,7 +28,7 @@ struct Totals {
 };
 
 /// A stretch of time in which nothing changes.
-struct Stretch {
+struct SteadyStretch {
   double seconds = 0;
   double made = 0;   // samples
   double taken = 0;  // samples
@@ -44,7 +44,7 @@ struct Stretch {
 
 class Accounts {
  public:
-  void add(const World& world, const Settings& settings, const Rates& rates, const Stretch& stretch) noexcept;
+  void add(const World& world, const Settings& settings, const Rates& rates, const SteadyStretch& stretch) noexcept;
 
   const Totals& totals() const noexcept { return totals_; }
   PlantCounters counters(std::uint64_t time_ns, const World& world) const noexcept;
@@ -71,7 +71,7 @@ class Accounts {
   double idle_cores_ = 0, other_cores_ = 0, read_busy_ = 0, waiting_ = 0;
   Totals looked_;  // at the observation before
   double looked_other_ = 0, looked_busy_ = 0, looked_waiting_ = 0;
-  Stretch last_;
+  SteadyStretch last_;
 };
 
 }  // namespace drapps::sim

@@ -22,7 +22,7 @@ SampleCost cost_of(const World& world, const Settings& settings, const Condition
   const double cached = form.bytes > 0 ? condition.cached : 0;
 
   SampleCost cost;
-  const auto add = [&](Stage at, double share_on_gpu, double times) {
+  const auto add = [&](WorkStage at, double share_on_gpu, double times) {
     const StageCost& stage = workload.stages[at];
     const double on_gpu = gpu && stage.gpu > 0 ? share_on_gpu : 0;
     cost.cpu[at] += stage.cpu * times * (1 - on_gpu) * condition.work;

@@ -18,16 +18,19 @@ const FormCost& form_of(const World& world, const Settings& settings) noexcept {
 
 }  // namespace
 
-Course::Course(Scenario scenario) : scenario_(std::move(scenario)), epoch_left_(world().workload.samples) {}
+ScenarioCourse::ScenarioCourse(Scenario scenario)
+    : scenario_(std::move(scenario)), epoch_left_(world().workload.samples) {}
 
-double Course::kept_bytes(const Settings& settings) const noexcept { return kept_ * form_of(world(), settings).bytes; }
+double ScenarioCourse::kept_bytes(const Settings& settings) const noexcept {
+  return kept_ * form_of(world(), settings).bytes;
+}
 
-double Course::next() const noexcept {
+double ScenarioCourse::next() const noexcept {
   if (segment_ + 1 == scenario_.segments.size()) return next_draw_;
   return std::min(next_draw_, scenario_.segments[segment_ + 1].begin);
 }
 
-bool Course::advance(double time) noexcept {
+bool ScenarioCourse::advance(double time) noexcept {
   const std::size_t before = segment_;
   while (segment_ + 1 < scenario_.segments.size() && scenario_.segments[segment_ + 1].begin <= time + kAlmost) {
     ++segment_;
@@ -41,7 +44,7 @@ bool Course::advance(double time) noexcept {
   return true;
 }
 
-void Course::draw(double time) noexcept {
+void ScenarioCourse::draw(double time) noexcept {
   next_draw_ = time + kDrawEvery;
   const double sigma = world().workload.noise;
   if (sigma <= 0) return;
@@ -56,7 +59,7 @@ void Course::draw(double time) noexcept {
   condition_.step = exact::exp(noise_[2] / 4);  // accelerators vary less than hosts
 }
 
-void Course::made(double samples, const Settings& settings) noexcept {
+void ScenarioCourse::made(double samples, const Settings& settings) noexcept {
   const WorkloadModel& workload = world().workload;
   const MemoryModel& memory = world().machine.memory;
   const FormCost& form = form_of(world(), settings);

@@ -12,9 +12,9 @@ namespace drapps::sim {
 /// Times and levels that differ by less, in seconds or as a share, are the same.
 inline constexpr double kAlmost = 1e-9;
 
-class Course {
+class ScenarioCourse {
  public:
-  explicit Course(Scenario scenario);
+  explicit ScenarioCourse(Scenario scenario);
 
   const World& world() const noexcept { return scenario_.segments[segment_].world; }
   /// All of it but the makers and remote machines, which are the plant's.

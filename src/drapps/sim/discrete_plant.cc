@@ -171,15 +171,15 @@ void DiscretePlant::step() {
   const double end = taken + rates.step + offloaded;
   rates.prepare = rates.fetch = batch / std::max(1e-12, end - time_);
   rates.remote = rates.prepare * rows_far_ / batch;
-  Stretch done{.seconds = end - time_,
-               .made = batch,
-               .taken = batch,
-               .stall = stall,
-               .ready = static_cast<double>(ready_.size()),
-               .makers = static_cast<double>(makers_.size()),
-               .remote = static_cast<double>(settings_[KnobId::kRemoteWorkers]),
-               .kept = course_.kept_bytes(settings_),
-               .full = stall <= 0};
+  SteadyStretch done{.seconds = end - time_,
+                     .made = batch,
+                     .taken = batch,
+                     .stall = stall,
+                     .ready = static_cast<double>(ready_.size()),
+                     .makers = static_cast<double>(makers_.size()),
+                     .remote = static_cast<double>(settings_[KnobId::kRemoteWorkers]),
+                     .kept = course_.kept_bytes(settings_),
+                     .full = stall <= 0};
   accounts_.add(world(), settings_, rates, done);
   trained_ += end - time_;
   time_ = end;

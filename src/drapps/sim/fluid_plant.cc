@@ -102,16 +102,16 @@ void FluidPlant::stretch(double most) noexcept {
   }
   if (make > 0) seconds = std::min(seconds, course_.epoch_left() / make);
 
-  Stretch done{.seconds = seconds,
-               .made = make * seconds,
-               .taken = take * seconds,
-               .stall = paused ? 0 : seconds * std::max(0.0, 1 - take / rates_.consume),
-               .makers = makers_.working,
-               .starting = makers_.waiting(),
-               .remote = remote_.working + remote_.waiting(),
-               .kept = course_.kept_bytes(settings_),
-               .paused = paused,
-               .full = full};
+  SteadyStretch done{.seconds = seconds,
+                     .made = make * seconds,
+                     .taken = take * seconds,
+                     .stall = paused ? 0 : seconds * std::max(0.0, 1 - take / rates_.consume),
+                     .makers = makers_.working,
+                     .starting = makers_.waiting(),
+                     .remote = remote_.working + remote_.waiting(),
+                     .kept = course_.kept_bytes(settings_),
+                     .paused = paused,
+                     .full = full};
   level_ = std::max(0.0, level_ + done.made - done.taken);
   done.ready = std::floor(level_ / world().workload.batch + kAlmost);
   accounts_.add(world(), settings_, rates_, done);

@@ -33,7 +33,7 @@ Limits limits_of(const World& world) noexcept {
     limits[KnobId::kFused] = {1, 1};
     limits[KnobId::kProcesses] = {1, most_of(std::clamp(fitting, 1.0, std::ceil(kMostProcesses * cores)))};
   }
-  const auto on_gpu = [&](Stage stage) {
+  const auto on_gpu = [&](WorkStage stage) {
     return Bounds{0, machine.gpu.count > 0 && workload.stages[stage].gpu > 0 ? kWeightUnit : 0};
   };
   limits[KnobId::kDecodeOnGpu] = on_gpu(kDecodeStage);

@@ -29,7 +29,7 @@ class SimulatedPlant : public Plant {
   /// The knob that says how many make samples.
   KnobId maker_knob() const noexcept { return world().in_processes() ? KnobId::kProcesses : KnobId::kWorkers; }
 
-  Course course_;
+  ScenarioCourse course_;
   Limits limits_;
   Settings settings_;
   Accounts accounts_;

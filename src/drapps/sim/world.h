@@ -110,7 +110,7 @@ struct FormCost {
 
 inline constexpr std::array kStages{LaneRole::kDecode, LaneRole::kAugment, LaneRole::kTokenise, LaneRole::kPython,
                                     LaneRole::kCollate};
-enum Stage : std::size_t { kDecodeStage, kAugmentStage, kTokeniseStage, kPythonStage, kCollateStage };
+enum WorkStage : std::size_t { kDecodeStage, kAugmentStage, kTokeniseStage, kPythonStage, kCollateStage };
 
 struct WorkloadModel {
   double batch = 64;          // samples

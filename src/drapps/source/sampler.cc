@@ -72,7 +72,7 @@ std::uint64_t Sampler::rows() const noexcept {
   return steps_ == 0 ? 0 : (steps_ - 1) * spec_.batch + batch(steps_ - 1).rows;
 }
 
-Sampler::Batch Sampler::batch(std::uint64_t step) const noexcept {
+Sampler::BatchRows Sampler::batch(std::uint64_t step) const noexcept {
   const std::uint64_t batch = spec_.batch;
   const auto rank = static_cast<std::uint64_t>(spec_.rank);
   const auto world = static_cast<std::uint64_t>(spec_.world);

@@ -43,7 +43,7 @@ using IndexList = std::shared_ptr<const std::vector<std::uint64_t>>;
 /// Immutable; may be read from any thread. Some 5 KiB.
 class Sampler {
  public:
-  struct Batch {
+  struct BatchRows {
     std::uint64_t first_position = 0;  // of this rank's row 0; its rows follow one another
     std::uint32_t rows = 0;
     std::uint32_t padded = 0;  // how many of them, at the end, are padding
@@ -77,7 +77,7 @@ class Sampler {
   std::uint64_t rows() const noexcept;
 
   /// This rank's share of a step. Requires step < steps().
-  Batch batch(std::uint64_t step) const noexcept;
+  BatchRows batch(std::uint64_t step) const noexcept;
   /// Requires row < batch(step).rows. Costs one permutation, some hundred ns where shuffled.
   Row row(std::uint64_t step, std::uint32_t row) const noexcept;
   /// The indices of rows `first`, `first` + 1, … of a step, as row() gives them; cheaper for many.

@@ -5,7 +5,10 @@
 
 namespace drapps {
 Source::Source(std::uint64_t size, std::vector<std::string> parts, Targets targets)
-    : size_(size), parts_(std::move(parts)), targets_(std::move(targets)), memory_(std::make_unique<Memory[]>(size)) {}
+    : size_(size),
+      parts_(std::move(parts)),
+      targets_(std::move(targets)),
+      memory_(std::make_unique<HintMemory[]>(size)) {}
 
 Source::Source(std::uint64_t size, const Hint& each, std::vector<std::string> parts)
     : size_(size), parts_(std::move(parts)), each_(each) {}
@@ -35,7 +38,7 @@ BoxRange Source::boxes(std::uint64_t index) const noexcept {
 
 Hint Source::hint(std::uint64_t index) const noexcept {
   if (memory_ == nullptr) return each_;
-  const Memory& memory = memory_[index];
+  const HintMemory& memory = memory_[index];
   return {memory.bytes.load(std::memory_order_relaxed), memory.work.load(std::memory_order_relaxed)};
 }
 

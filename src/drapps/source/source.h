@@ -87,7 +87,7 @@ class Source {
   Source(std::uint64_t size, const Hint& each, std::vector<std::string> parts);
 
  private:
-  struct Memory {
+  struct HintMemory {
     std::atomic<std::uint32_t> bytes{0};
     std::atomic<std::uint32_t> work{0};
   };
@@ -96,7 +96,7 @@ class Source {
   Targets targets_;
   std::shared_ptr<Storage> storage_ = Storage::files();
   Hint each_;  // without memory_
-  std::unique_ptr<Memory[]> memory_;
+  std::unique_ptr<HintMemory[]> memory_;
 };
 
 }  // namespace drapps

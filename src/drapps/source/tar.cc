@@ -15,10 +15,10 @@ constexpr std::uint64_t kBlock = 512;
 constexpr std::uint64_t kMaxName = 65536;
 
 // Fields of a header: offset and length.
-struct Field {
+struct TarField {
   std::size_t offset, length;
 };
-constexpr Field kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 6}, kPrefix{345, 155};
+constexpr TarField kName{0, 100}, kSize{124, 12}, kChecksum{148, 8}, kMagic{257, 6}, kPrefix{345, 155};
 constexpr std::size_t kType = 156;
 
 using Block = std::array<std::uint8_t, kBlock>;
@@ -32,7 +32,7 @@ std::string_view text(std::span<const std::uint8_t> bytes) {
   return whole.substr(0, whole.find('\0'));
 }
 
-std::string_view text(const Block& block, Field field) {
+std::string_view text(const Block& block, TarField field) {
   return text(std::span(block).subspan(field.offset, field.length));
 }
 
@@ -49,7 +49,7 @@ std::optional<std::uint64_t> digits(std::string_view text, std::uint64_t base) {
   return value;
 }
 
-std::optional<std::uint64_t> number(const Block& block, Field field) {
+std::optional<std::uint64_t> number(const Block& block, TarField field) {
   const std::span<const std::uint8_t> bytes = std::span(block).subspan(field.offset, field.length);
   if ((bytes[0] & 0x80) != 0) {  // base 256
     std::uint64_t value = bytes[0] & 0x7F;

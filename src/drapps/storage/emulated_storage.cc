@@ -69,7 +69,7 @@ EmulatedReader::~EmulatedReader() {
     closed_ = true;
   }
   // What was begun has been read already, and ends sooner than it would have.
-  for (TimerQueue::Entry& entry : timers_.close()) sink_.read_done(*entry.request, std::move(entry.status));
+  for (TimerQueue::TimedRead& entry : timers_.close()) sink_.read_done(*entry.request, std::move(entry.status));
   while (ReadRequest* const request = queue_.pop()) cancel(*request, sink_);
 }
 

@@ -43,7 +43,8 @@ Status EmulationSpec::check() const {
     return invalid("the storage's period ends before its schedule; make it longer than " +
                    std::to_string(schedule.back().at) + " s, or 0");
   }
-  const bool stalls = std::ranges::all_of(schedule, [](const Change& change) { return change.conditions.stalls; });
+  const bool stalls =
+      std::ranges::all_of(schedule, [](const ConditionChange& change) { return change.conditions.stalls; });
   if (stalls || (period == 0 && schedule.back().conditions.stalls)) {
     return invalid("the storage's schedule ends in a stall, behind which no read would end");
   }
@@ -54,8 +55,8 @@ Result<Emulation> Emulation::make(EmulationSpec spec) {
   DRAPPS_RETURN_IF_ERROR(spec.check());
   auto file = SharedFile::make("drapps-storage");
   if (!file.ok()) return std::move(file).error();
-  DRAPPS_RETURN_IF_ERROR(file->grow(sizeof(Shared)));
-  auto mapping = file->map(0, sizeof(Shared));
+  DRAPPS_RETURN_IF_ERROR(file->grow(sizeof(SharedEmulation)));
+  auto mapping = file->map(0, sizeof(SharedEmulation));
   if (!mapping.ok()) return std::move(mapping).error();
   Emulation made(std::move(spec), *std::move(file), *std::move(mapping));
   made.shared().begun_ns = monotonic_ns();
@@ -66,8 +67,8 @@ Result<Emulation> Emulation::make(EmulationSpec spec) {
 Result<Emulation> Emulation::attach(EmulationSpec spec, int fd) {
   DRAPPS_RETURN_IF_ERROR(spec.check());
   auto file = SharedFile::attach(fd);
-  if (file.ok() && file->bytes() == sizeof(Shared)) {
-    auto mapping = file->map(0, sizeof(Shared));
+  if (file.ok() && file->bytes() == sizeof(SharedEmulation)) {
+    auto mapping = file->map(0, sizeof(SharedEmulation));
     if (!mapping.ok()) return std::move(mapping).error();
     Emulation attached(std::move(spec), *std::move(file), *std::move(mapping));
     if (attached.shared().magic == kMagic) return attached;

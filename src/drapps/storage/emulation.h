@@ -31,14 +31,14 @@ struct EmulatedConditions {
 };
 
 struct EmulationSpec {
-  struct Change {
+  struct ConditionChange {
     double at = 0;  // seconds since the beginning, or since that of the period
     EmulatedConditions conditions;
   };
-  std::vector<Change> schedule;  // in the order of time; the first at 0
-  double period = 0;             // seconds after which the schedule begins again; 0: never
-  double burst = 0.02;           // seconds of bandwidth, and of requests, that a pause earns
-  std::uint64_t seed = 0;        // of the latencies
+  std::vector<ConditionChange> schedule;  // in the order of time; the first at 0
+  double period = 0;                      // seconds after which the schedule begins again; 0: never
+  double burst = 0.02;                    // seconds of bandwidth, and of requests, that a pause earns
+  std::uint64_t seed = 0;                 // of the latencies
 
   /// kInvalidArgument names what makes no sense.
   Status check() const;
@@ -72,7 +72,7 @@ class Emulation {
   ReadEnd end_of(std::uint64_t bytes, std::uint64_t now_ns, std::uint64_t patience_until_ns = kForever) noexcept;
 
  private:
-  struct Shared {
+  struct SharedEmulation {
     std::uint64_t magic;
     std::uint64_t begun_ns;
     TokenBucket bytes;
@@ -82,7 +82,7 @@ class Emulation {
 
   Emulation(EmulationSpec spec, SharedFile file, Mapping mapping) noexcept
       : spec_(std::move(spec)), file_(std::move(file)), mapping_(std::move(mapping)) {}
-  Shared& shared() const noexcept { return *reinterpret_cast<Shared*>(mapping_.data()); }
+  SharedEmulation& shared() const noexcept { return *reinterpret_cast<SharedEmulation*>(mapping_.data()); }
   std::size_t place_at(std::uint64_t now_ns, std::uint64_t& next_ns) const noexcept;
   std::uint64_t burst_ns() const noexcept { return static_cast<std::uint64_t>(spec_.burst * 1e9); }
 

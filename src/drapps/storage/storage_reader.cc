@@ -11,7 +11,7 @@ namespace drapps {
 StorageReader::~StorageReader() {
   // From here on nothing is tried again. What waits for that is told so before the reader goes, which then finishes
   // what it has.
-  for (TimerQueue::Entry& entry : retries_.close()) end(*entry.request, cancelled());
+  for (TimerQueue::TimedRead& entry : retries_.close()) end(*entry.request, cancelled());
   plain_.reset();
 }
 

@@ -23,7 +23,7 @@ class StorageReader final : public Reader, public ReadSink {
   void read_done(ReadRequest& request, Status status) noexcept override;
 
  private:
-  void again(TimerQueue::Entry& entry) { plain_->submit(*entry.request); }
+  void again(TimerQueue::TimedRead& entry) { plain_->submit(*entry.request); }
   void end(ReadRequest& request, Status status) noexcept;
 
   Storage& storage_;

@@ -24,7 +24,7 @@ Status TimerQueue::add(std::uint64_t due_ns, ReadRequest& request, Status status
   return ok_status();
 }
 
-std::vector<TimerQueue::Entry> TimerQueue::close() {
+std::vector<TimerQueue::TimedRead> TimerQueue::close() {
   {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
@@ -45,7 +45,7 @@ void TimerQueue::serve() {
       changed_.wait_for(lock, std::chrono::nanoseconds(heap_.front().due_ns - now));
     } else {
       std::ranges::pop_heap(heap_, later);
-      Entry entry = std::move(heap_.back());
+      TimedRead entry = std::move(heap_.back());
       heap_.pop_back();
       lock.unlock();
       due_(entry);

@@ -101,9 +101,9 @@ class Scanner {
     return false;
   }
 
-  JsonScan::Range keep(const std::string& text) {
-    const JsonScan::Range range{static_cast<std::uint32_t>(scan_.texts.size()),
-                                static_cast<std::uint32_t>(text.size())};
+  JsonScan::TextRange keep(const std::string& text) {
+    const JsonScan::TextRange range{static_cast<std::uint32_t>(scan_.texts.size()),
+                                    static_cast<std::uint32_t>(text.size())};
     scan_.texts += text;
     return range;
   }
@@ -200,7 +200,7 @@ class Scanner {
   bool model_ = false;       // whether the second of them is the model
   std::size_t nodes_ = 0;
   std::string key_;
-  JsonScan::Range key_range_{};
+  JsonScan::TextRange key_range_{};
   std::size_t merge_begin_ = 0;
 };
 

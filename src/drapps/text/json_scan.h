@@ -14,24 +14,24 @@ namespace drapps::text {
 /// A tokenizer.json. What it holds is bounded: a few times the bytes of its text.
 struct JsonScan {
   /// Of `texts`.
-  struct Range {
+  struct TextRange {
     std::uint32_t begin;
     std::uint32_t size;
   };
-  struct Entry {
-    Range token;
+  struct VocabularyEntry {
+    TextRange token;
     std::uint64_t id;
   };
 
   nlohmann::json rest;  // without the model's "vocab" and "merges"
   std::string texts;
-  std::vector<Entry> vocabulary;
-  std::vector<Range> merges;  // two each
+  std::vector<VocabularyEntry> vocabulary;
+  std::vector<TextRange> merges;  // two each
   bool has_vocabulary = false;
   bool has_merges = false;
   std::string damage;  // the first thing that is wrong with those lists
 
-  std::string_view text(Range range) const noexcept { return {texts.data() + range.begin, range.size}; }
+  std::string_view text(TextRange range) const noexcept { return {texts.data() + range.begin, range.size}; }
 };
 
 /// @return kTruncated and kCorrupt for what is no JSON, kTooLarge where it is deeper or has more in it than any

@@ -10,7 +10,7 @@ namespace drapps::text {
 namespace {
 
 /// Tokens of a text, counted from its first.
-struct Stretch {
+struct TokenStretch {
   std::size_t begin = 0;
   std::size_t end = 0;
   bool overflow = false;
@@ -19,7 +19,7 @@ struct Stretch {
 };
 
 /// What stays of `tokens` that are cut to `most`, and then what was cut off. False for strides that do not advance.
-bool cut(std::size_t tokens, std::size_t most, const RowOptions& options, std::vector<Stretch>& out) {
+bool cut(std::size_t tokens, std::size_t most, const RowOptions& options, std::vector<TokenStretch>& out) {
   out.clear();
   if (most >= tokens) {
     out.push_back({0, tokens});
@@ -32,8 +32,8 @@ bool cut(std::size_t tokens, std::size_t most, const RowOptions& options, std::v
     for (std::size_t done = 0;; done += step) {  // tokens from the side that is kept
       const std::size_t reached = std::min(done + most, tokens);
       const bool first = out.empty();
-      out.push_back(options.cut_left ? Stretch{tokens - reached, tokens - done, !first}
-                                     : Stretch{done, reached, !first});
+      out.push_back(options.cut_left ? TokenStretch{tokens - reached, tokens - done, !first}
+                                     : TokenStretch{done, reached, !first});
       if (reached == tokens) break;
     }
   }
@@ -41,13 +41,13 @@ bool cut(std::size_t tokens, std::size_t most, const RowOptions& options, std::v
 }
 
 /// How many tokens of each text stay.
-struct Kept {
+struct KeptTokens {
   std::size_t first;
   std::size_t second;
 };
 
 /// As truncate_encodings() of `tokenizers`: for `most` tokens together. False where that is an error.
-bool keep(std::size_t most, bool pair, Cutting cutting, Kept& kept) {
+bool keep(std::size_t most, bool pair, Cutting cutting, KeptTokens& kept) {
   if (most == 0) {
     kept = {0, 0};
     return true;
@@ -77,10 +77,10 @@ bool keep(std::size_t most, bool pair, Cutting cutting, Kept& kept) {
 }
 
 /// A row: which tokens of its texts it has.
-struct Row {
+struct TextRow {
   std::size_t sample;
-  Stretch first;
-  Stretch second;
+  TokenStretch first;
+  TokenStretch second;
 };
 
 /// Makes rows of tokens.
@@ -102,7 +102,7 @@ class RowMaker {
     out.begins.reserve(rows_.size() + 1);
     out.begins.push_back(0);
     const std::size_t target = padded_length();
-    for (const Row& row : rows_) {
+    for (const TextRow& row : rows_) {
       out.samples.push_back(static_cast<std::int64_t>(row.sample));
       out.begins.push_back(out.begins.back() + static_cast<std::int64_t>(std::max(size_of(row), target)));
     }
@@ -124,12 +124,12 @@ class RowMaker {
  private:
   std::size_t token_begin(std::size_t text) const noexcept { return static_cast<std::size_t>(encoded_.offsets[text]); }
   std::size_t tokens_of(std::size_t text) const noexcept { return token_begin(text + 1) - token_begin(text); }
-  std::size_t size_of(const Row& row) const noexcept { return added_ + row.first.size() + row.second.size(); }
+  std::size_t size_of(const TextRow& row) const noexcept { return added_ + row.first.size() + row.second.size(); }
 
   /// Lists the rows of a sample, in the order in which `tokenizers` merges what overflows.
   bool list(std::size_t sample) {
-    Kept kept{tokens_of(sample), pairs_ ? tokens_of(samples_ + sample) : 0};
-    const Kept all = kept;
+    KeptTokens kept{tokens_of(sample), pairs_ ? tokens_of(samples_ + sample) : 0};
+    const KeptTokens all = kept;
     if (options_.cutting != Cutting::kNone) {
       if (options_.max_length < added_) return false;
       if (!keep(options_.max_length - added_, pairs_, options_.cutting, kept)) return false;
@@ -160,7 +160,7 @@ class RowMaker {
     return length;
   }
 
-  void fill(const Row& row, std::size_t at, Rows& out) const {
+  void fill(const TextRow& row, std::size_t at, Rows& out) const {
     for (const Piece& piece : pieces_) {
       if (piece.of == Piece::Of::kTemplate) {
         if (!options_.specials) continue;
@@ -173,7 +173,7 @@ class RowMaker {
         continue;
       }
       const bool second = piece.of == Piece::Of::kSecond;
-      const Stretch& stretch = second ? row.second : row.first;
+      const TokenStretch& stretch = second ? row.second : row.first;
       // A template gives its types to what stays, and not to what was cut off.
       const std::int64_t type = stretch.overflow ? second : piece.type;
       const std::size_t from = token_begin(second ? samples_ + row.sample : row.sample) + stretch.begin;
@@ -213,17 +213,17 @@ class RowMaker {
   const Trim trim_;
   std::size_t added_ = 0;
   bool second_leads_ = false;
-  std::vector<Row> rows_;
+  std::vector<TextRow> rows_;
   std::size_t longest_ = 0;  // of the rows that are not of what was cut off
-  std::vector<Stretch> firsts_;
-  std::vector<Stretch> seconds_;
+  std::vector<TokenStretch> firsts_;
+  std::vector<TokenStretch> seconds_;
 };
 
 }  // namespace
 
 Result<Rows> make_rows(const Tokenizer& tokenizer, const std::vector<std::string_view>& texts,
                        const std::vector<std::string_view>* seconds, const RowOptions& options,
-                       const Resources& resources) {
+                       const CallResources& resources) {
   const std::optional<Template>& pair = tokenizer.pair();
   if (seconds != nullptr && !pair) return refused("a template that has not each of two texts once");
   const Template& pieces = seconds != nullptr && pair ? *pair : tokenizer.single();

@@ -50,6 +50,6 @@ struct Rows {
 ///     kResourceExhausted as Tokenizer::encode().
 Result<Rows> make_rows(const Tokenizer& tokenizer, const std::vector<std::string_view>& texts,
                        const std::vector<std::string_view>* seconds, const RowOptions& options,
-                       const Resources& resources = {});
+                       const CallResources& resources = {});
 
 }  // namespace drapps::text

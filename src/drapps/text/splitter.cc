@@ -34,8 +34,8 @@ std::uint32_t Splitter::child_of(std::uint32_t node, std::uint8_t byte) const no
   return child;
 }
 
-std::optional<Splitter::Found> Splitter::find(std::string_view text, std::size_t from,
-                                              const std::vector<bool>* wanted) const noexcept {
+std::optional<Splitter::StringMatch> Splitter::find(std::string_view text, std::size_t from,
+                                                    const std::vector<bool>* wanted) const noexcept {
   if (empty()) return std::nullopt;
   for (std::size_t at = from; at < text.size(); ++at) {
     if (only_first_ >= 0) {
@@ -44,10 +44,10 @@ std::optional<Splitter::Found> Splitter::find(std::string_view text, std::size_t
       at = static_cast<std::size_t>(static_cast<const char*>(next) - text.data());
     }
     std::uint32_t node = first_[static_cast<std::uint8_t>(text[at])];
-    std::optional<Found> found;
+    std::optional<StringMatch> found;
     for (std::size_t end = at + 1; node != kNothing; ++end) {
       const std::uint32_t string = nodes_[node].string;
-      if (string != kNothing && (wanted == nullptr || (*wanted)[string])) found = Found{at, end, string};
+      if (string != kNothing && (wanted == nullptr || (*wanted)[string])) found = StringMatch{at, end, string};
       if (end == text.size()) break;
       node = child_of(node, static_cast<std::uint8_t>(text[end]));
     }

@@ -13,7 +13,7 @@ namespace drapps::text {
 /// once made; shared by all threads.
 class Splitter {
  public:
-  struct Found {
+  struct StringMatch {
     std::size_t begin;
     std::size_t end;
     std::uint32_t string;  // its index
@@ -26,7 +26,8 @@ class Splitter {
 
   /// The first string at or behind `from`, or nothing. Of the strings that have false in `wanted`, nothing is seen;
   /// null wants all.
-  std::optional<Found> find(std::string_view text, std::size_t from, const std::vector<bool>* wanted) const noexcept;
+  std::optional<StringMatch> find(std::string_view text, std::size_t from,
+                                  const std::vector<bool>* wanted) const noexcept;
 
  private:
   static constexpr std::uint32_t kNothing = ~std::uint32_t{0};

@@ -131,7 +131,7 @@ Tokenizer::Encoders Tokenizer::take_encoders(std::size_t threads, MemoryLedger* 
   taken.reserve(threads);
   if (const auto lock = lock_soon(mutex_); lock.owns_lock()) {
     // The one that this thread had last: its core's cache still has what it remembers.
-    const auto own = std::ranges::find(encoders_, std::this_thread::get_id(), &Waiting::of);
+    const auto own = std::ranges::find(encoders_, std::this_thread::get_id(), &IdleEncoder::of);
     if (own != encoders_.end()) std::iter_swap(own, encoders_.end() - 1);
     for (; taken.size() < threads && !encoders_.empty(); encoders_.pop_back()) {
       taken.push_back(std::move(encoders_.back().encoder));
@@ -157,7 +157,7 @@ void Tokenizer::give_back(Encoders encoders) const noexcept {
 }
 
 /// What the functions below hand on while a text becomes ids.
-struct Tokenizer::Work {
+struct Tokenizer::TokenizerWork {
   Encoder& encoder;
   const Options options;
   IdBuffer& out;
@@ -169,7 +169,7 @@ struct Tokenizer::Work {
 };
 
 template <class Rest>
-void Tokenizer::split(const Splitter& splitter, const std::vector<std::uint32_t>& tokens, Work& work,
+void Tokenizer::split(const Splitter& splitter, const std::vector<std::uint32_t>& tokens, TokenizerWork& work,
                       std::string_view text, const Rest& rest) const {
   std::size_t done = 0;  // text up to here has its ids
   std::size_t from = 0;
@@ -188,7 +188,7 @@ void Tokenizer::split(const Splitter& splitter, const std::vector<std::uint32_t>
   if (done < text.size()) rest(text.substr(done));
 }
 
-std::string_view Tokenizer::normalised(Work& work, std::string_view text) const {
+std::string_view Tokenizer::normalised(TokenizerWork& work, std::string_view text) const {
   for (const Form form : parts_.forms) {
     std::string next;
     if (!normalize(form, text, next)) continue;
@@ -201,14 +201,14 @@ std::string_view Tokenizer::normalised(Work& work, std::string_view text) const 
   return text;
 }
 
-void Tokenizer::encode_rest(Work& work, std::string_view text) const {
+void Tokenizer::encode_rest(TokenizerWork& work, std::string_view text) const {
   text = normalised(work, text);
   const auto bare = [&](std::string_view piece) { work.encoder.encode(piece, work.out); };
   if (normalized_splitter_.empty()) return bare(text);
   split(normalized_splitter_, normalized_, work, text, bare);
 }
 
-void Tokenizer::encode_text(Work& work, std::string_view text) const {
+void Tokenizer::encode_text(TokenizerWork& work, std::string_view text) const {
   const bool none = parts_.added_on_request && work.options.added == nullptr;
   if (none) {
     work.encoder.encode(text, work.out);
@@ -227,7 +227,7 @@ struct Tokenizer::Share {
 };
 
 Status Tokenizer::encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const {
-  Work work{.encoder = encoder, .options = options, .out = out.ids};
+  TokenizerWork work{.encoder = encoder, .options = options, .out = out.ids};
   std::string repaired;
   out.offsets.reserve(out.offsets.size() + share.end - share.begin);
   for (std::size_t i = share.begin; i < share.end; ++i) {
@@ -278,7 +278,7 @@ Result<std::vector<Tokenizer::Encoded>> Tokenizer::encode_shares(Encoders& encod
 }
 
 Result<Tokenizer::Encoded> Tokenizer::encode(const std::vector<std::string_view>& texts, unsigned threads,
-                                             Options options, const Resources& resources) const {
+                                             Options options, const CallResources& resources) const {
   return catching([&]() -> Result<Encoded> {
     const std::size_t most = resources.workers != nullptr ? resources.threads : 1;
     auto encoders = take_encoders(threads_for(texts, threads, most), resources.memory);

@@ -54,7 +54,7 @@ struct TokenizerParts {
 };
 
 /// What a call may use of the process.
-struct Resources {
+struct CallResources {
   WorkerGroup* workers = nullptr;  // who helps its thread; nobody without
   unsigned threads = 1;            // that work at once at most
   MemoryLedger* memory = nullptr;  // where what encoders remember is booked; outlives them, and has fewer if it refuses
@@ -88,7 +88,7 @@ class Tokenizer {
     Places places;  // of all ids, but without those of the template
   };
   Result<Encoded> encode(const std::vector<std::string_view>& texts, unsigned threads, Options options,
-                         const Resources& resources = {}) const;
+                         const CallResources& resources = {}) const;
 
   /// The bytes of the ids, where decodes(); special tokens and ids without a token are left out where asked.
   /// @return kInvalidArgument for an id without a token, unless `lenient`.
@@ -106,7 +106,7 @@ class Tokenizer {
  private:
   using Encoders = std::vector<std::unique_ptr<Encoder>>;
   /// An encoder that waits for the next call, and the thread that used it last.
-  struct Waiting {
+  struct IdleEncoder {
     std::unique_ptr<Encoder> encoder;
     std::thread::id of;
   };
@@ -115,17 +115,17 @@ class Tokenizer {
   Encoders take_encoders(std::size_t threads, MemoryLedger* memory) const;
   void give_back(Encoders encoders) const noexcept;
 
-  struct Work;
+  struct TokenizerWork;
   struct Share;
   Result<std::vector<Encoded>> encode_shares(Encoders& encoders, const std::vector<std::string_view>& texts,
                                              Options options, WorkerGroup& workers) const;
   Status encode_share(Encoder& encoder, const Share& share, Options options, Encoded& out) const;
-  void encode_text(Work& work, std::string_view text) const;
-  void encode_rest(Work& work, std::string_view text) const;
-  std::string_view normalised(Work& work, std::string_view text) const;
+  void encode_text(TokenizerWork& work, std::string_view text) const;
+  void encode_rest(TokenizerWork& work, std::string_view text) const;
+  std::string_view normalised(TokenizerWork& work, std::string_view text) const;
   template <class Rest>
-  void split(const Splitter& splitter, const std::vector<std::uint32_t>& tokens, Work& work, std::string_view text,
-             const Rest& rest) const;
+  void split(const Splitter& splitter, const std::vector<std::uint32_t>& tokens, TokenizerWork& work,
+             std::string_view text, const Rest& rest) const;
 
   const TokenizerParts parts_;
   const Cut cut_;
@@ -137,7 +137,7 @@ class Tokenizer {
   Splitter plain_splitter_;
   Splitter normalized_splitter_;
   mutable std::mutex mutex_;  // guards encoders_; only ever tried, since another thread may have held it at a fork
-  mutable std::vector<Waiting> encoders_;
+  mutable std::vector<IdleEncoder> encoders_;
 };
 
 }  // namespace drapps::text

@@ -40,9 +40,9 @@ inline void put_text(Bytes& out, std::string_view text) {
 }
 
 /// Reads what was put. Bytes that are no such thing give zeros, and ok() is false from there on.
-class Cursor {
+class ByteCursor {
  public:
-  explicit Cursor(std::span<const std::uint8_t> bytes) noexcept : bytes_(bytes) {}
+  explicit ByteCursor(std::span<const std::uint8_t> bytes) noexcept : bytes_(bytes) {}
 
   bool ok() const noexcept { return ok_; }
   /// Whether all was read, and was what it should be.

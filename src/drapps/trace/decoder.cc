@@ -10,21 +10,21 @@ namespace {
 
 constexpr std::size_t kMostGuardWords = 8192;
 
-std::int32_t value_of(std::uint64_t word, Cursor& in) noexcept {
+std::int32_t value_of(std::uint64_t word, ByteCursor& in) noexcept {
   const auto wide = static_cast<std::int64_t>(word);
   const auto narrow = static_cast<std::int32_t>(wide);
   if (narrow != wide) in.fail();
   return narrow;
 }
 
-std::vector<std::int32_t> read_settings(Cursor& in, std::span<std::uint64_t> before) {
+std::vector<std::int32_t> read_settings(ByteCursor& in, std::span<std::uint64_t> before) {
   take_words(in, before);
   std::vector<std::int32_t> values(before.size());
   std::transform(before.begin(), before.end(), values.begin(), [&](std::uint64_t word) { return value_of(word, in); });
   return values;
 }
 
-const std::string& read_reason(Cursor& in, std::string& before) {
+const std::string& read_reason(ByteCursor& in, std::string& before) {
   const std::uint64_t length = in.number_to(kMostText);
   if (length == 0) return before;
   const auto text = in.take(length - 1);
@@ -34,7 +34,7 @@ const std::string& read_reason(Cursor& in, std::string& before) {
 
 }  // namespace
 
-Decoder::Decoder(const Header& header)
+TraceDecoder::TraceDecoder(const TraceHeader& header)
     : knobs_(header.knobs.size()),
       lanes_(header.lanes.size()),
       holds_(header.holds.size()),
@@ -43,14 +43,14 @@ Decoder::Decoder(const Header& header)
       proposed_(header.settings()),
       applied_(header.settings()) {}
 
-Result<Entry> Decoder::read(Tag tag, std::span<const std::uint8_t> content) {
-  Cursor in(content);
+Result<Entry> TraceDecoder::read(Tag tag, std::span<const std::uint8_t> content) {
+  ByteCursor in(content);
   Entry entry = read_entry(tag, in);
   if (in.done()) return entry;
   return Error{.code = ErrorCode::kCorrupt, .message = "a record of the trace makes no sense"};
 }
 
-Entry Decoder::read_entry(Tag tag, Cursor& in) {
+Entry TraceDecoder::read_entry(Tag tag, ByteCursor& in) {
   switch (tag) {
     case Tag::kBegan: return read_began(in);
     case Tag::kLimits: return LimitsChanged{read_limits(in)};
@@ -88,7 +88,7 @@ Entry Decoder::read_entry(Tag tag, Cursor& in) {
   return Ended{};
 }
 
-Began Decoder::read_began(Cursor& in) const {
+Began TraceDecoder::read_began(ByteCursor& in) const {
   Began began{.time_ns = in.number()};
   began.policy = in.text();
   began.config = in.text();
@@ -106,7 +106,7 @@ Began Decoder::read_began(Cursor& in) const {
   return began;
 }
 
-LimitsRead Decoder::read_limits(Cursor& in) const {
+LimitsRead TraceDecoder::read_limits(ByteCursor& in) const {
   LimitsRead limits;
   for (std::size_t i = 0; i < knobs_; ++i) {
     const std::int32_t low = value_of(in.difference(0), in);
@@ -118,7 +118,7 @@ LimitsRead Decoder::read_limits(Cursor& in) const {
   return limits;
 }
 
-SampleRead Decoder::read_sample(Cursor& in) const {
+SampleRead TraceDecoder::read_sample(ByteCursor& in) const {
   SampleRead sample{.index = in.number()};
   sample.position = in.number();
   sample.bytes = in.number();
@@ -134,7 +134,7 @@ SampleRead Decoder::read_sample(Cursor& in) const {
   return sample;
 }
 
-DecisionRead Decoder::read_decision(Cursor& in) {
+DecisionRead TraceDecoder::read_decision(ByteCursor& in) {
   DecisionRead decision;
   const bool missing = in.byte() != 0;
   if (missing) {

@@ -14,19 +14,19 @@
 
 namespace drapps::trace {
 
-class Decoder {
+class TraceDecoder {
  public:
-  explicit Decoder(const Header& header);
+  explicit TraceDecoder(const TraceHeader& header);
 
   /// The records must come in their order. kCorrupt for what no encoder writes.
   Result<Entry> read(Tag tag, std::span<const std::uint8_t> content);
 
  private:
-  Entry read_entry(Tag tag, Cursor& in);
-  Began read_began(Cursor& in) const;
-  DecisionRead read_decision(Cursor& in);
-  LimitsRead read_limits(Cursor& in) const;
-  SampleRead read_sample(Cursor& in) const;
+  Entry read_entry(Tag tag, ByteCursor& in);
+  Began read_began(ByteCursor& in) const;
+  DecisionRead read_decision(ByteCursor& in);
+  LimitsRead read_limits(ByteCursor& in) const;
+  SampleRead read_sample(ByteCursor& in) const;
 
   const std::size_t knobs_, lanes_, holds_;
   const std::vector<Coding> codings_;

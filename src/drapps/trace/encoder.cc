@@ -106,13 +106,13 @@ void put_samples(Bytes& out, const SampleBatch& batch, std::size_t used) {
 
 }  // namespace
 
-Encoder::Encoder() : codings_(this_header(0, 0).codings()) {}
+TraceEncoder::TraceEncoder() : codings_(this_header(0, 0).codings()) {}
 
-Bytes Encoder::text(Tag tag, std::string_view json) const {
+Bytes TraceEncoder::text(Tag tag, std::string_view json) const {
   return record(tag, {reinterpret_cast<const std::uint8_t*>(json.data()), json.size()});
 }
 
-Bytes Encoder::began(const Beginning& beginning, std::uint64_t time_ns) {
+Bytes TraceEncoder::began(const Beginning& beginning, std::uint64_t time_ns) {
   const PolicyState& policy = beginning.state.policy;
   Bytes content = timed(time_ns);
   put_text(content, beginning.policy);
@@ -132,8 +132,8 @@ Bytes Encoder::began(const Beginning& beginning, std::uint64_t time_ns) {
   return record(Tag::kBegan, content);
 }
 
-Bytes Encoder::decision(const Limits& limits, const Observation& seen, const Decision& decision,
-                        const SampleBatch& batch) {
+Bytes TraceEncoder::decision(const Limits& limits, const Observation& seen, const Decision& decision,
+                             const SampleBatch& batch) {
   Bytes out;
   if (limits_ != limits) {
     Bytes content;
@@ -160,36 +160,36 @@ Bytes Encoder::decision(const Limits& limits, const Observation& seen, const Dec
   return out;
 }
 
-Bytes Encoder::swapped(std::string_view policy, std::string_view config, std::uint64_t time_ns) const {
+Bytes TraceEncoder::swapped(std::string_view policy, std::string_view config, std::uint64_t time_ns) const {
   Bytes content = timed(time_ns);
   put_text(content, policy);
   put_text(content, config);
   return record(Tag::kSwapped, content);
 }
 
-Bytes Encoder::renewed(std::string_view hash, std::uint64_t time_ns) const {
+Bytes TraceEncoder::renewed(std::string_view hash, std::uint64_t time_ns) const {
   Bytes content = timed(time_ns);
   put_text(content, hash);
   return record(Tag::kRenewed, content);
 }
 
-Bytes Encoder::frozen(bool frozen, std::uint64_t time_ns) const {
+Bytes TraceEncoder::frozen(bool frozen, std::uint64_t time_ns) const {
   return record(frozen ? Tag::kFrozen : Tag::kUnfrozen, timed(time_ns));
 }
 
-Bytes Encoder::pass(std::uint32_t epoch, std::uint64_t time_ns) const {
+Bytes TraceEncoder::pass(std::uint32_t epoch, std::uint64_t time_ns) const {
   Bytes content = timed(time_ns);
   put_number(content, epoch);
   return record(Tag::kPass, content);
 }
 
-Bytes Encoder::stopped(std::string_view why, std::uint64_t time_ns) const {
+Bytes TraceEncoder::stopped(std::string_view why, std::uint64_t time_ns) const {
   Bytes content = timed(time_ns);
   put_text(content, why.substr(0, kMostText));
   return record(Tag::kStopped, content);
 }
 
-Bytes Encoder::ended(std::uint64_t time_ns) const {
+Bytes TraceEncoder::ended(std::uint64_t time_ns) const {
   Bytes content = timed(time_ns);
   put_number(content, decisions_);
   return record(Tag::kEnded, content);

@@ -26,9 +26,9 @@ struct Beginning {
 };
 
 /// Each function gives one record, whole; of a decision also what must stand before it. Not thread-safe.
-class Encoder {
+class TraceEncoder {
  public:
-  Encoder();
+  TraceEncoder();
 
   Bytes text(Tag tag, std::string_view json) const;
   Bytes began(const Beginning& beginning, std::uint64_t time_ns);

@@ -52,11 +52,11 @@ bool read_time(const json& from, const char* key, std::uint64_t& into) {
   return true;
 }
 
-bool read_fields(const json& from, std::vector<Field>& into) {
+bool read_fields(const json& from, std::vector<TraceField>& into) {
   const auto found = from.find("fields");
   if (found == from.end() || !found->is_array() || found->size() > kMostFields) return false;
   for (const json& one : *found) {
-    Field field;
+    TraceField field;
     std::string kind, coded;
     if (!one.is_object() || !read_text(one, "name", field.name) || !read_text(one, "unit", field.unit) ||
         !read_text(one, "source", field.source) || !read_text(one, "kind", kind) || !read_text(one, "coded", coded)) {
@@ -70,25 +70,25 @@ bool read_fields(const json& from, std::vector<Field>& into) {
   return true;
 }
 
-const char* coded(const Field& field) noexcept {
+const char* coded(const TraceField& field) noexcept {
   if (field.real) return "double";
   return field.coding == Coding::kEdge ? "edge" : "integer";
 }
 
 }  // namespace
 
-std::vector<Coding> Header::codings() const {
+std::vector<Coding> TraceHeader::codings() const {
   std::vector<Coding> all(fields.size());
-  std::transform(fields.begin(), fields.end(), all.begin(), [](const Field& field) { return field.coding; });
+  std::transform(fields.begin(), fields.end(), all.begin(), [](const TraceField& field) { return field.coding; });
   return all;
 }
 
 std::string trace_schema_text() {
   std::string text = schema_text();
   for (const FieldDescription& field : observation_fields()) {
-    text.append("field ").append(field.name).append(" in ").append(field.info.unit);
-    text.append(" of ").append(field.info.source);
-    text.append(field.info.kind == FieldKind::kCounter ? ", rises" : "").append(field.real ? ", real\n" : "\n");
+    text.append("field ").append(field.name).append(" in ").append(field.info.number.unit);
+    text.append(" of ").append(field.info.number.source);
+    text.append(field.info.number.kind == NumberKind::kCounter ? ", rises" : "").append(field.real ? ", real\n" : "\n");
   }
   for (std::size_t hold = 0; hold < kHolds; ++hold) {
     text.append("hold ").append(name_of(static_cast<Hold>(hold))).append("\n");
@@ -97,14 +97,14 @@ std::string trace_schema_text() {
   return text;
 }
 
-Header this_header(std::uint64_t wall_ns, std::uint64_t time_ns) {
-  Header header{.schema_text = trace_schema_text(), .wall_ns = wall_ns, .time_ns = time_ns};
+TraceHeader this_header(std::uint64_t wall_ns, std::uint64_t time_ns) {
+  TraceHeader header{.schema_text = trace_schema_text(), .wall_ns = wall_ns, .time_ns = time_ns};
   header.schema = schema_hex(hash_of(header.schema_text));
   for (const FieldDescription& field : observation_fields()) {
     header.fields.push_back({.name = field.name,
-                             .unit = std::string(field.info.unit),
-                             .source = std::string(field.info.source),
-                             .counter = field.info.kind == FieldKind::kCounter,
+                             .unit = std::string(field.info.number.unit),
+                             .source = std::string(field.info.number.source),
+                             .counter = field.info.number.kind == NumberKind::kCounter,
                              .real = field.real,
                              .coding = coding_of_field(field.name)});
   }
@@ -114,9 +114,9 @@ Header this_header(std::uint64_t wall_ns, std::uint64_t time_ns) {
   return header;
 }
 
-json header_to_json(const Header& header) {
+json header_to_json(const TraceHeader& header) {
   json fields = json::array();
-  for (const Field& field : header.fields) {
+  for (const TraceField& field : header.fields) {
     fields.push_back({{"name", field.name},
                       {"unit", field.unit},
                       {"source", field.source},
@@ -129,10 +129,10 @@ json header_to_json(const Header& header) {
           {"wall_ns", header.wall_ns},   {"time_ns", header.time_ns}};
 }
 
-Result<Header> header_from_json(std::string_view text) {
+Result<TraceHeader> header_from_json(std::string_view text) {
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object()) return no_header("JSON object");
-  Header header;
+  TraceHeader header;
   if (!read_text(root, "schema", header.schema)) return no_header("schema");
   if (!read_text(root, "schema_text", header.schema_text)) return no_header("schema_text");
   if (!read_fields(root, header.fields)) return no_header("list of fields");

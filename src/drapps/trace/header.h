@@ -14,7 +14,7 @@
 namespace drapps::trace {
 
 /// A number of every observation.
-struct Field {
+struct TraceField {
   std::string name;
   std::string unit;
   std::string source;    // who counts it
@@ -23,10 +23,10 @@ struct Field {
   Coding coding = Coding::kDifference;
 };
 
-struct Header {
+struct TraceHeader {
   std::string schema;  // schema_hex() of the hash of schema_text
   std::string schema_text;
-  std::vector<Field> fields;       // in the order of an observation's words
+  std::vector<TraceField> fields;  // in the order of an observation's words
   std::vector<std::string> knobs;  // in the order of the settings, before the weights of the lanes
   std::vector<std::string> lanes;
   std::vector<std::string> holds;  // by their numbers
@@ -42,10 +42,10 @@ struct Header {
 std::string trace_schema_text();
 
 /// Of this version.
-Header this_header(std::uint64_t wall_ns, std::uint64_t time_ns);
+TraceHeader this_header(std::uint64_t wall_ns, std::uint64_t time_ns);
 
-nlohmann::json header_to_json(const Header& header);
+nlohmann::json header_to_json(const TraceHeader& header);
 /// kCorrupt where it is none.
-Result<Header> header_from_json(std::string_view text);
+Result<TraceHeader> header_from_json(std::string_view text);
 
 }  // namespace drapps::trace

@@ -32,7 +32,7 @@ Error without_header() {
 
 }  // namespace
 
-Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
+Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::string& path) {
   auto file = std::make_shared<UniqueHandle>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!*file) {
     Error error = of_system(errno);
@@ -50,13 +50,13 @@ Result<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   return made;
 }
 
-Result<std::unique_ptr<Reader>> Reader::of(Input input) {
-  std::unique_ptr<Reader> reader(new Reader(std::move(input)));
+Result<std::unique_ptr<TraceReader>> TraceReader::of(Input input) {
+  std::unique_ptr<TraceReader> reader(new TraceReader(std::move(input)));
   DRAPPS_RETURN_IF_ERROR(reader->read_header());
   return reader;
 }
 
-Status Reader::read_header() {
+Status TraceReader::read_header() {
   Bytes preamble;
   const auto got = fill(preamble, kPreamble);
   if (!got.ok()) return got.error();
@@ -65,7 +65,7 @@ Status Reader::read_header() {
     return no_trace();
   }
   if (*got < kPreamble) return *got == 0 ? no_trace() : without_header();
-  Cursor in(preamble);
+  ByteCursor in(preamble);
   static_cast<void>(in.take(kMagic.size()));
   if (const std::uint64_t version = in.fixed(4); version != kVersion) {
     return Error{.code = ErrorCode::kUnsupported,
@@ -93,7 +93,7 @@ Status Reader::read_header() {
   return ok_status();
 }
 
-Result<std::optional<Entry>> Reader::next() {
+Result<std::optional<Entry>> TraceReader::next() {
   auto next = next_record();
   if (!next.ok()) return std::move(next).error();
   const std::optional<Record>& record = *next;
@@ -104,7 +104,7 @@ Result<std::optional<Entry>> Reader::next() {
   return std::optional<Entry>(*std::move(entry));
 }
 
-Result<std::optional<Reader::Record>> Reader::next_record() {
+Result<std::optional<TraceReader::Record>> TraceReader::next_record() {
   if (left_.empty()) {
     auto more = next_block();
     if (!more.ok()) return std::move(more).error();
@@ -113,14 +113,14 @@ Result<std::optional<Reader::Record>> Reader::next_record() {
   const auto tag = static_cast<Tag>(left_.byte());
   const auto content = left_.take(left_.number());
   if (!left_.ok()) {
-    left_ = Cursor({});
+    left_ = ByteCursor({});
     over_ = true;
     return at({.code = ErrorCode::kCorrupt, .message = "a block of the trace makes no sense"});
   }
   return std::optional(Record{tag, content});
 }
 
-Result<bool> Reader::next_block() {
+Result<bool> TraceReader::next_block() {
   if (over_) return false;
   const auto end = [&](std::string note) {
     over_ = true;
@@ -138,7 +138,7 @@ Result<bool> Reader::next_block() {
   const std::string from = "from byte " + std::to_string(offset_) + " on";
   const std::string cut = "the trace was cut off: what is there " + from + " is no whole block, and is left out";
   if (*got < kBlockHead) return end(cut);
-  Cursor in(head);
+  ByteCursor in(head);
   const std::uint64_t sum = in.fixed(4);
   const std::uint64_t length = in.fixed(4);
   const std::string damaged = "the trace is damaged " + from + "; what follows is left out";
@@ -149,12 +149,12 @@ Result<bool> Reader::next_block() {
   if (*read < length) return end(cut);
   if (crc32(block_) != sum) return end(damaged);
   offset_ += kBlockHead + length;
-  left_ = Cursor(std::span(block_).subspan(4));
+  left_ = ByteCursor(std::span(block_).subspan(4));
   return true;
 }
 
 /// Appends so many bytes, or as many as there are. Memory is taken for what is there, whatever was asked for.
-Result<std::size_t> Reader::fill(Bytes& into, std::size_t size) {
+Result<std::size_t> TraceReader::fill(Bytes& into, std::size_t size) {
   const std::size_t before = into.size();
   while (into.size() - before < size) {
     const std::size_t had = into.size();
@@ -167,7 +167,7 @@ Result<std::size_t> Reader::fill(Bytes& into, std::size_t size) {
   return into.size() - before;
 }
 
-Error Reader::at(Error error) const {
+Error TraceReader::at(Error error) const {
   error.offset = static_cast<std::int64_t>(offset_);
   return error;
 }

@@ -14,16 +14,16 @@
 namespace drapps::trace {
 
 /// Not thread-safe.
-class Reader {
+class TraceReader {
  public:
   /// Gives the next bytes of what is read, as many as asked for while there are any.
   using Input = std::function<Result<std::size_t>(std::span<std::uint8_t>)>;
 
   /// kUnsupported for another version's trace, kCorrupt and kTruncated for what has no whole header.
-  static Result<std::unique_ptr<Reader>> open(const std::string& path);
-  static Result<std::unique_ptr<Reader>> of(Input input);
+  static Result<std::unique_ptr<TraceReader>> open(const std::string& path);
+  static Result<std::unique_ptr<TraceReader>> of(Input input);
 
-  const Header& header() const noexcept { return header_; }
+  const TraceHeader& header() const noexcept { return header_; }
   /// JSON of who recorded.
   const std::string& about() const noexcept { return about_; }
 
@@ -40,7 +40,7 @@ class Reader {
     std::span<const std::uint8_t> content;
   };
 
-  explicit Reader(Input input) noexcept : input_(std::move(input)) {}
+  explicit TraceReader(Input input) noexcept : input_(std::move(input)) {}
   Status read_header();
   Result<std::size_t> fill(Bytes& into, std::size_t size);
   Result<bool> next_block();
@@ -48,11 +48,11 @@ class Reader {
   Error at(Error error) const;
 
   const Input input_;
-  Header header_;
+  TraceHeader header_;
   std::string about_;
-  std::optional<Decoder> decoder_;
+  std::optional<TraceDecoder> decoder_;
   Bytes block_;
-  Cursor left_{{}};           // of block_
+  ByteCursor left_{{}};       // of block_
   std::uint64_t offset_ = 0;  // behind block_
   bool over_ = false;
   bool ended_ = false;

@@ -147,9 +147,9 @@ Status Replayer::decide(const DecisionRead& read) {
   return ok_status();
 }
 
-Status check_schema(const Header& header) {
-  static const NeverDestroyed<const Header> made(this_header(0, 0));
-  const Header& here = *made;
+Status check_schema(const TraceHeader& header) {
+  static const NeverDestroyed<const TraceHeader> made(this_header(0, 0));
+  const TraceHeader& here = *made;
   const bool same_lists = header.fields.size() == here.fields.size() && header.knobs == here.knobs &&
                           header.lanes == here.lanes && header.holds == here.holds;
   if (header.schema == here.schema && header.schema_text == here.schema_text && same_lists) return ok_status();
@@ -161,7 +161,7 @@ Status check_schema(const Header& header) {
                    "); replay it with the version that recorded it, or show and export it with this one"};
 }
 
-Result<Replay> replay(Reader& reader, const std::string& folder) {
+Result<Replay> replay(TraceReader& reader, const std::string& folder) {
   DRAPPS_RETURN_IF_ERROR(check_schema(reader.header()));
   Replayer replayer(folder);
   for (;;) {

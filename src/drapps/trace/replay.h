@@ -21,7 +21,7 @@ struct Replay {
 };
 
 /// Whether a trace is of this version's knobs, lanes and observations; kUnsupported says what to do where not.
-Status check_schema(const Header& header);
+Status check_schema(const TraceHeader& header);
 
 /// A replay as it goes on, entry by entry, of a trace with this version's schema.
 class Replayer {
@@ -49,6 +49,6 @@ class Replayer {
 /// From where `reader` stands, its beginning, to its end. kUnsupported as check_schema(), kInvalidArgument where a
 /// policy cannot be made, kCorrupt for what no recording holds; kNotFound where weights that it names are not in
 /// `folder`, that of the trace.
-Result<Replay> replay(Reader& reader, const std::string& folder);
+Result<Replay> replay(TraceReader& reader, const std::string& folder);
 
 }  // namespace drapps::trace

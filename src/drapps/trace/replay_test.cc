@@ -21,7 +21,7 @@ std::unique_ptr<const Policy> made(const std::string& name) {
 }
 
 Replay replayed(const std::string& path) {
-  auto reader = Reader::open(path);
+  auto reader = TraceReader::open(path);
   EXPECT_TRUE(reader.ok());
   auto replay_of = replay(**reader, testing::TempDir());
   EXPECT_TRUE(replay_of.ok()) << replay_of.error().to_string();
@@ -35,7 +35,7 @@ TEST_P(ReplayOf, EveryDecisionComesOutAgainFromTheMiddleOfARunOn) {
   const std::string config = "\"" + GetParam() + "\"";
   RecordedRun run(made(GetParam()), config);
   for (int i = 0; i < 120; ++i) run.step();
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
   std::size_t moved = 0;
   for (int i = 0; i < 400; ++i) {
@@ -60,7 +60,7 @@ TEST(TraceReplay, DecisionsAboutWorkerProcessesComeOutAgain) {
   RecordedRun run(made("trials"), "\"trials\"");
   run.plant.use_processes();
   for (int i = 0; i < 7; ++i) run.step();  // amid a trial
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
   std::size_t moved = 0;
   for (int i = 0; i < 300; ++i) {
@@ -82,7 +82,7 @@ TEST(TraceReplay, TellsTheFirstDifference) {
   const TemporaryFolder folder;
   // Recorded as one policy, decided by another.
   RecordedRun run(made("random"), "\"initial\"");
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
   for (int i = 0; i < 20; ++i) run.step();
   ASSERT_TRUE(writer->close().ok());
@@ -96,10 +96,10 @@ TEST(TraceReplay, TellsTheFirstDifference) {
 TEST(TraceReplay, APolicyThatIsNotKnownHereIsRefused) {
   const TemporaryFolder folder;
   RecordedRun run(made("random"), "\"of_another_house\"");
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
   ASSERT_TRUE(writer->close().ok());
-  auto reader = *Reader::open(folder.file());
+  auto reader = *TraceReader::open(folder.file());
   EXPECT_THAT(replay(*reader, testing::TempDir()).error().message, HasSubstr("of_another_house"));
 }
 
@@ -122,14 +122,14 @@ std::string with_header(const std::string& bytes, const std::string& from, const
 TEST(TraceReplay, AnotherSchemaIsRefusedInASentenceAndReadAllTheSame) {
   const TemporaryFolder folder;
   RecordedRun run(made("random"), "\"random\"");
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   run.record(writer);
   run.step();
   ASSERT_TRUE(writer->close().ok());
   const std::string bytes = with_header(contents(folder.file()), "\"batches\"", "\"bunches\"");
   auto reader = reader_of(with_header(bytes, "\"schema\":\"", "\"schemas\":"));
   EXPECT_FALSE(reader.ok());
-  std::string schema = (*Reader::open(folder.file()))->header().schema;
+  std::string schema = (*TraceReader::open(folder.file()))->header().schema;
   std::string other = schema;
   std::reverse(other.begin(), other.end());
   reader = reader_of(with_header(contents(folder.file()), schema, other));

@@ -143,7 +143,7 @@ class RecordedRun {
   RecordedRun(std::unique_ptr<const Policy> policy, std::string config, std::size_t lanes = 5)
       : plant(lanes), decider(std::move(policy), plant.limits), config_(std::move(config)) {}
 
-  void record(std::shared_ptr<Writer> writer) {
+  void record(std::shared_ptr<TraceWriter> writer) {
     writer_ = std::move(writer);
     writer_->began({.policy = decider.policy().name(), .config = config_, .state = decider.save()});
   }
@@ -171,7 +171,7 @@ class RecordedRun {
 
  private:
   std::string config_;
-  std::shared_ptr<Writer> writer_;
+  std::shared_ptr<TraceWriter> writer_;
 };
 
 /// A folder that is gone with it.
@@ -194,8 +194,8 @@ inline std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-inline Result<std::unique_ptr<Reader>> reader_of(std::string bytes) {
-  return Reader::of(
+inline Result<std::unique_ptr<TraceReader>> reader_of(std::string bytes) {
+  return TraceReader::of(
       [bytes = std::move(bytes), at = std::size_t{0}](std::span<std::uint8_t> into) mutable -> Result<std::size_t> {
         const std::size_t size = std::min(into.size(), bytes.size() - at);
         std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), size, into.begin());
@@ -204,7 +204,7 @@ inline Result<std::unique_ptr<Reader>> reader_of(std::string bytes) {
       });
 }
 
-inline std::vector<Entry> entries_of(Reader& reader) {
+inline std::vector<Entry> entries_of(TraceReader& reader) {
   std::vector<Entry> entries;
   for (;;) {
     auto next = reader.next();

@@ -25,7 +25,7 @@ std::vector<std::uint64_t> vector_of(const ObservationWords& words) { return {wo
 TEST(Trace, HoldsWhatWasRecorded) {
   const TemporaryFolder folder;
   RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
-  auto writer = Writer::open(folder.file(), R"({"plan": {"path": "native"}})");
+  auto writer = TraceWriter::open(folder.file(), R"({"plan": {"path": "native"}})");
   ASSERT_TRUE(writer.ok()) << writer.error().to_string();
   run.record(*writer);
   (*writer)->pass(4);
@@ -42,7 +42,7 @@ TEST(Trace, HoldsWhatWasRecorded) {
   EXPECT_TRUE((*writer)->ended());
   EXPECT_EQ((*writer)->take_warning(), "");
 
-  auto reader = Reader::open(folder.file());
+  auto reader = TraceReader::open(folder.file());
   ASSERT_TRUE(reader.ok()) << reader.error().to_string();
   EXPECT_EQ((*reader)->about(), R"({"plan": {"path": "native"}})");
   EXPECT_EQ((*reader)->header().fields.size(), kObservationFields);
@@ -89,13 +89,13 @@ TEST(Trace, HoldsWhatWasRecorded) {
 
 TEST(Trace, SamplesComeBackAsTheyWere) {
   const TemporaryFolder folder;
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   SimulatedRun plant;
   const Observation seen = plant.next();
   const SampleBatch batch = plant.samples(3);
   writer->decision(plant.limits, seen, {.time_ns = seen.time_ns}, batch);
   ASSERT_TRUE(writer->close().ok());
-  auto reader = Reader::open(folder.file());
+  auto reader = TraceReader::open(folder.file());
   const auto decisions = all_of_kind<DecisionRead>(entries_of(**reader));
   ASSERT_EQ(decisions.size(), 1u);
   ASSERT_EQ(decisions[0].samples.size(), 3u);
@@ -121,7 +121,7 @@ std::size_t next_place(std::size_t at, std::size_t header, const std::vector<std
 
 TEST(Trace, CutOffAnywhereIsATraceUpToItsLastWholeBlock) {
   const TemporaryFolder folder;
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
   run.record(writer);
   std::uint64_t now = monotonic_ns();
@@ -151,7 +151,7 @@ TEST(Trace, CutOffAnywhereIsATraceUpToItsLastWholeBlock) {
 
 TEST(Trace, AFlippedBitIsNoticedAndWhatIsBeforeItIsRead) {
   const TemporaryFolder folder;
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
   run.record(writer);
   std::uint64_t now = monotonic_ns();
@@ -180,19 +180,19 @@ TEST(Trace, AFlippedBitIsNoticedAndWhatIsBeforeItIsRead) {
 
 TEST(Trace, AnotherFormatIsRefusedInASentence) {
   const TemporaryFolder folder;
-  ASSERT_TRUE((*Writer::open(folder.file(), "{}"))->close().ok());
+  ASSERT_TRUE((*TraceWriter::open(folder.file(), "{}"))->close().ok());
   std::string bytes = contents(folder.file());
   bytes[kMagic.size()] = 9;
   EXPECT_THAT(reader_of(bytes).error().message, HasSubstr("format 9"));
   EXPECT_THAT(reader_of("PNG is something else").error().message, HasSubstr("no trace"));
   EXPECT_THAT(reader_of("").error().message, HasSubstr("no trace"));
-  EXPECT_EQ(Reader::open(folder.file("none")).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(TraceReader::open(folder.file("none")).error().code, ErrorCode::kNotFound);
 }
 
 TEST(Trace, AFileThatGrowsIsReadAsFarAsItIs) {
   const TemporaryFolder folder;
-  auto writer = *Writer::open(folder.file(), "{}");
-  auto reader = Reader::open(folder.file());
+  auto writer = *TraceWriter::open(folder.file(), "{}");
+  auto reader = TraceReader::open(folder.file());
   ASSERT_TRUE(reader.ok());
   EXPECT_TRUE(entries_of(**reader).empty());
   EXPECT_THAT((*reader)->note(), HasSubstr("goes on"));
@@ -202,7 +202,7 @@ TEST(Trace, AFileThatGrowsIsReadAsFarAsItIs) {
 // What does not fit is left out of the samples, not of the decisions.
 TEST(TraceSize, AnHourOfDecisionsWithAllTheirSamplesIsTenMegabytesAtMost) {
   const TemporaryFolder folder;
-  auto writer = *Writer::open(folder.file(), R"({"plan": {}})");
+  auto writer = *TraceWriter::open(folder.file(), R"({"plan": {}})");
   RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
   run.record(writer);
   std::uint64_t now = monotonic_ns();
@@ -215,7 +215,7 @@ TEST(TraceSize, AnHourOfDecisionsWithAllTheirSamplesIsTenMegabytesAtMost) {
   const std::size_t size = std::filesystem::file_size(folder.file());
   RecordProperty("bytes", std::to_string(size));
   EXPECT_LE(size, 10'000'000u);
-  auto reader = Reader::open(folder.file());
+  auto reader = TraceReader::open(folder.file());
   std::size_t decisions = 0, samples = 0;
   for (const DecisionRead& decision : all_of_kind<DecisionRead>(entries_of(**reader))) {
     ++decisions;
@@ -228,7 +228,7 @@ TEST(TraceSize, AnHourOfDecisionsWithAllTheirSamplesIsTenMegabytesAtMost) {
 
 // Every lane in use and every number another one, as far as half a second can change it.
 TEST(TraceSize, ADecisionWithoutSamplesIsShortWhateverChanged) {
-  Encoder encoder;
+  TraceEncoder encoder;
   SimulatedRun plant(kLanes.size());
   std::size_t longest = 0;
   for (int i = 0; i < 500; ++i) {
@@ -265,10 +265,10 @@ TEST(TraceSize, ADecisionWithoutSamplesIsShortWhateverChanged) {
 }
 
 TEST(TraceSize, SamplesAreLeftOutEvenly) {
-  Encoder encoder;
+  TraceEncoder encoder;
   SimulatedRun plant;
-  Header header = this_header(0, 0);
-  Decoder decoder(header);
+  TraceHeader header = this_header(0, 0);
+  TraceDecoder decoder(header);
   const Observation seen = plant.next();
   SampleBatch batch = plant.samples();
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
@@ -277,7 +277,7 @@ TEST(TraceSize, SamplesAreLeftOutEvenly) {
   }
   const Bytes record = encoder.decision(plant.limits, seen, {.time_ns = seen.time_ns}, batch);
   EXPECT_LE(record.size(), kDecisionBytes);
-  Cursor in(record);
+  ByteCursor in(record);
   std::vector<SampleRead> kept;
   while (!in.empty()) {
     const auto tag = static_cast<Tag>(in.byte());

@@ -38,7 +38,7 @@ void put_words(Bytes& out, std::span<const std::uint64_t> now, std::span<std::ui
   }
 }
 
-void take_words(Cursor& in, std::span<std::uint64_t> words, std::span<const Coding> codings) {
+void take_words(ByteCursor& in, std::span<std::uint64_t> words, std::span<const Coding> codings) {
   for (std::size_t at = 0; at < words.size() && in.ok();) {
     const std::uint64_t token = in.number();
     if (token == 0) {

@@ -25,6 +25,6 @@ void put_words(Bytes& out, std::span<const std::uint64_t> now, std::span<std::ui
                std::span<const Coding> codings = {});
 
 /// @param words  those before; become those that were put.
-void take_words(Cursor& in, std::span<std::uint64_t> words, std::span<const Coding> codings = {});
+void take_words(ByteCursor& in, std::span<std::uint64_t> words, std::span<const Coding> codings = {});
 
 }  // namespace drapps::trace

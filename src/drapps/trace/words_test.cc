@@ -14,7 +14,7 @@ std::vector<std::uint64_t> there_and_back(std::vector<std::uint64_t> before, con
   std::vector<std::uint64_t> written = before;
   put_words(bytes, now, written, codings);
   EXPECT_EQ(written, now);
-  Cursor in(bytes);
+  ByteCursor in(bytes);
   take_words(in, before, codings);
   EXPECT_TRUE(in.done());
   return before;
@@ -71,14 +71,14 @@ TEST(TraceWords, BytesThatAreNoneFail) {
                                  {0x02}};                                                                // too few
   for (const Bytes& bytes : wrong) {
     std::vector<std::uint64_t> words(4);
-    Cursor in(bytes);
+    ByteCursor in(bytes);
     take_words(in, words);
     EXPECT_FALSE(in.ok());
   }
   std::vector<std::uint64_t> words(1);
   const std::vector<Coding> edge{Coding::kEdge};
   const Bytes no_bucket{0xFE, 0x01};  // 254 - 2
-  Cursor in(no_bucket);
+  ByteCursor in(no_bucket);
   take_words(in, words, edge);
   EXPECT_FALSE(in.ok());
 }

@@ -40,13 +40,13 @@ void set32(Bytes& bytes, std::size_t at, std::uint32_t number) {
 
 }  // namespace
 
-Writer::Writer(UniqueHandle file, std::string path)
+TraceWriter::TraceWriter(UniqueHandle file, std::string path)
     : maker_(getpid()), path_(std::move(path)), file_(std::move(file)), written_ns_(monotonic_ns()) {
   struct stat about{};
   if (fstat(file_.get(), &about) == 0) whole_bytes_ = static_cast<std::uint64_t>(about.st_size);
 }
 
-Result<std::shared_ptr<Writer>> Writer::open(const std::string& path, std::string_view about) {
+Result<std::shared_ptr<TraceWriter>> TraceWriter::open(const std::string& path, std::string_view about) {
   UniqueHandle file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0666));
   if (!file) {
     Error error = failed(errno, path);
@@ -60,13 +60,13 @@ Result<std::shared_ptr<Writer>> Writer::open(const std::string& path, std::strin
   return made;
 }
 
-Result<std::shared_ptr<Writer>> Writer::on(UniqueHandle file, std::string path, std::string_view about) {
-  std::shared_ptr<Writer> writer(new Writer(std::move(file), std::move(path)));
+Result<std::shared_ptr<TraceWriter>> TraceWriter::on(UniqueHandle file, std::string path, std::string_view about) {
+  std::shared_ptr<TraceWriter> writer(new TraceWriter(std::move(file), std::move(path)));
   Bytes preamble(kMagic.begin(), kMagic.end());
   put_fixed32(preamble, kVersion);
-  const Header header = this_header(read_clock_ns(CLOCK_REALTIME), monotonic_ns());
-  writer->add([&](Encoder& encoder) { return encoder.text(Tag::kHeader, header_to_json(header).dump()); });
-  writer->add([&](Encoder& encoder) { return encoder.text(Tag::kAbout, about); });
+  const TraceHeader header = this_header(read_clock_ns(CLOCK_REALTIME), monotonic_ns());
+  writer->add([&](TraceEncoder& encoder) { return encoder.text(Tag::kHeader, header_to_json(header).dump()); });
+  writer->add([&](TraceEncoder& encoder) { return encoder.text(Tag::kAbout, about); });
   {
     const std::lock_guard lock(writer->file_mutex_);
     if (auto written = writer->append(preamble); !written.ok()) {
@@ -78,18 +78,18 @@ Result<std::shared_ptr<Writer>> Writer::on(UniqueHandle file, std::string path, 
   return writer;
 }
 
-Writer::~Writer() { static_cast<void>(close()); }
+TraceWriter::~TraceWriter() { static_cast<void>(close()); }
 
-bool Writer::foreign() const noexcept { return maker_ != getpid(); }
+bool TraceWriter::foreign() const noexcept { return maker_ != getpid(); }
 
-bool Writer::ended() const noexcept {
+bool TraceWriter::ended() const noexcept {
   if (foreign()) return true;
   const std::lock_guard lock(mutex_);
   return ended_;
 }
 
 template <class Make>
-void Writer::add(const Make& make) noexcept {
+void TraceWriter::add(const Make& make) noexcept {
   if (foreign()) return;  // its mutex may be taken for ever
   const std::lock_guard lock(mutex_);
   if (ended_) return;
@@ -105,40 +105,40 @@ void Writer::add(const Make& make) noexcept {
   }
 }
 
-void Writer::began(const Beginning& beginning) noexcept {
-  add([&](Encoder& encoder) { return encoder.began(beginning, monotonic_ns()); });
+void TraceWriter::began(const Beginning& beginning) noexcept {
+  add([&](TraceEncoder& encoder) { return encoder.began(beginning, monotonic_ns()); });
 }
 
-void Writer::decision(const Limits& limits, const Observation& seen, const Decision& decision,
-                      const SampleBatch& samples) noexcept {
-  add([&](Encoder& encoder) { return encoder.decision(limits, seen, decision, samples); });
+void TraceWriter::decision(const Limits& limits, const Observation& seen, const Decision& decision,
+                           const SampleBatch& samples) noexcept {
+  add([&](TraceEncoder& encoder) { return encoder.decision(limits, seen, decision, samples); });
 }
 
-void Writer::swapped(std::string_view policy, std::string_view config) noexcept {
-  add([&](Encoder& encoder) { return encoder.swapped(policy, config, monotonic_ns()); });
+void TraceWriter::swapped(std::string_view policy, std::string_view config) noexcept {
+  add([&](TraceEncoder& encoder) { return encoder.swapped(policy, config, monotonic_ns()); });
 }
 
-void Writer::renewed(std::vector<std::byte> weights) noexcept {
-  add([&](Encoder& encoder) {
+void TraceWriter::renewed(std::vector<std::byte> weights) noexcept {
+  add([&](TraceEncoder& encoder) {
     Bytes record = encoder.renewed(weights_hash(weights), monotonic_ns());
     weights_.push_back(std::move(weights));
     return record;
   });
 }
 
-void Writer::frozen(bool frozen) noexcept {
-  add([&](Encoder& encoder) { return encoder.frozen(frozen, monotonic_ns()); });
+void TraceWriter::frozen(bool frozen) noexcept {
+  add([&](TraceEncoder& encoder) { return encoder.frozen(frozen, monotonic_ns()); });
 }
 
-void Writer::pass(std::uint32_t epoch) noexcept {
-  add([&](Encoder& encoder) { return encoder.pass(epoch, monotonic_ns()); });
+void TraceWriter::pass(std::uint32_t epoch) noexcept {
+  add([&](TraceEncoder& encoder) { return encoder.pass(epoch, monotonic_ns()); });
 }
 
-void Writer::stopped(std::string_view why) noexcept {
-  add([&](Encoder& encoder) { return encoder.stopped(why, monotonic_ns()); });
+void TraceWriter::stopped(std::string_view why) noexcept {
+  add([&](TraceEncoder& encoder) { return encoder.stopped(why, monotonic_ns()); });
 }
 
-Status Writer::flush(std::uint64_t now_ns) noexcept {
+Status TraceWriter::flush(std::uint64_t now_ns) noexcept {
   if (foreign()) return ok_status();
   {
     const std::lock_guard lock(mutex_);
@@ -149,16 +149,16 @@ Status Writer::flush(std::uint64_t now_ns) noexcept {
   return write_out(/*last=*/false);
 }
 
-Status Writer::close() noexcept {
+Status TraceWriter::close() noexcept {
   if (foreign()) return ok_status();
-  add([&](Encoder& encoder) { return encoder.ended(monotonic_ns()); });
+  add([&](TraceEncoder& encoder) { return encoder.ended(monotonic_ns()); });
   Status written = write_out(/*last=*/true);
   const std::lock_guard lock(file_mutex_);
   file_.reset();
   return written;
 }
 
-Status Writer::write_out(bool last) noexcept {
+Status TraceWriter::write_out(bool last) noexcept {
   const std::lock_guard file_lock(file_mutex_);
   Bytes block;
   std::vector<std::vector<std::byte>> weights;
@@ -182,7 +182,7 @@ Status Writer::write_out(bool last) noexcept {
   return told;
 }
 
-Status Writer::put_beside(const std::vector<std::vector<std::byte>>& weights) const noexcept {
+Status TraceWriter::put_beside(const std::vector<std::vector<std::byte>>& weights) const noexcept {
   return catching([&]() -> Status {
     const std::string folder = std::filesystem::path(path_).parent_path().string();
     for (const auto& each : weights) DRAPPS_RETURN_IF_ERROR(put_weights(folder, each));
@@ -190,7 +190,7 @@ Status Writer::put_beside(const std::vector<std::vector<std::byte>>& weights) co
   });
 }
 
-Status Writer::append(Bytes& block) noexcept {
+Status TraceWriter::append(Bytes& block) noexcept {
   std::size_t done = 0;
   while (done < block.size()) {
     const ssize_t wrote = ::write(file_.get(), block.data() + done, block.size() - done);
@@ -207,7 +207,7 @@ Status Writer::append(Bytes& block) noexcept {
   return ok_status();
 }
 
-void Writer::fail(Error error) noexcept {
+void TraceWriter::fail(Error error) noexcept {
   ended_ = true;
   gathered_ = {};
   if (const Status said = catching([&] { warning_ = "the recording has ended: " + error.to_string(); }); !said.ok()) {
@@ -216,7 +216,7 @@ void Writer::fail(Error error) noexcept {
   failure_ = std::move(error);
 }
 
-std::string Writer::take_warning() noexcept {
+std::string TraceWriter::take_warning() noexcept {
   if (foreign()) return {};
   const std::lock_guard lock(mutex_);
   return std::exchange(warning_, {});

@@ -23,17 +23,17 @@ namespace drapps::trace {
 
 /// Every member may be called from any thread, and none throws. Records are taken without waiting for the file. After
 /// fork() the child's does nothing: the recording is its parent's.
-class Writer {
+class TraceWriter {
  public:
   /// Makes the file, which must not exist.
   /// @param about  JSON of who records: {"plan": …, "machine": …}.
-  static Result<std::shared_ptr<Writer>> open(const std::string& path, std::string_view about);
+  static Result<std::shared_ptr<TraceWriter>> open(const std::string& path, std::string_view about);
   /// On a descriptor to append to.
-  static Result<std::shared_ptr<Writer>> on(UniqueHandle file, std::string path, std::string_view about);
+  static Result<std::shared_ptr<TraceWriter>> on(UniqueHandle file, std::string path, std::string_view about);
   /// As close().
-  ~Writer();
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
+  ~TraceWriter();
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
 
   const std::string& path() const noexcept { return path_; }
   /// Whether it was closed, or the file takes no more.
@@ -59,7 +59,7 @@ class Writer {
   std::string take_warning() noexcept;
 
  private:
-  Writer(UniqueHandle file, std::string path);
+  TraceWriter(UniqueHandle file, std::string path);
 
   bool foreign() const noexcept;
   template <class Make>
@@ -77,7 +77,7 @@ class Writer {
   std::uint64_t whole_bytes_ = 0;
 
   mutable std::mutex mutex_;  // guards all below
-  Encoder encoder_;
+  TraceEncoder encoder_;
   Bytes gathered_;                               // a block but for its first 8 bytes
   std::vector<std::vector<std::byte>> weights_;  // that it names, still to be written
   std::uint64_t written_ns_ = 0;

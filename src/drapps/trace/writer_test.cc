@@ -21,12 +21,12 @@ using testing::HasSubstr;
 TEST(TraceWriter, OverwritesNothing) {
   const TemporaryFolder folder;
   std::ofstream(folder.file()) << "something";
-  const auto refused = Writer::open(folder.file(), "{}");
+  const auto refused = TraceWriter::open(folder.file(), "{}");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(refused.error().to_string(), HasSubstr(folder.file()));
   EXPECT_EQ(contents(folder.file()), "something");
-  EXPECT_EQ(Writer::open(folder.file("no/such/folder"), "{}").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(TraceWriter::open(folder.file("no/such/folder"), "{}").error().code, ErrorCode::kNotFound);
 }
 
 TEST(TraceWriter, AFullDiskEndsTheRecordingWithOneErrorAndOneWarning) {
@@ -36,9 +36,9 @@ TEST(TraceWriter, AFullDiskEndsTheRecordingWithOneErrorAndOneWarning) {
   ASSERT_EQ(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20), 1 << 20);
   UniqueHandle from(ends[0]);
   const auto ignored = signal(SIGPIPE, SIG_IGN);
-  auto made = Writer::on(UniqueHandle(ends[1]), "a/path", "{}");
+  auto made = TraceWriter::on(UniqueHandle(ends[1]), "a/path", "{}");
   ASSERT_TRUE(made.ok());
-  Writer& writer = **made;
+  TraceWriter& writer = **made;
   RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
   run.record(*made);
   from.reset();
@@ -59,7 +59,7 @@ TEST(TraceWriter, AFullDiskEndsTheRecordingWithOneErrorAndOneWarning) {
 TEST(TraceWriter, AFullDeviceIsAnErrorAtOnce) {
   UniqueHandle full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   if (!full) GTEST_SKIP() << "no /dev/full here";
-  const auto refused = Writer::on(std::move(full), "/dev/full", "{}");
+  const auto refused = TraceWriter::on(std::move(full), "/dev/full", "{}");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kIo);
 }
@@ -69,7 +69,7 @@ TEST(TraceWriter, WhatWasWholeStaysWhereTheFileTakesNoMore) {
   const TemporaryFolder folder;
   const pid_t child = fork();
   if (child == 0) {
-    auto writer = *Writer::open(folder.file(), "{}");
+    auto writer = *TraceWriter::open(folder.file(), "{}");
     RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
     run.record(writer);
     run.step();
@@ -88,7 +88,7 @@ TEST(TraceWriter, WhatWasWholeStaysWhereTheFileTakesNoMore) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_EQ(status, 0);
-  auto reader = Reader::open(folder.file());
+  auto reader = TraceReader::open(folder.file());
   ASSERT_TRUE(reader.ok());
   EXPECT_EQ(all_of_kind<DecisionRead>(entries_of(**reader)).size(), 1u);
   EXPECT_THAT((*reader)->note(), HasSubstr("was not closed"));
@@ -96,7 +96,7 @@ TEST(TraceWriter, WhatWasWholeStaysWhereTheFileTakesNoMore) {
 
 TEST(TraceWriter, AChildOfAForkLeavesTheFileAlone) {
   const TemporaryFolder folder;
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
   run.record(writer);
   run.step();
@@ -111,13 +111,13 @@ TEST(TraceWriter, AChildOfAForkLeavesTheFileAlone) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(std::filesystem::file_size(folder.file()), size);
   EXPECT_TRUE(writer->close().ok());
-  auto reader = Reader::open(folder.file());
+  auto reader = TraceReader::open(folder.file());
   EXPECT_EQ(all_of_kind<DecisionRead>(entries_of(**reader)).size(), 1u);
 }
 
 TEST(TraceWriter, IsWrittenNotMoreThanOnceASecond) {
   const TemporaryFolder folder;
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   const std::size_t header = std::filesystem::file_size(folder.file());
   RecordedRun run(std::make_unique<RandomWalk>(3), "\"random\"");
   run.record(writer);
@@ -131,7 +131,7 @@ TEST(TraceWriter, IsWrittenNotMoreThanOnceASecond) {
 
 TEST(TraceWriter, MayBeUsedByManyThreads) {
   const TemporaryFolder folder;
-  auto writer = *Writer::open(folder.file(), "{}");
+  auto writer = *TraceWriter::open(folder.file(), "{}");
   SimulatedRun plant;
   const Observation seen = plant.next();
   std::vector<std::jthread> threads;
@@ -146,7 +146,7 @@ TEST(TraceWriter, MayBeUsedByManyThreads) {
     });
   }
   threads.clear();
-  auto reader = Reader::open(folder.file());
+  auto reader = TraceReader::open(folder.file());
   ASSERT_TRUE(reader.ok());
   entries_of(**reader);
   EXPECT_EQ((*reader)->note(), "");

@@ -84,7 +84,7 @@ Episode made_episode(const EpisodeOptions& options, std::uint64_t number, std::s
   return episode;
 }
 
-struct Found {
+struct RatedSettings {
   Settings settings;
   double rate = 0;
 };
@@ -95,7 +95,7 @@ void each_value(const sim::World& world, const Limits& limits, KnobId id, const 
                 const Visit& visit) {
   const KnobRange range = range_of(id, limits);
   if (range.low() == range.high()) return;
-  Found tried{settings};
+  RatedSettings tried{settings};
   for (std::int32_t value = range.low();; value = range.up(value)) {
     tried.settings[id] = value;
     tried.rate = held_rate(world, tried.settings);
@@ -132,13 +132,13 @@ Settings search_settings(const sim::World& world, const Settings& begin, std::sp
     begins.push_back(begins.front());
     for (const KnobId id : knobs) begins.back()[id] = any[id];
   }
-  Found best{begin, -1};
+  RatedSettings best{begin, -1};
   for (const Settings& from : begins) {
-    Found found{from, held_rate(world, from)};
+    RatedSettings found{from, held_rate(world, from)};
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
       const Settings before = found.settings;
       for (const KnobId id : knobs) {
-        each_value(world, limits, id, Settings(found.settings), [&](const Found& tried) {
+        each_value(world, limits, id, Settings(found.settings), [&](const RatedSettings& tried) {
           if (tried.rate > found.rate * kFaster) found = tried;
           return false;
         });
@@ -149,7 +149,7 @@ Settings search_settings(const sim::World& world, const Settings& begin, std::sp
   }
   // Of values that are as good the least is taken.
   for (const KnobId id : knobs) {
-    each_value(world, limits, id, Settings(best.settings), [&](const Found& tried) {
+    each_value(world, limits, id, Settings(best.settings), [&](const RatedSettings& tried) {
       if (tried.rate * kFaster < best.rate) return false;
       best = tried;
       return true;

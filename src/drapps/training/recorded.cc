@@ -23,7 +23,7 @@ Error named(Error error, const std::string& file) {
   return error;
 }
 
-Result<std::vector<Point>> points_of(trace::Reader& reader) {
+Result<std::vector<Point>> points_of(trace::TraceReader& reader) {
   DRAPPS_RETURN_IF_ERROR(trace::check_schema(reader.header()));
   std::vector<Point> points;
   Limits limits;
@@ -148,7 +148,7 @@ std::string_view bytes_of(const std::vector<Number>& numbers) noexcept {
 Result<Recorded> read_recorded(const std::vector<std::string>& files, const LearnedShape& shape, const Reward& reward) {
   std::vector<std::vector<Point>> runs;
   for (const std::string& file : files) {
-    auto reader = trace::Reader::open(file);
+    auto reader = trace::TraceReader::open(file);
     if (!reader.ok()) return named(std::move(reader).error(), file);
     auto points = points_of(**reader);
     if (!points.ok()) return named(std::move(points).error(), file);

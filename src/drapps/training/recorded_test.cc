@@ -23,7 +23,7 @@ using testing::HasSubstr;
 void record(const std::string& file, const char* policy, int decisions) {
   const std::string config = json{{"name", policy}}.dump();
   trace::RecordedRun run(*make_policy({.name = policy}), config);
-  auto writer = trace::Writer::open(file, "{}");
+  auto writer = trace::TraceWriter::open(file, "{}");
   ASSERT_TRUE(writer.ok()) << writer.error().message;
   run.record(*writer);
   for (int i = 0; i < decisions; ++i) run.step(/*missing=*/i == 3);

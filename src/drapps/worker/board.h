@@ -149,7 +149,7 @@ class Board {
     bool done = false;  // and its pieces released
   };
   /// What is known of a process by what was read last.
-  struct Known {
+  struct KnownProcess {
     ProcessTimes times;
     bool over = false;  // the process is dead
   };
@@ -179,7 +179,7 @@ class Board {
   PythonLane python_lane_;
 
   mutable std::mutex known_mutex_;
-  mutable std::vector<Known> known_;  // by process number; guarded by the mutex above
+  mutable std::vector<KnownProcess> known_;  // by process number; guarded by the mutex above
 
   mutable std::mutex mutex_;  // guards all below, and the tasks against another thread of the parent
   std::uint64_t next_ticket_ = 0;

@@ -105,7 +105,7 @@ Result<Work> BoardClient::next(std::chrono::nanoseconds timeout, bool pending) {
   if (!pay()) return Work{};
   const auto wait_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(timeout.count(), 0));
   const std::uint64_t deadline = std::min(monotonic_ns() + wait_ns, std::uint64_t{1} << 62);
-  Header& header = memory()->header();
+  BoardHeader& header = memory()->header();
   for (;;) {
     const std::uint32_t seen = header.work.load();
     const std::uint32_t wakeups = process_.wakeups.load();
@@ -113,7 +113,7 @@ Result<Work> BoardClient::next(std::chrono::nanoseconds timeout, bool pending) {
     const bool stop = header.stop.load() != 0;
     const bool retired = process_.retired.load() != 0;
     if (retired && !std::exchange(wake_passed_on_, true)) futex_wake(header.work, 1, kAnyone);
-    if ((stop || retired) && !pending) return Work{.kind = Work::Kind::kStop};
+    if ((stop || retired) && !pending) return Work{.kind = Work::WorkKind::kStop};
     if (!stop && !retired) {
       if (const auto claim = claimer_.claim()) return work_of(*claim);
     }
@@ -156,7 +156,7 @@ Result<Work> BoardClient::work_of(const Claim& claim) {
   auto input = memory()->data_at(task.input.load(std::memory_order_relaxed), 0,
                                  task.input_bytes.load(std::memory_order_relaxed));
   if (!input.ok()) return std::move(input).error();
-  Work work{.kind = claim.piece < 0 ? Work::Kind::kTask : Work::Kind::kPiece,
+  Work work{.kind = claim.piece < 0 ? Work::WorkKind::kTask : Work::WorkKind::kPiece,
             .ticket = claim.ticket,
             .piece = claim.piece,
             .pieces = task.piece_count(),

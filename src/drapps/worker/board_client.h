@@ -26,8 +26,8 @@
 namespace drapps {
 
 struct Work {
-  enum class Kind : std::uint8_t { kNone, kTask, kPiece, kStop };
-  Kind kind = Kind::kNone;
+  enum class WorkKind : std::uint8_t { kNone, kTask, kPiece, kStop };
+  WorkKind kind = WorkKind::kNone;
   std::uint64_t ticket = 0;
   std::int32_t piece = -1;
   std::uint32_t pieces = 0;
@@ -110,7 +110,7 @@ class BoardClient {
   std::optional<Heartbeat> heartbeat_;
   std::optional<CpuBudget> budget_;
   std::uint64_t (*const cpu_clock_)();
-  Progress progress_;
+  ProcessProgress progress_;
   std::optional<std::uint64_t> booked_ns_;  // up to here, on that clock; nothing while no budget is in force
 };
 

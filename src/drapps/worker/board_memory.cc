@@ -16,11 +16,11 @@ constexpr std::uint64_t kLeastRegion = std::uint64_t{256} << 20;
 constexpr std::uint64_t kUsualRegion = std::uint64_t{1} << 44;
 constexpr std::uint64_t kLargestRegion = std::uint64_t{1} << 46;  // with so many of them a file has room for
 
-Geometry plan(std::uint32_t max_processes, std::uint32_t max_tasks, std::uint64_t region_bytes) {
-  Geometry plan{.magic = kMagic, .region_bytes = region_bytes};
+BoardGeometry plan(std::uint32_t max_processes, std::uint32_t max_tasks, std::uint64_t region_bytes) {
+  BoardGeometry plan{.magic = kMagic, .region_bytes = region_bytes};
   plan.max_processes = max_processes;
   plan.max_tasks = max_tasks;
-  plan.processes_offset = sizeof(Header);
+  plan.processes_offset = sizeof(BoardHeader);
   plan.regions_offset = plan.processes_offset + sizeof(ProcessEntry) * max_processes;
   plan.tasks_offset = plan.regions_offset + sizeof(RegionEntry) * (max_processes + 1);
   plan.data_offset = round_up(plan.tasks_offset + sizeof(TaskEntry) * max_tasks, kPageBytes);
@@ -28,7 +28,7 @@ Geometry plan(std::uint32_t max_processes, std::uint32_t max_tasks, std::uint64_
   return plan;
 }
 
-bool possible(const Geometry& geometry) {
+bool possible(const BoardGeometry& geometry) {
   return geometry.max_processes >= 1 && geometry.max_processes <= kMaxProcesses && geometry.max_tasks >= 1 &&
          geometry.max_tasks <= kMaxTasks && geometry.region_bytes <= kLargestRegion &&
          geometry.region_bytes % kPageBytes == 0;
@@ -36,7 +36,7 @@ bool possible(const Geometry& geometry) {
 
 }  // namespace
 
-BoardMemory::BoardMemory(Mapping books, SharedFile file, const Geometry& geometry, bool made)
+BoardMemory::BoardMemory(Mapping books, SharedFile file, const BoardGeometry& geometry, bool made)
     : BlockRegions(std::move(books), std::move(file),
                    {.books_offset = geometry.regions_offset,
                     .data_offset = geometry.data_offset,
@@ -83,7 +83,7 @@ Result<std::shared_ptr<BoardMemory>> BoardMemory::make(std::uint32_t max_process
   region_bytes = region_bytes == 0 ? kUsualRegion : round_up(region_bytes, kPageBytes);
   auto file = SharedFile::make("drapps-workers");
   if (!file.ok()) return std::move(file).error();
-  Geometry planned = plan(max_processes, max_tasks, region_bytes);
+  BoardGeometry planned = plan(max_processes, max_tasks, region_bytes);
   for (Status grown = file->grow(planned.file_bytes); !grown.ok(); grown = file->grow(planned.file_bytes)) {
     if (planned.region_bytes / 2 < kLeastRegion) return std::move(grown).error();
     planned = plan(max_processes, max_tasks, planned.region_bytes / 2);
@@ -91,7 +91,7 @@ Result<std::shared_ptr<BoardMemory>> BoardMemory::make(std::uint32_t max_process
   auto books = file->map(0, planned.data_offset);
   if (!books.ok()) return std::move(books).error();
   // Everything else is zeros, as it must be at the beginning.
-  reinterpret_cast<Header*>(books->data())->geometry = planned;
+  reinterpret_cast<BoardHeader*>(books->data())->geometry = planned;
   auto memory = std::shared_ptr<BoardMemory>(new BoardMemory(*std::move(books), *std::move(file), planned, true));
   memory->clear();
   return memory;
@@ -100,7 +100,7 @@ Result<std::shared_ptr<BoardMemory>> BoardMemory::make(std::uint32_t max_process
 Result<std::shared_ptr<BoardMemory>> BoardMemory::attach(int fd) {
   auto file = SharedFile::attach(fd);
   if (!file.ok()) return std::move(file).error();
-  Geometry geometry{};
+  BoardGeometry geometry{};
   const auto bytes = static_cast<ssize_t>(sizeof(geometry));
   if (pread(file->fd(), &geometry, sizeof(geometry), 0) != bytes || !possible(geometry) ||
       geometry != plan(geometry.max_processes, geometry.max_tasks, geometry.region_bytes) ||

@@ -31,7 +31,7 @@ class BoardMemory final : public BlockRegions {
   /// The memfd.
   int fd() const noexcept { return file().fd(); }
 
-  Header& header() const noexcept { return *reinterpret_cast<Header*>(books().data()); }
+  BoardHeader& header() const noexcept { return *reinterpret_cast<BoardHeader*>(books().data()); }
   std::uint32_t max_processes() const noexcept { return max_processes_; }
   std::uint32_t max_tasks() const noexcept { return max_tasks_; }
   ProcessEntry& process(std::uint32_t number) const noexcept { return processes_[number]; }
@@ -42,7 +42,7 @@ class BoardMemory final : public BlockRegions {
   std::uint64_t resident() const noexcept { return file().resident(); }
 
  private:
-  BoardMemory(Mapping books, SharedFile file, const Geometry& geometry, bool made);
+  BoardMemory(Mapping books, SharedFile file, const BoardGeometry& geometry, bool made);
 
   void punch_all_but_results(std::uint32_t region) const;
 

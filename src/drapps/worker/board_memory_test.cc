@@ -98,9 +98,9 @@ TEST(BoardMemoryTest, OnlyTheMemoryOfABoardIsAttachedTo) {
 TEST(BoardMemoryTest, GeometryThatContradictsItselfIsNotAttachedTo) {
   const auto memory = *BoardMemory::make(2, 4, std::uint64_t{64} << 20);
   ASSERT_TRUE(BoardMemory::attach(memory->fd()).ok());
-  const Geometry right = memory->header().geometry;
+  const BoardGeometry right = memory->header().geometry;
   auto* const words = reinterpret_cast<std::uint64_t*>(&memory->header().geometry);
-  for (std::size_t i = 0; i < sizeof(Geometry) / sizeof(std::uint64_t); ++i) {
+  for (std::size_t i = 0; i < sizeof(BoardGeometry) / sizeof(std::uint64_t); ++i) {
     for (const std::uint64_t change : {std::uint64_t{1}, std::uint64_t{4096}, ~std::uint64_t{0}}) {
       words[i] += change;
       EXPECT_EQ(BoardMemory::attach(memory->fd()).error().code, ErrorCode::kInvalidArgument) << i << " + " << change;

@@ -173,7 +173,7 @@ bool Board::try_empty_region(std::uint32_t number) const {
 /// What was told before stands, whatever others have written since.
 ProcessTimes Board::times(std::uint32_t number) const {
   const std::scoped_lock lock(known_mutex_);
-  Known& known = known_[number];
+  KnownProcess& known = known_[number];
   if (known.over) return known.times;
   if (auto times = read_times(memory()->process(number))) {
     times->not_before(known.times);

@@ -14,7 +14,7 @@ namespace drapps {
 namespace {
 
 using namespace worker_testing;
-using Kind = Work::Kind;
+using Kind = Work::WorkKind;
 
 constexpr milliseconds kNow{0};
 

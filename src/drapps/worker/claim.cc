@@ -18,7 +18,7 @@ std::optional<Claim> Claimer::claim() {
   // Tasks come while it looks, and it may have passed the place of one just before that came. What is pinned is made in
   // order: all that is older than what it saw is there when it looks again.
   if (!candidates_.empty() && candidates_.front().rank == kPinned) look();
-  for (const Candidate& candidate : candidates_) {
+  for (const TaskCandidate& candidate : candidates_) {
     if (candidate.word.state == kTaskOpen) {
       if (claim_task(*candidate.task, candidate.word)) return Claim{candidate.task, candidate.word.ticket, -1};
     } else if (const std::int32_t piece = claim_piece(*candidate.task, candidate.word.ticket); piece >= 0) {
@@ -47,7 +47,7 @@ void Claimer::look() {
     if (to_me) rank = kPinned;
     candidates_.push_back({rank, word, &task});
   }
-  std::ranges::sort(candidates_, {}, [](const Candidate& one) { return std::tuple(one.rank, one.word.ticket); });
+  std::ranges::sort(candidates_, {}, [](const TaskCandidate& one) { return std::tuple(one.rank, one.word.ticket); });
 }
 
 bool Claimer::claim_task(TaskEntry& task, Word word) const {

@@ -30,7 +30,7 @@ class Claimer {
   std::optional<Claim> claim();
 
  private:
-  struct Candidate {
+  struct TaskCandidate {
     std::uint32_t rank;
     Word word;
     TaskEntry* task;
@@ -42,7 +42,7 @@ class Claimer {
 
   const BoardMemory& memory_;
   const std::uint32_t number_;
-  std::vector<Candidate> candidates_;
+  std::vector<TaskCandidate> candidates_;
 };
 
 }  // namespace drapps

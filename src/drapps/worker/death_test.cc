@@ -13,7 +13,7 @@ namespace drapps {
 namespace {
 
 using namespace worker_testing;
-using Kind = Work::Kind;
+using Kind = Work::WorkKind;
 using Places = std::vector<std::pair<std::uint64_t, std::int32_t>>;
 
 constexpr milliseconds kAtOnce{0};

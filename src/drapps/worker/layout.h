@@ -109,7 +109,7 @@ struct alignas(64) ProcessEntry {
 static_assert(std::atomic<Activity>::is_always_lock_free);
 
 /// Where everything is. Written once, before the memory is shared.
-struct Geometry {
+struct BoardGeometry {
   std::uint64_t magic;
   std::uint64_t file_bytes;
   std::uint64_t region_bytes;
@@ -120,11 +120,11 @@ struct Geometry {
   std::uint32_t max_processes;
   std::uint32_t max_tasks;
 
-  bool operator==(const Geometry&) const = default;
+  bool operator==(const BoardGeometry&) const = default;
 };
 
-struct alignas(kPageBytes) Header {
-  Geometry geometry;
+struct alignas(kPageBytes) BoardHeader {
+  BoardGeometry geometry;
   alignas(64) std::atomic<std::uint32_t> work;    // counts everything that a worker may wait for; a futex
   alignas(64) std::atomic<std::uint32_t> events;  // counts the tasks that came to an end; a futex
   std::atomic<std::uint32_t> stop;                // 1: all processes end

@@ -149,7 +149,7 @@ void overwrite(const BoardMemory& memory, std::mt19937_64& random, int words) {
       case 1: over(&task, offsetof(TaskEntry, piece) + 32); break;
       case 2: over(&memory.process(static_cast<std::uint32_t>(random() % kProcesses)), sizeof(ProcessEntry)); break;
       case 3: over(&memory.region(static_cast<std::uint32_t>(random() % (kProcesses + 1))), sizeof(RegionEntry)); break;
-      case 4: over(&memory.header().work, sizeof(Header) - offsetof(Header, work)); break;
+      case 4: over(&memory.header().work, sizeof(BoardHeader) - offsetof(BoardHeader, work)); break;
       case 5:
         over(&header_of(memory, memory.region_begin(static_cast<std::uint32_t>(random() % kProcesses))), 64 << 10);
         break;
@@ -166,10 +166,10 @@ TEST_F(OverwrittenTest, WhateverIsOverwrittenTheOthersGoOnOrGetErrors) {
     auto owner = attached(*board_);
     auto thief = attached(*board_);
     std::vector<std::uint64_t> tickets{publish(*board_, 1, {.pieces = 3}), publish(*board_, 2, {.pieces = 2})};
-    ASSERT_EQ(owner->next(kNoTime, false)->kind, Work::Kind::kTask);
+    ASSERT_EQ(owner->next(kNoTime, false)->kind, Work::WorkKind::kTask);
     const Work stolen = *thief->next(kNoTime, false);
-    if (stolen.kind == Work::Kind::kPiece) help(*thief, stolen);
-    if (stolen.kind == Work::Kind::kTask) own(*thief, stolen);
+    if (stolen.kind == Work::WorkKind::kPiece) help(*thief, stolen);
+    if (stolen.kind == Work::WorkKind::kTask) own(*thief, stolen);
     std::vector<TakenResult> held;
     for (int round = 0; round < 6; ++round) {
       overwrite(*memory_, random, 3);

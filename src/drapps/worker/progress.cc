@@ -22,14 +22,14 @@ constexpr bool is_python(Activity activity) noexcept {
 
 }  // namespace
 
-void Progress::attach() noexcept {
+void ProcessProgress::attach() noexcept {
   since_ns_ = monotonic_ns();
   process_.attached_ns.store(since_ns_, std::memory_order_relaxed);
   process_.since_ns.store(since_ns_, std::memory_order_relaxed);
   process_.sequence.store(sequence_ += 2, std::memory_order_release);
 }
 
-std::uint64_t Progress::enter(Activity activity) noexcept {
+std::uint64_t ProcessProgress::enter(Activity activity) noexcept {
   // The clock is read within the change, and words are stored with release: see WorkerClock.
   process_.sequence.store(sequence_ + 1, std::memory_order_relaxed);
   const std::uint64_t now = monotonic_ns();
@@ -60,26 +60,26 @@ std::uint64_t Progress::enter(Activity activity) noexcept {
   return took;
 }
 
-void Progress::begin_sample(std::uint64_t ticket, std::int32_t piece, std::uint64_t position) noexcept {
+void ProcessProgress::begin_sample(std::uint64_t ticket, std::int32_t piece, std::uint64_t position) noexcept {
   process_.ticket.store(ticket, std::memory_order_relaxed);
   process_.piece.store(piece, std::memory_order_relaxed);
   process_.position.store(position, std::memory_order_relaxed);
   enter(Activity::kSample);
 }
 
-void Progress::end_sample() noexcept {
+void ProcessProgress::end_sample() noexcept {
   const std::uint64_t took = enter(Activity::kIdle);
   add(process_.samples, std::uint64_t{1});
   const auto piece = static_cast<std::uint64_t>(process_.piece.load(std::memory_order_relaxed));
   if (took > fastest_of_slow_) keep_if_slow(took, process_.position.load(std::memory_order_relaxed) + piece);
 }
 
-void Progress::end_task() noexcept {
+void ProcessProgress::end_task() noexcept {
   enter(Activity::kIdle);
   add(process_.tasks, std::uint64_t{1});
 }
 
-void Progress::keep_if_slow(std::uint64_t ns, std::uint64_t position) noexcept {
+void ProcessProgress::keep_if_slow(std::uint64_t ns, std::uint64_t position) noexcept {
   const auto ns_of = [](const SlowSample& slow) { return slow.ns.load(std::memory_order_relaxed); };
   SlowSample& least = *std::ranges::min_element(process_.slowest, {}, ns_of);
   least.ns.store(0, std::memory_order_relaxed);  // a reader that sees the halves of two samples drops both

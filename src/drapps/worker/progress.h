@@ -13,10 +13,11 @@ namespace drapps {
 /// Writes the ProcessEntry that status() and slowest() read. One thread's. What it adds to it believes its own memory,
 /// rather than what others may have overwritten. A change of activity costs one look at the clock, and one at the CPU
 /// clock every 10 ms.
-class Progress {
+class ProcessProgress {
  public:
   /// @param cpu_clock  of what works in this process, in ns.
-  Progress(ProcessEntry& process, std::uint64_t (*cpu_clock)()) noexcept : process_(process), cpu_clock_(cpu_clock) {}
+  ProcessProgress(ProcessEntry& process, std::uint64_t (*cpu_clock)()) noexcept
+      : process_(process), cpu_clock_(cpu_clock) {}
 
   /// The process is there: what it was at before began elsewhere.
   void attach() noexcept;

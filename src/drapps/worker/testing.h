@@ -81,8 +81,8 @@ inline void own(BoardClient& client, const Work& work) {
     }
     if (client.ready(work.ticket)) break;
     const Work other = *client.next(milliseconds(100), true);
-    if (other.kind == Work::Kind::kPiece) help(client, other);
-    if (other.kind == Work::Kind::kTask) own(client, other);
+    if (other.kind == Work::WorkKind::kPiece) help(client, other);
+    if (other.kind == Work::WorkKind::kTask) own(client, other);
   }
   auto block = client.allocate(64 << 10);
   ASSERT_TRUE(block.ok());
@@ -103,9 +103,9 @@ inline void own(BoardClient& client, const Work& work) {
 inline void work(BoardClient& client) {
   for (;;) {
     const Work given = *client.next(milliseconds(200), false);
-    if (given.kind == Work::Kind::kStop) return;
-    if (given.kind == Work::Kind::kPiece) help(client, given);
-    if (given.kind == Work::Kind::kTask) own(client, given);
+    if (given.kind == Work::WorkKind::kStop) return;
+    if (given.kind == Work::WorkKind::kPiece) help(client, given);
+    if (given.kind == Work::WorkKind::kTask) own(client, given);
   }
 }
 

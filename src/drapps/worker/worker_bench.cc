@@ -58,8 +58,8 @@ void task_through_a_process(benchmark::State& state) {
     auto client = std::move(*BoardClient::attach(board->memory()->fd(), number));
     for (;;) {
       const Work work = *client->next(seconds(10), false);
-      if (work.kind == Work::Kind::kStop) _exit(0);
-      if (work.kind == Work::Kind::kTask) (void)client->deliver(work.ticket, 0, {});
+      if (work.kind == Work::WorkKind::kStop) _exit(0);
+      if (work.kind == Work::WorkKind::kTask) (void)client->deliver(work.ticket, 0, {});
     }
   }
   for (auto _ : state) {

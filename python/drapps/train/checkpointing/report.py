@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 
 from drapps.report.base import Report, mib
 
@@ -80,12 +79,7 @@ class CheckpointReport(Report):
     def __enter__(self) -> CheckpointReport:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.undo()
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ bool neutral(const std::array<double, 2>& range, double value) noexcept {
   return range[0] == value && range[1] == value;
 }
 
-void adjust(ColorJitter::Step step, ImageView out, ConstImageView in, double factor) noexcept {
+void adjust(ColorJitter::JitterStep step, ImageView out, ConstImageView in, double factor) noexcept {
   switch (step) {
     case ColorJitter::kBrightness: return kernel::adjust_brightness(out, in, static_cast<float>(factor));
     case ColorJitter::kContrast: return kernel::adjust_contrast(out, in, static_cast<float>(factor));
@@ -21,7 +21,7 @@ void adjust(ColorJitter::Step step, ImageView out, ConstImageView in, double fac
   }
 }
 
-TrailStep::Kind kind_of(ColorJitter::Step step) noexcept {
+TrailStep::Kind kind_of(ColorJitter::JitterStep step) noexcept {
   switch (step) {
     case ColorJitter::kBrightness: return TrailStep::Kind::kBrightness;
     case ColorJitter::kContrast: return TrailStep::Kind::kContrast;
@@ -35,7 +35,7 @@ TrailStep::Kind kind_of(ColorJitter::Step step) noexcept {
 
 ColorJitter::Drawn ColorJitter::draw(Draws& draws) const noexcept {
   Drawn drawn;
-  std::array<Step, 4> left{kBrightness, kContrast, kSaturation, kHue};
+  std::array<JitterStep, 4> left{kBrightness, kContrast, kSaturation, kHue};
   std::uint32_t rank = draws.below(24);
   constexpr std::array<std::uint32_t, 4> kFactorial{6, 2, 1, 1};
   for (std::size_t i = 0; i < 4; ++i) {
@@ -68,7 +68,7 @@ Result<PictureSpec> ColorJitter::infer(const PictureSpec& in) const {
 Status ColorJitter::run(Picture& picture, OpContext& ctx) const {
   const Drawn drawn = draw(ctx.draws);
   bool moved = false;
-  for (const Step step : drawn.order) {
+  for (const JitterStep step : drawn.order) {
     const bool gray_keeps = picture.image.channels == 1 && (step == kSaturation || step == kHue);
     if (!drawn.on[step] || gray_keeps) continue;
     if (ctx.trail != nullptr) {

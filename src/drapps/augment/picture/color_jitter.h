@@ -30,12 +30,12 @@ struct ColorJitter {
   }
   bool operator==(const ColorJitter&) const = default;
 
-  enum Step : std::uint8_t { kBrightness, kContrast, kSaturation, kHue };
+  enum JitterStep : std::uint8_t { kBrightness, kContrast, kSaturation, kHue };
   /// What one sample's draws say.
   struct Drawn {
-    std::array<Step, 4> order{};     // of all four steps
-    std::array<bool, 4> on{};        // by step
-    std::array<double, 4> factor{};  // by step
+    std::array<JitterStep, 4> order{};  // of all four steps
+    std::array<bool, 4> on{};           // by step
+    std::array<double, 4> factor{};     // by step
   };
   Drawn draw(Draws& draws) const noexcept;
 

@@ -162,7 +162,7 @@ Status resize(Picture& picture, OpContext& ctx, const Rect& rect, Extent target,
   return ok_status();
 }
 
-Status crop_with_border(Picture& picture, OpContext& ctx, const Rect& rect, const Border& border) {
+Status crop_with_border(Picture& picture, OpContext& ctx, const Rect& rect, const BorderFill& border) {
   if (geometry::contains(geometry::whole_rect(picture.extent), rect)) {
     crop(picture, ctx, rect);
     return ok_status();

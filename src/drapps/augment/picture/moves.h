@@ -28,14 +28,14 @@ struct Resampling {
 Status resize(Picture& picture, OpContext& ctx, const Rect& rect, Extent target, const Resampling& how);
 
 /// What stands around a picture and around its mask.
-struct Border {
+struct BorderFill {
   PadMode mode = PadMode::kConstant;
   std::span<const std::int32_t> fill;  // one level, or one per channel
   std::int32_t mask_fill = 0;
 };
 
 /// Keeps `rect`, which may leave the picture: `border` stands there. The window contains border_region() of it.
-Status crop_with_border(Picture& picture, OpContext& ctx, const Rect& rect, const Border& border);
+Status crop_with_border(Picture& picture, OpContext& ctx, const Rect& rect, const BorderFill& border);
 /// What crop_with_border reads of a picture; never empty.
 Rect border_region(Extent whole, const Rect& rect, PadMode mode) noexcept;
 

@@ -148,7 +148,7 @@ TEST(RandomResize, RefusesRangesThatDoNotRise) {
 
 TEST(ColorJitter, DrawsEveryOrderEquallyOften) {
   const ColorJitter op{.brightness = {0.5, 1.5}};
-  std::map<std::array<ColorJitter::Step, 4>, int> counts;
+  std::map<std::array<ColorJitter::JitterStep, 4>, int> counts;
   constexpr int kCount = 24000;
   for (std::uint64_t position = 0; position < kCount; ++position) {
     Draws draws = draws_of(position);
@@ -166,7 +166,7 @@ TEST(ColorJitter, DrawsFactorsUniformlyFromTheRangesThatAreOn) {
     Draws draws = draws_of(position);
     const ColorJitter::Drawn drawn = op.draw(draws);
     EXPECT_EQ(drawn.on, (std::array{true, false, true, true}));
-    const auto within = [&](ColorJitter::Step step, const std::array<double, 2>& range) {
+    const auto within = [&](ColorJitter::JitterStep step, const std::array<double, 2>& range) {
       EXPECT_GE(drawn.factor[step], range[0]);
       EXPECT_LT(drawn.factor[step], range[1]);
       sum[step] += drawn.factor[step] / kCount;
@@ -196,7 +196,7 @@ TEST(ColorJitter, AppliesTheStepsInTheDrawnOrder) {
       Draws draws = draws_of(position);
       const ColorJitter::Drawn drawn = op.draw(draws);
       const ImageView image = expected->picture.image;
-      for (const ColorJitter::Step step : drawn.order) {
+      for (const ColorJitter::JitterStep step : drawn.order) {
         const double factor = drawn.factor[step];
         if (step == ColorJitter::kBrightness) kernel::adjust_brightness(image, image, static_cast<float>(factor));
         if (step == ColorJitter::kContrast) kernel::adjust_contrast(image, image, static_cast<float>(factor));

@@ -63,7 +63,7 @@ std::size_t ArrayCodec::pack(const ArrayLayout& layout, std::span<const std::uin
   Compressor* const compressor = this->compressor(layout.form);
   if (compressor != nullptr && !rows.empty()) {
     std::span<const std::uint8_t> in = rows;
-    if (layout.filter != Filter::kNone) {
+    if (layout.filter != ByteFilter::kNone) {
       apply(layout.filter, rows_of(layout.shape), rows, {filtered_.data(), rows.size()});
       in = {filtered_.data(), rows.size()};
     }
@@ -74,19 +74,19 @@ std::size_t ArrayCodec::pack(const ArrayLayout& layout, std::span<const std::uin
 }
 
 /// By what it makes of a band in the middle.
-Result<Filter> ArrayCodec::choose(FormId form, const ArrayView& array) {
+Result<ByteFilter> ArrayCodec::choose(FormId form, const ArrayView& array) {
   const Compressor* const compressor = this->compressor(form);
-  if (compressor == nullptr || array.shape.bytes() == 0) return Filter::kNone;
-  ArrayLayout layout(form, Filter::kNone, array.shape);
+  if (compressor == nullptr || array.shape.bytes() == 0) return ByteFilter::kNone;
+  ArrayLayout layout(form, ByteFilter::kNone, array.shape);
   const std::size_t element = size_of(array.shape.dtype);
   auto rows = gather(array, layout, array.shape.planes / 2, layout.bands_down() / 2);
   if (!rows.ok()) return std::move(rows).error();
   DRAPPS_RETURN_IF_ERROR(filtered_.ensure(static_cast<std::size_t>(layout.band_rows * array.shape.row_bytes)));
   Buffer tried(ledger_);
   DRAPPS_RETURN_IF_ERROR(tried.ensure(rows->size()));
-  Filter best = Filter::kNone;
+  ByteFilter best = ByteFilter::kNone;
   std::size_t least = pack(layout, *rows, {tried.data(), rows->size()});
-  for (const Filter filter : {Filter::kShuffle, Filter::kDifferences}) {
+  for (const ByteFilter filter : {ByteFilter::kShuffle, ByteFilter::kDifferences}) {
     if (!applies(filter, element, whole_numbers(array.shape.dtype))) continue;
     if (element == 1 && !compressor->likes_differences()) continue;
     layout.filter = filter;
@@ -140,7 +140,7 @@ Status ArrayCodec::decode(std::span<const std::uint8_t> entry, std::uint64_t fir
   Compressor* const compressor = this->compressor(layout.form);
   if (compressor != nullptr) {
     DRAPPS_RETURN_IF_ERROR(rows_.ensure(band_bytes));
-    DRAPPS_RETURN_IF_ERROR(filtered_.ensure(layout.filter == Filter::kNone ? 0 : band_bytes));
+    DRAPPS_RETURN_IF_ERROR(filtered_.ensure(layout.filter == ByteFilter::kNone ? 0 : band_bytes));
   }
   for (std::uint64_t plane = 0; plane < shape.planes; ++plane) {
     for (std::uint64_t down = first / layout.band_rows; down * layout.band_rows < end; ++down) {
@@ -153,7 +153,7 @@ Status ArrayCodec::decode(std::span<const std::uint8_t> entry, std::uint64_t fir
       if (verify == Verify::kYes && checksum(rows) != found.sum) return damaged_band(band);
       if (rows.size() < bytes) {
         if (compressor == nullptr) return damaged_band(band);
-        const bool filtered = layout.filter != Filter::kNone;
+        const bool filtered = layout.filter != ByteFilter::kNone;
         const std::span<std::uint8_t> unpacked{filtered ? filtered_.data() : rows_.data(), bytes};
         if (!compressor->decompress(rows, unpacked)) return damaged_band(band);
         if (filtered) undo(layout.filter, rows_of(shape), unpacked, {rows_.data(), bytes});

@@ -39,7 +39,7 @@ class ArrayCodec {
 
   /// The most bytes that an encoded array takes; `raw` and `prepared` take just as many.
   static std::size_t bound(FormId form, const ArrayShape& shape) noexcept {
-    return ArrayLayout(form, Filter::kNone, shape).bound();
+    return ArrayLayout(form, ByteFilter::kNone, shape).bound();
   }
   /// How many bytes it takes. kTooLarge beyond kMaxArrayBytes or kMaxRowBytes, kResourceExhausted without memory to
   /// work in.
@@ -59,7 +59,7 @@ class ArrayCodec {
 
  private:
   Compressor* compressor(FormId form);
-  Result<Filter> choose(FormId form, const ArrayView& array);
+  Result<ByteFilter> choose(FormId form, const ArrayView& array);
   Result<std::span<const std::uint8_t>> gather(const ArrayView& array, const ArrayLayout& layout, std::uint64_t plane,
                                                std::uint64_t band_down);
   std::size_t pack(const ArrayLayout& layout, std::span<const std::uint8_t> rows, std::span<std::uint8_t> out);

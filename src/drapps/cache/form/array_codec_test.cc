@@ -130,7 +130,7 @@ TEST(ArrayCodec, WhatIsSmoothGetsSmallerAndNoiseHardlyLarger) {
     for (const FormId form : {FormId::kRawLz4, FormId::kRawZstd, FormId::kRawSnappy}) {
       const auto entry = encoded(codec, form, smooth.view);
       EXPECT_LT(entry.size(), shape.bytes() * 3 / 4) << name_of(form) << " " << name_of(dtype);
-      EXPECT_NE(ArrayLayout::parse(entry)->filter, Filter::kNone) << name_of(form) << " " << name_of(dtype);
+      EXPECT_NE(ArrayLayout::parse(entry)->filter, ByteFilter::kNone) << name_of(form) << " " << name_of(dtype);
       EXPECT_LE(encoded(codec, form, noise.view).size(), ArrayCodec::bound(form, shape));
     }
   }

@@ -50,7 +50,7 @@ void write_band(std::span<std::uint8_t> entry, std::uint64_t band, const Band& v
   put_number(entry, at + 8, value.sum);
 }
 
-ArrayLayout::ArrayLayout(FormId made_as, Filter with, const ArrayShape& array) noexcept
+ArrayLayout::ArrayLayout(FormId made_as, ByteFilter with, const ArrayShape& array) noexcept
     : form(made_as), filter(with), shape(array) {
   band_rows = std::clamp<std::uint64_t>(kBandBytes / std::max<std::uint64_t>(array.row_bytes, 1), 1,
                                         std::max<std::uint64_t>(array.rows, 1));
@@ -77,7 +77,7 @@ Result<ArrayLayout> ArrayLayout::parse(std::span<const std::uint8_t> entry) {
   if (entry[5] >= kForms || !is_array(static_cast<FormId>(entry[5])) || entry[6] >= kFilters || entry[7] >= kDtypes) {
     return damaged("its form, filter or dtype is unknown");
   }
-  ArrayLayout layout(static_cast<FormId>(entry[5]), static_cast<Filter>(entry[6]),
+  ArrayLayout layout(static_cast<FormId>(entry[5]), static_cast<ByteFilter>(entry[6]),
                      {.dtype = static_cast<Dtype>(entry[7]),
                       .planes = number_at(entry, 8),
                       .rows = number_at(entry, 16),

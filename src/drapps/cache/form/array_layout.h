@@ -47,7 +47,7 @@ struct ArrayLayout {
   static constexpr std::size_t kDirectoryEntry = 16;
 
   /// For an array that is to be encoded. Requires at most kMaxArrayBytes, and kMaxRowBytes of a row.
-  ArrayLayout(FormId made_as, Filter with, const ArrayShape& array) noexcept;
+  ArrayLayout(FormId made_as, ByteFilter with, const ArrayShape& array) noexcept;
   /// Of an encoded array, all of it checked but for the bands' content. kCorrupt says what is wrong.
   static Result<ArrayLayout> parse(std::span<const std::uint8_t> entry);
 
@@ -64,7 +64,7 @@ struct ArrayLayout {
   void write(std::span<std::uint8_t> entry) const noexcept;
 
   FormId form;
-  Filter filter;
+  ByteFilter filter;
   ArrayShape shape;
   std::uint64_t band_rows = 1;
 };

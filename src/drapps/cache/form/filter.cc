@@ -59,11 +59,11 @@ void add_up(std::size_t row_bytes, std::span<std::uint8_t> rows) noexcept {
 
 }  // namespace
 
-void apply(Filter filter, const FilteredRows& rows, std::span<const std::uint8_t> in,
+void apply(ByteFilter filter, const FilteredRows& rows, std::span<const std::uint8_t> in,
            std::span<std::uint8_t> out) noexcept {
-  if (filter == Filter::kDifferences && rows.element == 1)
+  if (filter == ByteFilter::kDifferences && rows.element == 1)
     return subtract<std::uint8_t>(rows.row_bytes, in, out.data());
-  if (filter == Filter::kDifferences) {
+  if (filter == ByteFilter::kDifferences) {
     // The low bytes of the differences, then the high ones.
     const std::size_t count = in.size() / 2;
     const std::size_t across = rows.row_bytes / 2;
@@ -75,7 +75,7 @@ void apply(Filter filter, const FilteredRows& rows, std::span<const std::uint8_t
     }
     return;
   }
-  switch (filter == Filter::kShuffle ? rows.element : 1) {
+  switch (filter == ByteFilter::kShuffle ? rows.element : 1) {
     case 2: return shuffle<2>(in, out.data());
     case 4: return shuffle<4>(in, out.data());
     case 8: return shuffle<8>(in, out.data());
@@ -83,15 +83,15 @@ void apply(Filter filter, const FilteredRows& rows, std::span<const std::uint8_t
   }
 }
 
-void undo(Filter filter, const FilteredRows& rows, std::span<const std::uint8_t> in,
+void undo(ByteFilter filter, const FilteredRows& rows, std::span<const std::uint8_t> in,
           std::span<std::uint8_t> out) noexcept {
-  switch (filter == Filter::kNone ? 1 : rows.element) {
+  switch (filter == ByteFilter::kNone ? 1 : rows.element) {
     case 2: unshuffle<2>(in, out.data()); break;
     case 4: unshuffle<4>(in, out.data()); break;
     case 8: unshuffle<8>(in, out.data()); break;
     default: std::memcpy(out.data(), in.data(), in.size());
   }
-  if (filter != Filter::kDifferences) return;
+  if (filter != ByteFilter::kDifferences) return;
   rows.element == 1 ? add_up<std::uint8_t>(rows.row_bytes, out) : add_up<std::uint16_t>(rows.row_bytes, out);
 }
 

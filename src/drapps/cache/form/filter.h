@@ -7,7 +7,7 @@
 
 namespace drapps::cache {
 
-enum class Filter : std::uint8_t {
+enum class ByteFilter : std::uint8_t {
   kNone,
   kShuffle,      // the first byte of every element, then the second, …
   kDifferences,  // of each element and the one before it in its row, modulo its range; then as kShuffle
@@ -15,11 +15,11 @@ enum class Filter : std::uint8_t {
 inline constexpr std::size_t kFilters = 3;
 
 /// Whether a filter does anything to elements of so many bytes: differences are of whole numbers of 1 or 2.
-constexpr bool applies(Filter filter, std::size_t element, bool whole) noexcept {
+constexpr bool applies(ByteFilter filter, std::size_t element, bool whole) noexcept {
   switch (filter) {
-    case Filter::kNone: return true;
-    case Filter::kShuffle: return element > 1;
-    case Filter::kDifferences: return whole && element <= 2;
+    case ByteFilter::kNone: return true;
+    case ByteFilter::kShuffle: return element > 1;
+    case ByteFilter::kDifferences: return whole && element <= 2;
   }
   return false;
 }
@@ -29,9 +29,9 @@ struct FilteredRows {
   std::size_t row_bytes = 0;  // a multiple of the element's
   std::size_t element = 1;
 };
-void apply(Filter filter, const FilteredRows& rows, std::span<const std::uint8_t> in,
+void apply(ByteFilter filter, const FilteredRows& rows, std::span<const std::uint8_t> in,
            std::span<std::uint8_t> out) noexcept;
-void undo(Filter filter, const FilteredRows& rows, std::span<const std::uint8_t> in,
+void undo(ByteFilter filter, const FilteredRows& rows, std::span<const std::uint8_t> in,
           std::span<std::uint8_t> out) noexcept;
 
 }  // namespace drapps::cache

@@ -130,7 +130,7 @@ Status CoefficientReader::begin(Bytes bytes, const CoefficientHead& head) {
   for (std::int32_t c = 1; c < frame.components; ++c) add(1);
 
   const auto rows = static_cast<std::size_t>(frame.mcus_down());
-  DRAPPS_RETURN_IF_ERROR(places_.ensure(rows * sizeof(Place)));
+  DRAPPS_RETURN_IF_ERROR(places_.ensure(rows * sizeof(McuRowPlace)));
   std::size_t begin = head.rows_begin;
   for (std::size_t row = 0; row < rows; ++row) {
     const std::uint8_t* const data = bytes.data() + begin;
@@ -138,7 +138,7 @@ Status CoefficientReader::begin(Bytes bytes, const CoefficientHead& head) {
     if (kernel::jpeg::lane_sum(data, lanes, level_) != number_at<std::uint64_t>(head.sums, 8 * row)) {
       return corrupt("a row of blocks is damaged", begin);
     }
-    Place place{.begin = begin};
+    McuRowPlace place{.begin = begin};
     std::size_t size = blocks_ * (kMaskBytes + kDcBytes);
     for (std::size_t i = 0; i < run_count_; ++i) {
       place.values[i] = static_cast<std::uint32_t>(size);
@@ -152,15 +152,15 @@ Status CoefficientReader::begin(Bytes bytes, const CoefficientHead& head) {
   return ok_status();
 }
 
-CoefficientReader::Place CoefficientReader::place_of(std::int32_t row) const noexcept {
-  Place place;
+CoefficientReader::McuRowPlace CoefficientReader::place_of(std::int32_t row) const noexcept {
+  McuRowPlace place;
   std::memcpy(&place, places_.data() + static_cast<std::size_t>(row) * sizeof place, sizeof place);
   return place;
 }
 
-CoefficientReader::Stored CoefficientReader::stored(std::int32_t row, std::size_t run, std::int32_t first,
-                                                    std::int32_t count) const noexcept {
-  const Place place = place_of(row);
+CoefficientReader::StoredBlocks CoefficientReader::stored(std::int32_t row, std::size_t run, std::int32_t first,
+                                                          std::int32_t count) const noexcept {
+  const McuRowPlace place = place_of(row);
   const auto [across, begin, target] = runs_[run];
   const std::uint8_t* const data = bytes_.data() + place.begin;
   const std::uint8_t* const masks = data + kMaskBytes * begin;
@@ -172,7 +172,7 @@ CoefficientReader::Stored CoefficientReader::stored(std::int32_t row, std::size_
 }
 
 bool CoefficientReader::read(std::int32_t row, std::int32_t first, std::int32_t count, const BlockTargets& targets) {
-  const Place place = place_of(row);
+  const McuRowPlace place = place_of(row);
   const std::uint8_t* const data = bytes_.data() + place.begin;
   if (row != row_ || first < column_) {
     row_ = row;
@@ -181,7 +181,7 @@ bool CoefficientReader::read(std::int32_t row, std::int32_t first, std::int32_t 
   }
   const auto passed = static_cast<std::size_t>(first - column_);
   for (std::size_t i = 0; i < run_count_; ++i) {
-    const Run& run = runs_[i];
+    const BlockRun& run = runs_[i];
     const std::size_t from = run.begin + run.across * static_cast<std::size_t>(column_);
     const std::size_t block = from + run.across * passed;
     const std::uint8_t* const values =

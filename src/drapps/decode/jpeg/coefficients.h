@@ -84,39 +84,39 @@ class CoefficientReader final : public BlockSource {
   std::size_t runs() const noexcept { return run_count_; }
 
   /// Blocks as the file has them: see expand.h.
-  struct Stored {
+  struct StoredBlocks {
     const std::uint8_t* masks;
     const std::uint8_t* dc;
     const std::uint8_t* values;
     std::size_t blocks;
   };
   /// Those of `count` MCUs of row `row` from column `first` on, in run `run`.
-  Stored stored(std::int32_t row, std::size_t run, std::int32_t first, std::int32_t count) const noexcept;
+  StoredBlocks stored(std::int32_t row, std::size_t run, std::int32_t first, std::int32_t count) const noexcept;
 
   void reset() noexcept { places_.reset(); }
 
  private:
   static constexpr std::size_t kMaxRuns = 4;
   /// Blocks of one row of blocks of one component: the unit that expand() works on.
-  struct Run {
+  struct BlockRun {
     std::size_t across = 1;  // blocks in an MCU
     std::size_t begin = 0;   // blocks of the row of MCUs before it
     std::size_t target = 0;  // block of an MCU, as BlockTargets counts
   };
-  struct Place {
+  struct McuRowPlace {
     std::uint64_t begin = 0;           // of a row of MCUs, in the file
     std::uint32_t values[kMaxRuns]{};  // of each run, from there on
   };
-  static_assert(sizeof(Place) == 24);
+  static_assert(sizeof(McuRowPlace) == 24);
 
-  Place place_of(std::int32_t row) const noexcept;
+  McuRowPlace place_of(std::int32_t row) const noexcept;
 
   const kernel::Level level_;
   std::span<const std::uint8_t> bytes_;
   std::size_t mcus_across_ = 0;
   std::size_t blocks_ = 0;  // of a row of MCUs
   std::size_t run_count_ = 0;
-  std::array<Run, kMaxRuns> runs_{};
+  std::array<BlockRun, kMaxRuns> runs_{};
   Buffer places_;
   std::int32_t row_ = -1;                               // that the last read() was of
   std::int32_t column_ = 0;                             // MCU behind it

@@ -31,10 +31,10 @@ bool plausible(const IndexShape& shape, std::size_t entries) noexcept {
 
 MemoryIndexStore::MemoryIndexStore(MemoryLedger& ledger, std::uint64_t records, std::size_t budget)
     : own_(&ledger, budget) {
-  if (records > (std::numeric_limits<std::size_t>::max() - sizeof *this) / sizeof(Block*)) return;
-  const std::size_t fixed = sizeof *this + static_cast<std::size_t>(records) * sizeof(Block*);
+  if (records > (std::numeric_limits<std::size_t>::max() - sizeof *this) / sizeof(IndexBlock*)) return;
+  const std::size_t fixed = sizeof *this + static_cast<std::size_t>(records) * sizeof(IndexBlock*);
   if (!own_.try_reserve(fixed)) return;
-  places_.reset(new (std::nothrow) Block*[static_cast<std::size_t>(records)]());
+  places_.reset(new (std::nothrow) IndexBlock*[static_cast<std::size_t>(records)]());
   if (places_ == nullptr) {
     own_.release(fixed);
     return;
@@ -60,7 +60,7 @@ bool MemoryIndexStore::get(const IndexKey& key, ScanIndex& index) {
   if (key.record >= records_) return false;
   Stripe& stripe = stripes_[key.record % kStripes];
   const std::lock_guard lock(stripe.mutex);
-  Block*& place = places_[key.record];
+  IndexBlock*& place = places_[key.record];
   if (place != nullptr && place->identity != key.identity) drop(stripe, place);
   if (place == nullptr) return false;
   copy_to(*place, index);
@@ -71,7 +71,7 @@ void MemoryIndexStore::offer(const IndexKey& key, const IndexShape& shape, std::
   if (key.record >= records_ || !plausible(shape, entries.size())) return;
   Stripe& stripe = stripes_[key.record % kStripes];
   const std::lock_guard lock(stripe.mutex);
-  Block*& place = places_[key.record];
+  IndexBlock*& place = places_[key.record];
   if (place != nullptr && (place->identity != key.identity || !same_picture(place->shape, shape))) drop(stripe, place);
   if (place != nullptr && worth(shape, entries.size()) <= worth(place->shape, place->count)) return;
 
@@ -85,14 +85,14 @@ void MemoryIndexStore::offer(const IndexKey& key, const IndexShape& shape, std::
   }
   if (place != nullptr) stripe.remove(*place);
   std::free(place);
-  place = static_cast<Block*>(std::malloc(sizeof(Block) + std::size_t{count} * sizeof(IndexEntry)));
+  place = static_cast<IndexBlock*>(std::malloc(sizeof(IndexBlock) + std::size_t{count} * sizeof(IndexEntry)));
   if (place == nullptr) {
     own_.release(std::max(before, after));
     ++stripe.statistics.refused;
     return;
   }
   if (before > after) own_.release(before - after);
-  new (place) Block{key.identity, shape, count};
+  new (place) IndexBlock{key.identity, shape, count};
   std::uninitialized_copy(entries.begin(), entries.end(), place->entries());
   stripe.add(*place);
 }
@@ -101,7 +101,7 @@ bool MemoryIndexStore::copy(std::uint64_t record, IndexKey& key, ScanIndex& inde
   index.entries.clear();
   if (record >= records_) return false;
   const std::lock_guard lock(stripes_[record % kStripes].mutex);
-  const Block* const place = places_[record];
+  const IndexBlock* const place = places_[record];
   if (place == nullptr) return false;
   key = {.record = record, .identity = place->identity};
   copy_to(*place, index);
@@ -111,7 +111,7 @@ bool MemoryIndexStore::copy(std::uint64_t record, IndexKey& key, ScanIndex& inde
 bool MemoryIndexStore::knows_all(std::uint64_t record) const noexcept {
   if (record >= records_) return false;
   const std::lock_guard lock(stripes_[record % kStripes].mutex);
-  const Block* const place = places_[record];
+  const IndexBlock* const place = places_[record];
   return place != nullptr && place->count == place->shape.entries();
 }
 
@@ -128,7 +128,7 @@ IndexStatistics MemoryIndexStore::statistics() const {
   return sum;
 }
 
-void MemoryIndexStore::Stripe::add(const Block& block) noexcept {
+void MemoryIndexStore::Stripe::add(const IndexBlock& block) noexcept {
   const std::size_t all = block.shape.entries();
   ++statistics.records;
   statistics.complete += block.count == all;
@@ -136,7 +136,7 @@ void MemoryIndexStore::Stripe::add(const Block& block) noexcept {
   statistics.complete_entries += all;
 }
 
-void MemoryIndexStore::Stripe::remove(const Block& block) noexcept {
+void MemoryIndexStore::Stripe::remove(const IndexBlock& block) noexcept {
   const std::size_t all = block.shape.entries();
   --statistics.records;
   statistics.complete -= block.count == all;
@@ -146,7 +146,7 @@ void MemoryIndexStore::Stripe::remove(const Block& block) noexcept {
 
 /// malloc keeps 8 bytes before a block and rounds the sum to 16.
 std::size_t MemoryIndexStore::size_of(std::size_t entries) noexcept {
-  return (sizeof(Block) + entries * sizeof(IndexEntry) + 8 + 15) / 16 * 16;
+  return (sizeof(IndexBlock) + entries * sizeof(IndexEntry) + 8 + 15) / 16 * 16;
 }
 
 std::size_t MemoryIndexStore::release(std::size_t bytes) noexcept {
@@ -155,7 +155,7 @@ std::size_t MemoryIndexStore::release(std::size_t bytes) noexcept {
     released_ = (released_ == 0 ? records_ : released_) - 1;
     Stripe& stripe = stripes_[released_ % kStripes];
     const std::lock_guard lock(stripe.mutex);
-    Block*& place = places_[released_];
+    IndexBlock*& place = places_[released_];
     if (place == nullptr) continue;
     freed += size_of(place->count);
     drop(stripe, place);
@@ -164,14 +164,14 @@ std::size_t MemoryIndexStore::release(std::size_t bytes) noexcept {
   return freed;
 }
 
-void MemoryIndexStore::drop(Stripe& stripe, Block*& place) noexcept {
+void MemoryIndexStore::drop(Stripe& stripe, IndexBlock*& place) noexcept {
   stripe.remove(*place);
   own_.release(size_of(place->count));
   std::free(place);
   place = nullptr;
 }
 
-void MemoryIndexStore::copy_to(const Block& block, ScanIndex& index) {
+void MemoryIndexStore::copy_to(const IndexBlock& block, ScanIndex& index) {
   index.shape = block.shape;
   index.entries.assign(block.entries(), block.entries() + block.count);
 }

@@ -70,7 +70,7 @@ class MemoryIndexStore final : public IndexStore, private Releasable {
   IndexStatistics statistics() const;
 
  private:
-  struct Block {
+  struct IndexBlock {
     FileIdentity identity;
     IndexShape shape;
     std::uint32_t count;  // of the entries behind it
@@ -84,23 +84,23 @@ class MemoryIndexStore final : public IndexStore, private Releasable {
     mutable std::mutex mutex;
     IndexStatistics statistics;
 
-    void add(const Block& block) noexcept;
-    void remove(const Block& block) noexcept;
+    void add(const IndexBlock& block) noexcept;
+    void remove(const IndexBlock& block) noexcept;
   };
   static constexpr std::size_t kStripes = 64;
 
   static std::size_t size_of(std::size_t entries) noexcept;
   std::size_t release(std::size_t bytes) noexcept override;
   std::size_t releasable() const noexcept override { return own_.used() - fixed_; }
-  void drop(Stripe& stripe, Block*& place) noexcept;
-  static void copy_to(const Block& block, ScanIndex& index);
+  void drop(Stripe& stripe, IndexBlock*& place) noexcept;
+  static void copy_to(const IndexBlock& block, ScanIndex& index);
 
   MemoryLedger own_;       // the budget
   std::size_t fixed_ = 0;  // bytes of it that are there without any record
   std::uint64_t records_ = 0;
   std::uint64_t released_ = 0;  // the record that was dropped last
   std::size_t share_ = 0;       // of the budget for the entries of one record
-  std::unique_ptr<Block*[]> places_;
+  std::unique_ptr<IndexBlock*[]> places_;
   std::array<Stripe, kStripes> stripes_;
 };
 

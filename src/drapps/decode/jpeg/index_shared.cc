@@ -39,13 +39,13 @@ static_assert(sizeof(IndexEntry) == kHalves * sizeof(std::uint16_t));
 static_assert(Counter::is_always_lock_free && Half::is_always_lock_free);
 
 /// How many entries of a record are there, and their checksum.
-struct Known {
+struct KnownEntries {
   static constexpr std::uint32_t kDamaged = std::numeric_limits<std::uint32_t>::max();
 
   std::uint32_t count = 0;
   std::uint32_t sum = 0;
 
-  static Known of(std::uint64_t word) noexcept {
+  static KnownEntries of(std::uint64_t word) noexcept {
     return {.count = static_cast<std::uint32_t>(word >> 32), .sum = static_cast<std::uint32_t>(word)};
   }
   std::uint64_t word() const noexcept { return std::uint64_t{count} << 32 | sum; }
@@ -60,15 +60,15 @@ void add(Counter& counter, std::uint64_t count = 1) noexcept { counter.fetch_add
 
 }  // namespace
 
-struct SharedIndexStore::Header {
-  Geometry geometry;
+struct SharedIndexStore::IndexHeader {
+  IndexGeometry geometry;
   alignas(64) Counter end;  // behind this one no record is
   Counter backed;           // 1: the slots have pages, as they do from the first record on
   alignas(64) Counter records;
   Counter complete, entries, complete_entries, hits, misses, refused, damaged;
 };
 
-struct SharedIndexStore::Record {
+struct SharedIndexStore::IndexRecord {
   std::uint64_t low, high;  // of the hash
   IndexShape shape;
   Counter known;  // a Known
@@ -77,7 +77,7 @@ struct SharedIndexStore::Record {
   std::uint16_t* halves() noexcept { return reinterpret_cast<std::uint16_t*>(this + 1); }
 
   static std::uint64_t bytes_for(std::uint64_t entries) noexcept {
-    return round_up(sizeof(Record) + entries * sizeof(IndexEntry), kRecordAlignment);
+    return round_up(sizeof(IndexRecord) + entries * sizeof(IndexEntry), kRecordAlignment);
   }
   void write(std::span<const IndexEntry> entries, std::size_t first) noexcept {
     std::uint16_t* const to = halves();
@@ -97,16 +97,16 @@ struct SharedIndexStore::Record {
 };
 
 /// A record; or where one would be put, if there is a place for it.
-struct SharedIndexStore::Place {
-  Record* record = nullptr;
+struct SharedIndexStore::RecordPlace {
+  IndexRecord* record = nullptr;
   std::uint64_t probe = kProbes;
 };
 
-SharedIndexStore::SharedIndexStore(SharedFile file, Mapping mapping, const Geometry& geometry)
+SharedIndexStore::SharedIndexStore(SharedFile file, Mapping mapping, const IndexGeometry& geometry)
     : file_(std::move(file)), mapping_(std::move(mapping)), geometry_(geometry) {}
 
-SharedIndexStore::Geometry SharedIndexStore::plan_of(std::uint64_t budget, std::uint64_t pictures) noexcept {
-  Geometry plan{.magic = kTableMagic, .pictures = pictures};
+SharedIndexStore::IndexGeometry SharedIndexStore::plan_of(std::uint64_t budget, std::uint64_t pictures) noexcept {
+  IndexGeometry plan{.magic = kTableMagic, .pictures = pictures};
   plan.file_bytes = budget / kPageBytes * kPageBytes;
   const std::uint64_t most = plan.file_bytes / 16 / sizeof(std::uint64_t);
   const std::uint64_t wanted = pictures == 0 ? plan.file_bytes / kBytesPerSlot : 2 * std::min(pictures, most);
@@ -115,7 +115,7 @@ SharedIndexStore::Geometry SharedIndexStore::plan_of(std::uint64_t budget, std::
   return plan;
 }
 
-Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::open(SharedFile file, const Geometry& geometry) {
+Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::open(SharedFile file, const IndexGeometry& geometry) {
   auto mapping = file.map(0, geometry.file_bytes);
   if (!mapping.ok()) return std::move(mapping).error();
   madvise(mapping->data(), geometry.file_bytes, MADV_DONTDUMP);
@@ -123,12 +123,12 @@ Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::open(SharedFile file
 }
 
 Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::make(std::uint64_t budget, std::uint64_t pictures) {
-  static_assert(sizeof(Header) <= kSlotsOffset);
+  static_assert(sizeof(IndexHeader) <= kSlotsOffset);
   if (budget < kLeastTable || budget >= kMostTable) {
     return invalid("a table of indexes has a budget of " + std::to_string(kLeastTable) + " to " +
                    std::to_string(kMostTable - 1) + " bytes, not " + std::to_string(budget));
   }
-  Geometry planned = plan_of(budget, pictures);
+  IndexGeometry planned = plan_of(budget, pictures);
   if (getrandom(&planned.seed, sizeof planned.seed, 0) != sizeof planned.seed) {
     return Error{.code = ErrorCode::kIo, .message = "the system gives no random bytes, which files are hashed with"};
   }
@@ -150,9 +150,9 @@ Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::make(std::uint64_t b
 Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::attach(int fd) {
   auto file = SharedFile::attach(fd);
   if (!file.ok()) return std::move(file).error();
-  Geometry found;
+  IndexGeometry found;
   const bool read = pread(file->fd(), &found, sizeof found, 0) == static_cast<ssize_t>(sizeof found);
-  const Geometry plan = plan_of(found.file_bytes, found.pictures);
+  const IndexGeometry plan = plan_of(found.file_bytes, found.pictures);
   if (!read || found.magic != plan.magic || found.file_bytes < kLeastTable || found.file_bytes >= kMostTable ||
       found.slots != plan.slots || found.records_offset != plan.records_offset || file->bytes() != plan.file_bytes) {
     return invalid("file descriptor " + std::to_string(fd) + " is no table of indexes; hand over that of the store");
@@ -160,8 +160,8 @@ Result<std::shared_ptr<SharedIndexStore>> SharedIndexStore::attach(int fd) {
   return open(*std::move(file), found);
 }
 
-SharedIndexStore::Header& SharedIndexStore::header() const noexcept {
-  return *reinterpret_cast<Header*>(mapping_.data());
+SharedIndexStore::IndexHeader& SharedIndexStore::header() const noexcept {
+  return *reinterpret_cast<IndexHeader*>(mapping_.data());
 }
 
 IndexKey SharedIndexStore::key_of(std::span<const std::uint8_t> file) const noexcept {
@@ -173,34 +173,34 @@ std::uint32_t SharedIndexStore::group(std::uint32_t mcus_across, std::uint32_t m
   const IndexShape fine{.mcus_across = mcus_across, .mcus_down = mcus_down, .group = 8};
   const std::uint64_t room = geometry_.file_bytes - geometry_.records_offset;
   const std::uint64_t share = geometry_.pictures == 0 ? kUsualShare : room / geometry_.pictures;
-  return plausible(fine, 1) && Record::bytes_for(fine.entries()) <= share ? 8 : mcus_across;
+  return plausible(fine, 1) && IndexRecord::bytes_for(fine.entries()) <= share ? 8 : mcus_across;
 }
 
-bool SharedIndexStore::has_room(const Record& record, std::uint64_t entries) const noexcept {
+bool SharedIndexStore::has_room(const IndexRecord& record, std::uint64_t entries) const noexcept {
   const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&record) - mapping_.data());
-  return entries <= (geometry_.file_bytes - offset - sizeof(Record)) / sizeof(IndexEntry);
+  return entries <= (geometry_.file_bytes - offset - sizeof(IndexRecord)) / sizeof(IndexEntry);
 }
 
 /// The record that a slot's word refers to, if it is the picture's.
-SharedIndexStore::Record* SharedIndexStore::record_at(std::uint64_t word, const IndexKey& key) const noexcept {
+SharedIndexStore::IndexRecord* SharedIndexStore::record_at(std::uint64_t word, const IndexKey& key) const noexcept {
   const std::uint64_t offset = word & kOffsetMask;
   if (word >> kOffsetBits != key.identity.inode >> kOffsetBits || offset % kRecordAlignment != 0 ||
-      offset < geometry_.records_offset || offset > geometry_.file_bytes - sizeof(Record)) {
+      offset < geometry_.records_offset || offset > geometry_.file_bytes - sizeof(IndexRecord)) {
     return nullptr;
   }
-  auto* const record = reinterpret_cast<Record*>(mapping_.data() + offset);
+  auto* const record = reinterpret_cast<IndexRecord*>(mapping_.data() + offset);
   const bool same =
       record->low == key.record && record->high == key.identity.inode && record->shape.file_bytes == key.identity.size;
   return same ? record : nullptr;
 }
 
-SharedIndexStore::Place SharedIndexStore::find(const IndexKey& key) const noexcept {
+SharedIndexStore::RecordPlace SharedIndexStore::find(const IndexKey& key) const noexcept {
   if (header().backed.load(std::memory_order_acquire) == 0) return {.probe = 0};
   const auto* const slots = reinterpret_cast<const Counter*>(mapping_.data() + kSlotsOffset);
   for (std::uint64_t probe = 0; probe < kProbes; ++probe) {
     const std::uint64_t word = slots[(key.record + probe) & (geometry_.slots - 1)].load(std::memory_order_acquire);
     if (word == 0) return {.probe = probe};
-    if (Record* const record = record_at(word, key)) return {.record = record, .probe = probe};
+    if (IndexRecord* const record = record_at(word, key)) return {.record = record, .probe = probe};
   }
   return {};
 }
@@ -219,19 +219,20 @@ std::uint64_t SharedIndexStore::allocate(std::uint64_t bytes) noexcept {
 }
 
 /// A new record, or the one that another process has put there meanwhile; null without a place for it.
-SharedIndexStore::Record* SharedIndexStore::place(const IndexKey& key, const IndexShape& shape, Place at) noexcept {
+SharedIndexStore::IndexRecord* SharedIndexStore::place(const IndexKey& key, const IndexShape& shape,
+                                                       RecordPlace at) noexcept {
   if (at.probe == kProbes) return nullptr;
   if (header().backed.load(std::memory_order_relaxed) == 0) {
     if (!file_.back(kSlotsOffset, geometry_.records_offset - kSlotsOffset)) return nullptr;
     header().backed.store(1, std::memory_order_release);
   }
-  const std::uint64_t bytes = Record::bytes_for(shape.entries());
+  const std::uint64_t bytes = IndexRecord::bytes_for(shape.entries());
   const std::uint64_t offset = allocate(bytes);
   if (offset == 0) return nullptr;
-  auto* const made = new (mapping_.data() + offset) Record{key.record, key.identity.inode, shape, 0};
+  auto* const made = new (mapping_.data() + offset) IndexRecord{key.record, key.identity.inode, shape, 0};
   const std::uint64_t word = key.identity.inode >> kOffsetBits << kOffsetBits | offset;
   auto* const slots = reinterpret_cast<Counter*>(mapping_.data() + kSlotsOffset);
-  Record* record = nullptr;
+  IndexRecord* record = nullptr;
   for (std::uint64_t probe = at.probe; record == nullptr && probe < kProbes; ++probe) {
     std::uint64_t there = 0;
     Counter& slot = slots[(key.record + probe) & (geometry_.slots - 1)];
@@ -246,11 +247,11 @@ SharedIndexStore::Record* SharedIndexStore::place(const IndexKey& key, const Ind
 
 bool SharedIndexStore::get(const IndexKey& key, ScanIndex& index) {
   index.entries.clear();
-  Header& counts = header();
-  Record* const record = find(key).record;
+  IndexHeader& counts = header();
+  IndexRecord* const record = find(key).record;
   std::uint64_t word = record == nullptr ? 0 : record->known.load(std::memory_order_acquire);
-  const Known known = Known::of(word);
-  if (known.count == 0 || known.count == Known::kDamaged) {
+  const KnownEntries known = KnownEntries::of(word);
+  if (known.count == 0 || known.count == KnownEntries::kDamaged) {
     add(counts.misses);
     return false;
   }
@@ -265,7 +266,7 @@ bool SharedIndexStore::get(const IndexKey& key, ScanIndex& index) {
     return true;
   }
   index.entries.clear();
-  const std::uint64_t never = Known{.count = Known::kDamaged}.word();
+  const std::uint64_t never = KnownEntries{.count = KnownEntries::kDamaged}.word();
   if (record->known.compare_exchange_strong(word, never, std::memory_order_relaxed)) add(counts.damaged);
   add(counts.misses);
   return false;
@@ -273,22 +274,22 @@ bool SharedIndexStore::get(const IndexKey& key, ScanIndex& index) {
 
 void SharedIndexStore::offer(const IndexKey& key, const IndexShape& shape, std::span<const IndexEntry> entries) {
   if (!plausible(shape, entries.size()) || shape.file_bytes != key.identity.size) return;
-  Header& counts = header();
-  Place at = find(key);
+  IndexHeader& counts = header();
+  RecordPlace at = find(key);
   if (at.record == nullptr) at.record = place(key, shape, at);
   if (at.record == nullptr) {
     add(counts.refused);
     return;
   }
-  Record& record = *at.record;
+  IndexRecord& record = *at.record;
   if (record.shape != shape || !has_room(record, entries.size())) return;
   const auto count = static_cast<std::uint32_t>(entries.size());
   std::uint64_t word = record.known.load(std::memory_order_acquire);
-  if (Known::of(word).count >= count) return;
-  record.write(entries, Known::of(word).count);
-  const std::uint64_t mine = Known{.count = count, .sum = sum_of(key, shape, entries)}.word();
-  while (Known::of(word).count < count) {
-    const std::uint32_t before = Known::of(word).count;
+  if (KnownEntries::of(word).count >= count) return;
+  record.write(entries, KnownEntries::of(word).count);
+  const std::uint64_t mine = KnownEntries{.count = count, .sum = sum_of(key, shape, entries)}.word();
+  while (KnownEntries::of(word).count < count) {
+    const std::uint32_t before = KnownEntries::of(word).count;
     if (!record.known.compare_exchange_weak(word, mine, std::memory_order_acq_rel)) continue;
     if (before == 0) {
       add(counts.records);
@@ -301,7 +302,7 @@ void SharedIndexStore::offer(const IndexKey& key, const IndexShape& shape, std::
 }
 
 SharedIndexStatistics SharedIndexStore::statistics() const noexcept {
-  const Header& counts = header();
+  const IndexHeader& counts = header();
   return {.records = counts.records.load(std::memory_order_relaxed),
           .complete = counts.complete.load(std::memory_order_relaxed),
           .entries = counts.entries.load(std::memory_order_relaxed),

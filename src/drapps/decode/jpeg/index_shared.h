@@ -79,7 +79,7 @@ class SharedIndexStore final : public IndexStore {
 
  private:
   /// Where everything is. Written once, before the memory is shared.
-  struct Geometry {
+  struct IndexGeometry {
     std::uint64_t magic = 0;
     std::uint64_t seed = 0;  // of the hash
     std::uint64_t file_bytes = 0;
@@ -87,24 +87,24 @@ class SharedIndexStore final : public IndexStore {
     std::uint64_t records_offset = 0;
     std::uint64_t pictures = 0;
   };
-  struct Header;
-  struct Record;
-  struct Place;
+  struct IndexHeader;
+  struct IndexRecord;
+  struct RecordPlace;
 
-  SharedIndexStore(SharedFile file, Mapping mapping, const Geometry& geometry);
-  static Result<std::shared_ptr<SharedIndexStore>> open(SharedFile file, const Geometry& geometry);
-  static Geometry plan_of(std::uint64_t budget, std::uint64_t pictures) noexcept;
+  SharedIndexStore(SharedFile file, Mapping mapping, const IndexGeometry& geometry);
+  static Result<std::shared_ptr<SharedIndexStore>> open(SharedFile file, const IndexGeometry& geometry);
+  static IndexGeometry plan_of(std::uint64_t budget, std::uint64_t pictures) noexcept;
 
-  Header& header() const noexcept;
-  Record* record_at(std::uint64_t word, const IndexKey& key) const noexcept;
-  Place find(const IndexKey& key) const noexcept;
-  Record* place(const IndexKey& key, const IndexShape& shape, Place at) noexcept;
+  IndexHeader& header() const noexcept;
+  IndexRecord* record_at(std::uint64_t word, const IndexKey& key) const noexcept;
+  RecordPlace find(const IndexKey& key) const noexcept;
+  IndexRecord* place(const IndexKey& key, const IndexShape& shape, RecordPlace at) noexcept;
   std::uint64_t allocate(std::uint64_t bytes) noexcept;
-  bool has_room(const Record& record, std::uint64_t entries) const noexcept;
+  bool has_room(const IndexRecord& record, std::uint64_t entries) const noexcept;
 
   const SharedFile file_;
   const Mapping mapping_;
-  const Geometry geometry_;
+  const IndexGeometry geometry_;
 };
 
 }  // namespace drapps::jpeg

@@ -7,8 +7,8 @@
 
 namespace drapps::jpeg {
 
-Status Reader::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
-                    const ImageView& out, const IndexUse* memory) {
+Status JpegReader::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
+                        const ImageView& out, const IndexUse* memory) {
   if (!info.irregular) {
     const Result<bool> done = try_read(bytes, info, region, out, memory);
     if (!done.ok()) return done.error();
@@ -18,8 +18,8 @@ Status Reader::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, 
 }
 
 /// False where libjpeg has to do it: another kind of picture, or damage, of which libjpeg makes something.
-Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
-                              const ImageView& out, const IndexUse* memory) {
+Result<bool> JpegReader::try_read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
+                                  const ImageView& out, const IndexUse* memory) {
   const std::optional<Frame> frame = read_frame(bytes);
   if (!frame || frame->extent != info.stored) return false;
   std::size_t known = 0;
@@ -38,14 +38,14 @@ Result<bool> Reader::try_read(std::span<const std::uint8_t> bytes, const ImageIn
   if (!ready.ok() || !*ready) return ready;
   const auto outcome = renderer_.render(*frame, region, scan_, out, info.luma);
   if (!outcome.ok()) return outcome.error();
-  if (*outcome != Renderer::Outcome::kDone) return false;
+  if (*outcome != Renderer::RenderOutcome::kDone) return false;
   if (memory != nullptr && index_.entries.size() > known) {
     memory->store->offer(memory->key, index_.shape, index_.entries);
   }
   return true;
 }
 
-Result<std::int32_t> Reader::channels_for_certain(std::span<const std::uint8_t> bytes, const ImageInfo& info) {
+Result<std::int32_t> JpegReader::channels_for_certain(std::span<const std::uint8_t> bytes, const ImageInfo& info) {
   if (info.irregular) return 0;
   const std::optional<Frame> frame = read_frame(bytes);
   if (!frame || frame->extent != info.stored) return 0;
@@ -54,7 +54,7 @@ Result<std::int32_t> Reader::channels_for_certain(std::span<const std::uint8_t> 
   return *ready ? frame->components : 0;
 }
 
-void Reader::reset() noexcept {
+void JpegReader::reset() noexcept {
   scan_.reset();
   renderer_.reset();
   turbo_.reset();

@@ -16,9 +16,9 @@
 namespace drapps::jpeg {
 
 /// One thread; memory is charged to the ledger and kept from picture to picture.
-class Reader {
+class JpegReader {
  public:
-  explicit Reader(MemoryLedger& ledger, kernel::Level level = kernel::active_level())
+  explicit JpegReader(MemoryLedger& ledger, kernel::Level level = kernel::active_level())
       : scan_(ledger, level), renderer_(ledger, level), turbo_(ledger) {}
 
   /// Writes `region` of the stored picture (orientation is the caller's) into `out`, of the region's extent.

@@ -146,7 +146,7 @@ TEST(JpegDamageOfPredictors, ThatGrowBeyond32BitsGetsLibjpegsVerdict) {
     const ImageView pixel = expected.reshape(1, 1, 1).value(), out = buffer.reshape(1, 1, 1).value();
     const Status verdict = turbo.read(file, info, rect, pixel);
     for (const kernel::Level level : kernel::supported_levels()) {
-      Reader reader(MemoryLedger::unlimited(), level);
+      JpegReader reader(MemoryLedger::unlimited(), level);
       EXPECT_EQ(reader.read(file, info, rect, out).ok(), verdict.ok()) << place;
       EXPECT_EQ(*out.data, *pixel.data) << place;
     }

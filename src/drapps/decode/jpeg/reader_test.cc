@@ -21,7 +21,7 @@ using testing::OneIndex;
 using testing::Sampling;
 using testing::Twins;
 
-class JpegReader : public ::testing::Test {
+class JpegReaderTest : public ::testing::Test {
  protected:
   int pick(int low, int high) { return std::uniform_int_distribution(low, high)(random_); }
   Rect region() {
@@ -52,7 +52,7 @@ class JpegReader : public ::testing::Test {
   std::mt19937 random_{3};
 };
 
-TEST_F(JpegReader, LumaIsLibjpegsGray) {
+TEST_F(JpegReaderTest, LumaIsLibjpegsGray) {
   for (const Sampling& kind : testing::kSamplings) {
     for (const Extent extent : {Extent{1, 1}, Extent{61, 83}, Extent{130, 70}}) {
       const Bytes file =
@@ -68,7 +68,7 @@ TEST_F(JpegReader, LumaIsLibjpegsGray) {
   }
 }
 
-class JpegMatrix : public JpegReader, public ::testing::WithParamInterface<Sampling> {
+class JpegMatrix : public JpegReaderTest, public ::testing::WithParamInterface<Sampling> {
  protected:
   /// Number `i` of the 800 ways to encode, the qualities of which take turns.
   JpegOptions options(int i, Extent extent) {
@@ -131,7 +131,7 @@ TEST_P(JpegMatrix, LargePicturesHaveLibjpegsPixels) {
 INSTANTIATE_TEST_SUITE_P(Samplings, JpegMatrix, ::testing::ValuesIn(kSamplings),
                          [](const auto& of) { return of.param.name; });
 
-TEST_F(JpegReader, ManyTablesInTurnAreNotMistakenForEachOther) {
+TEST_F(JpegReaderTest, ManyTablesInTurnAreNotMistakenForEachOther) {
   std::vector<Bytes> files;
   for (int i = 0; i < 9; ++i) {
     files.push_back(encode_jpeg({40, 40}, {.quality = 30 + 7 * i, .optimize = i % 3 != 0, .seed = 50u + i}));
@@ -146,9 +146,9 @@ TEST_F(JpegReader, ManyTablesInTurnAreNotMistakenForEachOther) {
   }
 }
 
-TEST_F(JpegReader, AFileThatIsNoLongerWhatItWasKeepsLibjpegsVerdict) {
+TEST_F(JpegReaderTest, AFileThatIsNoLongerWhatItWasKeepsLibjpegsVerdict) {
   const Bytes small = encode_jpeg({20, 20}, {}), large = encode_jpeg({90, 90}, {});
-  Reader reader(MemoryLedger::unlimited());
+  JpegReader reader(MemoryLedger::unlimited());
   ImageBuffer buffer(MemoryLedger::unlimited());
   const ImageInfo info = inspect(large, {}).value();
   for (const Rect rect : {Rect{0, 0, 90, 90}, Rect{80, 80, 10, 10}, Rect{0, 0, 5, 5}}) {

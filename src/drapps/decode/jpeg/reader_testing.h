@@ -56,7 +56,7 @@ class Twins {
  public:
   Twins() : turbo_(MemoryLedger::unlimited()), whole_(MemoryLedger::unlimited()), part_(MemoryLedger::unlimited()) {
     for (const kernel::Level level : kernel::supported_levels()) {
-      own_.push_back(std::make_unique<Reader>(MemoryLedger::unlimited(), level));
+      own_.push_back(std::make_unique<JpegReader>(MemoryLedger::unlimited(), level));
     }
   }
 
@@ -117,7 +117,7 @@ class Twins {
     return different == 0 ? "" : std::to_string(different) + " pixels differ" + where;
   }
 
-  std::vector<std::unique_ptr<Reader>> own_;
+  std::vector<std::unique_ptr<JpegReader>> own_;
   TurboReader turbo_;
   ImageBuffer whole_, part_;
   std::span<const std::uint8_t> file_;

@@ -54,7 +54,7 @@ class Strip {
     bytes_ += kRows * row_size_ * sizeof(std::int16_t);
   }
 
-  const Part& part() const { return part_; }
+  const McuPart& part() const { return part_; }
   std::size_t bytes() const { return bytes_; }
   void place_at(std::uint8_t* memory) { memory_ = memory; }
 
@@ -188,7 +188,7 @@ class Strip {
   const Rect region_;
   const ImageView out_;
   const kernel::Level level_;
-  const Part part_;
+  const McuPart part_;
   std::int32_t y_;                   // next row of pixels to be written
   std::int32_t row_ = 0, rows_ = 0;  // MCUs in the strip
   std::array<Plane, 3> planes_;
@@ -202,8 +202,8 @@ class Strip {
 
 }  // namespace
 
-Result<Renderer::Outcome> Renderer::render(const Frame& frame, const Rect& region, BlockSource& blocks,
-                                           const ImageView& out, bool luma) {
+Result<Renderer::RenderOutcome> Renderer::render(const Frame& frame, const Rect& region, BlockSource& blocks,
+                                                 const ImageView& out, bool luma) {
   Strip strip(frame, region, out, luma, level_);
   DRAPPS_RETURN_IF_ERROR(memory_.ensure(strip.bytes()));
   strip.place_at(memory_.data());
@@ -216,12 +216,12 @@ Result<Renderer::Outcome> Renderer::render(const Frame& frame, const Rect& regio
       const std::int32_t count = std::min(kChunk, columns.end - first);
       const bool good =
           together == 2 ? blocks.read_pair(row, first, count, targets) : blocks.read(row, first, count, targets[0]);
-      if (!good) return Outcome::kBadBlocks;
+      if (!good) return RenderOutcome::kBadBlocks;
       for (std::int32_t i = 0; i < together; ++i) strip.transform(i, first, count);
     }
     strip.finish();
   }
-  return Outcome::kDone;
+  return RenderOutcome::kDone;
 }
 
 }  // namespace drapps::jpeg

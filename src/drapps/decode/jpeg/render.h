@@ -23,12 +23,12 @@ class Renderer {
   explicit Renderer(MemoryLedger& ledger, kernel::Level level = kernel::active_level()) noexcept
       : memory_(ledger), level_(level) {}
 
-  enum class Outcome : std::uint8_t { kDone, kBadBlocks };
+  enum class RenderOutcome : std::uint8_t { kDone, kBadBlocks };
 
   /// Writes `region` of the picture to `out`, of the region's extent with three planes (RGB; gray is repeated) or one
   /// (gray, or what Pillow's convert("L") makes of RGB; or the file's own luma). kResourceExhausted as Buffer::ensure.
-  Result<Outcome> render(const Frame& frame, const Rect& region, BlockSource& blocks, const ImageView& out,
-                         bool luma = false);
+  Result<RenderOutcome> render(const Frame& frame, const Rect& region, BlockSource& blocks, const ImageView& out,
+                               bool luma = false);
 
   void reset() noexcept { memory_.reset(); }
 

@@ -87,7 +87,7 @@ std::uint64_t ScanReader::entry_of(std::uint32_t row, std::uint32_t column) cons
 }
 
 /// To the last known place at or before an MCU, where that is further on. False for a place that is none.
-bool ScanReader::jump(Place& place, std::uint32_t row, std::uint32_t column) {
+bool ScanReader::jump(ScanPlace& place, std::uint32_t row, std::uint32_t column) {
   if (index_ == nullptr || index_->entries.empty()) return true;
   const IndexShape& shape = index_->shape;
   const std::uint64_t entry = std::min<std::uint64_t>(entry_of(row, column), index_->entries.size() - 1);
@@ -103,7 +103,7 @@ bool ScanReader::jump(Place& place, std::uint32_t row, std::uint32_t column) {
 }
 
 /// MCUs until there is something to do between two of them.
-std::uint64_t ScanReader::free_run(const Place& place) const {
+std::uint64_t ScanReader::free_run(const ScanPlace& place) const {
   // Predictors are looked at between runs, long before they can leave 32 bits.
   constexpr std::uint64_t kLongest = 1 << 16;
   std::uint64_t run = std::min(mcus_ - place.mcu, kLongest);
@@ -114,7 +114,7 @@ std::uint64_t ScanReader::free_run(const Place& place) const {
   return std::min<std::uint64_t>(run, std::min(group - column % group, mcus_across_ - column));
 }
 
-bool ScanReader::skip(Place& place, std::uint64_t to) {
+bool ScanReader::skip(ScanPlace& place, std::uint64_t to) {
   while (place.mcu < to) {
     const std::uint64_t run = std::min(to - place.mcu, free_run(place));
     if (!kernel::jpeg::skip_mcus(scan_, place.cursor, run, level_) || !arrive(place, run)) return false;
@@ -123,7 +123,7 @@ bool ScanReader::skip(Place& place, std::uint64_t to) {
 }
 
 /// Behind `count` MCUs more.
-bool ScanReader::arrive(Place& place, std::uint64_t count) {
+bool ScanReader::arrive(ScanPlace& place, std::uint64_t count) {
   place.mcu += count;
   for (const std::int32_t predictor : place.cursor.dc) {
     if (predictor != static_cast<std::int16_t>(predictor)) return false;
@@ -132,7 +132,7 @@ bool ScanReader::arrive(Place& place, std::uint64_t count) {
 }
 
 /// What there is to do before an MCU: a restart marker, an entry of the index. False where the data contradicts itself.
-bool ScanReader::check_in(Place& place) {
+bool ScanReader::check_in(ScanPlace& place) {
   if (restart_interval_ != 0 && place.mcu % restart_interval_ == 0 && place.mcu != 0) {
     const std::uint64_t number = place.mcu / restart_interval_ - 1;
     place.cursor.bit = (place.cursor.bit + 7) & ~std::uint64_t{7};

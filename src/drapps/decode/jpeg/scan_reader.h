@@ -43,17 +43,17 @@ class ScanReader final : public BlockSource {
 
  private:
   /// Between two MCUs of the scan.
-  struct Place {
+  struct ScanPlace {
     std::uint64_t mcu = 0;  // the one before which it is
     kernel::jpeg::Cursor cursor;
   };
 
   std::uint64_t entry_of(std::uint32_t row, std::uint32_t column) const;
-  bool jump(Place& place, std::uint32_t row, std::uint32_t column);
-  std::uint64_t free_run(const Place& place) const;
-  bool skip(Place& place, std::uint64_t to);
-  bool arrive(Place& place, std::uint64_t count);
-  bool check_in(Place& place);
+  bool jump(ScanPlace& place, std::uint32_t row, std::uint32_t column);
+  std::uint64_t free_run(const ScanPlace& place) const;
+  bool skip(ScanPlace& place, std::uint64_t to);
+  bool arrive(ScanPlace& place, std::uint64_t count);
+  bool check_in(ScanPlace& place);
 
   const kernel::Level level_;
   Buffer data_;
@@ -64,7 +64,7 @@ class ScanReader final : public BlockSource {
   std::uint32_t mcus_across_ = 0;
   std::uint32_t restart_interval_ = 0;
   std::uint64_t mcus_ = 0;
-  Place place_, second_;  // of read(), and of the second row of read_pair()
+  ScanPlace place_, second_;  // of read(), and of the second row of read_pair()
 };
 
 }  // namespace drapps::jpeg

@@ -34,9 +34,9 @@ struct FrameHeader {
   bool regular = false;
 };
 
-class Walk {
+class JpegWalk {
  public:
-  explicit Walk(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  explicit JpegWalk(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
 
   Result<ImageInfo> run(const DecodeOptions& options) {
     DRAPPS_RETURN_IF_ERROR(to_scan());
@@ -201,7 +201,7 @@ class Walk {
 }  // namespace
 
 Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
-  return Walk(bytes).run(options);
+  return JpegWalk(bytes).run(options);
 }
 
 std::size_t find_marker(std::span<const std::uint8_t> bytes, std::size_t from) noexcept {

@@ -10,13 +10,13 @@ using kernel::jpeg::HuffmanTable;
 Result<const HuffmanTable*> TableCache::get(kernel::jpeg::CodeClass kind, std::span<const std::uint8_t> code) {
   DRAPPS_RETURN_IF_ERROR(memory_.ensure(kPlaces * sizeof(HuffmanTable)));
   auto* const tables = reinterpret_cast<HuffmanTable*>(memory_.data());
-  const auto same = [&](const Place& place) {
+  const auto same = [&](const TablePlace& place) {
     return place.kind == kind && place.size == code.size() && std::equal(code.begin(), code.end(), place.code.begin());
   };
   auto found = std::find_if(places_.begin(), places_.end(), same);
   if (found == places_.end()) {
     found = std::min_element(places_.begin(), places_.end(),
-                             [](const Place& a, const Place& b) { return a.last_asked < b.last_asked; });
+                             [](const TablePlace& a, const TablePlace& b) { return a.last_asked < b.last_asked; });
     found->kind = kind;
     found->size = code.size();
     std::copy(code.begin(), code.end(), found->code.begin());
@@ -28,7 +28,7 @@ Result<const HuffmanTable*> TableCache::get(kernel::jpeg::CodeClass kind, std::s
 
 void TableCache::reset() noexcept {
   memory_.reset();
-  for (Place& place : places_) place.size = 0;
+  for (TablePlace& place : places_) place.size = 0;
 }
 
 }  // namespace drapps::jpeg

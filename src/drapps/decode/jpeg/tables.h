@@ -26,14 +26,14 @@ class TableCache {
   static constexpr std::size_t kPlaces = 8;
 
  private:
-  struct Place {
+  struct TablePlace {
     std::array<std::uint8_t, 16 + 256> code;
     std::size_t size = 0;          // 0: free
     std::uint64_t last_asked = 0;  // of all asking
     kernel::jpeg::CodeClass kind{};
     bool good = false;
   };
-  std::array<Place, kPlaces> places_;
+  std::array<TablePlace, kPlaces> places_;
   std::uint64_t asked_ = 0;
   Buffer memory_;  // a table for each place
 };

@@ -52,14 +52,15 @@ void skip(j_decompress_ptr cinfo, long count) {
 
 using StoreRow = void (*)(const ImageView&, std::int32_t, const std::uint8_t*);
 
-enum class Outcome { kDone, kTruncated, kOtherSize, kFailed };
+enum class TurboOutcome { kDone, kTruncated, kOtherSize, kFailed };
 
 }  // namespace
 
-struct TurboReader::State {
-  explicit State(MemoryLedger& ledger) : arena(ledger), memory(arena) {}
+struct TurboReader::TurboState {
+  explicit TurboState(MemoryLedger& ledger) : arena(ledger), memory(arena) {}
 
-  Outcome decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region, const ImageView& out);
+  TurboOutcome decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
+                      const ImageView& out);
   bool start(bool luma);
   JSAMPARRAY allocate_rows(JDIMENSION count);
   bool read_rows(const Rect& region, const ImageView& out, std::int32_t from, std::int32_t left, StoreRow store);
@@ -75,8 +76,8 @@ struct TurboReader::State {
   bool created = false;
 };
 
-TurboReader::TurboReader(MemoryLedger& ledger) : state_(std::make_unique<State>(ledger)) {
-  State& state = *state_;
+TurboReader::TurboReader(MemoryLedger& ledger) : state_(std::make_unique<TurboState>(ledger)) {
+  TurboState& state = *state_;
   state.cinfo.err = jpeg_std_error(&state.errors.functions);
   state.errors.functions.error_exit = leave;
   state.errors.functions.output_message = ignore_message;
@@ -101,7 +102,7 @@ TurboReader::~TurboReader() {
 void TurboReader::reset() noexcept { state_->arena.reset(); }
 
 /// Forgets the previous picture: its tables too, which libjpeg would otherwise lend to a file that has none.
-void TurboReader::State::begin(std::span<const std::uint8_t> bytes) {
+void TurboReader::TurboState::begin(std::span<const std::uint8_t> bytes) {
   jpeg_abort_decompress(&cinfo);
   std::fill(std::begin(cinfo.quant_tbl_ptrs), std::end(cinfo.quant_tbl_ptrs), nullptr);
   std::fill(std::begin(cinfo.dc_huff_tbl_ptrs), std::end(cinfo.dc_huff_tbl_ptrs), nullptr);
@@ -114,7 +115,7 @@ void TurboReader::State::begin(std::span<const std::uint8_t> bytes) {
 
 /// Header and start of decompression; false where the data ends within. Nothing in here or below may own anything:
 /// an error leaves by longjmp.
-bool TurboReader::State::start(bool luma) {
+bool TurboReader::TurboState::start(bool luma) {
   int header = 0;
   do {
     header = jpeg_read_header(&cinfo, FALSE);
@@ -127,7 +128,7 @@ bool TurboReader::State::start(bool luma) {
 
 /// Rows that start 16 bytes off a multiple of 32. libjpeg-turbo writes an aligned row past the caches, and whoever
 /// reads it next waits for memory: a partial decode of 500 x 375 took 8-9 % longer (1074 against 975 us on 4:4:4).
-JSAMPARRAY TurboReader::State::allocate_rows(JDIMENSION count) {
+JSAMPARRAY TurboReader::TurboState::allocate_rows(JDIMENSION count) {
   constexpr JDIMENSION kShift = 16;
   const JDIMENSION bytes = cinfo.output_width * static_cast<JDIMENSION>(cinfo.output_components) + kShift;
   const JSAMPARRAY rows = (*cinfo.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&cinfo), JPOOL_IMAGE, bytes, count);
@@ -136,8 +137,8 @@ JSAMPARRAY TurboReader::State::allocate_rows(JDIMENSION count) {
 }
 
 /// Reads scanlines [from, bottom of region) and keeps those of the region. `left`: the region's first column in them.
-bool TurboReader::State::read_rows(const Rect& region, const ImageView& out, std::int32_t from, std::int32_t left,
-                                   StoreRow store) {
+bool TurboReader::TurboState::read_rows(const Rect& region, const ImageView& out, std::int32_t from, std::int32_t left,
+                                        StoreRow store) {
   constexpr JDIMENSION kRowsAtOnce = 4;
   const JSAMPARRAY rows = allocate_rows(kRowsAtOnce);
   const std::int32_t bottom = region.top + region.height;
@@ -153,7 +154,7 @@ bool TurboReader::State::read_rows(const Rect& region, const ImageView& out, std
 }
 
 /// Decodes to the end of the file.
-bool TurboReader::State::read_whole(const Rect& region, const ImageView& out, StoreRow store) {
+bool TurboReader::TurboState::read_whole(const Rect& region, const ImageView& out, StoreRow store) {
   if (!read_rows(region, out, 0, region.left, store)) return false;
   JSAMPROW row = allocate_rows(1)[0];
   while (cinfo.output_scanline < cinfo.output_height) {
@@ -169,7 +170,7 @@ bool TurboReader::State::read_whole(const Rect& region, const ImageView& out, St
 }
 
 /// Decodes no more than the region needs; only for files of regular structure.
-bool TurboReader::State::read_part(const Rect& region, const ImageView& out, StoreRow store) {
+bool TurboReader::TurboState::read_part(const Rect& region, const ImageView& out, StoreRow store) {
   const auto width = static_cast<std::int32_t>(cinfo.output_width);
   const std::int32_t unit_width = 8 * cinfo.max_h_samp_factor, unit_height = 8 * cinfo.max_v_samp_factor;
   const std::int32_t first = std::max(0, (region.left / unit_width - 1) * unit_width);
@@ -185,40 +186,40 @@ bool TurboReader::State::read_part(const Rect& region, const ImageView& out, Sto
   return read_rows(region, out, static_cast<std::int32_t>(cinfo.output_scanline), left, store);
 }
 
-Outcome TurboReader::State::decode(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
-                                   const ImageView& out) {
-  if (setjmp(errors.return_point) != 0) return Outcome::kFailed;
+TurboOutcome TurboReader::TurboState::decode(std::span<const std::uint8_t> bytes, const ImageInfo& info,
+                                             const Rect& region, const ImageView& out) {
+  if (setjmp(errors.return_point) != 0) return TurboOutcome::kFailed;
   begin(bytes);
-  if (!start(info.luma)) return Outcome::kTruncated;
+  if (!start(info.luma)) return TurboOutcome::kTruncated;
   if (cinfo.output_width != static_cast<JDIMENSION>(info.stored.width) ||
       cinfo.output_height != static_cast<JDIMENSION>(info.stored.height)) {
-    return Outcome::kOtherSize;
+    return TurboOutcome::kOtherSize;
   }
   const StoreRow inks = info.cmyk == CmykMode::kPillow ? store_inverted_cmyk
                         : cinfo.saw_Adobe_marker       ? store_inverted_cmyk_product
                                                        : store_cmyk_product;
   const StoreRow store = cinfo.output_components == 1 ? store_gray : cinfo.output_components == 3 ? store_rgb : inks;
   const bool done = info.irregular ? read_whole(region, out, store) : read_part(region, out, store);
-  return done ? Outcome::kDone : Outcome::kTruncated;
+  return done ? TurboOutcome::kDone : TurboOutcome::kTruncated;
 }
 
 Status TurboReader::read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
                          const ImageView& out) {
-  State& state = *state_;
+  TurboState& state = *state_;
   if (!state.created) {
     return decode_error(ErrorCode::kResourceExhausted, "the system has no memory left for a JPEG decoder");
   }
-  const Outcome outcome = state.decode(bytes, info, region, out);
+  const TurboOutcome outcome = state.decode(bytes, info, region, out);
   const auto offset = static_cast<std::int64_t>(bytes.size() - state.source.bytes_in_buffer);
   switch (outcome) {
-    case Outcome::kDone: return ok_status();
-    case Outcome::kTruncated:
+    case TurboOutcome::kDone: return ok_status();
+    case TurboOutcome::kTruncated:
       return decode_error(ErrorCode::kTruncated, "the JPEG ends before its picture is complete; fetch the file again",
                           static_cast<std::int64_t>(bytes.size()));
-    case Outcome::kOtherSize:
+    case TurboOutcome::kOtherSize:
       return decode_error(ErrorCode::kCorrupt, "the JPEG contradicts its own size; the file is damaged or has changed",
                           offset);
-    case Outcome::kFailed: break;
+    case TurboOutcome::kFailed: break;
   }
   if (state.arena.exhausted()) return state.arena.error();
   char text[JMSG_LENGTH_MAX];

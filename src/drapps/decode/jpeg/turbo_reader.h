@@ -26,8 +26,8 @@ class TurboReader {
   void reset() noexcept;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct TurboState;
+  std::unique_ptr<TurboState> state_;
 };
 
 }  // namespace drapps::jpeg

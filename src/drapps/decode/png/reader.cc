@@ -28,9 +28,9 @@ namespace {
 constexpr std::size_t kBlock = 65536;
 
 /// The stream for libpng, produced as it is read.
-class Stream {
+class PngStream {
  public:
-  Stream(std::span<const std::uint8_t> file, const Header& header) : chunks_(file, header), size_(file.size()) {
+  PngStream(std::span<const std::uint8_t> file, const PngHeader& header) : chunks_(file, header), size_(file.size()) {
     constexpr std::uint8_t kSignature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     for (const std::uint8_t byte : kSignature) put(byte);
     put_number(13);
@@ -110,7 +110,7 @@ class Stream {
 };
 
 struct Context {
-  Stream stream;
+  PngStream stream;
   Arena& arena;
   std::jmp_buf return_point{};
   std::array<char, 128> message{};
@@ -155,7 +155,7 @@ void count_row(png_structp png, png_row_infop row, png_bytep) {
 /// Rows of libpng's bytes to planes.
 class Painter {
  public:
-  Painter(const Header& header, const DecodeOptions& options, const Rect& region, const ImageView& out,
+  Painter(const PngHeader& header, const DecodeOptions& options, const Rect& region, const ImageView& out,
           std::uint8_t* row)
       : header_(header), options_(options), region_(region), out_(out), row_(row) {}
 
@@ -199,7 +199,7 @@ class Painter {
     return kChannels[color_type];
   }
 
-  const Header& header_;
+  const PngHeader& header_;
   const DecodeOptions& options_;
   Rect region_;
   ImageView out_;
@@ -233,7 +233,7 @@ bool ends_with(std::uint64_t size, DataChunks chunks) {
 }
 
 /// False on any failure; context.message or the arena says which. Nothing in here may own anything.
-bool read_rows(Context& context, const Header& header, Painter& painter) {
+bool read_rows(Context& context, const PngHeader& header, Painter& painter) {
   if (setjmp(context.return_point) != 0) return false;
   png_structp png =
       png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &context, leave, ignore, &context.arena, allocate, keep);
@@ -276,7 +276,7 @@ bool read_rows(Context& context, const Header& header, Painter& painter) {
 }
 
 /// Paints what libpng had read when it failed between two rows, and leaves the others zero.
-void finish_rows(const Context& context, const Header& header, Painter& painter) {
+void finish_rows(const Context& context, const PngHeader& header, Painter& painter) {
   const Rect& frame = header.frame;
   if (header.interlaced) {
     for (std::int32_t y = 0; y < frame.height; ++y) {
@@ -295,7 +295,7 @@ void finish_rows(const Context& context, const Header& header, Painter& painter)
 
 Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
             const DecodeOptions& options, Arena& arena, const ImageView& out) {
-  const Result<Header> header = read_header(bytes, options);
+  const Result<PngHeader> header = read_header(bytes, options);
   if (!header.ok()) return header.error();
   if (header->extent != info.stored) {
     return decode_error(ErrorCode::kCorrupt, "the PNG has changed since it was inspected; inspect it again");
@@ -304,7 +304,7 @@ Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Re
   auto* scratch = static_cast<std::uint8_t*>(arena.allocate(Painter::row_bytes(region)));
   if (scratch == nullptr) return arena.error();
   Painter painter(*header, options, region, out, scratch);
-  Context context{.stream = Stream(bytes, *header), .arena = arena};
+  Context context{.stream = PngStream(bytes, *header), .arena = arena};
   if (read_rows(context, *header, painter)) return ok_status();
   if (arena.exhausted()) return arena.error();
   const std::string_view message = context.message.data();

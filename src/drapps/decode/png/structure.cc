@@ -40,7 +40,7 @@ std::string name_of(std::uint32_t type) {
 }
 
 /// Shortest body of a chunk that Pillow reads.
-std::size_t least_length(std::uint32_t type, const Header& header) {
+std::size_t least_length(std::uint32_t type, const PngHeader& header) {
   switch (type) {
     case chunk_type("IHDR"): return 13;
     case chunk_type("tRNS"): return header.color_type == 2 ? 6 : header.color_type == 0 ? 2 : 0;
@@ -60,11 +60,11 @@ bool is_data(std::uint32_t type) {
   return type == chunk_type("IDAT") || type == chunk_type("fdAT") || type == chunk_type("DDAT");
 }
 
-class Walk {
+class PngWalk {
  public:
-  Walk(std::span<const std::uint8_t> bytes, const DecodeOptions& options) : bytes_(bytes), options_(options) {}
+  PngWalk(std::span<const std::uint8_t> bytes, const DecodeOptions& options) : bytes_(bytes), options_(options) {}
 
-  Result<Header> run() {
+  Result<PngHeader> run() {
     DRAPPS_RETURN_IF_ERROR(before_data());
     DRAPPS_RETURN_IF_ERROR(behind_data());
     if (options_.exif == ExifMode::kApply) header_.orientation = effective_orientation(exif_, xmp_);
@@ -220,7 +220,7 @@ class Walk {
 
   std::span<const std::uint8_t> bytes_;
   const DecodeOptions& options_;
-  Header header_;
+  PngHeader header_;
   TextLimits texts_;
   bool in_front_ = true;                 // of the picture's data
   std::optional<std::uint64_t> frames_;  // as the animation counts them
@@ -251,12 +251,12 @@ std::optional<std::span<const std::uint8_t>> DataChunks::next() noexcept {
   return chunk->body.subspan(std::min(skipped, chunk->body.size()));
 }
 
-Result<Header> read_header(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
-  return Walk(bytes, options).run();
+Result<PngHeader> read_header(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
+  return PngWalk(bytes, options).run();
 }
 
 Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
-  const Result<Header> header = read_header(bytes, options);
+  const Result<PngHeader> header = read_header(bytes, options);
   if (!header.ok()) return header.error();
   if (options.color == ColorMode::kIndices && header->color_type != 0 && header->color_type != 3) {
     return decode_error(ErrorCode::kUnsupported, "a mask must be a palette or gray PNG; this one holds colours");

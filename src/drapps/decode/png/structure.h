@@ -31,7 +31,7 @@ constexpr std::uint32_t chunk_type(const char (&name)[5]) noexcept {
 std::optional<Chunk> chunk_at(std::span<const std::uint8_t> bytes, std::size_t at) noexcept;
 
 /// What the rows need to know.
-struct Header {
+struct PngHeader {
   Extent extent;
   Rect frame;                   // where the picture's data stand; what is around them is zero
   std::uint8_t depth = 0;       // bits per channel
@@ -45,7 +45,8 @@ struct Header {
 /// The bodies of the chunks that hold the picture, one after the other, each without what is no compressed data.
 class DataChunks {
  public:
-  DataChunks(std::span<const std::uint8_t> file, const Header& header) noexcept : file_(file), next_(header.data_at) {}
+  DataChunks(std::span<const std::uint8_t> file, const PngHeader& header) noexcept
+      : file_(file), next_(header.data_at) {}
 
   /// Nothing behind the last one.
   std::optional<std::span<const std::uint8_t>> next() noexcept;
@@ -62,7 +63,7 @@ class DataChunks {
 /// Reads all chunks. Fails where Pillow does: a chunk before the picture with a wrong checksum, a chunk cut short
 /// before or behind the picture, frames of an animation out of order, too much text; a missing end is no failure, nor
 /// is a wrong checksum of the picture's own data.
-Result<Header> read_header(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
+Result<PngHeader> read_header(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
 
 /// read_header() in the words of Decoder::inspect().
 Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options);

@@ -13,7 +13,7 @@ namespace drapps::webp {
 namespace {
 
 /// Pixels of the frame, four bytes each with alpha, three without.
-Status decode_frame(const Picture& picture, std::uint8_t* pixels, std::size_t stride) {
+Status decode_frame(const WebpPicture& picture, std::uint8_t* pixels, std::size_t stride) {
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) {
     return decode_error(ErrorCode::kUnsupported, "the installed libwebp is not the one drapps was built for");
@@ -42,7 +42,7 @@ Status decode_frame(const Picture& picture, std::uint8_t* pixels, std::size_t st
 
 Status read(std::span<const std::uint8_t> bytes, const ImageInfo& info, const Rect& region,
             const DecodeOptions& options, Arena& arena, const ImageView& out) {
-  const Result<Picture> picture = read_structure(bytes, options);
+  const Result<WebpPicture> picture = read_structure(bytes, options);
   if (!picture.ok()) return picture.error();
   if (picture->canvas != info.stored) {
     return decode_error(ErrorCode::kCorrupt, "the WebP has changed since it was inspected; inspect it again");

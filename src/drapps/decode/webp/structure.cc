@@ -36,7 +36,7 @@ std::size_t claimed_size(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-Result<Picture> read_structure(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
+Result<WebpPicture> read_structure(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
   if (bytes.size() < kFileHeader + kChunkHeader || claimed_size(bytes) > bytes.size()) {
     return decode_error(ErrorCode::kTruncated, "the WebP ends before its RIFF header says; fetch the file again",
                         static_cast<std::int64_t>(bytes.size()));
@@ -45,7 +45,7 @@ Result<Picture> read_structure(std::span<const std::uint8_t> bytes, const Decode
   const Demuxer demuxer(WebPDemux(&data), &WebPDemuxDelete);
   WebPIterator frame{};
   const bool found = demuxer != nullptr && WebPDemuxGetFrame(demuxer.get(), 1, &frame) != 0;
-  Picture picture;
+  WebpPicture picture;
   if (found) {
     picture.canvas = {static_cast<std::int32_t>(WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT)),
                       static_cast<std::int32_t>(WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH))};
@@ -67,7 +67,7 @@ Result<Picture> read_structure(std::span<const std::uint8_t> bytes, const Decode
 }
 
 Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options) {
-  const Result<Picture> picture = read_structure(bytes, options);
+  const Result<WebpPicture> picture = read_structure(bytes, options);
   if (!picture.ok()) return picture.error();
   ImageInfo info{.format = ImageFormat::kWebp,
                  .extent = picture->canvas,

@@ -10,7 +10,7 @@
 namespace drapps::webp {
 
 /// What decoding needs to know. An animation is read as its first frame on a black canvas, as Pillow does.
-struct Picture {
+struct WebpPicture {
   Extent canvas;
   Rect frame;                          // where the decoded picture stands on the canvas
   std::span<const std::uint8_t> data;  // what libwebp decodes: the picture's chunks, the first frame's of an animation
@@ -20,7 +20,7 @@ struct Picture {
 
 /// kTruncated where the file is shorter than its RIFF header says; what follows the RIFF data does not matter. The
 /// demuxer takes a little memory from malloc.
-Result<Picture> read_structure(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
+Result<WebpPicture> read_structure(std::span<const std::uint8_t> bytes, const DecodeOptions& options);
 
 /// read_structure() in the words of Decoder::inspect().
 Result<ImageInfo> inspect(std::span<const std::uint8_t> bytes, const DecodeOptions& options);

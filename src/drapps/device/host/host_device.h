@@ -55,7 +55,7 @@ class HostDevice final : public Device {
   Status alive() const;
 
  private:
-  struct Piece {
+  struct HostPiece {
     std::size_t bytes;   // asked for
     std::size_t mapped;  // with the page behind it
     std::byte* mapping;
@@ -68,7 +68,7 @@ class HostDevice final : public Device {
   std::atomic<bool> lost_ = false;
   std::atomic<std::uint64_t> launched_ = 0;
   mutable std::mutex mutex_;  // guards all below
-  std::map<const std::byte*, Piece> pieces_;
+  std::map<const std::byte*, HostPiece> pieces_;
   std::size_t used_ = 0;
 };
 

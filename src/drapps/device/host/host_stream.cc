@@ -22,14 +22,14 @@ Error misplaced(const char* what) {
 
 }  // namespace
 
-void HostEvent::Place::reach(std::uint64_t time) {
+void HostEvent::EventState::reach(std::uint64_t time) {
   const std::scoped_lock lock(mutex);
   reached = std::max(reached, time);
   at_ns = monotonic_ns();
   reached_more.notify_all();
 }
 
-void HostEvent::Place::await(std::uint64_t time) {
+void HostEvent::EventState::await(std::uint64_t time) {
   std::unique_lock lock(mutex);
   reached_more.wait(lock, [&] { return reached >= time; });
 }
@@ -42,7 +42,7 @@ Result<bool> HostEvent::done() {
 
 Result<std::uint64_t> HostEvent::since(Event& earlier) {
   DRAPPS_RETURN_IF_ERROR(device_.alive());
-  Place& before = *static_cast<HostEvent&>(earlier).place_;
+  EventState& before = *static_cast<HostEvent&>(earlier).place_;
   if (&before == place_.get()) return std::uint64_t{0};
   const std::scoped_lock lock(place_->mutex, before.mutex);
   return place_->at_ns - before.at_ns;

@@ -15,7 +15,7 @@ namespace drapps::device {
 
 class HostEvent final : public Event {
  public:
-  explicit HostEvent(const HostDevice& device) : device_(device), place_(std::make_shared<Place>()) {}
+  explicit HostEvent(const HostDevice& device) : device_(device), place_(std::make_shared<EventState>()) {}
   Result<bool> done() override;
   Status wait() override;
   Result<std::uint64_t> since(Event& earlier) override;
@@ -23,7 +23,7 @@ class HostEvent final : public Event {
  private:
   friend class HostStream;
   /// What streams keep of an event that may go before they reach it.
-  struct Place {
+  struct EventState {
     std::mutex mutex;  // guards all below
     std::condition_variable reached_more;
     std::uint64_t recorded = 0;  // times
@@ -35,7 +35,7 @@ class HostEvent final : public Event {
   };
 
   const HostDevice& device_;
-  const std::shared_ptr<Place> place_;
+  const std::shared_ptr<EventState> place_;
 };
 
 class HostStream final : public Stream {

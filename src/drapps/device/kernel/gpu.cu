@@ -32,7 +32,7 @@ void run_thread(const typename Body::Arguments& arguments, typename Body::Shared
 DRAPPS_KERNEL(augment, Augment)
 DRAPPS_KERNEL(contrast_sum, ContrastSum)
 DRAPPS_KERNEL(contrast_mean, ContrastMean)
-DRAPPS_KERNEL(mix, Mix)
+DRAPPS_KERNEL(mix, MixPixels)
 DRAPPS_KERNEL(gather, Gather)
 DRAPPS_KERNEL(jpeg_huffman, JpegHuffman)
 DRAPPS_KERNEL(jpeg_expand, JpegExpand)

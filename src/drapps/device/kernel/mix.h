@@ -23,7 +23,7 @@ struct MixArguments {
   std::int32_t box_top = 0, box_left = 0, box_height = 0, box_width = 0;
 };
 
-struct Mix {
+struct MixPixels {
   using Arguments = MixArguments;
   struct Shared {
     std::uint8_t none;

@@ -73,12 +73,12 @@ struct Scan {
   const std::uint8_t* data = nullptr;  // without stuffing and markers
   std::size_t size = 0;                // followed by kScanPadding zeros
   std::size_t blocks = 0;              // of an MCU
-  struct Block {
+  struct McuBlock {
     std::uint8_t component = 0;
     const HuffmanTable* dc = nullptr;
     const HuffmanTable* ac = nullptr;
   };
-  std::array<Block, kMaxBlocks> block;
+  std::array<McuBlock, kMaxBlocks> block;
 };
 
 /// Where the coefficients of the blocks of MCU i go: block b to at[b] + i * step[b], aligned to 64 bytes.

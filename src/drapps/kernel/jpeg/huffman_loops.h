@@ -115,28 +115,28 @@ inline void clear(std::int16_t* block) {
   for (int i = 0; i < 4; ++i) at[i] = Vector{};
 }
 
-enum class Step { kMore, kEnd, kBad };
+enum class BlockStep { kMore, kEnd, kBad };
 
 /// One or two AC codes and their values into the block. Rotations, because they copy and shift in one instruction.
-inline Step take_pair(const HuffmanTable& table, Bits& bits, std::int16_t* block, std::uint32_t& k) {
+inline BlockStep take_pair(const HuffmanTable& table, Bits& bits, std::int16_t* block, std::uint32_t& k) {
   const std::uint64_t entry = bits.look(table.pair);
   if (entry == 0) [[unlikely]]
-    return !take_ac(table, bits, block, k) ? Step::kBad : k > 63 ? Step::kEnd : Step::kMore;
+    return !take_ac(table, bits, block, k) ? BlockStep::kBad : k > 63 ? BlockStep::kEnd : BlockStep::kMore;
   block[kZigzag[k + (entry >> 16 & 0xFF) - 1]] = static_cast<std::int16_t>(std::rotr(entry, 48));
   k += entry >> 8 & 0xFF;
   block[kZigzag[k - 1]] = value_of(field(bits.ahead(), std::rotr(entry, 32)), std::rotr(entry, 40));
   bits.take(static_cast<std::uint32_t>(entry));
-  if (k <= 63) return Step::kMore;
+  if (k <= 63) return BlockStep::kMore;
   const std::uint32_t start = k - static_cast<std::uint32_t>(entry >> 8 & 0xFF);
   if (start + (entry >> 24 & 0xFF) > 63) [[unlikely]] {
     bits.give_back(entry & 0xFF);
     k = start;
-    return take_ac(table, bits, block, k) ? Step::kEnd : Step::kBad;
+    return take_ac(table, bits, block, k) ? BlockStep::kEnd : BlockStep::kBad;
   }
-  return Step::kEnd;
+  return BlockStep::kEnd;
 }
 
-inline bool decode_block(const Scan::Block& codes, Bits& bits, std::int16_t* block, std::int32_t& predictor) {
+inline bool decode_block(const Scan::McuBlock& codes, Bits& bits, std::int16_t* block, std::int32_t& predictor) {
   clear(block);
   bits.refill();
   if (!take_dc(*codes.dc, bits, predictor)) return false;
@@ -144,9 +144,9 @@ inline bool decode_block(const Scan::Block& codes, Bits& bits, std::int16_t* blo
   const HuffmanTable& ac = *codes.ac;
   std::uint32_t k = 1;
   while (true) {
-    if (const Step step = take_pair(ac, bits, block, k); step != Step::kMore) return step == Step::kEnd;
+    if (const BlockStep step = take_pair(ac, bits, block, k); step != BlockStep::kMore) return step == BlockStep::kEnd;
     bits.refill();
-    if (const Step step = take_pair(ac, bits, block, k); step != Step::kMore) return step == Step::kEnd;
+    if (const BlockStep step = take_pair(ac, bits, block, k); step != BlockStep::kMore) return step == BlockStep::kEnd;
   }
 }
 
@@ -162,7 +162,7 @@ inline bool skip_ac(const HuffmanTable& table, Bits& bits, std::uint32_t& k) {
   return true;
 }
 
-inline bool skip_block(const Scan::Block& codes, Bits& bits, std::int32_t& predictor) {
+inline bool skip_block(const Scan::McuBlock& codes, Bits& bits, std::int32_t& predictor) {
   bits.refill();
   if (!take_dc(*codes.dc, bits, predictor)) return false;
   const HuffmanTable& ac = *codes.ac;
@@ -177,9 +177,9 @@ inline bool skip_block(const Scan::Block& codes, Bits& bits, std::int32_t& predi
 }
 
 /// Every block begins within the data, which the padding then covers to its end; and the last one ends within it.
-class Limit {
+class DataLimit {
  public:
-  explicit Limit(const Scan& scan) : end_(scan.data + scan.size + 8), bits_(scan.size * 8) {}
+  explicit DataLimit(const Scan& scan) : end_(scan.data + scan.size + 8), bits_(scan.size * 8) {}
   bool begins(const Bits& bits) const { return bits.next() <= end_; }
   bool leave(const Scan& scan, const Bits& bits, Cursor& cursor) const {
     cursor.bit = bits.position(scan);
@@ -193,10 +193,10 @@ class Limit {
 
 bool decode(const Scan& scan, Cursor& cursor, std::size_t count, const BlockTargets& targets) {
   Bits bits(scan, cursor.bit);
-  const Limit limit(scan);
+  const DataLimit limit(scan);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t b = 0; b < scan.blocks; ++b) {
-      const Scan::Block& codes = scan.block[b];
+      const Scan::McuBlock& codes = scan.block[b];
       if (!limit.begins(bits)) return false;
       std::int16_t* const block = targets.at[b] + static_cast<std::ptrdiff_t>(i) * targets.step[b];
       if (!decode_block(codes, bits, block, cursor.dc[codes.component])) return false;
@@ -207,10 +207,10 @@ bool decode(const Scan& scan, Cursor& cursor, std::size_t count, const BlockTarg
 
 bool skip(const Scan& scan, Cursor& cursor, std::size_t count) {
   Bits bits(scan, cursor.bit);
-  const Limit limit(scan);
+  const DataLimit limit(scan);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t b = 0; b < scan.blocks; ++b) {
-      const Scan::Block& codes = scan.block[b];
+      const Scan::McuBlock& codes = scan.block[b];
       if (!limit.begins(bits) || !skip_block(codes, bits, cursor.dc[codes.component])) return false;
     }
   }
@@ -218,15 +218,15 @@ bool skip(const Scan& scan, Cursor& cursor, std::size_t count) {
 }
 
 /// The rest of a block, from coefficient k on.
-inline bool finish_block(const HuffmanTable& ac, Bits& bits, std::int16_t* block, std::uint32_t k, Step step) {
-  while (step == Step::kMore) {
+inline bool finish_block(const HuffmanTable& ac, Bits& bits, std::int16_t* block, std::uint32_t k, BlockStep step) {
+  while (step == BlockStep::kMore) {
     bits.refill();
     step = take_pair(ac, bits, block, k);
   }
-  return step == Step::kEnd;
+  return step == BlockStep::kEnd;
 }
 
-inline bool decode_blocks(const Scan::Block& codes, Bits& a, Bits& b, std::int16_t* block_a, std::int16_t* block_b,
+inline bool decode_blocks(const Scan::McuBlock& codes, Bits& a, Bits& b, std::int16_t* block_a, std::int16_t* block_b,
                           std::int32_t& predictor_a, std::int32_t& predictor_b) {
   clear(block_a);
   clear(block_b);
@@ -238,13 +238,13 @@ inline bool decode_blocks(const Scan::Block& codes, Bits& a, Bits& b, std::int16
   const HuffmanTable& ac = *codes.ac;
   std::uint32_t k_a = 1, k_b = 1;
   while (true) {
-    Step step_a = take_pair(ac, a, block_a, k_a), step_b = take_pair(ac, b, block_b, k_b);
-    if (step_a == Step::kMore && step_b == Step::kMore) {
+    BlockStep step_a = take_pair(ac, a, block_a, k_a), step_b = take_pair(ac, b, block_b, k_b);
+    if (step_a == BlockStep::kMore && step_b == BlockStep::kMore) {
       a.refill();
       b.refill();
       step_a = take_pair(ac, a, block_a, k_a);
       step_b = take_pair(ac, b, block_b, k_b);
-      if (step_a == Step::kMore && step_b == Step::kMore) continue;
+      if (step_a == BlockStep::kMore && step_b == BlockStep::kMore) continue;
     }
     return finish_block(ac, a, block_a, k_a, step_a) && finish_block(ac, b, block_b, k_b, step_b);
   }
@@ -253,10 +253,10 @@ inline bool decode_blocks(const Scan::Block& codes, Bits& a, Bits& b, std::int16
 bool decode_two(const Scan& scan, std::array<Cursor*, 2> cursors, std::size_t count,
                 const std::array<BlockTargets, 2>& targets) {
   Bits bits_a(scan, cursors[0]->bit), bits_b(scan, cursors[1]->bit);
-  const Limit limit(scan);
+  const DataLimit limit(scan);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t b = 0; b < scan.blocks; ++b) {
-      const Scan::Block& codes = scan.block[b];
+      const Scan::McuBlock& codes = scan.block[b];
       if (!limit.begins(bits_a) || !limit.begins(bits_b)) return false;
       const auto at = [&](const BlockTargets& of) { return of.at[b] + static_cast<std::ptrdiff_t>(i) * of.step[b]; };
       if (!decode_blocks(codes, bits_a, bits_b, at(targets[0]), at(targets[1]), cursors[0]->dc[codes.component],

@@ -85,13 +85,13 @@ using Dct = InverseDct<V>;
 
 /// Two blocks after the first pass: pairs [of rows 0 … 3 or 4 … 7][of columns 4 0 and 7 1, or 2 6 and 3 5]. Lanes are
 /// (block, which of both), elements rows.
-struct Columns {
+struct BlockColumns {
   Vec at[2][2];
 };
 
 /// @param quant  two rows each, twice
 /// @param seen   rows 0 and 1 are added to what it has collected
-[[gnu::always_inline]] inline Columns first_pass(const std::int16_t* blocks, const Vec quant[4], Vec& seen) {
+[[gnu::always_inline]] inline BlockColumns first_pass(const std::int16_t* blocks, const Vec quant[4], Vec& seen) {
   Vec rows[4];  // two rows each
   for (std::size_t k = 0; k < 4; ++k) rows[k] = V::mul16(V::load_rows(blocks + 16 * k), quant[k]);
   seen = V::with_long_of(seen, rows[0]);
@@ -108,8 +108,8 @@ struct Columns {
 
 /// Rows 0 … 3 or 4 … 7 of four blocks, of which a and b hold two each.
 template <std::size_t kHalf>
-[[gnu::always_inline]] inline void second_pass(std::uint8_t* out, std::ptrdiff_t stride, const Columns& a,
-                                               const Columns& b) {
+[[gnu::always_inline]] inline void second_pass(std::uint8_t* out, std::ptrdiff_t stride, const BlockColumns& a,
+                                               const BlockColumns& b) {
   const Vec *left = a.at[kHalf], *right = b.at[kHalf];
   const Dct::Pairs rows{V::even_lanes(left[0], right[0]), V::even_lanes(left[1], right[1]),
                         V::odd_lanes(left[0], right[0]), V::odd_lanes(left[1], right[1])};
@@ -132,13 +132,13 @@ void inverse_dct(std::uint8_t* out, std::ptrdiff_t stride, const std::int16_t* b
   Vec factors[4];
   for (std::size_t k = 0; k < 4; ++k) factors[k] = V::repeat_rows(quant + 16 * k);
   Vec seen = _mm512_setzero_si512();
-  Columns a = first_pass(blocks, factors, seen), b = first_pass(blocks + 2 * kBlock, factors, seen);
+  BlockColumns a = first_pass(blocks, factors, seen), b = first_pass(blocks + 2 * kBlock, factors, seen);
   std::size_t at = 0;
   while (at + 4 < count) {
     // The last group overlaps the one before it where the count is no multiple.
     const std::size_t next = std::min(at + 4, count - 4);
-    const Columns next_a = first_pass(blocks + kBlock * next, factors, seen);
-    const Columns next_b = first_pass(blocks + kBlock * (next + 2), factors, seen);
+    const BlockColumns next_a = first_pass(blocks + kBlock * next, factors, seen);
+    const BlockColumns next_b = first_pass(blocks + kBlock * (next + 2), factors, seen);
     second_pass<0>(out + 8 * at, stride, a, b);
     second_pass<1>(out + 8 * at, stride, a, b);
     a = next_a;

@@ -16,7 +16,7 @@ constexpr std::size_t kSlack = 4;
 }  // namespace
 
 void Encoder::encode(std::string_view text, IdBuffer& out) {
-  Batch batch;
+  PretokenBatch batch;
   batch.text = reinterpret_cast<const std::uint8_t*>(text.data());
   end_ = batch.text + text.size();
   while (batch.text < end_) {
@@ -46,7 +46,7 @@ void Encoder::encode(std::string_view text, IdBuffer& out) {
   }
 }
 
-void Encoder::cut_batch(Batch& batch) const noexcept {
+void Encoder::cut_batch(PretokenBatch& batch) const noexcept {
   batch.size = cut_(batch.text, static_cast<std::size_t>(end_ - batch.text), batch.ends.data(), kBatch);
   std::uint32_t begin = 0;
   for (std::size_t i = 0; i < batch.size; ++i) {
@@ -66,12 +66,12 @@ void Encoder::grow() {
            }).ok();
 }
 
-void Encoder::learn(const Batch& batch, std::size_t first) {
-  struct Unknown {
+void Encoder::learn(const PretokenBatch& batch, std::size_t first) {
+  struct UnknownWord {
     std::uint64_t hash;
     std::uint32_t number;
   };
-  std::array<Unknown, kBatch> unknown;
+  std::array<UnknownWord, kBatch> unknown;
   std::size_t count = 0;
   for (std::size_t i = first; i < batch.size; ++i) {
     if (words_.has(batch.keys[i], batch.places[i]) || !batch.keys[i].is_short_ascii()) continue;

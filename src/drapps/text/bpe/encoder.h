@@ -40,7 +40,7 @@ class Encoder {
   /// Pretokens that are cut, and whose places in the cache are fetched, before they are looked up: what is fetched for
   /// them stays in the first-level cache.
   static constexpr std::size_t kBatch = 192;
-  struct Batch {
+  struct PretokenBatch {
     const std::uint8_t* text;
     std::size_t size;  // pretokens
     std::array<std::uint32_t, kBatch> ends;
@@ -54,9 +54,9 @@ class Encoder {
   };
 
   /// Cuts what comes next.
-  void cut_batch(Batch& batch) const noexcept;
+  void cut_batch(PretokenBatch& batch) const noexcept;
   /// Has words_ and phrases_ know the short words of a batch, from the first that they do not.
-  void learn(const Batch& batch, std::size_t first);
+  void learn(const PretokenBatch& batch, std::size_t first);
   void grow();
   void keep(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t tokens) noexcept {
     if (tokens - 1 < WordCache::kMaxIds) words_.insert(key, place, ids, tokens);

@@ -93,7 +93,7 @@ void Merger::note(std::uint32_t place, std::uint32_t rank) {
     heap_.push_back(rank);
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
   }
-  Places& places = lists_[list];
+  RankPlaces& places = lists_[list];
   places.sorted = places.sorted && (places.next == places.at.size() || places.at.back() < place);
   places.at.push_back(place);
 }
@@ -130,7 +130,7 @@ std::size_t Merger::merge_long(std::size_t n, TokenId* out) {
     const std::uint32_t rank = heap_.front();
     const std::uint32_t list = list_of_[rank];
     if (!lists_[list].sorted) {
-      Places& places = lists_[list];
+      RankPlaces& places = lists_[list];
       std::sort(places.at.begin() + static_cast<std::ptrdiff_t>(places.next), places.at.end());
       places.sorted = true;
     }

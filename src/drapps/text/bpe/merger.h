@@ -24,7 +24,7 @@ class Merger {
 
  private:
   /// The places of one rank: of those from `next` on, all that still have this rank are to merge.
-  struct Places {
+  struct RankPlaces {
     std::vector<std::uint32_t> at;
     std::size_t next = 0;
     bool sorted = true;
@@ -42,7 +42,7 @@ class Merger {
   std::vector<std::uint32_t> next_;      // place of the right neighbour
   std::vector<std::uint32_t> previous_;  // place of the left neighbour
   std::vector<std::uint32_t> list_of_;   // by rank: its list in lists_, or kNoList
-  std::vector<Places> lists_;
+  std::vector<RankPlaces> lists_;
   std::vector<std::uint32_t> free_;  // lists without places
   std::vector<std::uint32_t> heap_;  // ranks that have a list, the lowest on top
 };

@@ -33,7 +33,7 @@ class TokenTable {
  public:
   explicit TokenTable(std::size_t tokens = 0)
       : slots_(std::bit_ceil(2 * tokens + 2)), shift_(64 - std::countr_zero(slots_.size())) {
-    std::fill(slots_.begin(), slots_.end(), Slot{});
+    std::fill(slots_.begin(), slots_.end(), TokenSlot{});
   }
 
   /// The last id of the same bytes counts. Requires id >= 0, and no more tokens than the table was made for.
@@ -50,7 +50,7 @@ class TokenTable {
   TokenId find(std::string_view bytes, std::uint64_t hash) const noexcept { return slots_[find_slot(bytes, hash)].id; }
 
  private:
-  struct Slot {
+  struct TokenSlot {
     std::string_view bytes;
     std::uint32_t tag = 0;  // of the hash: tells nearly all others apart
     TokenId id = -1;
@@ -64,7 +64,7 @@ class TokenTable {
     return at;
   }
 
-  HugeArray<Slot> slots_;
+  HugeArray<TokenSlot> slots_;
   int shift_;
 };
 

@@ -8,8 +8,8 @@
 namespace drapps::text {
 
 void WordCache::grow() {
-  const HugeArray<Entry> before = std::exchange(entries_, HugeArray<Entry>(kGrownMemory / sizeof(Entry)));
-  for (const Entry& entry : before) {
+  const HugeArray<WordEntry> before = std::exchange(entries_, HugeArray<WordEntry>(kGrownMemory / sizeof(WordEntry)));
+  for (const WordEntry& entry : before) {
     if (entry.empty()) continue;
     const std::uint32_t place = place_of(entry.key);
     entries_[place + (entries_[place].empty() ? 0 : 1)] = entry;
@@ -17,17 +17,18 @@ void WordCache::grow() {
 }
 
 void WordCache::insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept {
-  Entry* const entry = &entries_[place];
+  WordEntry* const entry = &entries_[place];
   if (++inserted_ % kStay == 0) entry[0] = entry[1];
-  Entry& last = entry[1];
+  WordEntry& last = entry[1];
   last.key = key;
   std::copy_n(ids, size, last.ids);
   last.ids[0] |= static_cast<std::uint32_t>(size) << kIdBits;
 }
 
 void PhraseCache::grow() {
-  const HugeArray<Entry> before = std::exchange(entries_, HugeArray<Entry>(kGrownMemory / sizeof(Entry)));
-  for (const Entry& entry : before) {
+  const HugeArray<PhraseEntry> before =
+      std::exchange(entries_, HugeArray<PhraseEntry>(kGrownMemory / sizeof(PhraseEntry)));
+  for (const PhraseEntry& entry : before) {
     if (entry.tokens > 0) at(hash_bytes({entry.bytes, entry.size})) = entry;
   }
 }
@@ -35,7 +36,7 @@ void PhraseCache::grow() {
 void PhraseCache::insert(std::string_view pretoken, std::uint64_t hash, bool part, const TokenId* ids,
                          std::size_t tokens) noexcept {
   if (pretoken.size() > kMaxSize || tokens == 0 || tokens > kMaxIds) return;
-  Entry& entry = at(hash);
+  PhraseEntry& entry = at(hash);
   entry.size = static_cast<std::uint8_t>(pretoken.size());
   entry.part = part;
   entry.tokens = static_cast<std::uint16_t>(tokens);

@@ -72,17 +72,17 @@ class WordCache {
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
   static constexpr std::size_t kGrownMemory = 4 * kMemory;
 
-  struct Entry {
+  struct WordEntry {
     WordKey key;
     std::uint32_t ids[kMaxIds];  // in the first one, above kIdBits, how many they are
 
     bool empty() const noexcept { return ids[0] == 0; }
   };
 
-  WordCache() : entries_(kMemory / sizeof(Entry)) {}
+  WordCache() : entries_(kMemory / sizeof(WordEntry)) {}
 
   /// Whether it is small, and had so many pretokens that it forgets some that come again.
-  bool crowded() const noexcept { return entries_.size() < kGrownMemory / sizeof(Entry) && inserted_ > kCrowd; }
+  bool crowded() const noexcept { return entries_.size() < kGrownMemory / sizeof(WordEntry) && inserted_ > kCrowd; }
   /// Grows, and keeps what it has; the places are others then. Throws std::bad_alloc.
   void grow();
 
@@ -98,7 +98,7 @@ class WordCache {
   }
   /// Copies the ids, and rubbish up to kMaxIds, to `out`; their number, or 0 where the pretoken is not known.
   std::size_t find(const WordKey& key, std::uint32_t place, TokenId* out) const noexcept {
-    const Entry* entry = &entries_[place];
+    const WordEntry* entry = &entries_[place];
     entry += static_cast<std::size_t>(!entry->key.is(key));  // no branch: which of the two it is cannot be foreseen
     if (!entry->key.is(key)) [[unlikely]] {
       return 0;
@@ -115,12 +115,12 @@ class WordCache {
   static constexpr std::uint32_t kStay = 8;
   static constexpr int kIdBits = 24;
   static_assert(kMaxMergeIds <= std::uint32_t{1} << kIdBits);
-  static constexpr std::uint32_t kCrowd = kMemory / sizeof(Entry) / 2;
+  static constexpr std::uint32_t kCrowd = kMemory / sizeof(WordEntry) / 2;
 
-  HugeArray<Entry> entries_;
+  HugeArray<WordEntry> entries_;
   std::uint32_t inserted_ = 0;
 };
-static_assert(sizeof(WordCache::Entry) == 32);
+static_assert(sizeof(WordCache::WordEntry) == 32);
 
 /// Longer pretokens, and those of more ids: lines of dashes, long words, runs of Chinese. Each has one place, 128 bytes
 /// of a table of 1 MiB, and of 8 once it has grown; who comes last has it.
@@ -131,7 +131,7 @@ class PhraseCache {
   static constexpr std::size_t kMemory = std::size_t{1} << 20;
   static constexpr std::size_t kGrownMemory = 8 * kMemory;
 
-  PhraseCache() : entries_(kMemory / sizeof(Entry)) {}
+  PhraseCache() : entries_(kMemory / sizeof(PhraseEntry)) {}
 
   /// Grows, and keeps what it has. Throws std::bad_alloc.
   void grow();
@@ -142,7 +142,7 @@ class PhraseCache {
     __builtin_prefetch(at(hash).bytes);
   }
   bool has(std::string_view pretoken, std::uint64_t hash, bool part) const noexcept {
-    const Entry& entry = at(hash);
+    const PhraseEntry& entry = at(hash);
     return entry.size == pretoken.size() && entry.part == part &&
            std::memcmp(entry.bytes, pretoken.data(), pretoken.size()) == 0;
   }
@@ -150,7 +150,7 @@ class PhraseCache {
   /// pretoken may have other ids.
   std::size_t find(std::string_view pretoken, std::uint64_t hash, bool part, TokenId* out) const noexcept {
     if (!has(pretoken, hash, part)) return 0;
-    const Entry& entry = at(hash);
+    const PhraseEntry& entry = at(hash);
     std::memcpy(out, entry.ids, entry.tokens * sizeof(TokenId));
     return entry.tokens;
   }
@@ -160,18 +160,18 @@ class PhraseCache {
               std::size_t tokens) noexcept;
 
  private:
-  struct alignas(64) Entry {
+  struct alignas(64) PhraseEntry {
     std::uint8_t size;
     bool part;
     std::uint16_t tokens;
     TokenId ids[kMaxIds];
     char bytes[kMaxSize];
   };
-  static_assert(sizeof(Entry) == 128);
+  static_assert(sizeof(PhraseEntry) == 128);
 
-  Entry& at(std::uint64_t hash) const noexcept { return entries_[hash >> 32 & (entries_.size() - 1)]; }
+  PhraseEntry& at(std::uint64_t hash) const noexcept { return entries_[hash >> 32 & (entries_.size() - 1)]; }
 
-  HugeArray<Entry> entries_;
+  HugeArray<PhraseEntry> entries_;
 };
 
 }  // namespace drapps::text

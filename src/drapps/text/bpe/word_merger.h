@@ -34,7 +34,7 @@ class WordMerger {
 
   /// Tokens stay at the place of their first byte. A pair is its rank and, in the low bits, its place: the least of all
   /// is the one to merge.
-  struct Word {
+  struct MergingWord {
     std::int32_t number;
     std::uint8_t size;
     std::uint8_t left = kNowhere;   // a place whose pair is fetched
@@ -46,18 +46,18 @@ class WordMerger {
     std::array<std::uint8_t, 16> previous;
   };
 
-  void begin(Word& word, std::string_view pretoken) const noexcept;
-  void look_up(Word& word, std::uint8_t& place) const noexcept;
+  void begin(MergingWord& word, std::string_view pretoken) const noexcept;
+  void look_up(MergingWord& word, std::uint8_t& place) const noexcept;
   /// The pair to merge, kNoPair where there is none.
-  void choose(Word& word) const noexcept;
-  void join(Word& word) const noexcept;
-  std::size_t finish(Word& word) const noexcept;
+  void choose(MergingWord& word) const noexcept;
+  void join(MergingWord& word) const noexcept;
+  std::size_t finish(MergingWord& word) const noexcept;
 
   const BpeModel& model_;
-  std::array<Word, kTogether> words_;
+  std::array<MergingWord, kTogether> words_;
 };
 
-inline void WordMerger::begin(Word& word, std::string_view pretoken) const noexcept {
+inline void WordMerger::begin(MergingWord& word, std::string_view pretoken) const noexcept {
   std::array<char, 16> bytes;
   std::uint8_t n = 0;
   for (const char byte : pretoken) {
@@ -77,14 +77,14 @@ inline void WordMerger::begin(Word& word, std::string_view pretoken) const noexc
   }
 }
 
-inline void WordMerger::look_up(Word& word, std::uint8_t& place) const noexcept {
+inline void WordMerger::look_up(MergingWord& word, std::uint8_t& place) const noexcept {
   if (place == kNowhere) return;
   const std::uint32_t rank = model_.pairs.find(word.ids[place], word.ids[word.next[place]]);
   word.pairs[place] = rank == PairTable::kNone ? kNoPair : static_cast<std::int32_t>(rank << kPlaceBits | place);
   place = kNowhere;
 }
 
-inline void WordMerger::choose(Word& word) const noexcept {
+inline void WordMerger::choose(MergingWord& word) const noexcept {
   look_up(word, word.left);
   look_up(word, word.right);
   std::array<std::int32_t, 4> lane{kNoPair, kNoPair, kNoPair, kNoPair};
@@ -95,7 +95,7 @@ inline void WordMerger::choose(Word& word) const noexcept {
   if (word.least != kNoPair) __builtin_prefetch(&model_.merged[static_cast<std::uint32_t>(word.least) >> kPlaceBits]);
 }
 
-inline void WordMerger::join(Word& word) const noexcept {
+inline void WordMerger::join(MergingWord& word) const noexcept {
   const auto place = static_cast<std::uint8_t>(word.least & ((1 << kPlaceBits) - 1));
   const std::uint8_t right = word.next[place];
   const std::uint8_t behind = word.next[right];
@@ -113,7 +113,7 @@ inline void WordMerger::join(Word& word) const noexcept {
   }
 }
 
-inline std::size_t WordMerger::finish(Word& word) const noexcept {
+inline std::size_t WordMerger::finish(MergingWord& word) const noexcept {
   std::size_t tokens = 0;
   for (std::uint8_t i = 0; i < word.size; i = word.next[i]) word.ids[tokens++] = word.ids[i];
   return tokens;
@@ -121,7 +121,7 @@ inline std::size_t WordMerger::finish(Word& word) const noexcept {
 
 template <class Next, class Done>
 void WordMerger::merge(const Next& next, const Done& done) {
-  const auto fill = [&](Word& word) {
+  const auto fill = [&](MergingWord& word) {
     std::string_view pretoken;
     word.number = next(pretoken);
     if (word.number < 0) return false;
@@ -133,7 +133,7 @@ void WordMerger::merge(const Next& next, const Done& done) {
   while (open > 0) {
     for (std::size_t i = 0; i < open; ++i) choose(words_[i]);
     for (std::size_t i = 0; i < open;) {
-      Word& word = words_[i];
+      MergingWord& word = words_[i];
       if (word.least != kNoPair) {
         join(word);
         ++i;

@@ -41,8 +41,8 @@ void append(const ColumnChunk& chunk, std::size_t begin, std::size_t end, std::v
 
 }  // namespace
 
-Result<Column> Column::make(std::vector<ColumnChunk> chunks) {
-  Column column;
+Result<ChunkedColumn> ChunkedColumn::make(std::vector<ColumnChunk> chunks) {
+  ChunkedColumn column;
   std::erase_if(chunks, [](const ColumnChunk& chunk) { return chunk.rows == 0; });
   std::size_t first = 0;
   for (const ColumnChunk& chunk : chunks) {
@@ -57,7 +57,7 @@ Result<Column> Column::make(std::vector<ColumnChunk> chunks) {
   return column;
 }
 
-Result<Column::Place> Column::find(std::int64_t row) const {
+Result<ChunkedColumn::ChunkPlace> ChunkedColumn::find(std::int64_t row) const {
   if (row < 0 || static_cast<std::size_t>(row) >= rows()) {
     return invalid("there are " + std::to_string(rows()) + " rows, and no row " + std::to_string(row));
   }
@@ -66,21 +66,21 @@ Result<Column::Place> Column::find(std::int64_t row) const {
   const auto number = static_cast<std::size_t>(behind - firsts_.begin()) - 1;
   const ColumnChunk& chunk = chunks_[number];
   const std::size_t within = at - firsts_[number];
-  if (chunk.offsets == nullptr) return Place{&chunk, within * chunk.width, (within + 1) * chunk.width};
+  if (chunk.offsets == nullptr) return ChunkPlace{&chunk, within * chunk.width, (within + 1) * chunk.width};
   const std::int64_t begin = offset_of(chunk, within);
   const std::int64_t end = offset_of(chunk, within + 1);
   if (begin < 0 || begin > end || end > static_cast<std::int64_t>(chunk.size)) {
     return invalid("row " + std::to_string(row) + " has damaged offsets");
   }
-  return Place{&chunk, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+  return ChunkPlace{&chunk, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
 }
 
 template <class T>
-Result<Ragged<T>> Column::take(std::span<const std::int64_t> rows) const {
+Result<Ragged<T>> ChunkedColumn::take(std::span<const std::int64_t> rows) const {
   Ragged<T> taken;
   taken.begins.reserve(rows.size() + 1);
   taken.begins.push_back(0);
-  std::vector<Place> places;
+  std::vector<ChunkPlace> places;
   places.reserve(rows.size());
   std::size_t total = 0;
   for (const std::int64_t row : rows) {
@@ -91,17 +91,17 @@ Result<Ragged<T>> Column::take(std::span<const std::int64_t> rows) const {
     taken.begins.push_back(static_cast<std::int64_t>(total));
   }
   taken.values.reserve(total);
-  for (const Place& place : places) append(*place.chunk, place.begin, place.end, taken.values);
+  for (const ChunkPlace& place : places) append(*place.chunk, place.begin, place.end, taken.values);
   return taken;
 }
 
-Result<Ragged<std::int64_t>> Column::integers(std::span<const std::int64_t> rows) const {
+Result<Ragged<std::int64_t>> ChunkedColumn::integers(std::span<const std::int64_t> rows) const {
   return take<std::int64_t>(rows);
 }
 
-Result<Ragged<double>> Column::doubles(std::span<const std::int64_t> rows) const { return take<double>(rows); }
+Result<Ragged<double>> ChunkedColumn::doubles(std::span<const std::int64_t> rows) const { return take<double>(rows); }
 
-Result<std::vector<std::string_view>> Column::texts(std::span<const std::int64_t> rows) const {
+Result<std::vector<std::string_view>> ChunkedColumn::texts(std::span<const std::int64_t> rows) const {
   std::vector<std::string_view> views;
   views.reserve(rows.size());
   for (const std::int64_t row : rows) {

@@ -32,10 +32,10 @@ struct Ragged {
 };
 
 /// Rows that lie in any number of chunks. Reading is safe from any thread.
-class Column {
+class ChunkedColumn {
  public:
   /// @return kInvalidArgument for chunks whose rows end beyond their values, as far as that can be seen at once.
-  static Result<Column> make(std::vector<ColumnChunk> chunks);
+  static Result<ChunkedColumn> make(std::vector<ColumnChunk> chunks);
 
   std::size_t rows() const noexcept { return firsts_.back(); }
 
@@ -47,14 +47,14 @@ class Column {
   Result<std::vector<std::string_view>> texts(std::span<const std::int64_t> rows) const;
 
  private:
-  struct Place {
+  struct ChunkPlace {
     const ColumnChunk* chunk;
     std::size_t begin;
     std::size_t end;
   };
 
-  Column() = default;
-  Result<Place> find(std::int64_t row) const;
+  ChunkedColumn() = default;
+  Result<ChunkPlace> find(std::int64_t row) const;
   template <class T>
   Result<Ragged<T>> take(std::span<const std::int64_t> rows) const;
 

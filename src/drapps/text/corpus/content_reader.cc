@@ -29,9 +29,9 @@ class ContentReader::Decompressor {
   virtual Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) = 0;
 };
 
-class ContentReader::Zstd final : public Decompressor {
+class ContentReader::ZstdContent final : public Decompressor {
  public:
-  Zstd() : stream_(ZSTD_createDStream()) {
+  ZstdContent() : stream_(ZSTD_createDStream()) {
     if (stream_ == nullptr) throw std::bad_alloc();
   }
   Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) override {
@@ -45,21 +45,21 @@ class ContentReader::Zstd final : public Decompressor {
   }
 
  private:
-  struct Free {
+  struct FreeStream {
     void operator()(ZSTD_DStream* stream) const noexcept { ZSTD_freeDStream(stream); }
   };
-  const std::unique_ptr<ZSTD_DStream, Free> stream_;
+  const std::unique_ptr<ZSTD_DStream, FreeStream> stream_;
 };
 
-class ContentReader::Gzip final : public Decompressor {
+class ContentReader::GzipContent final : public Decompressor {
  public:
-  Gzip() {
+  GzipContent() {
     constexpr int kGzipOnly = 16;
     if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
   }
-  Gzip(const Gzip&) = delete;
-  Gzip& operator=(const Gzip&) = delete;
-  ~Gzip() override { inflateEnd(&stream_); }
+  GzipContent(const GzipContent&) = delete;
+  GzipContent& operator=(const GzipContent&) = delete;
+  ~GzipContent() override { inflateEnd(&stream_); }
 
   Result<Step> step(std::span<const std::uint8_t> in, std::span<char> out) override {
     if (ended_ && !in.empty()) {
@@ -92,8 +92,8 @@ ContentReader::ContentReader(const CorpusAccess& access, const Block& block)
       end_(block.offset + block.length),
       input_(access.ledger),
       next_(block.offset) {
-  if (file_.compression == Compression::kZstd) decompressor_ = std::make_unique<Zstd>();
-  if (file_.compression == Compression::kGzip) decompressor_ = std::make_unique<Gzip>();
+  if (file_.compression == Compression::kZstd) decompressor_ = std::make_unique<ZstdContent>();
+  if (file_.compression == Compression::kGzip) decompressor_ = std::make_unique<GzipContent>();
 }
 
 ContentReader::~ContentReader() = default;

@@ -34,8 +34,8 @@ class ContentReader {
 
  private:
   class Decompressor;
-  class Zstd;
-  class Gzip;
+  class ZstdContent;
+  class GzipContent;
 
   Status fetch();
   Status copy(std::string& into);

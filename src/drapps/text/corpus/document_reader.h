@@ -26,7 +26,7 @@ struct DocumentPlace {
 
 /// Neighbouring documents, in UTF-8 and none empty, or errors in their place.
 struct DocumentChunk {
-  struct One {
+  struct DocumentText {
     static constexpr std::int32_t kGood = -1;
     std::size_t begin = 0;  // in `text`
     std::size_t size = 0;
@@ -36,11 +36,13 @@ struct DocumentChunk {
   std::string text;
   std::uint32_t file = 0;   // of the corpus, that they are from
   std::uint64_t block = 0;  // as DocumentPlace has it
-  std::vector<One> each;
+  std::vector<DocumentText> each;
   std::vector<Error> errors;  // with path, offset and all
   std::uint64_t empty = 0;    // documents without a byte, which are left out
 
-  std::string_view at(const One& one) const noexcept { return std::string_view(text).substr(one.begin, one.size); }
+  std::string_view at(const DocumentText& one) const noexcept {
+    return std::string_view(text).substr(one.begin, one.size);
+  }
   void clear() noexcept {
     text.clear();
     each.clear();

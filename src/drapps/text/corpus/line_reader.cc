@@ -137,9 +137,9 @@ void LineReader::take_lines(std::size_t size, DocumentChunk& documents) {
 
 /// @param at  where the line begins in the content.
 void LineReader::add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents) {
-  DocumentChunk::One one{.begin = static_cast<std::size_t>(at),
-                         .size = line.size(),
-                         .at = (plain() ? block_.offset : 0) + content_at_ + at};
+  DocumentChunk::DocumentText one{.begin = static_cast<std::size_t>(at),
+                                  .size = line.size(),
+                                  .at = (plain() ? block_.offset : 0) + content_at_ + at};
   Status status = ok_status();
   if (json_ != nullptr) {
     one.begin = documents.text.size();

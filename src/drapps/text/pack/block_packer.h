@@ -28,7 +28,7 @@ class BlockPacker final : public Packer {
   std::vector<Error> take_errors() noexcept override { return encoder_.take_errors(); }
 
  private:
-  struct Piece {
+  struct BlockPiece {
     Part part;
     std::size_t document = 0;  // of encoded_
   };
@@ -42,7 +42,7 @@ class BlockPacker final : public Packer {
   PackCursor block_;          // where one that is being filled began
   std::vector<TokenId> ids_;  // of the block
   std::vector<EncodedDocument> encoded_;
-  std::vector<Piece> pieces_;
+  std::vector<BlockPiece> pieces_;
   Arrangement rows_;      // of pieces; empty while a block is being filled
   std::size_t next_ = 0;  // of the rows
   std::uint64_t row_;

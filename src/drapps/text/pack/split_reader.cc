@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
 
 std::size_t bytes_of(const DocumentChunk& chunk) {
-  return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::One);
+  return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::DocumentText);
 }
 
 /// By the upper half of the hash, which a double holds exactly.
@@ -138,7 +138,7 @@ void SplitReader::put_in_order() {
   for (std::uint32_t chunk = 0; chunk < chunks_.size(); ++chunk) {
     const DocumentChunk& documents = chunks_[chunk];
     for (std::uint32_t i = 0; i < documents.each.size(); ++i) {
-      const DocumentChunk::One& one = documents.each[i];
+      const DocumentChunk::DocumentText& one = documents.each[i];
       if (one.error >= 0 || takes(packing_, documents.at(one))) order_.push_back({chunk, i});
     }
   }
@@ -147,12 +147,12 @@ void SplitReader::put_in_order() {
     const std::uint64_t seed = mixed(packing_.seed + mixed(number << 24 | window_.piece));
     std::vector<std::uint64_t> places(order_.size());
     Permutation(order_.size(), seed, window_.epoch).at(0, places);
-    std::vector<One> shuffled(order_.size());
+    std::vector<ChunkDocument> shuffled(order_.size());
     std::transform(places.begin(), places.end(), shuffled.begin(), [&](std::uint64_t at) { return order_[at]; });
     order_.swap(shuffled);
   }
   next_ = std::min<std::size_t>(std::exchange(skip_documents_, 0), order_.size());
-  const auto good = [this](const One& at) { return chunks_[at.chunk].each[at.document].error < 0; };
+  const auto good = [this](const ChunkDocument& at) { return chunks_[at.chunk].each[at.document].error < 0; };
   if (std::any_of(order_.begin(), order_.end(), good)) epochs_without_ = 0;
 }
 

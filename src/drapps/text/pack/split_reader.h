@@ -45,13 +45,13 @@ class SplitReader {
   void advance(std::size_t documents) noexcept { next_ += documents; }
 
  private:
-  struct One {
+  struct ChunkDocument {
     std::uint32_t chunk;
     std::uint32_t document;
   };
 
   const DocumentChunk& chunk(std::size_t ahead) const noexcept { return chunks_[order_[next_ + ahead].chunk]; }
-  const DocumentChunk::One& one(std::size_t ahead) const noexcept {
+  const DocumentChunk::DocumentText& one(std::size_t ahead) const noexcept {
     return chunk(ahead).each[order_[next_ + ahead].document];
   }
   const Block& block(std::uint32_t place) const noexcept;
@@ -76,7 +76,7 @@ class SplitReader {
   std::uint32_t skip_documents_;  // of the first window
   bool began_ = false;            // chunks_ are of a window that is being read
   std::vector<DocumentChunk> chunks_;
-  std::vector<One> order_;
+  std::vector<ChunkDocument> order_;
   std::size_t next_ = 0;
   std::uint32_t epochs_without_ = 0;
 };

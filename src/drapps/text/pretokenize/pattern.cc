@@ -5,13 +5,13 @@
 namespace drapps::text {
 namespace {
 
-struct Known {
+struct KnownPattern {
   std::string_view regex;
   Pattern pattern;
   bool tokenizers;  // whether it means that to `tokenizers`
 };
 
-constexpr Known kKnown[] = {
+constexpr KnownPattern kKnown[] = {
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", Pattern::kGpt2, true},
     {R"('s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", Pattern::kGpt2, true},
     {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", Pattern::kGpt2, true},
@@ -37,7 +37,7 @@ constexpr Known kKnown[] = {
 }  // namespace
 
 std::optional<Pattern> pattern_of(std::string_view regex, Oracle oracle) noexcept {
-  for (const Known& known : kKnown) {
+  for (const KnownPattern& known : kKnown) {
     if (regex == known.regex && (oracle == Oracle::kTiktoken || known.tokenizers)) return known.pattern;
   }
   return std::nullopt;

@@ -12,7 +12,7 @@ Result<bool> BlockEncoder::next(unsigned threads, EncodedPiece& piece) {
   piece.errors = chunk_.errors;
   good_.clear();
   for (const auto& one : chunk_.each) {
-    if (one.error == DocumentChunk::One::kGood) good_.push_back(one);
+    if (one.error == DocumentChunk::DocumentText::kGood) good_.push_back(one);
   }
   DRAPPS_RETURN_IF_ERROR(encode(0, good_.size(), threads, piece));
   return true;

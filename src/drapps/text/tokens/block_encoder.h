@@ -48,7 +48,7 @@ class BlockEncoder {
   const Tokenizer& tokenizer_;
   const DocumentMarks marks_;
   DocumentChunk chunk_;
-  std::vector<DocumentChunk::One> good_;
+  std::vector<DocumentChunk::DocumentText> good_;
 };
 
 }  // namespace drapps::text

@@ -68,13 +68,13 @@ class Numbers {
   std::size_t next_ = 0;
 };
 
-struct Header {
+struct MegatronHeader {
   Dtype dtype;
   std::uint64_t sequences;
   std::uint64_t documents;
 };
 
-Result<Header> read_header(FileWindow& file) {
+Result<MegatronHeader> read_header(FileWindow& file) {
   auto bytes = file.read(0, std::min(file.size(), kHeader));
   if (!bytes.ok()) return std::move(bytes).error();
   const auto head = *bytes;
@@ -104,11 +104,11 @@ Result<Header> read_header(FileWindow& file) {
                  .message = "the index has dtype code " + std::to_string(code) + ": " + what,
                  .offset = kDtypeAt};
   }
-  return Header{*dtype, number_at(head, kSequencesAt), number_at(head, kDocumentsAt)};
+  return MegatronHeader{*dtype, number_at(head, kSequencesAt), number_at(head, kDocumentsAt)};
 }
 
 /// That the file has as many bytes as its header says.
-Status check_size(const Header& header, std::uint64_t size) {
+Status check_size(const MegatronHeader& header, std::uint64_t size) {
   const std::uint64_t room = size - kHeader;
   const bool fits = header.sequences <= room / 12 && header.documents <= (room - header.sequences * 12) / 8;
   if (!fits) {

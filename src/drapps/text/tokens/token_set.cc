@@ -34,7 +34,7 @@ TokenPiece TokenSet::piece(std::uint64_t first, std::uint64_t most) const noexce
   const Run& run = *(behind - 1);
   const std::uint64_t skipped = first - run.first;
   const std::size_t width = size_of(run.dtype);
-  const File& file = *files_[run.file];
+  const TokenFile& file = *files_[run.file];
   TokenPiece piece{.at = {},
                    .first = first,
                    .ids = std::min(most, run.ids - skipped),
@@ -86,7 +86,7 @@ void TokenSet::sum_up() {
 Result<std::uint64_t> TokenSet::Builder::add_file(const std::string& path) {
   auto window = FileWindow::open(path.c_str());
   if (!window.ok()) return of_file(std::move(window).error(), path);
-  auto file = std::make_unique<File>();
+  auto file = std::make_unique<TokenFile>();
   file->path = path;
   file->shard.set_identity(window->identity());
   set_->files_.push_back(std::move(file));
@@ -169,7 +169,7 @@ Status TokenSet::Builder::add_ranges(const std::string& path, Dtype dtype, std::
 
 Status TokenSet::Builder::add_memory(const std::string& path, Dtype dtype, std::span<const std::uint8_t> bytes,
                                      std::shared_ptr<const void> owner, std::span<const std::uint64_t> documents) {
-  auto file = std::make_unique<File>();
+  auto file = std::make_unique<TokenFile>();
   file->path = path;
   set_->files_.push_back(std::move(file));
   set_->owners_.push_back(std::move(owner));

@@ -66,7 +66,7 @@ class TokenSet {
   std::uint64_t limit(Dtype dtype) const noexcept;
 
  private:
-  struct File {
+  struct TokenFile {
     std::string path;
     mutable Shard shard;  // which is kept open
   };
@@ -84,7 +84,7 @@ class TokenSet {
   void sum_up();
 
   const TokenSetOptions options_;
-  std::vector<std::unique_ptr<File>> files_;
+  std::vector<std::unique_ptr<TokenFile>> files_;
   std::vector<Run> runs_;  // none is empty
   std::vector<std::uint64_t> documents_;
   std::vector<std::shared_ptr<const void>> owners_;  // of memory

@@ -20,7 +20,7 @@ constexpr char32_t kSyllableCount = kLeadCount * kVowelCount * kTailCount;
 
 /// What the tables are looked up in.
 struct FormTables {
-  struct Parts {
+  struct PointParts {
     char32_t point;
     std::uint32_t at;  // its parts in kDecompositions
     std::uint32_t size;
@@ -28,7 +28,7 @@ struct FormTables {
 
   std::vector<std::uint8_t> bits = expand_runs(kFormRuns);
   std::vector<std::uint8_t> combining = expand_runs(kCombiningRuns);
-  std::vector<Parts> parts[2];  // by kind
+  std::vector<PointParts> parts[2];  // by kind
 
   FormTables() {
     for (std::uint32_t at = 0; at < kDecompositions.size();) {
@@ -41,7 +41,7 @@ struct FormTables {
 
   /// The full decomposition, or nothing.
   std::span<const std::uint32_t> decomposed(int kind, char32_t point) const {
-    const auto before = [](const Parts& each, char32_t wanted) { return each.point < wanted; };
+    const auto before = [](const PointParts& each, char32_t wanted) { return each.point < wanted; };
     const auto found = std::lower_bound(parts[kind].begin(), parts[kind].end(), point, before);
     if (found == parts[kind].end() || found->point != point) return {};
     return kDecompositions.subspan(found->at, found->size);
@@ -81,9 +81,9 @@ struct Letter {
 };
 
 /// Stretches of text that the form changes, one after the other.
-class Normalizer {
+class FormNormalizer {
  public:
-  Normalizer(Form form, std::string& out)
+  FormNormalizer(Form form, std::string& out)
       : tables_(form_tables()),
         composes_(form == Form::kNfc || form == Form::kNfkc),
         compatible_(form == Form::kNfkc || form == Form::kNfkd),
@@ -176,7 +176,7 @@ bool normalize(Form form, std::string_view text, std::string& out) {
   Place done = begin;  // up to here `out` has everything
   Place last = begin;  // the character before `p`, or `p`
   bool changed = false;
-  Normalizer normalizer(form, out);
+  FormNormalizer normalizer(form, out);
   for (Place p = begin; p < end;) {
     if (*p < 0x80) {
       last = p++;

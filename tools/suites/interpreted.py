@@ -1,0 +1,130 @@
+"""Suites of the package and of the project as a whole: they need what the first two suites make."""
+
+import sys
+
+from suites.run import ROOT, Run
+
+# What starts many processes stands apart from "python": a fork of a process that has imported as
+# much as that one has costs a third more.
+CONTRACT = ["python/tests/torch_contract"]
+PROCESSES = [
+    "python/tests/test_workers.py",
+    "python/tests/test_workers_policy.py",
+    "python/tests/test_autoscaler.py",
+    "python/tests/test_migration.py",
+    "python/tests/test_accelerate_datasets.py",
+    "python/tests/test_accelerate_ends.py",
+    "python/tests/test_accelerate_index.py",
+    "python/tests/test_accelerate_workers.py",
+    "python/tests/test_kept_batches.py",
+    "python/tests/test_large_orders.py",
+    "python/tests/test_no_more_processes.py",
+    "python/tests/test_torch_odd_objects.py",
+    "python/tests/test_torch_seed.py",
+    "python/tests/scripts",
+    "tests/fault_matrix",
+]
+STATES = [
+    "python/tests/test_checkpointed_states.py",
+    "python/tests/test_workers_bad_states.py",
+    "python/tests/test_workers_resume.py",
+    "python/tests/test_workers_resume_draws.py",
+    "python/tests/test_own_state.py",
+    "python/tests/test_state_edges.py",
+    "python/tests/test_state_edits.py",
+    "python/tests/test_torch_state.py",
+]
+# A fork copies page tables, and huge pages have small ones: a sixth less work in these suites.
+FORKS = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+# They import so much that every fork in one process with them takes several times as long.
+TRAINERS = [
+    "python/tests/test_hf_loader.py",
+    "python/tests/test_hf.py",
+    "python/tests/test_docs.py",
+    "python/tests/test_examples.py",
+    "python/tests/test_recipes.py",
+    "python/tests/test_streaming_datasets.py",
+    "python/tests/text_lifting",
+    "python/tests/trainers",
+]
+# They leave threads behind, and libraries that few trainings have in one process with torch's.
+OTHERS = [
+    "python/tests/test_jax.py",
+    "python/tests/test_jax_devices.py",
+    "python/tests/test_tensorflow.py",
+    "python/tests/test_tensorflow_import.py",
+    "python/tests/test_tensorflow_keras.py",
+    "python/tests/test_tensorflow_lift.py",
+]
+
+
+# What watches a run and decides, and what it watches: budgets, storages, traces, scenarios.
+CONTROL = [
+    str(path.relative_to(ROOT))
+    for kind in (
+        "calibration",
+        "hold",
+        "policy",
+        "scenario",
+        "simulation",
+        "stats",
+        "storage",
+        "trace",
+    )
+    for path in sorted((ROOT / "python/tests").glob(f"test_{kind}*.py"))
+]
+
+
+def packages(run: Run) -> None:
+    """Install the packages that tests and checks need beside those that compile the core."""
+    run.must("tools/setup.sh", "dev")
+    run.counts.passed = 1
+
+
+def layering(run: Run) -> None:
+    """Check the includes against the order of the layers."""
+    run.pytest("tests/layering")
+
+
+def lint(run: Run) -> None:
+    """Check style, types and what clang-tidy finds."""
+    run.script("tools/lint.py", *(["--all"] if run.full else []))
+
+
+def python(run: Run) -> None:
+    """Test the Python package."""
+    apart = ["tests/layering", *CONTRACT, *PROCESSES, *STATES, *TRAINERS, *OTHERS, *CONTROL]
+    run.pytest("python/tests", "tests", *(f"--ignore={path}" for path in apart), **FORKS)
+
+
+def control(run: Run) -> None:
+    """Test what watches a run and decides: budgets, storages, policies, traces, scenarios."""
+    run.pytest(*CONTROL)
+
+
+def frameworks(run: Run) -> None:
+    """Test the fronts of other frameworks, trainers, examples and the code in the docs."""
+    run.pytest(*TRAINERS, **FORKS)
+    run.pytest(*OTHERS, **FORKS)
+
+
+def contract(run: Run) -> None:
+    """Test what PyTorch's loader promises, on Python datasets."""
+    run.pytest(*CONTRACT, **FORKS)
+
+
+def processes(run: Run) -> None:
+    """Test Python datasets in worker processes: memory, restarts, faults."""
+    run.pytest(*PROCESSES, **FORKS)
+
+
+def states(run: Run) -> None:
+    """Test what loaders save of themselves, and what goes on from it."""
+    run.pytest(*STATES, **FORKS)
+
+
+def soak(run: Run) -> None:
+    """Kill worker processes at random; every stream must come out exact."""
+    minutes = "10" if run.full else "0.5"
+    run.must(sys.executable, "tools/soak.py", "--minutes", minutes, PYTHONPATH="python")
+    run.counts.passed = 1
