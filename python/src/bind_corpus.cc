@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,17 +71,13 @@ SharedCorpus open_corpus(const nb::sequence& paths, const std::string& format, s
   return {*std::move(opened)};
 }
 
-/// Documents of a block, from a Python iterator.
+/// Documents of a block, from a Python iterator. Where Python finds no memory the iterator is made anew, and goes over
+/// the pieces that were given.
 class PythonReader final : public text::DocumentReader {
  public:
+  /// @param read  outlives the reader.
   PythonReader(const nb::object& read, const Corpus& corpus, const text::Block& block)
-      : path_(corpus.file(block).path), block_(block) {
-    call([&] {
-      const nb::object pieces = read(nb::bytes(path_.data(), path_.size()), block.offset);
-      pieces_ = nb::steal(PyObject_GetIter(pieces.ptr()));
-      if (!pieces_.is_valid()) throw nb::python_error();
-    });
-  }
+      : read_(read), path_(corpus.file(block).path), block_(block) {}
   ~PythonReader() override {
     with_gil([this] { pieces_.reset(); });
     pieces_.release();
@@ -94,6 +91,12 @@ class PythonReader final : public text::DocumentReader {
     documents.block = block_.offset;
     bool more = false;
     if (!error_) call([&] { more = take(documents); });
+    if (std::exchange(exhausted_, false)) {
+      return Error{.code = ErrorCode::kResourceExhausted,
+                   .stage = Stage::kFetch,
+                   .message = "Python found no memory to read documents; use smaller row groups, or less elsewhere",
+                   .path = path_};
+    }
     if (!error_) return more;
     if (std::exchange(failed_, true)) return false;
     documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size())});
@@ -112,10 +115,18 @@ class PythonReader final : public text::DocumentReader {
     with_gil([&] {
       try {
         work();
+      } catch (const nb::python_error& error) {
+        error.matches(PyExc_MemoryError) ? begin_again() : fail(error.what());
+      } catch (const std::bad_alloc&) {
+        begin_again();
       } catch (const std::exception& error) {
         fail(error.what());
       }
     });
+  }
+  void begin_again() {
+    exhausted_ = true;
+    pieces_.reset();
   }
   void fail(std::string message) {
     error_ = Error{.code = ErrorCode::kCorrupt,
@@ -124,26 +135,40 @@ class PythonReader final : public text::DocumentReader {
                    .path = path_,
                    .offset = static_cast<std::int64_t>(block_.offset)};
   }
+  void open() {
+    const nb::object pieces = read_(nb::bytes(path_.data(), path_.size()), block_.offset);
+    pieces_ = nb::steal(PyObject_GetIter(pieces.ptr()));
+    if (!pieces_.is_valid()) throw nb::python_error();
+    for (std::uint64_t piece = 0; piece < pieces_given_; ++piece) nb::steal(next_piece());
+  }
+  /// Null at the end.
+  PyObject* next_piece() {
+    PyObject* const next = PyIter_Next(pieces_.ptr());
+    if (next == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
+    return next;
+  }
   /// False at the end.
   bool take(text::DocumentChunk& documents) {
-    PyObject* const next = PyIter_Next(pieces_.ptr());
-    if (next == nullptr) {
-      if (PyErr_Occurred() != nullptr) throw nb::python_error();
-      return false;
-    }
+    if (!pieces_.is_valid()) open();
+    PyObject* const next = next_piece();
+    if (next == nullptr) return false;
     const auto piece = nb::steal<nb::tuple>(next);
     const auto bytes = nb::cast<Column<std::uint8_t>>(piece[0]);
     const auto offsets = nb::cast<Column<std::int64_t>>(piece[1]);
     text::add_documents({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, {offsets.data(), offsets.size()},
                         path_, given_, documents);
     given_ += offsets.size() - std::min<std::size_t>(offsets.size(), 1);
+    ++pieces_given_;
     return true;
   }
 
+  const nb::object& read_;
   const std::string path_;
   const text::Block block_;
   nb::object pieces_;
   std::uint64_t given_ = 0;  // texts
+  std::uint64_t pieces_given_ = 0;
+  bool exhausted_ = false;
   std::optional<Error> error_;
   bool failed_ = false;
 };

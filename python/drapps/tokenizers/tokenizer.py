@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
 
@@ -147,9 +148,9 @@ class Tokenizer:
         """What does the work where it is native."""
         return self._core
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """Sixteen hex digits over all that decides the ids."""
+        """Sixteen hex digits over all that decides the ids. The first call takes a while."""
         return digest_of(self._kept)
 
     def encode_token(self, token: str) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ pytest.importorskip("tokenizers")
 pytest.importorskip("pyarrow")
 
 import drapps
+from drapps.corpus.parquet import ParquetFiles
 from drapps.errors import DataNotFoundError, PipelineError, SampleError
 from python.tests.corpus import corpora
 from python.tests.corpus.corpora import EOS, rows_of
@@ -101,11 +103,37 @@ def test_columns_of_parquet_files_have_the_same_rows(texts, lines, tokenizer, tm
             drapps.text(file, **wrong).pack(tokenizer, LENGTH, eos=EOS).batch(2)
     loader = packed(file, tokenizer).on_error("skip").batch(1)
     file.write_bytes(file.read_bytes()[:1000] + bytes(2000))
-    with pytest.raises(SampleError, match="no good documents"):
+    with pytest.raises(SampleError, match="no good documents") as caught:
         next(iter(loader))
+    assert caught.value.code == "no good data"
     assert "has changed" in loader.bad_samples()[0].message
     with pytest.raises(PipelineError, match=r"texts\.parquet"):
         packed(file, tokenizer).batch(2)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_parquet_that_finds_no_memory_for_a_while_is_not_bad(
+    texts, lines, tokenizer, tmp_path, monkeypatch, at
+):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "texts.parquet"
+    parquet.write_table(arrow.table({"text": texts}), file)
+    read, refused = ParquetFiles.read, []
+
+    def refusing(self: ParquetFiles, path: bytes, group: int) -> Iterator[Any]:
+        for number, piece in enumerate(read(self, path, group)):
+            if number == at and len(refused) < 2:
+                refused.append(number)
+                raise MemoryError("malloc of 1048576 failed")
+            yield piece
+
+    monkeypatch.setattr(ParquetFiles, "read", refusing)
+    loader = packed(file, tokenizer, splits=1).batch(8, rows=4000)
+    given = rows_of(loader)
+    assert refused == [at, at] and loader.bad_samples() == []
+    wanted = rows_of(packed(lines, tokenizer, splits=1).batch(8, rows=4000))
+    assert np.array_equal(given, wanted)
 
 
 def test_a_file_can_be_a_document(tokenizer, tmp_path):

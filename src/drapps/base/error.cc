@@ -23,6 +23,7 @@ std::string_view name_of(ErrorCode code) noexcept {
     case ErrorCode::kCancelled: return "cancelled";
     case ErrorCode::kInternal: return "internal error";
     case ErrorCode::kDeviceLost: return "device lost";
+    case ErrorCode::kNoGoodData: return "no good data";
   }
   return "unknown";
 }

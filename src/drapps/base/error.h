@@ -25,6 +25,7 @@ enum class ErrorCode : std::uint8_t {
   kCancelled,          // stopped on request
   kInternal,           // an exception that nothing here expects
   kDeviceLost,         // a device answers no more, or what ran on it has failed
+  kNoGoodData,         // nothing of all that is there can be used
 };
 
 /// Stage of the data plane in which an error arose.

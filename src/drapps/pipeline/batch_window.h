@@ -31,7 +31,8 @@ inline bool exhausted(const Status& status) {
 /// Whether an error says nothing about the sample, and is one under every OnError.
 inline bool blameless(const Error& error) {
   return error.code == ErrorCode::kResourceExhausted || error.code == ErrorCode::kInternal ||
-         error.code == ErrorCode::kCancelled || error.code == ErrorCode::kDeviceLost;
+         error.code == ErrorCode::kCancelled || error.code == ErrorCode::kDeviceLost ||
+         error.code == ErrorCode::kNoGoodData;
 }
 
 /// The payload of window.h.

@@ -140,7 +140,8 @@ Tokenizer::Encoders Tokenizer::take_encoders(std::size_t threads, MemoryLedger* 
   while (taken.size() < threads) {
     const bool booked = memory != nullptr && memory->try_reserve(Encoder::kMemory);
     if (memory != nullptr && !booked && !taken.empty()) break;
-    taken.push_back(std::make_unique<Encoder>(parts_.model, cut_, booked ? memory : nullptr));
+    taken.push_back(
+        std::make_unique<Encoder>(parts_.model, cut_, booked ? memory : nullptr, booked == (memory != nullptr)));
   }
   return taken;
 }

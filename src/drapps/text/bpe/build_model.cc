@@ -33,6 +33,15 @@ TokenTable table_of(const std::vector<TokenBytes>& tokens) {
   return table;
 }
 
+std::vector<std::uint32_t> byte_pairs_of(const BpeModel& model) {
+  std::vector<std::uint32_t> ranks(std::size_t{1} << 16, PairTable::kNone);
+  for (std::size_t pair = 0; pair < ranks.size(); ++pair) {
+    const TokenId left = model.byte_ids[pair >> 8], right = model.byte_ids[pair & 0xFF];
+    if (left >= 0 && right >= 0) ranks[pair] = model.pairs.find(left, right);
+  }
+  return ranks;
+}
+
 }  // namespace
 
 BpeModel model_of_merges(const std::vector<TokenBytes>& tokens, const std::vector<MergeRule>& merges,
@@ -44,6 +53,7 @@ BpeModel model_of_merges(const std::vector<TokenBytes>& tokens, const std::vecto
     model.pairs.insert(rule.left, rule.right, static_cast<std::uint32_t>(model.merged.size()));
     model.merged.push_back(rule.merged);
   }
+  model.byte_pairs = byte_pairs_of(model);
   model.boundaries = Boundaries(copies);
   model.whole_by_merges = !whole_words;
   if (!whole_words) {
@@ -85,6 +95,7 @@ BpeModel model_of_ranks(const std::vector<TokenBytes>& tokens) {
   }
   model.pairs = PairTable(pairs.size());
   for (const Pair& pair : pairs) model.pairs.insert(pair.left, pair.right, pair.rank);
+  model.byte_pairs = byte_pairs_of(model);
   return model;
 }
 

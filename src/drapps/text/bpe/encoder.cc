@@ -2,52 +2,102 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "drapps/base/caught.h"
 #include "drapps/text/unicode/utf8.h"
 
 namespace drapps::text {
 namespace {
 
-/// Pretokens that are cut, and whose places in the cache are fetched, before they are looked up: what is fetched for
-/// them stays in the first-level cache.
-constexpr std::size_t kBatch = 192;
 /// What the caches write beyond the ids.
 constexpr std::size_t kSlack = 4;
 
 }  // namespace
 
 void Encoder::encode(std::string_view text, IdBuffer& out) {
-  std::array<std::uint32_t, kBatch> ends;
-  std::array<WordKey, kBatch> keys;
-  std::array<std::uint32_t, kBatch> places;
-  const auto* batch = reinterpret_cast<const std::uint8_t*>(text.data());
-  const std::uint8_t* const end = batch + text.size();
-  end_ = end;
-  while (batch < end) {
-    const std::size_t n = cut_(batch, static_cast<std::size_t>(end - batch), ends.data(), kBatch);
-    std::uint32_t begin = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      keys[i] = WordKey::of(batch + begin, ends[i] - begin, end);
-      places[i] = words_.place_of(keys[i]);
-      begin = ends[i];
-    }
-    TokenId* ids = out.reserve(begin + kSlack);
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t known = words_.find(keys[i], places[i], ids);
+  PretokenBatch batch;
+  batch.text = reinterpret_cast<const std::uint8_t*>(text.data());
+  end_ = batch.text + text.size();
+  while (batch.text < end_) {
+    if (grows_ && words_.crowded()) grow();
+    cut_batch(batch);
+    bool learnt = false;
+    const std::uint32_t size = batch.ends[batch.size - 1];
+    TokenId* ids = out.reserve(size + kSlack);
+    for (std::size_t i = 0; i < batch.size; ++i) {
+      std::size_t known = words_.find(batch.keys[i], batch.places[i], ids);
+      if (known == 0 && !std::exchange(learnt, true)) [[unlikely]] {
+        learn(batch, i);
+        known = words_.find(batch.keys[i], batch.places[i], ids);
+      }
       ids += known;
       if (known != 0) [[likely]]
         continue;
-      begin = i > 0 ? ends[i - 1] : 0;
+      const std::string_view pretoken = batch.pretoken(i);
       TokenId* const before = ids;
-      ids = look_up({reinterpret_cast<const char*>(batch) + begin, ends[i] - begin}, ids);
-      const auto tokens = static_cast<std::size_t>(ids - before);
-      if (ends[i] - begin <= WordKey::kMaxSize && tokens - 1 < WordCache::kMaxIds) {
-        words_.insert(keys[i], places[i], before, tokens);
+      ids = look_up(pretoken, ids);
+      if (pretoken.size() <= WordKey::kMaxSize) {
+        keep(batch.keys[i], batch.places[i], before, static_cast<std::size_t>(ids - before));
       }
     }
     out.written_to(ids);
-    batch += ends[n - 1];
+    batch.text += size;
   }
+}
+
+void Encoder::cut_batch(PretokenBatch& batch) const noexcept {
+  batch.size = cut_(batch.text, static_cast<std::size_t>(end_ - batch.text), batch.ends.data(), kBatch);
+  std::uint32_t begin = 0;
+  for (std::size_t i = 0; i < batch.size; ++i) {
+    batch.keys[i] = WordKey::of(batch.text + begin, batch.ends[i] - begin, end_);
+    batch.places[i] = words_.place_of(batch.keys[i]);
+    begin = batch.ends[i];
+  }
+}
+
+void Encoder::grow() {
+  grows_ = booked_ == nullptr || booked_->try_reserve(kMoreMemory);
+  if (!grows_) return;
+  if (booked_ != nullptr) more_ = kMoreMemory;
+  grows_ = catching([&] {
+             words_.grow();
+             phrases_.grow();
+           }).ok();
+}
+
+void Encoder::learn(const PretokenBatch& batch, std::size_t first) {
+  struct UnknownWord {
+    std::uint64_t hash;
+    std::uint32_t number;
+  };
+  std::array<UnknownWord, kBatch> unknown;
+  std::size_t count = 0;
+  for (std::size_t i = first; i < batch.size; ++i) {
+    if (words_.has(batch.keys[i], batch.places[i]) || !batch.keys[i].is_short_ascii()) continue;
+    const std::uint64_t hash = hash_bytes(batch.pretoken(i));
+    model_.whole.fetch(hash);
+    phrases_.fetch(hash);
+    unknown[count++] = {hash, static_cast<std::uint32_t>(i)};
+  }
+  std::size_t at = 0;
+  const auto next = [&](std::string_view& pretoken) -> std::int32_t {
+    while (at < count) {
+      const auto [hash, i] = unknown[at++];
+      pretoken = batch.pretoken(i);
+      if (words_.has(batch.keys[i], batch.places[i]) || phrases_.has(pretoken, hash, false)) continue;
+      const TokenId whole = model_.whole.find(pretoken, hash);
+      if (whole < 0) return static_cast<std::int32_t>(at - 1);
+      keep(batch.keys[i], batch.places[i], &whole, 1);
+    }
+    return -1;
+  };
+  const auto done = [&](std::int32_t number, const TokenId* ids, std::size_t tokens) {
+    const auto [hash, i] = unknown[static_cast<std::size_t>(number)];
+    keep(batch.keys[i], batch.places[i], ids, tokens);
+    if (tokens > WordCache::kMaxIds) phrases_.insert(batch.pretoken(i), hash, false, ids, tokens);
+  };
+  word_merger_.merge(next, done);
 }
 
 TokenId* Encoder::look_up(std::string_view pretoken, TokenId* out) {
@@ -59,7 +109,8 @@ TokenId* Encoder::look_up(std::string_view pretoken, TokenId* out) {
   }
   if (merge_parts(pretoken, out)) return out;
   const std::size_t tokens = merger_.merge(pretoken, out);
-  phrases_.insert(pretoken, hash, false, out, tokens);
+  const bool word = pretoken.size() <= WordKey::kMaxSize && tokens <= WordCache::kMaxIds;
+  if (!word) phrases_.insert(pretoken, hash, false, out, tokens);
   return out + tokens;
 }
 
@@ -103,7 +154,7 @@ TokenId* Encoder::merge_part(std::string_view part, TokenId* out) {
   } else {
     tokens = merger_.merge(part, out);
   }
-  if (tokens - 1 < WordCache::kMaxIds) words_.insert(key, place, out, tokens);
+  keep(key, place, out, tokens);
   return out + tokens;
 }
 

@@ -1,6 +1,7 @@
 // Text to ids: cutting, looking up, merging.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -8,6 +9,7 @@
 #include "drapps/text/bpe/merger.h"
 #include "drapps/text/bpe/model.h"
 #include "drapps/text/bpe/word_cache.h"
+#include "drapps/text/bpe/word_merger.h"
 #include "drapps/text/id_buffer.h"
 #include "drapps/text/pretokenize/cut.h"
 
@@ -16,14 +18,17 @@ namespace drapps::text {
 /// What one thread encodes with: it remembers pretokens, which changes nothing but its speed.
 class Encoder {
  public:
-  /// Bytes that it takes for what it remembers.
+  /// Bytes that it takes for what it remembers, and how many more once it has seen many words.
   static constexpr std::size_t kMemory = WordCache::kMemory + PhraseCache::kMemory;
+  static constexpr std::size_t kMoreMemory = WordCache::kGrownMemory + PhraseCache::kGrownMemory - kMemory;
 
-  /// The model is used as long as the encoder. kMemory is released to `booked`, where there is one, with the encoder.
-  Encoder(const BpeModel& model, Cut cut, MemoryLedger* booked = nullptr)
-      : booked_(booked), model_(model), cut_(cut), merger_(model) {}
+  /// The model is used as long as the encoder.
+  /// @param booked  where there is one, kMemory was reserved of it; all is released with the encoder.
+  /// @param grows   whether it takes more, where `booked` has it.
+  Encoder(const BpeModel& model, Cut cut, MemoryLedger* booked = nullptr, bool grows = true)
+      : booked_(booked), grows_(grows), model_(model), cut_(cut), merger_(model), word_merger_(model) {}
   ~Encoder() {
-    if (booked_ != nullptr) booked_->release(kMemory);
+    if (booked_ != nullptr) booked_->release(kMemory + more_);
   }
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
@@ -32,6 +37,30 @@ class Encoder {
   void encode(std::string_view text, IdBuffer& out);
 
  private:
+  /// Pretokens that are cut, and whose places in the cache are fetched, before they are looked up: what is fetched for
+  /// them stays in the first-level cache.
+  static constexpr std::size_t kBatch = 192;
+  struct PretokenBatch {
+    const std::uint8_t* text;
+    std::size_t size;  // pretokens
+    std::array<std::uint32_t, kBatch> ends;
+    std::array<WordKey, kBatch> keys;
+    std::array<std::uint32_t, kBatch> places;
+
+    std::string_view pretoken(std::size_t i) const noexcept {
+      const std::uint32_t begin = i > 0 ? ends[i - 1] : 0;
+      return {reinterpret_cast<const char*>(text) + begin, ends[i] - begin};
+    }
+  };
+
+  /// Cuts what comes next.
+  void cut_batch(PretokenBatch& batch) const noexcept;
+  /// Has words_ and phrases_ know the short words of a batch, from the first that they do not.
+  void learn(const PretokenBatch& batch, std::size_t first);
+  void grow();
+  void keep(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t tokens) noexcept {
+    if (tokens - 1 < WordCache::kMaxIds) words_.insert(key, place, ids, tokens);
+  }
   /// Writes the ids of a pretoken that words_ does not have.
   TokenId* look_up(std::string_view pretoken, TokenId* out);
 
@@ -41,9 +70,12 @@ class Encoder {
   TokenId* merge_part(std::string_view part, TokenId* out);
 
   MemoryLedger* const booked_;
+  bool grows_;
+  std::size_t more_ = 0;
   const BpeModel& model_;
   const Cut cut_;
   Merger merger_;
+  WordMerger word_merger_;
   WordCache words_;
   PhraseCache phrases_;
   const std::uint8_t* end_ = nullptr;  // of the text

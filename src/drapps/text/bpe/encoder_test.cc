@@ -121,6 +121,37 @@ TEST(Encoder, GivesTheSameWithWarmCaches) {
   }
 }
 
+TEST(Encoder, RemembersMoreWordsWhereThereIsMemory) {
+  constexpr int kLetters = 12, kWords = kLetters * kLetters * kLetters * kLetters * kLetters;
+  const auto letter = [](int of) { return static_cast<char>('a' + of % kLetters); };
+  Made made;
+  for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));
+  for (int pair = 0; pair < kLetters * kLetters; ++pair) {
+    const char left = letter(pair), right = letter(pair / kLetters);
+    made.merges.push_back({left, right, static_cast<TokenId>(made.tokens.size())});
+    made.tokens.push_back({left, right});
+  }
+  const BpeModel model = model_of_merges(made.views(), made.merges, false);
+  std::string text;
+  for (int word = 0; word < kWords; ++word) {
+    for (int rest = word, i = 0; i < 5; rest /= kLetters, ++i) text += letter(rest);
+    text += '\n';
+  }
+  Encoder small(model, cut_of(Pattern::kGpt2), nullptr, false);
+  const std::vector<TokenId> wanted = encoded(small, text);
+  for (const std::size_t limit : {Encoder::kMemory, Encoder::kMemory + Encoder::kMoreMemory}) {
+    MemoryLedger memory(limit);
+    ASSERT_TRUE(memory.try_reserve(Encoder::kMemory));
+    {
+      Encoder encoder(model, cut_of(Pattern::kGpt2), &memory);
+      EXPECT_EQ(encoded(encoder, text), wanted);
+      EXPECT_EQ(memory.used(), limit);
+      EXPECT_EQ(encoded(encoder, text), wanted);
+    }
+    EXPECT_EQ(memory.used(), 0u);
+  }
+}
+
 TEST(Encoder, TakesWholeWordsOnlyWhereTheModelSaysSo) {
   Made made;
   for (int byte = 0; byte < 256; ++byte) made.tokens.emplace_back(1, static_cast<char>(byte));

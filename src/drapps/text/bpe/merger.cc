@@ -26,24 +26,28 @@ std::size_t Merger::merge(std::string_view pretoken, TokenId* out) {
     n += id >= 0;
   }
   if (n < 2) return n;
-  return n <= kShort ? merge_short(n, out) : merge_long(n, out);
+  return n <= kShort ? merge_short(pretoken, n, out) : merge_long(n, out);
 }
 
-std::size_t Merger::merge_short(std::size_t n, TokenId* out) {
+std::size_t Merger::merge_short(std::string_view pretoken, std::size_t n, TokenId* out) {
   // A pair is its rank and, in the low byte, its place: the least of all is the one to merge. Tokens stay at the place
   // of their first byte.
   constexpr std::int32_t kNoPair = std::numeric_limits<std::int32_t>::max();
   std::array<std::int32_t, kShort + 1> pairs;
   std::array<std::uint8_t, kShort + 1> next;
   std::array<std::uint8_t, kShort + 1> previous;
-  const auto look_up = [&](std::size_t left, std::size_t right) {
-    const std::uint32_t rank = model_.pairs.find(out[left], out[right]);
+  const auto put = [&](std::size_t left, std::uint32_t rank) {
     pairs[left] = rank == PairTable::kNone ? kNoPair : static_cast<std::int32_t>(rank << 8 | left);
   };
+  const auto look_up = [&](std::size_t left, std::size_t right) {
+    put(left, model_.pairs.find(out[left], out[right]));
+  };
+  const bool all = n == pretoken.size();  // bytes have tokens
   for (std::size_t i = 0; i < n; ++i) {
     next[i] = static_cast<std::uint8_t>(i + 1);
     previous[i] = static_cast<std::uint8_t>(i - 1);
-    if (i + 1 < n) look_up(i, i + 1);
+    if (i + 1 == n) break;
+    all ? put(i, model_.byte_pairs[byte_pair(pretoken[i], pretoken[i + 1])]) : look_up(i, i + 1);
   }
   for (std::size_t i = n - 1; i < (n + 3) / 4 * 4; ++i) pairs[i] = kNoPair;
   // Four at a time, but not as vectors, which would have to wait until what was just written is in the cache.

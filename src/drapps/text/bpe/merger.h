@@ -30,7 +30,8 @@ class Merger {
     bool sorted = true;
   };
 
-  std::size_t merge_short(std::size_t n, TokenId* out);
+  /// Of n bytes that have tokens.
+  std::size_t merge_short(std::string_view pretoken, std::size_t n, TokenId* out);
   std::size_t merge_long(std::size_t n, TokenId* out);
   void note(std::uint32_t place, std::uint32_t rank);
   void join(std::uint32_t place);

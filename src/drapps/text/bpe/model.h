@@ -12,6 +12,11 @@
 
 namespace drapps::text {
 
+/// The place of two neighbouring bytes in BpeModel::byte_pairs.
+constexpr std::size_t byte_pair(char left, char right) noexcept {
+  return std::size_t{static_cast<std::uint8_t>(left)} << 8 | static_cast<std::uint8_t>(right);
+}
+
 /// Immutable once made; shared by all threads.
 struct BpeModel {
   /// The bytes of the tokens; `whole` looks into them.
@@ -19,6 +24,8 @@ struct BpeModel {
   /// The id of each single byte, or -1: `tokenizers` leaves such bytes out.
   std::array<TokenId, 256> byte_ids{};
   PairTable pairs;
+  /// By two neighbouring bytes: the rank of their tokens' merge, or PairTable::kNone.
+  std::vector<std::uint32_t> byte_pairs;
   /// By rank: what its pair becomes.
   std::vector<TokenId> merged;
   /// Tokens that a pretoken of just their bytes becomes: all of them where the model takes words whole, else those that

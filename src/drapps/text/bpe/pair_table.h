@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <vector>
+
+#include "drapps/text/bpe/huge_array.h"
 
 namespace drapps::text {
 
@@ -22,7 +23,9 @@ class PairTable {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   explicit PairTable(std::size_t pairs = 0)
-      : lines_(std::bit_ceil(pairs / 4 + 1)), shift_(64 - std::countr_zero(lines_.size())) {}
+      : lines_(std::bit_ceil(pairs / 4 + 1)), shift_(64 - std::countr_zero(lines_.size())) {
+    std::fill(lines_.begin(), lines_.end(), Line{});
+  }
 
   /// Requires ids and ranks below the limits, and no more pairs than the table was made for. A pair's last rank counts.
   void insert(TokenId left, TokenId right, std::uint32_t rank) noexcept {
@@ -36,6 +39,8 @@ class PairTable {
     }
   }
 
+  /// Fetches what a find() soon after looks at.
+  void fetch(TokenId left, TokenId right) const noexcept { __builtin_prefetch(&lines_[line_of(key_of(left, right))]); }
   /// kNone where the two do not merge.
   std::uint32_t find(TokenId left, TokenId right) const noexcept {
     const std::uint64_t key = key_of(left, right);
@@ -68,7 +73,7 @@ class PairTable {
     return lines_.size() == 1 ? 0 : mixed >> shift_;
   }
 
-  std::vector<Line> lines_;
+  HugeArray<Line> lines_;
   int shift_;
 };
 

@@ -1,12 +1,13 @@
 // From a token's bytes to its id.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
-#include <vector>
 
+#include "drapps/text/bpe/huge_array.h"
 #include "drapps/text/bpe/pair_table.h"
 
 namespace drapps::text {
@@ -31,7 +32,9 @@ inline std::uint64_t hash_bytes(std::string_view bytes) noexcept {
 class TokenTable {
  public:
   explicit TokenTable(std::size_t tokens = 0)
-      : slots_(std::bit_ceil(2 * tokens + 2)), shift_(64 - std::countr_zero(slots_.size())) {}
+      : slots_(std::bit_ceil(2 * tokens + 2)), shift_(64 - std::countr_zero(slots_.size())) {
+    std::fill(slots_.begin(), slots_.end(), TokenSlot{});
+  }
 
   /// The last id of the same bytes counts. Requires id >= 0, and no more tokens than the table was made for.
   void insert(std::string_view bytes, TokenId id) noexcept {
@@ -39,6 +42,8 @@ class TokenTable {
     slots_[find_slot(bytes, hash)] = {bytes, static_cast<std::uint32_t>(hash), id};
   }
 
+  /// Fetches what a find() of bytes with this hash soon after looks at first.
+  void fetch(std::uint64_t hash) const noexcept { __builtin_prefetch(&slots_[hash >> shift_]); }
   /// -1 for bytes that are no token.
   TokenId find(std::string_view bytes) const noexcept { return find(bytes, hash_bytes(bytes)); }
   /// The same where hash_bytes(bytes) is at hand.
@@ -59,7 +64,7 @@ class TokenTable {
     return at;
   }
 
-  std::vector<TokenSlot> slots_;
+  HugeArray<TokenSlot> slots_;
   int shift_;
 };
 

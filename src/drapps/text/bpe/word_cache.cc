@@ -1,33 +1,37 @@
 #include "drapps/text/bpe/word_cache.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <new>
+#include <utility>
+
+#include "drapps/text/bpe/token_table.h"
 
 namespace drapps::text {
 
-WordCache::WordCache() {
-  void* const memory = std::aligned_alloc(kMemory, kMemory);
-  if (memory == nullptr) throw std::bad_alloc();
-  madvise(memory, kMemory, MADV_HUGEPAGE);  // where the system has such pages for it
-  std::memset(memory, 0, kMemory);          // no pretoken is of size 0
-  entries_.reset(static_cast<WordEntry*>(memory));
+void WordCache::grow() {
+  const HugeArray<WordEntry> before = std::exchange(entries_, HugeArray<WordEntry>(kGrownMemory / sizeof(WordEntry)));
+  for (const WordEntry& entry : before) {
+    if (entry.empty()) continue;
+    const std::uint32_t place = place_of(entry.key);
+    entries_[place + (entries_[place].empty() ? 0 : 1)] = entry;
+  }
 }
 
 void WordCache::insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept {
-  WordEntry* const entry = entries_.get() + place;
+  WordEntry* const entry = &entries_[place];
   if (++inserted_ % kStay == 0) entry[0] = entry[1];
   WordEntry& last = entry[1];
   last.key = key;
   std::copy_n(ids, size, last.ids);
-  last.size = static_cast<std::uint32_t>(size);
+  last.ids[0] |= static_cast<std::uint32_t>(size) << kIdBits;
 }
 
-void WordCache::FreeEntries::operator()(WordEntry* entries) const noexcept { std::free(entries); }
-
-PhraseCache::PhraseCache() : entries_(std::make_unique<PhraseEntry[]>(std::size_t{1} << kBits)) {}
+void PhraseCache::grow() {
+  const HugeArray<PhraseEntry> before =
+      std::exchange(entries_, HugeArray<PhraseEntry>(kGrownMemory / sizeof(PhraseEntry)));
+  for (const PhraseEntry& entry : before) {
+    if (entry.tokens > 0) at(hash_bytes({entry.bytes, entry.size})) = entry;
+  }
+}
 
 void PhraseCache::insert(std::string_view pretoken, std::uint64_t hash, bool part, const TokenId* ids,
                          std::size_t tokens) noexcept {

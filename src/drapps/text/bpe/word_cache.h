@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
+#include "drapps/text/bpe/huge_array.h"
 #include "drapps/text/bpe/pair_table.h"
 
 namespace drapps::text {
@@ -51,6 +51,11 @@ struct WordKey {
   }
   /// The key of the same bytes as a part of a pretoken, which may have other ids.
   WordKey as_part() const noexcept { return {low, high | std::uint64_t{1} << 63}; }
+  /// Of 1 to kMaxSize bytes, all of them ASCII.
+  bool is_short_ascii() const noexcept {
+    constexpr std::uint64_t kHighBits = 0x8080808080808080U;
+    return high >> 56 != 0 && ((low & kHighBits) | (high & kHighBits >> 8)) == 0;
+  }
   std::uint64_t hash() const noexcept {
     const std::uint64_t mixed = (low ^ (high * 0x9FB21C651E98DF25U)) * 0x9E3779B97F4A7C15U;
     return mixed ^ mixed >> 32;
@@ -58,71 +63,94 @@ struct WordKey {
   bool is(const WordKey& other) const noexcept { return ((low ^ other.low) | (high ^ other.high)) == 0; }
 };
 
-/// Short pretokens of few ids: a table of 8 MiB, two entries to a cache line, so that frequent words stay in the caches
-/// next to the core. A pretoken that is not found is put in second place, and once in a while what was there moves to
-/// the first: words that come early are frequent ones, and stay.
+/// Short pretokens of few ids: a table of 8 MiB, and of 32 once it has grown, two entries to a cache line, so that
+/// frequent words stay in the caches next to the core. A pretoken that is not found is put in second place, and once in
+/// a while what was there moves to the first: words that come early are frequent ones, and stay.
 class WordCache {
  public:
-  static constexpr std::size_t kMaxIds = 3;
+  static constexpr std::size_t kMaxIds = 4;
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
+  static constexpr std::size_t kGrownMemory = 4 * kMemory;
 
   struct WordEntry {
     WordKey key;
-    TokenId ids[kMaxIds];
-    std::uint32_t size;
+    std::uint32_t ids[kMaxIds];  // in the first one, above kIdBits, how many they are
+
+    bool empty() const noexcept { return ids[0] == 0; }
   };
 
-  WordCache();
+  WordCache() : entries_(kMemory / sizeof(WordEntry)) {}
+
+  /// Whether it is small, and had so many pretokens that it forgets some that come again.
+  bool crowded() const noexcept { return entries_.size() < kGrownMemory / sizeof(WordEntry) && inserted_ > kCrowd; }
+  /// Grows, and keeps what it has; the places are others then. Throws std::bad_alloc.
+  void grow();
 
   /// Where a pretoken is, if it is known. Fetches that place for a find() soon after.
   std::uint32_t place_of(const WordKey& key) const noexcept {
-    const auto place = static_cast<std::uint32_t>(key.hash() & (kLines - 1)) * 2;
-    __builtin_prefetch(entries_.get() + place);
+    const auto place = static_cast<std::uint32_t>(key.hash() & (entries_.size() / 2 - 1)) * 2;
+    __builtin_prefetch(&entries_[place]);
     return place;
   }
 
-  /// Copies the ids and a word of rubbish to `out`; their number, or 0 where the pretoken is not known.
+  bool has(const WordKey& key, std::uint32_t place) const noexcept {
+    return entries_[place].key.is(key) || entries_[place + 1].key.is(key);
+  }
+  /// Copies the ids, and rubbish up to kMaxIds, to `out`; their number, or 0 where the pretoken is not known.
   std::size_t find(const WordKey& key, std::uint32_t place, TokenId* out) const noexcept {
-    const WordEntry* entry = entries_.get() + place;
+    const WordEntry* entry = &entries_[place];
     entry += static_cast<std::size_t>(!entry->key.is(key));  // no branch: which of the two it is cannot be foreseen
     if (!entry->key.is(key)) [[unlikely]] {
       return 0;
     }
-    std::memcpy(out, entry->ids, sizeof(entry->ids) + sizeof(entry->size));
-    return entry->size;
+    std::memcpy(out, entry->ids, sizeof(entry->ids));
+    const std::uint32_t first = entry->ids[0];
+    out[0] = static_cast<TokenId>(first & ((std::uint32_t{1} << kIdBits) - 1));
+    return first >> kIdBits;
   }
 
   void insert(const WordKey& key, std::uint32_t place, const TokenId* ids, std::size_t size) noexcept;
 
  private:
   static constexpr std::uint32_t kStay = 8;
-  static constexpr std::size_t kLines = kMemory / (2 * sizeof(WordEntry));
+  static constexpr int kIdBits = 24;
+  static_assert(kMaxMergeIds <= std::uint32_t{1} << kIdBits);
+  static constexpr std::uint32_t kCrowd = kMemory / sizeof(WordEntry) / 2;
 
-  struct FreeEntries {
-    void operator()(WordEntry* entries) const noexcept;
-  };
-  std::unique_ptr<WordEntry[], FreeEntries> entries_;
+  HugeArray<WordEntry> entries_;
   std::uint32_t inserted_ = 0;
 };
 static_assert(sizeof(WordCache::WordEntry) == 32);
 
 /// Longer pretokens, and those of more ids: lines of dashes, long words, runs of Chinese. Each has one place, 128 bytes
-/// of a table of 1 MiB; who comes last has it.
+/// of a table of 1 MiB, and of 8 once it has grown; who comes last has it.
 class PhraseCache {
  public:
   static constexpr std::size_t kMaxSize = 64;
   static constexpr std::size_t kMaxIds = 15;
   static constexpr std::size_t kMemory = std::size_t{1} << 20;
+  static constexpr std::size_t kGrownMemory = 8 * kMemory;
 
-  PhraseCache();
+  PhraseCache() : entries_(kMemory / sizeof(PhraseEntry)) {}
 
+  /// Grows, and keeps what it has. Throws std::bad_alloc.
+  void grow();
+
+  /// Fetches what a find() of bytes with this hash soon after looks at.
+  void fetch(std::uint64_t hash) const noexcept {
+    __builtin_prefetch(&at(hash));
+    __builtin_prefetch(at(hash).bytes);
+  }
+  bool has(std::string_view pretoken, std::uint64_t hash, bool part) const noexcept {
+    const PhraseEntry& entry = at(hash);
+    return entry.size == pretoken.size() && entry.part == part &&
+           std::memcmp(entry.bytes, pretoken.data(), pretoken.size()) == 0;
+  }
   /// Copies the ids to `out`; their number, or 0 where the pretoken is not known. The same bytes as a part of a
   /// pretoken may have other ids.
   std::size_t find(std::string_view pretoken, std::uint64_t hash, bool part, TokenId* out) const noexcept {
+    if (!has(pretoken, hash, part)) return 0;
     const PhraseEntry& entry = at(hash);
-    if (entry.size != pretoken.size() || entry.part != part ||
-        std::memcmp(entry.bytes, pretoken.data(), pretoken.size()) != 0)
-      return 0;
     std::memcpy(out, entry.ids, entry.tokens * sizeof(TokenId));
     return entry.tokens;
   }
@@ -132,7 +160,6 @@ class PhraseCache {
               std::size_t tokens) noexcept;
 
  private:
-  static constexpr unsigned kBits = 13;
   struct alignas(64) PhraseEntry {
     std::uint8_t size;
     bool part;
@@ -140,11 +167,11 @@ class PhraseCache {
     TokenId ids[kMaxIds];
     char bytes[kMaxSize];
   };
-  static_assert(sizeof(PhraseEntry) == 128 && kMemory == sizeof(PhraseEntry) << kBits);
+  static_assert(sizeof(PhraseEntry) == 128);
 
-  PhraseEntry& at(std::uint64_t hash) const noexcept { return entries_[hash >> (64 - kBits)]; }
+  PhraseEntry& at(std::uint64_t hash) const noexcept { return entries_[hash >> 32 & (entries_.size() - 1)]; }
 
-  std::unique_ptr<PhraseEntry[]> entries_;
+  HugeArray<PhraseEntry> entries_;
 };
 
 }  // namespace drapps::text

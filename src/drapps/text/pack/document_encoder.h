@@ -31,7 +31,7 @@ class DocumentEncoder {
 
   /// Appends the ids of some documents that come next, at most so many, with what marks their beginnings and ends; a
   /// document without an id is none. Bad ones are passed over, and none comes where the split has ended. An error
-  /// leaves all as it was: kResourceExhausted where there is no memory, and another call goes on; kInternal where
+  /// leaves all as it was: kResourceExhausted where there is no memory, and another call goes on; kNoGoodData where
   /// nothing good is to come.
   template <class Documents>
   Status encode(std::size_t most, std::vector<TokenId>& ids, Documents& documents);

@@ -31,7 +31,7 @@ class Packer {
   virtual PackCursor cursor() const noexcept = 0;
   /// The next row, after which the one behind it is the next. An error leaves the packer as it was, but for that of a
   /// bad row of ids:
-  /// kResourceExhausted where there is no memory, and another call goes on; kInternal where nothing good is to come;
+  /// kResourceExhausted where there is no memory, and another call goes on; kNoGoodData where nothing good is to come;
   /// kInvalidArgument for a cursor that fits no document.
   virtual Status next(PackedRow& row) = 0;
   /// What was passed over of documents that are bad, since the last call.

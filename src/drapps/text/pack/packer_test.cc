@@ -202,8 +202,8 @@ TEST_F(PackerTest, ASplitWithoutGoodDocumentsIsAnError) {
     const auto none = *Corpus::open({folder_.put("none.txt", text)}, {});
     auto rows = packer(none, {.length = 10}, 0);
     PackedRow row;
-    EXPECT_EQ(rows->next(row).error().code, ErrorCode::kInternal);
-    EXPECT_EQ(rows->next(row).error().code, ErrorCode::kInternal);
+    EXPECT_EQ(rows->next(row).error().code, ErrorCode::kNoGoodData);
+    EXPECT_EQ(rows->next(row).error().code, ErrorCode::kNoGoodData);
   }
 }
 

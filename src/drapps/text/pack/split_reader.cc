@@ -66,7 +66,7 @@ std::size_t SplitReader::pieces_of_window() const noexcept {
 Status SplitReader::ready() {
   while (next_ == order_.size() && !ended()) {
     if (epochs_without_ > 1) {
-      return Error{.code = ErrorCode::kInternal,
+      return Error{.code = ErrorCode::kNoGoodData,
                    .stage = Stage::kDecode,
                    .message = "split " + std::to_string(split_) + " of " + std::to_string(packing_.splits) +
                               " has no good documents in a whole epoch; use fewer splits, or look what is bad"};

@@ -24,7 +24,7 @@ class SplitReader {
   ~SplitReader();
 
   /// Makes sure that a document comes next, or that the split has ended(), opening windows as needed.
-  /// kResourceExhausted where there is no memory, and another call goes on; kInternal where the split has no good
+  /// kResourceExhausted where there is no memory, and another call goes on; kNoGoodData where the split has no good
   /// document in a whole epoch.
   Status ready();
   /// Whether nothing is to come, as the epoch's last document has been passed and epochs end.
