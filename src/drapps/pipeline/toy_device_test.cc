@@ -37,7 +37,7 @@ std::string inverted(std::span<const std::uint8_t> bytes) {
 class ToyStage final : public LateStage {
  public:
   std::size_t most() const noexcept override { return kTogether; }
-  bool augments() const noexcept override { return false; }
+  const std::string& why_not_augmented() const noexcept override { return why_not_augmented_; }
   LateCounts counts() const noexcept override { return {}; }
   std::string take_warning() override { return {}; }
 
@@ -62,6 +62,7 @@ class ToyStage final : public LateStage {
   }
 
  private:
+  const std::string why_not_augmented_ = "it augments nothing";
   struct ListedSample {
     Sample* sample;
     LateSink* sink;
