@@ -36,6 +36,7 @@ TRAINED: Mapping[str, Mapping[str, Any]] = {
     "no warm start": {"warm": 0.0},
     "it chooses the form": {"form": 1},
     "no look-ahead": {"look_ahead": 0},
+    "no memory of the best": {"best": 0},
     "reward paper-a": {"reward": "paper-a"},
     "reward paper-b": {"reward": "paper-b"},
     "reward paper-c": {"reward": "paper-c"},

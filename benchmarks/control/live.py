@@ -1,10 +1,12 @@
-"""The default against model predictive control that is judged, played live on this machine.
+"""The default against another policy that is judged, played live on this machine.
 
-    python -m benchmarks.control --live [--keep] [--fresh] [--blocks N]
+    python -m benchmarks.control --live [--policy FILE] [--keep] [--fresh] [--blocks N] [--only S]
 
-Four scenarios, each in blocks of four runs: the default, the other, the other, the default. So what
-drifts while a block lasts is the same for both. The two defaults of a block say what two runs of
-the same settings differ by. An interrupted run goes on where it was.
+The other one is model predictive control, or what stands in a file: of a learned policy the weights
+that were chosen, as they are. Four scenarios, each in blocks of four runs: the default, the other,
+the other, the default. So what drifts while a block lasts is the same for both. The two defaults of
+a block say what two runs of the same settings differ by. An interrupted run goes on where it was;
+every run stands in the report's JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from typing import Any
 from benchmarks import report
 from benchmarks.journal import Journal, begin, code
 from drapps.errors import PipelineError
+from drapps.policy import read, without_notes
 from drapps.scenario import Drapps, Run, load, play
+from drapps.simulation.gate import hash_of
 
 SCENARIOS = ("bandwidth-falls", "step-shrinks", "burners-come-and-go", "python-sleep-begins")
 BLOCKS = 2
@@ -31,7 +35,6 @@ POLICY: Mapping[str, Any] = {"name": "mpc", "judge": True}
 LEVEL = 0.9
 _RUNS = "ABBA"  # A: the default, B: POLICY
 _NAME = "control-live"
-_TITLE = "the default against mpc with a judge"
 # Student's t at LEVEL, one-sided, by degrees of freedom from 1 on; the last one for more.
 _STUDENT = (3.078, 1.886, 1.638, 1.533, 1.476, 1.440, 1.415, 1.397, 1.383, 1.372, 1.363, 1.356)
 
@@ -44,17 +47,29 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.control --live", description=__doc__
     )
+    parser.add_argument("--policy", type=Path, metavar="FILE", help="in the place of mpc")
+    parser.add_argument(
+        "--only", nargs="+", choices=SCENARIOS, default=SCENARIOS, help="some of the scenarios"
+    )
     parser.add_argument("--blocks", type=int, default=BLOCKS, help="of each scenario")
     parser.add_argument("--keep", action="store_true", help="put it into benchmarks/results/")
     parser.add_argument("--fresh", action="store_true", help="forget an interrupted run")
     options = parser.parse_args(words)
-    asked = {"cores": len(os.sched_getaffinity(0)), "code": code([Path(__file__).resolve()])}
-    journal = begin(_NAME, report.BUILD / _NAME / "runs.jsonl", asked, options.fresh)
+    if options.blocks * len(options.only) < 2:
+        parser.error("a bound needs two blocks")
     try:
-        loaders = {"A": Drapps(), "B": Drapps(policy=POLICY)}
+        other = _judged(options.policy)
+        title = _NAME if options.policy is None else f"{_NAME}-{other['name']}"
+        asked = {
+            "cores": len(os.sched_getaffinity(0)),
+            "code": code([Path(__file__).resolve()]),
+            "policy": other,
+        }
+        journal = begin(title, report.BUILD / title / "runs.jsonl", asked, options.fresh)
+        loaders = {"A": Drapps(), "B": Drapps(policy=other)}
         blocks = {
             name: [_block(journal, name, number, loaders) for number in range(options.blocks)]
-            for name in SCENARIOS
+            for name in options.only
         }
     except KeyboardInterrupt:
         return 130
@@ -65,14 +80,28 @@ def main(words: Sequence[str] | None = None) -> int:
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "commit": report.commit(),
         "machine": report.machine(),
-        "policy": POLICY,
+        "policy": _named(other),
         "blocks": blocks,
     }
     text = page(content)
     texts = {"json": json.dumps(content, indent=1) + "\n", "md": text}
-    report.put(_NAME, texts, options.keep)
+    report.put(title, texts, options.keep)
     print(text)
     return 0
+
+
+def _judged(file: Path | None) -> Mapping[str, Any]:
+    """The other policy, with a judge.
+
+    Raises:
+        PipelineError: the file cannot be read, or holds no policy.
+    """
+    return POLICY if file is None else {**without_notes(read(file)), "judge": True}
+
+
+def _named(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy as a report has it: weights by their hash."""
+    return {name: hash_of(value) if name == "weights" else value for name, value in policy.items()}
 
 
 def _block(
@@ -133,24 +162,29 @@ def _page(content: Mapping[str, Any]) -> Iterator[str]:
     means = [fmean(pairs(block)) for each in blocks.values() for block in each]
     both = [pair for each in blocks.values() for block in each for pair in pairs(block)]
     usual = [again(block) for each in blocks.values() for block in each]
-    yield f"# Played live: {_TITLE}\n\n"
+    name = content["policy"]["name"]
+    yield f"# Played live: the default against {name} with a judge\n\n"
+    if len(blocks) < len(SCENARIOS) or len(means) < BLOCKS * len(blocks):
+        yield f"A cut: a whole run has {BLOCKS} blocks of each of {len(SCENARIOS)} scenarios.\n\n"
     yield (
         f"{len(means)} blocks of four runs. The mean difference is {fmean(means):+.1%}; "
         f"at {LEVEL:.0%} it is more than {lower_bound(means):+.1%}. The worst of {len(both)} "
         f"pairs is {min(both):+.1%}. Two defaults of a block differ by {fmean(usual):+.1%} in the "
         f"mean, and by {max(usual, key=abs):+.1%} at most.\n\n"
     )
-    yield "| scenario | pairs | mean | A/A |\n|---|---|---|---|\n"
-    for name, each in blocks.items():
+    yield f"| scenario | pairs | mean | more than, at {LEVEL:.0%} | A/A |\n|---|---|---|---|---|\n"
+    for scenario, each in blocks.items():
         own = [pair for block in each for pair in pairs(block)]
+        by_block = [fmean(pairs(block)) for block in each]
+        bound = f"{lower_bound(by_block):+.1%}" if len(by_block) > 1 else "one block"
         yield (
-            f"| {name} | {_list(own)} | {fmean(own):+.1%} "
+            f"| {scenario} | {_list(own)} | {fmean(own):+.1%} | {bound} "
             f"| {_list([again(block) for block in each])} |\n"
         )
     machine = content["machine"]
     yield (
         f"\n{content['date'][:10]}, commit {content['commit'][:12]}, {machine['cpu']}, "
-        f'{machine["cores"]} cores. `make bench-control ARGS="--live --keep"` writes this page.\n'
+        f'{machine["cores"]} cores. `make bench-control ARGS="--live --keep"` writes such a page.\n'
     )
 
 

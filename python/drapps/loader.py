@@ -23,7 +23,7 @@ from drapps.monitor.observing import Observer
 from drapps.monitor.offering import native_look, observed
 from drapps.pass_iterator import PassIterator
 from drapps.placement import warn_of_device
-from drapps.policy import Policy, choice, to_json
+from drapps.policy import Policy, choice, learning, to_json
 from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.resources import Resources
@@ -361,6 +361,18 @@ class LoaderIterator(PassIterator[Stream, Batch]):
         """Says that this iterator is called ahead of the training step, see `drapps.adapter`."""
         self._stream.consumed_outside()
         return self._stream
+
+
+def learning_from(
+    policy: Policy, source: Source | TextSource, spec: AnySpec, batch: int
+) -> dict[str, Any]:
+    """The policy, which goes on learning: apart for what is loaded, and for the size of batches.
+
+    Raises:
+        PipelineError: a file of a policy cannot be read.
+    """
+    what = identity(source, spec)
+    return learning(policy, "threads", f"{what['dataset']} {what['pipeline']} {batch}")
 
 
 def identity(source: Source | TextSource, spec: AnySpec) -> dict[str, Any]:

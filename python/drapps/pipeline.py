@@ -17,7 +17,7 @@ from drapps.array_source import array_source
 from drapps.deprecation import old_keyword
 from drapps.errors import PipelineError
 from drapps.placement import Placement
-from drapps.policy import Policy, learning
+from drapps.policy import Policy
 from drapps.resources import Resources
 from drapps.source import EXTENSIONS, Source, file_source, folder_source, memory_source
 from drapps.spec import MOST_ROWS, REMAINDERS, Decode, Spec
@@ -476,15 +476,14 @@ class Pipeline:
             PipelineError: the description makes no sense as a whole; the message says which op.
         """
         from drapps.bad_samples import file_at
-        from drapps.loader import Loader, identity
+        from drapps.loader import Loader, learning_from
 
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
         spec = whole._checked()
         if arguments.flag("learn", learn):
-            what = identity(whole.source, spec)
-            policy = learning(policy, "threads", f"{what['dataset']} {what['pipeline']} {size}")
+            policy = learning_from(policy, whole.source, spec, size)
         resources = Resources(
             policy=policy,
             cpu_budget=cpu_budget,

@@ -173,8 +173,17 @@ def test_a_live_block_cancels_what_drifts_and_its_bound_is_below_the_mean():
     assert live.lower_bound([0.0, 0.2]) == pytest.approx(0.1 - 3.078 * 0.1)
     blocks = {"steady": [drifting, drifting]}
     machine = {"cpu": "some", "cores": 2}
-    text = live.page({"date": "2026-11-26", "commit": "0", "machine": machine, "blocks": blocks})
+    content = {"date": "2026-11-26", "commit": "0", "machine": machine, "blocks": blocks}
+    text = live.page({**content, "policy": {"name": "mpc"}})
     assert "2 blocks of four runs" in text
+    assert "A cut: a whole run has 2 blocks of each of 4 scenarios" in text
+    assert "A cut" not in live.page(
+        {
+            **content,
+            "policy": {"name": "mpc"},
+            "blocks": dict.fromkeys(live.SCENARIOS, blocks["steady"]),
+        }
+    )
     assert "The worst of 4 pairs is +1.7%" in text or "+1.8%" in text
 
 

@@ -10,7 +10,9 @@ import drapps
 import drapps.torch
 from drapps import trace
 from drapps.policy import PUBLISHED, learning, to_json
+from python.tests.corpus.corpora import EOS, tokenizer_file
 from python.tests.test_workers import Drawn
+from python.tests.tokens.token_files import write_plain
 
 LEARNT = ("paper-a", "paper-c")
 
@@ -79,6 +81,31 @@ def test_it_is_off_where_nobody_asks(cache):
     assert loader.stats().learning is None
     assert loader.explain()["decisions"]["learning"] is None
     assert not cache.exists()
+
+
+def test_rows_of_tokens_and_of_texts_learn_too(tmp_path, cache):
+    ids = write_plain(tmp_path / "a.bin", numpy.arange(3000))
+    lines = tmp_path / "texts.txt"
+    lines.write_text("".join(f"document {number}\n" for number in range(200)))
+    texts = drapps.text(lines)
+    tokenizer = drapps.tokenizer(tokenizer_file())
+    builders = [
+        lambda **options: drapps.tokens(ids, dtype="uint16").pack(100).batch(4, **options),
+        lambda **options: texts.pack(tokenizer, 32, eos=EOS).batch(4, rows=16, **options),
+        lambda **options: texts.tokenise(tokenizer, 8, eos=EOS).batch(4, rows=16, **options),
+    ]
+    folders = set()
+    for build in builders:
+        learner = build(policy="paper-a", learn=True)
+        given, plain = [
+            [numpy.asarray(batch["input_ids"]).tobytes() for batch in loader.numpy()]
+            for loader in (learner, build())
+        ]
+        assert given == plain
+        assert build().stats().learning is None
+        folders.add(learner.stats().learning["folder"])
+    assert len(folders) == len(builders)
+    assert all(folder.startswith(str(cache)) for folder in folders)
 
 
 def test_python_datasets_in_worker_processes_learn_too():

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
+from hashlib import sha256
 
 import numpy
 import pytest
@@ -245,7 +246,7 @@ def test_each_learner_and_design_trains_a_policy_that_a_loader_runs(learner, tmp
     trained = learning.train(small, [1], validation=1)
     file = tmp_path / "learned.json"
     file.write_text(json.dumps(learning.policy_of(trained, small)))
-    assert gate.check(json.loads(file.read_text()), cases=1)["passed"] is False
+    assert gate.check(json.loads(file.read_text()), cases=1, draws=(1,))["passed"] is False
     loader = native(policy=file)
     for batch, other in zip(loader, native(), strict=True):
         assert numpy.array_equal(batch["x"], other["x"])
@@ -302,7 +303,7 @@ def test_weights_that_were_tampered_with_are_refused(trained):
 
 def test_the_gate_refuses_what_has_learnt_nothing_and_writes_why(trained, tmp_path, capsys):
     out = tmp_path / "checked.json"
-    words = ["policy", "check", str(trained), "--cases", "4"]
+    words = ["policy", "check", str(trained), "--cases", "2", "--seed", "1", "4"]
     assert main([*words, "-o", str(out)]) == 0
     said = capsys.readouterr().out
     assert "does not pass the gate" in said
@@ -311,6 +312,13 @@ def test_the_gate_refuses_what_has_learnt_nothing_and_writes_why(trained, tmp_pa
     assert checked["weights"] == json.loads(trained.read_text())["weights"]
     found = checked["card"]["gate"]
     assert found["passed"] is False
+    assert found["drawn_from"] == [1, 4]
+    card = checked["card"]
+    assert found["weights"] == {
+        str(each["seed"]): sha256(base64.b64decode(each["weights"])).hexdigest()
+        for each in card["seeds"]
+    }
+    assert "are worse by more than 3 points" in said
     assert set(found["sets"]) == set(gate.SETS)
     for each in found["sets"].values():
         assert each["runs"] == 4

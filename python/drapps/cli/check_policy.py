@@ -33,10 +33,13 @@ def register(commands: Commands) -> None:
     parser.add_argument("action", choices=("check",))
     parser.add_argument("file", metavar="FILE", type=named, help="of drapps train-policy")
     parser.add_argument(
-        "--cases", type=count, default=100, metavar="N", help="machines of each kind (default: 100)"
+        "--cases",
+        type=count,
+        metavar="N",
+        help="machines of each kind and draw (default: 300)",
     )
     parser.add_argument(
-        "--seed", type=count, default=1, metavar="N", help="of the machines (default: 1)"
+        "--seed", type=count, nargs="+", metavar="N", help="of each draw (default: 1 2 3)"
     )
     parser.add_argument("-o", "--out", type=named, metavar="FILE", help="a new file, with verdict")
 
@@ -44,7 +47,7 @@ def register(commands: Commands) -> None:
 def run(chosen: argparse.Namespace) -> Answer:
     """Measure, and say."""
     from drapps.policy import read
-    from drapps.simulation.gate import check
+    from drapps.simulation.gate import CASES, DRAWS, check
 
     if chosen.out and Path(chosen.out).exists():
         raise PipelineError(f"{chosen.out!r} is there already: nothing is overwritten")
@@ -53,8 +56,8 @@ def run(chosen: argparse.Namespace) -> Answer:
     try:
         found = check(
             policy,
-            cases=chosen.cases,
-            seed=chosen.seed,
+            cases=chosen.cases or CASES,
+            draws=chosen.seed or DRAWS,
             progress=lambda done, of: progress.say(f"{done} of {of} machines"),
         )
     finally:
@@ -82,4 +85,12 @@ def _text(file: str, found: Mapping[str, Any]) -> str:
         width = max(map(len, means))
         for arm in sorted(means, key=means.__getitem__, reverse=True):
             lines.append(f"  {arm:{width}}  {means[arm]:.4f}")
+        for seed, measured in each["seeds"].items():
+            static = measured["against_static"]
+            worse = round(static["worse_by_3"] * each["runs"])
+            lines.append(
+                f"  seed {seed} against tuned static: mean {static['mean']:+.4f}, 5 % lose "
+                f"{-static['p5']:.3f} or more, the worst {-static['worst']:.3f}; "
+                f"{worse} of {each['runs']} are worse by more than 3 points"
+            )
     return "\n".join(lines)

@@ -71,6 +71,7 @@ class PaddedPipeline(TextRows):
         rows: int | Literal["epoch"] | None = None,
         batches: int | None = None,
         policy: Policy = "initial",
+        learn: bool = False,
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -92,6 +93,7 @@ class PaddedPipeline(TextRows):
                 `PackedPipeline.batch`.
             batches: … over all ranks, where they have a token budget.
             policy: who moves the knobs, as in `Pipeline.batch`.
+            learn: a learned policy goes on learning as it runs, judged: see "Learned policies".
             cpu_budget: the most cores to use.
             ram_budget: the most bytes the loader may own: a number, or a size such as ``"2GiB"``.
             settings: what `Loader.export_settings` gave: start from these.
@@ -107,12 +109,13 @@ class PaddedPipeline(TextRows):
         resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
         if self._spec.packing.pad == NO_ID and self._spec.packing.eos == NO_ID:
             raise PipelineError("there is no eos, so say what padding is: pad(token)")
+        learns = arguments.flag("learn", learn)
         filled = self
         if self._spec.packing.pad == NO_ID:
             filled = self._packing(pad=self._spec.packing.eos)
         if size is not None:
             whole = filled._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
-            return whole._loader(rows, resources, bad_samples_file)
+            return whole._loader(rows, resources, bad_samples_file, learns)
         most = arguments.whole("token_budget", token_budget, 1, _MOST_OF_BATCH)
         whole = filled._packing(packing="budget", budget=most)._sample(batch=1)
-        return whole._loader(batches, resources, bad_samples_file)
+        return whole._loader(batches, resources, bad_samples_file, learns)

@@ -277,6 +277,7 @@ class PackedPipeline(TextRows):
         rows: int | Literal["epoch"] | None = None,
         tokens: int | None = None,
         policy: Policy = "initial",
+        learn: bool = False,
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -294,6 +295,7 @@ class PackedPipeline(TextRows):
                 remembered in the cache folder.
             tokens: the same in tokens, rounded down to whole global batches.
             policy: who moves the knobs, as in `Pipeline.batch`.
+            learn: a learned policy goes on learning as it runs, judged: see "Learned policies".
             cpu_budget: the most cores to use.
             ram_budget: the most bytes the loader may own: a number, or a size such as ``"2GiB"``.
             settings: what `Loader.export_settings` gave: start from these.
@@ -308,4 +310,5 @@ class PackedPipeline(TextRows):
             rows = arguments.whole("tokens", tokens, 1) // self._spec.packing.length
         resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
-        return whole._loader(rows, resources, bad_samples_file)
+        learns = arguments.flag("learn", learn)
+        return whole._loader(rows, resources, bad_samples_file, learns)

@@ -111,10 +111,12 @@ class TextRows:
         rows: int | str | None,
         resources: Resources,
         bad_samples_file: str | os.PathLike[str] | None,
+        learns: bool,
     ) -> PackedLoader:
         """Of passes of so many rows, or of an epoch; without an end where there are none."""
         from drapps.bad_samples import file_at
         from drapps.corpus.loader import PackedLoader
+        from drapps.loader import learning_from
 
         whole = self._sample(remainder="drop")
         self.source.sets  # noqa: B018  # so that a file that is not there is an error as such
@@ -123,8 +125,13 @@ class TextRows:
             count: int | None = epoch_rows(self.source, whole._spec)
         else:
             count = None if rows is None else whole._whole_batches(rows)
+        source = self.source.of_rows(count)
+        if learns:
+            size = whole._spec.sampler.batch
+            policy = learning_from(resources.policy, source, whole._spec, size)
+            resources = replace(resources, policy=policy)
         return PackedLoader(
-            self.source.of_rows(count),
+            source,
             whole._spec,
             resources,
             file_at(bad_samples_file),

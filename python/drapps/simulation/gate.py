@@ -8,8 +8,12 @@ with what a loader does by itself, and with the heuristics as they are.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -23,6 +27,9 @@ HEURISTICS = ("initial", "hill_climb", "rule", "aimd", "model")
 #: Ways to learn, as policies are named.
 LEARNED = ("ppo", "sac", "cql", "bcq", "awac", "cloning", "residual", *PUBLISHED)
 SEEDS = 5  # that a gate asks for
+#: Machines of each of `SETS` and each draw, and draws: they tell a share of 3 % from one of 5 %.
+CASES = 300
+DRAWS = (1, 2, 3)
 _GAP = 1.1  # oracle over tuned static, from which on no static settings will do
 
 NOTHING_SPECIAL: Mapping[str, float] = {}
@@ -134,28 +141,33 @@ def measured(
     """The value of every arm in every case: the mean over segments of its rate over the best known.
 
     Learned arms are ``seed N``, begun as a loader begins, and ``seed N, warm``, from the tuned
-    static settings.
+    static settings. As many cases run at once as there are cores.
     """
+    policies = {seed: learned_text(weights, name) for seed, weights in seeds.items()}
     values: Values = {}
-    for case in cases:
-        static = case.best[0]
-        rates = {
-            STATIC: rates_held(case, [static] * len(case.best)),
-            ORACLE: rates_held(case),
-            DEFAULT: rates_begun(case, json.dumps(case.default)),
-        }
-        for other in HEURISTICS:
-            rates[other] = rates_begun(case, json.dumps(other))
-        for seed, weights in seeds.items():
-            text = learned_text(weights, name)
-            rates[f"seed {seed}"] = rates_begun(case, text)
-            rates[f"seed {seed}, warm"] = rates_begun(case, text, static)
-        best = tuple(map(max, *rates.values()))
-        for arm, own in rates.items():
-            values.setdefault(arm, []).append(value(own, best))
-        if progress:
-            progress()
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for found in pool.map(lambda case: _values_in(case, policies), cases):
+            for arm, own in found.items():
+                values.setdefault(arm, []).append(own)
+            if progress:
+                progress()
     return values
+
+
+def _values_in(case: ValidationCase, policies: Mapping[int, str]) -> dict[str, float]:
+    static = case.best[0]
+    rates = {
+        STATIC: rates_held(case, [static] * len(case.best)),
+        ORACLE: rates_held(case),
+        DEFAULT: rates_begun(case, json.dumps(case.default)),
+    }
+    for other in HEURISTICS:
+        rates[other] = rates_begun(case, json.dumps(other))
+    for seed, text in policies.items():
+        rates[f"seed {seed}"] = rates_begun(case, text)
+        rates[f"seed {seed}, warm"] = rates_begun(case, text, static)
+    best = tuple(map(max, *rates.values()))
+    return {arm: value(own, best) for arm, own in rates.items()}
 
 
 def quantile(numbers: Sequence[float], share: float) -> float:
@@ -231,17 +243,20 @@ def verdict(
 def check(
     policy: Mapping[str, Any],
     *,
-    cases: int = 100,
-    seed: int = 1,
+    cases: int = CASES,
+    draws: Sequence[int] = DRAWS,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Measures a policy file, and gives the verdict of `verdict`.
+    """Measures a policy file, and gives the verdict of `verdict` over all draws together.
 
     Args:
         policy: all that stands in the file, its card too.
-        cases: validation machines of each of `SETS`.
-        seed: from which they are drawn; 0 are those by which a seed is chosen.
+        cases: validation machines of each of `SETS` and of each draw.
+        draws: seeds from which they are drawn; 0 are those by which a seed is chosen.
         progress: is told how many of all were run.
+
+    Returns:
+        The verdict, from what machines were drawn, and the SHA-256 of each seed's weights.
 
     Raises:
         PipelineError: it is no learned policy.
@@ -253,10 +268,18 @@ def check(
         nonlocal done
         done += 1
         if progress:
-            progress(done, cases * len(SETS))
+            progress(done, cases * len(draws) * len(SETS))
 
     found = {}
     for name, shift in SETS.items():
-        where = cases_of(cases, seed, shift)
+        where = [case for draw in draws for case in cases_of(cases, draw, shift)]
         found[name] = (where, measured(where, seeds, one_more, str(policy["name"])))
-    return verdict(found, list(seeds)) | {"drawn_from": seed}
+    return verdict(found, list(seeds)) | {
+        "drawn_from": list(draws),
+        "weights": {str(seed): hash_of(weights) for seed, weights in seeds.items()},
+    }
+
+
+def hash_of(weights: str) -> str:
+    """The SHA-256 of weights in base64, in hexadecimal digits."""
+    return hashlib.sha256(base64.b64decode(weights)).hexdigest()

@@ -168,6 +168,7 @@ class TokenRowsPipeline:
         drop_last: bool = False,
         *,
         policy: Policy = "initial",
+        learn: bool = False,
         cpu_budget: float | None = None,
         ram_budget: Bytes | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -179,6 +180,7 @@ class TokenRowsPipeline:
             size: rows per batch and rank.
             drop_last: leave out a last global batch that is smaller: ``shard``'s ``drop``.
             policy: who moves the knobs, as in `Pipeline.batch`.
+            learn: a learned policy goes on learning as it runs, judged: see "Learned policies".
             cpu_budget: the most cores to use.
             ram_budget: the most bytes the loader may own: a number, or a size such as ``"2GiB"``.
             settings: what `Loader.export_settings` gave: start from these.
@@ -189,11 +191,13 @@ class TokenRowsPipeline:
             PipelineError: a file is not what it should be, or has less than one row.
         """
         from drapps.bad_samples import file_at
-        from drapps.loader import Loader
+        from drapps.loader import Loader, learning_from
 
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):
             whole = whole._sample(remainder="drop")
-        resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
         self.source.located()  # so that a file that is not there is an error as such
+        if arguments.flag("learn", learn):
+            policy = learning_from(policy, self.source, whole._spec, size)
+        resources = Resources.without_cache(policy, cpu_budget, ram_budget, settings)
         return Loader(self.source, whole._spec, resources, file_at(bad_samples_file))

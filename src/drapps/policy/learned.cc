@@ -121,7 +121,8 @@ bool LearnedPolicy::knows(const PolicyState& state) const noexcept {
   if (!state.is_bool(offsetof(LearnedMemory, begun))) return false;
   const auto memory = state.load<LearnedMemory>();
   return std::ranges::all_of(memory.last, [](float value) { return std::isfinite(value) && std::abs(value) <= 5; }) &&
-         std::isfinite(memory.before.cpu_seconds);
+         std::isfinite(memory.before.cpu_seconds) && std::isfinite(memory.best.pace) && memory.best.pace >= 0 &&
+         std::isfinite(memory.best.best) && memory.best.best >= 0;
 }
 
 }  // namespace drapps

@@ -2,7 +2,24 @@
 
 #include <algorithm>
 
+#include "drapps/base/exact_math.h"
+#include "drapps/plant/knob_range.h"
+
 namespace drapps {
+namespace {
+
+constexpr double kSmooth = 0.5;   // of the way to what a stretch shows
+constexpr double kAnew = 0.1;     // of the way, of the best pace while its settings are in force
+constexpr double kPaceScale = 8;  // a pace that is 3 % lower is -0.35
+constexpr double kMostPace = 3;
+constexpr double kInLog2 = 1.4426950408889634074;
+constexpr float kNotchScale = 0.25F, kMostNotches = 2;
+
+double since(std::uint64_t now, std::uint64_t before) noexcept {
+  return now > before ? static_cast<double>(now - before) : 0;
+}
+
+}  // namespace
 
 std::size_t feature_place(std::string_view name) {
   const auto& all = feature_descriptions();
@@ -21,7 +38,8 @@ std::vector<NamedFeature> named_features(std::span<const std::string_view> names
 }
 
 Result<LearnedInputs> LearnedInputs::of(std::span<const NamedFeature> features,
-                                        std::span<const std::string> differences, std::vector<KnobId> knobs) {
+                                        std::span<const std::string> differences, std::vector<KnobId> knobs,
+                                        bool remembers_best) {
   const auto& all = feature_descriptions();
   LearnedInputs made;
   for (const NamedFeature& feature : features) {
@@ -47,7 +65,37 @@ Result<LearnedInputs> LearnedInputs::of(std::span<const NamedFeature> features,
     made.differences_.push_back(place);
   }
   made.knobs_ = std::move(knobs);
+  made.remembers_best_ = remembers_best;
   return made;
+}
+
+void LearnedInputs::take_pace(const Observation& seen, LearnedMemory& memory) const noexcept {
+  const FeatureCounters now = feature_counters(seen);
+  const double ns = since(now.time_ns, memory.before.time_ns) - since(now.between_ns, memory.before.between_ns);
+  if (!memory.begun || ns <= 0) return;
+  BestSeen& best = memory.best;
+  const double pace = 1e9 * since(now.samples, memory.before.samples) / ns;
+  best.pace += (best.pace > 0 ? kSmooth : 1) * (pace - best.pace);
+  const bool there = std::ranges::all_of(knobs_, [&](KnobId id) { return seen.settings[id] == best.fastest[id]; });
+  if (best.pace > best.best) {
+    best.best = best.pace;
+    best.fastest = seen.settings;
+  } else if (there) {
+    best.best += kAnew * (best.pace - best.best);
+  }
+}
+
+float* LearnedInputs::put_best(const Observation& seen, const Limits& limits, const BestSeen& best,
+                               float* into) const noexcept {
+  const bool known = best.best > 0;
+  const double behind = known ? kPaceScale * kInLog2 * exact::log(std::max(best.pace, 1e-3) / best.best) : 0;
+  *into++ = static_cast<float>(std::clamp(behind, -kMostPace, kMostPace));
+  for (const KnobId id : knobs_) {
+    const KnobRange range = range_of(id, limits);
+    const std::int32_t notches = known ? range.place(best.fastest[id]) - range.place(seen.settings[id]) : 0;
+    *into++ = std::clamp(kNotchScale * static_cast<float>(notches), -kMostNotches, kMostNotches);
+  }
+  return into;
 }
 
 void LearnedInputs::next(const Observation& seen, const Limits& limits, LearnedMemory& memory,
@@ -70,6 +118,10 @@ void LearnedInputs::next(const Observation& seen, const Limits& limits, LearnedM
   }
   for (const KnobId knob : knobs_) {
     *into++ = static_cast<float>(memory.rested[static_cast<std::size_t>(knob)]) / static_cast<float>(kLongRest);
+  }
+  if (remembers_best_) {
+    take_pace(seen, memory);
+    into = put_best(seen, limits, memory.best, into);
   }
   memory.before = feature_counters(seen);
   memory.settings = seen.settings;

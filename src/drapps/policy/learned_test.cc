@@ -62,7 +62,12 @@ TEST(LearnedWeights, AreReadAsTheyWereWritten) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_TRUE(std::ranges::equal(read->actor.parameters(), actor.parameters()));
   EXPECT_EQ(read->actor.sizes(), actor.sizes());
-  EXPECT_EQ(read->inputs.size(), shape.features.size() + shape.differences.size() + shape.knobs.size());
+  EXPECT_EQ(read->inputs.size(), shape.features.size() + shape.differences.size() + 2 * shape.knobs.size() + 1);
+  LearnedShape forgetful = shape;
+  forgetful.remembers_best = false;
+  const auto less = network_from_bytes(drawn_weights(forgetful));
+  ASSERT_TRUE(less.ok()) << less.error().message;
+  EXPECT_EQ(less->inputs.size(), shape.features.size() + shape.differences.size() + shape.knobs.size());
 }
 
 TEST(LearnedWeights, EveryFeatureOfTheDefaultIsThere) {
@@ -70,6 +75,32 @@ TEST(LearnedWeights, EveryFeatureOfTheDefaultIsThere) {
   EXPECT_EQ(shape.features.size(), 36U);
   EXPECT_EQ(shape.differences.size(), kMostDifferences);
   EXPECT_EQ(network_of(shape)->moves.heads().outputs(), 18U);
+}
+
+TEST(LearnedInputs, KnowWhereTheFastestPaceWasAndMeasureItAnewThere) {
+  const LearnedInputs inputs = *LearnedInputs::of({}, {}, {KnobId::kWorkers}, true);
+  LearnedMemory memory{};
+  Observation seen{.time_ns = 1};
+  const auto next = [&](std::int32_t workers, std::uint64_t samples) {
+    std::array<float, 3> into{};  // rest, pace, notches
+    seen.time_ns += 500'000'000;
+    seen.samples += samples;
+    seen.settings[KnobId::kWorkers] = workers;
+    inputs.next(seen, learned_limits(), memory, into.data());
+    return into;
+  };
+  EXPECT_EQ(next(4, 100)[1], 0);  // nothing is known yet
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(next(4, 100)[1], 0);
+  std::array<float, 3> slower = next(6, 50);
+  EXPECT_LT(slower[1], -1);
+  EXPECT_EQ(slower[2], -0.25F);  // a notch of four
+  for (int i = 0; i < 8; ++i) slower = next(6, 50);
+  EXPECT_EQ(slower[1], -3);
+  EXPECT_EQ(slower[2], -0.25F);
+  for (int i = 0; i < 60; ++i) slower = next(4, 50);  // the machine has changed: it is no faster there, either
+  EXPECT_NEAR(slower[1], 0, 0.1);
+  EXPECT_EQ(slower[2], 0);
+  EXPECT_EQ(next(8, 200)[2], 0);  // faster than ever
 }
 
 TEST(LearnedWeights, WhatIsMissingOrMeansSomethingElseIsNamed) {

@@ -76,6 +76,7 @@ json shape_to_json(const LearnedShape& shape) {
             {"hidden", shape.hidden}};
   if (shape.whole_shares) made["whole_shares"] = true;
   if (!shape.over.empty()) made["over"] = shape.over;
+  if (shape.remembers_best) made["best"] = true;
   return made;
 }
 
@@ -93,7 +94,8 @@ bool all_counts(const json& list) {
 std::optional<LearnedShape> shape_from_json(const json& from) {
   const bool whole = from.is_object() && from.contains("whole_shares") && from["whole_shares"] == true;
   const bool over = from.is_object() && from.contains("over");
-  if (!from.is_object() || from.size() != 5U + whole + over || (over && !from["over"].is_string())) {
+  const bool best = from.is_object() && from.contains("best") && from["best"] == true;
+  if (!from.is_object() || from.size() != 5U + whole + over + best || (over && !from["over"].is_string())) {
     return std::nullopt;
   }
   for (const char* key : {"features", "differences", "knobs", "lanes", "hidden"}) {
@@ -106,7 +108,8 @@ std::optional<LearnedShape> shape_from_json(const json& from) {
                      .lanes = from["lanes"],
                      .hidden = from["hidden"].get<std::vector<std::size_t>>(),
                      .whole_shares = whole,
-                     .over = over ? from["over"].get<std::string>() : ""};
+                     .over = over ? from["over"].get<std::string>() : "",
+                     .remembers_best = best};
   for (const json& each : from["features"]) {
     if (!all_strings(each) || each.size() != 3) return std::nullopt;
     shape.features.push_back({each[0], each[1], each[2]});
@@ -127,7 +130,7 @@ std::optional<LearnedShape> shape_from_json(const json& from) {
 std::string_view name_of(KnobMove move) noexcept { return kMoveNames[static_cast<std::size_t>(move)]; }
 
 LearnedShape default_shape(std::size_t hidden) {
-  LearnedShape shape{.features = named_features(kSeenFeatures), .hidden = {hidden, hidden}};
+  LearnedShape shape{.features = named_features(kSeenFeatures), .hidden = {hidden, hidden}, .remembers_best = true};
   for (std::size_t i = 0; i < kMostDifferences; ++i) shape.differences.emplace_back(kSeenFeatures[i]);
   for (const KnobId id : kMovedKnobs) shape.knobs.push_back(named_knob(id));
   return shape;
@@ -136,7 +139,7 @@ LearnedShape default_shape(std::size_t hidden) {
 Result<LearnedNetwork> network_of(const LearnedShape& shape) {
   auto moves = LearnedMoves::of(shape.knobs, shape.lanes, shape.whole_shares);
   if (!moves.ok()) return std::move(moves).error();
-  auto inputs = LearnedInputs::of(shape.features, shape.differences, moves->knobs());
+  auto inputs = LearnedInputs::of(shape.features, shape.differences, moves->knobs(), shape.remembers_best);
   if (!inputs.ok()) return std::move(inputs).error();
   std::vector<std::size_t> sizes{inputs->size()};
   sizes.insert(sizes.end(), shape.hidden.begin(), shape.hidden.end());

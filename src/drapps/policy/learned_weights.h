@@ -7,7 +7,8 @@
 //    "lanes": [name, …], "hidden": [64, 64]}
 //
 // A knob that does not move by notches has "ends", "any" or "share" as a fourth entry; with "whole_shares": true the
-// shares of all lanes are said at once. With "over": "aimd" the moves are of what that policy proposes.
+// shares of all lanes are said at once. With "over": "aimd" the moves are of what that policy proposes. With "best":
+// true it sees how its pace and its knobs stand to the fastest ones so far (learned_inputs.h).
 //
 // A version that has more features, knobs or lanes runs the same weights: it leaves alone what they do not name.
 #pragma once
@@ -36,6 +37,7 @@ struct LearnedShape {
   std::vector<std::size_t> hidden{};
   bool whole_shares = false;  // of the lanes, not sixteenths
   std::string over{};         // the policy whose proposals it moves, of kBasePolicies; empty: what is in force
+  bool remembers_best = false;
   bool operator==(const LearnedShape&) const = default;
 };
 

@@ -106,6 +106,21 @@ TEST(GammaFunction, IsKnownAtSomePlaces) {
   EXPECT_NEAR(trigamma(4), 0.28382295573711532, 1e-12);
 }
 
+TEST(GammaDistribution, HasItsSharesAndQuantilesAndTheirSlopes) {
+  EXPECT_NEAR(gamma_at(2, 1).below, 1 - 2 * std::exp(-1), 1e-12);
+  EXPECT_NEAR(gamma_at(2, 1).density, std::exp(-1), 1e-12);
+  EXPECT_NEAR(gamma_quantile(1, 0), std::log(2), 1e-12);
+  for (const double shape : {1.01, 1.3, 4.0, 60.0, 2000.0}) {
+    for (const double normal : {-5.0, -1.0, 0.0, 0.7, 3.0}) {
+      const double x = gamma_quantile(shape, normal);
+      EXPECT_NEAR(gamma_at(shape, x).below, 0.5 * std::erfc(-normal / std::sqrt(2)), 1e-11);
+      const double step = 1e-4 * shape;
+      const double twice = gamma_quantile(shape + step, normal) - gamma_quantile(shape - step, normal);
+      EXPECT_NEAR(gamma_slope(shape, x), twice / (2 * step), 1e-6);
+    }
+  }
+}
+
 TEST(Random, GoesOnWhereItWas) {
   Random one(1, 2);
   for (int i = 0; i < 7; ++i) one.u32();

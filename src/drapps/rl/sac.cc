@@ -1,15 +1,12 @@
 #include "drapps/rl/sac.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
 #include "drapps/base/exact_math.h"
 
 namespace drapps::rl {
 namespace {
-
-constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 
 /// What critics take: states with shares behind them.
 template <class T>
@@ -30,48 +27,23 @@ void shares_of(const ActionValues& values, const Transitions<T>& batch, std::vec
   for (std::size_t row = 0; row < batch.rows; ++row) {
     const T* action = batch.actions.data() + row * values.heads().values();
     values.each([&](const Head& head, std::size_t, std::size_t value, std::size_t) {
-      if (head.kind != HeadKind::kChoice) into.push_back(action[value]);
+      if (head.kind != HeadKind::kChoice) into.insert(into.end(), action + value, action + value + head.values());
     });
   }
 }
 
-/// One share as it is drawn: how it changes with its outputs, and -ln π with it.
-struct DrawnShare {
-  double share, entropy;
-  double by_mean, by_log_deviation;                  // of the share
-  double entropy_by_mean, entropy_by_log_deviation;  // of the entropy
-};
-
+/// Draws the shares of all rows, and leaves what they have of the entropy.
 template <class T>
-DrawnShare drawn_share(const T* outputs, double noise) noexcept {
-  const auto raw = static_cast<double>(outputs[1]);
-  const double log_deviation = std::clamp(raw, kLeastLogDeviation, kMostLogDeviation);
-  const double slope = raw == log_deviation ? 1 : 0;
-  const double off = exact::exp(log_deviation) * noise;
-  const double share = 1 / (1 + exact::exp(-(static_cast<double>(outputs[0]) + off)));
-  const double kept = std::clamp(share, kLeastShare, 1 - kLeastShare);
-  const double by = kept == share ? share * (1 - share) : 0;
-  const double entropy_by = kept == share ? 1 - 2 * share : 0;
-  return {.share = kept,
-          .entropy = 0.5 * noise * noise + log_deviation + kHalfLogTwoPi + exact::log(kept * (1 - kept)),
-          .by_mean = by,
-          .by_log_deviation = by * off * slope,
-          .entropy_by_mean = entropy_by,
-          .entropy_by_log_deviation = (1 + entropy_by * off) * slope};
-}
-
-template <class T>
-void draw_shares(const ActionValues& values, std::span<const T> outputs, std::size_t rows, const std::vector<T>& noise,
-                 std::vector<T>& into) {
-  into.resize(rows * values.shares());
-  std::size_t at = 0;
+void draw_shares(const SacNets<T>& nets, std::span<const T> outputs, std::size_t rows, SacScratch<T>& scratch) {
+  scratch.shares.resize(rows * nets.values.shares());
+  scratch.share_entropies.assign(rows, 0);
   for (std::size_t row = 0; row < rows; ++row) {
-    const T* own = outputs.data() + row * values.heads().outputs();
-    values.each([&](const Head& head, std::size_t output, std::size_t, std::size_t) {
-      if (head.kind == HeadKind::kChoice) return;
-      into[at] = static_cast<T>(drawn_share(own + output, static_cast<double>(noise[at])).share);
-      ++at;
-    });
+    const T* own = outputs.data() + row * nets.values.heads().outputs();
+    const T* noise = scratch.noise.data() + row * nets.noises;
+    T* shares = scratch.shares.data() + row * nets.values.shares();
+    for (const auto& each : nets.shares) {
+      scratch.share_entropies[row] += each.head.draw(own + each.output, noise + each.noise, shares + each.share);
+    }
   }
 }
 
@@ -88,21 +60,16 @@ double mean_worth(const ActionValues& values, const T* outputs, const std::uint8
   return sum;
 }
 
-/// H of one row, and H*.
+/// H of the choices of one row, and H*.
 template <class T>
-std::pair<double, double> entropy_of_row(const ActionValues& values, const T* outputs, const std::uint8_t* mask,
-                                         const T* noise, double undecided) noexcept {
+std::pair<double, double> choice_entropy(const ActionValues& values, const T* outputs, const std::uint8_t* mask,
+                                         double undecided) noexcept {
   double sum = 0, wanted = 0;
-  std::size_t drawn = 0;
   values.each([&](const Head& head, std::size_t output, std::size_t, std::size_t) {
-    if (head.kind == HeadKind::kChoice) {
-      sum += entropy_of(probabilities(outputs + output, mask + output, head.size), head.size);
-      const auto allowed = std::count_if(mask + output, mask + output + head.size, [](auto one) { return one != 0; });
-      wanted += undecided * exact::log(static_cast<double>(allowed));
-    } else {
-      sum += drawn_share(outputs + output, static_cast<double>(noise[drawn++])).entropy;
-      wanted += kShareEntropy;
-    }
+    if (head.kind != HeadKind::kChoice) return;
+    sum += entropy_of(probabilities(outputs + output, mask + output, head.size), head.size);
+    const auto allowed = std::count_if(mask + output, mask + output + head.size, [](auto one) { return one != 0; });
+    wanted += undecided * exact::log(static_cast<double>(allowed));
   });
   return {sum, wanted};
 }
@@ -112,8 +79,14 @@ std::pair<double, double> entropy_of_row(const ActionValues& values, const T* ou
 template <class T>
 SacNets<T>::SacNets(const Heads& heads, std::size_t inputs, std::size_t hidden)
     : values(heads), actor({inputs, hidden, hidden, heads.outputs()}) {
-  assert(std::ranges::all_of(
-      heads.all(), [](const Head& head) { return head.kind == HeadKind::kChoice || head.kind == HeadKind::kNormal; }));
+  std::size_t share = 0;
+  values.each([&](const Head& head, std::size_t output, std::size_t, std::size_t) {
+    if (head.kind == HeadKind::kChoice) return;
+    shares.push_back({ShareHead(head), output, noises, share});
+    noises += shares.back().head.noises();
+    share += head.values();
+    wanted_of_shares += shares.back().head.wanted();
+  });
   critics.fill(Mlp<T>({inputs + values.shares(), hidden, hidden, values.outputs()}));
   slow = critics;
 }
@@ -123,7 +96,7 @@ std::vector<T> sac_targets(const SacNets<T>& nets, const Transitions<T>& batch, 
                            SacScratch<T>& scratch) {
   const ActionValues& values = nets.values;
   const std::span<const T> outputs = nets.actor.forward(batch.next_inputs.data(), batch.rows, scratch.actor_pass);
-  draw_shares(values, outputs, batch.rows, scratch.noise, scratch.shares);
+  draw_shares(nets, outputs, batch.rows, scratch);
   join<T>(batch.next_inputs, batch.rows, scratch.shares, scratch.taken);
   std::array<std::span<const T>, 2> worth;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -138,8 +111,8 @@ std::vector<T> sac_targets(const SacNets<T>& nets, const Transitions<T>& batch, 
       const auto of = [&](std::size_t i) {
         return mean_worth(values, own, mask, worth[i].data() + row * values.outputs());
       };
-      const T* noise = scratch.noise.data() + row * values.shares();
-      later = std::min(of(0), of(1)) + alpha * entropy_of_row(values, own, mask, noise, 0).first;
+      const double entropy = choice_entropy(values, own, mask, 0).first + scratch.share_entropies[row];
+      later = std::min(of(0), of(1)) + alpha * entropy;
     }
     targets[row] = static_cast<T>(static_cast<double>(batch.rewards[row]) + gamma * later);
   }
@@ -173,7 +146,7 @@ double sac_actor_loss(const SacNets<T>& nets, const Transitions<T>& batch, doubl
   const std::size_t wide = nets.actor.inputs();
   const std::size_t count = values.shares();
   const std::span<const T> outputs = nets.actor.forward(batch.inputs.data(), batch.rows, scratch.actor_pass);
-  draw_shares(values, outputs, batch.rows, scratch.noise, scratch.shares);
+  draw_shares(nets, outputs, batch.rows, scratch);
   join<T>(batch.inputs, batch.rows, scratch.shares, scratch.taken);
   std::array<std::span<const T>, 2> worth;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -195,11 +168,10 @@ double sac_actor_loss(const SacNets<T>& nets, const Transitions<T>& batch, doubl
     const std::size_t lower = of[1] < of[0] ? 1 : 0;
     const T* believed = worth[lower].data() + row * values.outputs();
     T* by_believed = by_worth[lower].data() + row * values.outputs();
-    const T* noise = scratch.noise.data() + row * count;
-    const auto [entropy, wanted] = entropy_of_row(values, own, mask, noise, undecided);
-    scratch.entropies[row] = entropy;
-    scratch.wanted[row] = wanted;
-    loss += part * (-alpha * entropy - of[lower]);
+    const auto [entropy, wanted] = choice_entropy(values, own, mask, undecided);
+    scratch.entropies[row] = entropy + scratch.share_entropies[row];
+    scratch.wanted[row] = wanted + nets.wanted_of_shares;
+    loss += part * (-alpha * scratch.entropies[row] - of[lower]);
     if (!choices) by_believed[0] = static_cast<T>(-part);
     values.each([&](const Head& head, std::size_t output, std::size_t, std::size_t at) {
       if (head.kind != HeadKind::kChoice) return;
@@ -222,16 +194,15 @@ double sac_actor_loss(const SacNets<T>& nets, const Transitions<T>& batch, doubl
     for (std::size_t row = 0; row < batch.rows; ++row) {
       const T* own = outputs.data() + row * values.heads().outputs();
       T* by_own = scratch.by_outputs.data() + row * values.heads().outputs();
-      std::size_t drawn = 0;
-      values.each([&](const Head& head, std::size_t output, std::size_t, std::size_t) {
-        if (head.kind == HeadKind::kChoice) return;
-        const DrawnShare share = drawn_share(own + output, static_cast<double>(scratch.noise[row * count + drawn]));
-        const std::size_t at = row * (wide + count) + wide + drawn++;
-        const double by = static_cast<double>(by_taken[at]) + static_cast<double>(more[at]);
-        by_own[output] = static_cast<T>(by * share.by_mean - part * alpha * share.entropy_by_mean);
-        by_own[output + 1] =
-            static_cast<T>(by * share.by_log_deviation - part * alpha * share.entropy_by_log_deviation);
-      });
+      std::array<double, kMostChoices> by{};
+      for (const auto& each : nets.shares) {
+        const std::size_t at = row * (wide + count) + wide + each.share;
+        for (std::size_t i = 0; i < each.head.head().values(); ++i) {
+          by[i] = static_cast<double>(by_taken[at + i]) + static_cast<double>(more[at + i]);
+        }
+        const T* noise = scratch.noise.data() + row * nets.noises + each.noise;
+        each.head.gradient(own + each.output, noise, by.data(), -part * alpha, by_own + each.output);
+      }
     }
   }
   nets.actor.backward(scratch.by_outputs.data(), scratch.actor_pass, gradient);
@@ -262,7 +233,7 @@ SacLosses Sac::update(const Transitions<float>& batch, Random& random) {
   SacLosses losses;
   const double alpha = exact::exp(static_cast<double>(log_alpha_));
   const auto draw = [&] {
-    scratch_.noise.resize(batch.rows * nets_.values.shares());
+    scratch_.noise.resize(batch.rows * nets_.noises);
     for (float& each : scratch_.noise) each = static_cast<float>(random.normal());
   };
   draw();

@@ -6,9 +6,9 @@
 //   actor:     mean(-α H(π(s)) - min_i E_π Q_i(s, ·))
 //   ln α:      mean(α (H(π(s)) - H*)),
 //
-// with Q̄ a critic that follows slowly. Choices are averaged over, not drawn, so that their part has no noise; the
-// shares of kNormal heads are drawn, x = logistic(m + σ ε), and differentiated by m and σ with ε held. Their entropy is
-// -ln π(x), as drawn. What Q is for several heads, action_values.h says.
+// with Q̄ a critic that follows slowly. Choices are averaged over, not drawn, so that their part has no noise; shares
+// are drawn, and differentiated with the noise held (drawn_shares.h). What Q is for several heads, action_values.h
+// says.
 //
 // Source: T. Haarnoja et al., "Soft actor-critic algorithms and applications", arXiv:1812.05905, 2018; of choices:
 // P. Christodoulou, "Soft actor-critic for discrete action settings", arXiv:1910.07207, 2019.
@@ -21,6 +21,7 @@
 
 #include "drapps/rl/action_values.h"
 #include "drapps/rl/adam.h"
+#include "drapps/rl/drawn_shares.h"
 #include "drapps/rl/mlp.h"
 #include "drapps/rl/transitions.h"
 
@@ -35,24 +36,31 @@ struct SacOptions {
   double norm = 5;           // of gradients, at most
 };
 
-/// H* of a share.
-inline constexpr double kShareEntropy = -1.7;
-
 template <class T>
 struct SacNets {
   ActionValues values;
   Mlp<T> actor;
   std::array<Mlp<T>, 2> critics, slow;
 
-  /// Heads are choices and kNormal. Two hidden layers each.
+  /// A head of shares, and where its outputs, its noise and its shares stand.
+  struct PlacedShares {
+    ShareHead head;
+    std::size_t output, noise, share;
+  };
+  std::vector<PlacedShares> shares{};
+  std::size_t noises = 0;       // of a row
+  double wanted_of_shares = 0;  // their part of H*
+
+  /// Two hidden layers each.
   SacNets(const Heads& heads, std::size_t inputs, std::size_t hidden);
 };
 
 /// What is drawn for a batch, and memory that is used again.
 template <class T>
 struct SacScratch {
-  std::vector<T> noise{};                     // [rows, shares], standard normal: of the actor's loss and of the targets
+  std::vector<T> noise{};                     // [rows, noises], standard normal: of the actor's loss and of the targets
   std::vector<T> shares{};                    // [rows, shares] of the actor
+  std::vector<double> share_entropies{};      // of each row: what the shares have of H
   std::vector<double> entropies{}, wanted{};  // of each row: H and H*
   std::vector<T> taken{}, by_outputs{}, by_worth{}, by_taken{};
   typename Mlp<T>::MlpPass actor_pass{}, critic_pass[2]{};

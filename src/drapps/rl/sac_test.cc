@@ -36,9 +36,10 @@ Transitions<double> some_transitions(const Heads& heads, std::size_t inputs, std
 }
 
 TEST(Sac, GradientsAreThoseOfCentralDifferences) {
-  for (const Heads& heads :
-       {Heads({{HeadKind::kChoice, 3}, {HeadKind::kNormal, 2}, {HeadKind::kChoice, 4}}),
-        Heads({{HeadKind::kNormal, 2}, {HeadKind::kNormal, 2}}), Heads({{HeadKind::kChoice, 5}})}) {
+  for (const Heads& heads : {Heads({{HeadKind::kChoice, 3}, {HeadKind::kNormal, 2}, {HeadKind::kChoice, 4}}),
+                             Heads({{HeadKind::kNormal, 2}, {HeadKind::kNormal, 2}}), Heads({{HeadKind::kChoice, 5}}),
+                             Heads({{HeadKind::kChoice, 3}, {HeadKind::kBeta, 2}, {HeadKind::kDirichlet, 4}}),
+                             Heads({{HeadKind::kDirichlet, 3}, {HeadKind::kNormal, 2}, {HeadKind::kBeta, 2}})}) {
     constexpr double kAlpha = 0.3, kUndecided = 0.5;
     Random random(1);
     SacNets<double> nets(heads, 4, 5);
@@ -48,7 +49,7 @@ TEST(Sac, GradientsAreThoseOfCentralDifferences) {
     }
     const Transitions<double> batch = some_transitions(heads, 4, 20, random);
     SacScratch<double> scratch;
-    scratch.noise.resize(batch.rows * nets.values.shares());
+    scratch.noise.resize(batch.rows * nets.noises);
     for (double& each : scratch.noise) each = random.normal();
     const std::vector<double> targets = sac_targets(nets, batch, kAlpha, 0.9, scratch);
     std::vector<double> gradient(nets.critics[0].parameters().size());
@@ -191,6 +192,44 @@ TEST(Sac, ACertainGainInOneStateIsLearnt) {
   const std::array<std::uint8_t, 3> mask{1, 1, 1};
   const Probabilities shares = probabilities(learner.actor().forward_one(&one, scratch).data(), mask.data(), 3);
   EXPECT_GT(shares[2], 0.8);
+}
+
+TEST(Sac, SharesGoWhereTheyPay) {
+  static constexpr std::array<double, 4> kBest{0.8, 0.6, 0.3, 0.1};
+  /// A share and shares of three, in one state that ends at once: what is off costs.
+  class Off final : public Environment {
+   public:
+    std::size_t inputs() const noexcept override { return 1; }
+    Heads heads() const override { return Heads({{HeadKind::kBeta, 2}, {HeadKind::kDirichlet, 3}}); }
+    void begin(std::uint64_t) override {}
+    void look(float* inputs, std::uint8_t* mask) const override {
+      *inputs = 1;
+      std::fill_n(mask, 5, std::uint8_t{1});
+    }
+    Outcome step(const float* action) override {
+      double cost = 0;
+      for (std::size_t i = 0; i < kBest.size(); ++i) {
+        const double off = static_cast<double>(action[i]) - kBest[i];
+        cost += off * off;
+      }
+      return {.reward = -10 * cost, .ended = true};
+    }
+  };
+  SacLearner learner({.sac = {.rate = 3e-3},
+                      .hidden = 16,
+                      .environments = 8,
+                      .steps = 8,
+                      .updates = 8,
+                      .batch = 32,
+                      .decisions = 16'000},
+                     [] { return std::make_unique<Off>(); });
+  while (!learner.done()) learner.go_on();
+  std::array<float, 2 * kMostWidth> scratch;
+  const float one = 1;
+  const std::array<std::uint8_t, 5> mask{1, 1, 1, 1, 1};
+  std::array<float, 4> shares{};
+  learner.heads().mode(learner.actor().forward_one(&one, scratch).data(), mask.data(), shares.data());
+  for (std::size_t i = 0; i < shares.size(); ++i) EXPECT_NEAR(shares[i], kBest[i], 0.1) << i;
 }
 
 TEST(Sac, GoesOnFromACheckpointToTheLastBitAndRefusesOthers) {

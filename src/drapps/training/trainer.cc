@@ -40,6 +40,8 @@ void each_number(Options& options, const Visit& visit) {
   visit("noise", options.plant.noise, 0.0, 1.0);
   visit("form", options.form, 0.0, 1.0);
   visit("look_ahead", options.look_ahead, 0.0, 1.0);
+  visit("best", options.best, 0.0, 1.0);
+  visit("sac", options.by_sac, 0.0, 1.0);
   visit("hard", options.plant.hard, 0.0, 1.0);
   visit("like", options.episodes.like, 0.0, 1.0);
   visit("spread", options.episodes.spread, 0.0, 1.0);
@@ -96,19 +98,28 @@ std::string_view learner_name(const TrainingOptions& options) {
   return "";
 }
 
+void learn_by_sac(TrainingOptions& options) {
+  options.kind = LearnerKind::kSac;
+  options.learner.steps = kSacSteps;
+  options.learner.ppo.rate = kOffPolicyRate;
+}
+
 Status read_learner(const json& from, TrainingOptions& options) {
   const json& named = from.contains("learner") ? from["learner"] : json("ppo");
   const std::string name = named.is_string() ? named.get<std::string>() : "";
+  const bool by_sac = from.contains("sac") && from["sac"] == 1;
+  if (by_sac && name != kResidual && !published_shape(name)) {
+    return invalid("sac of a training is for residual and published designs: learner sac learns by it anyway");
+  }
   if (name == "ppo") return ok_status();
   if (name == "sac") {
-    options.kind = LearnerKind::kSac;
-    options.learner.steps = kSacSteps;
-    options.learner.ppo.rate = kOffPolicyRate;
+    learn_by_sac(options);
     return ok_status();
   }
   if (name == kResidual || published_shape(name)) {
     options.design = name;
     options.plant.pace = learned_pace(name);
+    if (by_sac) learn_by_sac(options);
     return ok_status();
   }
   const auto kind = rl::offline_kind_named(name);
@@ -255,6 +266,7 @@ Trainer::Trainer(const TrainingOptions& options, std::optional<Recorded> recorde
 
 LearnedShape Trainer::shape_of(const TrainingOptions& options) {
   LearnedShape own = default_shape(options.learner.hidden);
+  own.remembers_best = options.best != 0 && options.design != kResidual;
   if (options.form != 0) own.knobs.push_back(named_knob(KnobId::kForm, KnobMove::kAny));
   if (options.look_ahead == 0) {
     constexpr std::string_view kToCome = "upcoming.";

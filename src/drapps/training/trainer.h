@@ -36,6 +36,8 @@ struct TrainingOptions {
   PlantOptions plant;
   std::uint32_t form = 0;        // 1: it chooses the form, too
   std::uint32_t look_ahead = 1;  // 0: it does not see what is to come
+  std::uint32_t best = 1;        // 0: it does not remember the best settings so far
+  std::uint32_t by_sac = 0;      // 1: a design is trained by SAC, not by PPO
 };
 
 /// {"learner": "ppo", "seed": 1, "decisions": 8000000, "hidden": 64, "worlds": 512, "reward": "own", "reward_weights":

@@ -187,6 +187,26 @@ TEST(Trainer, SoftActorCriticGoesOnFromACheckpointToTheLastBit) {
   EXPECT_TRUE(make_policy({.name = "sac", .weights = through->weights()}).ok());
 }
 
+TEST(Trainer, SoftActorCriticLearnsTheSharesOfPublishedDesigns) {
+  for (const char* design : {"paper-a", "paper-c"}) {
+    const json options{{"learner", design}, {"sac", 1}, {"kept", 1024}, {"updates", 4}, {"decisions", 512}};
+    const auto through = small_trainer(options);
+    through->go_on();
+    const auto again = Trainer::restored(through->save());
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    while (!through->done()) through->go_on();
+    while (!(*again)->done()) (*again)->go_on();
+    EXPECT_EQ((*again)->save(), through->save());
+    EXPECT_TRUE(make_policy({.name = design, .weights = through->weights()}).ok());
+    const auto by_ppo = small_trainer({{"learner", design}, {"decisions", 512}});
+    while (!by_ppo->done()) by_ppo->go_on();
+    EXPECT_NE(by_ppo->weights(), through->weights());
+  }
+  const auto refused = training_options_from_json({{"learner", "ppo"}, {"sac", 1}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("is for residual and published designs"));
+}
+
 TEST(Trainer, ADamagedCheckpointIsRefused) {
   std::vector<std::uint8_t> saved = small_trainer()->save();
   const auto refused = [](std::span<const std::uint8_t> bytes) {
