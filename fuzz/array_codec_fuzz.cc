@@ -47,7 +47,7 @@ void decode_behind_a_header(std::span<const std::uint8_t> data) {
                          .planes = 1,
                          .rows = std::uint64_t{data[2]} % 40 + 1,
                          .row_bytes = 30};
-  const ArrayLayout layout(form, static_cast<Filter>(data[1] / 2 % kFilters), shape);
+  const ArrayLayout layout(form, static_cast<ByteFilter>(data[1] / 2 % kFilters), shape);
   std::vector<std::uint8_t> entry(layout.content_at());
   write_band(entry, 0, {data.size() - 3, checksum(data.subspan(3))});
   layout.write(entry);

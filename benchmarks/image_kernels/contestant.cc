@@ -60,7 +60,7 @@ class Indexed final : public Contestant {
 
  private:
   Knowledge& knowledge_;
-  jpeg::Reader reader_;
+  jpeg::JpegReader reader_;
 };
 
 class Expanded final : public Contestant {

@@ -134,7 +134,8 @@ class Stages {
     const Rect region = photos_.region(picture, info.extent);
     const ImageView out = must(decoded_.reshape(3, region.height, region.width));
     TimedBlocks blocks(source);
-    if (must(renderer_.render(frame, region, blocks, out)) != jpeg::Renderer::Outcome::kDone) fail("a file is bad");
+    if (must(renderer_.render(frame, region, blocks, out)) != jpeg::Renderer::RenderOutcome::kDone)
+      fail("a file is bad");
     sums.add(name, blocks.ns());
     laps.end("pixels", blocks.ns());
     return out;
