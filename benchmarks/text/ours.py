@@ -1,7 +1,7 @@
 """Contestant: `drapps.text`; scenario.md says what it is asked.
 
 Its argument is ``{"files", "tokenizer", "length", "batch"}``. It answers first with
-``{"load_s"}``, how long the tokenizer took to load; then commands:
+``{"load_s"}``, how long the tokenizer took to load and to be hashed for states; then commands:
 
     {"rows": N}                a pass of a new loader, from the files' names to row N
     {"warm": W, "measure": M}  one loader without an end: W tokens, then M by the clock
@@ -32,6 +32,7 @@ class _Ours:
     def __init__(self, spec: dict[str, Any]) -> None:
         began = time.perf_counter()
         self._spec, self._tokenizer = spec, drapps.tokenizer(spec["tokenizer"])
+        assert self._tokenizer.digest  # hashed by its first use, which would be a loader's
         self.load_s = time.perf_counter() - began
         self._endless = iter(self._loader())
 

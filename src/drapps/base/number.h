@@ -7,7 +7,6 @@
 //     static constexpr auto numbers() {
 //       return std::tuple(
 //           ListedNumber{&Doors::opened, {"opened", "times", "the porter", NumberKind::kCounter, "so far"}});
-//       far"}});
 //     }
 //   };
 #pragma once
