@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 
 import numpy as np
 import pytest
@@ -75,11 +76,11 @@ def patched(monkeypatch):
 
 
 def outcome(act):
-    """What it gives, or how it fails."""
+    """What it gives, or how it fails, but for where objects lie."""
     try:
         return act()
     except Exception as error:
-        return type(error), str(error)
+        return type(error), re.sub(r"0x[0-9a-f]+", "", str(error))
 
 
 def seen(open_it):
