@@ -39,7 +39,7 @@ function(drapps_layer name)
     target_include_directories(drapps_${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(drapps_${name} PUBLIC ${above} ${LAYER_LINK} PRIVATE drapps_compile_options)
     # Under sanitizers -O0 halves what compiling takes; layers that compute at length would lose more in their tests.
-    if(DRAPPS_SANITIZE AND NOT name MATCHES "^(base|shm|kernel|source|decode|augment|text|batch|device|cache|sim|rl|trace|control)$")
+    if(DRAPPS_SANITIZE AND NOT name MATCHES "^(base|shm|kernel|source|decode|augment|text|batch|device|cache|sim|rl|policy|trace|control)$")
       target_compile_options(drapps_${name} PRIVATE -O0)
     endif()
     # Threads may outlive what exit() destroys.

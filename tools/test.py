@@ -25,13 +25,14 @@ from pathlib import Path
 from suites import compiled, interpreted
 from suites.run import CORES, LOGS, ROOT, Counts, Run, machine
 
-# Each compiles on all cores: one after the other, beside those below.
-COMPILED = [compiled.asan, compiled.tsan, compiled.cxx, compiled.fuzz]
+# Each compiles on all cores, and then tests on one: two rows of them, beside those below.
+IN_TURN = [compiled.asan, compiled.fuzz], [compiled.tsan, compiled.cxx]
+COMPILED = [suite for row in IN_TURN for suite in row]
 # As many as there are slots at once, the next one as soon as one has ended: long ones first.
 SIDE_BY_SIDE = [interpreted.python, interpreted.processes, interpreted.control]
 SIDE_BY_SIDE += [interpreted.frameworks, interpreted.states, interpreted.lint]
 SIDE_BY_SIDE += [interpreted.contract, interpreted.layering, interpreted.soak]
-SLOTS = CORES + 2  # much of what the Python suites do is to wait
+SLOTS = CORES + 3  # much of what the Python suites do is to wait
 # These fill what the others leave idle: they compile, with empty caches, or take a fixed time.
 GIVES_WAY = {*COMPILED, interpreted.lint, interpreted.soak}
 FIRST = [interpreted.packages, compiled.build]  # what the others stand on
@@ -76,7 +77,7 @@ def run_suites(chosen: set[str], full: bool) -> list[dict[str, object]]:
     with ThreadPoolExecutor(SLOTS) as pool:
         installed = pool.submit(run, packages)
         rows = run(build)
-        parts = [pool.submit(run, *COMPILED)]
+        parts = [pool.submit(run, *row) for row in IN_TURN]
         rows += installed.result()
         parts += [pool.submit(run, suite) for suite in SIDE_BY_SIDE]
         return rows + [row for part in parts for row in part.result()]
