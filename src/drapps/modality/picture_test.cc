@@ -35,7 +35,7 @@ TEST(PicturePart, WhatIsWrongWithAFieldIsNamed) {
   EXPECT_THAT(refusal(R"({"ops":[{"op":"resize","height":99999999999}]})"), HasSubstr("height"));
   EXPECT_THAT(refusal(R"({"ops":[{"op":"resize","version":2}]})"), HasSubstr("version 2"));
   EXPECT_THAT(refusal(R"({"tensor":{"mean":0.5}})"), HasSubstr("mean"));
-  EXPECT_THAT(refusal(R"({"mask":{"dtype":"int8"}})"), HasSubstr("uint8"));
+  EXPECT_THAT(refusal(R"({"mask":{"dtype":"int9"}})"), HasSubstr("uint8"));
   EXPECT_THAT(refusal(R"({"mix":{"alpha":1}})"), HasSubstr("alpha"));
   EXPECT_THAT(refusal(R"({"mix":{"version":2}})"), HasSubstr("version 2"));
   EXPECT_THAT(refusal(R"({"decode":[]})"), HasSubstr("decode"));
