@@ -49,8 +49,8 @@ template <class Visit, class First, class... Others>
 constexpr void visit_numbers(const Visit& visit, First& first, Others&... others) {
   static_assert(((kNumbers<First> == kNumbers<Others>) && ...));
   const auto at = [&]<std::size_t kPlace>() {
-    visit(std::get<kPlace>(First::numbers()).info, first.*std::get<kPlace>(First::numbers()).at,
-          others.*std::get<kPlace>(Others::numbers()).at...);
+    constexpr auto kListed = std::get<kPlace>(First::numbers());  // made by the compiler, at any level of optimisation
+    visit(kListed.info, first.*kListed.at, others.*std::get<kPlace>(Others::numbers()).at...);
   };
   [&]<std::size_t... kPlaces>(std::index_sequence<kPlaces...>) {
     (at.template operator()<kPlaces>(), ...);
