@@ -55,11 +55,11 @@ def _drawing_first(plain: _Draw) -> _Draw:
 
 
 class _Torch:
-    """torch, in which the logarithm of a tensor of numbers is made once, and is numbers."""
+    """torch, in which the logarithm of a tensor is numbers, and made anew for other ones alone."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._logarithms: dict[Any, list[float]] = {}
+        self._last: tuple[Any, list[float]] = (None, [])  # what was asked, and its logarithms
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._torch, name)
@@ -73,9 +73,10 @@ class _Torch:
         """As torch rounds them."""
         torch = self._torch
         key = (*numbers, torch.get_default_dtype())
-        made = self._logarithms.get(key)
-        if made is None:
-            made = self._logarithms[key] = torch.log(torch.tensor(numbers)).tolist()
+        asked, made = self._last
+        if asked != key:
+            made = torch.log(torch.tensor(numbers)).tolist()
+            self._last = (key, made)
         return made
 
 
