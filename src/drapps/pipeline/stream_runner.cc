@@ -126,6 +126,8 @@ WorkFound StreamRunner::run_one() noexcept {
   std::optional<FailedRow> failed;
   if (!status.ok()) failed.emplace(place_of(own.row), std::move(status).error());
   lock.lock();
+  // One that finds no memory is noted with a later row: whoever resumes begins a little before.
+  static_cast<void>(catching([&] { return note_cursor(own); }));
   const bool landed = window_.finish(lock, step, 1, failed ? std::span(&*failed, 1) : std::span<FailedRow>());
   seek(own, own.of_stream + 1);
   idle_.push(chosen);
@@ -143,12 +145,17 @@ WorkFound StreamRunner::end_pass(Lock& lock, std::uint64_t step) {
   return WorkFound::kWork;
 }
 
-/// Notes where the stream stands. With the mutex held, of a stream that nobody works on.
+/// With the mutex held, of a stream that nobody works on.
 Status StreamRunner::begin_row(OwnStream& own) {
   if (own.rows == nullptr) {
     own.rows = streams_.open(own.stream, order_, own.first, engine_.memory(MemoryUse::kWorkspaces));
   }
   // A row that found no memory is begun again, perhaps farther on.
+  return note_cursor(own);
+}
+
+/// Notes where the stream stands, as soon as it stands there: what is taken may be saved at once.
+Status StreamRunner::note_cursor(OwnStream& own) {
   const StreamCursor at = own.rows->cursor();
   if (own.cursors.empty() || own.cursors.back().row < at.row) own.cursors.push_back(at);
   return ok_status();

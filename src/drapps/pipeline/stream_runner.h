@@ -62,6 +62,7 @@ class StreamRunner final : public WindowRunner {
   bool seek(OwnStream& own, std::uint64_t of_stream) const noexcept;
   WorkFound end_pass(Lock& lock, std::uint64_t step);
   Status begin_row(OwnStream& own);
+  static Status note_cursor(OwnStream& own);
   Status make_row(OwnStream& own, std::byte* slot);
   void write_origin(const OwnStream& own, std::byte* slot, std::uint32_t place) const;
 
