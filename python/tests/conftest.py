@@ -52,6 +52,16 @@ def natively():
     return call
 
 
+@pytest.fixture
+def standing():
+    """All that our samples call stands in its place meanwhile, as while a loader has an iterator."""
+    from drapps.accelerate.here import hooks
+
+    hooks.join()
+    yield
+    hooks.leave()
+
+
 def picture(seed: int, height: int, width: int) -> Image.Image:
     """Smooth colours with some noise: what photographs are to a codec."""
     draw = np.random.default_rng(seed)

@@ -60,6 +60,7 @@ def compare(seeds, natively, folder):
         assert natively(lambda call=call: seen(call)) == seen(call), f"seed {seed}"
 
 
+@pytest.mark.usefixtures("standing")
 def test_random_calls_show_nothing_of_it(natively, tmp_path):
     compare(range(QUICK), natively, tmp_path)
     assert natively.counts()["native"] > QUICK / 10
@@ -71,6 +72,7 @@ def test_many_random_calls_show_nothing_of_it(natively, tmp_path):
     compare(range(QUICK, FULL), natively, tmp_path)
 
 
+@pytest.mark.usefixtures("standing")
 @pytest.mark.parametrize("turn", range(10))
 def test_orientations_are_followed_as_opencv_does(natively, turn, tmp_path):
     given = exif.with_orientation(jpeg("4:2:0", 33, 50), turn)
@@ -82,6 +84,7 @@ def test_orientations_are_followed_as_opencv_does(natively, turn, tmp_path):
     assert natively.counts()["native"] == (4 if 1 <= turn <= 8 else 2)
 
 
+@pytest.mark.usefixtures("standing")
 @pytest.mark.parametrize("sampling", ["4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "gray"])
 def test_gray_is_made_of_files_in_colour_as_opencv_does(natively, sampling):
     buffer = np.frombuffer(jpeg(sampling, 61, 90, quality=70), np.uint8)

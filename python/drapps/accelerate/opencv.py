@@ -33,8 +33,8 @@ def patch(counts: Counts, patches: Patches) -> None:
     if not all(reading.is_as(name, plain) for name, plain in own.items()):
         counts.note("opencv_differs")
         return
-    for name, plain in own.items():  # a function that a user has put there stays
-        patches.put_by_name(cv2, name, getattr(reading, name)(plain), plain)
+    # A function that a user has put there stays.
+    patches.put_by_name(cv2, {name: getattr(reading, name)(plain) for name, plain in own.items()})
 
 
 class _Reading:

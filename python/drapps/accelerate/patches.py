@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -34,14 +34,17 @@ class Patches:
         """
         self._put(owner, name, self.gated(made, plain))
 
-    def put_by_name(self, owner: ModuleType, name: str, made: Any, plain: Any) -> None:
-        """The same of a function of a module, and wherever others have imported it by name."""
-        made = self.gated(made, plain)
-        self._put(owner, name, made)
+    def put_by_name(self, owner: ModuleType, all_made: Mapping[str, Any]) -> None:
+        """The same of functions of a module, and wherever others have imported them by name."""
+        standing = {}
+        for name, made in all_made.items():
+            plain = vars(owner)[name]
+            standing[id(plain)] = gated = self.gated(made, plain)
+            self._put(owner, name, gated)
         for held in _modules_of_users():
             for key, value in tuple(held.items()):
-                if value is plain:
-                    self._put(held, key, made)
+                if id(value) in standing:
+                    self._put(held, key, standing[id(value)])
 
     def gated(self, made: Any, plain: Any) -> Any:
         """What stands there of a function that takes the place of a plain one."""

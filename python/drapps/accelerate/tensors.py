@@ -20,10 +20,12 @@ SECOND = "torchvision.transforms.v2.functional._type_conversion"
 def patch(patches: Patches) -> None:
     """Has both functions take views, unless a user has put one of his own in its place."""
     functional: ModuleType = sys.modules[FUNCTIONAL]
+    made = {}
     for name, make in (("to_tensor", _to_tensor), ("pil_to_tensor", _pil_to_tensor)):
         plain = vars(functional).get(name)
         if is_own(functional, plain):
-            patches.put_by_name(functional, name, make(plain), plain)
+            made[name] = make(plain)
+    patches.put_by_name(functional, made)
 
 
 def patch_second(patches: Patches) -> None:
