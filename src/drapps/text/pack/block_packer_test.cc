@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drapps/storage/testing.h"
@@ -215,16 +216,18 @@ TEST_F(BestFitPackerTest, AnEpochThatEndsHasAsManyRowsAsWereCountedInAnyOrder) {
     ASSERT_TRUE(counts.ok());
     const std::uint64_t wanted = std::accumulate(counts->begin(), counts->end(), std::uint64_t{0});
     const std::uint64_t rows = rows_of_epoch(*counts, how);
-    for (const std::uint32_t epoch : {0u, 1u, 5u}) {
+    for (const std::uint32_t epoch : {0u, 5u}) {
       std::uint64_t real = 0;
       for (std::uint32_t split = 0; split < how.splits; ++split) {
         const auto packer = make_packer(access, *tokenizer_, how, split, {.epoch = epoch});
         PackedRow row;
+        bool padded = false;
         for (std::uint64_t i = 0; i < rows / how.splits; ++i) {
           const PackCursor at = packer->cursor();
           ASSERT_TRUE(packer->next(row).ok());
           if (row.used > 0) ++real;
-          if (row.used > 0 && i % 97 != 0) continue;
+          const bool at_end = row.used == 0 && !std::exchange(padded, true);
+          if (!at_end && i % 499 != 250) continue;
           PackedRow same;
           const auto again = make_packer(access, *tokenizer_, how, split, at);
           ASSERT_TRUE(again->next(same).ok());
