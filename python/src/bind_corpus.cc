@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "drapps/modality/json_fields.h"
 #include "drapps/modality/packed_text.h"
+#include "drapps/modality/packed_text_plan.h"
 #include "drapps/pipeline/engine.h"
 #include "drapps/text/corpus/corpus.h"
 #include "drapps/text/corpus/document_reader.h"
@@ -205,25 +208,21 @@ SharedCorpus foreign_corpus(const nb::sequence& paths, const std::vector<std::ui
 }
 
 std::vector<std::uint64_t> count_blocks(const SharedSource& self, std::uint32_t file, const text::Tokenizer& tokenizer,
-                                        bool bos, bool eos, const std::string& take, double held_out,
-                                        std::uint32_t length, std::uint32_t overlap, bool truncate) {
+                                        const std::string& description) {
   const auto* const source = dynamic_cast<const text::TextSource*>(self.source.get());
   if (source == nullptr || source->sets().front().corpus == nullptr) {
     throw nb::value_error("only documents are counted");
   }
-  text::Packing packing{.fit = length == 0 ? text::Fit::kConcatenate : text::Fit::kDocuments,
-                        .length = length,
-                        .held_out = held_out,
-                        .overlap = overlap,
-                        .truncate = truncate};
-  if (bos) packing.bos = 0;
-  if (eos) packing.eos = 0;
-  if (!parse(take, packing.take)) throw nb::value_error("take must be all, training or held_out");
+  PackedTextFields fields;
+  const auto object = nlohmann::json::parse(description, nullptr, false);
+  JsonReader reader(object, "the packing");
+  fields.fields(reader);
+  if (const Status read = reader.status(); !read.ok()) throw nb::value_error(read.error().message.c_str());
   auto counts = [&] {
     const WithoutGil released;
     const std::shared_ptr<Storage> storage = source->shared_storage();
     return text::count_blocks({*source->sets().front().corpus, *storage, Engine::get().memory(MemoryUse::kWorkspaces)},
-                              tokenizer, packing, file);
+                              tokenizer, packing_of(fields), file);
   }();
   if (!counts.ok()) raise_for_file(counts.error());
   return *std::move(counts);
@@ -368,10 +367,10 @@ void bind_corpus(nb::module_& module) {
       "sets"_a, "rows"_a.none(),
       "A Source of so many rows of text, or of as many as there can be, of a Corpus or TokenSet, or of several.");
   module.def(
-      "count_blocks", &count_blocks, "source"_a, "file"_a, "tokenizer"_a, "bos"_a, "eos"_a, "take"_a, "held_out"_a,
-      "length"_a, "overlap"_a, "truncate"_a,
-      "Ids of the good documents of each block of a file, with their marks, or with a length above 0 their rows, each "
-      "by itself; OSError or ValueError names the file.");
+      "count_blocks", &count_blocks, "source"_a, "file"_a, "tokenizer"_a, "packing"_a,
+      "Of each block of a file the ids of the good documents, with their marks, where they are packed one behind "
+      "the other; else the rows that they make. The packing is JSON, checked; OSError or ValueError names the "
+      "file.");
   module.def("rows_of_epoch", &rows_of_epoch, "counts"_a, "length"_a, "splits"_a, "shuffle"_a, "seed"_a,
              "Rows of an epoch that ends, of blocks of so many ids each, length of which are a row; splits: 0 for the "
              "default.");

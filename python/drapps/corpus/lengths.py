@@ -1,28 +1,32 @@
 """How many rows an epoch of text has that ends with its last document.
 
-All documents are tokenised once for it. What is counted, the ids of each block, or its rows where
-documents are by themselves, is kept by file in the user's cache folder, as the indexes of shards
-are: files that are as they were are not counted again, in whatever order, or length of packed rows.
+All documents are tokenised once for it. What is counted, the ids of each block where documents
+stand one behind the other, else the rows that they make, is kept by file in the user's cache
+folder, as the indexes of shards are: files that are as they were are not counted again, in whatever
+order, or length of concatenated rows.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from drapps.corpus.source import TextFiles
+from drapps.corpus.spec import described
 from drapps.errors import DataNotFoundError, PipelineError
 from drapps.shards.index import ShardIndex, shard_indexes
 
 if TYPE_CHECKING:
     from drapps.corpus.source import TextSource
-    from drapps.corpus.spec import PackedSpec
+    from drapps.corpus.spec import PackedSpec, Packing
 
 
 def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
-    """Rows over all ranks, to the last document of the longest split.
+    """Rows over all ranks, or batches of a token budget, to the last document of the longest split.
 
     Raises:
         DataNotFoundError: a file is not there.
@@ -31,10 +35,10 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
     from drapps import _core
 
     packing = spec.packing
-    if packing.packing not in ("concatenate", "documents") or not isinstance(source, TextFiles):
+    if not isinstance(source, TextFiles):
         raise PipelineError(
-            'rows="epoch" is for documents of one source, concatenated or by themselves: an epoch '
-            "of best fit or of a mixture has no end that is known beforehand, so say how many rows"
+            'a pass to the end of an "epoch" is for documents of one source: those of a mixture do '
+            "not end together, so say how many rows or batches"
         )
     counted = _counted(source, spec)
     counts = [count for name in source.files for count in counted[name].columns["ids"].tolist()]
@@ -46,7 +50,7 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
     try:
         rows = _core.rows_of_epoch(
             counts,
-            1 if packing.packing == "documents" else packing.length,
+            packing.length if packing.packing == "concatenate" else 1,
             packing.splits,
             sampler.shuffle,
             sampler.seed,
@@ -60,28 +64,16 @@ def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:
     """Of each file, which may be named several times."""
     from drapps import _core
 
-    packing = spec.packing
-    marks = (packing.bos >= 0, packing.eos >= 0)
+    packing = _counting(spec.packing)
+    as_json = json.dumps(described(packing))
     core = spec.tokenizer.core
     assert core is not None  # packing needs a native one
-    alone = packing.packing == "documents"
-    length, overlap, cut = packing.length if alone else 0, packing.overlap, packing.truncate
     located, numbers = source.located(), {name: i for i, name in enumerate(source.files)}
 
     def count(file: bytes) -> ShardIndex:
         try:
             status = os.stat(file)  # noqa: PTH116
-            ids = _core.count_blocks(
-                located,
-                numbers[file],
-                core,
-                *marks,
-                packing.take,
-                packing.held_out,
-                length,
-                overlap,
-                cut,
-            )
+            ids = _core.count_blocks(located, numbers[file], core, as_json)
         except FileNotFoundError as error:
             raise DataNotFoundError(str(error)) from None
         except (OSError, ValueError) as error:
@@ -91,12 +83,32 @@ def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:
 
     what: dict[str, Any] = {
         "tokens": spec.tokenizer.digest,
-        "marks": marks,
-        "take": packing.take,
-        "held_out": packing.held_out,
+        "packing": as_json,
         "documents": source.described,
     }
-    if alone:
-        what["parts"] = (length, overlap, cut)
     names = list(numbers)
     return dict(zip(names, shard_indexes(names, what, count, "cache"), strict=True))
+
+
+def _counting(packing: Packing) -> Packing:
+    """What of it decides about the counts, and the same for all else."""
+    plain = type(packing)(length=1)
+    same = replace(
+        plain,
+        packing=packing.packing,
+        bos=min(packing.bos, 0),  # whether there is one
+        eos=min(packing.eos, 0),
+        take=packing.take,
+        held_out=packing.held_out,
+    )
+    if packing.packing == "concatenate":
+        return same
+    return replace(
+        same,
+        length=packing.length,
+        overlap=packing.overlap,
+        truncate=packing.truncate,
+        budget=packing.budget,
+        multiple=packing.multiple,
+        lengths=packing.lengths,
+    )

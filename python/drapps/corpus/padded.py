@@ -69,7 +69,7 @@ class PaddedPipeline(TextRows):
         *,
         token_budget: int | None = None,
         rows: int | Literal["epoch"] | None = None,
-        batches: int | None = None,
+        batches: int | Literal["epoch"] | None = None,
         policy: Policy = "initial",
         learn: bool = False,
         cpu_budget: float | None = None,
@@ -91,7 +91,9 @@ class PaddedPipeline(TextRows):
                 first one comes again, in another order; without this a pass has no end. With
                 ``"epoch"`` it has every document once, and all ranks end together, as in
                 `PackedPipeline.batch`.
-            batches: … over all ranks, where they have a token budget.
+            batches: … over all ranks, where they have a token budget. Where a pass ends with its
+                epoch, documents of like length come together within some MiB of text, and what is
+                left behind a split's last batch is a batch of one row of padding alone.
             policy: who moves the knobs, as in `Pipeline.batch`.
             learn: a learned policy goes on learning as it runs, judged: see "Learned policies".
             cpu_budget: the most cores to use.
@@ -118,4 +120,4 @@ class PaddedPipeline(TextRows):
             return whole._loader(rows, resources, bad_samples_file, learns)
         most = arguments.whole("token_budget", token_budget, 1, _MOST_OF_BATCH)
         whole = filled._packing(packing="budget", budget=most)._sample(batch=1)
-        return whole._loader(batches, resources, bad_samples_file, learns)
+        return whole._loader(batches, resources, bad_samples_file, learns, "batches")

@@ -292,7 +292,8 @@ class PackedPipeline(TextRows):
                 every document once: all ranks end together, what is left of the rows is padding
                 (``attention_mask`` 0, label -100), and the ``flags`` of a row of padding alone are
                 odd. All documents are tokenised once beforehand to know where the end is, which is
-                remembered in the cache folder.
+                remembered in the cache folder. By best fit rows are then made of some MiB of text
+                at a time.
             tokens: the same in tokens, rounded down to whole global batches.
             policy: who moves the knobs, as in `Pipeline.batch`.
             learn: a learned policy goes on learning as it runs, judged: see "Learned policies".

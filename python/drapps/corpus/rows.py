@@ -112,8 +112,12 @@ class TextRows:
         resources: Resources,
         bad_samples_file: str | os.PathLike[str] | None,
         learns: bool,
+        name: str = "rows",
     ) -> PackedLoader:
-        """Of passes of so many rows, or of an epoch; without an end where there are none."""
+        """Of passes of so many rows, or of an epoch; without an end where there are none.
+
+        Batches of a token budget are rows to it, as `name` says.
+        """
         from drapps.bad_samples import file_at
         from drapps.corpus.loader import PackedLoader
         from drapps.loader import learning_from
@@ -124,8 +128,10 @@ class TextRows:
             whole = whole._packing(ends=True)
             count: int | None = epoch_rows(self.source, whole._spec)
         else:
-            count = None if rows is None else whole._whole_batches(rows)
-        source = self.source.of_rows(count)
+            count = None if rows is None else whole._whole_batches(rows, name)
+        also = " or tokens=" if self._spec.packing.packing in ("concatenate", "best_fit") else ""
+        of_epoch = "" if self.source.weights else f', such as {name}="epoch",'
+        source = self.source.of_rows(count, f"{name}={also}{of_epoch}")
         if learns:
             size = whole._spec.sampler.batch
             policy = learning_from(resources.policy, source, whole._spec, size)
@@ -137,14 +143,16 @@ class TextRows:
             file_at(bad_samples_file),
         )
 
-    def _whole_batches(self, rows: int | str) -> int:
+    def _whole_batches(self, rows: int | str, name: str) -> int:
         """The rows of a pass that are in whole global batches."""
-        whole = arguments.whole("rows", rows, 0, _MOST_ROWS)
+        whole = arguments.whole(name, rows, 0, _MOST_ROWS)
         whole -= whole % self._spec.sampler.global_batch
         if whole == 0:
+            least = self._spec.sampler.global_batch
             raise PipelineError(
-                "a pass has less than one global batch of "
-                f"{self._spec.sampler.global_batch} rows of {self._spec.packing.length} tokens: "
-                "raise rows= or tokens="
+                f"a pass has less than one batch of each rank, which is {least}: raise {name}="
+                if name != "rows"
+                else f"a pass has less than one global batch of {least} rows of "
+                f"{self._spec.packing.length} tokens: raise rows= or tokens="
             )
         return whole

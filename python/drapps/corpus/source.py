@@ -34,6 +34,7 @@ class TextSource(ABC):
 
     Attributes:
         rows: of an epoch of packed text; None where that has no end.
+        ends_by: what of `batch` gives it one.
         files: their paths, of one source.
         described: what a document of them is, JSON-able.
         weights: of the sources that a mixture has, in the ratio of their shares; else none.
@@ -41,6 +42,7 @@ class TextSource(ABC):
     """
 
     rows: int | None = None
+    ends_by: str = "rows="
     files: Sequence[bytes] = ()
     described: tuple[str | int, ...] = ()
     weights: tuple[int, ...] = ()
@@ -65,9 +67,9 @@ class TextSource(ABC):
             PipelineError: they are of Parquet files, which pyarrow reads by itself.
         """
 
-    def of_rows(self, rows: int | None) -> TextSource:
+    def of_rows(self, rows: int | None, ends_by: str = "rows=") -> TextSource:
         """The same documents, packed into so many rows an epoch."""
-        return self._changed(rows=rows)
+        return self._changed(rows=rows, ends_by=ends_by)
 
     def _changed(self, **changes: Any) -> TextSource:
         other = copy(self)
@@ -101,8 +103,8 @@ class TextSource(ABC):
     def __len__(self) -> int:
         if self.rows is None:
             raise TypeError(
-                "packed text goes on for ever, so it has no length: "
-                "say rows= or tokens= in batch(), or count the steps yourself"
+                "text goes on with its first document behind the last one, so it has no length: "
+                f"say {self.ends_by} in batch(), or count the steps yourself"
             )
         return self.rows
 

@@ -66,7 +66,7 @@ class PackedSpec:
         """The description as plain, JSON-able data; the tokenizer is beside it."""
         return {
             "version": VERSION,
-            "parts": {"text": {"modality": "packed_text", **_described(self.packing)}},
+            "parts": {"text": {"modality": "packed_text", **described(self.packing)}},
             "sampler": asdict(self.sampler),
             "seed": self.seed,
             "on_error": self.on_error,
@@ -83,14 +83,14 @@ class PackedSpec:
         return (self.tokenizer.digest,)
 
 
-def _described(packing: Packing) -> dict[str, Any]:
-    """All of them, but what came later and is not used."""
+def described(packing: Packing) -> dict[str, Any]:
+    """All of its fields, but what came later and is not used."""
     plain = Packing(length=packing.length)
-    described = {
+    named = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(packing).items()
     }
     for name in _LATER:
         if getattr(packing, name) == getattr(plain, name):
-            del described[name]
-    return described
+            del named[name]
+    return named

@@ -12,7 +12,6 @@ from drapps.arguments import Bytes
 from drapps.errors import PipelineError
 from drapps.policy import Policy
 from drapps.resources import Resources
-from drapps.source import Source
 from drapps.spec import MOST_ROWS, REMAINDERS
 from drapps.token_shards.source import TokenFiles, TokenSource, token_files
 from drapps.token_shards.spec import Rows, TokenRowsSpec
@@ -121,7 +120,7 @@ class TokenPipeline:
 class TokenRowsPipeline:
     """Rows of tokens; made by `TokenPipeline.pack`. `batch` ends the description."""
 
-    source: Source
+    source: TokenSource
     _spec: TokenRowsSpec
 
     def on(self, storage: EmulatedStorage) -> TokenRowsPipeline:
@@ -157,6 +156,73 @@ class TokenRowsPipeline:
         """What a bad row does: ``raise`` (default), ``skip`` it, or ``replace`` it by another."""
         action = arguments.one_of("action", action, ("raise", "skip", "replace"))
         return replace(self, _spec=replace(self._spec, on_error=action))
+
+    def mask(
+        self,
+        token: int | str,
+        probability: float = 0.15,
+        *,
+        replaced: float = 0.8,
+        random: float = 0.1,
+        whole_words: bool = False,
+        tokenizer: Any = None,
+        special: Iterable[int] = (),
+        seed: int = 0,
+    ) -> TokenRowsPipeline:
+        """Masked language modelling: ``labels`` are some ids, in whose place others stand.
+
+        Which ones follows from the seeds, the epoch and the place of the row in it. `token`,
+        padding, the `eos` of files of ids alone, `special`, and the special tokens of `tokenizer`
+        are never chosen.
+
+        Args:
+            token: what stands in their place, by its id, or with `tokenizer` by its text.
+            probability: with which an id is chosen.
+            replaced: of those that are, the share that becomes `token`.
+            random: … that becomes any id of the vocabulary: of `tokenizer`, or of
+                ``drapps.tokens(vocabulary=…)``. The others stay.
+            whole_words: a word is chosen as a whole, by its first token. Words begin behind white
+                space, special tokens, and where a document does, if its files say where that is.
+                It needs `tokenizer`, as ids do not say what their text is.
+            tokenizer: the one that made the ids: what `drapps.tokenizer` takes.
+            special: more ids that are never chosen.
+            seed: of the choices, beside that of the order.
+
+        Raises:
+            PipelineError: no such token, no such shares, or something is needed that is not given.
+        """
+        from drapps.corpus.tokens import native_tokenizer, token_id
+
+        rows = self._spec.rows
+        if rows.labels == "shifted":
+            raise PipelineError("labels of masked tokens stand where the tokens do: not shifted")
+        native = None if tokenizer is None else native_tokenizer(tokenizer)
+        if native is None and (
+            isinstance(token, str) or arguments.flag("whole_words", whole_words)
+        ):
+            raise PipelineError(
+                "files of ids do not say what the text of an id is: give tokenizer=, the one that "
+                "made them, for a mask by its text and for whole words"
+            )
+        never = [arguments.whole("special", each, 0, _MOST_IDS) for each in special]
+        if rows.of_documents:
+            never.append(rows.pad)
+        if self.source.eos is not None:
+            never.append(self.source.eos)
+        masked = replace(
+            rows,
+            labels="masked",
+            special=tuple(sorted(set(never))),
+            mask=arguments.whole("token", token, 0, _MOST_IDS)
+            if native is None
+            else token_id("token", token, native),
+            mask_probability=arguments.chance(probability, "probability"),
+            mask_replaced=arguments.chance(replaced, "replaced"),
+            mask_random=arguments.chance(random, "random"),
+            mask_words=arguments.flag("whole_words", whole_words),
+        )
+        spec = replace(self._spec, rows=masked, tokenizer=native, seed=arguments.seed("seed", seed))
+        return replace(self, source=self.source.of_rows(masked), _spec=spec)
 
     def _sample(self, **changes: Any) -> TokenRowsPipeline:
         sampler = replace(self._spec.sampler, **changes)

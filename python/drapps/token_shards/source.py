@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from drapps import arguments
 from drapps.errors import DataNotFoundError, PipelineError
@@ -17,6 +18,7 @@ from drapps.token_shards.spec import Rows
 
 if TYPE_CHECKING:
     from drapps import _core
+    from drapps.storage import EmulatedStorage
 
 DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
 _KINDS = {".bin": "bin", ".idx": "bin", ".arrow": "arrow", ".parquet": "parquet"}
@@ -119,6 +121,21 @@ class TokenSource(Source):
     def extent(self) -> int:
         """What states name the set's size by: ids."""
         return self.opened.size
+
+    def on(self, storage: EmulatedStorage) -> TokenSource:
+        """The same ids, whose files lie on another storage."""
+        return cast("TokenSource", super().on(storage))
+
+    def of_rows(self, rows: Rows) -> TokenSource:
+        """The same files, cut otherwise."""
+        other = copy(self)
+        other._rows, other._native = rows, None
+        return other
+
+    @property
+    def eos(self) -> int | None:
+        """The id behind each document of files of ids alone, where it is known."""
+        return self._files.eos
 
     @property
     def opened(self) -> _core.TokenSet:

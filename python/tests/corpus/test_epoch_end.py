@@ -142,11 +142,101 @@ def test_held_out_and_bad_documents(files, tokenizer, tmp_path):
     assert len(loader.bad_samples()) == 2
 
 
+def budgeted(files: Any, tokenizer: Any) -> Any:
+    """Rows whose padding is told from all that they hold, by documents that are never cut."""
+    return drapps.text(files).tokenise(tokenizer, 2000, eos=EOS).pad(0, multiple=8)
+
+
+def texts_of(batches: Any, tokenizer: Any) -> Counter[str]:
+    """Of documents that no row cuts."""
+    eos = tokenizer.encode_token(EOS)[0]
+    texts: Counter[str] = Counter()
+    for batch in batches:
+        for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
+            used = row[mask == 1]
+            for part in np.split(used, np.flatnonzero(used == eos) + 1):
+                if len(part) > 0:
+                    texts[tokenizer.decode(part[:-1].tolist())] += 1
+    return texts
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_an_epoch_of_a_token_budget_ends(files, tokenizer, shuffle):
+    pipeline = budgeted(files, tokenizer)
+    pipeline = pipeline.shuffle(3) if shuffle else pipeline
+    loader = pipeline.batch(token_budget=16_000, batches="epoch")
+    wanted = Counter(line for file in files for line in file.read_text().splitlines())
+    passes = []
+    for _ in range(2):
+        batches = list(loader.numpy())
+        assert len(batches) == len(loader)
+        assert texts_of(batches, tokenizer) == wanted
+        assert all(each["input_ids"].size <= 16_000 for each in batches)
+        passes.append([each["input_ids"].tobytes() for each in batches])
+        for each in batches:
+            padding = each["attention_mask"].sum() == 0
+            assert bool(each["flags"][0] & 1) == padding
+            if padding:
+                assert each["input_ids"].shape == each["labels"].shape == (1, 8)
+                assert each["lengths"].tolist() == [0]
+                assert (each["labels"] == -100).all()
+    assert (passes[0] == passes[1]) != shuffle
+    one = pipeline.batch(token_budget=16_000, batches="epoch")
+    states = [one.state_dict() for _ in one]
+    for step in [0, len(states) // 2, len(states) - 3, len(states) - 2]:
+        again = pipeline.batch(token_budget=16_000, batches="epoch")
+        again.load_state_dict(states[step])
+        assert [each["input_ids"].tobytes() for each in again.numpy()] == passes[0][step + 1 :]
+
+
+def test_ranks_with_a_token_budget_end_together(files, tokenizer):
+    pipeline = budgeted(files, tokenizer).shuffle(2)
+    whole = [
+        each["input_ids"].tobytes()
+        for each in pipeline.batch(token_budget=9000, batches="epoch").numpy()
+    ]
+    for rank in range(2):
+        loader = pipeline.shard(rank, 2).batch(token_budget=9000, batches="epoch")
+        assert [each["input_ids"].tobytes() for each in loader.numpy()] == whole[rank::2]
+
+
+def test_an_epoch_of_best_fit_ends(files, tokenizer):
+    pipeline = drapps.text(files).pack(
+        tokenizer, 2000, eos=EOS, pad=0, packing="best_fit", labels="shifted"
+    )
+    loader = pipeline.shuffle(1).batch(4, rows="epoch")
+    wanted = Counter(line for file in files for line in file.read_text().splitlines())
+    for _ in range(2):
+        batches = list(loader.numpy())
+        assert len(batches) == len(loader)
+        assert texts_of(batches, tokenizer) == wanted
+        for each in batches:
+            padding = each["attention_mask"].sum(1) == 0
+            assert np.array_equal(each["flags"] & 1, padding)
+            assert (each["labels"][padding] == -100).all()
+
+
+def test_a_pass_without_an_end_has_no_length(files, tokenizer):
+    rows = budgeted(files, tokenizer)
+    for loader, says in (
+        (packed(files, tokenizer).batch(2), r'rows= or tokens=, such as rows="epoch",'),
+        (rows.batch(2), r'say rows=, such as rows="epoch",'),
+        (rows.batch(token_budget=4000), r'say batches=, such as batches="epoch",'),
+    ):
+        with pytest.raises(TypeError, match=says):
+            len(loader)
+    with pytest.raises(PipelineError, match="batch of each rank, which is 2: raise batches="):
+        rows.shard(0, 2).batch(token_budget=4000, batches=1)
+
+
 def test_what_has_no_known_end_is_refused(files, tokenizer):
-    with pytest.raises(PipelineError, match="best fit"):
-        packed(files, tokenizer, packing="best_fit").batch(2, rows="epoch")
     mixed = drapps.mixture([drapps.text(file) for file in files], (1, 1))
     with pytest.raises(PipelineError, match="a mixture"):
         mixed.pack(tokenizer, LENGTH, eos=EOS).batch(2, rows="epoch")
+    with pytest.raises(PipelineError, match="a mixture"):
+        mixed.tokenise(tokenizer, LENGTH, eos=EOS).batch(token_budget=4000, batches="epoch")
+    endless = mixed.pack(tokenizer, LENGTH, eos=EOS).batch(2)
+    with pytest.raises(TypeError, match="say rows= or tokens= in batch"):
+        len(endless)
     with pytest.raises(PipelineError, match="two ways"):
         packed(files, tokenizer).batch(2, rows="epoch", tokens=5)

@@ -216,3 +216,27 @@ def test_words_that_do_not_go_together(words, why, capsys):
         main(["pack", *words])
     assert ended.value.code == 2
     assert why in capsys.readouterr().err
+
+
+def test_words_of_ids_are_masked_as_a_whole(tokenizer, texts, tmp_path):
+    corpora.write_lines(tmp_path / "a.txt", texts[:400])
+    write_tokens(tmp_path / "out", tmp_path / "a.txt", tokenizer, eos=EOS)
+    pipeline = drapps.tokens(tmp_path / "out").pack(200).shuffle(1)
+    whole = pipeline.mask(5, 0.3, whole_words=True, tokenizer=tokenizer)
+    special = {5, *tokenizer.encode_token(EOS)}  # the mask is one, too
+    words = 0
+    rows = zip(
+        rows_of(pipeline.batch(8))["input_ids"], rows_of(whole.batch(8))["labels"], strict=True
+    )
+    for was, labels in rows:
+        chosen = labels != -100
+        assert not chosen[np.isin(was, list(special))].any()
+        parts = [tokenizer.decode([each], skip_special_tokens=False) for each in was.tolist()]
+        for at in range(1, 200):
+            within = not (parts[at][:1].isspace() or parts[at - 1][-1:].isspace())
+            if within and not special & {int(was[at]), int(was[at - 1])}:
+                assert chosen[at] == chosen[at - 1]
+                words += int(chosen[at])
+    assert words > 100
+    with pytest.raises(PipelineError, match="a tokenizer is made from"):
+        pipeline.mask(5, tokenizer=object())

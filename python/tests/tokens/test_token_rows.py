@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
+from typing import Any
 
 import numpy as np
 import pytest
 
 import drapps
+from drapps.errors import PipelineError
 from python.tests.tokens.token_files import (
     MEGATRON_CODES,
     documents,
@@ -157,3 +160,74 @@ def test_fronts_have_the_same_batches(tmp_path):
     assert ids.dtype == torch.int64
     loader.set_epoch(0)
     assert np.array_equal(ids.numpy(), rows_of(loader)["input_ids"])
+
+
+def masks(pipeline: Any, **options: Any) -> tuple[Any, Any]:
+    """A pass without masks and with them."""
+    return rows_of(pipeline.batch(8)), rows_of(pipeline.mask(5, seed=3, **options).batch(8))
+
+
+def test_masks_have_their_shares_and_are_the_same_everywhere(tmp_path):
+    texts = [np.append(each + 10, 7) for each in documents(6000, below=900)]
+    path = write_plain(tmp_path / "a.bin", np.concatenate(texts))
+    tokens = drapps.tokens(path, dtype="uint16", eos=7, vocabulary=1000)
+    pipeline = tokens.pack(LENGTH).shuffle(1)
+    plain, rows = masks(pipeline, special=[11])
+    was, ids, labels = plain["input_ids"], rows["input_ids"], rows["labels"]
+    at = labels != -100
+    assert np.array_equal(labels[at], was[at])
+    assert np.array_equal(ids[~at], was[~at])
+    never = np.isin(was, [5, 7, 11])
+    assert not at[never].any()
+    chosen = int(at.sum())
+    counts = (chosen, int((ids[at] == 5).sum()), int((ids[at] == was[at]).sum()))
+    # Five standard deviations of a binomial count.
+    for count, of, share in zip(
+        counts, ((~never).sum(), chosen, chosen), (0.15, 0.8, 0.1), strict=True
+    ):
+        assert abs(count - of * share) < 5 * (of * share * (1 - share)) ** 0.5 + 0.01 * of * share
+    loader = pipeline.mask(5, seed=3, special=[11]).batch(8, cpu_budget=1)
+    assert np.array_equal(rows_of(loader)["input_ids"], ids)
+    assert not np.array_equal(rows_of(loader)["input_ids"], ids)  # of the next epoch
+    states = [loader.state_dict() for _ in itertools.islice(loader.iterate(0), 4)]
+    again = pipeline.mask(5, seed=3, special=[11]).batch(8)
+    again.load_state_dict(states[3])
+    pieces = [pipeline.shard(rank, 2).mask(5, seed=3, special=[11]).batch(4) for rank in range(2)]
+    first = [next(iter(piece.numpy()))["input_ids"] for piece in pieces]
+    assert np.array_equal(np.concatenate(first), ids[:8])
+    with pytest.raises(PipelineError, match="another"):
+        pipeline.batch(8).load_state_dict(states[3])
+
+
+def test_padding_is_never_masked(tmp_path):
+    texts = documents(300, below=900, longest=2 * LENGTH)
+    tokens = drapps.tokens(write_megatron(tmp_path / "a", texts))
+    pipeline = tokens.pack(LENGTH, packing="documents", pad=9)
+    rows = rows_of(pipeline.mask(5, 1.0, replaced=1.0, random=0.0).batch(8))
+    for row, text in enumerate(texts):
+        size = min(len(text), LENGTH)
+        cut = np.full(LENGTH, 9)
+        cut[:size] = text[:size]
+        chosen = ~np.isin(cut, [5, 9])
+        assert np.array_equal(rows["input_ids"][row], np.where(chosen, 5, cut))
+        assert np.array_equal(rows["labels"][row], np.where(chosen, cut, -100))
+
+
+def test_masks_that_need_more_are_refused(tmp_path):
+    path = write_plain(tmp_path / "a.bin", np.arange(1000))
+    pipeline = drapps.tokens(path, dtype="uint16").pack(LENGTH)
+    for options, message in (
+        ({"token": "[MASK]"}, "give tokenizer="),
+        ({"token": 5, "whole_words": True}, "give tokenizer="),
+        ({"token": 5}, "give the vocabulary"),
+        ({"token": -1}, "token"),
+        ({"token": 5, "replaced": 0.9, "random": 0.2}, "at most 1 together"),
+        ({"token": 5, "special": [-4]}, "special"),
+    ):
+        with pytest.raises(PipelineError, match=re.escape(message)):
+            pipeline.mask(**options).batch(4)
+    with pytest.raises(PipelineError, match="not shifted"):
+        drapps.tokens(path, dtype="uint16").pack(LENGTH, labels="shifted").mask(5)
+    known = drapps.tokens(path, dtype="uint16", vocabulary=1000).pack(LENGTH)
+    with pytest.raises(PipelineError, match="1000 is none of the vocabulary"):
+        known.mask(1000).batch(4)

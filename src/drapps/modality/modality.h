@@ -90,6 +90,8 @@ class PartDraws {
   /// @param before  numbers of ops that parts before this one have.
   PartDraws(const Coordinate& at, std::size_t before) noexcept : at_(at), before_(before) {}
   Draws operator[](std::size_t op) const noexcept { return {at_, static_cast<std::uint16_t>(before_ + op + 1)}; }
+  /// For what draws with ordinals of its own.
+  const Coordinate& at() const noexcept { return at_; }
 
  private:
   Coordinate at_;

@@ -61,18 +61,6 @@ Status check_tokens(const PackedTextFields& fields, const text::TokenSet& set) {
   return ok_status();
 }
 
-Status check_masks(const PackedTextFields& fields) {
-  const double become = fields.mask_replaced + fields.mask_random;
-  if (fields.mask == PackedTextFields::kNoId) return invalid("masked labels need the id of the mask");
-  if (!(fields.mask_probability >= 0 && fields.mask_probability <= 1)) {
-    return invalid("the probability of a mask must be from 0 to 1");
-  }
-  if (!(fields.mask_replaced >= 0 && fields.mask_random >= 0 && become <= 1)) {
-    return invalid("the shares of what becomes the mask, and of what becomes any token, must be at most 1 together");
-  }
-  return ok_status();
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const PartSpec>> PackedTextPart::parse(const nlohmann::json& fields, const std::string& where,
@@ -101,9 +89,6 @@ Result<std::shared_ptr<PartPlan>> PackedTextPart::plan(const std::string& name, 
     return invalid("length=" + std::to_string(length) + " must be from 1 to " + std::to_string(kLongestRow));
   }
   if (window == 0) return invalid("window must be at least 1");
-  if (ends && (packing == text::Fit::kBestFit || packing == text::Fit::kBudget)) {
-    return invalid("an epoch of best fit or of a token budget has no known end; say how many rows");
-  }
   DRAPPS_RETURN_IF_ERROR(check_alone(*this));
   if (labels == CausalLabels::kMasked) DRAPPS_RETURN_IF_ERROR(check_masks(*this));
   if (ends && !weights.empty()) return invalid("the sources of a mixture do not end together; say how many rows");

@@ -11,6 +11,7 @@
 
 #include "drapps/augment/picture/fields.h"
 #include "drapps/base/attachment.h"
+#include "drapps/modality/mask_fields.h"
 #include "drapps/modality/modality.h"
 #include "drapps/text/pack/packing.h"
 #include "drapps/text/tokenizer.h"
@@ -39,7 +40,7 @@ struct EnumNames<text::Fit> {
   static constexpr std::array<std::string_view, 4> kNames{"concatenate", "best_fit", "documents", "budget"};
 };
 
-struct PackedTextFields {
+struct PackedTextFields : MaskFields {
   static constexpr std::int64_t kNoId = -1;
 
   text::Fit packing = text::Fit::kConcatenate;
@@ -67,13 +68,6 @@ struct PackedTextFields {
   std::uint32_t multiple = 1;  // as text::Widths
   std::vector<std::uint32_t> lengths;
   bool pad_left = false;
-
-  // With CausalLabels::kMasked, as text::Masking.
-  std::int64_t mask = kNoId;
-  double mask_probability = 0.15;
-  double mask_replaced = 0.8;
-  double mask_random = 0.1;
-  bool mask_words = false;
 
   bool alone() const noexcept { return packing == text::Fit::kDocuments || packing == text::Fit::kBudget; }
   text::Widths widths() const { return {.multiple = multiple, .lengths = lengths}; }
@@ -103,11 +97,7 @@ struct PackedTextFields {
     v("multiple", multiple);
     v("lengths", lengths);
     v("pad_left", pad_left);
-    v("mask", mask);
-    v("mask_probability", mask_probability);
-    v("mask_replaced", mask_replaced);
-    v("mask_random", mask_random);
-    v("mask_words", mask_words);
+    mask_fields(v);  // with CausalLabels::kMasked
   }
 };
 

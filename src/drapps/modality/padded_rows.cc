@@ -52,19 +52,22 @@ void PaddedRows::put(std::int64_t* data, const Matrix& matrix, std::uint32_t row
 }
 
 /// Sequences that stand one behind the other move to their rows, none of which begins before them: the last one first.
+/// Where there are none, there is a row of padding.
 void PaddedRows::write_matrix(const text::PackedRow& packed, const BatchLayout& layout, std::byte* slot) const {
   auto* const lengths = numbers_at<std::int64_t>(layout, slot, lengths_, 0);
-  Matrix matrix{.rows = static_cast<std::uint32_t>(packed.documents.size())};
+  const auto begin_of = [&](std::uint32_t row) {
+    return row < packed.documents.size() ? packed.documents[row] : static_cast<std::uint32_t>(packed.used);
+  };
+  Matrix matrix{.rows = std::max(1u, static_cast<std::uint32_t>(packed.documents.size()))};
   for (std::uint32_t row = 0; row < matrix.rows; ++row) {
-    const std::size_t end = row + 1 < matrix.rows ? packed.documents[row + 1] : packed.used;
-    lengths[row] = static_cast<std::int64_t>(end - packed.documents[row]);
+    lengths[row] = begin_of(row + 1) - begin_of(row);
     matrix.width = std::max(matrix.width, static_cast<std::uint32_t>(lengths[row]));
   }
   matrix.width = widths_.of(matrix.width);
   const auto spread = [&](std::size_t column, std::int64_t fill) {
     auto* const data = numbers_at<std::int64_t>(layout, slot, column, 0);
     for (std::uint32_t row = matrix.rows; row-- > 0;) {
-      put(data, matrix, row, data + packed.documents[row], lengths[row], fill);
+      put(data, matrix, row, data + begin_of(row), lengths[row], fill);
     }
   };
   spread(ids_, fields_.pad);

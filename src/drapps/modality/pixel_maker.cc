@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint8_t kUpright = 1, kMirrored = 2, kUpsideDown = 4, kFirstTransposed = 5, kLast = 8;
 
-Error invalid(const char* message) {
+Error unfit(const char* message) {
   return Error{.code = ErrorCode::kInvalidArgument, .stage = Stage::kAugment, .message = message};
 }
 
@@ -43,7 +43,7 @@ Result<ImageView> PixelMaker::stored(const PixelSource& source, const PixelPart&
     const jpeg::IndexUse* const index = source.index.store == nullptr ? nullptr : &source.index;
     return decoder_.decode(source.file, info, part.rect, options, decoded_, index);
   }
-  if (part.luma) return invalid("luma is a file's");
+  if (part.luma) return unfit("luma is a file's");
   const ImageView view = source.planes.crop(part.rect);
   if (!gray) return view;
   Result<ImageView> made = gray_.reshape(1, view.height, view.width);
@@ -52,7 +52,7 @@ Result<ImageView> PixelMaker::stored(const PixelSource& source, const PixelPart&
 }
 
 Result<ImageView> PixelMaker::make(const PixelSource& source, const PixelPart& part) {
-  if (part.orientation < kUpright || part.orientation > kLast) return invalid("an orientation is 1 to 8");
+  if (part.orientation < kUpright || part.orientation > kLast) return unfit("an orientation is 1 to 8");
   Result<ImageView> view = stored(source, part);
   if (!view.ok() || part.orientation == kUpright) return view;
   const bool transposed = part.orientation >= kFirstTransposed;
@@ -68,14 +68,14 @@ Result<ImageView> PixelMaker::make(const PixelSource& source, const PixelPart& p
 }
 
 Result<ImageView> PixelMaker::resize(const PixelSource& source, const PixelPart& part, const PixelTarget& target) {
-  if (target.extent.height <= 0 || target.extent.width <= 0) return invalid("a picture has at least one pixel");
+  if (target.extent.height <= 0 || target.extent.width <= 0) return unfit("a picture has at least one pixel");
   Result<ImageView> view = make(source, part);
   if (!view.ok()) return view;
   Result<ImageView> out = resized_.reshape(view->channels, target.extent.height, target.extent.width);
   if (!out.ok()) return out;
   if (target.box) {
     const Rect read = target.box->read();
-    if (read.height != view->height || read.width != view->width) return invalid("a box reads another part");
+    if (read.height != view->height || read.width != view->width) return unfit("a box reads another part");
     DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order, *target.box));
   } else {
     DRAPPS_RETURN_IF_ERROR(resizer_.resize(*out, *view, target.filter, target.order));
@@ -87,7 +87,7 @@ Status PixelMaker::resize_array(const ArrayPixels& in, Extent extent, kernel::Fi
                                 std::uint8_t* out) {
   constexpr std::int32_t kChannels = 3;
   if (std::min({in.extent.height, in.extent.width, extent.height, extent.width}) <= 0) {
-    return invalid("a picture has at least one pixel");
+    return unfit("a picture has at least one pixel");
   }
   // The resize reads beyond rows, which an array may not allow.
   const Result<ImageView> read = decoded_.reshape(kChannels, in.extent.height, in.extent.width);

@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "drapps/base/philox.h"
 #include "drapps/modality/packed_text.h"
-#include "drapps/text/collate/mask.h"
+#include "drapps/modality/row_masks.h"
 #include "drapps/text/pack/packer.h"
 
 namespace drapps {
@@ -25,15 +24,10 @@ class RowLabels {
              std::span<std::int64_t> labels) const;
 
  private:
-  void mask(const text::PackedRow& packed, const Coordinate& draws, std::span<std::int64_t> ids,
-            std::span<std::int64_t> labels) const;
-  std::vector<std::int64_t> words_of(const text::PackedRow& packed, std::span<const std::int64_t> ids) const;
   void shift(const text::PackedRow& packed, std::span<std::int64_t> labels) const;
 
   const PackedTextFields fields_;
-  const text::Masking masking_;
-  const std::vector<std::int64_t> special_;  // ids that are never masked, ascending
-  const std::vector<std::uint8_t> spaces_;   // of each id, where whole words are masked: on which side white space is
+  const RowMasks masks_;
 };
 
 }  // namespace drapps

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "drapps/data/buffer.h"
 #include "drapps/kernel/widen.h"
 #include "drapps/modality/columns.h"
 #include "drapps/modality/json_fields.h"
+#include "drapps/modality/row_masks.h"
 
 namespace drapps {
 namespace {
@@ -33,6 +37,8 @@ struct TokenRowState final : PartState {
     pieces = {};
     documents = {};
     std::vector<Buffer>().swap(buffers);
+    ids_column = {};
+    labels_column = {};
   }
   MemoryLedger& ledger;
   std::vector<ReadPiece> pieces;         // the first may begin with an id before the row
@@ -40,6 +46,7 @@ struct TokenRowState final : PartState {
   std::uint64_t ids = 0;                 // of the row, and ahead of it
   std::vector<std::uint32_t> documents;  // places in the row, and behind it as far as `ahead`, where documents begin
   std::vector<Buffer> buffers;           // of the pieces but the first
+  std::vector<std::int64_t> ids_column, labels_column;  // of a row with masks
 };
 
 template <class T>
@@ -65,19 +72,52 @@ void find_all(const ReadPiece& piece, std::uint64_t wanted, std::int64_t place, 
   }
 }
 
+/// Ids are below it; 0 where nothing says.
+std::uint64_t vocabulary_of(const TokenRowsPart& part, const TokenSet& set) {
+  return part.tokenizer != nullptr ? part.tokenizer->vocabulary() : set.options().vocabulary;
+}
+
+/// What masks need that rows of ids do not say by themselves.
+Status check_token_masks(const TokenRowsPart& part, const TokenSet& set) {
+  DRAPPS_RETURN_IF_ERROR(check_masks(part));
+  if (part.mask_words && part.tokenizer == nullptr) {
+    return invalid("words are found by the texts of tokens, and ids have none; give the tokenizer that made them");
+  }
+  const std::uint64_t vocabulary = vocabulary_of(part, set);
+  if (vocabulary > std::numeric_limits<std::uint32_t>::max()) return invalid("a vocabulary has at most 2^32 - 1 ids");
+  if (vocabulary == 0 && part.mask_random > 0) {
+    return invalid("some of the masked become random tokens, and nothing says which there are; give the vocabulary");
+  }
+  if (vocabulary > 0 && static_cast<std::uint64_t>(part.mask) >= vocabulary) {
+    return invalid("the mask's id " + std::to_string(part.mask) + " is none of the vocabulary");
+  }
+  return ok_status();
+}
+
 class TokenRowsPlan final : public PartPlan {
  public:
-  TokenRowsPlan(std::size_t place, const TokenRowsFields& fields, const text::TokenSource& source)
-      : PartPlan(place), fields_(fields), source_(source), set_(source.set()), row_(source.row()) {}
+  TokenRowsPlan(std::size_t place, const TokenRowsPart& part, const text::TokenSource& source)
+      : PartPlan(place), fields_(part), source_(source), set_(source.set()), row_(source.row()) {
+    if (!fields_.masked()) return;
+    const std::uint64_t vocabulary = vocabulary_of(part, *set_);
+    masks_.emplace(part, part.tokenizer.get(), static_cast<std::uint32_t>(vocabulary), part.special);
+    lists_documents_ = part.mask_words && set_->options().documents != DocumentsBy::kNothing;
+  }
 
   Status add_columns(BatchColumns& columns) override {
     const std::vector<std::int64_t> row{fields_.length};
     columns.add("input_ids", Dtype::kInt64, row, [this](const Sample& sample, std::byte* out) {
-      return put(state(sample), 0, fields_.pad, reinterpret_cast<std::int64_t*>(out));
+      auto* const ids = reinterpret_cast<std::int64_t*>(out);
+      if (!masks_) return put(state(sample), 0, fields_.pad, ids);
+      std::ranges::copy(state(sample).ids_column, ids);
+      return ok_status();
     });
     if (fields_.labels != CausalLabels::kNone) {
       columns.add("labels", Dtype::kInt64, row, [this](const Sample& sample, std::byte* out) {
-        return label(state(sample), reinterpret_cast<std::int64_t*>(out));
+        auto* const labels = reinterpret_cast<std::int64_t*>(out);
+        if (!masks_) return label(state(sample), labels);
+        std::ranges::copy(state(sample).labels_column, labels);
+        return ok_status();
       });
     }
     if (fields_.of_documents()) {
@@ -121,10 +161,18 @@ class TokenRowsPlan final : public PartPlan {
     row.before = source_.first(sample.asked.record) - first.first;
     row.ids = source_.ids(sample.asked.record);
     DRAPPS_RETURN_IF_ERROR(read_rest(row));
-    if (fields_.by_document()) list_documents(row, sample.asked.record);
+    if (fields_.by_document() || lists_documents_) list_documents(row, sample.asked.record);
     return ok_status();
   }
-  Status augment(Sample&, const PartDraws&) const override { return ok_status(); }
+  Status augment(Sample& sample, const PartDraws& draws) const override {
+    if (!masks_) return ok_status();
+    TokenRowState& row = state(sample);
+    row.ids_column.resize(fields_.length);
+    row.labels_column.assign(fields_.length, text::kIgnored);
+    DRAPPS_RETURN_IF_ERROR(put(row, 0, fields_.pad, row.ids_column.data()));
+    masks_->apply(draws.at(), row.documents, std::span(row.ids_column).first(end(row)), row.labels_column);
+    return ok_status();
+  }
   std::size_t ordinals() const noexcept override { return 0; }
   std::size_t fixed_ops() const noexcept override { return 0; }
   nlohmann::json stages() const override {
@@ -242,17 +290,21 @@ class TokenRowsPlan final : public PartPlan {
   const text::TokenSource& source_;
   const std::shared_ptr<const TokenSet> set_;
   const TokenRow row_;
+  std::optional<RowMasks> masks_;
+  bool lists_documents_ = false;  // for masks
 };
 
 }  // namespace
 
 Result<std::shared_ptr<const PartSpec>> TokenRowsPart::parse(const nlohmann::json& fields, const std::string& where,
-                                                             const std::shared_ptr<const Attachment>& /*attached*/) {
+                                                             const std::shared_ptr<const Attachment>& attached) {
   TokenRowsFields read;
   JsonReader reader(fields, where);
   read.fields(reader);
   DRAPPS_RETURN_IF_ERROR(reader.status());
-  return std::shared_ptr<const PartSpec>(std::make_shared<TokenRowsPart>(read));
+  const auto tokenizer = std::dynamic_pointer_cast<const TokenizerAttachment>(attached);
+  return std::shared_ptr<const PartSpec>(
+      std::make_shared<TokenRowsPart>(read, tokenizer == nullptr ? nullptr : tokenizer->tokenizer));
 }
 
 nlohmann::json TokenRowsPart::to_json() const {
@@ -270,7 +322,7 @@ Result<std::shared_ptr<PartPlan>> TokenRowsPart::plan(const std::string& name, s
   if (length == 0 || length > kMostIds) {
     return invalid("length=" + std::to_string(length) + " must be from 1 to " + std::to_string(kMostIds));
   }
-  if (labels == CausalLabels::kMasked) return invalid("rows of tokens have no masks; use labels of another kind");
+  if (masked()) DRAPPS_RETURN_IF_ERROR(check_token_masks(*this, *of_tokens->set()));
   const DocumentsBy documents_by = of_tokens->set()->options().documents;
   if (by_document() && documents_by == DocumentsBy::kNothing) {
     return invalid("nothing says where documents begin: name the id that ends each, eos");

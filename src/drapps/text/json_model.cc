@@ -1,6 +1,8 @@
 #include "drapps/text/json_model.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,12 +22,18 @@ bool absent_or_empty(const Json& model, const char* name) {
   return found->is_string() ? found->get_ref<const std::string&>().empty() : *found == 0.0;
 }
 
+// Tables of large vocabularies are larger than caches: what is looked up is fetched so many tokens or merges ahead.
+constexpr std::size_t kFetchedAhead = 16;
+
 /// The strings of the vocabulary by id.
 Result<std::vector<std::string_view>> read_vocabulary(const JsonScan& scan, TokenTable& ids) {
   ids = TokenTable(scan.vocabulary.size());
   std::vector<std::string_view> strings;
   strings.reserve(scan.vocabulary.size());
-  for (const auto& [range, id] : scan.vocabulary) {
+  for (std::size_t i = 0; i < scan.vocabulary.size(); ++i) {
+    if (i + kFetchedAhead < scan.vocabulary.size())
+      ids.fetch(hash_bytes(scan.text(scan.vocabulary[i + kFetchedAhead].token)));
+    const auto& [range, id] = scan.vocabulary[i];
     const std::string_view token = scan.text(range);
     if (id >= kMaxMergeIds) return refused("the id " + std::to_string(id) + ", beyond a million tokens");
     if (token.empty()) return refused("a token without a character");
@@ -41,18 +49,34 @@ Result<std::vector<std::string_view>> read_vocabulary(const JsonScan& scan, Toke
 Result<std::vector<MergeRule>> read_merges(const JsonScan& scan, const TokenTable& ids) {
   std::vector<MergeRule> rules;
   rules.reserve(scan.merges.size() / 2);
-  std::string together;
-  for (std::size_t i = 0; i + 1 < scan.merges.size(); i += 2) {
-    const std::string_view left = scan.text(scan.merges[i]);
-    const std::string_view right = scan.text(scan.merges[i + 1]);
-    together.assign(left).append(right);
-    const MergeRule rule{ids.find(left), ids.find(right), ids.find(together)};
+  struct Hashed {
+    std::string_view text;
+    std::uint64_t hash = 0;
+  };
+  std::array<std::array<Hashed, 3>, kFetchedAhead> ahead;  // left, right and both, of the merges that come next
+  const std::size_t count = scan.merges.size() / 2;
+  const auto fetch = [&](std::size_t merge) {
+    if (merge >= count) return;
+    const std::string_view left = scan.text(scan.merges[2 * merge]), right = scan.text(scan.merges[2 * merge + 1]);
+    // The two were kept one behind the other.
+    const std::array<std::string_view, 3> texts{left, right, {left.data(), left.size() + right.size()}};
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      ahead[merge % kFetchedAhead][i] = {texts[i], hash_bytes(texts[i])};
+      ids.fetch(ahead[merge % kFetchedAhead][i].hash);
+    }
+  };
+  for (std::size_t i = 0; i < kFetchedAhead; ++i) fetch(i);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [left, right, together] = ahead[i % kFetchedAhead];
+    const MergeRule rule{ids.find(left.text, left.hash), ids.find(right.text, right.hash),
+                         ids.find(together.text, together.hash)};
     if (rule.left < 0 || rule.right < 0 || rule.merged < 0) {
-      const auto& missing = rule.left < 0 ? left : rule.right < 0 ? right : std::string_view(together);
-      return corrupt("names '" + std::string(missing) + "' in merge " + std::to_string(i / 2) +
+      const std::string_view missing = rule.left < 0 ? left.text : rule.right < 0 ? right.text : together.text;
+      return corrupt("names '" + std::string(missing) + "' in merge " + std::to_string(i) +
                      ", which is not in its vocabulary");
     }
     rules.push_back(rule);
+    fetch(i + kFetchedAhead);
   }
   return rules;
 }

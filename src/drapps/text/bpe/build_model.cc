@@ -29,7 +29,11 @@ std::vector<TokenBytes> adopt(BpeModel& model, const std::vector<TokenBytes>& to
 
 TokenTable table_of(const std::vector<TokenBytes>& tokens) {
   TokenTable table(tokens.size());
-  for (const TokenBytes& token : tokens) table.insert(token.bytes, token.id);
+  constexpr std::size_t kSoon = 16;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i + kSoon < tokens.size()) table.fetch(hash_bytes(tokens[i + kSoon].bytes));
+    table.insert(tokens[i].bytes, tokens[i].id);
+  }
   return table;
 }
 

@@ -1,17 +1,29 @@
 #include "drapps/text/pack/block_packer.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "drapps/base/caught.h"
 
 namespace drapps::text {
+namespace {
+
+/// How documents are encoded that are marked and arranged here.
+Packing encoded_with(const Packing& packing) {
+  Packing how = packing.fit == Fit::kBudget ? unmarked(packing) : packing;
+  if (how.ends) how.window = 1;
+  return how;
+}
+
+}  // namespace
 
 BlockPacker::BlockPacker(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
                          std::uint32_t split, const PackCursor& at)
     : packing_(packing),
       budget_(packing.fit == Fit::kBudget),
-      encoder_(access, tokenizer, budget_ ? unmarked(packing) : packing, split, at),
+      most_(packing.ends ? std::numeric_limits<std::size_t>::max() : kDocuments),
+      encoder_(access, tokenizer, encoded_with(packing), split, at),
       block_(encoder_.place()),
       row_(at.row),
       skip_(at.token) {}
@@ -25,11 +37,15 @@ PackCursor BlockPacker::cursor() const noexcept {
 }
 
 Status BlockPacker::next(PackedRow& row) {
-  while (next_ == rows_.size()) DRAPPS_RETURN_IF_ERROR(catching([&] { return fill_block(); }));
+  while (next_ == rows_.size() && !encoder_.ended()) {
+    DRAPPS_RETURN_IF_ERROR(catching([&] { return fill_block(); }));
+  }
   row_ids_.clear();
   documents_.clear();
   origins_.clear();
-  for (const std::uint32_t place : rows_[next_]) {
+  const bool padding = next_ == rows_.size();
+  for (const std::uint32_t place :
+       padding ? std::span<const std::uint32_t>() : std::span(std::as_const(rows_[next_]))) {
     documents_.push_back(static_cast<std::uint32_t>(row_ids_.size()));
     const auto& [part, document] = pieces_[place];
     origins_.push_back(encoded_[document].origin);
@@ -45,7 +61,7 @@ Status BlockPacker::next(PackedRow& row) {
   row.ids = row_ids_;
   row.documents = documents_;
   row.origins = origins_;
-  ++next_;
+  if (!padding) ++next_;
   ++row_;
   return ok_status();
 }
@@ -60,8 +76,8 @@ Status BlockPacker::fill_block() {
   }
   do {
     if (encoded_.empty()) block_ = encoder_.place();
-    DRAPPS_RETURN_IF_ERROR(encoder_.encode(kDocuments - encoded_.size(), ids_, encoded_));
-  } while (encoded_.size() < kDocuments && !encoder_.at_window_end());
+    DRAPPS_RETURN_IF_ERROR(encoder_.encode(most_ - encoded_.size(), ids_, encoded_));
+  } while (encoded_.size() < most_ && !encoder_.at_window_end());
   const std::vector<std::uint32_t> lengths = cut();
   rows_ = budget_ ? by_budget(lengths, packing_.budget, packing_.widths) : best_fit(lengths, packing_.length);
   if (skip_ > rows_.size()) {

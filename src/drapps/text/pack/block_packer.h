@@ -1,6 +1,7 @@
 // Rows that are made of many documents at a time, so that little of them is padding.
 //
-// 1. Documents are taken in blocks of kDocuments, or of what is left of a window.
+// 1. Documents are taken in blocks of kDocuments, or of what is left of a window. Where epochs end, each piece of a
+//    file is a window and a block: how many rows it makes is then the same in every epoch, whatever the order.
 // 2. One that is longer than a row is cut: by best fit into rows and a rest, for a budget into parts (parts.h).
 // 3. The pieces are put into rows as arrange.h says.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace drapps::text {
 
-/// Of Fit::kBestFit and Fit::kBudget.
+/// Of Fit::kBestFit and Fit::kBudget. Behind the end of an epoch rows have no ids; those of a budget no document.
 class BlockPacker final : public Packer {
  public:
   static constexpr std::size_t kDocuments = 1024;
@@ -38,6 +39,7 @@ class BlockPacker final : public Packer {
 
   const Packing packing_;
   const bool budget_;
+  const std::size_t most_;  // documents of a block
   DocumentEncoder encoder_;
   PackCursor block_;          // where one that is being filled began
   std::vector<TokenId> ids_;  // of the block

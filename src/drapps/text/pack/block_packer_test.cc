@@ -8,9 +8,11 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drapps/storage/testing.h"
+#include "drapps/text/pack/epoch_end.h"
 #include "drapps/text/testing.h"
 
 namespace drapps::text {
@@ -202,6 +204,44 @@ TEST_F(BestFitPackerTest, ABatchOfABudgetHasAllItsDocumentsOnceAndIsTheSameFromA
   }
   for (const std::string& line : lines_) EXPECT_EQ(times[line.substr(0, 598)], 1) << line.substr(0, 10);
   EXPECT_GT(static_cast<double>(used), 0.9 * static_cast<double>(given));
+}
+
+TEST_F(BestFitPackerTest, AnEpochThatEndsHasAsManyRowsAsWereCountedInAnyOrder) {
+  const CorpusAccess access{*corpus_, *Storage::files(), ledger_};
+  for (const Fit fit : {Fit::kBestFit, Fit::kBudget}) {
+    Packing how{.fit = fit, .pad = kPadId, .length = 600, .splits = 2, .eos = kEndId, .shuffle = true};
+    how.budget = 4096;
+    how.ends = true;
+    const auto counts = count_blocks(access, *tokenizer_, how, 0);
+    ASSERT_TRUE(counts.ok());
+    const std::uint64_t wanted = std::accumulate(counts->begin(), counts->end(), std::uint64_t{0});
+    const std::uint64_t rows = rows_of_epoch(*counts, how);
+    for (const std::uint32_t epoch : {0u, 5u}) {
+      std::uint64_t real = 0;
+      for (std::uint32_t split = 0; split < how.splits; ++split) {
+        const auto packer = make_packer(access, *tokenizer_, how, split, {.epoch = epoch});
+        PackedRow row;
+        bool padded = false;
+        for (std::uint64_t i = 0; i < rows / how.splits; ++i) {
+          const PackCursor at = packer->cursor();
+          ASSERT_TRUE(packer->next(row).ok());
+          if (row.used > 0) ++real;
+          const bool at_end = row.used == 0 && !std::exchange(padded, true);
+          if (!at_end && i % 499 != 250) continue;
+          PackedRow same;
+          const auto again = make_packer(access, *tokenizer_, how, split, at);
+          ASSERT_TRUE(again->next(same).ok());
+          EXPECT_EQ(same.used, row.used);
+          EXPECT_TRUE(std::ranges::equal(same.ids, row.ids));
+        }
+        ASSERT_TRUE(packer->next(row).ok());
+        EXPECT_EQ(row.used, 0u);
+        EXPECT_TRUE(row.documents.empty());
+        EXPECT_EQ(row.ids.size(), fit == Fit::kBestFit ? 600u : 0u);
+      }
+      EXPECT_EQ(real, wanted);
+    }
+  }
 }
 
 }  // namespace

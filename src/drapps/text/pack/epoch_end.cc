@@ -1,9 +1,11 @@
 #include "drapps/text/pack/epoch_end.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "drapps/text/pack/document_encoder.h"
-#include "drapps/text/pack/parts.h"
+#include "drapps/text/pack/packer.h"
 #include "drapps/text/pack/split_blocks.h"
 
 namespace drapps::text {
@@ -11,11 +13,20 @@ namespace {
 
 constexpr std::size_t kAtOnce = 1024;  // documents
 
-/// Of the documents of one block: their ids, or their rows.
-Result<std::uint64_t> count_block(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
-                                  std::uint32_t block) {
-  const bool alone = packing.fit == Fit::kDocuments;
-  DocumentEncoder encoder(access, tokenizer, alone ? unmarked(packing) : packing, block, {});
+/// The first of these errors that is not about a document.
+Status passed_over(std::vector<Error> errors) {
+  for (Error& error : errors) {
+    if (error.code == ErrorCode::kIo || error.code == ErrorCode::kNotFound || error.code == ErrorCode::kPermission) {
+      return std::move(error);
+    }
+  }
+  return ok_status();
+}
+
+/// Of the documents of one block: their ids.
+Result<std::uint64_t> count_ids(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
+                                std::uint32_t block) {
+  DocumentEncoder encoder(access, tokenizer, packing, block, {});
   std::uint64_t count = 0;
   std::vector<TokenId> ids;
   std::vector<EncodedDocument> documents;
@@ -23,21 +34,22 @@ Result<std::uint64_t> count_block(const CorpusAccess& access, const Tokenizer& t
     ids.clear();
     documents.clear();
     DRAPPS_RETURN_IF_ERROR(encoder.encode(kAtOnce, ids, documents));
-    if (alone) {
-      for (std::size_t i = 0; i < documents.size(); ++i) {
-        const std::ptrdiff_t end = i + 1 < documents.size() ? documents[i + 1].at : std::ssize(ids);
-        count += parts_of(packing, static_cast<std::size_t>(end - documents[i].at));
-      }
-    } else {
-      count += ids.size();
-    }
-    for (Error& error : encoder.take_errors()) {
-      if (error.code == ErrorCode::kIo || error.code == ErrorCode::kNotFound || error.code == ErrorCode::kPermission) {
-        return std::move(error);
-      }
-    }
+    count += ids.size();
+    DRAPPS_RETURN_IF_ERROR(passed_over(encoder.take_errors()));
   }
   return count;
+}
+
+/// Of the documents of one block: their rows.
+Result<std::uint64_t> count_rows(const CorpusAccess& access, const Tokenizer& tokenizer, const Packing& packing,
+                                 std::uint32_t block) {
+  const std::unique_ptr<Packer> packer = make_packer(access, tokenizer, packing, block, {});
+  PackedRow row;
+  for (std::uint64_t count = 0;; ++count) {
+    DRAPPS_RETURN_IF_ERROR(packer->next(row));
+    DRAPPS_RETURN_IF_ERROR(passed_over(packer->take_errors()));
+    if (row.used == 0) return count;
+  }
 }
 
 }  // namespace
@@ -52,7 +64,8 @@ Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, cons
   std::vector<std::uint64_t> counts;
   for (std::uint32_t block = 0; block < blocks.size(); ++block) {
     if (blocks[block].file != file) continue;
-    auto count = count_block(access, tokenizer, each, block);
+    auto count = packing.fit == Fit::kConcatenate ? count_ids(access, tokenizer, each, block)
+                                                  : count_rows(access, tokenizer, each, block);
     if (!count.ok()) return std::move(count).error();
     counts.push_back(*count);
   }
@@ -60,7 +73,7 @@ Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, cons
 }
 
 std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, const Packing& packing) {
-  const std::uint64_t of_row = packing.fit == Fit::kDocuments ? 1 : packing.length;
+  const std::uint64_t of_row = packing.fit == Fit::kConcatenate ? packing.length : 1;
   std::uint64_t most = 1;
   for (std::uint32_t split = 0; split < packing.splits; ++split) {
     const SplitBlocks blocks(counts.size(), packing, split, 0);

@@ -1,5 +1,5 @@
-// Where an epoch of text ends, which is known once its documents have been counted: in ids, or in rows where documents
-// are by themselves.
+// Where an epoch of text ends, which is known once its documents have been counted: in ids where they stand one behind
+// the other, else in rows.
 //
 // All epochs that end (Packing::ends) have the same number of rows, as a split has the same blocks in each: S times as
 // many as the longest split has.
@@ -14,9 +14,10 @@
 
 namespace drapps::text {
 
-/// The ids of the good documents of each block of a file, with what marks their beginnings and ends; of Fit::kDocuments
-/// their rows. kIo and the like where a file cannot be read, kResourceExhausted where there is no memory.
-/// @param packing  of which only what decides about documents and their ids counts.
+/// The ids of the good documents of each block of a file, with what marks their beginnings and ends; where they
+/// do not stand one behind the other, the rows that they make. kIo and the like where a file cannot be read,
+/// kResourceExhausted where there is no memory.
+/// @param packing  of which only what decides about documents, their ids and what is made of them counts.
 Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, const Tokenizer& tokenizer,
                                                 const Packing& packing, std::uint32_t file);
 

@@ -28,7 +28,7 @@ enum class Take : std::uint8_t {
 
 /// How documents are put into rows.
 enum class Fit : std::uint8_t {
-  kConcatenate,  // one behind the other, cut where a row ends; the only one whose epochs may end
+  kConcatenate,  // one behind the other, cut where a row ends
   kBestFit,      // whole, or cut where one is longer than a row; what is left of a row is padding
   kDocuments,    // each by itself, or in parts where it is longer than a row; rows differ in length
   kBudget,       // the same, and a row is a batch of them that a budget of ids bounds
