@@ -12,7 +12,7 @@ from benchmarks.image_peers import environment
 from benchmarks.own_datasets.cases import PINS
 from python.tests.ranks import PACKAGES
 
-QUICK, FULL = 200, 20_000  # random calls
+QUICK, FULL = 60, 20_000  # random calls
 
 
 def run(interpreter, calls):

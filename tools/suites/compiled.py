@@ -6,8 +6,8 @@ from suites.run import ROOT, Run
 
 LAYERS = re.findall(r"^drapps_layer\((\w+)", (ROOT / "src/drapps/CMakeLists.txt").read_text(), re.M)
 
-# Their results must be the same bits whatever compiles them; the sanitizers' builds have all tests.
-EXACT = ["base", "kernel", "decode", "augment", "text", "batch"]
+# They compute with floats: the same bits whatever compiles them. Sanitizers run all tests.
+EXACT = ["kernel", "decode", "augment"]
 
 
 def build(run: Run) -> None:

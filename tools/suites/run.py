@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from dataclasses import astuple, dataclass, field, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -43,11 +44,6 @@ class Counts:
         self.failed += other.failed
         self.skipped += other.skipped
         return self
-
-    def __sub__(self, other: "Counts") -> "Counts":
-        return Counts(
-            self.passed - other.passed, self.failed - other.failed, self.skipped - other.skipped
-        )
 
 
 @dataclass
@@ -154,24 +150,39 @@ class Run:
 
     def gtest(self, preset: str, layers: list[str], *words: str, **env: str) -> None:
         """Run the C++ tests of layers: a process per test would take sanitizers twice as long."""
-        for layer in layers:
-            junit = LOGS / f"{self.name}.{layer}.xml"
-            junit.unlink(missing_ok=True)
-            program = ROOT / f"build/{preset}/src/drapps/{layer}_test"
-            before = remembered(program, *words, **env)
-            if before.exists() and not self.full:
-                counts = Counts(*json.loads(before.read_text()))
-                self.counts += counts
-                self.remembered += counts.passed + counts.skipped
-                before.touch()
-                print(f"{program}: as when it passed here before", file=self.log, flush=True)
-                continue
-            ended = replace(self.counts)
-            self.report(self.command(program, f"--gtest_output=xml:{junit}", *words, **env), junit)
-            counts = self.counts - ended
-            if not counts.failed:
-                before.parent.mkdir(parents=True, exist_ok=True)
-                before.write_text(json.dumps(astuple(counts)))
+
+        def test(program: Path) -> Run:
+            name = f"{self.name}.{program.stem}"
+            with (LOGS / f"{name}.log").open("w") as log:
+                part = Run(name, self.full, log, self.nice)
+                part.program(program, *words, **env)
+            return part
+
+        programs = [ROOT / f"build/{preset}/src/drapps/{layer}_test" for layer in layers]
+        programs.sort(key=lambda path: -path.stat().st_size)  # so that all cores end together
+        with ThreadPoolExecutor(CORES) as pool:
+            for part in pool.map(test, programs):
+                self.log.write(Path(part.log.name).read_text(errors="replace"))
+                self.counts += part.counts
+                self.cpu += part.cpu
+                self.remembered += part.remembered
+                self.failures += part.failures
+
+    def program(self, program: Path, *words: str, **env: str) -> None:
+        """Run a program of C++ tests, or remember that it has passed."""
+        before = remembered(program, *words, **env)
+        if before.exists() and not self.full:
+            self.counts += Counts(*json.loads(before.read_text()))
+            self.remembered = self.counts.passed + self.counts.skipped
+            before.touch()
+            print(f"{program}: as when it passed here before", file=self.log, flush=True)
+            return
+        junit = LOGS / f"{self.name}.xml"
+        junit.unlink(missing_ok=True)
+        self.report(self.command(program, f"--gtest_output=xml:{junit}", *words, **env), junit)
+        if not self.counts.failed:
+            before.parent.mkdir(parents=True, exist_ok=True)
+            before.write_text(json.dumps(astuple(self.counts)))
 
     def build(self, preset: str, *targets: str) -> None:
         """Build everything of a preset, or some of it."""

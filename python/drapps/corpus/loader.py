@@ -159,7 +159,7 @@ class PackedLoader(Loader):
         return 0 if self._latest is None else self._latest.place[1]
 
     def latest_epochs(self) -> list[int | None]:
-        """The epoch that the least far split of each source is in, in the latest pass.
+        """The epoch of the next row of each source's least far split, in the latest pass.
 
         With several ranks those splits count that this rank has had rows of; None for a source of
         which it has had none. Packed text that is no mixture has one source.
