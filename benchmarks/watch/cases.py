@@ -25,6 +25,8 @@ ACCEPTED = {
     "prefetch": {"prefetch"},
     "few_workers": {"few-workers"},
     "no_workers": {"no-workers"},
+    "many_workers": {"many-workers"},
+    "memory": {"memory"},
     "quota": {"quota"},
     "foreign_load": {"foreign-load"},
     "slow_rank_data": {"storage"},
@@ -36,8 +38,16 @@ ACCEPTED = {
     "logging": {"pauses"},
 }
 STAGES = ("slow_read", "slow_decode", "slow_op", "python_transform", "collate")
-STALLS = (*STAGES, "straggler", "prefetch", "few_workers", "no_workers", "slow_rank_data")
-MACHINE = ("quota", "foreign_load")
+STALLS = (
+    *STAGES,
+    "straggler",
+    "prefetch",
+    "few_workers",
+    "no_workers",
+    "many_workers",
+    "slow_rank_data",
+)
+MACHINE = ("quota", "memory", "foreign_load")
 NOT_BOUND = ("consumer", "small_wait", "accelerator", "validation", "logging", "slow_rank")
 
 
@@ -108,4 +118,6 @@ def _cost(chance: random.Random, kind: str) -> float:
     if kind == "small_wait":
         return chance.uniform(0.01, 0.04)
     low, high = (0.12, 0.5) if kind in NOT_BOUND else (0.06, 0.5)
+    if kind == "many_workers":
+        high = 0.4  # so that no step waits where there are as many workers as cores
     return math.exp(chance.uniform(math.log(low), math.log(high)))

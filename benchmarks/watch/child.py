@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import mmap
 import os
 import random
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,9 +25,14 @@ from PIL import Image, ImageFilter
 from torch.utils.data import DataLoader, Dataset
 
 from drapps.watching.device import EmulatedDevice
+from drapps.watching.machine import cores
 
 # Of a batch's making, what the cause takes; the rest is a little of everything.
 _SHARE = 0.85
+_MANY = 4  # workers for each core, where there are too many of them
+_POLLS, _PERIOD_S = 1 / 8, 0.02  # of a core, that each of these takes beside its work
+_MAPPED = 4 << 30  # bytes of a file, more than the memory that there is
+_PAGES = 64
 
 
 class Store:
@@ -50,6 +57,44 @@ class Store:
 
 
 STORE = Store()
+
+
+class Mapped:
+    """A file that is mapped and does not fit into memory: a page is not there when it is asked for.
+
+    It has no contents, so that a page costs a fault and no time of a disk.
+    """
+
+    def __init__(self) -> None:
+        self._pid = 0
+
+    def read(self, seconds: float) -> None:
+        """Reads pages at random, for so long."""
+        if self._pid != os.getpid():
+            self._pid, self._chance = os.getpid(), random.Random(os.getpid())
+            with tempfile.TemporaryFile() as file:
+                file.truncate(_MAPPED)
+                self._pages = mmap.mmap(file.fileno(), _MAPPED, prot=mmap.PROT_READ)
+            self._pages.madvise(mmap.MADV_RANDOM)
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            for _ in range(_PAGES):
+                self._pages[self._chance.randrange(_MAPPED)]
+
+
+MAPPED = Mapped()
+
+
+def polls(worker: int) -> None:
+    """Begins a thread of a worker that asks again and again for something, as pools of some do."""
+    del worker
+
+    def run() -> None:
+        while True:
+            repeated(in_python, _POLLS * _PERIOD_S)
+            time.sleep((1 - _POLLS) * _PERIOD_S)
+
+    threading.Thread(target=run, daemon=True).start()
 
 
 def repeated(work: Callable[[], Any], seconds: float) -> None:
@@ -84,6 +129,8 @@ class Records(Dataset[Any]):
             STORE.get(spent["read"])
         if more and index % more["every"] < more["many"]:
             STORE.get(more["seconds"])
+        if spent.get("pages"):
+            MAPPED.read(spent["pages"])
         if spent.get("decode"):
             repeated(lambda: Image.open(io.BytesIO(self.bytes)).convert("RGB"), spent["decode"])
         if spent.get("blur"):
@@ -118,6 +165,7 @@ _PARTS = {
     "slow_op": "blur",
     "python_transform": "python",
     "collate": "collate",
+    "memory": "pages",
 }
 
 
@@ -145,6 +193,12 @@ def spent_by(case: dict[str, Any], rank: int) -> tuple[dict[str, float], int, in
             workers = 0
             for other in ("read", "decode", "blur"):
                 spent[other] = step * cost / (1 - cost) / 3 / batch
+        elif cause == "many_workers":
+            # What their polling leaves of the cores makes batches too slowly; as many workers as
+            # cores would make them in time.
+            workers = int(_MANY * cores())
+            left = cores() - workers * _POLLS
+            spent["decode"] = left * making / batch
         elif cause == "small_wait":
             workers, spent = 0, {"decode": step * cost / (1 - cost) / batch}
         elif cause == "accelerator":
@@ -168,6 +222,8 @@ def loader_of(case: dict[str, Any], rank: int) -> Any:
     """The loader of the training."""
     spent, workers, prefetch = spent_by(case, rank)
     options: dict[str, Any] = {"prefetch_factor": prefetch} if workers else {}
+    if "many_workers" in case["causes"]:
+        options["worker_init_fn"] = polls
     kind: Any = DataLoader
     if case["loader"] == "drapps":
         import drapps.torch

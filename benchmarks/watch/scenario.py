@@ -25,6 +25,7 @@ ROUNDS = 1
 _COUNT, _FULL = 15, 60
 _SECONDS, _REMOVED_S, _MOST_S = 12.0, 8.0, 120.0
 _QUOTA = 0.6  # cores
+_MEMORY = 1 << 30  # bytes, in which the file that is read does not fit
 _BURNERS = 2
 _HERE = Path(__file__).resolve().parent
 _BURNER = ROOT / "python/drapps/scenario/burner.py"
@@ -133,9 +134,9 @@ def _command(case: Case, seconds: float) -> list[str]:
 @contextlib.contextmanager
 def _conditions(case: Case) -> Iterator[Cgroup | None]:
     """While it lasts, the machine is as the case wants it."""
-    if case.causes[0] == "quota":
+    if case.causes[0] in ("quota", "memory"):
         with Cgroup(f"drapps-watch-{os.getpid()}") as group:
-            group.limit(_QUOTA, 0)
+            group.limit(*((_QUOTA, 0) if case.causes[0] == "quota" else (0.0, _MEMORY)))
             yield group
     elif case.causes[0] == "foreign_load":
         burners = [

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 from benchmarks.watch import child, scenario
-from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, draw
+from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, Case, draw
 
 
 @pytest.mark.parametrize("seed", [1, 2, 77])
@@ -39,6 +39,23 @@ def test_steps_wait_for_what_a_case_costs():
             spent, workers, _ = child.spent_by(case.described(), 0)
             making, step = 8 * sum(spent.values()) / workers, case.described()["step_s"]
             assert 1 - step / making == pytest.approx(case.cost[0], abs=0.03)
+
+
+def test_as_many_workers_as_cores_would_do_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(child, "cores", lambda: 2.0)
+    for cost in (0.06, 0.4):
+        case = Case(0, ("many_workers",), "stock", (cost,), 1).described()
+        spent, workers, _ = child.spent_by(case, 0)
+        making = 8 * sum(spent.values())  # CPU seconds of a batch
+        assert workers == 8
+        assert (2 - workers * child._POLLS) / making < 1 / case["step_s"]
+        assert (2 - 2 * child._POLLS) / making > 0.95 / case["step_s"]
+
+
+def test_memory_that_runs_out_has_its_share_of_each_batch():
+    case = Case(0, ("memory",), "stock", (0.3,), 1).described()
+    spent, _, _ = child.spent_by(case, 0)
+    assert spent["pages"] > 0.8 * sum(spent.values())
 
 
 def test_what_was_said_of_each_cause_is_a_table():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from drapps.analysis.model import Model, overlap_of, predict, prepare_s, together
+from drapps.analysis.model import Model, overlap_of, predict, together
 from drapps.errors import PipelineError
 
 _NOISE = 0.03
@@ -14,6 +14,11 @@ _SIDE_BY_SIDE = 0.05  # of a time that is this near to the longer stage's, stage
 _AGREES = 0.1
 _FOREIGN = 0.3  # cores
 _WORKS = 0.5  # of the cores, that preparing uses where it does not sleep
+
+_KEEPS = (
+    "The loader keeps {share:.0%} of the samples itself, from its second pass over them on: ask "
+    "--what-if cache={share:.0%} for that."
+)
 
 PHASES = ("as_it_is", "training", "prepared", "cold", "storage")
 Phases = Mapping[str, Mapping[str, Any]]
@@ -62,9 +67,7 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
     as_it_is, alone, prepared = phases["as_it_is"], phases["training"], phases["prepared"]
     there = about["machine"]["cores"]
     used = {each["cores"]: cores_used(each, there) for each in prepared["points"]}
-    points = [
-        (used[each["cores"]], each["samples"] / each["seconds"]) for each in prepared["points"]
-    ]
+    points = _rates(prepared["points"], there)
     notes: list[str] = []
     model = Model(
         prepare=points,
@@ -85,7 +88,7 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
     if why:
         notes.append(f"Fetching and preparing are one figure: {why}.")
     else:
-        model = _with_fetching(model, phases, notes)
+        model = _with_fetching(model, phases, notes, there)
     measured = as_it_is["samples"] / as_it_is["seconds"]
     bound = predict(model).throughput
     loading = 1 / predict(model, accelerator=1e9, beside=True).throughput
@@ -111,6 +114,11 @@ def _fitted(phases: Phases, about: Mapping[str, Any]) -> Fitted:
     return Fitted(model, measured, bound, tuple(notes), trusted)
 
 
+def _rates(points: Sequence[Mapping[str, Any]], there: float) -> list[tuple[float, float]]:
+    """Cores and samples/s."""
+    return [(cores_used(each, there), each["samples"] / each["seconds"]) for each in points]
+
+
 def cores_used(point: Mapping[str, Any], there: float) -> float:
     """Cores that prepared: as many as workers where these sleep, no more than there are else."""
     workers: float = point["cores"]
@@ -118,12 +126,13 @@ def cores_used(point: Mapping[str, Any], there: float) -> float:
     return min(workers, there) if works else workers
 
 
-def _with_fetching(model: Model, phases: Phases, notes: list[str]) -> Model:
+def _with_fetching(model: Model, phases: Phases, notes: list[str], there: float) -> Model:
     """The model with the rates of the storage and of memory, and how fetching overlaps."""
     as_it_is, prepared, cold = phases["as_it_is"], phases["prepared"], phases["cold"]
     storage = phases["storage"]
     size, share = cold["sample_bytes"], cold["cached"]
-    cached = as_it_is["cached"] if as_it_is["cached"] is not None else prepared["held_around"]
+    around = prepared["held_around"]
+    cached = as_it_is["cached"] if as_it_is["cached"] is not None else around
     model = replace(
         model,
         sample_bytes=size,
@@ -132,7 +141,11 @@ def _with_fetching(model: Model, phases: Phases, notes: list[str]) -> Model:
         requests=storage["requests"] * storage["samples_per_file"],
         cached=min(1.0, max(0.0, cached if cached is not None else 1.0)),
     )
-    prepare = prepare_s(model.prepare, model.cores)
+    kept = prepared.get("kept")
+    if kept is not None:
+        model = _with_kept(model, as_it_is["kept"], kept, prepared, there)
+        notes.append(_KEEPS.format(share=_fits(model, kept["budget"])))
+    prepare = 1 / predict(model, cache=share).prepare
     both = cold["seconds"] / cold["samples"]
     fetch = 1 / (predict(model, cache=share).fetch or 1e12)
     if both < prepare * (1 - _NOISE):
@@ -156,8 +169,32 @@ def _with_fetching(model: Model, phases: Phases, notes: list[str]) -> Model:
     return model
 
 
+def _with_kept(
+    model: Model,
+    share: float,
+    kept: Mapping[str, Any],
+    prepared: Mapping[str, Any],
+    there: float,
+) -> Model:
+    """The model of a loader that keeps samples itself, which it then does not fetch."""
+    return replace(
+        model,
+        memory=None,
+        cached=share,
+        fresh=_rates(prepared["fresh"], there),
+        kept_bytes=max(1.0, kept["bytes"] / kept["samples"]),
+        beside_cache=min(1.0, max(0.0, prepared["held_around"] or 0.0)),
+    )
+
+
+def _fits(model: Model, budget: float) -> float:
+    """The share of the data that the loader itself has room for."""
+    return min(1.0, budget / max(1.0, model.samples * (model.kept_bytes or 1.0)))
+
+
 def _slower(model: Model, fetch: float, share: float) -> Model:
     """With a storage by which fetching takes `fetch` seconds a sample with a share in memory."""
-    assert model.sample_bytes is not None and model.memory is not None
-    stored = (fetch - share * model.sample_bytes / model.memory) / (1 - share)
+    assert model.sample_bytes is not None
+    cached = model.sample_bytes / model.memory if model.memory else 0.0
+    stored = (fetch - share * cached) / (1 - share)
     return replace(model, storage=model.sample_bytes / max(stored, 1e-12), requests=None)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from drapps import arguments
 from drapps.analysis.files import OpenEvents
 from drapps.analysis.journal import Journal
-from drapps.analysis.loaders import AnyLoader, loader_of
+from drapps.analysis.known import loader_of
+from drapps.analysis.loaders import AnyLoader
 from drapps.analysis.session import Plan, Session
 from drapps.errors import PipelineError
 from drapps.watching.machine import cores

@@ -50,6 +50,36 @@ class Drained:
     foreign: float
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What a loader keeps in memory by itself.
+
+    Attributes:
+        samples: that it has.
+        bytes: of them.
+        budget: bytes that they may have.
+        hits: samples that it had when they were asked for, since it was made.
+    """
+
+    samples: int
+    bytes: int
+    budget: int
+    hits: int
+
+    @classmethod
+    def of(cls, loader: Any) -> Kept | None:
+        """Of a native loader of this package; None of one that keeps nothing."""
+        forms = loader.explain().forms
+        cache = forms.get("cache")
+        if cache is None:
+            return None
+        other = ("cache", "jpeg_index")
+        samples = max(
+            (each["samples"] for name, each in forms.items() if name not in other), default=0
+        )
+        return cls(samples, cache["bytes"], cache["budget"], cache["hits"])
+
+
 class AnyLoader:
     """Anything that can be iterated: always from its beginning, and as it is.
 
@@ -62,6 +92,7 @@ class AnyLoader:
         choices: numbers of them with which it can be drained.
         in_turn: whether it loads between the steps of the training; None where that is not known.
         keeps: whether it keeps samples in memory itself, so that later passes fetch nothing.
+        fresh: whether `drain` takes nothing of what is kept so: loaders are made that keep nothing.
         iterate: gives an iterator of the loader as it is.
     """
 
@@ -71,7 +102,7 @@ class AnyLoader:
         self.workers, self.depth, self.samples, self.cores = 0, depth, 0, 1.0
         self.choices: Sequence[float] = (1.0,)
         self.in_turn: bool | None = None
-        self.keeps = False
+        self.keeps = self.fresh = False
         self.iterate: Callable[[Any], Iterator[Any]] = iter
 
     def passes(self) -> Iterator[Iterator[Any]]:
@@ -141,6 +172,18 @@ class AnyLoader:
         """A dataset, and which samples of it the chosen batches have; none where not known."""
         return None, []
 
+    def kept(self) -> Kept | None:
+        """What the loader of the training keeps by itself; None where that is not known."""
+        return None
+
+    def kept_alike(self) -> Kept | None:
+        """What the loaders keep that were drained last, over the chosen batches."""
+        return None
+
+    def files(self) -> list[str]:
+        """The files that it says it reads, of all of its samples; none where it does not say."""
+        return []
+
 
 class TorchLoader(AnyLoader):
     """torch's loader, or that of this package: others are made like it, with other workers."""
@@ -165,7 +208,7 @@ class TorchLoader(AnyLoader):
         }
         with contextlib.suppress(TypeError, NotImplementedError):
             self.samples = len(loader.dataset)
-        self.choices = _choices(self.cores, there)
+        self.choices = choices_of(self.cores, there)
         self.keeps = self._native and loader.cache != "off"
         self._batches: list[Any] | None = None
         self._made: dict[float, Any] = {}
@@ -189,8 +232,17 @@ class TorchLoader(AnyLoader):
             return 0
         return 0 if not self.workers and cores == self.cores else int(cores)
 
+    def kept(self) -> Kept | None:
+        """As `AnyLoader.kept`, of native loaders."""
+        return Kept.of(self.loader) if self.keeps else None
+
+    def kept_alike(self) -> Kept | None:
+        """As `AnyLoader.kept_alike`."""
+        made = self._made.get(self.cores)
+        return None if made is None else Kept.of(made)
+
     def _chosen(self, cores: float) -> Iterator[Any]:
-        if not self.keeps:
+        if self.fresh or not self.keeps:
             return iter(self._like_it(cores))
         if cores not in self._made:
             self._made[cores] = self._like_it(cores)
@@ -217,7 +269,8 @@ class TorchLoader(AnyLoader):
         kind: Any = sys.modules["torch.utils.data"].DataLoader
         if self._ours:
             kind = sys.modules["drapps.torch"].DataLoader
-            options |= {"cache": loader.cache, "form": loader.form, "cpu_budget": cores}
+            form = ("off", "auto") if self.fresh else (loader.cache, loader.form)
+            options |= {"cache": form[0], "form": form[1], "cpu_budget": cores}
         return kind(loader.dataset, num_workers=workers, **options)
 
     def indices(self) -> tuple[Any, list[Any]]:
@@ -226,24 +279,6 @@ class TorchLoader(AnyLoader):
         if self.loader.batch_sampler is None:
             return self.loader.dataset, chosen
         return self.loader.dataset, [index for batch in chosen for index in batch]
-
-
-def loader_of(loader: Any, depth: int | None = None) -> AnyLoader:
-    """A loader as it is measured.
-
-    Args:
-        loader: anything that can be iterated.
-        depth: batches that may be ready ahead, where it is not torch's.
-
-    Raises:
-        PipelineError: it cannot be iterated.
-    """
-    torch = sys.modules.get("torch.utils.data")
-    if torch is not None and isinstance(loader, torch.DataLoader):
-        return TorchLoader(loader)
-    if not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
-        raise PipelineError(f"a {type(loader).__name__} cannot be iterated, so not be analyzed")
-    return AnyLoader(loader, 1 if depth is None else depth)
 
 
 def size_of(batch: Any) -> int:
@@ -263,7 +298,7 @@ def size_of(batch: Any) -> int:
     return 1
 
 
-def _choices(cores: float, there: float) -> list[float]:
+def choices_of(cores: float, there: float) -> list[float]:
     """As many as there are now, and another number, which tells how the preparation shares them."""
     if cores > 1:
         return [float(max(1, int(min(cores, there)) // 2)), cores]

@@ -42,6 +42,11 @@ class Model:
         depth: batches that may be ready ahead of the training.
         overlap_loading: of fetching and preparing: 1 side by side, 0 in turn.
         overlap_training: of loading and training.
+        fresh: as `prepare`, of samples that the loader does not keep by itself: `prepare` is then
+            of those that it keeps. Empty where it keeps none.
+        kept_bytes: of a sample that it keeps so; None: as many as are read.
+        beside_cache: of the bytes that are not in the loader's own memory, the share that the
+            system had while the training ran as it is.
     """
 
     prepare: Sequence[Sequence[float]]
@@ -57,14 +62,18 @@ class Model:
     depth: int = DEEP
     overlap_loading: float = 1.0
     overlap_training: float = 1.0
+    fresh: Sequence[Sequence[float]] = ()
+    kept_bytes: float | None = None
+    beside_cache: float = 0.0
 
     def __post_init__(self) -> None:
-        numbers = [each for pair in (*self.prepare, *self.ingest) for each in pair]
+        numbers = [each for pair in (*self.prepare, *self.ingest, *self.fresh) for each in pair]
         some = (self.sample_bytes, self.storage, self.requests, self.memory, self.cores)
+        some += (self.kept_bytes,)
         numbers += [each for each in some if each is not None]
         if not self.prepare or not self.ingest or not all(0 < each < math.inf for each in numbers):
             raise PipelineError("a model needs rates above 0 of preparing and of training")
-        shares = (self.cached, self.overlap_loading, self.overlap_training)
+        shares = (self.cached, self.overlap_loading, self.overlap_training, self.beside_cache)
         if not all(0 <= each <= 1 for each in shares):
             raise PipelineError("the cached share and the overlaps of a model are from 0 to 1")
 
@@ -151,6 +160,7 @@ def predict(
     Raises:
         PipelineError: a number that makes no sense, or lies too far from what was measured.
     """
+    read = 1 - model.beside_cache if cache is None else 1.0  # of what the cache has not
     cache = model.cached if cache is None else cache
     cores = model.cores if cores is None else cores
     if not 0 <= cache <= 1:
@@ -162,8 +172,8 @@ def predict(
             "the storage was not measured apart from preparing, so nothing can be predicted for "
             "another bandwidth; analyze it with --data DIR"
         )
-    fetch = _fetch_s(model, cache, bandwidth)
-    prepare = prepare_s(model.prepare, cores)
+    fetch = _fetch_s(model, 1 - read * (1 - cache), bandwidth)
+    prepare = _prepare_s(model, cores, cache)
     training = ingest_s(model.ingest, batch) / accelerator
     more = cores > model.cores
     aside = (more and not model.workers) if beside is None else beside
@@ -198,6 +208,13 @@ def overlap_of(one: float, other: float, both: float) -> float:
     """The degree at which two stages take `both` seconds together; held to 0 and 1."""
     less = min(one, other)
     return min(1.0, max(0.0, 1 - (both - max(one, other)) / less)) if less > 0 else 1.0
+
+
+def _prepare_s(model: Model, cores: float, cache: float) -> float:
+    """Seconds per sample, of which the loader keeps a share in a form that takes less of them."""
+    if not model.fresh:
+        return prepare_s(model.prepare, cores)
+    return cache * prepare_s(model.prepare, cores) + (1 - cache) * prepare_s(model.fresh, cores)
 
 
 def _fetch_s(model: Model, cache: float, bandwidth: float | None) -> float:

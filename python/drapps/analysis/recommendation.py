@@ -22,13 +22,17 @@ class Machine:
         cores: that the training may use.
         memory: bytes that may cache files.
         core_share: share of its time in which what prepares samples uses its core, 0 to 1.
-        ours: whether the loader is one of this package.
+        ours: whether the loader is a native one of this package.
+        budget: bytes that the loader itself may keep samples in.
+        workers: how the loader calls the number of its workers.
     """
 
     cores: float = 1.0
     memory: float = 0.0
     core_share: float = 1.0
     ours: bool = False
+    budget: float = 0.0
+    workers: str = "num_workers"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,7 +181,10 @@ class _Needs:
     def _fetching(self) -> tuple[str, str, dict[str, Any], dict[str, Any]]:
         model = self.model
         assert self.cache is not None and self.bandwidth is not None
-        size = self.cache * model.samples * (model.sample_bytes or 0.0)
+        size = self.cache * model.samples * (model.kept_bytes or model.sample_bytes or 0.0)
+        if model.kept_bytes and size <= self.machine.budget:
+            action = f"Nothing: behind its first pass the loader keeps {self.cache:.0%} of the data"
+            return "cache", f"{action} itself ({mib(size)}).", {"cache": self.cache}, {}
         if self.cache > model.cached and size <= self.machine.memory:
             action = f"Keep {self.cache:.0%} of the data in memory ({mib(size)})."
             settings = {"ram_budget": round(size)}
@@ -195,8 +202,8 @@ class _Needs:
             what_if: dict[str, Any] = {"cores": wanted}
             if self.beside:
                 what_if["beside"] = True
-            settings = {"cpu_budget": wanted} if machine.ours else {"num_workers": int(wanted)}
-            how = f"cpu_budget={wanted:g}" if machine.ours else f"num_workers={wanted:.0f}"
+            settings = {"cpu_budget": wanted} if machine.ours else {machine.workers: int(wanted)}
+            how = ", ".join(f"{name}={value:g}" for name, value in settings.items())
             many = "a worker" if wanted == 1 else f"{wanted:.0f} workers"
             action = f"Prepare samples in {many} beside the training: {how}."
             gained = predict(model, **what_if).throughput / self.now.throughput

@@ -16,6 +16,7 @@ from drapps.errors import PipelineError
 from drapps.report.base import Report, mib, page
 from drapps.report.stats import seconds
 
+_WORKERS = {"tf.data": "num_parallel_calls", "grain": "worker_count"}
 _MEMORY = 0.5  # of the machine's, that may cache files
 
 
@@ -67,6 +68,8 @@ class AnalysisReport(Report):
             memory=about["machine"]["memory"] * _MEMORY,
             core_share=min(1.0, now["core_share"] * now["cores"] / min(now["cores"], there)),
             ours=bool(about["loader"].get("native")),
+            budget=prepared.get("kept", {}).get("budget", 0.0),
+            workers=_WORKERS.get(about["loader"].get("kind"), "num_workers"),
         )
         return cls(
             measured=fitted.measured,

@@ -108,6 +108,7 @@ class Session:
         held = None
         if self._holding is not None:
             held = self._holding.held()
+        hits = 0
         for number, passed in enumerate(self._loader.passes()):
             if number >= _EMPTY and not meter.steps:
                 raise PipelineError(
@@ -128,10 +129,18 @@ class Session:
                 if warm:
                     warm -= 1
                     if not warm:
+                        hits = self._hits()
                         meter.begins()
                 elif meter.takes(size, waited):
-                    self._journal.keep("as_it_is", meter.facts() | {"cached": held})
+                    facts = meter.facts() | {"cached": held}
+                    kept = min(1.0, (self._hits() - hits) / max(1, facts["samples"]))
+                    self._journal.keep("as_it_is", facts | {"kept": kept})
                     return
+
+    def _hits(self) -> int:
+        """Samples that the loader had in memory itself when they were asked for."""
+        kept = self._loader.kept()
+        return 0 if kept is None else kept.hits
 
     def _warm_up(self) -> int:
         """Batches at the beginning of a pass that are not counted: those that were ready ahead."""
@@ -187,8 +196,9 @@ class Session:
             self._heard(loader, float("inf"))
         if self._holding is not None:
             return
-        if loader.keeps:
-            self._from = "the loader keeps samples in memory itself, so later passes fetch nothing"
+        named = loader.files()
+        if named and loader.samples and plan.data is None:
+            self._holding, self._from = Files(named, loader.samples), "the files that it names"
             return
         dataset, indices = loader.indices()
         heard = self._opened.heard() if self._opened is not None else []
@@ -212,13 +222,19 @@ class Session:
         if self._holding is not None:
             held = self._holding.hold(1.0)
         drains = [functools.partial(self._loader.drain, cores) for cores in self._loader.choices]
-        return {
+        found = {
             "points": _medians(drains, self._plan.seconds),
             "cores": self._loader.cores,
             "resident": held,
             "files": self._from,
             "held_around": around,
         }
+        kept = self._loader.kept_alike()
+        if kept is not None and kept.samples and self._holding is not None:
+            self._loader.fresh = True
+            fresh = {"fresh": _medians(drains, self._plan.seconds)}
+            return found | fresh | {"kept": asdict(kept)}
+        return found
 
     def _cold(self) -> Mapping[str, Any]:
         if self._holding is None:
@@ -233,6 +249,7 @@ class Session:
             holding.hold(cap)
             return self._loader.drain()
 
+        self._loader.fresh = True
         (found,) = _medians([drain], self._plan.seconds)
         return found | {"cached": cached, "sample_bytes": holding.sample_bytes}
 

@@ -191,8 +191,9 @@ def _measured(
         raise PipelineError((folder / FAILED).read_text(encoding="utf-8"))
     if not (folder / CLAIMED).exists():
         raise PipelineError(
-            f"the command ended with status {status} before it iterated over a loader of torch "
-            "with gradients; of others, call drapps.analyze(loader, step) in the script"
+            f"the command ended with status {status} before it iterated over a loader of torch, "
+            "tf.data, Grain or DRAPPS, with gradients; of others, call drapps.analyze(loader, "
+            "step) in the script"
         )
     facts = load(file) if file.exists() else {"about": {}, "phases": {}}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import sys
 import time
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from drapps.cli.answer import Answer
 from drapps.cli.parser import add_command, count
-from drapps.errors import PipelineError
+from drapps.errors import MonitorError, PipelineError
 
 if TYPE_CHECKING:
     from drapps.cli.parser import Commands
+    from drapps.top.ranks import Job
 
 _BETWEEN = 0.5  # seconds between the two looks of --once, which rates are made of
 
@@ -26,8 +28,9 @@ def register(commands: Commands) -> None:
         run,
         summary="show what the loaders of a running process do",
         description="Shows stages, queues, stalls, memory, knobs and decisions of the loaders of a "
-        "process of yours, while it runs; which one is chosen from a list where there are several. "
-        "The screen needs Textual: pip install 'drapps[top]'; --once does not.",
+        "process of yours, while it runs; which one is chosen from a list where there are several, "
+        "in which the ranks of one training stand together. The screen needs Textual: pip install "
+        "'drapps[top]'; --once does not.",
     )
     parser.add_argument("pid", metavar="PID", type=count, nargs="?", help="the process")
     parser.add_argument(
@@ -77,12 +80,41 @@ def _once(pid: int | None) -> Answer:
     from drapps import monitor
     from drapps.top.view import page
 
+    job = _ranks() if pid is None else None
+    if job is not None:
+        return _once_of(job)
     with monitor.connected(_only() if pid is None else pid) as client:
         before = client.snapshot()
         time.sleep(_BETWEEN)
         now = client.snapshot()
     facts: dict[str, Any] = now.to_json()
     return Answer(page(now, before), facts)
+
+
+def _ranks() -> Job | None:
+    """The training whose ranks all processes are; None where there is another one."""
+    from drapps import monitor
+    from drapps.top.ranks import jobs
+
+    processes = monitor.processes()
+    found = jobs(processes)
+    return found[0] if len(found) == 1 and len(found[0].ranks) == len(processes) else None
+
+
+def _once_of(job: Job) -> Answer:
+    from drapps import monitor
+    from drapps.top.ranks import page
+
+    looks: list[list[Any]] = []
+    for number in range(2):
+        if number:
+            time.sleep(_BETWEEN)
+        looks.append([])
+        for each in job.ranks:
+            with contextlib.suppress(MonitorError):  # it may have ended meanwhile
+                looks[-1].append(monitor.snapshot(each.pid))
+    before = {each.process.pid: each for each in looks[0]}
+    return Answer(page(job, looks[1], before), {"ranks": [each.to_json() for each in looks[1]]})
 
 
 def _only() -> int:

@@ -21,6 +21,8 @@ from drapps.monitor.protocol import (
 _FRESH = 0.05  # seconds for which an answer is given again, so that nobody makes us look more often
 _MOST_KEPT = 16  # answers
 _MOST_LOADERS = 256  # listed of a process
+_JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
+_LONGEST_JOB = 300  # characters
 _LONGEST_COMMAND = 1000  # characters shown of it
 
 
@@ -72,11 +74,20 @@ def _process(now: float) -> str:
         "drapps": sys.modules["drapps"].__version__,
         "command": " ".join(sys.orig_argv)[:_LONGEST_COMMAND],
         "rank": os.environ.get("RANK", ""),
+        "world": os.environ.get("WORLD_SIZE", ""),
+        "job": _job(),
         "time_s": now,
         "memory": _core.memory(),
         "loaders": listed[-_MOST_LOADERS:],
     }
     return json.dumps({"version": VERSION, "process": process})
+
+
+def _job() -> str:
+    """What the ranks of one training have in common; empty of a process that is no rank."""
+    if os.environ.get("WORLD_SIZE", "1") in ("", "0", "1"):
+        return ""
+    return " ".join(os.environ.get(name, "") for name in _JOB).strip()[:_LONGEST_JOB]
 
 
 def _loader(number: int, now: float) -> str:

@@ -25,6 +25,8 @@ class ProcessReport(Report):
         time_s: when this was so, in seconds of a clock that starts anywhere and never goes back.
         memory: of all its loaders together.
         loaders: those that have begun a pass and are alive, ``number``, ``kind`` and ``dataset``.
+        world: ``WORLD_SIZE`` of its environment; empty where that is not set.
+        job: what the ranks of one training have in common; empty of a process that is no rank.
     """
 
     pid: int
@@ -34,6 +36,8 @@ class ProcessReport(Report):
     time_s: float
     memory: MemoryReport
     loaders: Sequence[Mapping[str, Any]]
+    world: str = ""
+    job: str = ""
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any]) -> ProcessReport:

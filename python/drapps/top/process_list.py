@@ -1,4 +1,4 @@
-"""The processes that can be watched, to choose one."""
+"""The processes that can be watched, and the trainings of several ranks, to choose one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from textual.widgets.option_list import Option
 
 from drapps import monitor
 from drapps.top.process_screen import ProcessScreen
+from drapps.top.ranks import Job, jobs
+from drapps.top.ranks_screen import RanksScreen
 from drapps.top.view import WIDTH, cut, process_line
 
+_JOB = "job "  # begins the names of lines that are no process
 _NONE = (
     "No process of yours can be watched now. One can from its first pass over a\n"
     "loader of DRAPPS on, unless DRAPPS_SOCKET=off. This list looks again by itself."
@@ -23,7 +26,7 @@ _NONE = (
 
 
 class ProcessList(Screen[None]):
-    """Arrows and return choose a process."""
+    """Arrows and return choose a process, or all ranks of a training."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("r", "refresh_list", "look again")]
     CSS = "OptionList { border: none; height: 1fr; } #none { padding: 1 2; }"
@@ -33,6 +36,7 @@ class ProcessList(Screen[None]):
         super().__init__()
         self._look = look
         self._finding = False  # a thread is at it
+        self._jobs: dict[str, Job] = {}
 
     def compose(self) -> ComposeResult:
         """The list, or why there is none."""
@@ -65,15 +69,29 @@ class ProcessList(Screen[None]):
         before = listed.highlighted
         chosen = None if before is None else listed.get_option_at_index(before).id
         listed.clear_options()
+        lines = self._lines(found)
         listed.add_options(
-            Option(Text(cut(process_line(each), WIDTH - 4)), id=str(each.pid)) for each in found
+            Option(Text(cut(line, WIDTH - 4)), id=name) for name, line in lines.items()
         )
-        pids = [str(each.pid) for each in found]
-        if pids:
-            listed.highlighted = pids.index(chosen) if chosen in pids else 0
+        names = list(lines)
+        if names:
+            listed.highlighted = names.index(chosen) if chosen in names else 0
             listed.focus()
+
+    def _lines(self, found: list[monitor.ProcessReport]) -> dict[str, str]:
+        """A line for each process, by its number; above ranks one for their training."""
+        self._jobs = {f"{_JOB}{each.name}": each for each in jobs(found)}
+        lines: dict[str, str] = {}
+        for name, job in self._jobs.items():
+            lines[name] = job.line
+            lines |= {str(each.pid): f"  {process_line(each)}" for each in job.ranks}
+        alone = (each for each in found if str(each.pid) not in lines)
+        return lines | {str(each.pid): process_line(each) for each in alone}
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Return was pressed."""
-        if event.option.id is not None:
+        job = self._jobs.get(event.option.id or "")
+        if job is not None:
+            self.app.push_screen(RanksScreen(job, self._look))
+        elif event.option.id is not None:
             self.app.push_screen(ProcessScreen(int(event.option.id), self._look))

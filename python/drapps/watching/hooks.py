@@ -111,4 +111,5 @@ TABLE: dict[str, tuple[str, Hook]] = {
     "drapps.loader": ("drapps.Loader", other_hooks.hook_builder),
     "tensorflow.python.data.ops.iterator_ops": ("tf.data", other_hooks.hook_tensorflow),
     "grain._src.python.data_loader": ("grain.DataLoader", other_hooks.hook_grain),
+    "grain._src.python.dataset.dataset": ("datasets of Grain", other_hooks.hook_grain_datasets),
 }

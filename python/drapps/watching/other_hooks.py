@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import time
 from typing import Any
 
-from drapps.watching.instrument import around, instrument
+from drapps.watching.grain_pipelines import within_pipeline
+from drapps.watching.instrument import around, instrument, returned
 from drapps.watching.iteration import NAMES, Iteration, caller, hooks_of, steps_of
 from drapps.watching.torch_hooks import tells_stats
 
@@ -39,9 +42,38 @@ def hook_tensorflow(module: Any) -> bool:
 
 
 def hook_grain(module: Any) -> bool:
-    """Of Grain's modules: each class that is asked by ``next`` and stands between it and users."""
+    """Of Grain's ``DataLoader``: the iterator that stands between it and users."""
     names = hooks_of(lambda iterator: _by_line("grain", iterator))
     wanted = ("DataLoaderIterator", "PyGrainDatasetIterator")
     found = [vars(module)[name] for name in wanted if name in vars(module)]
     done = [instrument(each.__next__, around(*NAMES), names) for each in found]
     return bool(done) and all(done)
+
+
+def hook_grain_datasets(module: Any) -> bool:
+    """Of Grain's datasets: of the iterators that a pipeline is made of, the one at its end.
+
+    All of them are made in one place, where what stands at the end is known; the ``next`` of its
+    class is hooked then, and leaves all other iterators of that class alone.
+    """
+    names = hooks_of(lambda _: None)
+    hooked: dict[type, bool] = {}
+
+    def ends(end: Any, iterator: Any) -> Any:
+        with contextlib.suppress(Exception):
+            end._parent.has_child = False  # so that its next pass comes through here, too
+            if iterator._ctx.is_dataloader_pipeline or within_pipeline():
+                return iterator
+            kind = type(iterator)
+            if kind not in hooked:
+                asked = inspect.unwrap(kind.__next__)
+                hooked[kind] = instrument(asked, around(*NAMES), names)
+            if hooked[kind]:
+                iterator._drapps_watched = _by_line("grain", iterator)
+        return iterator
+
+    return instrument(
+        inspect.unwrap(module._OutputIterDataset.__iter__),
+        returned("_drapps_at_end"),
+        {"_drapps_at_end": ends},
+    )

@@ -61,9 +61,9 @@ class Trainings:
         """Of its socket."""
         return self.folder / f"{process.pid}.sock"
 
-    def watched(self, script=TRAINING, *words):
+    def watched(self, script=TRAINING, *words, **environment):
         """The process of a script, once it listens."""
-        process = self.start(script, *words)
+        process = self.start(script, *words, **environment)
         until(lambda: is_listening(self.path(process)))
         return process
 
