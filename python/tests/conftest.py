@@ -54,7 +54,7 @@ def natively():
 
 @pytest.fixture
 def standing():
-    """All that our samples call stands in its place meanwhile, as while a loader has an iterator."""
+    """All that our samples call stands in its place, as while a loader has an iterator."""
     from drapps.accelerate.here import hooks
 
     hooks.join()
