@@ -57,8 +57,13 @@ void HeldSlot::end_use(device::Stream& stream) const noexcept {
 }
 
 SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory,
-                     std::shared_ptr<DeviceRoom> room) noexcept
-    : slot_bytes_(slot_bytes), room_(std::move(room)), ledger_(ledger), memory_(std::move(memory)), maker_(getpid()) {}
+                     std::shared_ptr<DeviceRoom> room, std::shared_ptr<device::Device> pinned_for) noexcept
+    : slot_bytes_(slot_bytes),
+      room_(std::move(room)),
+      pinned_for_(std::move(pinned_for)),
+      ledger_(ledger),
+      memory_(std::move(memory)),
+      maker_(getpid()) {}
 
 Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, MemoryLedger& ledger) {
   if (slot_bytes <= kLargestInHeap) {
@@ -76,6 +81,11 @@ Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, Memor
 Result<std::shared_ptr<SlotArena>> SlotArena::make_on(std::shared_ptr<DeviceRoom> room, std::size_t slot_bytes) {
   MemoryLedger& ledger = room->ledger;
   return std::shared_ptr<SlotArena>(new SlotArena(slot_bytes, ledger, std::nullopt, std::move(room)));
+}
+
+std::shared_ptr<SlotArena> SlotArena::make_pinned(std::shared_ptr<device::Device> device, std::size_t slot_bytes,
+                                                  MemoryLedger& ledger) {
+  return std::shared_ptr<SlotArena>(new SlotArena(slot_bytes, ledger, std::nullopt, nullptr, std::move(device)));
 }
 
 SlotArena::~SlotArena() {
@@ -113,6 +123,10 @@ Result<Slot*> SlotArena::make_slot() {
     if (!memory.ok()) return std::move(memory).error();
     slot->elsewhere = *std::move(memory);
     slot->kind = room_->kind;
+  } else if (pinned_for_ != nullptr) {
+    auto memory = pinned_for_->allocate(device::Where::kPinned, slot_bytes_);
+    if (!memory.ok()) return std::move(memory).error();
+    slot->elsewhere = *std::move(memory);
   } else if (on_its_own()) {
     slot->heap.reset(static_cast<std::byte*>(::operator new(slot_bytes_, FreeInHeap::kAlignment)));
   }
