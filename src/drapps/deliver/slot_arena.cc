@@ -108,8 +108,10 @@ Result<Slot*> SlotArena::acquire() {
                  .message = "a batch of " + std::to_string(slot_bytes_) + " bytes does not fit " +
                             (on_host() ? "the RAM budget" : "device_memory") + ", of which " +
                             std::to_string(ledger_.whole().used()) + " of " + std::to_string(ledger_.whole().limit()) +
-                            " bytes are in use; raise " + (on_host() ? "ram_budget" : "it") +
-                            " or lower the batch size"};
+                            " bytes are in use; " +
+                            (on_host() ? "raise ram_budget or lower the batch size"
+                                       : "let go of batches that you hold (zip() holds two), raise it, or lower the "
+                                         "batch size")};
   }
   auto slot = catching([this] { return make_slot(); });
   if (!slot.ok()) ledger_.release(slot_bytes_);
