@@ -95,13 +95,14 @@ class Loader:
         warn(self._native)
         warn_of_device(self._native)
 
-    def _stream(self, epoch: int, position: int) -> Stream:
+    def _stream(self, epoch: int, position: int, device: str | None = None) -> Stream:
         stream = Stream(
             self._native,
             epoch,
             position,
             cursors=self._cursors(epoch, position),
             bad_samples_file=self._bad_samples_file,
+            device=device,
         )
         return self._seen(stream)
 
@@ -168,25 +169,32 @@ class Loader:
         """One pass over the next epoch as dictionaries of ``torch.Tensor``.
 
         Args:
-            device: where they are, copied there from pinned memory ahead of the step that takes
-                them; where absent, in the batch's own memory, without a copy. Arrays that live on a
-                device (`device_memory`) make batches there, which are not copied.
+            device: where they are, brought there from pinned memory ahead of the step that takes
+                them, as bytes where their pictures can be finished there; where absent, in the
+                batch's own memory, without a copy. Arrays that live on a device (`device_memory`)
+                make batches there, which are not copied.
 
         Raises:
             PipelineError: no such device.
         """
         if device is None:
             return (batch.torch() for batch in self)
-        from drapps.torch import destination, on_device, transfer
+        from drapps.torch import destination, on_device, resident, transfer
 
         wanted = destination.device_of(device)
         if self._resources.device_memory:
             return on_device.there(iter(self), wanted)
         if wanted is None:
             return self.torch()
-        thread = transfer.TransferThread(destination.device_memory(wanted))
+        there = destination.device_memory(wanted)
         warn(self._native)
-        stream = on_device.ahead(self._stream(*self._epochs.take()), thread)
+        self._latest = begun = self._stream(*self._epochs.take(), resident.core_name(wanted))
+        warn_of_device(self._native)
+        if self._native.on_device:
+            batches = LoaderIterator(begun, self._state_of(begun), self._ended)
+            return on_device.copied(batches, wanted)
+        thread = transfer.TransferThread(there)
+        stream = on_device.ahead(begun, thread)
         self._latest = stream
         return on_device.DeviceIterator(stream, thread, self._state_of(stream), self._ended)
 

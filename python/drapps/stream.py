@@ -35,14 +35,39 @@ class Stream:
         ahead: bool = True,
         cursors: bytes = b"",
         bad_samples_file: BadSamplesFile | None = None,
+        device: str | None = None,
     ) -> None:
+        """Begins a pass.
+
+        Args:
+            native: what makes the batches.
+            epoch: see the attributes, as for `key_epoch`.
+            start: the position that it begins at.
+            order: of the records, in the place of the description's.
+            seed: in the place of the description's.
+            key_epoch: which epoch's random numbers are drawn.
+            ahead: False: rows of arrays are read when their batch is asked for.
+            cursors: where streams of packed text stood there.
+            bad_samples_file: where bad samples are written down.
+            device: what finishes the batches where it can, as the core calls it; whether it does,
+                ``native.on_device`` says.
+
+        Raises:
+            PipelineError: there can be no such pass.
+        """
         self.epoch = epoch
         self._bad_samples_file = bad_samples_file
         self._written = 0  # bad samples that stand in the file
         self._start = start
         try:
             self._native = native.iterate(
-                epoch if key_epoch is None else key_epoch, start, order, seed, ahead, cursors
+                epoch if key_epoch is None else key_epoch,
+                start,
+                order,
+                seed,
+                ahead,
+                cursors,
+                device or "",
             )
         except ValueError as error:
             raise PipelineError(str(error)) from None

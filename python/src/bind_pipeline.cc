@@ -241,9 +241,15 @@ std::vector<StreamCursor> cursors_from(const nb::bytes& bytes) {
 }
 
 Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
-                     std::optional<std::uint64_t> seed, bool ahead, const nb::bytes& cursors) {
-  Loader::Pass pass{
-      .epoch = epoch, .start = start, .order = nullptr, .seed = seed, .ahead = ahead, .cursors = cursors_from(cursors)};
+                     std::optional<std::uint64_t> seed, bool ahead, const nb::bytes& cursors,
+                     const std::string& device) {
+  Loader::Pass pass{.epoch = epoch,
+                    .start = start,
+                    .order = nullptr,
+                    .seed = seed,
+                    .ahead = ahead,
+                    .cursors = cursors_from(cursors),
+                    .device = device};
   if (order) {
     pass.order = std::make_shared<const std::vector<std::uint64_t>>(order->data(), order->data() + order->size());
   }
@@ -251,8 +257,8 @@ Loader::Pass pass_of(std::uint32_t epoch, std::uint64_t start, const std::option
 }
 
 Held iterate(Loader& loader, std::uint32_t epoch, std::uint64_t start, const std::optional<Int64Column>& order,
-             std::optional<std::uint64_t> seed, bool ahead, const nb::bytes& cursors) {
-  const Loader::Pass pass = pass_of(epoch, start, order, seed, ahead, cursors);
+             std::optional<std::uint64_t> seed, bool ahead, const nb::bytes& cursors, const std::string& device) {
+  const Loader::Pass pass = pass_of(epoch, start, order, seed, ahead, cursors, device);
   auto begun = [&] {
     const WithoutGil released;
     return loader.iterate(pass);
@@ -438,7 +444,7 @@ void bind_pipeline(nb::module_& module) {
           "source"_a, "spec"_a, "resources"_a, "foreign"_a = nb::none(), "tokenizer"_a = nb::none(),
           "foreign reads pictures that the core does not: bytes to uint8 of shape (height, width, 3), or to a str that "
           "says why not. Workers call it, several at once.")
-      .def_prop_ro("resident", &Loader::lives_on_device, "Whether the arrays of the latest pass live on a device.")
+      .def_prop_ro("on_device", &Loader::on_device, "Whether the batches of the latest pass lie on a device.")
       .def(
           "steps",
           [](const Loader& self, std::uint32_t epoch, std::uint64_t start) {
@@ -446,7 +452,8 @@ void bind_pipeline(nb::module_& module) {
           },
           "epoch"_a, "start"_a = 0)
       .def("iterate", &iterate, "epoch"_a, "start"_a = 0, "order"_a = nb::none(), "seed"_a = nb::none(),
-           "ahead"_a = true, "cursors"_a = nb::bytes("", 0), "cursors: what Iterator.cursors gave at `start`, or none.")
+           "ahead"_a = true, "cursors"_a = nb::bytes("", 0), "device"_a = "",
+           "cursors: what Iterator.cursors gave at `start`, or none. device: what finishes the batches, where it can.")
       // All of these wait for a decision under way, which waits for workers that end, which may wait for the GIL.
       .def("explain",
            [](const Loader& self) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -51,6 +52,26 @@ def same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
         assert one.keys() == other.keys()
         for name in one:
             np.testing.assert_array_equal(one[name], other[name], name)
+
+
+def test_batches_that_are_held_leave_no_memory_and_are_given_later() -> None:
+    with pytest.raises(drapps.PipelineError) as refused:
+        mixed(drapps.arrays(arrays(), pictures="image")).batch(32, device="host", device_memory=1)
+    least = re.search(r"the arrays and 2 batches take (\d+) bytes", str(refused.value))
+    assert least is not None
+    two = mixed(drapps.arrays(arrays(), pictures="image")).batch(
+        32, device="host", device_memory=int(least[1])
+    )
+    batches = iter(two)
+    held = [next(batches), next(batches)]
+    with pytest.raises(
+        drapps.SampleError, match=r"let go of batches that you hold \(zip\(\) holds"
+    ):
+        next(batches)
+    first = [{name: np.array(part) for name, part in batch.numpy().items()} for batch in held]
+    held.clear()
+    rest = epoch(batches)  # type: ignore[arg-type]
+    same(first + rest, epoch(loader(False)))
 
 
 def test_mixed_batches_are_those_of_the_cpu() -> None:

@@ -59,6 +59,9 @@ class Plan(Report):
         placement: native: where pictures are decoded, ``placement`` and ``device``; how many a
             device has ``decoded``, ``augmented``, and ``returned`` for the CPU; ``not_augmented``,
             why it makes no rows of them, and ``unused``, why it does nothing at all.
+        arrival: native: how the batches of a pass with a ``device`` get there: ``copied`` as
+            ``bytes``, which are normalised there, or ``finished``, and ``why`` no bytes; None
+            before there was one.
         reasons: Python: why it is not native, a sentence each.
         virtual_workers: Python: what `num_workers` counts.
         processes: Python: worker processes, or threads, behind them.
@@ -86,6 +89,7 @@ class Plan(Report):
     lanes: Mapping[str, Sequence[str]] | None = None
     weights: str | None = None
     placement: Mapping[str, Any] | None = None
+    arrival: Mapping[str, Any] | None = None
     reasons: Sequence[str] | None = None
     virtual_workers: int | None = None
     processes: int | None = None
@@ -126,6 +130,7 @@ class Plan(Report):
             ]
             yield "lanes", f"{mode}: {', '.join(lanes)}"
         yield from self._placed()
+        yield from self._arriving()
         if self.own_state:
             yield "own state", ", ".join(self.own_state)
         if self.pictures:
@@ -150,6 +155,17 @@ class Plan(Report):
             yield "", f"augmented on the CPU: {there['not_augmented']}"
         if "unused" in there:
             yield "", f"all on the CPU: {there['unused']}"
+
+    def _arriving(self) -> Iterator[tuple[str, str]]:
+        if self.arrival is None:
+            return
+        there = self.arrival["device"]
+        if self.arrival["copied"] == "bytes":
+            yield "arrival", f"pictures are copied to {there} as bytes, and finished there"
+        else:
+            yield "arrival", f"batches are copied to {there} as they are"
+        if "why" in self.arrival:
+            yield "", f"no bytes: {self.arrival['why']}"
 
     def _work(self) -> Iterator[tuple[str, str]]:
         if self.path == "native":

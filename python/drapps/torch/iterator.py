@@ -11,7 +11,7 @@ from drapps.placement import warn_of_device
 from drapps.torch.ahead import AheadStream, tensors_of
 from drapps.torch.destination import Destination, at_once, destination_of
 from drapps.torch.pictures import warn_of_large
-from drapps.torch.resident import ResidentBatches
+from drapps.torch.resident import ResidentBatches, core_name
 from drapps.torch.transfer import TransferThread
 
 if TYPE_CHECKING:
@@ -35,15 +35,16 @@ class LiftedIterator(_BaseDataLoaderIter):
         super().__init__(loader)
         self._device = loader._device
         self._destination: Destination | None = None
+        self._finishes: str | None = None  # the device that finishes batches where it can
         if not native.resident:
             self._destination = destination_of(self._device, self)
+            if self._device is not None:
+                self._finishes = core_name(self._device)
         self._pass = loader._begin(int(self._base_seed), native)
         self._stream: AnyStream | None = None
         self._marks: ConsumerMarks | None = None
         self._transfer: TransferThread | None = None
         if self._num_workers > 0:
-            if self._destination is not None:
-                self._transfer = TransferThread(self._destination)
             self.stream()  # as stock workers, which read ahead from here on
 
     def __del__(self) -> None:
@@ -65,20 +66,30 @@ class LiftedIterator(_BaseDataLoaderIter):
     def stream(self) -> AnyStream:
         """The native iterator, begun at first use."""
         if self._stream is None:
-            self._stream = self._pass.begin(self._transfer)
-            self._settle()
-            if self._destination is not None and not isinstance(self._stream, AheadStream):
-                self._stream.consumed_outside()
-                self._marks = self._stream
+            self._stream = self._begun()
         return self._stream
 
+    def _begun(self) -> AnyStream:
+        stream = self._pass.begin(self._finishes)
+        self._stream = stream  # which is closed where what follows fails
+        self._settle()
+        if self._destination is None or isinstance(stream, AheadStream):
+            return stream
+        if self._num_workers > 0 and not isinstance(self._destination, ResidentBatches):
+            if self._transfer is None:
+                self._transfer = TransferThread(self._destination)
+            return self._pass.sent_ahead(stream, self._transfer)
+        stream.consumed_outside()
+        self._marks = stream
+        return stream
+
     def _settle(self) -> None:
-        """Where batches go, now that data live on the device that were to live there, or not."""
+        """Where batches go, now that a device makes or finishes them, or not."""
         native = self._pass.native
-        if not native.resident:
+        if not native.resident and self._finishes is None:
             return
         warn_of_device(native.core)
-        if native.core.resident and self._device is not None:
+        if native.core.on_device and self._device is not None:
             self._destination = ResidentBatches(self._device)
         else:
             self._destination = destination_of(self._device, self)

@@ -130,13 +130,15 @@ class Pass:
         self._consumed: Consumed | None = None
         self._sampler_epoch = attribute_of(native.recipe.order.sampler, "epoch")
         self._stream: AnyStream | None = None
+        self._device: str | None = None
 
-    def begin(self, transfer: TransferThread | None) -> AnyStream:
-        """Starts the native iterator, with `transfer` beside it.
+    def begin(self, device: str | None) -> AnyStream:
+        """Starts the native iterator, whose batches `device` finishes where it can.
 
         Raises:
             StateError: it was to be resumed, and the user's sampler gives another order now.
         """
+        self._device = device
         order = self.native.recipe.order
         try:
             stream = self._given(order) if order.kind is Kind.SAMPLER else self._open(self._start)
@@ -144,9 +146,14 @@ class Pass:
             if self._start == 0:
                 raise
             raise StateError(f"the state's position is {self._start}: {error}") from None
-        self._stream = stream if transfer is None else AheadStream(stream, transfer)
+        self._stream = stream
         self._draws = StockDraws(order)
         self._asks(self._start // order.batch_size + self.native.recipe.ahead)
+        return self._stream
+
+    def sent_ahead(self, stream: Stream | BrokenOrderStream, transfer: TransferThread) -> AnyStream:
+        """The iterator that was begun, with `transfer` beside it."""
+        self._stream = AheadStream(stream, transfer)
         return self._stream
 
     def _given(self, order: NativeOrder) -> Stream | BrokenOrderStream:
@@ -168,6 +175,7 @@ class Pass:
             key_epoch=self.key_epoch,
             ahead=self.native.recipe.ahead > 0,
             bad_samples_file=self._bad_samples_file,
+            device=self._device,
         )
 
     def _asks(self, batches: int) -> None:

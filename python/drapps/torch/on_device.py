@@ -12,6 +12,7 @@ from drapps.batch import Batch
 from drapps.pass_iterator import PassIterator
 from drapps.stream import Stream
 from drapps.torch.ahead import AheadStream
+from drapps.torch.resident import ResidentBatches
 from drapps.torch.transfer import TransferThread
 
 
@@ -26,6 +27,13 @@ def there(
     """The batches of arrays that live on a device; not copied, where it is `device`."""
     place = device or torch.device("cpu")
     return ({name: each.to(place) for name, each in batch.torch().items()} for batch in batches)
+
+
+def copied(batches: Iterator[Batch], device: torch.device) -> Iterator[dict[str, torch.Tensor]]:
+    """Batches that a device has finished, in memory of torch's own there."""
+    copies = ResidentBatches(device)
+    for batch in batches:
+        yield dict(zip(batch, copies.taken(list(batch.values())), strict=True))
 
 
 class DeviceIterator(PassIterator[AheadStream, dict[str, torch.Tensor]]):

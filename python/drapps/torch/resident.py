@@ -1,18 +1,22 @@
-"""Arrays that live on a device: batches that the core makes there become tensors of torch's."""
+"""Batches that the core makes or finishes on a device become tensors of torch's."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._utils import ExceptionWrapper
+from torch.utils.dlpack import from_dlpack
 
 from drapps.errors import SampleError
-from drapps.torch.ahead import tensors_of
 from drapps.torch.destination import Destination, with_index
 
 if TYPE_CHECKING:
     from drapps import _core
+
+
+_CUDA = 2  # as DLPack calls the type of such a device
 
 
 class ResidentBatches(Destination):
@@ -31,20 +35,32 @@ class ResidentBatches(Destination):
         """Nothing: no thread is needed."""
 
     def put(self, data: _core.Batch) -> Any:
-        """The copies, begun; or a failure."""
+        """The copies of what its samples hold, begun; or a failure."""
+        return self.put_tensors(data.content)
+
+    def put_tensors(self, tensors: Sequence[_core.Tensor]) -> Any:
+        """The copies of some tensors of a batch, begun; or a failure."""
         try:
-            if not data.on_gpu:  # as the device of tests
-                return [tensor.clone() for tensor in tensors_of(data)], None
+            if any(tensor.__dlpack_device__()[0] != _CUDA for tensor in tensors):
+                return [from_dlpack(tensor).clone() for tensor in tensors], None  # of tests
             if self._stream is None:
                 self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
             with torch.cuda.stream(self._stream):
-                copies = [tensor.clone() for tensor in tensors_of(data)]
+                copies = [from_dlpack(tensor).clone() for tensor in tensors]
                 return copies, self._stream.record_event()
         except SampleError:
             raise
         except Exception:
             where = f"in copying a batch within device {self._device}"
             return ExceptionWrapper(where=where)  # type: ignore[no-untyped-call]
+
+    def taken(self, tensors: Sequence[_core.Tensor]) -> list[torch.Tensor]:
+        """The copies at once. Raises what fails."""
+        there = self.take(self.put_tensors(tensors))
+        if isinstance(there, ExceptionWrapper):
+            there.reraise()  # type: ignore[no-untyped-call]
+        copies: list[torch.Tensor] = there
+        return copies
 
     def take(self, put: Any) -> Any:
         """Tensors for the current stream of the calling thread, which waits for the copies."""

@@ -48,6 +48,7 @@ class CountingRunner final : public Runner {
 
   void apply(const Settings& settings) override { applied.push_back(settings); }
   const Metrics& metrics() const noexcept override { return counted_; }
+  device::DeviceCounters& device_counters() noexcept override { return counted_.device; }
   std::uint32_t ready_batches() const override { return 3; }
   Upcoming upcoming() const override { return {5, 4, 400, 3, 30, 2}; }
 

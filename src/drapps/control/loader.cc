@@ -41,6 +41,7 @@ Loader::Own::Own(Engine& engine, const Plan& plan, const std::shared_ptr<Source>
     : limit(engine.limit(resources.budget)),
       cache(engine, plan, source, resources.cache),
       arena(std::make_shared<ArenaPlace>(engine.spare_arenas())),
+      pinned_arena(std::make_shared<ArenaPlace>(engine.spare_arenas())),
       device(resources.placement),
       residence(resources.device) {}
 
@@ -92,14 +93,15 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   Own& own = enter_process();
   Engine& engine = Engine::get();
   engine.watch_machine();
+  const std::shared_ptr<BatchUpload> upload = enter_upload(own, pass);
   auto late = [&] {
     const auto guard = lock();
-    return own.device.enter(*plan_, engine);
+    return own.device.enter(upload == nullptr ? *plan_ : *upload->plan(), engine);
   }();
   if (!late.ok()) return std::move(late).error();
   const Limits limits = live_limits(*plan_, engine, late->get());
   const Settings settings = fit_settings(first_settings(own), limits);
-  auto runner = run(own, pass, *std::move(order), settings, engine, *std::move(late));
+  auto runner = run(own, pass, *std::move(order), settings, engine, *std::move(late), upload);
   if (!runner.ok()) return std::move(runner).error();
   const auto guard = lock();
   if (own.plant == nullptr) begin_plant(own, engine, settings, limits);
@@ -107,7 +109,7 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
                                                              .runner = *std::move(runner),
                                                              .plant = own.plant,
                                                              .client = control_.client(),
-                                                             .arena = own.arena,
+                                                             .arena = own.upload.used() ? own.pinned_arena : own.arena,
                                                              .first = first});
   own.first = std::move(first);
   iterator->begin(pass.epoch, limits);
@@ -131,13 +133,20 @@ Settings Loader::first_settings(Own& own) {
   return settings;
 }
 
-bool Loader::lives_on_device() const {
+bool Loader::on_device() const {
   const auto guard = lock();
-  return own_.get() != nullptr && own_.get()->residence.lives();
+  return own_.get() != nullptr && (own_.get()->residence.lives() || own_.get()->upload.used());
+}
+
+std::shared_ptr<BatchUpload> Loader::enter_upload(Own& own, const Pass& pass) {
+  if (pass.device.empty() || resources_.device) return nullptr;
+  const auto guard = lock();
+  return own.upload.enter(pass.device, *plan_, *source_);
 }
 
 Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler order, const Settings& settings,
-                                            Engine& engine, std::shared_ptr<LateStage> late) {
+                                            Engine& engine, std::shared_ptr<LateStage> late,
+                                            std::shared_ptr<BatchUpload> upload) {
   const std::uint64_t seed = pass.seed ? 0 : plan_->spec.seed;
   if (own.cache.records() != nullptr) own.cache.records()->begin_pass();
   auto residence = [&] {
@@ -151,22 +160,27 @@ Result<std::unique_ptr<Runner>> Loader::run(Own& own, const Pass& pass, Sampler 
                     .seed = seed,
                     .settings = settings,
                     .engine = engine,
-                    .arena = own.arena->take(),
+                    .arena = (upload == nullptr ? own.arena : own.pinned_arena)->take(),
                     .learned = own.cache.learned(),
                     .keeper = own.cache.records(),
                     .weights = resources_.weights,
                     .residence = *std::move(residence),
+                    .upload = std::move(upload),
                     .late = std::move(late),
                     .ahead = pass.ahead,
                     .cursors = pass.cursors};
   auto made = make_runner(parts);
   const bool full = !made.ok() && made.error().code == ErrorCode::kResourceExhausted;
-  if (!full || parts.residence == nullptr) return made;
+  const bool leaves = full && (parts.residence != nullptr || parts.upload != nullptr);
   {
     const auto guard = lock();
-    own.residence.leave(made.error());
+    own.upload.use(parts.upload != nullptr && !leaves);
+    if (!leaves) return made;
+    parts.residence != nullptr ? own.residence.leave(made.error()) : own.upload.leave(made.error());
   }
+  if (parts.upload != nullptr) parts.arena = own.arena->take();  // of slots of another size
   parts.residence.reset();
+  parts.upload.reset();
   return make_runner(std::move(parts));
 }
 
@@ -181,6 +195,9 @@ json Loader::explain() const {
   root["plan"]["weights"] = name_of(resources_.weights);
   if (plant() != nullptr) root["plan"]["first_batch"] = own->first->to_json();
   if (own != nullptr) root["plan"]["placement"] = own->device.to_json();
+  if (json arrival = own == nullptr ? json() : own->upload.to_json(); !arrival.is_null()) {
+    root["plan"]["arrival"] = std::move(arrival);
+  }
   root["decisions"] = control_.log();
   return root;
 }
@@ -254,6 +271,7 @@ std::string Loader::take_device_warning() const {
   Own* const own = own_.get();
   if (own == nullptr) return {};
   std::string warning = own->residence.take_warning();
+  if (warning.empty()) warning = own->upload.take_warning();
   return warning.empty() ? own->device.take_warning() : warning;
 }
 

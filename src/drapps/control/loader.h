@@ -25,6 +25,7 @@
 #include "drapps/control/loader_cache.h"
 #include "drapps/control/loader_device.h"
 #include "drapps/control/loader_residence.h"
+#include "drapps/control/loader_upload.h"
 #include "drapps/control/resources.h"
 #include "drapps/deliver/spare_arenas.h"
 #include "drapps/pipeline/engine.h"
@@ -42,6 +43,7 @@ class Loader {
     std::optional<std::uint64_t> seed;  // instead of the description's two
     bool ahead = true;                  // false: rows of arrays are read when their batch is asked for, not before
     std::vector<StreamCursor> cursors;  // as Iterator::cursors() gave them at this start; may be empty
+    std::string device;                 // that finishes the batches where it can (device/open.h), or empty
   };
 
   /// kInvalidArgument says what is wrong with the description, the source or the resources.
@@ -73,8 +75,8 @@ class Loader {
   Status record(const std::string& path);
   /// Why nothing is made on the device, or nothing any more; once, else empty.
   std::string take_device_warning() const;
-  /// Whether the latest pass has its arrays on a device.
-  bool lives_on_device() const;
+  /// Whether the batches of the latest pass lie on a device.
+  bool on_device() const;
 
  private:
   /// What one process has.
@@ -83,12 +85,14 @@ class Loader {
 
     const std::shared_ptr<Engine::Limit> limit;  // shared with the passes
     LoaderCache cache;
-    const std::shared_ptr<ArenaPlace> arena;  // the latest pass's batch memory, between it and the next
-    std::mutex mutex;                         // guards all below, and settings_ in this process
-    LoaderDevice device;                      // that decodes, and why none is used
-    LoaderResidence residence;                // where the arrays live
-    std::shared_ptr<LivePlant> plant;         // of all passes, from the first one on; shared with them
-    std::shared_ptr<const FirstBatch> first;  // of the latest pass
+    const std::shared_ptr<ArenaPlace> arena;         // the latest pass's batch memory, between it and the next
+    const std::shared_ptr<ArenaPlace> pinned_arena;  // likewise, of passes that a device finishes
+    std::mutex mutex;                                // guards all below, and settings_ in this process
+    LoaderDevice device;                             // that decodes, and why none is used
+    LoaderResidence residence;                       // where the arrays live
+    LoaderUpload upload;                             // of batches to a device
+    std::shared_ptr<LivePlant> plant;                // of all passes, from the first one on; shared with them
+    std::shared_ptr<const FirstBatch> first;         // of the latest pass
   };
 
   Loader(std::shared_ptr<const Plan> plan, std::shared_ptr<Source> source, Resources resources)
@@ -109,7 +113,10 @@ class Loader {
   /// Those that a pass begins with.
   Settings first_settings(Own& own);
   Result<std::unique_ptr<Runner>> run(Own& own, const Pass& pass, Sampler order, const Settings& settings,
-                                      Engine& engine, std::shared_ptr<LateStage> late);
+                                      Engine& engine, std::shared_ptr<LateStage> late,
+                                      std::shared_ptr<BatchUpload> upload);
+  /// What brings the batches of a pass to its device, or null.
+  std::shared_ptr<BatchUpload> enter_upload(Own& own, const Pass& pass);
   /// Makes the plant, which is under control then.
   void begin_plant(Own& own, Engine& engine, const Settings& settings, const Limits& limits);
 

@@ -57,8 +57,13 @@ void HeldSlot::end_use(device::Stream& stream) const noexcept {
 }
 
 SlotArena::SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory,
-                     std::shared_ptr<DeviceRoom> room) noexcept
-    : slot_bytes_(slot_bytes), room_(std::move(room)), ledger_(ledger), memory_(std::move(memory)), maker_(getpid()) {}
+                     std::shared_ptr<DeviceRoom> room, std::shared_ptr<device::Device> pinned_for) noexcept
+    : slot_bytes_(slot_bytes),
+      room_(std::move(room)),
+      pinned_for_(std::move(pinned_for)),
+      ledger_(ledger),
+      memory_(std::move(memory)),
+      maker_(getpid()) {}
 
 Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, MemoryLedger& ledger) {
   if (slot_bytes <= kLargestInHeap) {
@@ -76,6 +81,11 @@ Result<std::shared_ptr<SlotArena>> SlotArena::make(std::size_t slot_bytes, Memor
 Result<std::shared_ptr<SlotArena>> SlotArena::make_on(std::shared_ptr<DeviceRoom> room, std::size_t slot_bytes) {
   MemoryLedger& ledger = room->ledger;
   return std::shared_ptr<SlotArena>(new SlotArena(slot_bytes, ledger, std::nullopt, std::move(room)));
+}
+
+std::shared_ptr<SlotArena> SlotArena::make_pinned(std::shared_ptr<device::Device> device, std::size_t slot_bytes,
+                                                  MemoryLedger& ledger) {
+  return std::shared_ptr<SlotArena>(new SlotArena(slot_bytes, ledger, std::nullopt, nullptr, std::move(device)));
 }
 
 SlotArena::~SlotArena() {
@@ -98,8 +108,10 @@ Result<Slot*> SlotArena::acquire() {
                  .message = "a batch of " + std::to_string(slot_bytes_) + " bytes does not fit " +
                             (on_host() ? "the RAM budget" : "device_memory") + ", of which " +
                             std::to_string(ledger_.whole().used()) + " of " + std::to_string(ledger_.whole().limit()) +
-                            " bytes are in use; raise " + (on_host() ? "ram_budget" : "it") +
-                            " or lower the batch size"};
+                            " bytes are in use; " +
+                            (on_host() ? "raise ram_budget or lower the batch size"
+                                       : "let go of batches that you hold (zip() holds two), raise it, or lower the "
+                                         "batch size")};
   }
   auto slot = catching([this] { return make_slot(); });
   if (!slot.ok()) ledger_.release(slot_bytes_);
@@ -113,6 +125,10 @@ Result<Slot*> SlotArena::make_slot() {
     if (!memory.ok()) return std::move(memory).error();
     slot->elsewhere = *std::move(memory);
     slot->kind = room_->kind;
+  } else if (pinned_for_ != nullptr) {
+    auto memory = pinned_for_->allocate(device::Where::kPinned, slot_bytes_);
+    if (!memory.ok()) return std::move(memory).error();
+    slot->elsewhere = *std::move(memory);
   } else if (on_its_own()) {
     slot->heap.reset(static_cast<std::byte*>(::operator new(slot_bytes_, FreeInHeap::kAlignment)));
   }

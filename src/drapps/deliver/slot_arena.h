@@ -10,6 +10,8 @@
 // Small slots lie in the process's heap, so that keeping a million of them costs their bytes: a process has some 65,000
 // mappings (vm.max_map_count). Large ones have a mapping each, of a range of one memfd.
 //
+// Slots of the host may be pinned memory of a device, from which its copies hold nobody up; no child reads those.
+//
 // The slots of an arena may lie on a device instead, one allocation each, whose bytes count against what batches may
 // take there, held or not. The host does not touch them, and a batch may be yielded before the device has made it:
 // whoever uses it waits for that, on the host or by a stream of its own; and whoever fills the slot again waits, on the
@@ -75,7 +77,7 @@ struct Slot {
 
   HeapMemory heap;                                   // of a small one
   Mapping mapping;                                   // of a large one
-  device::Memory elsewhere;                          // of one on a device
+  device::Memory elsewhere;                          // of one on a device, or pinned
   std::unique_ptr<device::Event> made;               // behind all that fills it there
   std::vector<std::unique_ptr<device::Event>> uses;  // behind each use of it; the arena's mutex guards it while held
   std::size_t offset = 0;                            // of a large one's range in the arena's memfd
@@ -124,6 +126,9 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   /// @param slot_bytes capacity of each slot.
   /// @param ledger     outlives the arena and every batch.
   static Result<std::shared_ptr<SlotArena>> make(std::size_t slot_bytes, MemoryLedger& ledger);
+  /// Of slots of the host that are pinned for a device.
+  static std::shared_ptr<SlotArena> make_pinned(std::shared_ptr<device::Device> device, std::size_t slot_bytes,
+                                                MemoryLedger& ledger);
   /// Of slots on a device.
   static Result<std::shared_ptr<SlotArena>> make_on(std::shared_ptr<DeviceRoom> room, std::size_t slot_bytes);
   ~SlotArena();
@@ -152,7 +157,7 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   friend class HeldSlot;
 
   SlotArena(std::size_t slot_bytes, MemoryLedger& ledger, std::optional<SharedFile> memory,
-            std::shared_ptr<DeviceRoom> room = nullptr) noexcept;
+            std::shared_ptr<DeviceRoom> room = nullptr, std::shared_ptr<device::Device> pinned_for = nullptr) noexcept;
   bool on_its_own() const noexcept { return !memory_.has_value(); }
   Result<Slot*> make_slot();
   Status map(Slot& slot, SharedFile& memory);
@@ -162,7 +167,8 @@ class SlotArena : public std::enable_shared_from_this<SlotArena> {
   void keep_or_destroy(Slot* slot, bool charged, bool reusable, bool was_filling) noexcept;
 
   const std::size_t slot_bytes_;
-  const std::shared_ptr<DeviceRoom> room_;  // of slots on a device
+  const std::shared_ptr<DeviceRoom> room_;            // of slots on a device
+  const std::shared_ptr<device::Device> pinned_for_;  // of pinned slots
   MemoryLedger& ledger_;
   std::optional<SharedFile> memory_;  // of large slots
   const pid_t maker_;

@@ -85,6 +85,17 @@ void put_list(std::byte*& memory, std::byte*& there, const std::vector<T>& list,
 
 }  // namespace
 
+AugmentArguments arguments_of(const PictureWriter& writer) noexcept {
+  const kernel::RowFormat format = writer.format();
+  return {.row_bytes = static_cast<std::int64_t>(writer.bytes()),
+          .element_bytes = static_cast<std::int32_t>(size_of(format.dtype)),
+          .number = number_of(format.dtype),
+          .interleaved = format.layout == Layout::kNhwc ? 1 : 0,
+          .channels = writer.channels(),
+          .height = writer.extent().height,
+          .width = writer.extent().width};
+}
+
 void AugmentList::clear() noexcept {
   work_.clear();
   erasures_.clear();

@@ -10,6 +10,7 @@
 #include "drapps/augment/picture/trail.h"
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/batch/row.h"
 #include "drapps/data/dtype.h"
 #include "drapps/device/device.h"
 #include "drapps/device/kernel/augment.h"
@@ -26,6 +27,9 @@ constexpr Number number_of(Dtype dtype) noexcept {
   if (dtype == Dtype::kBfloat16) return Number::kBfloat16;
   return dtype == Dtype::kFloat16 ? Number::kFloat16 : Number::kWhole;
 }
+
+/// Of rows that a writer describes: all but the pictures, the lists, the table and where the rows lie.
+AugmentArguments arguments_of(const PictureWriter& writer) noexcept;
 
 /// Filled picture by picture, then copied to the device; reused from launch to launch. For one thread at a time.
 class AugmentList {

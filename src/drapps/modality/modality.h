@@ -31,9 +31,10 @@
 namespace drapps {
 
 struct BatchColumns;  // columns.h
-struct DevicePart;    // device_part.h
-struct DeviceRoom;    // deliver/slot_arena.h
-class LateStage;      // late_stage.h
+struct CarriedPart;   // device_part.h
+struct DevicePart;
+struct DeviceRoom;  // deliver/slot_arena.h
+class LateStage;    // late_stage.h
 class LateSink;
 struct Trail;
 class RowStreams;  // row_stream.h
@@ -142,6 +143,11 @@ class PartPlan {
   /// Adds to `trail` what the ops would do to a row of the array. Requires on_device().
   virtual Status note_trail(const PartDraws& draws, Scratch& scratch, Trail& trail) const;
 
+  /// The same part in batches that a device finishes. kUnsupported says why there is none. Requires add_columns().
+  virtual Result<CarriedPart> carried() const;
+  /// What such a part has behind all other columns.
+  virtual void add_carried_columns(BatchColumns& /*columns*/) {}
+
   /// What decodes samples of the part on a device. kUnsupported says why none can; else as device/device.h.
   /// @param host  ledger of what it takes of the host's memory; outlives it, as does this plan.
   virtual Result<std::shared_ptr<LateStage>> late_stage(const std::shared_ptr<DeviceRoom>& room,
@@ -166,6 +172,7 @@ class PartPlan {
   virtual nlohmann::json stages() const = 0;
 
  protected:
+  std::size_t place() const noexcept { return place_; }
   PartState& state_of(const Sample& sample) const noexcept { return *sample.workspace->states[place_]; }
   PartState& state_of(const Workspace& workspace) const noexcept { return *workspace.states[place_]; }
 

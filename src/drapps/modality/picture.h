@@ -93,6 +93,7 @@ struct PictureState final : PartState {
   std::uint32_t ops = 0;           // that what was fetched has behind it
   const std::byte* row = nullptr;  // finished elsewhere, as the batch has it; or null
   Trail trail;                     // of what is to be augmented elsewhere
+  std::vector<Erasure> erasures;   // of a row that is carried as bytes
   PictureForms forms;
   const std::shared_ptr<jpeg::IndexStore> indexes;
 };
@@ -106,13 +107,18 @@ inline std::optional<RecordPart> mask_of(std::string_view name, const Source& so
   return image_of(name, source) == kFirstPart ? source.part_named(kMaskName) : std::nullopt;
 }
 
+/// What stands in the column of pictures: what was described, or bytes of which a device makes that (device_part.h).
+enum class RowForm : std::uint8_t { kFinished, kBytes };
+
 class PicturePlan final : public PartPlan {
  public:
   static Result<std::shared_ptr<PartPlan>> make(const PicturePart& spec, const std::string& name, std::size_t place,
-                                                const Source& source);
+                                                const Source& source, RowForm form = RowForm::kFinished);
 
   Status add_columns(BatchColumns& columns) override;
   void add_target_columns(BatchColumns& columns) override;
+  Result<CarriedPart> carried() const override;
+  void add_carried_columns(BatchColumns& columns) override;
   std::unique_ptr<PartState> new_state(MemoryLedger& ledger,
                                        const std::shared_ptr<LearnedStore>& learned) const override;
   std::shared_ptr<LearnedStore> new_store(MemoryLedger& ledger, std::uint64_t records,
@@ -127,7 +133,7 @@ class PicturePlan final : public PartPlan {
   bool decode_late(Sample& sample, const PartDraws& draws, LateStage& decoder, LateSink& sink,
                    bool augment) const override;
   Status note_trail(const PartDraws& draws, Scratch& scratch, Trail& trail) const override;
-  bool finishes() const noexcept override { return mixer_.has_value(); }
+  bool finishes() const noexcept override { return mixer_.has_value() && form_ == RowForm::kFinished; }
   void finish(const BatchColumns& columns, std::byte* slot, std::uint32_t rows, const PartDraws& draws) const override;
   std::size_t ordinals() const noexcept override { return spec_.ops.size() + (mixer_ ? 1 : 0); }
   std::size_t fixed_ops() const noexcept override { return fixed_ops_; }
@@ -136,16 +142,19 @@ class PicturePlan final : public PartPlan {
 
  private:
   PicturePlan(const PicturePart& spec, std::string name, std::size_t place, const Source& source,
-              std::vector<PictureSpec> stages, const PictureWriter& writer)
+              std::vector<PictureSpec> stages, const PictureWriter& writer, RowForm form)
       : PartPlan(place, image_of(name, source)),
         spec_(spec),
         name_(std::move(name)),
         source_(source),
         mask_of_(mask_of(name_, source)),
         stages_(std::move(stages)),
-        writer_(writer) {}
+        writer_(writer),
+        form_(form) {}
 
   PictureState& state(const Sample& sample) const noexcept { return static_cast<PictureState&>(state_of(sample)); }
+  Status write_image(PictureState& work, std::byte* row) const;
+  std::size_t most_erasures() const noexcept;
   Status gather(const RowRun& run, std::size_t& next, std::byte* first) const;
   Rect first_region(Extent whole, const PartDraws& draws) const;
   bool keeps_pixels(Sample& sample, Extent extent) const noexcept;
@@ -161,6 +170,7 @@ class PicturePlan final : public PartPlan {
   Result<const PictureWriter*> late_writer() const;
   Status note_ops(const PartDraws& draws, Picture& picture, Scratch& scratch, Trail& trail) const;
   Status enter_late(Sample& sample) const;
+  Status note_erasures(const PartDraws& draws, PictureState& work) const;
 
   const PicturePart spec_;
   const std::string name_;
@@ -168,6 +178,7 @@ class PicturePlan final : public PartPlan {
   const std::optional<RecordPart> mask_of_;
   const std::vector<PictureSpec> stages_;  // what the decoder makes, then what each op makes
   const PictureWriter writer_;
+  const RowForm form_;
   std::optional<MaskWriter> mask_;
   std::optional<Mixer> mixer_;
   std::size_t last_look_ = 0;  // number of the last op that looks at the picture

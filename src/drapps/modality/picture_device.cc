@@ -317,21 +317,13 @@ Status PictureDevice::augment(Group& group) {
     group.spoilt = true;  // by pictures of which each line takes so many numbers that no photograph has them
     return ok_status();
   }
-  const kernel::RowFormat format = writer_->format();
-  device::AugmentArguments arguments{.pictures = first.first,
-                                     .channel_stride = 1,
-                                     .row_stride = first.row_bytes,
-                                     .pixel_stride = channels_,
-                                     .picture_channels = channels_,
-                                     .table = table_.data(),
-                                     .out = reinterpret_cast<std::uint8_t*>(group.rows_there.data()),
-                                     .row_bytes = static_cast<std::int64_t>(writer_->bytes()),
-                                     .element_bytes = static_cast<std::int32_t>(size_of(format.dtype)),
-                                     .number = device::number_of(format.dtype),
-                                     .interleaved = format.layout == Layout::kNhwc ? 1 : 0,
-                                     .channels = writer_->channels(),
-                                     .height = writer_->extent().height,
-                                     .width = writer_->extent().width};
+  device::AugmentArguments arguments = device::arguments_of(*writer_);
+  arguments.pictures = first.first;
+  arguments.channel_stride = 1;
+  arguments.row_stride = first.row_bytes;
+  arguments.pixel_stride = arguments.picture_channels = channels_;
+  arguments.table = table_.data();
+  arguments.out = reinterpret_cast<std::uint8_t*>(group.rows_there.data());
   group.list.put(group.lists.data(), group.lists_there.data(), arguments);
   DRAPPS_RETURN_IF_ERROR(stream_->copy_in(group.lists_there.data(), group.lists.data(), bytes));
   DRAPPS_RETURN_IF_ERROR(group.list.launch(*stream_, arguments));

@@ -75,6 +75,9 @@ class PictureDevice final : public LateStage {
   /// As PartPlan::decode_late().
   bool list(Sample& sample, const Request& request, LateSink& sink) noexcept;
 
+  /// Whether the rows that it makes are this writer's.
+  bool writes(const PictureWriter& writer) const noexcept { return writer_ == &writer; }
+
   std::size_t most() const noexcept override { return kGroups * sizes_.together; }
   const std::string& why_not_augmented() const noexcept override { return why_not_augmented_; }
   void release(Sample& sample) noexcept override;

@@ -62,16 +62,30 @@ bool PicturePlan::decode_late(Sample& sample, const PartDraws& draws, LateStage&
       work.indexes.get(), {sample.asked.record, sample.read->identity[of()]}, &sample.decoded.known};
   PictureDevice::Request request{.bytes = bytes, .info = *info, .window = window, .index = index};
   const bool kept_later = sample.keeper != nullptr && sample.keeper->form(of()) == cache::FormId::kPrepared;
-  if (augment && decoder.augments() && !kept_later) {
+  if (augment && static_cast<PictureDevice&>(decoder).writes(writer_) && !kept_later) {
     work.trail.clear();
     Picture picture;
     picture.image.channels = stages_.front().channels;
     picture.extent = info->extent;
     picture.window = window;
     if (!note_ops(draws, picture, work.scratch, work.trail).ok()) return false;
+    if (form_ == RowForm::kBytes) work.trail.erasures.clear();  // note_erasures() has them when the row comes back
     request.trail = &work.trail;
   }
   return static_cast<PictureDevice&>(decoder).list(sample, request, sink);
+}
+
+/// What ops erase of a picture that a device has augmented.
+Status PicturePlan::note_erasures(const PartDraws& draws, PictureState& work) const {
+  if (most_erasures() == 0) return ok_status();
+  Picture picture;
+  picture.image.channels = stages_.front().channels;
+  picture.extent = work.picture.extent;
+  picture.window = work.picture.window;
+  work.trail.clear();
+  DRAPPS_RETURN_IF_ERROR(note_ops(draws, picture, work.scratch, work.trail));
+  work.picture.erasures = work.trail.erasures;
+  return ok_status();
 }
 
 /// Pixels, or the finished row, that a device has made.

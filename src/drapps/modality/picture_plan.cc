@@ -5,6 +5,7 @@
 
 #include "drapps/kernel/gather.h"
 #include "drapps/kernel/pixels.h"
+#include "drapps/modality/device_part.h"
 #include "drapps/modality/picture.h"
 #include "drapps/source/array.h"
 
@@ -14,6 +15,11 @@ namespace {
 // Pictures asked of memory before their turn, and of each no more than the hardware's prefetcher needs to see.
 constexpr std::size_t kPicturesAhead = 4;
 constexpr std::size_t kBytesAhead = 1024;
+
+// Of one picture that is carried to a device, some 50 bytes each.
+constexpr std::size_t kMostErasures = 64;
+
+TensorFormat carried_bytes() { return {.dtype = Dtype::kUint8, .scale = false}; }
 
 /// What the decoder makes of any record of the source, or what its array of pictures holds.
 PictureSpec decoded(const PicturePart& spec, const std::string& name, const Source& source) {
@@ -90,15 +96,15 @@ Result<std::shared_ptr<PartPlan>> PicturePart::plan(const std::string& name, std
 }
 
 Result<std::shared_ptr<PartPlan>> PicturePlan::make(const PicturePart& spec, const std::string& name, std::size_t place,
-                                                    const Source& source) {
+                                                    const Source& source, RowForm form) {
   auto stages = infer_all(spec, name, source);
   if (!stages.ok()) return std::move(stages).error();
   const PictureSpec last = stages->back();
-  auto writer = PictureWriter::make(spec.tensor, last);
+  auto writer = PictureWriter::make(form == RowForm::kBytes ? carried_bytes() : spec.tensor, last);
   if (!writer.ok()) return std::move(writer).error();
   const PictureArray* pictures = pictures_of(source);
-  std::shared_ptr<PicturePlan> plan(
-      new PicturePlan(spec, pictures != nullptr ? pictures->name : name, place, source, *std::move(stages), *writer));
+  std::shared_ptr<PicturePlan> plan(new PicturePlan(spec, pictures != nullptr ? pictures->name : name, place, source,
+                                                    *std::move(stages), *writer, form));
   if (last.has_mask) {
     auto mask = MaskWriter::make(spec.mask.dtype, last);
     if (!mask.ok()) return std::move(mask).error();
@@ -120,21 +126,18 @@ Result<std::shared_ptr<PartPlan>> PicturePlan::make(const PicturePart& spec, con
 }
 
 Status PicturePlan::add_columns(BatchColumns& columns) {
-  auto shape = spec_.tensor.infer(stages_.back());
+  const TensorFormat format = form_ == RowForm::kBytes ? carried_bytes() : spec_.tensor;
+  auto shape = format.infer(stages_.back());
   if (!shape.ok()) return std::move(shape).error();
   if (source_.rows() != nullptr && spec_.ops.empty()) {
-    image_column_ = columns.layout.add(name_, spec_.tensor.dtype, *std::move(shape));
+    image_column_ = columns.layout.add(name_, format.dtype, *std::move(shape));
     columns.gatherers.push_back({image_column_, [this](const RowRun& run, std::size_t& next, std::byte* first) {
                                    return gather(run, next, first);
                                  }});
   } else {
-    image_column_ =
-        columns.add(name_, spec_.tensor.dtype, *std::move(shape), [this](const Sample& sample, std::byte* row) {
-          const PictureState& work = state(sample);
-          if (work.row == nullptr) return writer_.write(work.picture, row);
-          std::memcpy(row, work.row, writer_.bytes());
-          return ok_status();
-        });
+    image_column_ = columns.add(name_, format.dtype, *std::move(shape), [this](const Sample& sample, std::byte* row) {
+      return write_image(state(sample), row);
+    });
   }
   if (mixer_) {
     columns.first_label =
@@ -143,6 +146,52 @@ Status PicturePlan::add_columns(BatchColumns& columns) {
                     .write = [this](std::int64_t label, std::byte* row) { mixer_->write_label(label, row); }};
   }
   return ok_status();
+}
+
+/// A finished sample's row of the column of pictures.
+Status PicturePlan::write_image(PictureState& work, std::byte* row) const {
+  if (form_ == RowForm::kBytes) {  // in which nothing can be erased that is a normalised number
+    work.erasures.clear();
+    std::swap(work.erasures, work.picture.erasures);
+  }
+  if (work.row == nullptr) return writer_.write(work.picture, row);
+  std::memcpy(row, work.row, writer_.bytes());
+  return ok_status();
+}
+
+/// Of a row.
+std::size_t PicturePlan::most_erasures() const noexcept {
+  std::size_t most = 0;
+  for (const Op& op : spec_.ops) {
+    if (const auto* erasing = std::get_if<RandomErasing>(&op)) most += static_cast<std::size_t>(erasing->max_count);
+  }
+  return most;
+}
+
+Result<CarriedPart> PicturePlan::carried() const {
+  const auto unsupported = [](const char* why) {
+    return Error{.code = ErrorCode::kUnsupported, .stage = Stage::kSetup, .message = why};
+  };
+  if (size_of(spec_.tensor.dtype) == 1) return unsupported("the pictures of a batch are bytes as they are");
+  if (most_erasures() > kMostErasures) return unsupported("a picture has more erasures than a batch carries");
+  auto part = make(spec_, name_, place(), source_, RowForm::kBytes);
+  if (!part.ok()) return std::move(part).error();
+  return CarriedPart{.part = *std::move(part),
+                     .finished = {.column = image_column_,
+                                  .writer = &writer_,
+                                  .mixer = mixer_ ? &*mixer_ : nullptr,
+                                  .mix_draws = spec_.ops.size()},
+                     .erasures = most_erasures()};
+}
+
+void PicturePlan::add_carried_columns(BatchColumns& columns) {
+  const std::size_t most = most_erasures();
+  if (most == 0) return;
+  columns.add("erasures", Dtype::kUint8, {static_cast<std::int64_t>(erasures_bytes(most))},
+              [this](const Sample& sample, std::byte* row) {
+                write_erasures(state(sample).erasures, row);
+                return ok_status();
+              });
 }
 
 void PicturePlan::add_target_columns(BatchColumns& columns) {

@@ -76,6 +76,7 @@ Status PicturePlan::decode(Sample& sample, const PartDraws& draws) const {
   DRAPPS_RETURN_IF_ERROR(sample.late != nullptr                 ? enter_late(sample)
                          : kept && cache::is_array(kept.form()) ? enter_kept(sample, draws)
                                                                 : decode_image(sample, draws));
+  if (work.row != nullptr && form_ == RowForm::kBytes) DRAPPS_RETURN_IF_ERROR(note_erasures(draws, work));
   if (work.ops > 0 && work.row == nullptr) return ok_status();
   sample.source->remember_work(sample.asked.record, pixels_of(picture.extent));
   const BoxRange boxes = stages_.front().has_boxes ? source_.boxes(sample.asked.record) : BoxRange{};

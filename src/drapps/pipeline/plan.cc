@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "drapps/base/lane.h"
@@ -16,6 +17,24 @@ nlohmann::json lane_names(const std::vector<PlanLane>& lanes) {
   nlohmann::json names{kLanes[lane_place(LaneRole::kFetch)].name};
   for (const PlanLane& lane : lanes) names.push_back(kLanes[lane.place].name);
   return names;
+}
+
+/// A plan of parts that were planned; the columns are still to be added.
+Plan plan_of(PipelineSpec spec, const std::vector<std::shared_ptr<PartPlan>>& parts) {
+  Plan plan{{.layout = BatchLayout(spec.sampler.batch)}, std::move(spec), {parts.begin(), parts.end()}, sample_lanes()};
+  for (const auto& part : parts) plan.large_work = std::min(plan.large_work, part->large_work());
+  return plan;
+}
+
+Status add_columns(Plan& plan, const std::vector<std::shared_ptr<PartPlan>>& parts, const Source& source) {
+  for (const auto& part : parts) DRAPPS_RETURN_IF_ERROR(part->add_columns(plan));
+  plan.add_arrays(source);
+  plan.add_labels(source);
+  for (const auto& part : parts) part->add_target_columns(plan);
+  plan.add_origin(source);
+  // Rows are gathered many at a time, which is not split.
+  if (source.rows() != nullptr) plan.lanes.split.clear();
+  return ok_status();
 }
 
 Status check_streams(const PipelineSpec& spec) {
@@ -48,15 +67,8 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
     if (!planned.ok()) return std::move(planned).error();
     if (*planned != nullptr) parts.push_back(*std::move(planned));
   }
-  Plan plan{{.layout = BatchLayout(spec.sampler.batch)}, std::move(spec), {parts.begin(), parts.end()}, sample_lanes()};
-  for (const auto& part : parts) plan.large_work = std::min(plan.large_work, part->large_work());
-  for (const auto& part : parts) DRAPPS_RETURN_IF_ERROR(part->add_columns(plan));
-  plan.add_arrays(source);
-  plan.add_labels(source);
-  for (const auto& part : parts) part->add_target_columns(plan);
-  plan.add_origin(source);
-  // Rows are gathered many at a time, which is not split.
-  if (source.rows() != nullptr) plan.lanes.split.clear();
+  Plan plan = plan_of(std::move(spec), parts);
+  DRAPPS_RETURN_IF_ERROR(add_columns(plan, parts, source));
   auto checked = std::make_shared<Plan>(std::move(plan));
   for (const auto& part : parts) {
     const RowStreams* const streams = part->streams(*checked);
@@ -66,6 +78,21 @@ Result<std::shared_ptr<const Plan>> Plan::make(PipelineSpec spec, const Source& 
     checked->lanes = {.fused = {{.place = lane_place(LaneRole::kTokenise)}}, .split = {}};
   }
   return std::shared_ptr<const Plan>(std::move(checked));
+}
+
+Result<CarryingPlan> Plan::carrying(const Source& source) const {
+  if (parts.size() != 1) {
+    return Error{.code = ErrorCode::kUnsupported,
+                 .stage = Stage::kSetup,
+                 .message = "the samples have " + std::to_string(parts.size()) +
+                            " parts, and batches are finished on a device that have pictures alone"};
+  }
+  auto part = parts.front()->carried();
+  if (!part.ok()) return std::move(part).error();
+  Plan plan = plan_of(spec, {part->part});
+  DRAPPS_RETURN_IF_ERROR(add_columns(plan, {part->part}, source));
+  part->part->add_carried_columns(plan);
+  return CarryingPlan{.plan = std::make_shared<const Plan>(std::move(plan)), .part = *std::move(part)};
 }
 
 std::uint32_t Plan::drop_rows(std::byte* slot, std::uint32_t rows, std::span<const std::uint32_t> bad) const {

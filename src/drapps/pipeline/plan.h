@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "drapps/modality/columns.h"
+#include "drapps/modality/device_part.h"
 #include "drapps/modality/modality.h"
 #include "drapps/pipeline/plan_lane.h"
 #include "drapps/pipeline/spec.h"
 #include "drapps/source/source.h"
 
 namespace drapps {
+
+struct CarryingPlan;
 
 /// Immutable; shared by everything that runs it and by the batches that came of it.
 struct Plan : BatchColumns {
@@ -28,6 +31,10 @@ struct Plan : BatchColumns {
   /// kInvalidArgument says which op does not fit, and what to do. `source` outlives what runs the plan.
   static Result<std::shared_ptr<const Plan>> make(PipelineSpec spec, const Source& source);
 
+  /// The same in batches that a device finishes, with what it finishes of them (modality/device_part.h). kUnsupported
+  /// says why there is none. This plan and `source` outlive it.
+  Result<CarryingPlan> carrying(const Source& source) const;
+
   /// Removes rows from a batch of `rows`, in place, moving later rows down. Returns how many are left.
   /// @param bad ascending.
   std::uint32_t drop_rows(std::byte* slot, std::uint32_t rows, std::span<const std::uint32_t> bad) const;
@@ -35,6 +42,12 @@ struct Plan : BatchColumns {
 
   /// explain()'s section: the ops with what each makes, the lanes of either mode, the bytes of a batch. JSON.
   std::string to_json() const;
+};
+
+/// A plan whose columns stand at the places of another one's, with one more behind them where rows are erased in part.
+struct CarryingPlan {
+  std::shared_ptr<const Plan> plan;
+  CarriedPart part;
 };
 
 }  // namespace drapps

@@ -8,8 +8,8 @@
 
 #include "drapps/base/caught.h"
 #include "drapps/data/image.h"
+#include "drapps/deliver/device_room.h"
 #include "drapps/device/augment_list.h"
-#include "drapps/device/open.h"
 #include "drapps/kernel/pixels.h"
 #include "drapps/source/array.h"
 
@@ -86,13 +86,9 @@ Status Residence::check(const Plan& plan, const Source& source, std::size_t memo
 Result<std::shared_ptr<Residence>> Residence::make(const DeviceChoice& choice, const Plan& plan, const Source& source) {
   return catching([&]() -> Result<std::shared_ptr<Residence>> {
     DRAPPS_RETURN_IF_ERROR(check(plan, source, choice.memory_bytes));
-    auto opened = device::open_device(choice.device);
-    if (!opened.ok()) return std::move(opened).error();
-    const std::size_t colon = choice.device.find(':');  // "cuda:1"
-    const MemoryKind kind{.place = (*opened)->host_reads() ? MemoryKind::Place::kHost : MemoryKind::Place::kDevice,
-                          .device = colon == std::string::npos ? 0 : std::stoi(choice.device.substr(colon + 1))};
-    auto room = std::make_shared<DeviceRoom>(*std::move(opened), kind, choice.memory_bytes);
-    std::shared_ptr<Residence> made(new Residence(std::move(room)));
+    auto room = open_room(choice.device, choice.memory_bytes);
+    if (!room.ok()) return std::move(room).error();
+    std::shared_ptr<Residence> made(new Residence(*std::move(room)));
     auto stream = made->device().stream();
     if (!stream.ok()) return std::move(stream).error();
     DRAPPS_RETURN_IF_ERROR(made->add_pictures(plan, source, **stream));
@@ -139,23 +135,15 @@ Status Residence::add_pictures(const Plan& plan, const Source& source, Stream& s
         std::memcpy(out, table.data(), table.size());
         return ok_status();
       }));
-  const kernel::RowFormat format = part->writer->format();
   const std::int64_t width = all->layout.extent.width;
-  pictures_ = PictureColumn{.picture_bytes = static_cast<std::int64_t>(bytes),
-                            .arguments = {.pictures = reinterpret_cast<const std::uint8_t*>(memory->data()),
-                                          .channel_stride = width * all->layout.extent.height,
-                                          .row_stride = width,
-                                          .pixel_stride = 1,
-                                          .picture_channels = all->layout.channels,
-                                          .table = numbers->data(),
-                                          .row_bytes = static_cast<std::int64_t>(part->writer->bytes()),
-                                          .element_bytes = static_cast<std::int32_t>(size_of(format.dtype)),
-                                          .number = device::number_of(format.dtype),
-                                          .interleaved = format.layout == Layout::kNhwc ? 1 : 0,
-                                          .channels = part->writer->channels(),
-                                          .height = part->writer->extent().height,
-                                          .width = part->writer->extent().width},
-                            .part = *part};
+  device::AugmentArguments arguments = device::arguments_of(*part->writer);
+  arguments.pictures = reinterpret_cast<const std::uint8_t*>(memory->data());
+  arguments.channel_stride = width * all->layout.extent.height;
+  arguments.row_stride = width;
+  arguments.pixel_stride = 1;
+  arguments.picture_channels = all->layout.channels;
+  arguments.table = numbers->data();
+  pictures_ = PictureColumn{.picture_bytes = static_cast<std::int64_t>(bytes), .arguments = arguments, .part = *part};
   memory_.push_back(*std::move(memory));
   memory_.push_back(*std::move(numbers));
   return ok_status();

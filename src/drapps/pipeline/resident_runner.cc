@@ -9,6 +9,7 @@
 #include "drapps/base/lane.h"
 #include "drapps/device/aligned.h"
 #include "drapps/device/mix_launch.h"
+#include "drapps/pipeline/device_slot.h"
 #include "drapps/source/array.h"
 
 namespace drapps {
@@ -113,16 +114,9 @@ void ResidentRunner::begin_batches(Lock& lock) {
 
 Status ResidentRunner::begin(std::uint64_t step, std::uint32_t rows, Slot& slot) {
   RunnerMemory& work = works_[step % works_.size()];
-  for (std::unique_ptr<device::Event>* const event : {&work.made, &slot.made}) {
-    if (*event != nullptr) continue;
-    auto made = residence_->device().event();
-    if (!made.ok()) return std::move(made).error();
-    *event = *std::move(made);
-  }
-  DRAPPS_RETURN_IF_ERROR(work.made->wait());          // of a batch that was begun some steps ago
-  DRAPPS_RETURN_IF_ERROR(stream_->wait(*slot.made));  // where nobody has waited for the batch before
-  for (const auto& use : slot.uses) DRAPPS_RETURN_IF_ERROR(stream_->wait(*use));
-  slot.uses.clear();
+  DRAPPS_RETURN_IF_ERROR(ensure_event(residence_->device(), work.made));
+  DRAPPS_RETURN_IF_ERROR(work.made->wait());  // of a batch that was begun some steps ago
+  DRAPPS_RETURN_IF_ERROR(begin_fill(residence_->device(), *stream_, slot));
   Status written = write(step, rows, slot.data(), work);
   // Behind what was asked for before it failed, too.
   for (device::Event* const event : {work.made.get(), slot.made.get()}) {

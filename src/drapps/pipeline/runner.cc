@@ -4,6 +4,7 @@
 #include "drapps/pipeline/gatherer.h"
 #include "drapps/pipeline/resident_runner.h"
 #include "drapps/pipeline/stream_runner.h"
+#include "drapps/pipeline/upload_runner.h"
 
 namespace drapps {
 namespace {
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Runner>> make(const RunnerParts& parts) {
 }  // namespace
 
 Result<std::unique_ptr<Runner>> make_runner(RunnerParts parts) {
+  if (parts.upload != nullptr) return make<UploadRunner>(parts);
   // A loader whose arrays do not live on a device any more has an arena there, perhaps.
   if (parts.arena != nullptr && parts.arena->on_host() != (parts.residence == nullptr)) {
     std::exchange(parts.arena, nullptr)->retire();

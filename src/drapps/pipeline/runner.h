@@ -26,7 +26,8 @@
 
 namespace drapps {
 
-class Residence;  // residence.h
+class BatchUpload;  // batch_upload.h
+class Residence;    // residence.h
 
 /// What a runner is made of, all of which it keeps alive as long as it needs it.
 struct RunnerParts {
@@ -41,6 +42,7 @@ struct RunnerParts {
   std::shared_ptr<cache::Keeper> keeper = {};  // what keeps records, or null
   WeightUse weights = WeightUse::kShare;       // what the lanes' weights say where the plan is split
   std::shared_ptr<Residence> residence = {};   // whose device makes the batches of arrays that lie there, or null
+  std::shared_ptr<BatchUpload> upload = {};    // whose device finishes the batches, or null
   std::shared_ptr<LateStage> late = {};        // what decodes some of the samples on a device, or null
   bool ahead = true;                           // false: rows of arrays are read when their batch is asked for
   std::vector<StreamCursor> cursors = {};      // as Runner::cursors() gave them; may be empty
@@ -69,6 +71,8 @@ class Runner {
   virtual void apply(const Settings& settings) = 0;
 
   virtual const Metrics& metrics() const noexcept = 0;
+  /// Where who brings its batches to a device counts that.
+  virtual device::DeviceCounters& device_counters() noexcept = 0;
   virtual const Plan& plan() const noexcept = 0;
   /// Where its batches lie.
   virtual std::shared_ptr<SlotArena> arena() const noexcept = 0;

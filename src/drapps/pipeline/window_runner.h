@@ -22,6 +22,7 @@ class WindowRunner : public Runner, public WorkerClient {
  public:
   std::optional<Next> next(std::chrono::milliseconds patience) final;
   const Metrics& metrics() const noexcept final { return metrics_; }
+  device::DeviceCounters& device_counters() noexcept final { return metrics_.device; }
   const Plan& plan() const noexcept final { return *plan_; }
   std::shared_ptr<SlotArena> arena() const noexcept final { return arena_; }
   std::uint32_t ready_batches() const final;

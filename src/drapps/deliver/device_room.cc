@@ -1,0 +1,50 @@
+#include "drapps/deliver/device_room.h"
+
+#include <string>
+#include <utility>
+
+#include "drapps/device/open.h"
+
+namespace drapps {
+
+using device::Where;
+
+Result<std::shared_ptr<DeviceRoom>> open_room(const std::string& device, std::size_t bytes) {
+  auto opened = device::open_device(device);
+  if (!opened.ok()) return std::move(opened).error();
+  const std::size_t colon = device.find(':');  // "cuda:1"
+  const MemoryKind kind{.place = (*opened)->host_reads() ? MemoryKind::Place::kHost : MemoryKind::Place::kDevice,
+                        .device = colon == std::string::npos ? 0 : std::stoi(device.substr(colon + 1))};
+  return std::make_shared<DeviceRoom>(*std::move(opened), kind, bytes);
+}
+
+Status RoomMemory::grow(std::size_t bytes) {
+  if (memory_.bytes() >= bytes) return ok_status();
+  reset();
+  const std::size_t more = bytes + bytes / 4;
+  if (where_ == Where::kDevice) {
+    if (!room_->ledger.try_reserve(more)) {
+      return Error{.code = ErrorCode::kResourceExhausted,
+                   .stage = Stage::kDeliver,
+                   .message = "what a batch is made of takes " + std::to_string(more) +
+                              " bytes of the device's memory, of which " + std::to_string(room_->ledger.used()) +
+                              " of " + std::to_string(room_->ledger.limit()) +
+                              " are in use; raise device_memory or lower the batch size"};
+    }
+    counted_ = more;
+  }
+  auto made = room_->device->allocate(where_, more);
+  if (!made.ok()) {
+    reset();
+    return std::move(made).error();
+  }
+  memory_ = *std::move(made);
+  return ok_status();
+}
+
+void RoomMemory::reset() noexcept {
+  memory_.reset();
+  room_->ledger.release(std::exchange(counted_, 0));
+}
+
+}  // namespace drapps
