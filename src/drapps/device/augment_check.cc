@@ -41,16 +41,20 @@ bool resizes_by_floats(const Op& op) {
 }  // namespace
 
 Status check_on_device(std::span<const Op> ops) {
-  std::size_t resized = 0;
-  bool colored = false;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const std::string where = "op " + std::to_string(i + 1) + " (" + std::string(tag_of(ops[i])) + ") ";
     if (resizes_by_floats(ops[i])) return no_kernel(where + "resizes by floats, which no kernel of a device does");
-    if (resizes(ops[i]) && colored) return no_kernel(where + "resizes behind a change of colours, and a kernel before");
-    if (resizes(ops[i]) && ++resized > 1) return no_kernel(where + "is the second resize, and a kernel does one");
-    colored = colored || changes_colors(ops[i]);
   }
   return ok_status();
+}
+
+bool keeps_pictures(std::span<const Op> ops) {
+  bool changed = false;
+  for (const Op& op : ops) {
+    if (changed && resizes(op)) return true;
+    changed = changed || resizes(op) || changes_colors(op);
+  }
+  return false;
 }
 
 }  // namespace drapps::device

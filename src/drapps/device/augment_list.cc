@@ -10,6 +10,7 @@
 #include "drapps/batch/erase.h"
 #include "drapps/device/aligned.h"
 #include "drapps/device/kernel/contrast.h"
+#include "drapps/device/kernel/keep.h"
 #include "drapps/kernel/resize.h"
 
 namespace drapps::device {
@@ -69,6 +70,13 @@ std::optional<Change> change_of(TrailStep::Kind kind) noexcept {
   }
 }
 
+Extent most_of(Extent a, Extent b) noexcept { return {std::max(a.height, b.height), std::max(a.width, b.width)}; }
+
+/// Of a picture that is kept, in as many channels as there may be.
+std::size_t kept_size(Extent extent) noexcept {
+  return aligned(std::size_t{4} * static_cast<std::size_t>(extent.height) * static_cast<std::size_t>(extent.width));
+}
+
 template <class T>
 std::size_t bytes_of(const std::vector<T>& list) noexcept {
   return list.size() * sizeof(T);
@@ -96,33 +104,100 @@ AugmentArguments arguments_of(const PictureWriter& writer) noexcept {
           .width = writer.extent().width};
 }
 
+std::size_t kept_bytes(const Trail& trail) noexcept {
+  std::size_t bytes = 0;
+  bool changed = false;  // since the last picture that is kept
+  for (const TrailStep& step : trail.steps) {
+    const bool resizes = step.kind == TrailStep::Kind::kResize;
+    if (resizes && changed) bytes += kept_size(step.before);
+    changed = changed || resizes || change_of(step.kind);
+  }
+  return bytes;
+}
+
+void AugmentList::AugmentLaunch::clear() noexcept {
+  work.clear();
+  contrasts = 0;
+  contrasted = kept = {};
+}
+
+std::size_t AugmentList::AugmentLaunch::tiles() const noexcept {
+  return static_cast<std::size_t>(Tile::count(contrasted.height, contrasted.width));
+}
+
+std::size_t AugmentList::AugmentLaunch::mean_bytes() const noexcept {
+  return aligned(work.size() * static_cast<std::size_t>(contrasts));
+}
+
+std::size_t AugmentList::AugmentLaunch::bytes_of_means() const noexcept {
+  return contrasts == 0 ? 0 : mean_bytes() + aligned(work.size() * tiles() * sizeof(std::uint32_t));
+}
+
 void AugmentList::clear() noexcept {
-  work_.clear();
+  for (AugmentLaunch& launch : kept_) launch.clear();
+  last_.clear();
+  kept_bytes_ = 0;
   erasures_.clear();
   moves_.clear();
   colors_.clear();
   plans_.clear();
-  contrasts_ = 0;
-  contrasted_ = {};
   for (Planned& planned : planned_) planned.known = false;
 }
 
 Status AugmentList::add(std::int64_t picture, const Trail& trail, Dtype dtype) {
   return catching([&]() -> Status {
-    work_.push_back({.picture = picture,
-                     .moves = static_cast<std::int32_t>(moves_.size()),
-                     .first_color = static_cast<std::int32_t>(colors_.size()),
-                     .first_erasure = static_cast<std::int32_t>(erasures_.size())});
-    segment_ = moves_.size();
+    begin_work({.picture = picture});
     bool resized = false;
-    for (const TrailStep& step : trail.steps) DRAPPS_RETURN_IF_ERROR(add_step(step, resized));
+    std::size_t round = 0;
+    for (const TrailStep& step : trail.steps) {
+      if (step.kind == TrailStep::Kind::kResize && (resized || current_.colors > 0)) {
+        keep(step.before, round++, std::exchange(resized, false));
+      }
+      DRAPPS_RETURN_IF_ERROR(add_step(step, resized));
+    }
     for (const Erasure& erasure : trail.erasures) add_erasure(erasure, dtype);
-    PictureWork& work = work_.back();
-    // Colours change among the moves behind the resize, or where it would be.
-    const auto count = static_cast<std::int32_t>(moves_.size()) - work.moves;
-    (resized || work.colors > 0 ? work.after : work.before) = resized ? count - work.before : count;
+    end_work(resized, last_);
     return ok_status();
   });
+}
+
+void AugmentList::begin_work(const PictureWork& work) {
+  current_ = work;
+  current_.moves = static_cast<std::int32_t>(moves_.size());
+  current_.first_color = static_cast<std::int32_t>(colors_.size());
+  current_.first_erasure = static_cast<std::int32_t>(erasures_.size());
+  contrasts_ = 0;
+  contrasted_ = {};
+  segment_ = moves_.size();
+}
+
+void AugmentList::end_work(bool resized, AugmentLaunch& launch) {
+  // Colours change among the moves behind the resize, or where it would be.
+  const auto count = static_cast<std::int32_t>(moves_.size()) - current_.moves;
+  (resized || current_.colors > 0 ? current_.after : current_.before) = resized ? count - current_.before : count;
+  launch.work.push_back(current_);
+  launch.contrasts = std::max(launch.contrasts, contrasts_);
+  launch.contrasted = most_of(launch.contrasted, contrasted_);
+  launch.kept = most_of(launch.kept, {current_.made_rows, current_.made_columns});
+}
+
+/// The picture as it is until now, of `extent`, is made by a launch of its own and begins what follows.
+void AugmentList::keep(Extent extent, std::size_t round, bool resized) {
+  current_.made = static_cast<std::int64_t>(kept_bytes_);
+  current_.made_rows = extent.height;
+  current_.made_columns = extent.width;
+  current_.made_channels = current_.channels;
+  for (std::int32_t i = 0; i < current_.colors; ++i) {
+    const PictureColor& color = colors_[static_cast<std::size_t>(current_.first_color + i)];
+    if (color.change == Change::kGrayscale) current_.made_channels = color.number;
+  }
+  kept_bytes_ += kept_size(extent);
+  if (kept_.size() == round) kept_.emplace_back();
+  end_work(resized, kept_[round]);
+  begin_work({.picture = current_.made,
+              .rows = current_.made_rows,
+              .columns = current_.made_columns,
+              .channels = current_.made_channels});
 }
 
 Status AugmentList::add_step(const TrailStep& step, bool& resized) {
@@ -130,17 +205,17 @@ Status AugmentList::add_step(const TrailStep& step, bool& resized) {
     add_color(step, resized);
   } else if (step.kind != TrailStep::Kind::kResize) {
     add_move(picture_move(step), step.after);
-  } else if (std::exchange(resized, true) || work_.back().colors > 0 ||
-             step.arithmetic == kernel::Arithmetic::kTorchFloat) {
-    return unsupported("a picture is resized twice, by floats or behind a change of colours, which no kernel does");
+  } else if (step.arithmetic == kernel::Arithmetic::kTorchFloat) {
+    return unsupported("a picture is resized by floats, which no kernel does");
   } else {
+    resized = true;
     return add_resize(step);
   }
   return ok_status();
 }
 
 void AugmentList::add_color(const TrailStep& step, bool resized) {
-  PictureWork& work = work_.back();
+  PictureWork& work = current_;
   const auto moves = static_cast<std::int32_t>(moves_.size()) - work.moves;
   PictureColor color{.change = change_of(step.kind).value_or(Change::kBrightness),
                      .behind = resized ? moves - work.before : moves,
@@ -150,10 +225,8 @@ void AugmentList::add_color(const TrailStep& step, bool resized) {
   if (step.kind == TrailStep::Kind::kContrast) {
     color.height = step.before.height;
     color.width = step.before.width;
-    contrasted_ = {std::max(contrasted_.height, color.height), std::max(contrasted_.width, color.width)};
-    const auto is_contrast = [](const PictureColor& one) { return one.change == Change::kContrast; };
-    const auto earlier = std::count_if(colors_.begin() + work.first_color, colors_.end(), is_contrast);
-    contrasts_ = std::max(contrasts_, static_cast<std::int32_t>(earlier) + 1);
+    contrasted_ = most_of(contrasted_, step.before);
+    ++contrasts_;
   }
   colors_.push_back(color);
   ++work.colors;
@@ -166,7 +239,7 @@ void AugmentList::add_erasure(const Erasure& erasure, Dtype dtype) {
   made.deviates = erasure.fill == Erasure::Fill::kNormalPerPixel ? 1 : 0;
   for (std::int32_t c = 0; made.deviates == 0 && c < 4; ++c) made.levels[c] = erased_level(dtype, erasure, c);
   erasures_.push_back(made);
-  ++work_.back().erasures;
+  ++current_.erasures;
 }
 
 void AugmentList::add_move(PictureMove move, Extent after) {
@@ -186,7 +259,7 @@ void AugmentList::add_move(PictureMove move, Extent after) {
 }
 
 Status AugmentList::add_resize(const TrailStep& step) {
-  PictureWork& work = work_.back();
+  PictureWork& work = current_;
   work.before = static_cast<std::int32_t>(moves_.size()) - work.moves;
   work.vertical_first = vertical_first(step) ? 1 : 0;
   segment_ = moves_.size();
@@ -232,23 +305,33 @@ Result<ResizeAxis> AugmentList::plan(const TrailStep& step, std::size_t axis) {
 }
 
 std::size_t AugmentList::bytes() const noexcept {
-  return bytes_of(work_) + bytes_of(erasures_) + bytes_of(moves_) + bytes_of(colors_) + bytes_of(plans_);
+  std::size_t work = bytes_of(last_.work);
+  for (const AugmentLaunch& launch : kept_) work += bytes_of(launch.work);
+  return work + bytes_of(erasures_) + bytes_of(moves_) + bytes_of(colors_) + bytes_of(plans_);
 }
 
-/// Where the means of contrasts lie on the device; behind them, the sums.
+/// Where on the device the means of contrasts lie, launch by launch, and their sums.
 std::size_t AugmentList::means_at() const noexcept { return aligned(bytes()); }
 
+/// Where pictures lie that are kept.
+std::size_t AugmentList::kept_at() const noexcept {
+  std::size_t at = means_at() + last_.bytes_of_means();
+  for (const AugmentLaunch& launch : kept_) at += launch.bytes_of_means();
+  return at;
+}
+
 std::size_t AugmentList::device_bytes() const noexcept {
-  if (contrasts_ == 0) return bytes();
-  const std::size_t means = aligned(work_.size() * static_cast<std::size_t>(contrasts_));
-  const auto tiles = static_cast<std::size_t>(Tile::count(contrasted_.height, contrasted_.width));
-  return means_at() + means + work_.size() * tiles * sizeof(std::uint32_t);
+  const std::size_t at = kept_at();
+  return at == means_at() && kept_bytes_ == 0 ? bytes() : at + kept_bytes_;
 }
 
 void AugmentList::put(std::byte* memory, std::byte* there, AugmentArguments& arguments) const noexcept {
-  arguments.contrasts = contrasts_;
+  arguments.contrasts = last_.contrasts;
   arguments.means = reinterpret_cast<const std::uint8_t*>(there + means_at());
-  put_list(memory, there, work_, arguments.work);  // the most strictly aligned come first
+  arguments.kept = reinterpret_cast<std::uint8_t*>(there + kept_at());
+  put_list(memory, there, last_.work, arguments.work);  // the most strictly aligned come first
+  const PictureWork* behind = nullptr;
+  for (const AugmentLaunch& launch : kept_) put_list(memory, there, launch.work, behind);
   put_list(memory, there, erasures_, arguments.erasures);
   put_list(memory, there, moves_, arguments.moves);
   put_list(memory, there, colors_, arguments.colors);
@@ -256,22 +339,41 @@ void AugmentList::put(std::byte* memory, std::byte* there, AugmentArguments& arg
 }
 
 Status AugmentList::launch(Stream& stream, const AugmentArguments& arguments) const {
-  const auto pictures = static_cast<std::int64_t>(work_.size());
-  if (contrasts_ > 0) {
-    auto* const means = const_cast<std::uint8_t*>(arguments.means);
-    ContrastArguments contrast{
-        .augment = arguments,
-        .height = contrasted_.height,
-        .width = contrasted_.width,
-        .sums = reinterpret_cast<std::uint32_t*>(means + aligned(work_.size() * static_cast<std::size_t>(contrasts_))),
-        .means = means};
-    for (; contrast.round < contrasts_; ++contrast.round) {
-      const std::int64_t blocks = ContrastSum::blocks(contrast, pictures);
-      DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kContrastSum, blocks, &contrast));
-      DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kContrastMean, pictures, &contrast));
-    }
+  // Work and means of these lie behind those of the last launch, which is that of all pictures.
+  AugmentArguments part = arguments;
+  part.work += last_.work.size();
+  part.means += last_.bytes_of_means();
+  for (const AugmentLaunch& launch : kept_) {
+    if (launch.work.empty()) continue;
+    part.contrasts = launch.contrasts;
+    DRAPPS_RETURN_IF_ERROR(launch_means(stream, part, launch));
+    const KeepArguments keep{.augment = part, .height = launch.kept.height, .width = launch.kept.width};
+    const std::int64_t blocks = Keep::blocks(keep, static_cast<std::int64_t>(launch.work.size()));
+    DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kKeep, blocks, &keep));
+    part.work += launch.work.size();
+    part.means += launch.bytes_of_means();
   }
-  return stream.launch(KernelId::kAugment, Augment::blocks(arguments, pictures), &arguments);
+  DRAPPS_RETURN_IF_ERROR(launch_means(stream, arguments, last_));
+  const std::int64_t blocks = Augment::blocks(arguments, static_cast<std::int64_t>(last_.work.size()));
+  return stream.launch(KernelId::kAugment, blocks, &arguments);
+}
+
+/// What contrasts blend with of the pictures of a launch.
+Status AugmentList::launch_means(Stream& stream, const AugmentArguments& arguments, const AugmentLaunch& launch) const {
+  if (launch.contrasts == 0) return ok_status();
+  const auto pictures = static_cast<std::int64_t>(launch.work.size());
+  auto* const means = const_cast<std::uint8_t*>(arguments.means);
+  ContrastArguments contrast{.augment = arguments,
+                             .height = launch.contrasted.height,
+                             .width = launch.contrasted.width,
+                             .sums = reinterpret_cast<std::uint32_t*>(means + launch.mean_bytes()),
+                             .means = means};
+  for (; contrast.round < launch.contrasts; ++contrast.round) {
+    const std::int64_t blocks = ContrastSum::blocks(contrast, pictures);
+    DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kContrastSum, blocks, &contrast));
+    DRAPPS_RETURN_IF_ERROR(stream.launch(KernelId::kContrastMean, pictures, &contrast));
+  }
+  return ok_status();
 }
 
 }  // namespace drapps::device

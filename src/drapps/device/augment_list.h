@@ -18,8 +18,13 @@
 namespace drapps::device {
 
 /// Whether the kernels make of pictures what these ops make of them. kUnsupported names the op that they cannot do: a
-/// second resize, one by floats, or one of changed colours.
+/// resize by floats.
 Status check_on_device(std::span<const Op> ops);
+/// Whether they may keep pictures for that between their launches: what a second resize reads, or one of changed
+/// colours.
+bool keeps_pictures(std::span<const Op> ops);
+/// The most bytes of the device that they keep of a picture of such a trail.
+std::size_t kept_bytes(const Trail& trail) noexcept;
 
 /// What rows of a dtype hold.
 constexpr Number number_of(Dtype dtype) noexcept {
@@ -45,10 +50,11 @@ class AugmentList {
   /// kUnsupported for a trail of others; kResourceExhausted where the ledger has no more.
   Status add(std::int64_t picture, const Trail& trail, Dtype dtype);
 
-  std::size_t pictures() const noexcept { return work_.size(); }
+  std::size_t pictures() const noexcept { return last_.work.size(); }
   /// Of the copy that put() makes.
   std::size_t bytes() const noexcept;
-  /// Of the device's memory that launch() needs: those, and what kernels leave for those behind them.
+  /// Of the device's memory that launch() needs: those, and what kernels leave for those behind them, means and
+  /// pictures.
   std::size_t device_bytes() const noexcept;
   /// Copies the list to `memory`, and points `arguments` to where it will lie on the device.
   /// @param memory  bytes() long; this and `there`, device_bytes() long, are aligned to 8.
@@ -65,6 +71,24 @@ class AugmentList {
     ResizeAxis axis;
   };
 
+  /// What one kernel does with some pictures, and the means of contrasts before it.
+  struct AugmentLaunch {
+    std::vector<PictureWork> work;
+    std::int32_t contrasts = 0;  // of the picture that has most
+    Extent contrasted;           // that no picture exceeds whose contrast is changed
+    Extent kept;                 // that no picture exceeds which is kept
+
+    void clear() noexcept;
+    std::size_t tiles() const noexcept;
+    /// Of the means, behind which the sums lie; and of both.
+    std::size_t mean_bytes() const noexcept;
+    std::size_t bytes_of_means() const noexcept;
+  };
+
+  void begin_work(const PictureWork& work);
+  void end_work(bool resized, AugmentLaunch& launch);
+  void keep(Extent extent, std::size_t round, bool resized);
+  Status launch_means(Stream& stream, const AugmentArguments& arguments, const AugmentLaunch& launch) const;
   Status add_step(const TrailStep& step, bool& resized);
   void add_move(PictureMove move, Extent after);
   Status add_resize(const TrailStep& step);
@@ -72,15 +96,19 @@ class AugmentList {
   void add_erasure(const Erasure& erasure, Dtype dtype);
   Result<ResizeAxis> plan(const TrailStep& step, std::size_t axis);
   std::size_t means_at() const noexcept;
+  std::size_t kept_at() const noexcept;
 
-  std::vector<PictureWork> work_;
+  std::vector<AugmentLaunch> kept_;  // the first is of pictures that are resized once more, and so on
+  AugmentLaunch last_;               // of all pictures
+  std::size_t kept_bytes_ = 0;
   std::vector<PictureErasure> erasures_;
   std::vector<PictureMove> moves_;
   std::vector<PictureColor> colors_;
   std::vector<std::int32_t> plans_;
+  PictureWork current_;         // of the picture that is added
+  std::int32_t contrasts_ = 0;  // of that
+  Extent contrasted_;           // likewise
   std::size_t segment_ = 0;     // the first move that the next one may be joined to
-  std::int32_t contrasts_ = 0;  // of the picture that has most
-  Extent contrasted_;           // that no picture exceeds whose contrast is changed
   Planned planned_[2];          // the latest of each dimension: pictures of one size are mostly resized alike
   kernel::PackedAxis planner_;
 };

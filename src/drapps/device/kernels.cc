@@ -10,6 +10,7 @@
 #include "drapps/device/kernel/jpeg_pixels.h"
 #include "drapps/device/kernel/jpeg_scan.h"
 #include "drapps/device/kernel/jpeg_transform.h"
+#include "drapps/device/kernel/keep.h"
 #include "drapps/device/kernel/mix.h"
 
 namespace drapps::device {
@@ -31,6 +32,7 @@ constexpr Kernel kernel_of(const char* name) {
 }
 
 constexpr std::array<Kernel, kKernels> kKernelList{kernel_of<Augment>("drapps_augment"),
+                                                   kernel_of<Keep>("drapps_keep"),
                                                    kernel_of<ContrastSum>("drapps_contrast_sum"),
                                                    kernel_of<ContrastMean>("drapps_contrast_mean"),
                                                    kernel_of<MixPixels>("drapps_mix"),

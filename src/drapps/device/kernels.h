@@ -9,6 +9,7 @@ namespace drapps::device {
 
 enum class KernelId : std::uint8_t {
   kAugment,
+  kKeep,
   kContrastSum,
   kContrastMean,
   kMix,
@@ -18,7 +19,7 @@ enum class KernelId : std::uint8_t {
   kJpegTransform,
   kJpegPixels
 };
-inline constexpr std::size_t kKernels = 9;
+inline constexpr std::size_t kKernels = 10;
 
 struct Kernel {
   const char* name;  // in kernel/gpu.cu

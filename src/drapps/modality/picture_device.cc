@@ -18,6 +18,7 @@ using device::Where;
 constexpr device::JpegBounds kGroupBounds{.input = std::size_t{8} << 20, .work = std::size_t{96} << 20};
 constexpr std::size_t kPixelBytes = std::size_t{24} << 20;  // of a group, on their way back
 constexpr std::size_t kListBytes = std::size_t{4} << 20;    // of its ops
+constexpr std::size_t kKeptBytes = std::size_t{32} << 20;   // of pictures between two resizes, as of 64 of 341 x 256
 constexpr std::size_t kLeastPart = 8;                       // an eighth of all that, where there is no memory for more
 
 std::size_t table_bytes(const PictureWriter* writer) { return writer == nullptr ? 0 : writer->table().size(); }
@@ -40,6 +41,7 @@ struct PictureDevice::Group {
     decoder->clear();
     lines = 0;
     widest = 0;
+    kept = 0;
     spoilt = false;
   }
 
@@ -55,6 +57,7 @@ struct PictureDevice::Group {
   std::size_t unreleased = 0;
   std::int64_t lines = 0;         // of all windows
   std::int32_t widest = 0;        // of the windows
+  std::size_t kept = 0;           // bytes that augmenting them keeps
   bool spoilt = false;            // its list is not of what is waiting
   std::shared_ptr<void> lease;    // shared with its samples; the group is free when it goes
   std::uint64_t launched_ns = 0;  // when it was
@@ -68,13 +71,14 @@ PictureDevice::Reserved::~Reserved() {
   if (good) ledger.release(bytes);
 }
 
-PictureDevice::Sizes PictureDevice::Sizes::part(std::size_t divisor, const PictureWriter* writer) noexcept {
+PictureDevice::Sizes PictureDevice::Sizes::part(std::size_t divisor, const PictureWriter* writer, bool keeps) noexcept {
   Sizes sizes{.together = kTogether / divisor,
               .jpeg = {.input = kGroupBounds.input / divisor, .work = kGroupBounds.work / divisor},
               .pixels = kPixelBytes / divisor};
   if (writer == nullptr) return sizes;
   sizes.lists = kListBytes / divisor;
   sizes.rows = sizes.together * writer->bytes();
+  if (keeps) sizes.kept = kKeptBytes / divisor;
   return sizes;
 }
 
@@ -87,18 +91,18 @@ PictureDevice::PictureDevice(std::shared_ptr<DeviceRoom> room, MemoryLedger& hos
       why_not_augmented_(std::move(why_not_augmented)),
       sizes_(sizes),
       pinned_(host, kGroups * (sizes.jpeg.input + sizes.pixels + sizes.lists + sizes.rows) + table_bytes(writer)),
-      there_(room_->ledger,
-             kGroups * (sizes.jpeg.input + sizes.jpeg.work + sizes.lists + sizes.rows) + table_bytes(writer)) {}
+      there_(room_->ledger, kGroups * (sizes.jpeg.input + sizes.jpeg.work + sizes.lists + sizes.rows + sizes.kept) +
+                                table_bytes(writer)) {}
 
 Result<std::shared_ptr<PictureDevice>> PictureDevice::make(const std::shared_ptr<DeviceRoom>& room, MemoryLedger& host,
                                                            std::int32_t channels,
-                                                           const Result<const PictureWriter*>& writer) {
+                                                           const Result<const PictureWriter*>& writer, bool keeps) {
   const PictureWriter* const rows = writer.ok() ? *writer : nullptr;
   const std::string why_not = writer.ok() ? std::string() : writer.error().message;
   return catching([&]() -> Result<std::shared_ptr<PictureDevice>> {
     for (std::size_t divisor = 1;; divisor *= 2) {
       std::shared_ptr<PictureDevice> made(
-          new PictureDevice(room, host, channels, rows, why_not, Sizes::part(divisor, rows)));
+          new PictureDevice(room, host, channels, rows, why_not, Sizes::part(divisor, rows, keeps)));
       Status started = made->start();
       if (started.ok()) return made;
       if (started.error().code != ErrorCode::kResourceExhausted || divisor == kLeastPart) return started.error();
@@ -138,7 +142,7 @@ Status PictureDevice::add_group() {
   std::vector<WantedMemory> all{{&group->pixels, Where::kPinned, sizes_.pixels}};
   if (writer_ != nullptr) {
     all.push_back({&group->lists, Where::kPinned, sizes_.lists});
-    all.push_back({&group->lists_there, Where::kDevice, sizes_.lists});
+    all.push_back({&group->lists_there, Where::kDevice, sizes_.lists + sizes_.kept});
     all.push_back({&group->rows, Where::kPinned, sizes_.rows});
     all.push_back({&group->rows_there, Where::kDevice, sizes_.rows});
   }
@@ -184,7 +188,7 @@ bool PictureDevice::list(Sample& sample, const Request& request, LateSink& sink)
       for (int tries = 0; tries < 2 && !listed && !lost_; ++tries) {
         Group* const group = open_group();
         if (group == nullptr) return;
-        bool full = !has_room(*group, request.window);
+        bool full = !has_room(*group, request);
         if (!full) listed = add(*group, sample, request, sink, full);
         if (!full || group->waiting.empty()) break;
         close_group();
@@ -209,8 +213,10 @@ PictureDevice::Group* PictureDevice::open_group() {
 
 void PictureDevice::close_group() { closed_.push_back(std::exchange(open_, nullptr)); }
 
-bool PictureDevice::has_room(const Group& group, const Rect& window) const noexcept {
+bool PictureDevice::has_room(const Group& group, const Request& request) const noexcept {
   if (group.spoilt || group.waiting.size() == sizes_.together) return false;
+  if (request.trail != nullptr && group.kept + device::kept_bytes(*request.trail) > sizes_.kept) return false;
+  const Rect& window = request.window;
   const std::int64_t pixels = (group.lines + window.height) * std::max(group.widest, window.width);
   return static_cast<std::size_t>(pixels * channels_) <= sizes_.pixels;
 }
@@ -224,6 +230,7 @@ bool PictureDevice::add(Group& group, Sample& sample, const Request& request, La
     // Where the pixels will lie is known when all pictures are there.
     group.augmented.push_back(group.waiting.size());
     group.trails.push_back(*request.trail);
+    group.kept += device::kept_bytes(*request.trail);
   }
   Waiting& waiting = group.waiting.emplace_back(Waiting{&sample, &sink, {}});
   waiting.late.extent = request.info.extent;
@@ -313,7 +320,7 @@ Status PictureDevice::augment(Group& group) {
     group.waiting[number].late.row = group.rows.data() + rows * writer_->bytes();
   }
   const std::size_t bytes = group.list.bytes();
-  if (group.list.device_bytes() > sizes_.lists) {
+  if (bytes > sizes_.lists || group.list.device_bytes() > sizes_.lists + group.kept) {
     group.spoilt = true;  // by pictures of which each line takes so many numbers that no photograph has them
     return ok_status();
   }

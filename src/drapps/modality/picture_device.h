@@ -68,8 +68,10 @@ class PictureDevice final : public LateStage {
   /// @param host      what pinned memory counts in; outlives the decoder.
   /// @param channels  1 or 3.
   /// @param writer    of the rows, which the device makes; outlives it. Or why it makes none.
+  /// @param keeps     whether what makes them keeps pictures between its launches (device/augment_list.h).
   static Result<std::shared_ptr<PictureDevice>> make(const std::shared_ptr<DeviceRoom>& room, MemoryLedger& host,
-                                                     std::int32_t channels, const Result<const PictureWriter*>& writer);
+                                                     std::int32_t channels, const Result<const PictureWriter*>& writer,
+                                                     bool keeps = false);
   ~PictureDevice() override;
 
   /// As PartPlan::decode_late().
@@ -77,6 +79,9 @@ class PictureDevice final : public LateStage {
 
   /// Whether the rows that it makes are this writer's.
   bool writes(const PictureWriter& writer) const noexcept { return writer_ == &writer; }
+
+  /// The most bytes that it keeps of one picture that it augments.
+  std::size_t most_kept() const noexcept { return sizes_.kept; }
 
   std::size_t most() const noexcept override { return kGroups * sizes_.together; }
   const std::string& why_not_augmented() const noexcept override { return why_not_augmented_; }
@@ -97,8 +102,9 @@ class PictureDevice final : public LateStage {
     std::size_t pixels = 0;  // bytes of those on their way back
     std::size_t lists = 0;   // bytes of ops, and
     std::size_t rows = 0;    // bytes of rows, on either side
+    std::size_t kept = 0;    // bytes of the device, of pictures that are resized once more
 
-    static Sizes part(std::size_t divisor, const PictureWriter* writer) noexcept;
+    static Sizes part(std::size_t divisor, const PictureWriter* writer, bool keeps) noexcept;
   };
   /// Bytes of a ledger, given back when it goes.
   struct Reserved {
@@ -120,7 +126,7 @@ class PictureDevice final : public LateStage {
   // All of these require mutex_.
   Group* open_group();
   void close_group();
-  bool has_room(const Group& group, const Rect& window) const noexcept;
+  bool has_room(const Group& group, const Request& request) const noexcept;
   bool add(Group& group, Sample& sample, const Request& request, LateSink& sink, bool& full);
   Group* next() noexcept;
 

@@ -19,7 +19,7 @@ Result<std::shared_ptr<LateStage>> PicturePlan::late_stage(const std::shared_ptr
   if (source_.rows() != nullptr) return unsupported("the pictures are rows of an array, which nobody decodes");
   if (spec_.decode.color == ColorMode::kIndices) return unsupported("masks are decoded on the CPU");
   const std::int32_t channels = spec_.decode.color == ColorMode::kGray ? 1 : 3;
-  auto made = PictureDevice::make(room, host, channels, late_writer());
+  auto made = PictureDevice::make(room, host, channels, late_writer(), device::keeps_pictures(spec_.ops));
   if (!made.ok()) return std::move(made).error();
   return std::shared_ptr<LateStage>(*std::move(made));
 }
@@ -70,7 +70,8 @@ bool PicturePlan::decode_late(Sample& sample, const PartDraws& draws, LateStage&
     picture.window = window;
     if (!note_ops(draws, picture, work.scratch, work.trail).ok()) return false;
     if (form_ == RowForm::kBytes) work.trail.erasures.clear();  // note_erasures() has them when the row comes back
-    request.trail = &work.trail;
+    // A picture that is too large to be kept is decoded there, and augmented here.
+    if (device::kept_bytes(work.trail) <= static_cast<PictureDevice&>(decoder).most_kept()) request.trail = &work.trail;
   }
   return static_cast<PictureDevice&>(decoder).list(sample, request, sink);
 }

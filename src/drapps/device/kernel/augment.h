@@ -2,7 +2,8 @@
 // colours changed (picture_stages.h), looked up in the table of numbers that normalises and casts, erased in part
 // (erase.h), and laid out. A body: see body.h.
 //
-// One launch does all of it, but for the means that contrasts blend with: contrast.h makes those before.
+// One launch does all of it, but for the means that contrasts blend with, which contrast.h makes before, and for what
+// is resized once more, which keep.h makes before.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +29,13 @@ struct Augment {
     const Tile tile(a.height, a.width, block);
     const PictureStages picture(a, tile.picture);
     if constexpr (kPhase == 0) {
-      if (thread == 0) shared.find(tile, picture, a.picture_channels);
+      if (thread == 0) shared.find(tile, picture, picture.channels());
     } else if constexpr (kPhase == 1) {
-      shared.fill(tile, picture, a.picture_channels, thread);
+      shared.fill(tile, picture, picture.channels(), thread);
     } else {
       const std::int32_t y = tile.first[0] + thread / Tile::kSides[1];
       const std::int32_t x = tile.first[1] + thread % Tile::kSides[1];
-      if (y < a.height && x < a.width) finish(a, shared.pixel(tile, picture, a.picture_channels, y, x), tile, y, x);
+      if (y < a.height && x < a.width) finish(a, shared.pixel(tile, picture, picture.channels(), y, x), tile, y, x);
     }
   }
 

@@ -43,8 +43,8 @@ struct ContrastSum {
       (kPhase == 3 ? shared.sums[thread] : a.sums[block]) = sum;
     } else {
       const Tile tile(a.height, a.width, block);
-      const std::int32_t channels = a.augment.picture_channels;
       const PictureStages picture = PictureStages::before_contrast(a.augment, tile.picture, a.round);
+      const std::int32_t channels = picture.channels();
       if constexpr (kPhase == 0) {
         if (thread == 0) shared.lines.find(tile, picture, channels);
       } else if constexpr (kPhase == 1) {

@@ -6,6 +6,7 @@
 #include "drapps/device/kernel/jpeg_pixels.h"
 #include "drapps/device/kernel/jpeg_scan.h"
 #include "drapps/device/kernel/jpeg_transform.h"
+#include "drapps/device/kernel/keep.h"
 #include "drapps/device/kernel/mix.h"
 
 namespace drapps::device {
@@ -30,6 +31,7 @@ void run_thread(const typename Body::Arguments& arguments, typename Body::Shared
   }
 
 DRAPPS_KERNEL(augment, Augment)
+DRAPPS_KERNEL(keep, Keep)
 DRAPPS_KERNEL(contrast_sum, ContrastSum)
 DRAPPS_KERNEL(contrast_mean, ContrastMean)
 DRAPPS_KERNEL(mix, MixPixels)

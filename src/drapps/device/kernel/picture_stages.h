@@ -7,6 +7,9 @@
 //    neighbour is one tap of full weight.
 // 3. Colours change behind the resize, among the moves that follow it. Each change is of a pixel by itself (colors.h),
 //    given the mean of the whole picture that a contrast blends with (contrast.h).
+// 4. A resize of what was resized before, or of changed colours, reads a picture that is kept: a launch of its own
+// makes
+//    that (keep.h), and what follows begins with it.
 #pragma once
 
 #include <cstdint>
@@ -50,16 +53,22 @@ struct PictureErasure {
 
 /// What is done with one picture.
 struct PictureWork {
-  std::int64_t picture = 0;         // bytes from AugmentArguments::pictures to its first pixel
-  std::int32_t moves = 0;           // number of its first in AugmentArguments::moves
-  std::int32_t before = 0;          // so many before the resize, in the order in which they are made
-  std::int32_t after = 0;           // and so many behind it
-  std::int32_t vertical_first = 0;  // of two passes
-  ResizeAxis axes[2];               // down, across
-  std::int32_t first_color = 0;     // number of its first in AugmentArguments::colors
-  std::int32_t colors = 0;          // in the order in which they change; all behind the resize
-  std::int32_t first_erasure = 0;   // number of its first in AugmentArguments::erasures
-  std::int32_t erasures = 0;        // in the order in which they happen
+  std::int64_t picture = 0;            // bytes from AugmentArguments::pictures, or of one that is kept from
+                                       // AugmentArguments::kept, to its first pixel
+  std::int32_t moves = 0;              // number of its first in AugmentArguments::moves
+  std::int32_t before = 0;             // so many before the resize, in the order in which they are made
+  std::int32_t after = 0;              // and so many behind it
+  std::int32_t vertical_first = 0;     // of two passes
+  ResizeAxis axes[2];                  // down, across
+  std::int32_t first_color = 0;        // number of its first in AugmentArguments::colors
+  std::int32_t colors = 0;             // in the order in which they change; all behind the resize
+  std::int32_t first_erasure = 0;      // number of its first in AugmentArguments::erasures
+  std::int32_t erasures = 0;           // in the order in which they happen
+  std::int32_t rows = 0, columns = 0;  // of a picture that is kept, whose planes lie one after another; 0: it is none
+  std::int32_t channels = 0;           // of such a picture, or 0: as many as the launch's pictures
+  std::int32_t made_channels = 0;      // likewise, of one that is made to be kept
+  std::int32_t made_rows = 0, made_columns = 0;
+  std::int64_t made = 0;  // bytes from AugmentArguments::kept to it
 };
 
 /// What a float becomes that stands in a row.
@@ -76,6 +85,7 @@ struct AugmentArguments {
   const PictureErasure* erasures = nullptr;
   const std::int32_t* plans = nullptr;
   const std::uint8_t* means = nullptr;  // [pictures][contrasts]: what each blends with
+  std::uint8_t* kept = nullptr;         // pictures between two resizes
   const void* table = nullptr;          // [channels][256] elements: what each byte becomes
   std::uint8_t* out = nullptr;          // of the first picture
   std::int64_t row_bytes = 0;           // from one picture to the next
@@ -142,6 +152,17 @@ class PictureStages {
 
   /// Its height, or its width.
   std::int32_t side(std::int32_t axis) const { return sides_[axis]; }
+
+  /// The picture that is made to be kept.
+  static PictureStages to_keep(const AugmentArguments& arguments, std::int32_t picture) {
+    PictureStages made(arguments, picture);
+    made.sides_[0] = made.work_.made_rows;
+    made.sides_[1] = made.work_.made_columns;
+    return made;
+  }
+
+  /// Of the picture that it begins with.
+  std::int32_t channels() const { return work_.channels > 0 ? work_.channels : a_.picture_channels; }
 
   std::int32_t first_axis() const { return work_.vertical_first != 0 ? 0 : 1; }
   bool has_two_passes() const { return work_.axes[0].plan >= 0 && work_.axes[1].plan >= 0; }
@@ -223,6 +244,9 @@ class PictureStages {
     const std::int32_t x = first_axis() == 0 ? other : along;
     const std::int32_t move = filled(y, x);
     if (move < 0) return moves_[-1 - move].fill[channel];
+    if (work_.rows > 0) {
+      return a_.kept[work_.picture + (static_cast<std::int64_t>(channel) * work_.rows + y) * work_.columns + x];
+    }
     return a_.pictures[work_.picture + channel * a_.channel_stride + y * a_.row_stride + x * a_.pixel_stride];
   }
 
