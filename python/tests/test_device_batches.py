@@ -16,6 +16,7 @@ from torch.utils.data._utils.pin_memory import pin_memory  # noqa: E402
 
 import drapps.torch  # noqa: E402
 from drapps.torch.destination import DeviceMemory, map_batch  # noqa: E402
+from python.tests.corpus import corpora  # noqa: E402
 
 
 class Stream:
@@ -240,6 +241,14 @@ def test_a_native_loader_gives_tensors_on_the_device(copies):
         expected
     )
     passed.close()
+
+
+@pytest.mark.usefixtures("copies")
+def test_packed_text_comes_to_a_device_too(tmp_path):
+    make = corpora.small_loader(tmp_path)
+    expected = [batch["input_ids"].tolist() for batch in make().torch()]
+    found = [(batch["input_ids"] - 1000).tolist() for batch in make().torch("cuda")]
+    assert found == expected
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -207,21 +206,19 @@ def test_colours_and_erasures_are_made_there(files: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "why"),
+    "pipeline",
     [
-        (lambda start: start.resize((40, 50)).random_resized_crop(24), "op 2 .* is the second"),
-        (lambda start: start.color_jitter(0.4).resize((24, 24)), "op 2 .* behind a change of col"),
+        lambda start: start.resize((40, 50)).random_resized_crop(24),
+        lambda start: start.color_jitter(0.4).resize((24, 24)),
     ],
 )
-def test_what_a_device_does_not_augment_is_explained(
-    files: Path, pipeline: Callable[[drapps.Pipeline], drapps.Pipeline], why: str
+def test_later_resizes_are_made_there(
+    files: Path, pipeline: Callable[[drapps.Pipeline], drapps.Pipeline]
 ) -> None:
     described = pipeline(drapps.image_folder(files)).on_error("replace")
     made = described.batch(8, device="host", placement="gpu")
     assert epochs(made) == epochs(described.batch(8))
-    assert placed(made)["decoded"] > placed(made)["augmented"] == 0
-    assert re.search(rf"augmented on the CPU: {why}", str(made.explain()))
-    assert made.stats().to_json()["limits"]["augment_on_gpu"] == [0, 0]
+    assert placed(made)["augmented"] > 0
 
 
 def test_without_a_device(files: Path) -> None:

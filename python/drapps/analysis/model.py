@@ -68,9 +68,8 @@ class Model:
 
     def __post_init__(self) -> None:
         numbers = [each for pair in (*self.prepare, *self.ingest, *self.fresh) for each in pair]
-        some = (self.sample_bytes, self.storage, self.requests, self.memory, self.cores)
-        some += (self.kept_bytes,)
-        numbers += [each for each in some if each is not None]
+        some = [self.sample_bytes, self.storage, self.requests, self.memory, self.kept_bytes]
+        numbers += [self.cores, *(each for each in some if each is not None)]
         if not self.prepare or not self.ingest or not all(0 < each < math.inf for each in numbers):
             raise PipelineError("a model needs rates above 0 of preparing and of training")
         shares = (self.cached, self.overlap_loading, self.overlap_training, self.beside_cache)

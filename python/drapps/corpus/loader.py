@@ -130,9 +130,9 @@ class PackedLoader(Loader):
             return steps
         return steps_left(skipped, position, self._source.size, self._spec.sampler.global_batch)
 
-    def _stream(self, epoch: int, position: int) -> Stream:
+    def _stream(self, epoch: int, position: int, device: str | None = None) -> Stream:
         if not any(each.epoch == epoch for each in self._skipped):
-            return super()._stream(epoch, position)
+            return super()._stream(epoch, position, device)
         return self._seen(
             SkippingStream(
                 self._native,
