@@ -1,5 +1,7 @@
 """Data in memory that live on a device: the same batches, made on the host device of the core."""
 
+import gc
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -20,6 +22,7 @@ if not hasattr(_core, "_allow_host_device"):
 
 @pytest.fixture(autouse=True)
 def host_device(monkeypatch):
+    gc.collect()  # a device lives as long as anything that tests before have left
     _core._allow_host_device(64 << 20, 100_000)
     monkeypatch.setattr(resident, "core_name", lambda _: "host")
 
