@@ -25,7 +25,7 @@ from pathlib import Path
 from suites import compiled, interpreted
 from suites.run import CORES, LOGS, ROOT, Counts, Run, machine
 
-# Each compiles on all cores, and then tests on one: two rows of them, beside those below.
+# Each compiles, and then tests, on all cores: two rows of them, beside those below.
 IN_TURN = [compiled.asan, compiled.fuzz], [compiled.tsan, compiled.cxx]
 COMPILED = [suite for row in IN_TURN for suite in row]
 # As many as there are slots at once, the next one as soon as one has ended: long ones first.

@@ -66,9 +66,8 @@ def test_batches_are_those_of_the_cpu(dataset, workers):
     assert "finished there" in str(there.explain())
     assert plain.explain().plan.arrival is None
     counted = there.stats().device
-    assert (
-        copied < counted.bytes_in / 2 < 2 * copied
-    )  # a float for each byte would be four times that
+    # A float for each byte would be four times that.
+    assert copied < counted.bytes_in / 2 < 2 * copied
     assert counted.launches > 0
 
 

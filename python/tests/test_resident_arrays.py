@@ -56,18 +56,13 @@ def same(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
             np.testing.assert_array_equal(one[name], other[name], name)
 
 
-def least_memory() -> int:
-    """Bytes of the arrays and two batches; apart: what is raised keeps all that its caller has."""
+def test_batches_that_are_held_leave_no_memory_and_are_given_later() -> None:
     with pytest.raises(drapps.PipelineError) as refused:
         mixed(drapps.arrays(arrays(), pictures="image")).batch(32, device="host", device_memory=1)
     least = re.search(r"the arrays and 2 batches take (\d+) bytes", str(refused.value))
     assert least is not None
-    return int(least[1])
-
-
-def test_batches_that_are_held_leave_no_memory_and_are_given_later() -> None:
     two = mixed(drapps.arrays(arrays(), pictures="image")).batch(
-        32, device="host", device_memory=least_memory()
+        32, device="host", device_memory=int(least[1])
     )
     batches = iter(two)
     held = [next(batches), next(batches)]

@@ -41,7 +41,7 @@ class Patches:
             plain = vars(owner)[name]
             standing[id(plain)] = gated = self.gated(made, plain)
             self._put(owner, name, gated)
-        for held in _modules_of_users():
+        for held in _modules_of_users() if standing else ():
             for key, value in tuple(held.items()):
                 if id(value) in standing:
                     self._put(held, key, standing[id(value)])

@@ -1,6 +1,8 @@
-// A slot on a device, about to be filled again.
+// Slots on a device: whether there is memory for them, and filling one again.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -9,6 +11,23 @@
 #include "drapps/device/device.h"
 
 namespace drapps {
+
+/// Takes the memory of two batches, of which later there may be none. What the room's account lacks, batches have that
+/// are held, and is no error.
+inline Status reserve_slots(SlotArena& arena, const DeviceRoom& room, std::size_t slot_bytes) {
+  std::array<Slot*, 2> slots{};
+  Status reserved = ok_status();
+  for (Slot*& slot : slots) {
+    auto acquired = arena.acquire();
+    if (acquired.ok()) slot = *acquired;
+    const MemoryLedger& all = room.ledger.whole();
+    if (!acquired.ok() && all.used() + slot_bytes <= all.limit()) reserved = std::move(acquired).error();
+  }
+  for (Slot* const slot : slots) {
+    if (slot != nullptr) arena.abandon(slot);
+  }
+  return reserved;
+}
 
 /// Makes an event where there is none yet.
 inline Status ensure_event(device::Device& device, std::unique_ptr<device::Event>& event) {

@@ -29,26 +29,9 @@ Result<std::unique_ptr<ResidentRunner>> ResidentRunner::make(const RunnerParts& 
   auto stream = device::MeteredStream::make(made->residence_->device(), made->metrics_.device);
   if (!stream.ok()) return std::move(stream).error();
   made->stream_ = *std::move(stream);
-  DRAPPS_RETURN_IF_ERROR(made->reserve_slots());
+  DRAPPS_RETURN_IF_ERROR(reserve_slots(*made->arena_, *parts.residence->room(), made->plan_->layout.bytes()));
   DRAPPS_RETURN_IF_ERROR(made->reserve_works());
   return made;
-}
-
-/// Memory of two batches, of which later there may be none.
-Status ResidentRunner::reserve_slots() {
-  std::array<Slot*, 2> slots{};
-  Status reserved = ok_status();
-  for (Slot*& slot : slots) {
-    auto acquired = arena_->acquire();
-    if (acquired.ok()) slot = *acquired;
-    // What device_memory lacks, batches have that are held.
-    const MemoryLedger& all = residence_->room()->ledger.whole();
-    if (!acquired.ok() && all.used() + plan_->layout.bytes() <= all.limit()) reserved = std::move(acquired).error();
-  }
-  for (Slot* const slot : slots) {
-    if (slot != nullptr) arena_->abandon(slot);
-  }
-  return reserved;
 }
 
 /// Memory for what the host writes, by what the first batch takes of it.

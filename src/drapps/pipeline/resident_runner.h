@@ -60,7 +60,6 @@ class ResidentRunner final : public WindowRunner {
 
   /// As many as may be under way. With the mutex held, on return too.
   void begin_batches(Lock& lock);
-  Status reserve_slots();
   Status reserve_works();
   Status begin(std::uint64_t step, std::uint32_t rows, Slot& slot);
   Status write(std::uint64_t step, std::uint32_t rows, std::byte* slot, RunnerMemory& work);

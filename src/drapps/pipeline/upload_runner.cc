@@ -1,6 +1,5 @@
 #include "drapps/pipeline/upload_runner.h"
 
-#include <array>
 #include <utility>
 
 #include "drapps/base/caught.h"
@@ -27,7 +26,7 @@ Result<std::unique_ptr<UploadRunner>> UploadRunner::make(const RunnerParts& part
   auto arena = SlotArena::make_on(parts.upload->room(), parts.plan->layout.bytes());
   if (!arena.ok()) return std::move(arena).error();
   std::unique_ptr<UploadRunner> made(new UploadRunner(parts, *std::move(arena)));
-  DRAPPS_RETURN_IF_ERROR(made->reserve_slots());
+  DRAPPS_RETURN_IF_ERROR(reserve_slots(*made->arena_, *parts.upload->room(), made->plan_->layout.bytes()));
   RunnerParts carrying = parts;
   carrying.plan = parts.upload->plan();
   carrying.upload = nullptr;
@@ -51,21 +50,6 @@ UploadRunner::~UploadRunner() {
     if (batch.slot != nullptr) arena_->abandon(batch.slot);
   }
   arena_->retire();
-}
-
-/// Memory of two batches, of which later there may be none.
-Status UploadRunner::reserve_slots() {
-  std::array<Slot*, 2> slots{};
-  Status reserved = ok_status();
-  for (Slot*& slot : slots) {
-    auto acquired = arena_->acquire();
-    if (acquired.ok()) slot = *acquired;
-    if (!acquired.ok()) reserved = std::move(acquired).error();
-  }
-  for (Slot* const slot : slots) {
-    if (slot != nullptr) arena_->abandon(slot);
-  }
-  return reserved;
 }
 
 std::optional<Runner::Next> UploadRunner::next(std::chrono::milliseconds patience) {

@@ -11,7 +11,6 @@
 // Which rows, and their bytes, are those of the plan that the user described.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -74,7 +73,6 @@ class UploadRunner final : public Runner {
   };
 
   UploadRunner(const RunnerParts& parts, std::shared_ptr<SlotArena> arena);
-  Status reserve_slots();
 
   bool take(std::chrono::milliseconds patience, bool& finished);
   Status begin_landed();
