@@ -103,13 +103,14 @@ Result<std::unique_ptr<Iterator>> Loader::begin(const Pass& pass) {
   const Settings settings = fit_settings(first_settings(own), limits);
   auto runner = run(own, pass, *std::move(order), settings, engine, *std::move(late), upload);
   if (!runner.ok()) return std::move(runner).error();
+  const bool uploads = upload != nullptr && &(*runner)->plan() == upload->plan().get();
   const auto guard = lock();
   if (own.plant == nullptr) begin_plant(own, engine, settings, limits);
   auto iterator = std::make_unique<Iterator>(Iterator::Parts{.limit = own.limit,
                                                              .runner = *std::move(runner),
                                                              .plant = own.plant,
                                                              .client = control_.client(),
-                                                             .arena = own.upload.used() ? own.pinned_arena : own.arena,
+                                                             .arena = uploads ? own.pinned_arena : own.arena,
                                                              .first = first});
   own.first = std::move(first);
   iterator->begin(pass.epoch, limits);
