@@ -6,6 +6,7 @@ Python's; each is repeated until it has taken as long as the case wants.
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import mmap
@@ -254,6 +255,38 @@ def pauses(case: dict[str, Any]) -> Iterator[None]:
         yield
 
 
+class Sleeping(torch.nn.Module):
+    """A model that takes so many seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, seconds: float) -> torch.Tensor:
+        """A loss."""
+        time.sleep(seconds)
+        return self.weight.sum()
+
+
+def training_step() -> Callable[[float], None]:
+    """What takes so many seconds of a step; under TraceML all that it wants to see of one."""
+    if importlib.util.find_spec("traceml_ai") is None:
+        return time.sleep
+    import traceml_ai
+
+    traceml_ai.init()
+    model = Sleeping()
+    optimizer = torch.optim.SGD(model.parameters(), 0.0)
+
+    def step(seconds: float) -> None:
+        with traceml_ai.trace_step(model):
+            model(seconds).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    return step
+
+
 def main() -> None:
     """Trains for as long as is said, and prints how many steps that were."""
     case, seconds = json.loads(sys.argv[1]), float(sys.argv[2])
@@ -271,7 +304,7 @@ def main() -> None:
 
         if HERE.folder is not None:
             HERE.recorder().idleness.use(device)
-    between = pauses(case)
+    between, train = pauses(case), training_step()
     end, steps, batches = 0.0, 0, iter(loader_of(case, rank))
     done = torch.zeros(1)
     while not done.item():
@@ -281,7 +314,7 @@ def main() -> None:
             device.launch(step)
             time.sleep(max(0.0, device.ahead_s() - 2 * step))
         else:
-            time.sleep(step / (1 - slow))
+            train(step / (1 - slow))
         next(between)
         steps += 1
         done[0] = time.perf_counter() > end

@@ -17,6 +17,7 @@ from benchmarks import report
 from benchmarks.contestant import ROOT
 from benchmarks.journal import begin, code
 from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, Case, draw
+from benchmarks.watch.rivals import RIVALS, says
 from drapps.scenario.cgroup import Cgroup, CgroupError
 
 NAME = "watch"
@@ -42,7 +43,7 @@ def measure(
     """Runs every case of a draw under `drapps watch`; `count` is not used.
 
     What an interrupted run of the same draw has measured is not measured again, unless `fresh`.
-    `only` leaves out cases of other causes.
+    `only` leaves out cases of other causes. Where `full`, rivals run the cases that they can.
     """
     del count
     cases = draw(seed, _FULL if full else _COUNT)
@@ -62,6 +63,14 @@ def measure(
         result.figures[case.name] = {"watch": found}
         result.rounds[case.name] = {"watch": [case.described() | found]}
         print(f"{NAME}, {case.name}: {_said(found)}", flush=True)
+        for rival in RIVALS if full else ():
+            told = journal.get(case.name, rival)
+            if told is None:
+                told = _of_rival(rival, case)
+                journal.keep(case.name, rival, result=told)
+            result.figures[case.name][rival] = told
+            print(f"  {rival}: {told.get('says') or told['cannot_run']}", flush=True)
+    _add_rivals(result)
     ran = [each["watch"] for each in result.figures.values() if "cannot_run" not in each["watch"]]
     if ran:
         result.ratios["right"] = sum(each["right"] for each in ran) / len(ran)
@@ -109,9 +118,29 @@ def _found(case: Case) -> dict[str, Any]:
         "verdict": verdict,
         "right": verdict in ACCEPTED[cause],
         "false_alarm": bool(bound) and cause in NOT_BOUND,
+        "bound_right": bool(bound) == (cause not in NOT_BOUND),
         "stall": said["stall"],
         "sentence": said["sentence"],
     }
+
+
+def _of_rival(rival: str, case: Case) -> dict[str, Any]:
+    """What another tool says of a case."""
+    try:
+        with _conditions(case) as group:
+            return says(rival, case, _SECONDS, lambda words: _run(words, _MOST_S, group))
+    except (CgroupError, OSError, subprocess.SubprocessError, StopIteration) as error:
+        return {"cannot_run": str(error) or "it has written no summary"}
+
+
+def _add_rivals(result: report.Result) -> None:
+    """Of the cases that a rival runs, how often each of the two tells what is data-bound."""
+    for rival in RIVALS:
+        both = [each for each in result.figures.values() if "says" in each.get(rival, {})]
+        both = [each for each in both if "bound_right" in each["watch"]]
+        for tool in (rival, "watch") if both else ():
+            name = f"bound_right_{tool}" if tool == rival else f"bound_right_watch_beside_{rival}"
+            result.ratios[name] = sum(each[tool]["bound_right"] for each in both) / len(both)
 
 
 def _gains_most(case: Case) -> str:

@@ -1,12 +1,14 @@
 """The cases of the benchmark `watch`, and its table."""
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
-from benchmarks.watch import child, scenario
+from benchmarks.watch import child, rivals, scenario
 from benchmarks.watch.cases import ACCEPTED, NOT_BOUND, Case, draw
 
 
@@ -66,3 +68,46 @@ def test_what_was_said_of_each_cause_is_a_table():
         "| collate | 1 |",
         "| slow_read | 3 |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("share", "cause", "right"),
+    [
+        (0.3, "slow_read", True),
+        (0.1, "slow_read", False),
+        (0.1, "consumer", True),
+        (0.3, "consumer", False),
+    ],
+)
+def test_loadtune_says_by_its_threshold_whether_data_are_waited_for(
+    monkeypatch, share, cause, right
+):
+    monkeypatch.setattr(rivals.environment, "ensure", lambda name, _pins: name)
+    case = Case(0, (cause,), "stock", (0.3,), 1)
+    told = rivals.says("loadtune", case, 4.0, lambda _words: json.dumps({"waits": share}))
+    assert told == {"says": f"{share:.0%} wait", "bound_right": right}
+
+
+@pytest.mark.parametrize(
+    ("kind", "right"), [("INPUT_BOUND", True), ("COMPUTE_BOUND", False), ("BALANCED", False)]
+)
+def test_traceml_says_so_in_its_summary(monkeypatch, kind, right):
+    def run(words):
+        folder = Path(words[words.index("--logs-dir") + 1], "case")
+        folder.mkdir()
+        said = {"primary_diagnosis": {"kind": kind}}
+        (folder / "final_summary.json").write_text(json.dumps(said))
+        return ""
+
+    monkeypatch.setattr(rivals.environment, "ensure", lambda name, _pins: f"bin/{name}")
+    case = Case(0, ("slow_read",), "stock", (0.3,), 1)
+    assert rivals.says("traceml", case, 4.0, run) == {"says": kind, "bound_right": right}
+
+
+def test_what_a_rival_does_not_run_says_why(monkeypatch):
+    monkeypatch.setattr(rivals.environment, "ensure", lambda name, _pins: name)
+    for rival, case in (
+        ("loadtune", Case(0, ("slow_rank",), "stock", (0.3,), 1)),
+        ("traceml", Case(0, ("slow_read",), "drapps", (0.3,), 1)),
+    ):
+        assert "bound_right" not in rivals.says(rival, case, 4.0, lambda _words: "")
