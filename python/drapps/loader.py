@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -19,16 +18,17 @@ from drapps.batch import Batch
 from drapps.deprecation import old_method
 from drapps.epochs import LAST, Epochs
 from drapps.errors import PipelineError
+from drapps.identity import identity
 from drapps.monitor.observing import Observer
 from drapps.monitor.offering import native_look, observed
 from drapps.pass_iterator import PassIterator
 from drapps.placement import warn_of_device
-from drapps.policy import Policy, choice, learning, to_json
+from drapps.policy import Policy, choice, to_json
 from drapps.recording import Recording, record_native, warn
 from drapps.report import BadSample, Explanation, MemoryReport, Stats
 from drapps.resources import Resources
 from drapps.source import Source
-from drapps.spec import MOST_ROWS, Spec
+from drapps.spec import MOST_ROWS
 from drapps.stream import Stream
 
 if TYPE_CHECKING:
@@ -36,11 +36,8 @@ if TYPE_CHECKING:
     import torch
 
     from drapps.corpus.source import TextSource
-    from drapps.corpus.spec import PackedSpec
-    from drapps.token_shards.spec import TokenRowsSpec
+    from drapps.identity import AnySpec
     from drapps.torch.ahead import AheadStream
-
-    AnySpec = Spec | PackedSpec | TokenRowsSpec
 
 KIND = "drapps.Loader"
 _FAR = 2**63 - 1  # behind every position
@@ -369,34 +366,3 @@ class LoaderIterator(PassIterator[Stream, Batch]):
         """Says that this iterator is called ahead of the training step, see `drapps.adapter`."""
         self._stream.consumed_outside()
         return self._stream
-
-
-def learning_from(
-    policy: Policy, source: Source | TextSource, spec: AnySpec, batch: int
-) -> dict[str, Any]:
-    """The policy, which goes on learning: apart for what is loaded, and for the size of batches.
-
-    Raises:
-        PipelineError: a file of a policy cannot be read.
-    """
-    what = identity(source, spec)
-    return learning(policy, "threads", f"{what['dataset']} {what['pipeline']} {batch}")
-
-
-def identity(source: Source | TextSource, spec: AnySpec) -> dict[str, Any]:
-    """What a state must agree with: everything that decides which samples an epoch holds, and how.
-
-    Batch size and ranks are left out, because a position means the same under any.
-    """
-    described = spec.to_json()
-    names = ("decode", "ops", "tensor", "mix", "parts")
-    parts = [described[name] for name in names if name in described]
-    what = json.dumps([*parts, *spec.attached_digests], sort_keys=True)
-    return {
-        "size": source.extent,
-        "dataset": source.digest(),
-        "shuffle": spec.sampler.shuffle,
-        "shuffle_seed": spec.sampler.seed,
-        "seed": spec.seed,
-        "pipeline": hashlib.blake2b(what.encode(), digest_size=8).hexdigest(),
-    }

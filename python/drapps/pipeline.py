@@ -476,7 +476,8 @@ class Pipeline:
             PipelineError: the description makes no sense as a whole; the message says which op.
         """
         from drapps.bad_samples import file_at
-        from drapps.loader import Loader, learning_from
+        from drapps.identity import learning_from
+        from drapps.loader import Loader
 
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):

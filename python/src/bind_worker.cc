@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "board_side.h"
+#include "buffers.h"
 #include "drapps/base/heap.h"
 #include "drapps/exec/slices.h"
 #include "shared.h"
@@ -91,38 +92,6 @@ Array array_over(std::span<std::byte> data, Keeper keeper) {
   const nb::capsule owner(kept, [](void* self) noexcept { delete static_cast<Keeper*>(self); });
   return Array(data.data(), {data.size()}, owner);
 }
-
-/// The bytes of objects with the buffer protocol, while it lives. Requires the GIL.
-class Buffers {
- public:
-  explicit Buffers(const nb::sequence& parts) {
-    for (const nb::handle part : parts) {
-      Py_buffer view;
-      if (PyObject_GetBuffer(part.ptr(), &view, PyBUF_ANY_CONTIGUOUS) != 0) {
-        release();
-        throw nb::python_error();
-      }
-      views_.push_back(view);
-      bytes_.emplace_back(static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len));
-      total_ += bytes_.back().size();
-    }
-  }
-  ~Buffers() { release(); }
-  Buffers(const Buffers&) = delete;
-  Buffers& operator=(const Buffers&) = delete;
-
-  std::span<const Bytes> bytes() const noexcept { return bytes_; }
-  std::size_t total() const noexcept { return total_; }
-
- private:
-  void release() noexcept {
-    for (Py_buffer& view : views_) PyBuffer_Release(&view);
-  }
-
-  std::vector<Py_buffer> views_;
-  std::vector<Bytes> bytes_;
-  std::size_t total_ = 0;
-};
 
 /// Runs `copy`, without the GIL where it takes long.
 template <class Copy>

@@ -257,7 +257,8 @@ class TokenRowsPipeline:
             PipelineError: a file is not what it should be, or has less than one row.
         """
         from drapps.bad_samples import file_at
-        from drapps.loader import Loader, learning_from
+        from drapps.identity import learning_from
+        from drapps.loader import Loader
 
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
         if arguments.flag("drop_last", drop_last):

@@ -21,7 +21,7 @@
 #include "drapps/base/unique_handle.h"
 #include "drapps/control/loader.h"
 #include "drapps/modality/test_pictures.h"
-#include "drapps/pipeline/window.h"
+#include "drapps/pipeline/window_methods.h"
 #include "drapps/source/encoded.h"
 #include "drapps/storage/testing.h"
 

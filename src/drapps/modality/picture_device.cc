@@ -7,6 +7,7 @@
 #include "drapps/base/caught.h"
 #include "drapps/base/clock.h"
 #include "drapps/device/kernel/augment.h"
+#include "drapps/modality/picture_group.h"
 
 namespace drapps {
 namespace {
@@ -31,38 +32,6 @@ Error no_room_there(const char* where, std::size_t bytes) {
 }
 
 }  // namespace
-
-struct PictureDevice::Group {
-  explicit Group(MemoryLedger& ledger) : list(ledger) { waiting.reserve(kTogether); }
-  void clear() noexcept {
-    waiting.clear();
-    augmented.clear();
-    trails.clear();
-    decoder->clear();
-    lines = 0;
-    widest = 0;
-    kept = 0;
-    spoilt = false;
-  }
-
-  std::unique_ptr<device::JpegDecoder> decoder;
-  device::AugmentList list;  // of the pictures that are augmented
-  Memory pixels;             // pinned, as far as they come back
-  Memory lists, lists_there;
-  Memory rows, rows_there;
-  std::unique_ptr<device::Event> ended;
-  std::vector<Waiting> waiting;        // by their numbers in the decoder
-  std::vector<std::size_t> augmented;  // numbers of those
-  std::vector<Trail> trails;           // of those
-  std::size_t unreleased = 0;
-  std::int64_t lines = 0;         // of all windows
-  std::int32_t widest = 0;        // of the windows
-  std::size_t kept = 0;           // bytes that augmenting them keeps
-  bool spoilt = false;            // its list is not of what is waiting
-  std::shared_ptr<void> lease;    // shared with its samples; the group is free when it goes
-  std::uint64_t launched_ns = 0;  // when it was
-  Status launched = ok_status();
-};
 
 PictureDevice::Reserved::Reserved(MemoryLedger& from, std::size_t much) noexcept
     : ledger(from), bytes(much), good(from.reserve(much)) {}

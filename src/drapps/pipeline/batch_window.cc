@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "drapps/pipeline/window_methods.h"
+
 namespace drapps {
 
 template class Window<SlotPayload>;
