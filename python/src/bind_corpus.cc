@@ -19,15 +19,16 @@
 #include "drapps/modality/packed_text.h"
 #include "drapps/modality/packed_text_plan.h"
 #include "drapps/pipeline/engine.h"
+#include "drapps/text/corpus/arrow_strings.h"
 #include "drapps/text/corpus/corpus.h"
 #include "drapps/text/corpus/document_reader.h"
 #include "drapps/text/corpus/line_frames.h"
 #include "drapps/text/corpus/text_source.h"
 #include "drapps/text/pack/epoch_end.h"
 #include "drapps/text/tokens/block_encoder.h"
+#include "python_documents.h"
 #include "shared.h"
 #include "token_set.h"
-#include "worker_call.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -63,137 +64,36 @@ std::vector<std::string> names_of(const nb::sequence& paths) {
 }
 
 SharedCorpus open_corpus(const nb::sequence& paths, const std::string& format, std::string field,
-                         std::size_t max_document) {
+                         std::size_t max_document, bool by_number) {
   const std::vector<std::string> names = names_of(paths);
   const DocumentFormat kind = format_of(format);
   auto opened = [&] {
     const WithoutGil released;
-    return Corpus::open(names, {.format = kind, .field = std::move(field), .max_document = max_document});
+    return Corpus::open(
+        names, {.format = kind, .field = std::move(field), .max_document = max_document, .by_number = by_number});
   }();
   if (!opened.ok()) raise_for_file(opened.error());
   return {*std::move(opened)};
 }
 
-/// Documents of a block, from a Python iterator. Where Python finds no memory the iterator is made anew, and goes over
-/// the pieces that were given.
-class PythonReader final : public text::DocumentReader {
- public:
-  /// @param read  outlives the reader.
-  PythonReader(const nb::object& read, const Corpus& corpus, const text::Block& block)
-      : read_(read), path_(corpus.file(block).path), block_(block) {}
-  ~PythonReader() override {
-    with_gil([this] { pieces_.reset(); });
-    pieces_.release();
+SharedCorpus arrow_corpus(const nb::sequence& paths, const Column<std::uint64_t>& numbers, std::size_t max_document,
+                          bool by_number) {
+  constexpr std::size_t kFields = 7;
+  if (numbers.size() % kFields != 0) throw nb::value_error("a run of strings is seven numbers");
+  std::vector<text::ArrowRun> runs;
+  for (const std::uint64_t* at = numbers.data(); at != numbers.data() + numbers.size(); at += kFields) {
+    runs.push_back({.file = static_cast<std::uint32_t>(at[0]),
+                    .rows = at[1],
+                    .offsets = at[2],
+                    .width = at[3],
+                    .content = at[4],
+                    .bytes = at[5],
+                    .validity = at[6]});
   }
-  PythonReader(const PythonReader&) = delete;
-  PythonReader& operator=(const PythonReader&) = delete;
-
-  Result<bool> next(text::DocumentChunk& documents) override {
-    documents.clear();
-    documents.file = block_.file;
-    documents.block = block_.offset;
-    bool more = false;
-    if (!error_) call([&] { more = take(documents); });
-    if (std::exchange(exhausted_, false)) {
-      return Error{.code = ErrorCode::kResourceExhausted,
-                   .stage = Stage::kFetch,
-                   .message = "Python found no memory to read documents; use smaller row groups, or less elsewhere",
-                   .path = path_};
-    }
-    if (!error_) return more;
-    if (std::exchange(failed_, true)) return false;
-    documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size())});
-    documents.errors.push_back(*error_);
-    return true;
-  }
-
- private:
-  template <class Work>
-  void call(const Work& work) {
-    const WorkerCall allowed;
-    if (!allowed) {
-      fail("Python is ending");
-      return;
-    }
-    with_gil([&] {
-      try {
-        work();
-      } catch (const nb::python_error& error) {
-        error.matches(PyExc_MemoryError) ? begin_again() : fail(error.what());
-      } catch (const std::bad_alloc&) {
-        begin_again();
-      } catch (const std::exception& error) {
-        fail(error.what());
-      }
-    });
-  }
-  void begin_again() {
-    exhausted_ = true;
-    pieces_.reset();
-  }
-  void fail(std::string message) {
-    error_ = Error{.code = ErrorCode::kCorrupt,
-                   .stage = Stage::kFetch,
-                   .message = std::move(message),
-                   .path = path_,
-                   .offset = static_cast<std::int64_t>(block_.offset)};
-  }
-  void open() {
-    const nb::object pieces = read_(nb::bytes(path_.data(), path_.size()), block_.offset);
-    pieces_ = nb::steal(PyObject_GetIter(pieces.ptr()));
-    if (!pieces_.is_valid()) throw nb::python_error();
-    for (std::uint64_t piece = 0; piece < pieces_given_; ++piece) nb::steal(next_piece());
-  }
-  /// Null at the end.
-  PyObject* next_piece() {
-    PyObject* const next = PyIter_Next(pieces_.ptr());
-    if (next == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
-    return next;
-  }
-  /// False at the end.
-  bool take(text::DocumentChunk& documents) {
-    if (!pieces_.is_valid()) open();
-    PyObject* const next = next_piece();
-    if (next == nullptr) return false;
-    const auto piece = nb::steal<nb::tuple>(next);
-    const auto bytes = nb::cast<Column<std::uint8_t>>(piece[0]);
-    const auto offsets = nb::cast<Column<std::int64_t>>(piece[1]);
-    text::add_documents({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, {offsets.data(), offsets.size()},
-                        path_, given_, documents);
-    given_ += offsets.size() - std::min<std::size_t>(offsets.size(), 1);
-    ++pieces_given_;
-    return true;
-  }
-
-  const nb::object& read_;
-  const std::string path_;
-  const text::Block block_;
-  nb::object pieces_;
-  std::uint64_t given_ = 0;  // texts
-  std::uint64_t pieces_given_ = 0;
-  bool exhausted_ = false;
-  std::optional<Error> error_;
-  bool failed_ = false;
-};
-
-/// A Python function: path and number of a block to an iterator of (bytes, offsets).
-class PythonDocuments final : public text::ForeignDocuments {
- public:
-  explicit PythonDocuments(const nb::object& read) : read_(read) {}
-  ~PythonDocuments() override {
-    with_gil([this] { read_.reset(); });
-    read_.release();
-  }
-  PythonDocuments(const PythonDocuments&) = delete;
-  PythonDocuments& operator=(const PythonDocuments&) = delete;
-
-  std::unique_ptr<text::DocumentReader> open(const Corpus& corpus, const text::Block& block) const override {
-    return std::make_unique<PythonReader>(read_, corpus, block);
-  }
-
- private:
-  nb::object read_;
-};
+  auto opened = Corpus::arrow(names_of(paths), std::move(runs), {.max_document = max_document, .by_number = by_number});
+  if (!opened.ok()) raise_for_file(opened.error());
+  return {*std::move(opened)};
+}
 
 SharedCorpus foreign_corpus(const nb::sequence& paths, const std::vector<std::uint64_t>& sizes,
                             const std::vector<std::vector<std::uint64_t>>& blocks, const nb::callable& read) {
@@ -203,8 +103,7 @@ SharedCorpus foreign_corpus(const nb::sequence& paths, const std::vector<std::ui
       if (blocks[file][i] > 0) listed.push_back({file, i, blocks[file][i]});
     }
   }
-  return {
-      value_of(Corpus::foreign(names_of(paths), sizes, std::move(listed), std::make_shared<PythonDocuments>(read)))};
+  return {value_of(Corpus::foreign(names_of(paths), sizes, std::move(listed), python_documents(read)))};
 }
 
 std::vector<std::uint64_t> count_blocks(const SharedSource& self, std::uint32_t file, const text::Tokenizer& tokenizer,
@@ -319,8 +218,12 @@ void bind_corpus(nb::module_& module) {
       .def("next", &SharedLineFrames::next, "Whole lines of 1 MiB or more together, or None at the end.");
   module.def("zstd_frame", &zstd_frame, "content"_a, "level"_a, "A frame with its content's size and checksum.");
   nb::class_<SharedCorpus>(module, "Corpus", "Documents in files, by blocks; see text/corpus/corpus.h.")
-      .def_static("open", &open_corpus, "paths"_a, "format"_a, "field"_a, "max_document"_a,
-                  "Lists the blocks of files, which are bytes; ValueError or OSError names the file.")
+      .def_static("open", &open_corpus, "paths"_a, "format"_a, "field"_a, "max_document"_a, "by_number"_a = false,
+                  "Lists the blocks of files, which are bytes, and each line where documents are to be read by number; "
+                  "ValueError or OSError names the file.")
+      .def_static("arrow", &arrow_corpus, "paths"_a, "runs"_a, "max_document"_a, "by_number"_a,
+                  "Strings in Arrow files, of each record batch seven numbers: see ArrowRun in "
+                  "text/corpus/arrow_strings.h. ValueError or OSError names the file.")
       .def_static("foreign", &foreign_corpus, "paths"_a, "sizes"_a, "blocks"_a, "read"_a,
                   "Files that Python reads: of each its size and how many documents its blocks have, and a function "
                   "from path and number of a block to an iterator of (bytes, offsets), two arrays of uint8 and int64.")

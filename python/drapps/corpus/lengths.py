@@ -40,6 +40,11 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
             'a pass to the end of an "epoch" is for documents of one source: those of a mixture do '
             "not end together, so say how many rows or batches"
         )
+    if source.numbered:
+        raise PipelineError(
+            'a pass to the end of an "epoch" is for blocks: what single documents make is not '
+            "counted, so say how many rows, or shuffle blocks"
+        )
     counted = _counted(source, spec)
     counts = [count for name in source.files for count in counted[name].columns["ids"].tolist()]
     if len(counts) != len(source.corpus.blocks):

@@ -42,6 +42,11 @@ class TextMixture(TextSource):
             _storage=storage
         )
 
+    def by_number(self) -> TextSource:
+        """The same documents, of each source read one by one."""
+        other = TextMixture([each.by_number() for each in self._sources], self.weights)
+        return other._changed(_storage=self._storage, numbered=True)
+
     @property
     def paths(self) -> list[Sequence[bytes]]:
         """Of each source the files."""
@@ -63,6 +68,10 @@ class TokenRows(TextSource):
     def on(self, storage: EmulatedStorage) -> TextSource:
         """The same ids, whose files lie on another storage."""
         return self._changed(_storage=storage)
+
+    def by_number(self) -> TextSource:
+        """The same: rows are in a random order one by one."""
+        return self
 
     @property
     def sets(self) -> Sequence[_core.TokenSet]:

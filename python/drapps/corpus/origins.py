@@ -27,9 +27,10 @@ class Document(Report):
         row: of the batch.
         path: of its file.
         block: where in the file what is compressed begins that it is in; of Parquet the number of
-            its row group; 0 for a plain file.
+            its row group; 0 for a plain file, and for Arrow.
         at: the byte of the file with which it begins; in what is compressed, the byte of that; of
-            Parquet which one it is of the row group's values that are not null.
+            Arrow its row in the file; of Parquet which one it is of the row group's values that are
+            not null.
     """
 
     row: int

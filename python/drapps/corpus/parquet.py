@@ -41,11 +41,11 @@ class ParquetFiles:
         self.sizes: list[int] = []
         self.groups: list[list[int]] = []
         for path in paths:
-            self._states[path] = _state(path)
+            self._states[path] = state_of(path)
             self.sizes.append(self._states[path][0])
             try:
                 with parquet.ParquetFile(os.fsdecode(path)) as file:
-                    _check(file.schema_arrow, column)
+                    check_column(file.schema_arrow, column)
                     metadata = file.metadata
             except (OSError, ValueError) as error:
                 raise PipelineError(f"{os.fsdecode(path)}: {error}") from None
@@ -63,7 +63,7 @@ class ParquetFiles:
         import numpy as np
         import pyarrow
 
-        if _state(path) != self._states[path]:
+        if state_of(path) != self._states[path]:
             raise ValueError("the file has changed since it was opened; make the loader anew")
         with _pyarrow().ParquetFile(os.fsdecode(path)) as file:
             for batch in file.iter_batches(
@@ -80,12 +80,14 @@ class ParquetFiles:
                     yield whole[ends[0] : ends[-1]], ends - ends[0]
 
 
-def _state(path: bytes) -> tuple[int, int]:
+def state_of(path: bytes) -> tuple[int, int]:
+    """What changes with a file: its size and time."""
     status = Path(os.fsdecode(path)).stat()
     return status.st_size, status.st_mtime_ns
 
 
-def _check(schema: Any, column: str) -> None:
+def check_column(schema: Any, column: str) -> None:
+    """Raises ValueError where there is no such column of strings, or of dictionaries of them."""
     import pyarrow
 
     if column not in schema.names:

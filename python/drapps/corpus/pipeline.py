@@ -36,13 +36,13 @@ def text(
     field: str = "text",
     max_document: Bytes = "256MiB",
 ) -> TextPipeline:
-    """Documents in files of text or JSON lines, also compressed by zstd or gzip, or in Parquet.
+    """Documents in files of text or JSON lines, also compressed, or in Arrow or Parquet files.
 
     Args:
         files: a file, several, or a folder with files of known endings below it.
         documents: what a document is: a line (``lines``), a field of the JSON object in a line
-            (``jsonl``), a whole file (``files``), or a row of a Parquet file (``parquet``).
-            ``auto`` goes by the endings.
+            (``jsonl``), a whole file (``files``), or a row of an Arrow file that is not compressed
+            (``arrow``) or of a Parquet file (``parquet``). ``auto`` goes by the endings.
         field: of the JSON objects, or the column; its values are strings.
         max_document: the most bytes of a line or a file; a larger one is bad.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from drapps import arguments
 from drapps.corpus.lengths import epoch_rows
@@ -29,9 +29,24 @@ class TextRows:
     source: TextSource
     _spec: PackedSpec
 
-    def shuffle(self, seed: int = 0) -> Self:
-        """Blocks of files, and documents in windows of them, in another order each epoch."""
-        return self._sample(shuffle=True, seed=arguments.seed("seed", seed))
+    def shuffle(self, seed: int = 0, *, order: Literal["blocks", "documents"] = "blocks") -> Self:
+        """Documents in another random order each epoch.
+
+        Args:
+            seed: of the order.
+            order: ``blocks`` shuffles blocks of files, some MiB of text each, and the documents of
+                some of them at a time, so that files are read in large pieces; ``documents`` puts
+                all documents in one random order, and reads each by itself. That is for Arrow files
+                and plain ones: all of a file of lines is read once to find them, when the loader is
+                made, and each line takes 8 bytes of memory.
+
+        Raises:
+            PipelineError: no such order, or files that can be read by blocks alone.
+        """
+        shuffled = self._sample(shuffle=True, seed=arguments.seed("seed", seed))
+        if arguments.one_of("order", order, ("blocks", "documents")) == "blocks":
+            return shuffled
+        return replace(shuffled, source=self.source.by_number())
 
     def shard(self, rank: int, world: int, *, model_parallel: int = 1) -> Self:
         """This rank's share of every global batch: of its rows every `world`-th one.
@@ -120,7 +135,7 @@ class TextRows:
         """
         from drapps.bad_samples import file_at
         from drapps.corpus.loader import PackedLoader
-        from drapps.loader import learning_from
+        from drapps.identity import learning_from
 
         whole = self._sample(remainder="drop")
         self.source.sets  # noqa: B018  # so that a file that is not there is an error as such

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drapps import arguments
+from drapps.corpus.arrow import arrow_corpus
 from drapps.corpus.parquet import ParquetFiles
 from drapps.errors import DataNotFoundError, PipelineError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from drapps import _core
     from drapps.storage import EmulatedStorage
 
-KINDS = ("lines", "jsonl", "files", "parquet")
+KINDS = ("lines", "jsonl", "files", "parquet", "arrow")
 _COMPRESSED = (".zst", ".zstd", ".gz")
 _BY_ENDING = {
     ".jsonl": "jsonl",
@@ -26,7 +27,10 @@ _BY_ENDING = {
     ".json": "jsonl",
     ".txt": "lines",
     ".parquet": "parquet",
+    ".arrow": "arrow",
 }
+# What `datasets` writes beside Arrow files, which is no text.
+_NO_DOCUMENTS = {"dataset_info.json", "dataset_dict.json", "state.json"}
 
 
 class TextSource(ABC):
@@ -38,6 +42,7 @@ class TextSource(ABC):
         files: their paths, of one source.
         described: what a document of them is, JSON-able.
         weights: of the sources that a mixture has, in the ratio of their shares; else none.
+        numbered: whether documents are dealt and shuffled one by one.
         classes: none, as text has no labels.
     """
 
@@ -46,6 +51,7 @@ class TextSource(ABC):
     files: Sequence[bytes] = ()
     described: tuple[str | int, ...] = ()
     weights: tuple[int, ...] = ()
+    numbered: bool = False
     classes: tuple[str, ...] = ()
     _storage: EmulatedStorage | None = None
 
@@ -65,6 +71,14 @@ class TextSource(ABC):
 
         Raises:
             PipelineError: they are of Parquet files, which pyarrow reads by itself.
+        """
+
+    @abstractmethod
+    def by_number(self) -> TextSource:
+        """The same documents, each of which can be read by itself, in any order.
+
+        Raises:
+            PipelineError: they are in files that can be read by blocks alone.
         """
 
     def of_rows(self, rows: int | None, ends_by: str = "rows=") -> TextSource:
@@ -129,6 +143,19 @@ class TextFiles(TextSource):
             raise PipelineError("Parquet files are read by pyarrow, and from no other storage")
         return self._changed(_storage=storage)
 
+    def by_number(self) -> TextSource:
+        """The same documents, each read by itself; files that are documents are anyway."""
+        if self.documents == "files":
+            return self
+        if self.documents == "parquet":
+            raise PipelineError(
+                "a Parquet file is read by row groups, not by single documents: shuffle blocks, or "
+                "write it as Arrow"
+            )
+        other = self._changed(numbered=True)
+        other.__dict__.pop("corpus", None)
+        return other
+
     @property
     def sets(self) -> Sequence[_core.Corpus]:
         """The one that there is."""
@@ -142,7 +169,11 @@ class TextFiles(TextSource):
         try:
             if self.documents == "parquet":
                 return ParquetFiles(self.files, self._field).corpus()
-            return _core.Corpus.open(self.files, self.documents, self._field, self._max_document)
+            if self.documents == "arrow":
+                return arrow_corpus(self.files, self._field, self._max_document, self.numbered)
+            return _core.Corpus.open(
+                self.files, self.documents, self._field, self._max_document, self.numbered
+            )
         except (OSError, ValueError) as error:
             absent = not all(Path(os.fsdecode(name)).exists() for name in self.files)
             raise (DataNotFoundError if absent else PipelineError)(str(error)) from None
@@ -171,6 +202,8 @@ def _names(files: Any) -> list[bytes]:
         names = [
             os.fsencode(each) for each in sorted(top.rglob("*")) if _ending(each) in _BY_ENDING
         ]
+        if any(name.endswith(b".arrow") for name in names):
+            names = [name for name in names if Path(os.fsdecode(name)).name not in _NO_DOCUMENTS]
         if not names:
             raise DataNotFoundError(
                 f"{str(top)!r} has no files of text ({', '.join(_BY_ENDING)}, also compressed): "

@@ -51,13 +51,13 @@ def arrow_ranges(path: str, column: str) -> Ranges:
     """
     import numpy as np
 
-    pyarrow = _pyarrow()
+    pyarrow = arrow_or_error()
     with pyarrow.memory_map(path) as mapped:
         whole = mapped.read_buffer()
         base = whole.address
         dtype = ""
         offsets, counts = [], []
-        for values, _ in (lists := _Lists(column)).of(_batches(pyarrow, whole)):
+        for values, _ in (lists := _Lists(column)).of(record_batches(pyarrow, whole)):
             dtype = str(values.type)
             buffer = values.buffers()[1]
             if not len(values) or buffer is None:
@@ -82,7 +82,7 @@ def parquet_values(path: str, column: str) -> Values:
     """
     import numpy as np
 
-    pyarrow = _pyarrow()
+    pyarrow = arrow_or_error()
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
@@ -113,7 +113,7 @@ class _Lists:
         """The values of each batch, and how many there are before them."""
         import numpy as np
 
-        pyarrow = _pyarrow()
+        pyarrow = arrow_or_error()
         for batch in batches:
             _check(pyarrow, batch.schema, self._column)
             lists = batch.column(self._column)
@@ -136,7 +136,8 @@ class _Lists:
         return np.concatenate([np.empty(0, np.uint64), *self._documents])
 
 
-def _batches(pyarrow: Any, whole: Any) -> Iterator[Any]:
+def record_batches(pyarrow: Any, whole: Any) -> Iterator[Any]:
+    """Of an Arrow file, or of a stream in one, that is mapped as a whole."""
     if bytes(whole[: len(_FILE_MAGIC)]) == _FILE_MAGIC:
         reader = pyarrow.ipc.open_file(whole)
         for number in range(reader.num_record_batches):
@@ -158,7 +159,8 @@ def _smallest(most: int) -> str:
     return "uint16" if most < 2**16 else "uint32" if most < 2**32 else "int64"
 
 
-def _pyarrow() -> Any:
+def arrow_or_error() -> Any:
+    """The package; PipelineError where there is none."""
     try:
         import pyarrow
         import pyarrow.ipc

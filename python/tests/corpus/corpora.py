@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,23 @@ def write_zstd(path: Path, content: bytes, frame: int = 1 << 20) -> Path:
 def write_gzip(path: Path, content: bytes) -> Path:
     """One stream."""
     path.write_bytes(gzip.compress(content, 1))
+    return path
+
+
+def write_arrow(path: Path, texts: Sequence[str | None], rows: int, **kind: Any) -> Path:
+    """A row for each in a column of strings beside another one, so many in a record batch.
+
+    `kind` is the type of the column, as ``dtype``, ``stream``, or options for writing.
+    """
+    import pyarrow
+
+    dtype, stream = kind.pop("dtype", pyarrow.string()), kind.pop("stream", False)
+    column = pyarrow.array(texts, pyarrow.string()).cast(dtype)
+    table = pyarrow.table({"id": range(len(texts)), "text": column})
+    open_new = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file
+    options = pyarrow.ipc.IpcWriteOptions(**kind)
+    with open_new(str(path), table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=rows)
     return path
 
 

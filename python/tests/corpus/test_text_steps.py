@@ -57,7 +57,7 @@ def pipelines(path: Any, tokenizer: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("how", ["packed", "best_fit", "padded", "budget"])
-@pytest.mark.parametrize("kind", ["lines", "jsonl", "zstd", "parquet"])
+@pytest.mark.parametrize("kind", ["lines", "jsonl", "zstd", "parquet", "arrow"])
 def test_the_documents_of_a_step_are_found(texts, lines, tokenizer, tmp_path, how, kind):
     path, found = files_of(kind, texts, lines, tmp_path)
     loader = pipelines(path, tokenizer)[how]
@@ -81,6 +81,9 @@ def files_of(kind: str, texts: list[str], lines: Any, folder: Any) -> Any:
     if kind == "lines":
         content = lines.read_bytes()
         return lines, lambda each: content[each.at :].split(b"\n")[0].decode()
+    if kind == "arrow":
+        path = corpora.write_arrow(folder / "texts.arrow", texts, rows=700)
+        return path, lambda each: texts[each.at]
     if kind == "parquet":
         arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         path = folder / "texts.parquet"

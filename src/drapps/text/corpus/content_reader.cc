@@ -86,7 +86,7 @@ class ContentReader::GzipContent final : public Decompressor {
 };
 
 ContentReader::ContentReader(const CorpusAccess& access, const Block& block)
-    : storage_(access.storage),
+    : access_(access),
       block_(block),
       file_(access.corpus.file(block)),
       end_(block.offset + block.length),
@@ -103,12 +103,11 @@ Status ContentReader::fetch() {
   const std::uint64_t bytes =
       next_ < end_ ? std::min(kFetch, end_ - next_) : std::min(kFetchBeyond, file_.size - next_);
   ReadRequest request;
-  request.at[kFirstPart] = {
-      .path = file_.path.c_str(), .bytes = {}, .shard = &file_.shard, .offset = next_, .length = bytes, .contents = {}};
+  request.at[kFirstPart] = access_.corpus.range(block_.file, next_, bytes);
   request.parts = 1;
   request.into[kFirstPart] = &input_;
   input_size_ = used_ = 0;
-  Status status = storage_.read(request);
+  Status status = access_.storage.read(request);
   if (!status.ok()) {
     if (status.error().offset < 0) status.error().offset = static_cast<std::int64_t>(next_);
     return status;

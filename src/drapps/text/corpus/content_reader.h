@@ -42,7 +42,7 @@ class ContentReader {
   Status decompress(std::string& into, std::size_t before);
   Error at_input(ErrorCode code, std::string message) const;
 
-  Storage& storage_;
+  const CorpusAccess access_;
   const Block block_;
   const Corpus::File& file_;
   const std::uint64_t end_;  // of the block, in the file

@@ -20,6 +20,8 @@
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/storage/file_window.h"
+#include "drapps/storage/location.h"
 #include "drapps/storage/shard.h"
 #include "drapps/storage/storage.h"
 
@@ -34,6 +36,7 @@ struct CorpusOptions {
   DocumentFormat format = DocumentFormat::kLines;
   std::string field = "text";                         // of JSON objects
   std::size_t max_document = std::size_t{256} << 20;  // bytes of a line, or of a file that is a document
+  bool by_number = false;                             // whether documents can be read in any order
 };
 
 /// Documents that begin in a range of a file, in bytes of the file.
@@ -44,6 +47,9 @@ struct Block {
 };
 
 class ForeignDocuments;  // document_reader.h
+class DocumentIndex;     // document_index.h
+class LineIndex;         // line_index.h
+struct ArrowRun;         // arrow_strings.h
 
 /// Immutable; shared by everything that reads from it.
 class Corpus {
@@ -57,7 +63,8 @@ class Corpus {
   };
 
   /// kInvalidArgument without files, and where all are empty; kNotFound, kPermission, kIo, kUnsupported for what cannot
-  /// be opened; kCorrupt or kTruncated for a zstd file that is none, each with its path.
+  /// be opened, and for compressed files by number; kCorrupt or kTruncated for a zstd file that is none, each with its
+  /// path. By number all of each file of lines is read.
   static Result<std::shared_ptr<const Corpus>> open(const std::vector<std::string>& paths, CorpusOptions options);
 
   /// Of files that something outside of the core reads, and has listed; kInvalidArgument without blocks.
@@ -66,6 +73,11 @@ class Corpus {
                                                        std::vector<Block> blocks,
                                                        std::shared_ptr<const ForeignDocuments> reader);
 
+  /// Strings in Arrow files, as something has listed them; errors as open(), and kTruncated for a run that does not lie
+  /// in its file.
+  static Result<std::shared_ptr<const Corpus>> arrow(const std::vector<std::string>& paths, std::vector<ArrowRun> runs,
+                                                     CorpusOptions options);
+
   const CorpusOptions& options() const noexcept { return options_; }
   const std::vector<Block>& blocks() const noexcept { return blocks_; }
   const File& file(const Block& block) const noexcept { return *files_[block.file]; }
@@ -73,8 +85,15 @@ class Corpus {
   bool begins_file(const Block& block) const noexcept { return block.offset == files_[block.file]->first; }
   std::size_t files() const noexcept { return files_.size(); }
   const std::string& path(std::size_t file) const noexcept { return files_[file]->path; }
-  /// Null where the core reads.
+  /// Bytes of a file, as a storage is asked for them.
+  Location range(std::uint32_t file, std::uint64_t offset, std::uint64_t length) const noexcept;
+  /// Null for files of lines, and for those that are documents.
   const ForeignDocuments* foreign() const noexcept { return foreign_.get(); }
+  /// Null where documents have no numbers: they are read by blocks, or each file is one.
+  const DocumentIndex* index() const noexcept { return index_.get(); }
+  /// What can be dealt: blocks, or kDealt documents each.
+  std::uint64_t parts() const noexcept;
+  static constexpr std::uint64_t kDealt = 1024;
   /// Of all files, as they lie in the storage.
   std::uint64_t bytes() const noexcept { return bytes_; }
   /// A number of the names (without folders), sizes and blocks of all files, and of what documents are.
@@ -82,13 +101,15 @@ class Corpus {
 
  private:
   explicit Corpus(CorpusOptions options) : options_(std::move(options)) {}
-  Status add(const std::string& path);
+  Result<FileWindow> add_file(const std::string& path);
+  Status add(const std::string& path, LineIndex* lines);
   void sum_up();
 
   const CorpusOptions options_;
   std::vector<std::unique_ptr<File>> files_;
   std::vector<Block> blocks_;
   std::shared_ptr<const ForeignDocuments> foreign_;
+  std::shared_ptr<const DocumentIndex> index_;
   std::uint64_t bytes_ = 0;
   std::uint64_t fingerprint_ = 0;
 };

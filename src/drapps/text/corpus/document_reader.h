@@ -31,10 +31,10 @@ struct DocumentChunk {
     std::size_t begin = 0;  // in `text`
     std::size_t size = 0;
     std::int32_t error = kGood;  // or its place in `errors`
+    std::uint32_t file = 0;      // of the corpus
     std::uint64_t at = 0;        // as DocumentPlace has it
   };
   std::string text;
-  std::uint32_t file = 0;   // of the corpus, that they are from
   std::uint64_t block = 0;  // as DocumentPlace has it
   std::vector<DocumentText> each;
   std::vector<Error> errors;  // with path, offset and all
@@ -60,18 +60,29 @@ class DocumentReader {
   virtual Result<bool> next(DocumentChunk& documents) = 0;
 };
 
-/// Adds texts that stand one behind the other in `bytes`, between neighbouring `offsets`, each with an error of the
-/// file at `path` where it is not valid UTF-8; the first one is that of this number. Throws std::out_of_range for
-/// offsets that are not within the bytes.
-void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets, const std::string& path,
-                   std::uint64_t number, DocumentChunk& documents);
+/// A file of a corpus, and where in it texts lie one behind the other; negative where it has them otherwise.
+struct DocumentFile {
+  std::uint32_t number = 0;
+  const std::string& path;
+  std::int64_t texts_at = -1;
+};
 
-/// Reads what something outside of the core knows how to read.
+/// Adds texts that stand one behind the other in `bytes`, between neighbouring `offsets`, each with an error of the
+/// file where it is not valid UTF-8; the first one is that of this number. Throws std::out_of_range for offsets that
+/// are not within the bytes.
+void add_documents(std::string_view bytes, std::span<const std::int64_t> offsets, const DocumentFile& file,
+                   std::uint64_t number, DocumentChunk& documents);
+/// Adds what is wrong in the place of a document.
+void add_error(Error error, std::uint32_t file, DocumentChunk& documents);
+/// Of a document that has more than `most` bytes.
+Error too_large(std::size_t most);
+
+/// Reads files that are not of lines.
 class ForeignDocuments {
  public:
   virtual ~ForeignDocuments() = default;
   /// @param block  of a corpus that was made with this; its offset and length mean what its maker says.
-  virtual std::unique_ptr<DocumentReader> open(const Corpus& corpus, const Block& block) const = 0;
+  virtual std::unique_ptr<DocumentReader> open(const CorpusAccess& access, const Block& block) const = 0;
 };
 
 /// The reader for the kind of documents that the corpus has.

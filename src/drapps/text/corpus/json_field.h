@@ -9,6 +9,11 @@
 
 namespace drapps::text {
 
+/// Whether a line has nothing but what JSON has for white space.
+inline bool is_blank(std::string_view line) noexcept {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
 /// One thread; remembers its memory from object to object.
 class JsonField {
  public:

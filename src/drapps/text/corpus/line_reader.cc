@@ -10,12 +10,6 @@
 #include "drapps/text/corpus/utf8.h"
 
 namespace drapps::text {
-namespace {
-
-constexpr std::string_view kBlanks = " \t\r";  // that JSON has beside line feeds
-
-}  // namespace
-
 LineReader::LineReader(const CorpusAccess& access, const Block& block)
     : corpus_(access.corpus), block_(block), reader_(access, block), skips_(!corpus_.begins_file(block)) {
   if (corpus_.options().format == DocumentFormat::kJsonLines) {
@@ -27,7 +21,6 @@ LineReader::~LineReader() = default;
 
 Result<bool> LineReader::next(DocumentChunk& documents) {
   documents.clear();
-  documents.file = block_.file;
   documents.block = plain() ? 0 : block_.offset;
   if (ended_) return false;
   const bool files = corpus_.options().format == DocumentFormat::kFiles;
@@ -48,16 +41,10 @@ Status LineReader::fill() {
   return ok_status();
 }
 
-Error LineReader::too_large() const {
-  return {.code = ErrorCode::kTooLarge,
-          .stage = Stage::kDecode,
-          .message = "the document has more than " + std::to_string(corpus_.options().max_document) +
-                     " bytes; cut it, or raise max_document"};
-}
-
 Status LineReader::read_whole(DocumentChunk& documents) {
   while (at_ != At::kFileEnd) {
-    if (content_.size() > corpus_.options().max_document) return too_large();
+    const std::size_t most = corpus_.options().max_document;
+    if (content_.size() > most) return too_large(most);
     DRAPPS_RETURN_IF_ERROR(fill());
   }
   documents.text.swap(content_);
@@ -91,7 +78,7 @@ Status LineReader::read_lines(DocumentChunk& documents) {
     if (!ended_ && !too_long && (closing_ || size == 0)) continue;
     take_lines(size, documents);
     if (too_long) {
-      fail(too_large(), content_at_, documents);
+      fail(too_large(corpus_.options().max_document), content_at_, documents);
       skips_ = true;
       ended_ = closing_;
     }
@@ -139,13 +126,14 @@ void LineReader::take_lines(std::size_t size, DocumentChunk& documents) {
 void LineReader::add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents) {
   DocumentChunk::DocumentText one{.begin = static_cast<std::size_t>(at),
                                   .size = line.size(),
+                                  .file = block_.file,
                                   .at = (plain() ? block_.offset : 0) + content_at_ + at};
   Status status = ok_status();
+  const std::size_t most = corpus_.options().max_document;
+  if (line.size() > most) return fail(too_large(most), content_at_ + at, documents);
   if (json_ != nullptr) {
     one.begin = documents.text.size();
-    if (line.find_first_not_of(kBlanks) != std::string_view::npos) {
-      status = json_->read(line, documents.text);
-    }
+    if (!is_blank(line)) status = json_->read(line, documents.text);
     one.size = documents.text.size() - one.begin;
   } else {
     if (line.ends_with('\r') && corpus_.options().format == DocumentFormat::kLines) --one.size;
@@ -166,8 +154,7 @@ void LineReader::fail(Error error, std::uint64_t at, DocumentChunk& documents) c
     error.offset = static_cast<std::int64_t>(block_.offset + (plain() ? at : 0));
     if (!plain()) error.message += " (byte " + std::to_string(at) + " of what is compressed from there on)";
   }
-  documents.each.push_back({.error = static_cast<std::int32_t>(documents.errors.size())});
-  documents.errors.push_back(std::move(error));
+  add_error(std::move(error), block_.file, documents);
 }
 
 }  // namespace drapps::text

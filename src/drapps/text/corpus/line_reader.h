@@ -34,7 +34,6 @@ class LineReader final : public DocumentReader {
   void take_lines(std::size_t size, DocumentChunk& documents);
   void add_line(std::string_view line, bool valid, std::uint64_t at, DocumentChunk& documents);
   void fail(Error error, std::uint64_t at, DocumentChunk& documents) const;
-  Error too_large() const;
   bool plain() const noexcept { return corpus_.file(block_).compression == Compression::kNone; }
 
   const Corpus& corpus_;

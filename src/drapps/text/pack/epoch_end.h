@@ -16,7 +16,7 @@ namespace drapps::text {
 
 /// The ids of the good documents of each block of a file, with what marks their beginnings and ends; where they
 /// do not stand one behind the other, the rows that they make. kIo and the like where a file cannot be read,
-/// kResourceExhausted where there is no memory.
+/// kResourceExhausted where there is no memory. Requires a corpus of blocks.
 /// @param packing  of which only what decides about documents, their ids and what is made of them counts.
 Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, const Tokenizer& tokenizer,
                                                 const Packing& packing, std::uint32_t file);

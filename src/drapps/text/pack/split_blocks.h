@@ -1,4 +1,4 @@
-// The blocks of one split in the order of one epoch.
+// The blocks of one split in the order of one epoch; or its documents, where these are dealt one by one.
 //
 // The block at place p of an order of all belongs to split p mod S. That order is the epoch's; but where epochs end it
 // is that of epoch 0, so that splits have the same blocks in each, and the epoch puts those of a split in order.

@@ -15,9 +15,16 @@ namespace {
 
 // What a piece takes while it is read: its content, and the texts in it.
 constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
+// At least, of a piece of documents by number, where there are as many.
+constexpr std::size_t kNumberedBytes = std::size_t{1} << 20;
 
 std::size_t bytes_of(const DocumentChunk& chunk) {
   return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::DocumentText);
+}
+
+/// How many blocks, or documents by number, splits share.
+std::uint64_t dealt(const Corpus& corpus) noexcept {
+  return corpus.index() != nullptr ? corpus.index()->size() : corpus.blocks().size();
 }
 
 /// By the upper half of the hash, which a double holds exactly.
@@ -34,7 +41,8 @@ SplitReader::SplitReader(const CorpusAccess& access, const Packing& packing, std
     : access_(access),
       packing_(packing),
       split_(split),
-      blocks_(access.corpus.blocks().size(), packing, split, at.epoch),
+      blocks_(dealt(access.corpus), packing, split, at.epoch),
+      numbered_(access.corpus.index() == nullptr ? nullptr : access.corpus.index()->open(access)),
       window_{.epoch = at.epoch, .place = at.place, .piece = at.piece},
       next_epoch_(at.epoch),
       next_place_(std::min(at.place, blocks_.size())),
@@ -46,7 +54,7 @@ SplitReader::~SplitReader() { access_.ledger.release(charged_); }
 
 void SplitReader::begin_epoch(std::uint32_t epoch) {
   next_epoch_ = epoch;
-  blocks_ = SplitBlocks(access_.corpus.blocks().size(), packing_, split_, epoch);
+  blocks_ = SplitBlocks(dealt(access_.corpus), packing_, split_, epoch);
 }
 
 const Block& SplitReader::block(std::uint32_t place) const noexcept {
@@ -108,30 +116,47 @@ Status SplitReader::read_piece() {
     access_.ledger.release(kPieceMemory);
     if (access_.ledger.reserve(bytes)) charged_ += bytes;
   };
-  if (reader_ == nullptr) reader_ = read_documents(access_, block(next_place_));
   DocumentChunk piece;
-  auto more = reader_->next(piece);
-  if (!more.ok()) {
+  auto wanted = next_piece(piece);
+  if (!wanted.ok() || !*wanted) {
     book(0);
-    return std::move(more).error();
-  }
-  if (!*more) {
-    book(0);
-    reader_.reset();
-    ++next_place_;
-    next_piece_ = skip_ = 0;
-    return ok_status();
-  }
-  if (skip_ > 0) {
-    --skip_;
-    book(0);
-    return ok_status();
+    return wanted.ok() ? ok_status() : Status(std::move(wanted).error());
   }
   if (piece.text.capacity() > piece.text.size() + piece.text.size() / 4) piece.text.shrink_to_fit();
   book(bytes_of(piece));
   chunks_.push_back(std::move(piece));
-  ++next_piece_;
   return ok_status();
+}
+
+/// False where it is not wanted, or the block in hand has none any more.
+Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
+  if (numbered_ != nullptr) return read_numbered(piece);
+  if (reader_ == nullptr) reader_ = read_documents(access_, block(next_place_));
+  auto more = reader_->next(piece);
+  if (!more.ok()) return more;
+  if (!*more) {
+    reader_.reset();
+    ++next_place_;
+    next_piece_ = skip_ = 0;
+    return false;
+  }
+  if (skip_ > 0) {
+    --skip_;
+    return false;
+  }
+  ++next_piece_;
+  return true;
+}
+
+/// Its places are those of documents.
+Result<bool> SplitReader::read_numbered(DocumentChunk& piece) {
+  std::uint32_t place = next_place_;
+  const auto full = [&] { return place - next_place_ == Corpus::kDealt || piece.text.size() >= kNumberedBytes; };
+  for (; place < blocks_.size() && !full(); ++place) {
+    DRAPPS_RETURN_IF_ERROR(numbered_->read(blocks_.at(place), piece));
+  }
+  next_place_ = place;
+  return true;
 }
 
 void SplitReader::put_in_order() {
@@ -142,7 +167,7 @@ void SplitReader::put_in_order() {
       if (one.error >= 0 || takes(packing_, documents.at(one))) order_.push_back({chunk, i});
     }
   }
-  if (packing_.shuffle) {
+  if (packing_.shuffle && numbered_ == nullptr) {
     const auto number = static_cast<std::uint64_t>(&block(window_.place) - access_.corpus.blocks().data());
     const std::uint64_t seed = mixed(packing_.seed + mixed(number << 24 | window_.piece));
     std::vector<std::uint64_t> places(order_.size());

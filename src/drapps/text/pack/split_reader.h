@@ -10,6 +10,7 @@
 
 #include "drapps/base/memory_ledger.h"
 #include "drapps/base/result.h"
+#include "drapps/text/corpus/document_index.h"
 #include "drapps/text/corpus/document_reader.h"
 #include "drapps/text/pack/packing.h"
 #include "drapps/text/pack/split_blocks.h"
@@ -35,10 +36,10 @@ class SplitReader {
   std::string_view text(std::size_t ahead) const noexcept;
   const Error* error(std::size_t ahead) const noexcept;
   /// The file that it is from.
-  const std::string& path(std::size_t ahead) const noexcept { return access_.corpus.path(chunk(ahead).file); }
+  const std::string& path(std::size_t ahead) const noexcept { return access_.corpus.path(one(ahead).file); }
   /// Where it is in the file.
   DocumentPlace origin(std::size_t ahead) const noexcept {
-    return {.file = chunk(ahead).file, .block = chunk(ahead).block, .at = one(ahead).at};
+    return {.file = one(ahead).file, .block = chunk(ahead).block, .at = one(ahead).at};
   }
   /// Where it stands; `token` and `row` are zero.
   PackCursor place(std::size_t ahead) const noexcept;
@@ -58,6 +59,8 @@ class SplitReader {
   std::size_t pieces_of_window() const noexcept;
   Status read_window();
   Status read_piece();
+  Result<bool> next_piece(DocumentChunk& piece);
+  Result<bool> read_numbered(DocumentChunk& piece);
   void begin_epoch(std::uint32_t epoch);
   void put_in_order();
 
@@ -66,10 +69,11 @@ class SplitReader {
   const std::uint32_t split_;
   std::size_t charged_ = 0;  // bytes, of the ledger
 
-  SplitBlocks blocks_;                      // of next_epoch_
-  std::unique_ptr<DocumentReader> reader_;  // of the block in hand
-  PackCursor window_;                       // its beginning
-  std::uint32_t next_epoch_;                // where the next piece is read from
+  SplitBlocks blocks_;                                 // of next_epoch_
+  std::unique_ptr<DocumentReader> reader_;             // of the block in hand
+  const std::unique_ptr<NumberedDocuments> numbered_;  // or null: documents come by blocks
+  PackCursor window_;                                  // its beginning
+  std::uint32_t next_epoch_;                           // where the next piece is read from
   std::uint32_t next_place_;
   std::uint32_t next_piece_;
   std::uint32_t skip_ = 0;        // pieces of the block in hand that are not wanted

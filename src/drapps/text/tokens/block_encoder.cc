@@ -32,7 +32,7 @@ Status BlockEncoder::encode(std::size_t first, std::size_t behind, unsigned thre
       DRAPPS_RETURN_IF_ERROR(encode(first, middle, threads, piece));
       return encode(middle, behind, threads, piece);
     }
-    error.path = corpus_.path(chunk_.file);
+    error.path = corpus_.path(good_[first].file);
     error.stage = Stage::kDecode;
     piece.errors.push_back(std::move(error));
     return ok_status();
