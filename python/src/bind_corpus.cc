@@ -127,10 +127,10 @@ std::vector<std::uint64_t> count_blocks(const SharedSource& self, std::uint32_t 
   return *std::move(counts);
 }
 
-std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, std::uint32_t length, std::uint32_t splits,
-                            bool shuffle, std::uint64_t seed) {
+std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, std::uint64_t most_splits, std::uint32_t length,
+                            std::uint32_t splits, bool shuffle, std::uint64_t seed) {
   if (length == 0) throw nb::value_error("length must be at least 1");
-  const std::uint32_t by_default = text::default_splits(counts.size());
+  const std::uint32_t by_default = text::default_splits(most_splits);
   return text::rows_of_epoch(
       counts,
       {.length = length, .splits = splits == 0 ? by_default : splits, .shuffle = shuffle, .seed = seed, .ends = true});
@@ -229,6 +229,10 @@ void bind_corpus(nb::module_& module) {
                   "from path and number of a block to an iterator of (bytes, offsets), two arrays of uint8 and int64.")
       .def_prop_ro("extent", [](const SharedCorpus& self) { return self.corpus->bytes(); })
       .def_prop_ro("fingerprint", [](const SharedCorpus& self) { return self.corpus->fingerprint(); })
+      .def_prop_ro(
+          "dealt", [](const SharedCorpus& self) { return self.corpus->dealt(); },
+          "How many blocks, or documents by number, splits share.")
+      .def_prop_ro("most_splits", [](const SharedCorpus& self) { return self.corpus->most_splits(); })
       .def_prop_ro("blocks",
                    [](const SharedCorpus& self) {
                      std::vector<std::uint64_t> lengths;
@@ -269,14 +273,15 @@ void bind_corpus(nb::module_& module) {
       },
       "sets"_a, "rows"_a.none(),
       "A Source of so many rows of text, or of as many as there can be, of a Corpus or TokenSet, or of several.");
+  module.def("count_blocks", &count_blocks, "source"_a, "file"_a, "tokenizer"_a, "packing"_a,
+             "Of each block of a file, or each document by number, the ids of the good documents, with their marks, "
+             "where they are packed one behind "
+             "the other; else the rows that they make. The packing is JSON, checked; OSError or ValueError names the "
+             "file.");
   module.def(
-      "count_blocks", &count_blocks, "source"_a, "file"_a, "tokenizer"_a, "packing"_a,
-      "Of each block of a file the ids of the good documents, with their marks, where they are packed one behind "
-      "the other; else the rows that they make. The packing is JSON, checked; OSError or ValueError names the "
-      "file.");
-  module.def("rows_of_epoch", &rows_of_epoch, "counts"_a, "length"_a, "splits"_a, "shuffle"_a, "seed"_a,
-             "Rows of an epoch that ends, of blocks of so many ids each, length of which are a row; splits: 0 for the "
-             "default.");
+      "rows_of_epoch", &rows_of_epoch, "counts"_a, "most_splits"_a, "length"_a, "splits"_a, "shuffle"_a, "seed"_a,
+      "Rows of an epoch that ends, of blocks or documents of so many ids each, length of which are a row; splits: "
+      "0 for the default.");
 }
 
 }  // namespace drapps

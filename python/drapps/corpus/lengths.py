@@ -1,9 +1,9 @@
 """How many rows an epoch of text has that ends with its last document.
 
 All documents are tokenised once for it. What is counted, the ids of each block where documents
-stand one behind the other, else the rows that they make, is kept by file in the user's cache
-folder, as the indexes of shards are: files that are as they were are not counted again, in whatever
-order, or length of concatenated rows.
+stand one behind the other, else the rows that they make, or that of each document where these are
+dealt one by one, is kept by file in the user's cache folder, as the indexes of shards are: files
+that are as they were are not counted again, in whatever order, or length of concatenated rows.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
             'a pass to the end of an "epoch" is for documents of one source: those of a mixture do '
             "not end together, so say how many rows or batches"
         )
-    if source.numbered:
+    if source.numbered and (packing.packing == "best_fit" or packing.budget):
         raise PipelineError(
-            'a pass to the end of an "epoch" is for blocks: what single documents make is not '
-            "counted, so say how many rows, or shuffle blocks"
+            'by best fit, and under a token budget, a pass to the end of an "epoch" is for blocks: '
+            "single documents make another number of rows in each order; say how many, or shuffle "
+            "blocks"
         )
     counted = _counted(source, spec)
     counts = [count for name in source.files for count in counted[name].columns["ids"].tolist()]
-    if len(counts) != len(source.corpus.blocks):
+    if len(counts) != source.corpus.dealt:
         raise PipelineError(
             "the files have changed while their documents were counted: open them anew"
         )
@@ -55,6 +56,7 @@ def epoch_rows(source: TextSource, spec: PackedSpec) -> int:
     try:
         rows = _core.rows_of_epoch(
             counts,
+            source.corpus.most_splits,
             packing.length if packing.packing == "concatenate" else 1,
             packing.splits,
             sampler.shuffle,
@@ -89,7 +91,7 @@ def _counted(source: TextFiles, spec: PackedSpec) -> dict[bytes, ShardIndex]:
     what: dict[str, Any] = {
         "tokens": spec.tokenizer.digest,
         "packing": as_json,
-        "documents": source.described,
+        "documents": (*source.described, "numbered") if source.numbered else source.described,
     }
     names = list(numbers)
     return dict(zip(names, shard_indexes(names, what, count, "cache"), strict=True))

@@ -131,6 +131,46 @@ def test_the_documents_of_a_step_are_found(files, tokenizer):
         assert text.startswith(said)
 
 
+@pytest.mark.parametrize("kind", ["lines", "arrow"])
+def test_an_epoch_of_documents_by_themselves_ends(files, texts, tokenizer, kind):
+    rows = drapps.text(files[kind]).tokenise(tokenizer, 20, eos=EOS, long="split", overlap=3)
+    loader = rows.shuffle(2, order="documents").batch(8, rows="epoch")
+    wanted = sum(1 + max(0, -(-(len(tokenizer.encode(text)) - 19) // 16)) for text in texts)
+    for _ in range(2):
+        seen = []
+        for batch in loader.numpy():
+            for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
+                if mask.any():
+                    seen.append(start(tokenizer, ids[mask == 1].tolist()))
+        assert len(seen) == wanted
+        numbers = {int(word) for text in seen if (word := text.split(" ")[0]).isdecimal()}
+        assert numbers >= set(range(COUNT))
+
+
+@pytest.mark.parametrize("kind", ["lines", "arrow"])
+def test_an_epoch_of_packed_documents_ends(files, texts, tokenizer, kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    empty = corpora.write_lines(tmp_path / "empty.txt", [])
+    named = [files[kind][0], *([empty] if kind == "lines" else []), files[kind][1]]
+    packed = drapps.text(named).pack(tokenizer, 64, eos=EOS, splits=2)
+    loader = packed.shuffle(5, order="documents").batch(4, rows="epoch")
+    eos = tokenizer.encode_token(EOS)[0]
+    orders = []
+    for _ in range(2):
+        batches = list(loader.numpy())
+        ids = np.concatenate([batch["input_ids"] for batch in batches])
+        used = np.concatenate([batch["attention_mask"] for batch in batches]).astype(bool)
+        found: list[str] = []
+        for split in range(2):
+            stream = ids[split::2][used[split::2]]
+            parts = np.split(stream, np.flatnonzero(stream == eos) + 1)
+            assert len(parts.pop()) == 0
+            found += [tokenizer.decode(part[:-1].tolist()) for part in parts]
+        assert sorted(found) == sorted(texts)
+        orders.append(found)
+    assert orders[0] != orders[1]
+
+
 def test_some_may_be_held_out(files, tokenizer):
     training, held = drapps.text(files["lines"]).hold_out(0.3)
     seen = []
@@ -169,8 +209,11 @@ def test_what_cannot_be_read_one_by_one_is_refused(files, tokenizer, tmp_path):
         one_by_one("texts.parquet", tokenizer)
     with pytest.raises(PipelineError, match="order"):
         drapps.text(files["lines"]).tokenise(tokenizer, 8).shuffle(1, order="rows")  # type: ignore[arg-type]
+    fitted = drapps.text(files["lines"]).pack(tokenizer, 64, eos=EOS, packing="best_fit")
     with pytest.raises(PipelineError, match="shuffle blocks"):
-        one_by_one(files["lines"], tokenizer).batch(2, rows="epoch")
+        fitted.shuffle(1, order="documents").batch(2, rows="epoch")
+    with pytest.raises(PipelineError, match="shuffle blocks"):
+        one_by_one(files["lines"], tokenizer).batch(token_budget=400, batches="epoch")
     empty = tmp_path / "empty.txt"
     empty.write_bytes(b"\n\n\n")
     with pytest.raises(PipelineError, match="no documents"):

@@ -178,7 +178,7 @@ text::Packing packing_of(const PackedTextFields& fields) {
 }
 
 std::uint64_t blocks_of(const text::TextSet& set, const PackedTextFields& fields) {
-  return set.corpus != nullptr ? set.corpus->parts() : rows_of(*set.tokens, packing_of(fields));
+  return set.corpus != nullptr ? set.corpus->most_splits() : rows_of(*set.tokens, packing_of(fields));
 }
 
 std::shared_ptr<PartPlan> make_packed_text_plan(std::size_t place, const PackedTextPart& part,

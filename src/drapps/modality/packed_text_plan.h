@@ -12,7 +12,7 @@ namespace drapps {
 /// What the fields say of packing; the order is that of a pass, and splits those of a source.
 text::Packing packing_of(const PackedTextFields& fields);
 
-/// What can be dealt to splits: blocks of documents, or so many documents each as Corpus::kDealt, or the rows of ids.
+/// How many splits there may be: Corpus::most_splits(), or one for each row of ids.
 std::uint64_t blocks_of(const text::TextSet& set, const PackedTextFields& fields);
 
 /// Requires a description that fits the source, as PackedTextPart::plan() finds it.

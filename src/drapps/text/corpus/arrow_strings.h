@@ -36,6 +36,10 @@ class ArrowStrings final : public DocumentIndex, public ForeignDocuments {
   static constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
 
   std::uint64_t size() const noexcept override { return rows_; }
+  std::uint64_t first_of(std::uint32_t file) const noexcept override {
+    return file < files_.size() ? files_[file] : rows_;
+  }
+  std::uint64_t number_of(std::uint32_t file, std::uint64_t at) const noexcept override { return first_of(file) + at; }
   std::unique_ptr<NumberedDocuments> open(const CorpusAccess& access) const override;
   std::unique_ptr<DocumentReader> open(const CorpusAccess& access, const Block& block) const override;
 

@@ -111,8 +111,10 @@ Location Corpus::range(std::uint32_t file, std::uint64_t offset, std::uint64_t l
           .contents = {}};
 }
 
-std::uint64_t Corpus::parts() const noexcept {
-  return index_ == nullptr ? blocks_.size() : (index_->size() + kDealt - 1) / kDealt;
+std::uint64_t Corpus::dealt() const noexcept { return index_ == nullptr ? blocks_.size() : index_->size(); }
+
+std::uint64_t Corpus::most_splits() const noexcept {
+  return index_ == nullptr ? blocks_.size() : (index_->size() + kLeastDocuments - 1) / kLeastDocuments;
 }
 
 /// Its content is still to be listed.

@@ -91,9 +91,11 @@ class Corpus {
   const ForeignDocuments* foreign() const noexcept { return foreign_.get(); }
   /// Null where documents have no numbers: they are read by blocks, or each file is one.
   const DocumentIndex* index() const noexcept { return index_.get(); }
-  /// What can be dealt: blocks, or kDealt documents each.
-  std::uint64_t parts() const noexcept;
-  static constexpr std::uint64_t kDealt = 1024;
+  /// How many blocks, or documents by number, splits share.
+  std::uint64_t dealt() const noexcept;
+  /// How many splits there may be: one for each block, or for kLeastDocuments by number.
+  std::uint64_t most_splits() const noexcept;
+  static constexpr std::uint64_t kLeastDocuments = 1024;
   /// Of all files, as they lie in the storage.
   std::uint64_t bytes() const noexcept { return bytes_; }
   /// A number of the names (without folders), sizes and blocks of all files, and of what documents are.

@@ -120,6 +120,12 @@ LineIndex::IndexedLine LineIndex::at(std::uint64_t number) const noexcept {
           .end = last ? file.size : begins_[number + 1]};
 }
 
+std::uint64_t LineIndex::number_of(std::uint32_t file, std::uint64_t at) const noexcept {
+  const auto first = begins_.begin() + static_cast<std::ptrdiff_t>(first_of(file));
+  const auto last = begins_.begin() + static_cast<std::ptrdiff_t>(first_of(file + 1));
+  return static_cast<std::uint64_t>(std::lower_bound(first, last, at) - begins_.begin());
+}
+
 std::unique_ptr<NumberedDocuments> LineIndex::open(const CorpusAccess& access) const {
   return std::make_unique<IndexedLines>(*this, access);
 }

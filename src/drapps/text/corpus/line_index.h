@@ -19,6 +19,10 @@ class LineIndex final : public DocumentIndex {
   Status add(FileWindow& file);
 
   std::uint64_t size() const noexcept override { return begins_.size(); }
+  std::uint64_t first_of(std::uint32_t file) const noexcept override {
+    return file < files_.size() ? files_[file].first : begins_.size();
+  }
+  std::uint64_t number_of(std::uint32_t file, std::uint64_t at) const noexcept override;
   std::unique_ptr<NumberedDocuments> open(const CorpusAccess& access) const override;
 
   /// A line, and what stands between it and the next one.

@@ -4,8 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "drapps/text/corpus/document_index.h"
 #include "drapps/text/pack/document_encoder.h"
 #include "drapps/text/pack/packer.h"
+#include "drapps/text/pack/parts.h"
 #include "drapps/text/pack/split_blocks.h"
 
 namespace drapps::text {
@@ -52,10 +54,42 @@ Result<std::uint64_t> count_rows(const CorpusAccess& access, const Tokenizer& to
   }
 }
 
+/// Of documents by number: the ids of each of a file, or its rows.
+Result<std::vector<std::uint64_t>> count_documents(const CorpusAccess& access, const Tokenizer& tokenizer,
+                                                   const Packing& packing, std::uint32_t file) {
+  const bool rows = packing.fit != Fit::kConcatenate;
+  Packing whole = rows ? unmarked(packing) : packing;
+  whole.splits = 1;
+  whole.shuffle = false;
+  whole.ends = true;
+  const DocumentIndex& index = *access.corpus.index();
+  const std::uint64_t first = index.first_of(file);
+  std::vector<std::uint64_t> counts(index.first_of(file + 1) - first);
+  DocumentEncoder encoder(access, tokenizer, whole, 0, {.place = static_cast<std::uint32_t>(first)});
+  std::vector<TokenId> ids;
+  std::vector<EncodedDocument> documents;
+  bool within = !counts.empty();
+  while (within && !encoder.ended()) {
+    ids.clear();
+    documents.clear();
+    DRAPPS_RETURN_IF_ERROR(encoder.encode(kAtOnce, ids, documents));
+    for (std::size_t i = 0; i < documents.size() && within; ++i) {
+      const auto& [at, cursor, origin] = documents[i];
+      const std::size_t end = i + 1 < documents.size() ? static_cast<std::size_t>(documents[i + 1].at) : ids.size();
+      const std::size_t size = end - static_cast<std::size_t>(at);
+      within = origin.file == file;
+      if (within) counts[index.number_of(file, origin.at) - first] = rows ? parts_of(packing, size) : size;
+    }
+    DRAPPS_RETURN_IF_ERROR(passed_over(encoder.take_errors()));
+  }
+  return counts;
+}
+
 }  // namespace
 
 Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, const Tokenizer& tokenizer,
                                                 const Packing& packing, std::uint32_t file) {
+  if (access.corpus.index() != nullptr) return count_documents(access, tokenizer, packing, file);
   const std::vector<Block>& blocks = access.corpus.blocks();
   Packing each = packing;  // where each block is a split of its own
   each.splits = static_cast<std::uint32_t>(blocks.size());

@@ -16,12 +16,14 @@ namespace drapps::text {
 
 /// The ids of the good documents of each block of a file, with what marks their beginnings and ends; where they
 /// do not stand one behind the other, the rows that they make. kIo and the like where a file cannot be read,
-/// kResourceExhausted where there is no memory. Requires a corpus of blocks.
+/// kResourceExhausted where there is no memory.
+/// Of documents by number the same of each document of the file; of Fit::kConcatenate and Fit::kDocuments.
 /// @param packing  of which only what decides about documents, their ids and what is made of them counts.
 Result<std::vector<std::uint64_t>> count_blocks(const CorpusAccess& access, const Tokenizer& tokenizer,
                                                 const Packing& packing, std::uint32_t file);
 
-/// Rows of an epoch whose blocks have so many ids or rows each; no fewer than one for each split.
+/// Rows of an epoch whose blocks, or documents by number, have so many ids or rows each; no fewer than one for each
+/// split.
 std::uint64_t rows_of_epoch(const std::vector<std::uint64_t>& counts, const Packing& packing);
 
 }  // namespace drapps::text

@@ -17,14 +17,10 @@ namespace {
 constexpr std::size_t kPieceMemory = std::size_t{4} << 20;
 // At least, of a piece of documents by number, where there are as many.
 constexpr std::size_t kNumberedBytes = std::size_t{1} << 20;
+constexpr std::uint32_t kNumberedDocuments = 1024;  // at most
 
 std::size_t bytes_of(const DocumentChunk& chunk) {
   return chunk.text.capacity() + chunk.each.capacity() * sizeof(DocumentChunk::DocumentText);
-}
-
-/// How many blocks, or documents by number, splits share.
-std::uint64_t dealt(const Corpus& corpus) noexcept {
-  return corpus.index() != nullptr ? corpus.index()->size() : corpus.blocks().size();
 }
 
 /// By the upper half of the hash, which a double holds exactly.
@@ -41,7 +37,7 @@ SplitReader::SplitReader(const CorpusAccess& access, const Packing& packing, std
     : access_(access),
       packing_(packing),
       split_(split),
-      blocks_(dealt(access.corpus), packing, split, at.epoch),
+      blocks_(access.corpus.dealt(), packing, split, at.epoch),
       numbered_(access.corpus.index() == nullptr ? nullptr : access.corpus.index()->open(access)),
       window_{.epoch = at.epoch, .place = at.place, .piece = at.piece},
       next_epoch_(at.epoch),
@@ -54,7 +50,7 @@ SplitReader::~SplitReader() { access_.ledger.release(charged_); }
 
 void SplitReader::begin_epoch(std::uint32_t epoch) {
   next_epoch_ = epoch;
-  blocks_ = SplitBlocks(dealt(access_.corpus), packing_, split_, epoch);
+  blocks_ = SplitBlocks(access_.corpus.dealt(), packing_, split_, epoch);
 }
 
 const Block& SplitReader::block(std::uint32_t place) const noexcept {
@@ -151,7 +147,7 @@ Result<bool> SplitReader::next_piece(DocumentChunk& piece) {
 /// Its places are those of documents.
 Result<bool> SplitReader::read_numbered(DocumentChunk& piece) {
   std::uint32_t place = next_place_;
-  const auto full = [&] { return place - next_place_ == Corpus::kDealt || piece.text.size() >= kNumberedBytes; };
+  const auto full = [&] { return place - next_place_ == kNumberedDocuments || piece.text.size() >= kNumberedBytes; };
   for (; place < blocks_.size() && !full(); ++place) {
     DRAPPS_RETURN_IF_ERROR(numbered_->read(blocks_.at(place), piece));
   }
