@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 # A process of its own per test: its mappings, its limits and its peak are what is looked at. All
 # are forks of one that has imported torch.
 PREPARE = """
-import os, resource, sys, warnings
+import ctypes, os, resource, sys, warnings
 import torch
 from torch.utils.data import Dataset, TensorDataset
 
@@ -31,6 +31,12 @@ def reserved():
 def mappings():
     with open("/proc/self/maps") as file:
         return len(file.readlines())
+
+
+def one_arena():
+    # Else threads that allocate at the same moment get arenas of 64 MiB of addresses each.
+    M_ARENA_MAX = -8
+    assert ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def limit_reserved(nbytes):
@@ -74,6 +80,7 @@ def epoch():
         pass
     return batch
 
+one_arena()
 kept = [epoch()]
 before, files, maps = reserved(), len(os.listdir("/proc/self/fd")), mappings()
 kept += [epoch() for _ in range({epochs})]
