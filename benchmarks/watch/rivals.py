@@ -21,8 +21,7 @@ _HERE = Path(__file__).resolve().parent
 # loadtune's own threshold (loadtune/heuristic.py).
 _INPUT_BOUND = 0.20
 # What a file with a loader's dataset cannot have: a loop of its own, ranks, options of the loader.
-_NOT_OF_A_DATASET = {"accelerator", "validation", "logging", "slow_rank", "slow_rank_data"}
-_NOT_OF_A_DATASET |= {"many_workers"}
+_NOT_OF_A_DATASET = {*NOT_BOUND, "slow_rank_data", "many_workers"} - {"consumer", "small_wait"}
 
 Runs = Callable[[list[str]], str]
 

@@ -475,8 +475,7 @@ class Pipeline:
         Raises:
             PipelineError: the description makes no sense as a whole; the message says which op.
         """
-        from drapps.bad_samples import file_at
-        from drapps.identity import learning_from
+        from drapps import bad_samples, identity
         from drapps.loader import Loader
 
         whole = self._sample(batch=arguments.whole("size", size, 1, MOST_ROWS))
@@ -484,7 +483,7 @@ class Pipeline:
             whole = whole._sample(remainder="drop")
         spec = whole._checked()
         if arguments.flag("learn", learn):
-            policy = learning_from(policy, whole.source, spec, size)
+            policy = identity.learning_from(policy, whole.source, spec, size)
         resources = Resources(
             policy=policy,
             cpu_budget=cpu_budget,
@@ -498,4 +497,4 @@ class Pipeline:
             device_memory=device_memory,
         )
         path = old_keyword("ledger_file", ledger_file, "bad_samples_file", bad_samples_file)
-        return Loader(whole.source, spec, resources, file_at(path))
+        return Loader(whole.source, spec, resources, bad_samples.file_at(path))

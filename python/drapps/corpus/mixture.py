@@ -45,7 +45,7 @@ class TextMixture(TextSource):
     def by_number(self) -> TextSource:
         """The same documents, of each source read one by one."""
         other = TextMixture([each.by_number() for each in self._sources], self.weights)
-        return other._changed(_storage=self._storage, numbered=True)
+        return other._changed(_storage=self._storage)
 
     @property
     def paths(self) -> list[Sequence[bytes]]:

@@ -110,7 +110,7 @@ Result<std::shared_ptr<PartPlan>> PackedTextPart::plan(const std::string& name, 
     return invalid("the weights of the sources add up to " + std::to_string(total) + ", more than " +
                    std::to_string(RowDeal::kMostWeight) + "; use rounder shares");
   }
-  const std::uint64_t blocks = blocks_of(of_text->sets().front(), *this);
+  const std::uint64_t blocks = most_splits_of(of_text->sets().front(), *this);
   if (sources == 1 && splits > blocks) {
     return invalid("splits=" + std::to_string(splits) + " is more than the " + std::to_string(blocks) +
                    " blocks that the files have; use fewer");

@@ -30,7 +30,7 @@ std::vector<RowDeal::DealtSource> dealt(const PackedTextFields& fields, const te
   if (each == 0) {
     each = text::default_splits(2 * text::kMostSplits / total);
     for (std::size_t k = 0; k < sources.size(); ++k) {
-      const std::uint64_t blocks = blocks_of(source.sets()[k], fields);
+      const std::uint64_t blocks = most_splits_of(source.sets()[k], fields);
       each = std::min<std::uint64_t>(each, text::default_splits(blocks / sources[k].weight));
     }
   }
@@ -38,7 +38,7 @@ std::vector<RowDeal::DealtSource> dealt(const PackedTextFields& fields, const te
     std::uint64_t wanted = sources[k].weight * each;
     if (fields.splits == 0 && total > text::kMostSplits) wanted = sources[k].weight * text::kMostSplits / total;
     sources[k].streams =
-        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, blocks_of(source.sets()[k], fields)));
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, most_splits_of(source.sets()[k], fields)));
   }
   return sources;
 }
@@ -134,7 +134,7 @@ class PackedTextPlan final : public PartPlan, public RowStreams {
       const RowDeal::DealtSource& source = deal_.sources()[k];
       stages.push_back({{"op", "read"},
                         {"files", sets_[k].files()},
-                        {sets_[k].corpus != nullptr ? "blocks" : "rows", blocks_of(sets_[k], part_)},
+                        {sets_[k].corpus != nullptr ? "blocks" : "rows", most_splits_of(sets_[k], part_)},
                         {"splits", source.streams}});
       if (sets_.size() > 1) stages.back()["weight"] = source.weight;
     }
@@ -177,7 +177,7 @@ text::Packing packing_of(const PackedTextFields& fields) {
           .ends = fields.ends};
 }
 
-std::uint64_t blocks_of(const text::TextSet& set, const PackedTextFields& fields) {
+std::uint64_t most_splits_of(const text::TextSet& set, const PackedTextFields& fields) {
   return set.corpus != nullptr ? set.corpus->most_splits() : rows_of(*set.tokens, packing_of(fields));
 }
 

@@ -13,7 +13,7 @@ namespace drapps {
 text::Packing packing_of(const PackedTextFields& fields);
 
 /// How many splits there may be: Corpus::most_splits(), or one for each row of ids.
-std::uint64_t blocks_of(const text::TextSet& set, const PackedTextFields& fields);
+std::uint64_t most_splits_of(const text::TextSet& set, const PackedTextFields& fields);
 
 /// Requires a description that fits the source, as PackedTextPart::plan() finds it.
 std::shared_ptr<PartPlan> make_packed_text_plan(std::size_t place, const PackedTextPart& part,

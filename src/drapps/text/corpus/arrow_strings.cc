@@ -1,7 +1,6 @@
 #include "drapps/text/corpus/arrow_strings.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <span>
 #include <string>
